@@ -1,0 +1,35 @@
+"""pinnpoint: intervals that provably hold the true value behind a neural PDE prediction."""
+
+from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarantee
+from pinnpoint.certifiers.exact import Exact
+from pinnpoint.certifiers.norm import Norm
+from pinnpoint.certify import certify
+from pinnpoint.errors import CertificationError, DependencyMissingError, InputError, PinnpointError
+from pinnpoint.queries import Queries
+from pinnpoint.rounding.coercivity import Coercivity, verify_coercivity
+from pinnpoint.spaces import AdmissibleSpace, Projection
+from pinnpoint.systems import LinearSystem
+from pinnpoint.transfer.comparison import Comparison
+from pinnpoint.version import __version__
+
+__all__ = [
+    "AdmissibleSpace",
+    "Certificate",
+    "CertificateBatch",
+    "CertificationError",
+    "Claim",
+    "Coercivity",
+    "Comparison",
+    "DependencyMissingError",
+    "Exact",
+    "Guarantee",
+    "InputError",
+    "LinearSystem",
+    "Norm",
+    "PinnpointError",
+    "Projection",
+    "Queries",
+    "__version__",
+    "certify",
+    "verify_coercivity",
+]

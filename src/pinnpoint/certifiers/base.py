@@ -1,0 +1,210 @@
+"""What all linear certificates share: one preparation, one observation of a state, one assembly of the result."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector, per_query, vector
+from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarantee
+from pinnpoint.certifiers.core import Core
+from pinnpoint.certifiers.least_squares import effective_norm
+from pinnpoint.certifiers.proof import Proof
+from pinnpoint.errors import InputError
+from pinnpoint.queries import Queries
+from pinnpoint.rounding.arithmetic import up
+from pinnpoint.rounding.balls import Ball, exact
+from pinnpoint.rounding.matrices import LinearMap
+from pinnpoint.solvers.protocol import Solver
+from pinnpoint.systems import LinearSystem
+from pinnpoint.transfer.interface import Transfer, TransferContext
+
+
+class AbstractMethod(ABC):
+    """A way to certify linear systems. `prepare` once, then `certify` many states."""
+
+    @abstractmethod
+    def prepare(self, system: LinearSystem, queries: Queries) -> AbstractCertifier:
+        """Everything that does not depend on the state."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """System, queries, solver and proof, ready for states."""
+
+    core: Core
+    queries: Queries
+    L: LinearMap
+    ell: list[Ball]
+    solver: Solver | None
+    proof: Proof
+
+    @property
+    def K(self) -> int:
+        """Number of queries."""
+        return len(self.queries)
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """One state, seen through the system."""
+
+    y: Vector
+    U: Ball
+    r: Ball
+    rho: Ball
+    value: Ball
+    b: Ball
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a method has proved about the discrete target, before transfer."""
+
+    center: Ball
+    terms: Mapping[str, Vector]
+    radius_terms: tuple[str, ...]
+    guarantee: Guarantee = Guarantee.DETERMINISTIC
+    confidence: float = 1.0
+    correction: Vector | None = None
+    sigma: Vector | None = None
+    claims: tuple[Claim, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class AbstractCertifier(ABC):
+    """A prepared method."""
+
+    name: str
+    ground: Ground
+
+    @abstractmethod
+    def _discrete(self, seen: Observation) -> Outcome:
+        """Certify the discrete target."""
+
+    def _bias(self, tau: Ball) -> tuple[Vector, Vector] | None:
+        """Products gᵀτ and bounds of their errors, where Green vectors are kept."""
+        return None
+
+    def certify(self, U: Any, *, raw: Any = None, transfer: Transfer | None = None, load: Any = None) -> Certificate:
+        """Intervals for one state.
+
+        Parameters
+        ----------
+        U
+            Admissible coefficient vector.
+        raw
+            The unprojected model's own outputs at the queries, to be certified as well.
+        transfer
+            Bounds that carry the discrete target over to the continuous one.
+        load
+            Another right-hand side b of the same system.
+        """
+        seen = self.observe(U, load)
+        return self._assemble(seen, self._discrete(seen), raw, transfer)
+
+    def certify_many(
+        self, U_batch: Any, loads: Any = None, *, raw: Any = None, transfer: Transfer | None = None
+    ) -> CertificateBatch:
+        """Intervals for many states, shape (states, N), each with its own load where `loads` are given."""
+        states = np.asarray(U_batch, dtype=np.float64)
+        if states.ndim != 2:
+            raise InputError(f"U_batch: must have shape (states, {self.ground.core.system.N}); got {states.shape}")
+        count = states.shape[0]
+        given: list[Any] = [None] * count
+        for name, what in (("loads", loads), ("raw", raw)):
+            if what is not None and len(what) != count:
+                raise InputError(f"{name}: must have {count} rows, one per state; got {len(what)}")
+        bs, raws = (given if what is None else list(what) for what in (loads, raw))
+        return CertificateBatch(
+            [self.certify(U, raw=o, transfer=transfer, load=b) for U, o, b in zip(states, raws, bs, strict=True)]
+        )
+
+    def observe(self, U: Any, load: Any = None) -> Observation:
+        """Residual and values of one admissible state."""
+        core = self.ground.core
+        y, ball = core.state(U)
+        return self._see(y, ball, core.load(load))
+
+    def _see(self, y: Vector, U: Ball, b: Ball) -> Observation:
+        core = self.ground.core
+        r = core.residual(U, b)
+        value = self.ground.L.affine(U, exact(-self.ground.queries.constants))
+        return Observation(y, U, r, core.normal(r), value, b)
+
+    def _assemble(self, seen: Observation, out: Outcome, raw: Any, transfer: Transfer | None) -> Certificate:
+        ground, core = self.ground, self.ground.core
+        queries = ground.queries
+        value, _ = seen.value.rounded()
+        center, center_error = out.center.rounded()
+        terms, radius_terms = dict(out.terms), list(out.radius_terms)
+        if core.rounding:
+            terms["rounding"] = np.asarray(up(terms.get("rounding", 0.0) + center_error))
+            radius_terms.append("rounding")
+        claims = [*ground.proof.claims, *out.claims]
+        details = dict(out.details)
+        if transfer is not None:
+            bound = transfer.bound(self._context(seen, out))
+            for name, term in bound.terms.items():
+                terms[name] = term
+                radius_terms.append(name)
+            claims += bound.claims
+            details |= bound.details
+        radius = np.zeros(ground.K)
+        for name in radius_terms:
+            radius = np.asarray(up(radius + terms[name]))
+        radius = radius if radius_terms else np.zeros(ground.K)
+        if raw is not None:
+            raw = per_query("raw", raw, ground.K)
+            terms["mismatch"] = np.abs(raw - value)
+        r_norm = ground.proof.form.norm(seen.r)
+        effective = r_norm if core.system.is_square else effective_norm(core, ground.proof, ground.solver, seen.rho, r_norm)
+        stability = ground.proof.stability
+        return Certificate(
+            names=queries.names,
+            value=value,
+            center=center,
+            radius=radius,
+            terms=terms,
+            radius_terms=tuple(radius_terms),
+            guarantee=out.guarantee,
+            method=self.name,
+            target="discrete" if transfer is None else "continuous",
+            confidence=out.confidence,
+            rounding="covered" if core.rounding else "not covered",
+            correction=out.correction,
+            sigma=out.sigma,
+            residual_norm=r_norm,
+            effective_residual_norm=effective,
+            coefficient_bound=None
+            if stability is None
+            else float(up(core.system.space.norm * stability.solution_norm(seen.rho))),
+            raw=raw,
+            assumptions=(Claim(f"discrete target: {core.system.target}"), *claims),
+            points=queries.points,
+            dofs=core.system.n,
+            details=details,
+        )
+
+    def _context(self, seen: Observation, out: Outcome) -> TransferContext:
+        core = self.ground.core
+
+        def consistency(U: Any) -> Ball:
+            return core.residual(core.state(vector("state", U, core.system.N))[1], seen.b)
+
+        def bias(U: Any) -> tuple[Vector, Vector]:
+            found = self._bias(consistency(U))
+            assert found is not None
+            return found
+
+        has_green = self._bias(seen.r) is not None
+        return TransferContext(
+            self.ground.queries.names,
+            out.sigma,
+            lambda U: self.ground.proof.form.norm(consistency(U)),
+            bias if has_green else None,
+        )

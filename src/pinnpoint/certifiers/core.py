@@ -1,0 +1,296 @@
+"""A system in the arithmetic of its certificates: enclosed, or plain floating point.
+
+With B the operator that the algebra inverts, B = Â for square systems and B = Ĥ = ÂᵀWÂ for least-squares
+targets, and ρ = r or ρ = ÂᵀW r, every linear certificate of the paper is an evaluation of
+
+    ℓᵀ(U − U*) = qᵀρ + sᵀB⁻¹ρ,   s = ℓ̂ − Bᵀq,
+
+which holds for any vector q. `Core` encloses ρ and s; no reduced matrix is trusted beyond choosing q.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pinnpoint.arrays import Vector, vector
+from pinnpoint.errors import CertificationError, InputError
+from pinnpoint.queries import Queries
+from pinnpoint.rounding.arithmetic import TINY, gamma, require_range, require_round_to_nearest, up
+from pinnpoint.rounding.balls import Ball, exact
+from pinnpoint.rounding.forms import Form, InverseForm, MatrixForm
+from pinnpoint.rounding.matrices import Chain, EnclosedMatrix, LinearMap, PlainMatrix, product_up
+from pinnpoint.spaces import ADMISSIBLE
+from pinnpoint.systems import ENERGY, LinearSystem
+
+ErrorPair = tuple[Callable[[Vector], Vector], Callable[[Vector], Vector]]
+
+
+class Core:
+    """Maps, residuals and defects of one system."""
+
+    def __init__(self, system: LinearSystem, *, rounding: bool) -> None:
+        if rounding:
+            require_round_to_nearest()
+            require_range("A, b, U0", system.b, system.space.U0)
+            if not system.is_matrix:
+                raise InputError(
+                    "rounding: a LinearOperator's own rounding cannot be enclosed; pass the matrix, or rounding=False"
+                )
+        elif system.A_error is not None or system.b_error is not None:
+            raise InputError("A_error, b_error: interval data needs rounding=True")
+        self.system = system
+        self.rounding = rounding
+        A, E, b, b_error = system.A, system.A_error, system.b, system.b_error
+        free = system.space.free
+        galerkin = system.reduction == "galerkin"
+        if galerkin and free is not None and system.is_matrix:
+            A, b = A[free], b[free]
+            E = None if E is None else E[free]
+            b_error = None if b_error is None else b_error[free]
+            galerkin = False
+        self._rows = free if A.shape[0] != system.A.shape[0] else None
+        self.b = Ball(b, None, b_error)
+        self.A = self._wrap(A, E)
+        Z = self._wrap(system.space.Z)
+        self._restrict: LinearMap | None = Z.T if galerkin else None
+        self.Z: LinearMap | None = None if free is not None else Z
+        if system.space.is_whole:
+            self.reduced: LinearMap = self.A
+        elif free is not None and system.is_matrix:
+            self.reduced = self._wrap(sp.csr_array(A[:, free]), None if E is None else sp.csr_array(E[:, free]))
+        else:
+            self.reduced = Chain([*([Z.T] if galerkin else []), self.A, Z])
+
+    def _wrap(self, A: Any, error: Any | None = None) -> Any:
+        return EnclosedMatrix(A, error) if self.rounding else PlainMatrix(A)
+
+    # States and residuals
+
+    def state(self, U: Any) -> tuple[Vector, Ball]:
+        """Coordinates y of an admissible vector, and the enclosed U₀ + Z y that is certified."""
+        space = self.system.space
+        U = vector("U", U, space.N)
+        if self.rounding:
+            require_range("U", U)
+        found = space.project(U)
+        worst = int(np.argmax(np.abs(found.mismatch)))
+        limit = ADMISSIBLE * max(float(np.max(np.abs(U))), float(np.max(np.abs(space.U0))))
+        if abs(float(found.mismatch[worst])) > limit:
+            raise InputError(
+                f"U: not admissible, entry {worst} is off by {float(found.mismatch[worst]):.3e}; project it first, "
+                "U = space.project(U).U, and report the mismatch"
+            )
+        return found.y, self.expand(found.y)
+
+    def expand(self, y: Vector) -> Ball:
+        """U₀ + Z y, enclosed; exact where Z only selects entries."""
+        if self.Z is None:
+            return exact(self.system.space.vector_of(y))
+        return self.Z.affine(exact(y), exact(-self.system.space.U0))
+
+    def load(self, b: Any | None) -> Ball:
+        """The stored right-hand side, or another one of the same length."""
+        if b is None:
+            return self.b
+        b = vector("load", b, self.system.b.size)
+        return Ball(b if self._rows is None else b[self._rows], None, self.b.err)
+
+    def residual(self, U: Ball, b: Ball) -> Ball:
+        """r = A U − b, tested with Zᵀ for a Galerkin reduction."""
+        r = self.A.affine(U, b)
+        return r if self._restrict is None else self._restrict.affine(r)
+
+    def normal(self, r: Ball) -> Ball:
+        """ρ: r itself, or ÂᵀW r for a least-squares target."""
+        return r if self.system.is_square else self.reduced.T.affine(self.form.apply(r))
+
+    # Queries
+
+    def functionals(self, queries: Queries) -> tuple[Any, list[Ball]]:
+        """The map U ↦ LU, and the reduced functionals ℓ̂ = Zᵀℓ."""
+        if queries.L.shape[1] != self.system.N:
+            raise InputError(f"L: must have {self.system.N} columns, the length of U; got shape {queries.L.shape}")
+        if queries.error is not None and not self.rounding:
+            raise InputError("error: interval data needs rounding=True")
+        L = self._wrap(queries.L, queries.error)
+        reduced = []
+        for i in range(len(queries)):
+            row = queries.L[[i]].toarray()[0]
+            e = None if queries.error is None else queries.error[[i]].toarray()[0]
+            free = self.system.space.free
+            ell = Ball(row, None, e)
+            reduced.append(ell[free] if free is not None else self.reduce(ell))
+        return L, reduced
+
+    def reduce(self, ell: Ball) -> Ball:
+        """Zᵀ ℓ."""
+        assert self.Z is not None
+        return self.Z.T.affine(ell)
+
+    def defect(self, q: Ball, ell: Ball) -> Ball:
+        """Bᵀq − ℓ̂ = −s."""
+        if self.system.is_square:
+            return self.reduced.T.affine(q, ell)
+        return self.reduced.T.affine(self.green(q), ell)
+
+    def green(self, q: Ball) -> Ball:
+        """The residual-side Green vector: q itself, or W Â q."""
+        return q if self.system.is_square else self.form.apply(self.reduced.affine(q))
+
+    # Norms
+
+    @cached_property
+    def form(self) -> Form:
+        """The weight's norms; for the energy weight they come with the stability proof."""
+        form = self.system.weight_form
+        if form is None:
+            raise CertificationError("weight: the energy weight's norms come with the stability proof")
+        if not self.rounding and isinstance(form, MatrixForm):
+            return MatrixForm(PlainMatrix(self.system.weight), form.alpha, form.P, form.solve, enclose=False)
+        return form
+
+    def energy_form(self, alpha: float, P: Form, solve: Callable[[Vector], Vector] | None) -> MatrixForm:
+        """Norms of the symmetric part of B, given B's coercivity."""
+        return MatrixForm(self.symmetric_map, alpha, P, solve, enclose=self.rounding)
+
+    @cached_property
+    def symmetric_map(self) -> LinearMap:
+        """(B + Bᵀ)/2."""
+        if not self.system.is_square:
+            return NormalMap(self)
+        if isinstance(self.reduced, EnclosedMatrix | PlainMatrix) and sp.issparse(self.reduced.A):
+            A = self.reduced.A
+            if A.shape[0] == A.shape[1] and (A != A.T.tocsr()).nnz == 0:
+                return self.reduced
+        return SymmetricMap(self.reduced)
+
+    def inverse_form(self, form: MatrixForm) -> Form:
+        """The weight in use: the energy weight where asked, else the system's own."""
+        return InverseForm(form) if self.system.weight == ENERGY else self.form
+
+    @property
+    def is_energy(self) -> bool:
+        """Whether the weight is W = Â⁻¹."""
+        return isinstance(self.system.weight, str)
+
+    # The matrices that solvers and stability proofs start from
+
+    @cached_property
+    def matrix(self) -> Any:
+        """Â as a sparse matrix, rounded where Z is not a selection."""
+        if not self.system.is_matrix:
+            raise InputError("A: a LinearOperator has no entries to factorise; use Inexact with a declared coercivity")
+        if isinstance(self.reduced, EnclosedMatrix | PlainMatrix):
+            return self.reduced.A
+        Z = self.system.space.Z
+        B = self.system.A @ Z
+        return sp.csr_array(Z.T @ B if self.system.reduction == "galerkin" else B)
+
+    @cached_property
+    def matrix_error(self) -> ErrorPair | None:
+        """v ↦ E v and v ↦ Eᵀ v with |Â − stored Â| ≤ E: data errors, and the rounding of A Z or ZᵀA Z."""
+        E, space = self.system.A_error, self.system.space
+        if isinstance(self.reduced, EnclosedMatrix | PlainMatrix):
+            error = getattr(self.reduced, "error", None)
+            if error is None:
+                return None
+            T = sp.csr_array(error.T)
+            return (lambda v: product_up(error, v)), (lambda v: product_up(T, v))
+        A = sp.csr_array(abs(self.system.A))
+        whole = A if E is None else sp.csr_array(A + E)
+        Z = sp.csr_array(abs(space.Z))
+        left = [sp.csr_array(Z.T)] if self.system.reduction == "galerkin" else []
+        entries = sum(int(np.diff(M.indptr).max(initial=0)) for M in (*left, A)) + int(np.diff(Z.tocsc().indptr).max())
+        steps = [*left, whole, Z]
+
+        def run(mats: list[Any], v: Vector) -> Vector:
+            for M in reversed(mats):
+                v = product_up(M, v)
+            return v
+
+        back = [sp.csr_array(M.T) for M in reversed(steps)]
+        data = None if E is None else [*left, E, Z]
+        data_back = None if data is None else [sp.csr_array(M.T) for M in reversed(data)]
+        g = gamma(entries + 4)
+        total = lambda main, extra: (  # noqa: E731
+            lambda v: np.asarray(up(g * run(main, v) + (0.0 if extra is None else run(extra, v)) + entries * TINY))
+        )
+        return total(steps, data), total(back, data_back)
+
+    @cached_property
+    def normal_matrix(self) -> tuple[Any, Callable[[Vector], Vector]]:
+        """fl(ÂᵀWÂ), symmetric, and v ↦ E v with E its distance from every possible ÂᵀWÂ."""
+        C = sp.csr_array(self.matrix)
+        w = self.system.weight
+        W = sp.eye_array(C.shape[0], format="csr") if w is None else w
+        W = sp.csr_array(sp.diags_array(W) if isinstance(W, np.ndarray) else W)
+        H = sp.csr_array(C.T @ (W @ C))
+        H = sp.csr_array((H + H.T) * 0.5)
+        aC, aW = sp.csr_array(abs(C)), sp.csr_array(abs(W))
+        aCt = sp.csr_array(aC.T)
+        k = int(np.diff(C.tocsc().indptr).max(initial=0)) + int(np.diff(aW.indptr).max(initial=0))
+        errors = self.matrix_error
+
+        def total(v: Vector) -> Vector:
+            plain = product_up(aCt, product_up(aW, product_up(aC, v)))
+            e = gamma(k + 6) * plain + C.shape[0] * TINY
+            if errors is not None:
+                E, Et = errors
+                Ev = E(v)
+                e = e + Et(product_up(aW, product_up(aC, v) + Ev)) + product_up(aCt, product_up(aW, Ev))
+            return np.asarray(up(e, 8))
+
+        return H, total
+
+
+class SymmetricMap:
+    """(B + Bᵀ)/2 of a map."""
+
+    def __init__(self, B: LinearMap) -> None:
+        self.B = B
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.B.shape
+
+    @property
+    def T(self) -> SymmetricMap:
+        """Itself."""
+        return self
+
+    def affine(self, x: Ball, b: Ball | None = None) -> Ball:
+        """Enclosure of S x − b."""
+        both = self.B.affine(x) + self.B.T.affine(x)
+        half = lambda v: None if v is None else 0.5 * v  # noqa: E731
+        y = Ball(0.5 * both.hi, half(both.lo), half(both.err))
+        return y if b is None else y - b
+
+
+class NormalMap:
+    """Ĥ = ÂᵀWÂ, applied factor by factor."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        n = self.core.system.n
+        return n, n
+
+    @property
+    def T(self) -> NormalMap:
+        """Itself."""
+        return self
+
+    def affine(self, x: Ball, b: Ball | None = None) -> Ball:
+        """Enclosure of Ĥ x − b."""
+        core = self.core
+        return core.reduced.T.affine(core.form.apply(core.reduced.affine(x)), b)
+

@@ -1,0 +1,98 @@
+"""Green vectors: approximate adjoint solutions with certified defects and sensitivities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector
+from pinnpoint.certifiers.base import Ground
+from pinnpoint.certifiers.core import Core
+from pinnpoint.certifiers.proof import Proof
+from pinnpoint.certifiers.setup import solver_for
+from pinnpoint.errors import CertificationError
+from pinnpoint.queries import Queries
+from pinnpoint.rounding.arithmetic import up
+from pinnpoint.rounding.balls import Ball
+from pinnpoint.rounding.matrices import dots
+from pinnpoint.solvers.protocol import Solver
+from pinnpoint.systems import LinearSystem
+
+
+@dataclass(frozen=True, eq=False)
+class GreenVectors:
+    """Adjoint solutions q_i (rows), with q_lo their second halves where they were refined.
+
+    For least-squares targets the residual-side Green vector is g = WÂq; for square ones g = q.
+    """
+
+    q: Vector
+    q_lo: Vector | None
+    left: Vector | None
+    """The query's factor of the algebraic bound |sᵀB⁻¹ρ|."""
+    sigma: Vector
+    """Upper bounds of σ = ‖g‖_{W⁻¹}: ‖g̃‖_{W⁻¹} + δ_adj (paper, prop. inexact_adjoint_certificate)."""
+    delta: Vector
+    """δ_adj ≥ ‖g − g̃‖_{W⁻¹}."""
+
+    def ball(self, i: int) -> Ball:
+        """q_i as a ball without radius."""
+        return Ball(self.q[i], None if self.q_lo is None else self.q_lo[i])
+
+    def pair(self, rho: Ball, *, enclose: bool) -> Ball:
+        """q_iᵀρ for all i."""
+        return dots(self.q, rho, self.q_lo, enclose=enclose)
+
+
+def lay_ground(
+    system: LinearSystem, queries: Queries, *, rounding: bool, solver: Any, prove: Any
+) -> Ground:
+    """Core, functionals, solver and proof; `prove` maps core and solver to a `Proof`."""
+    core = Core(system, rounding=rounding)
+    L, ell = core.functionals(queries)
+    found: Solver | None = None if solver is False else solver_for(core, solver)
+    proof: Proof = prove(core, found)
+    return Ground(core, queries, L, ell, found, proof)
+
+
+def green_vectors(ground: Ground, solver: Solver, *, refine: bool) -> GreenVectors:
+    """Solve Bᵀq = ℓ̂ for every query, improve once in working precision, and bound what is left.
+
+    *Cost:* two solves per query, three when refined.
+    """
+    core, proof = ground.core, ground.proof
+    rhs = np.stack([e.hi for e in ground.ell], axis=1)
+    with np.errstate(all="ignore"):
+        Q = np.asarray(solver.solve_transposed(rhs))
+        Q = _finite(Q, rhs.shape).T.copy()
+    q_lo = np.zeros_like(Q) if refine else None
+    left, sigma, delta = (np.zeros(ground.K) for _ in range(3))
+    for i, ell in enumerate(ground.ell):
+        Q[i] -= _correction(core, solver, Ball(Q[i]), ell)
+        if q_lo is not None:
+            q_lo[i] = -_correction(core, solver, Ball(Q[i]), ell)
+        q = Ball(Q[i], None if q_lo is None else q_lo[i])
+        length = proof.form.dual(core.green(q)) if not core.is_energy else proof.form.dual(q)
+        if proof.stability is None:
+            sigma[i] = length
+            continue
+        s = core.defect(q, ell)
+        left[i] = proof.stability.left(s)
+        delta[i] = proof.stability.left(s) if not core.system.is_square else proof.stability.green_error(s, proof.form)
+        sigma[i] = up(length + delta[i])
+    return GreenVectors(Q, q_lo, None if proof.stability is None else left, sigma, delta)
+
+
+def _correction(core: Core, solver: Solver, q: Ball, ell: Ball) -> Vector:
+    """Approximate B⁻ᵀ(Bᵀq − ℓ̂); zero where the solver breaks down."""
+    with np.errstate(all="ignore"):
+        c = np.asarray(solver.solve_transposed(core.defect(q, ell).hi))
+    return np.where(np.isfinite(c), c, 0.0)
+
+
+def _finite(Q: Vector, shape: tuple[int, ...]) -> Vector:
+    if Q.shape != shape:
+        raise CertificationError(f"solver: returned an array of shape {Q.shape} for right-hand sides of shape {shape}")
+    return np.where(np.isfinite(Q), Q, 0.0)

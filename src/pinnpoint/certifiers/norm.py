@@ -1,0 +1,80 @@
+"""The norm-only certificate: sensitivity times residual, no signed correction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector, per_query
+from pinnpoint.certificate import Claim
+from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
+from pinnpoint.certifiers.green import green_vectors, lay_ground
+from pinnpoint.certifiers.least_squares import effective_norm
+from pinnpoint.certifiers.proof import prove, unproved
+from pinnpoint.queries import Queries
+from pinnpoint.rounding.arithmetic import up
+from pinnpoint.rounding.coercivity import Coercivity
+from pinnpoint.systems import LinearSystem
+
+
+@dataclass(frozen=True, eq=False)
+class Norm(AbstractMethod):
+    """|ℓᵀ(U − U*)| ≤ σ ‖r‖_W (paper, eq. projected_norm_bound), with ‖P_eff r‖_W for overdetermined systems.
+
+    *Guarantee:* deterministic. *Assumes:* nothing beyond the system, unless `sigma` or `coercivity` is
+    declared. *Cost:* offline as `Exact`; online one residual and its norm (one solve for the energy weight and
+    for overdetermined systems).
+
+    Parameters
+    ----------
+    rounding
+        Cover floating-point rounding.
+    sigma
+        Upper bounds σ̄ ≥ σ of the caller's own; no adjoint is then solved.
+    coercivity, solver
+        As in `Exact`.
+    """
+
+    rounding: bool = True
+    sigma: Any = None
+    coercivity: Coercivity | float | None = None
+    solver: Any = None
+
+    def prepare(self, system: LinearSystem, queries: Queries) -> NormCertifier:
+        """Sensitivities; the Green vectors themselves are not kept."""
+
+        def proof(core: Any, solver: Any) -> Any:
+            free = self.sigma is not None and core.system.is_square and not core.is_energy
+            if (self.rounding and not free) or self.coercivity is not None or self.solver not in (None, "direct"):
+                return prove(core, solver, self.coercivity)
+            return unproved(core, solver)
+
+        given = None if self.sigma is None else per_query("sigma", self.sigma, len(queries), sign="nonnegative")
+        needed = given is None or not system.is_square or isinstance(system.weight, str)
+        ground = lay_ground(
+            system, queries, rounding=self.rounding, solver=self.solver if needed else False, prove=proof
+        )
+        if given is not None:
+            return NormCertifier(ground, given, (Claim("σ̄ bounds the sensitivity of every query", "declared"),))
+        assert ground.solver is not None
+        return NormCertifier(ground, green_vectors(ground, ground.solver, refine=False).sigma, ())
+
+
+@dataclass(frozen=True, eq=False)
+class NormCertifier(AbstractCertifier):
+    """`Norm`, prepared."""
+
+    ground: Ground
+    sigma: Vector
+    claims: tuple[Claim, ...]
+    name: str = "norm"
+
+    def _discrete(self, seen: Observation) -> Outcome:
+        ground = self.ground
+        length = ground.proof.form.norm(seen.r)
+        if not ground.core.system.is_square:
+            length = effective_norm(ground.core, ground.proof, ground.solver, seen.rho, length)
+        terms = {"norm": np.asarray(up(self.sigma * length))}
+        return Outcome(seen.value, terms, ("norm",), sigma=self.sigma, claims=self.claims)

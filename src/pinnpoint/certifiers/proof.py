@@ -1,0 +1,147 @@
+"""Find the proof of stability that the algebraic and rounding terms stand on."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pinnpoint.certificate import Claim
+from pinnpoint.certifiers.core import Core
+from pinnpoint.errors import CertificationError, InputError
+from pinnpoint.rounding import stability as st
+from pinnpoint.rounding.arithmetic import Vector
+from pinnpoint.rounding.coercivity import Coercivity, verify_coercivity
+from pinnpoint.rounding.forms import DiagonalForm, Form, InverseForm
+from pinnpoint.solvers.protocol import Solver
+
+SYMMETRY = 1e-8
+"""How far from symmetric, relative to its largest entry, Â may be for the energy weight."""
+
+
+class Proof(NamedTuple):
+    """A stability bound, the norms of the weight in use, and what to say about both."""
+
+    stability: st.Stability | None
+    form: Form
+    claims: tuple[Claim, ...]
+
+
+def prove(core: Core, solver: Solver | None, declared: Coercivity | float | None, *, sharpen: bool = False) -> Proof:
+    """Stability of B: the caller's word where given, else verified; raises where neither is to be had."""
+    if core.is_energy:
+        require_symmetric(core)
+    if declared is not None:
+        bound = declared if isinstance(declared, Coercivity) else Coercivity(float(declared))
+        stability = _declared(core, solver, bound, sharpen=sharpen)
+    elif not core.system.is_matrix:
+        raise CertificationError(
+            "coercivity: the system is a LinearOperator, so no bound can be verified; declare one, for example "
+            "coercivity=pinnpoint.Coercivity(alpha)"
+        )
+    elif not core.system.is_square:
+        stability = _least_squares(core, solver, sharpen=sharpen)
+    else:
+        stability = _square(core, solver, sharpen=sharpen)
+    if core.is_energy and not isinstance(stability, st.Coercive):
+        raise CertificationError("weight: 'energy' needs a positive definite operator, and none could be verified")
+    form = InverseForm(_with_solver(stability.form, solver)) if core.is_energy else core.form  # type: ignore[attr-defined]
+    return Proof(stability, form, (Claim(stability.claim, stability.status),))
+
+
+def unproved(core: Core, solver: Solver | None) -> Proof:
+    """Plain floating point without a stability proof: defects of the solves are not counted."""
+    claim = Claim("floating-point rounding and the defects of direct solves are negligible (not covered)", "declared")
+    if not core.is_energy:
+        return Proof(None, core.form, (claim,))
+    require_symmetric(core)
+    return Proof(None, InverseForm(core.energy_form(math.inf, DiagonalForm(), _solve(solver))), (claim,))
+
+
+def require_symmetric(core: Core) -> None:
+    """The energy weight needs a symmetric operator; tiny skew parts from assembly are fine."""
+    if not core.system.is_matrix:
+        return
+    A = core.matrix
+    skew, top = abs(A - A.T), float(abs(A).max())
+    worst = float(skew.max()) if skew.nnz else 0.0
+    if worst > SYMMETRY * top:
+        raise InputError(
+            f"weight: 'energy' means W = Â⁻¹ and needs a symmetric positive definite operator; max |Â − Âᵀ| is "
+            f"{worst:.1e} against entries up to {top:.1e}"
+        )
+
+
+def _solve(solver: Solver | None) -> Any:
+    return None if solver is None else solver.solve
+
+
+def _with_solver(form: Any, solver: Solver | None) -> Any:
+    return type(form)(form.map, form.alpha, form.P, _solve(solver), form.enclose, form.row_sum)
+
+
+def _coercive(core: Core, bound: Coercivity, solver: Solver | None, *, sharpen: bool) -> st.Coercive:
+    name = "the symmetric part of the reduced operator" if core.system.is_square else "Ĥ = ÂᵀWÂ"
+    P = "the identity" if bound.scale is None and bound.P is None else ("P" if bound.P is not None else "diagonal D⁻²")
+    claim = f"{name} is at least {bound.alpha:.6e} times {P} ({bound.how})"
+    form = core.energy_form(bound.alpha, st.floor_of(bound), _solve(solver) if sharpen else None)
+    return st.Coercive(form, claim, bound.status, sharpen)
+
+
+def _declared(core: Core, solver: Solver | None, bound: Coercivity, *, sharpen: bool) -> st.Stability:
+    if bound.of == "normal" and core.system.is_square:
+        if core.is_energy:  # Ĥ = Â for W = Â⁻¹
+            return _coercive(core, bound, solver, sharpen=sharpen)
+        claim = f"Ĥ = ÂᵀWÂ is at least {bound.alpha:.6e} times P ({bound.how})"
+        return st.Normal(bound.alpha, st.floor_of(bound), core.form, claim, bound.status)
+    return _coercive(core, bound, solver, sharpen=sharpen)
+
+
+def _least_squares(core: Core, solver: Solver | None, *, sharpen: bool) -> st.Stability:
+    H, error = core.normal_matrix
+    try:
+        bound = verify_coercivity(H, equilibrate=True, error=error, solve=_solve(solver))
+    except CertificationError as problem:
+        raise CertificationError(
+            f"the full column rank of the reduced {core.system.M} × {core.system.n} operator could not be verified "
+            f"({problem}); rescale it, remove dependent columns, or declare coercivity"
+        ) from problem
+    return _coercive(core, bound, solver, sharpen=sharpen)
+
+
+def _square(core: Core, solver: Solver | None, *, sharpen: bool) -> st.Stability:
+    """Coercivity first; then an M-matrix witness, an approximate inverse, and singular values."""
+    B, errors = core.matrix, core.matrix_error
+    symmetrised = None if errors is None else (lambda v: 0.5 * (errors[0](v) + errors[1](v)))
+    symmetric = (B != B.T.tocsr()).nnz == 0
+    tried = ""
+    try:
+        bound = verify_coercivity(
+            B, equilibrate=True, error=symmetrised, solve=_solve(solver) if symmetric else None
+        )
+        return _coercive(core, bound, solver, sharpen=sharpen)
+    except CertificationError as problem:
+        tried = str(problem)
+    if errors is None and solver is not None:
+        witness = st.inverse_positive(B, solver.solve)
+        if witness is not None:
+            return witness
+    for found in (
+        st.approximate_inverse(B, None if errors is None else errors[0]),
+        st.smallest_singular_value(B, None if errors is None else errors[0]),
+    ):
+        if found is not None:
+            return found
+    raise CertificationError(
+        f"the reduced {B.shape[0]} × {B.shape[0]} operator could not be verified to be invertible ({tried}); it may be "
+        "singular or too ill-conditioned: check the constraints, rescale the equations, or declare coercivity"
+    )
+
+
+def diagonal_of(core: Core) -> Vector | None:
+    """Diagonal of B for Jacobi scaling, where it is stored and positive."""
+    if not core.system.is_matrix:
+        return None
+    d = core.matrix.diagonal() if core.system.is_square else core.normal_matrix[0].diagonal()
+    return np.asarray(d) if d.size and float(d.min()) > 0.0 else None

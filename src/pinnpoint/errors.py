@@ -1,0 +1,19 @@
+"""Every exception the package raises on purpose."""
+
+from __future__ import annotations
+
+
+class PinnpointError(Exception):
+    """Base class: ``except pinnpoint.PinnpointError`` catches every deliberate refusal."""
+
+
+class InputError(PinnpointError, ValueError):
+    """The input was refused; the message names the argument, what it got and what to do."""
+
+
+class CertificationError(PinnpointError, RuntimeError):
+    """The input is fine, but a bound that the certificate needs could not be proved."""
+
+
+class DependencyMissingError(PinnpointError, ImportError):
+    """An optional package is needed; the message names the extra that brings it."""

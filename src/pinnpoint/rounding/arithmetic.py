@@ -1,0 +1,107 @@
+"""Outward-rounded scalars and error-free transformations in binary64, without switching rounding modes.
+
+With u = 2⁻⁵³ and γ_k = k u / (1 − k u), a nonnegative expression evaluated with at most k roundings differs
+from its exact value by a factor within 1 ± γ_k (Higham, *Accuracy and Stability*, Lemma 3.1), plus underflow,
+for which `TINY` is an allowance that also holds when subnormals are flushed to zero.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pinnpoint.errors import InputError
+
+Vector = NDArray[np.float64]
+
+UNIT = 2.0**-53
+"""Unit roundoff u."""
+TINY = 2.0**-1000
+"""More than any accumulation of 2²⁰ underflow errors of one operation (2⁻¹⁰²² each when flushed)."""
+LIMIT = 2.0**480
+"""Entries beyond this could overflow in Veltkamp's splitting or in a norm; they are refused."""
+
+_SPLITTER = 134217729.0  # 2²⁷ + 1
+
+
+def gamma(k: float) -> float:
+    """Upper bound of γ_k = k u / (1 − k u), for k < 2⁴⁵."""
+    x = k * UNIT
+    return x / (1.0 - x) * (1.0 + 8.0 * UNIT)
+
+
+def gammas(k: NDArray[Any]) -> Vector:
+    """`gamma` for each entry of an array."""
+    x = np.asarray(k, dtype=np.float64) * UNIT
+    return np.asarray(x / (1.0 - x) * (1.0 + 8.0 * UNIT))
+
+
+def up(x: Any, k: int = 4) -> Any:
+    """Upper bound of the exact value of a nonnegative expression evaluated with at most k roundings."""
+    return x * (1.0 + 4.0 * k * UNIT) + TINY
+
+
+def down(x: Any, k: int = 4) -> Any:
+    """Lower bound of the exact value of an expression of one sign evaluated with at most k roundings."""
+    return x - (np.abs(x) * (4.0 * k * UNIT) + TINY)
+
+
+def sum_up(x: Vector) -> float:
+    """Upper bound of Σ x_i for x ≥ 0."""
+    return float(up(float(np.sum(x)) * (1.0 + 2.0 * gamma(x.size + 1)) + x.size * TINY))
+
+
+def dot_up(x: Vector, y: Vector) -> float:
+    """Upper bound of Σ x_i y_i for x, y ≥ 0."""
+    return float(up(float(np.dot(x, y)) * (1.0 + 2.0 * gamma(x.size + 1)) + x.size * TINY))
+
+
+def norm_up(x: Vector) -> float:
+    """Upper bound of ‖x‖₂."""
+    return float(up(math.sqrt(dot_up(x, x))))
+
+
+def two_sum(a: Any, b: Any) -> tuple[Any, Any]:
+    """Knuth: a + b = s + t exactly, s = fl(a + b)."""
+    s = a + b
+    z = s - a
+    return s, (a - (s - z)) + (b - z)
+
+
+def two_prod(a: Any, b: Any) -> tuple[Any, Any]:
+    """Veltkamp and Dekker: a b = p + e exactly, p = fl(a b), barring underflow; needs |a|, |b| < 2⁴⁸⁰.
+
+    Written as separate array operations, so no compiler can contract a product and a sum into one rounding.
+    """
+    p = a * b
+    c = _SPLITTER * a
+    ah = c - (c - a)
+    al = a - ah
+    c = _SPLITTER * b
+    bh = c - (c - b)
+    bl = b - bh
+    return p, al * bl - (((p - ah * bh) - al * bh) - ah * bl)
+
+
+def require_round_to_nearest() -> None:
+    """Refuse to prove anything while another library has switched the rounding mode."""
+    one, half, quarter = np.float64(1.0), np.float64(2.0**-53), np.float64(2.0**-54)
+    nearest = one + half == 1.0 and one - quarter == 1.0 and -one - half == -1.0 and one + 2.0 * half > 1.0
+    if not nearest:
+        raise InputError(
+            "floating-point rounding: the processor does not round to nearest, so no rounding bound holds; "
+            "restore the default rounding mode, or pass rounding=False"
+        )
+
+
+def require_range(name: str, *arrays: Vector) -> None:
+    """Refuse entries that are not finite or whose products leave the range of the transformations."""
+    for a in arrays:
+        if a.size and not float(np.max(np.abs(a))) < LIMIT:
+            raise InputError(
+                f"{name}: entries must be finite and below 2**480 in magnitude for rounding to be covered; "
+                f"got {float(np.max(np.abs(a)))!r}; rescale the system"
+            )

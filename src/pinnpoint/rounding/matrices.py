@@ -1,0 +1,179 @@
+"""Matrices whose products with enclosed vectors are enclosed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from pinnpoint.errors import InputError
+from pinnpoint.rounding import lanes
+from pinnpoint.rounding.arithmetic import TINY, Vector, dot_up, gamma, require_range, up
+from pinnpoint.rounding.balls import Ball
+
+COMPILE_FROM = 200_000
+"""Entries from which a compiled kernel is worth its start-up."""
+
+_compiled: Any = None
+_compiled_tried = False
+
+
+def compiled() -> Any:
+    """The compiled kernels, or None where numba is not installed."""
+    global _compiled, _compiled_tried
+    if not _compiled_tried:
+        _compiled_tried = True
+        try:
+            from pinnpoint.rounding import compiled as module
+        except ImportError:
+            module = None  # type: ignore[assignment]
+        _compiled = module
+    return _compiled
+
+
+class LinearMap(Protocol):
+    """What the certificates need of an operator: affine images of balls, and its transpose."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        ...
+
+    @property
+    def T(self) -> LinearMap:
+        """The transposed map."""
+        ...
+
+    def affine(self, x: Ball, b: Ball | None = None) -> Ball:
+        """Enclosure of A x − b."""
+        ...
+
+
+class EnclosedMatrix:
+    """All matrices within ``|A' − A| ≤ E`` of a stored sparse A.
+
+    `affine` encloses A' x − b for every such A', every x and b of their balls, in double-double arithmetic, so
+    its own rounding contributes at most about k u² |A| |x| for a row of k entries.
+    """
+
+    def __init__(self, A: Any, error: Any | None = None) -> None:
+        self.A = sp.csr_array(A)
+        self.A.sum_duplicates()
+        self.error = None if error is None else sp.csr_array(error)
+        require_range("matrix", self.A.data)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        m, n = self.A.shape
+        return int(m), int(n)
+
+    @cached_property
+    def T(self) -> EnclosedMatrix:
+        """The transposed matrix, stored by its own rows."""
+        T = EnclosedMatrix(self.A.T.tocsr(), None if self.error is None else self.error.T.tocsr())
+        T.__dict__["T"] = self
+        return T
+
+    @cached_property
+    def magnitude(self) -> Any:
+        A = abs(self.A)
+        return A if self.error is None else A + self.error
+
+    @cached_property
+    def _lanes(self) -> lanes.Lanes:
+        return lanes.arrange(self.A.indptr, self.A.indices, self.A.data)
+
+    def affine(self, x: Ball, b: Ball | None = None) -> Ball:
+        """Enclosure of A x − b."""
+        b_hi, b_lo = (None, None) if b is None else (b.hi, b.lo)
+        module = compiled() if self.A.nnz >= COMPILE_FROM else None
+        if module is not None:
+            A = self.A
+            hi, lo, err = module.product(A.indptr, A.indices, A.data, x.hi, x.lo, b_hi, b_lo)
+        else:
+            hi, lo, err = lanes.product(self._lanes, x.hi, x.lo, b_hi, b_lo)
+        if x.err is not None:
+            err = up(err + product_up(self.magnitude, x.err))
+        if self.error is not None:
+            center = Ball(x.hi, x.lo)
+            err = up(err + product_up(self.error, center.magnitude()))
+        if b is not None and b.err is not None:
+            err = up(err + b.err)
+        return Ball(hi, lo, err)
+
+
+class PlainMatrix:
+    """A matrix or operator in ordinary floating point: nothing is enclosed."""
+
+    def __init__(self, A: Any) -> None:
+        self.A = A
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        m, n = self.A.shape
+        return int(m), int(n)
+
+    @cached_property
+    def T(self) -> PlainMatrix:
+        """The transposed matrix, or the adjoint of an operator."""
+        A = self.A
+        T = PlainMatrix(A.T.tocsr() if sp.issparse(A) else A.T)
+        T.__dict__["T"] = self
+        return T
+
+    def affine(self, x: Ball, b: Ball | None = None) -> Ball:
+        """A x − b, rounded."""
+        y = np.asarray(self.A @ x.hi, dtype=np.float64)
+        if y.shape != (self.shape[0],) or not np.all(np.isfinite(y)):
+            raise InputError(f"A: its product with a vector must be {self.shape[0]} finite numbers; got {y!r}")
+        return Ball(y if b is None else y - b.hi)
+
+
+class Chain:
+    """The product of several maps, applied one after the other (the last one first)."""
+
+    def __init__(self, factors: Sequence[LinearMap]) -> None:
+        self.factors = tuple(factors)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.factors[0].shape[0], self.factors[-1].shape[1]
+
+    @cached_property
+    def T(self) -> Chain:
+        """The transposed product."""
+        return Chain([f.T for f in reversed(self.factors)])
+
+    def affine(self, x: Ball, b: Ball | None = None) -> Ball:
+        """Enclosure of A x − b."""
+        for factor in reversed(self.factors[1:]):
+            x = factor.affine(x)
+        return self.factors[0].affine(x, b)
+
+
+def product_up(A: Any, x: Vector) -> Vector:
+    """Upper bound of A x for a nonnegative sparse A and x ≥ 0."""
+    k = int(np.diff(A.indptr).max(initial=0)) if A.format == "csr" else A.shape[1]
+    return np.asarray(up((A @ x) * (1.0 + 2.0 * gamma(k + 1)) + k * TINY))
+
+
+def dots(G: Vector, x: Ball, G_lo: Vector | None = None, *, enclose: bool = True) -> Ball:
+    """Enclosure of the products of the rows of G + G_lo with x; plain floats where not asked to enclose."""
+    if not enclose:
+        y = G @ x.hi
+        return Ball(y if G_lo is None else y + G_lo @ x.hi)
+    module = compiled() if G.size >= COMPILE_FROM else None
+    hi, lo, err = (lanes if module is None else module).dots(G, G_lo, x.hi, x.lo)
+    if x.err is not None:
+        extra = np.array([dot_up(np.abs(g), x.err) for g in G])
+        if G_lo is not None:
+            extra = extra + np.array([dot_up(np.abs(g), x.err) for g in G_lo])
+        err = up(err + extra)
+    return Ball(hi, lo, err)
+

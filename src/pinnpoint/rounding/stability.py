@@ -1,0 +1,290 @@
+"""Proved bounds of the pairing |sᵀ B⁻¹ ρ| ≤ left(s) · right(ρ), for a nonsingular B.
+
+This product is the whole algebraic error of a certificate whose adjoint solve left the defect s and whose
+state has the residual ρ. `left` is computed once per query, `right` once per state.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+
+from pinnpoint.errors import CertificationError
+from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, down, dot_up, gamma, sum_up, up
+from pinnpoint.rounding.balls import Ball, exact
+from pinnpoint.rounding.coercivity import Coercivity, is_z_matrix, verify_coercivity
+from pinnpoint.rounding.forms import DiagonalForm, Form, InverseForm, MatrixForm
+from pinnpoint.rounding.matrices import EnclosedMatrix, product_up
+
+INVERSE_UP_TO = 2000
+"""Size up to which a dense approximate inverse may serve as a witness."""
+
+
+class Stability(Protocol):
+    """A proof that B is nonsingular, as a product bound."""
+
+    claim: str
+    status: str
+
+    def left(self, s: Ball) -> float:
+        """The query's factor."""
+        ...
+
+    def right(self, rho: Ball) -> float:
+        """The state's factor."""
+        ...
+
+    def green_error(self, s: Ball, form: Form) -> float:
+        """Upper bound of ‖B⁻ᵀ s‖_{W⁻¹}."""
+        ...
+
+    def solution_norm(self, rho: Ball) -> float:
+        """Upper bound of ‖B⁻¹ ρ‖₂."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Coercive:
+    """(B + Bᵀ)/2 = S ⪰ αP: |sᵀB⁻¹ρ| ≤ ‖s‖_{S⁻¹} ‖ρ‖_{S⁻¹}.
+
+    With v = B⁻ᵀs: ‖v‖²_S = vᵀBᵀv = vᵀs ≤ ‖v‖_S ‖s‖_{S⁻¹}, so ‖v‖_S ≤ ‖s‖_{S⁻¹}, and |vᵀρ| ≤ ‖v‖_S ‖ρ‖_{S⁻¹}.
+    Also α‖v‖²_P ≤ vᵀs ≤ ‖v‖_P ‖s‖_{P⁻¹}.
+    """
+
+    form: MatrixForm
+    claim: str
+    status: str
+    sharpen: bool = False
+
+    def left(self, s: Ball) -> float:
+        """‖s‖_{S⁻¹}, sharpened where asked."""
+        return self.form.dual(s) if self.sharpen else self.form.cheap_dual(s)
+
+    def right(self, rho: Ball) -> float:
+        """‖ρ‖_{S⁻¹}, sharpened where asked."""
+        return self.left(rho)
+
+    def green_error(self, s: Ball, form: Form) -> float:
+        """By ‖v‖_S where W = S⁻¹, else from ‖v‖_P ≤ ‖s‖_{P⁻¹}/α."""
+        if isinstance(form, InverseForm):
+            return self.left(s)
+        return _dual_from(form, float(up(self.form.P.dual(s) / self.form.alpha)), self.form.P)
+
+    def solution_norm(self, rho: Ball) -> float:
+        """From ‖e‖_P ≤ ‖ρ‖_{P⁻¹}/α."""
+        return _dual_from(DiagonalForm(), float(up(self.form.P.dual(rho) / self.form.alpha)), self.form.P)
+
+
+@dataclass(frozen=True, eq=False)
+class Normal:
+    """Bᵀ W B ⪰ α P: |sᵀB⁻¹ρ| ≤ α^(−½) ‖s‖_{P⁻¹} ‖ρ‖_W (paper, inexact adjoint certificate)."""
+
+    alpha: float
+    P: Form
+    W: Form
+    claim: str
+    status: str
+    matches: bool = True
+    """Whether W is the weight of the certificate itself."""
+
+    def left(self, s: Ball) -> float:
+        """‖s‖_{P⁻¹} / √α."""
+        return float(up(self.P.dual(s) / down(math.sqrt(self.alpha))))
+
+    def right(self, rho: Ball) -> float:
+        """‖ρ‖_W."""
+        return self.W.norm(rho)
+
+    def green_error(self, s: Ball, form: Form) -> float:
+        """‖B⁻ᵀs‖_{W⁻¹} ≤ left(s); another weight is compared through W = diag(w): ‖v‖_{W⁻¹} ≤ left(s)."""
+        if self.matches or not isinstance(self.W, DiagonalForm):
+            return self.left(s)
+        inverse = None if self.W.w is None else np.asarray(1.0 / self.W.w)  # powers of two: exact
+        return _dual_from(form, self.left(s), DiagonalForm(inverse))
+
+    def solution_norm(self, rho: Ball) -> float:
+        """‖e‖_P ≤ ‖ρ‖_W/√α."""
+        return _dual_from(DiagonalForm(), float(up(self.right(rho) / down(math.sqrt(self.alpha)))), self.P)
+
+
+@dataclass(frozen=True, eq=False)
+class InversePositive:
+    """B a Z-matrix with B w ≥ v > 0, w > 0: B⁻¹ ≥ 0 and |sᵀB⁻¹ρ| ≤ (|s|ᵀw) · max(|ρ|/v)."""
+
+    w: Vector
+    v: Vector
+    claim: str = "the reduced operator is an M-matrix (positive witness)"
+    status: str = "verified"
+
+    def left(self, s: Ball) -> float:
+        """|s|ᵀ w."""
+        return dot_up(s.magnitude(), self.w)
+
+    def right(self, rho: Ball) -> float:
+        """max |ρ_i| / v_i."""
+        return float(np.max(up(rho.magnitude() / self.v)))
+
+    def green_error(self, s: Ball, form: Form) -> float:
+        """‖B⁻ᵀ|s|‖₁ = |s|ᵀ B⁻¹ 1 bounds the Euclidean norm."""
+        return _dual_from(form, float(up(self.left(s) * float(np.max(up(1.0 / self.v))))), DiagonalForm())
+
+    def solution_norm(self, rho: Ball) -> float:
+        """|e| ≤ w max(|ρ|/v)."""
+        return float(up(self.right(rho) * exact(self.w).norm()))
+
+
+@dataclass(frozen=True, eq=False)
+class ApproximateInverse:
+    """R with ‖I − R B‖_∞ ≤ β < 1: ‖B⁻¹‖_∞ ≤ ‖R‖_∞ / (1 − β), so |sᵀB⁻¹ρ| ≤ ‖s‖₁ · that · ‖ρ‖_∞."""
+
+    bound: float
+    claim: str = "the reduced operator is nonsingular (approximate inverse)"
+    status: str = "verified"
+
+    def left(self, s: Ball) -> float:
+        """‖s‖₁."""
+        return sum_up(s.magnitude())
+
+    def right(self, rho: Ball) -> float:
+        """‖B⁻¹‖_∞ ‖ρ‖_∞."""
+        return float(up(self.bound * float(np.max(rho.magnitude(), initial=0.0))))
+
+    def green_error(self, s: Ball, form: Form) -> float:
+        """‖B⁻ᵀs‖₂ ≤ ‖B⁻ᵀs‖₁ ≤ ‖B⁻¹‖_∞ ‖s‖₁."""
+        return _dual_from(form, float(up(self.bound * self.left(s))), DiagonalForm())
+
+    def solution_norm(self, rho: Ball) -> float:
+        """√n ‖e‖_∞."""
+        return float(up(math.sqrt(rho.size) * self.right(rho)))
+
+
+def _dual_from(form: Form, length: float, P: Form) -> float:
+    """Upper bound of ‖v‖_{W⁻¹} when only ‖v‖_P ≤ length is known."""
+    if isinstance(P, MatrixForm):  # P ⪰ α_P Q, so ‖v‖_Q ≤ ‖v‖_P / √α_P
+        return _dual_from(form, float(up(length / down(math.sqrt(P.alpha)))), P.P)
+    if isinstance(form, MatrixForm):  # W ⪰ α_W Q, so ‖v‖_{W⁻¹} ≤ ‖v‖_{Q⁻¹} / √α_W
+        return float(up(_dual_from(form.P, length, P) / down(math.sqrt(form.alpha))))
+    if not (isinstance(form, DiagonalForm) and isinstance(P, DiagonalForm)):
+        raise CertificationError("the energy weight needs a coercive operator")
+    worst = np.ones(1)
+    for w in (form.w, P.w):
+        worst = worst if w is None else np.asarray(up(worst / np.sqrt(w)))
+    return float(up(float(np.max(worst)) * length))
+
+
+def floor_of(bound: Coercivity) -> Form:
+    """The form P of a bound S ⪰ αP."""
+    if bound.P is not None:
+        return form_of(bound.P, "P")
+    return DiagonalForm(None if bound.scale is None else np.asarray(bound.scale**-2.0))
+
+
+def matrix_form(map: Any, bound: Coercivity, solve: Callable[[Vector], Vector] | None, *, enclose: bool) -> MatrixForm:
+    """The form of a map with a coercivity bound."""
+    row_sum = math.inf
+    if isinstance(map, EnclosedMatrix):
+        row_sum = float(np.max(product_up(map.magnitude, np.ones(map.shape[0]))))
+    return MatrixForm(map, bound.alpha, floor_of(bound), solve, enclose, row_sum)
+
+
+def form_of(P: Any, name: str) -> Form:
+    """The form of a caller's matrix: None, a diagonal, or a sparse symmetric positive definite matrix (verified)."""
+    if P is None:
+        return DiagonalForm()
+    if isinstance(P, np.ndarray) and P.ndim == 1:
+        return DiagonalForm(P)
+    P = sp.csr_array(P)
+    try:
+        bound = verify_coercivity(P, equilibrate=True)
+    except CertificationError as error:
+        raise CertificationError(f"{name}: not verified to be positive definite ({error})") from error
+    return matrix_form(EnclosedMatrix(P), bound, _direct(P), enclose=True)
+
+
+def _direct(P: Any) -> Callable[[Vector], Vector]:
+    lu = spla.splu(sp.csc_array(P))
+    return lambda v: np.asarray(lu.solve(v))
+
+
+def inverse_positive(B: Any, solve: Callable[[Vector], Vector]) -> InversePositive | None:
+    """Look for a positive witness w of a (possibly nonsymmetric) Z-matrix."""
+    if not is_z_matrix(B):
+        return None
+    with np.errstate(all="ignore"):
+        w = np.abs(solve(np.ones(B.shape[0])))
+    if not (np.all(np.isfinite(w)) and float(w.min()) > 0.0):
+        return None
+    low, err = EnclosedMatrix(B).affine(exact(w)).rounded()
+    v = np.asarray(down(low - err))
+    return InversePositive(w, v) if float(v.min()) > 0.0 else None
+
+
+def approximate_inverse(B: Any, error: Callable[[Vector], Vector] | None) -> ApproximateInverse | None:
+    """Invert a small matrix in floating point and enclose what is left of the identity.
+
+    fl(R B) differs from R B by at most γ_n |R||B| entrywise; `error` bounds the unknown part of B, as v ↦ E v.
+    """
+    n = B.shape[0]
+    if n > INVERSE_UP_TO:
+        return None
+    D = B.toarray()
+    try:
+        R = np.linalg.inv(D)
+    except np.linalg.LinAlgError:
+        return None
+    if not np.all(np.isfinite(R)):
+        return None
+    one = np.ones(n)
+    rest = np.abs(R @ D - np.eye(n)) @ one
+    aR = np.abs(R)
+    slack = 1.0 + 4.0 * gamma(2 * n + 8)
+    unknown = gamma(n + 2) * (np.abs(D) @ one)
+    if error is not None:
+        unknown = unknown + error(one)
+    beta = float(np.max(up((rest + 2.0 * UNIT + aR @ unknown) * slack + n * TINY)))
+    if not beta < 0.5:
+        return None
+    size = float(np.max(up((aR @ one) * slack)))
+    return ApproximateInverse(float(up(size / (1.0 - beta), 8)))
+
+
+def smallest_singular_value(B: Any, error: Callable[[Vector], Vector] | None) -> Normal | None:
+    """(D_r B D_c)ᵀ(D_r B D_c) ⪰ α I by a verified factorization, with power-of-two row and column scales.
+
+    sᵀB⁻¹ρ = (D_c s)ᵀ (D_r B D_c)⁻¹ (D_r ρ). The formed product is enclosed: fl(CᵀC) differs from CᵀC by at most
+    γ_k |C|ᵀ|C|. Squares the condition number, so it is the last resort for large matrices.
+    """
+    if error is not None:
+        return None
+    C = sp.csr_array(B)
+    row = np.asarray(abs(C).max(axis=1).toarray()).ravel()
+    if float(row.min(initial=1.0)) <= 0.0:
+        return None
+    Dr = np.ldexp(1.0, -np.rint(np.log2(row)).astype(int))
+    C = sp.csr_array(sp.diags_array(Dr) @ C)
+    column = np.asarray(abs(C).max(axis=0).toarray()).ravel()
+    if float(column.min(initial=1.0)) <= 0.0:
+        return None
+    Dc = np.ldexp(1.0, -np.rint(np.log2(column)).astype(int))
+    C = sp.csr_array(C @ sp.diags_array(Dc))
+    H = sp.csr_array(C.T @ C)
+    H = sp.csr_array((H + H.T) * 0.5)
+    aC = abs(C)
+    aCt = sp.csr_array(aC.T)
+    k = int(np.diff(C.tocsc().indptr).max())
+
+    def forming(v: Vector) -> Vector:
+        return np.asarray(up(gamma(k + 2) * product_up(aCt, product_up(aC, v)) + C.shape[0] * TINY))
+
+    try:
+        bound = verify_coercivity(H, method="shift", error=forming)
+    except CertificationError:
+        return None
+    claim = f"the reduced operator is nonsingular: scaled singular values ≥ {math.sqrt(bound.alpha):.3e}"
+    return Normal(bound.alpha, DiagonalForm(Dc**-2.0), DiagonalForm(Dr**2.0), claim, "verified", matches=False)

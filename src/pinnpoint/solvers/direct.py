@@ -1,0 +1,116 @@
+"""Direct solvers from SciPy: dense LU, sparse LU and weighted QR."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.linalg as dense
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+
+from pinnpoint.errors import InputError
+from pinnpoint.rounding.arithmetic import Vector
+from pinnpoint.solvers.protocol import Solver
+
+DENSE_UP_TO = 600
+CONDITION_LIMIT = 2.0**50
+"""Beyond this estimated condition number a matrix counts as singular in float64."""
+
+
+class DenseLU:
+    """LAPACK's LU factorization."""
+
+    name = "dense LU"
+
+    def __init__(self, B: Vector) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dense.LinAlgWarning)
+            self._lu = dense.lu_factor(B)
+        rcond, _ = dense.lapack.dgecon(self._lu[0], np.linalg.norm(B, 1))
+        _refuse_singular(B.shape[0], 1.0 / rcond if rcond > 0.0 else np.inf)
+
+    def solve(self, b: Vector) -> Vector:
+        """B⁻¹ b."""
+        return np.asarray(dense.lu_solve(self._lu, b))
+
+    def solve_transposed(self, b: Vector) -> Vector:
+        """B⁻ᵀ b."""
+        return np.asarray(dense.lu_solve(self._lu, b, trans=1))
+
+
+class SparseLU:
+    """SuperLU."""
+
+    name = "SuperLU"
+
+    def __init__(self, B: Any) -> None:
+        B = sp.csc_array(B)
+        pattern = (abs(B) != 0).astype(np.int8)
+        symmetric = (pattern != pattern.T).nnz == 0
+        spec = "MMD_AT_PLUS_A" if symmetric else "COLAMD"
+        try:
+            self._lu = spla.splu(B, permc_spec=spec, options={"SymmetricMode": symmetric})
+        except RuntimeError as error:
+            raise _singular(B.shape[0], str(error)) from error
+        n = B.shape[0]
+        inverse = spla.LinearOperator(
+            (n, n), matvec=lambda v: self._lu.solve(v.ravel()), rmatvec=lambda v: self._lu.solve(v.ravel(), "T")
+        )
+        with np.errstate(all="ignore"):
+            size = float(spla.onenormest(inverse, t=1)) if n > 1 else float(abs(self._lu.solve(np.ones(1))[0]))
+        _refuse_singular(n, size * float(spla.norm(B, 1)))
+
+    def solve(self, b: Vector) -> Vector:
+        """B⁻¹ b."""
+        return np.asarray(self._lu.solve(b))
+
+    def solve_transposed(self, b: Vector) -> Vector:
+        """B⁻ᵀ b."""
+        return np.asarray(self._lu.solve(b, "T"))
+
+
+class WeightedQR:
+    """(RᵀR)⁻¹ for the QR factorization of a dense C with Ĥ = CᵀC: the normal matrix is never formed."""
+
+    name = "weighted QR"
+
+    def __init__(self, C: Vector) -> None:
+        self._R = dense.qr(C, mode="r")[0][: C.shape[1]]
+        diagonal = np.abs(np.diag(self._R))
+        top = float(diagonal.max(initial=0.0))
+        if not (top > 0.0 and float(diagonal.min()) > top / CONDITION_LIMIT):
+            raise _rank_deficient(C.shape, float(diagonal.min(initial=0.0)), top)
+
+    def solve(self, b: Vector) -> Vector:
+        """Ĥ⁻¹ b."""
+        return np.asarray(dense.solve_triangular(self._R, dense.solve_triangular(self._R, b, trans="T")))
+
+    solve_transposed = solve
+
+
+def factorize(B: Any) -> Solver:
+    """The direct solver for a square matrix of this size."""
+    if B.shape[0] <= DENSE_UP_TO:
+        return DenseLU(B.toarray() if sp.issparse(B) else np.asarray(B))
+    return SparseLU(B)
+
+
+def _refuse_singular(n: int, condition: float) -> None:
+    if not condition < CONDITION_LIMIT:
+        raise _singular(n, f"condition number about {condition:.1e}")
+
+
+def _singular(n: int, why: str) -> InputError:
+    return InputError(
+        f"A: the reduced {n} × {n} operator is singular in float64 ({why}); remove its nullspace through the "
+        "admissible space (Dirichlet values, a gauge, or constraints), or rescale the equations"
+    )
+
+
+def _rank_deficient(shape: tuple[int, ...], low: float, top: float) -> InputError:
+    return InputError(
+        f"A: the reduced {shape[0]} × {shape[1]} operator is rank deficient (diagonal of R from {low:.1e} to "
+        f"{top:.1e}); the least-squares target is not unique: add equations or constraints"
+    )

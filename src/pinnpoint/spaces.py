@@ -1,0 +1,231 @@
+"""Admissible coefficient vectors U = U₀ + Z y: Dirichlet values, gauges, multi-point constraints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+from numpy.typing import NDArray
+
+from pinnpoint.arrays import Vector, matrix, vector
+from pinnpoint.errors import CertificationError, InputError
+from pinnpoint.rounding.arithmetic import TINY, gamma, up
+from pinnpoint.rounding.coercivity import verify_coercivity
+from pinnpoint.rounding.matrices import product_up
+
+ADMISSIBLE = 1e-10
+"""A vector this close to the admissible set, relative to its largest entry, counts as one of its members."""
+
+
+class Projection(NamedTuple):
+    """The nearest admissible vector, its coordinates, and what was lost on the way."""
+
+    U: Vector
+    y: Vector
+    mismatch: Vector
+    """Given vector minus its projection, entry by entry; report its size, it is not part of any interval."""
+
+
+@dataclass(frozen=True, eq=False)
+class AdmissibleSpace:
+    """The affine set U₀ + range Z (paper, eq. admissible_affine_space).
+
+    Parameters
+    ----------
+    U0
+        One admissible vector, length N.
+    Z
+        N × n with full column rank, which is verified: by an identity block, or by a factorization of ZᵀZ.
+    """
+
+    U0: Vector
+    Z: Any
+
+    def __init__(self, U0: Any, Z: Any) -> None:
+        U0 = vector("U0", U0)
+        Z = matrix("Z", Z)
+        if Z.shape[0] != U0.size:
+            raise InputError(f"Z: must have {U0.size} rows, one per entry of U0; got shape {Z.shape}")
+        if not 0 < Z.shape[1] <= Z.shape[0]:
+            raise InputError(f"Z: must have between 1 and {Z.shape[0]} columns; got {Z.shape[1]}")
+        object.__setattr__(self, "U0", U0)
+        object.__setattr__(self, "Z", Z)
+        if self.free is not None:
+            U0[self.free] = 0.0  # the same set, and y is then exactly U[free]
+        if self.free is None and not _has_identity_block(Z):
+            _require_full_rank(Z)
+
+    @classmethod
+    def unconstrained(cls, n: int) -> AdmissibleSpace:
+        """Every vector of length n."""
+        return cls(np.zeros(n), sp.eye_array(n, format="csr"))
+
+    @classmethod
+    def dirichlet(cls, n: int, dofs: Any, values: Any = 0.0) -> AdmissibleSpace:
+        """Vectors of length n whose entries `dofs` have the given values.
+
+        `dofs` are indices, or a mask of length n.
+        """
+        dofs = np.asarray(dofs)
+        if dofs.dtype == bool:
+            if dofs.shape != (n,):
+                raise InputError(f"dofs: a mask must have {n} entries; got shape {dofs.shape}")
+            dofs = np.nonzero(dofs)[0]
+        if dofs.size and dofs.dtype.kind not in "iu":
+            raise InputError(f"dofs: must be integers or a mask; got {dofs.dtype}")
+        dofs = dofs.ravel().astype(np.intp)
+        if dofs.size and (int(dofs.min()) < 0 or int(dofs.max()) >= n):
+            raise InputError(f"dofs: must lie between 0 and {n - 1}; got {int(dofs.min())} to {int(dofs.max())}")
+        if np.unique(dofs).size != dofs.size:
+            raise InputError("dofs: an entry is fixed twice; list each of them once")
+        if dofs.size == n:
+            raise InputError("dofs: every entry is fixed; nothing is left to certify")
+        given = np.asarray(values, dtype=object)
+        U0 = np.zeros(n)
+        U0[dofs] = vector("values", np.full(dofs.size, values) if given.ndim == 0 else values, dofs.size)
+        free = np.setdiff1d(np.arange(n), dofs)
+        Z = sp.csr_array((np.ones(free.size), (free, np.arange(free.size))), shape=(n, free.size))
+        return cls(U0, Z)
+
+    @classmethod
+    def constrained(cls, C: Any, d: Any) -> AdmissibleSpace:
+        """Vectors with C U = d: multi-point constraints, gauges such as a zero mean (one row C).
+
+        As many entries as there are constraints are eliminated by a pivoted factorization of C. What is then
+        certified is the stored space U₀ + Z y, whose members meet the constraints up to the rounding of Z.
+        """
+        C = matrix("C", C)
+        m, n = C.shape
+        d = vector("d", np.atleast_1d(d), m)
+        if m >= n:
+            raise InputError(f"C: {m} constraints on {n} entries leave nothing to certify")
+        slaves = _pivots(C)
+        free = np.setdiff1d(np.arange(n), slaves)
+        block = sp.csc_array(C[:, slaves])
+        lu = spla.splu(block)
+        U0 = np.zeros(n)
+        U0[slaves] = lu.solve(d)
+        rest = sp.csc_array(C[:, free])
+        touched = np.nonzero(np.diff(rest.indptr))[0]
+        D = -lu.solve(rest[:, touched].toarray()) if touched.size else np.zeros((m, 0))
+        i, j = np.nonzero(D)
+        rows = np.concatenate([free, slaves[i]])
+        columns = np.concatenate([np.arange(free.size), touched[j]])
+        Z = sp.csr_array((np.concatenate([np.ones(free.size), D[i, j]]), (rows, columns)), shape=(n, free.size))
+        return cls(U0, Z)
+
+    @property
+    def N(self) -> int:
+        """Length of U."""
+        return int(self.U0.size)
+
+    @property
+    def n(self) -> int:
+        """Number of free coordinates."""
+        return int(self.Z.shape[1])
+
+    @cached_property
+    def free(self) -> NDArray[np.intp] | None:
+        """Where Z only selects entries: which ones, in the order of y; else None."""
+        Z = self.Z
+        if Z.nnz != Z.shape[1] or not np.all(Z.data == 1.0):
+            return None
+        C = Z.tocoo()
+        if np.unique(C.col).size != Z.shape[1] or np.unique(C.row).size != Z.nnz:
+            return None
+        free = np.empty(Z.shape[1], dtype=np.intp)
+        free[C.col] = C.row
+        return free
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether nothing is constrained and y is U itself."""
+        return self.free is not None and self.n == self.N and bool(np.all(self.free == np.arange(self.N)))
+
+    @cached_property
+    def norm(self) -> float:
+        """Upper bound of ‖Z‖₂."""
+        if self.free is not None:
+            return 1.0
+        M = sp.csr_array(abs(self.Z))
+        rows = product_up(M, np.ones(self.n)).max()
+        columns = product_up(sp.csr_array(M.T), np.ones(self.N)).max()
+        return float(up(np.sqrt(up(float(rows) * float(columns)))))
+
+    def project(self, U: Any) -> Projection:
+        """The admissible vector nearest to U in the Euclidean norm, and the mismatch U − projection."""
+        U = vector("U", U, self.N)
+        if self.free is not None:
+            y = U[self.free]
+            V = self.vector_of(y)
+            return Projection(V, y, U - V)
+        y = self._coordinates(U - self.U0)
+        V = self.vector_of(y)
+        y = y + self._coordinates(U - V)
+        V = self.vector_of(y)
+        return Projection(V, y, U - V)
+
+    def vector_of(self, y: Vector) -> Vector:
+        """U₀ + Z y, rounded; exact where Z only selects entries."""
+        if self.free is None:
+            return np.asarray(self.U0 + self.Z @ y)
+        U = self.U0.copy()
+        U[self.free] = y
+        return U
+
+    @cached_property
+    def _gram(self) -> Any:
+        return spla.splu(sp.csc_array(self.Z.T @ self.Z))
+
+    def _coordinates(self, V: Vector) -> Vector:
+        return np.asarray(self._gram.solve(self.Z.T @ V))
+
+
+def _has_identity_block(Z: Any) -> bool:
+    """Whether some rows of Z have a single entry each and together reach every column: then Z has full rank."""
+    single = np.diff(Z.indptr) == 1
+    columns = Z.indices[Z.indptr[:-1][single]]
+    values = Z.data[Z.indptr[:-1][single]]
+    return np.unique(columns[values != 0.0]).size == Z.shape[1]
+
+
+def _require_full_rank(Z: Any) -> None:
+    """Verify λ_min(ZᵀZ) > 0 with the rounding of the product enclosed."""
+    M = sp.csr_array(abs(Z))
+    Mt = sp.csr_array(M.T)
+    k = int(np.diff(Mt.indptr).max())
+
+    def forming(v: Vector) -> Vector:
+        return np.asarray(up(gamma(k + 2) * product_up(Mt, product_up(M, v)) + M.shape[0] * TINY))
+
+    H = sp.csr_array(Z.T @ Z)
+    try:
+        verify_coercivity(sp.csr_array((H + H.T) * 0.5), error=forming)
+    except CertificationError as error:
+        raise InputError(
+            f"Z: {Z.shape[0]} × {Z.shape[1]} was not verified to have full column rank ({error}); remove dependent "
+            "columns"
+        ) from error
+
+
+def _pivots(C: Any) -> NDArray[np.intp]:
+    """One column per constraint, by QR with column pivoting on the columns that any constraint touches."""
+    from scipy.linalg import qr
+
+    touched = np.unique(C.indices)
+    if touched.size < C.shape[0]:
+        raise InputError(f"C: {C.shape[0]} constraints touch only {touched.size} entries; they are dependent")
+    # The largest entries make the best pivots; a few per row are enough unless rows share them.
+    D = sp.csc_array(C)[:, touched].toarray()
+    R, order = qr(D, mode="r", pivoting=True)[0:2]
+    diagonal = np.abs(np.diag(R))[: C.shape[0]]
+    if not float(diagonal.min()) > 1e-12 * float(diagonal.max()):
+        raise InputError(
+            f"C: the {C.shape[0]} constraints are linearly dependent or nearly so (pivots from "
+            f"{float(diagonal.max()):.1e} down to {float(diagonal.min()):.1e}); drop the redundant ones"
+        )
+    return np.sort(touched[order[: C.shape[0]]])

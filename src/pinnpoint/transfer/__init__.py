@@ -1,0 +1,1 @@
+"""From the discrete target to the PDE's own solution."""

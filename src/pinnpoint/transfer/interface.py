@@ -1,0 +1,40 @@
+"""What a transfer is told by a certificate, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from pinnpoint.arrays import Vector
+from pinnpoint.certificate import Claim
+
+
+@dataclass(frozen=True, eq=False)
+class TransferContext:
+    """The discrete side, as far as a transfer may use it."""
+
+    names: tuple[str, ...]
+    sigma: Vector | None
+    """Upper bounds of σ."""
+    residual_norm: Callable[[Any], float]
+    """U ↦ an upper bound of ‖A U − b‖_W for an admissible U."""
+    bias: Callable[[Any], tuple[Vector, Vector]] | None
+    """U ↦ the products gᵀ(A U − b) and upper bounds of their errors; None where no Green vectors are kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class TransferBound:
+    """Terms that bound |ℓᵀU* − λ(u*)|, with what they rest on."""
+
+    terms: Mapping[str, Vector]
+    claims: tuple[Claim, ...]
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Transfer(Protocol):
+    """Bounds the distance between the discrete target's value and the continuous one."""
+
+    def bound(self, context: TransferContext) -> TransferBound:
+        """The transfer's terms for these queries."""
+        ...
