@@ -2,7 +2,10 @@
 
 from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarantee
 from pinnpoint.certifiers.exact import Exact
+from pinnpoint.certifiers.inexact import Inexact
+from pinnpoint.certifiers.localized import Localized
 from pinnpoint.certifiers.norm import Norm
+from pinnpoint.certifiers.randomized import Randomized
 from pinnpoint.certify import certify
 from pinnpoint.errors import CertificationError, DependencyMissingError, InputError, PinnpointError
 from pinnpoint.queries import Queries
@@ -23,12 +26,15 @@ __all__ = [
     "DependencyMissingError",
     "Exact",
     "Guarantee",
+    "Inexact",
     "InputError",
     "LinearSystem",
+    "Localized",
     "Norm",
     "PinnpointError",
     "Projection",
     "Queries",
+    "Randomized",
     "__version__",
     "certify",
     "verify_coercivity",

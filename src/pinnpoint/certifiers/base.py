@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,7 +39,7 @@ class Ground:
     core: Core
     queries: Queries
     L: LinearMap
-    ell: list[Ball]
+    ell: Sequence[Ball]
     solver: Solver | None
     proof: Proof
 
@@ -136,6 +136,24 @@ class AbstractCertifier(ABC):
         value = self.ground.L.affine(U, exact(-self.ground.queries.constants))
         return Observation(y, U, r, core.normal(r), value, b)
 
+    def _corrected(self, seen: Observation, solver: Solver) -> Observation:
+        """The state y − ẽ for an approximate correction Bẽ = ρ, rounded to floats and observed anew.
+
+        Any such state is admissible, so its own residual says how good it is, whatever the solver did.
+        """
+        with np.errstate(all="ignore"):
+            e = np.asarray(solver.solve(seen.rho.hi))
+        y = seen.y - np.where(np.isfinite(e), e, 0.0)
+        return self._see(y, self.ground.core.expand(y), seen.b)
+
+    def _effective_norm(self, at: Observation) -> float:
+        """‖r‖_W, or ‖P_eff r‖_W for a least-squares target."""
+        ground = self.ground
+        length = ground.proof.form.norm(at.r)
+        if ground.core.system.is_square:
+            return length
+        return effective_norm(ground.core, ground.proof, ground.solver, at.rho, length)
+
     def _assemble(self, seen: Observation, out: Outcome, raw: Any, transfer: Transfer | None) -> Certificate:
         ground, core = self.ground, self.ground.core
         queries = ground.queries
@@ -162,7 +180,7 @@ class AbstractCertifier(ABC):
             raw = per_query("raw", raw, ground.K)
             terms["mismatch"] = np.abs(raw - value)
         r_norm = ground.proof.form.norm(seen.r)
-        effective = r_norm if core.system.is_square else effective_norm(core, ground.proof, ground.solver, seen.rho, r_norm)
+        effective = r_norm if core.system.is_square else self._effective_norm(seen)
         stability = ground.proof.stability
         return Certificate(
             names=queries.names,

@@ -10,7 +10,8 @@ which holds for any vector q. `Core` encloses ρ and s; no reduced matrix is tru
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -22,10 +23,10 @@ from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import TINY, gamma, require_range, require_round_to_nearest, up
 from pinnpoint.rounding.balls import Ball, exact
-from pinnpoint.rounding.forms import Form, InverseForm, MatrixForm
+from pinnpoint.rounding.forms import Form, MatrixForm
 from pinnpoint.rounding.matrices import Chain, EnclosedMatrix, LinearMap, PlainMatrix, product_up
 from pinnpoint.spaces import ADMISSIBLE
-from pinnpoint.systems import ENERGY, LinearSystem
+from pinnpoint.systems import LinearSystem
 
 ErrorPair = tuple[Callable[[Vector], Vector], Callable[[Vector], Vector]]
 
@@ -93,6 +94,14 @@ class Core:
             return exact(self.system.space.vector_of(y))
         return self.Z.affine(exact(y), exact(-self.system.space.U0))
 
+    def direction(self, y: Vector) -> Ball:
+        """Z y, enclosed."""
+        if self.Z is not None:
+            return self.Z.affine(exact(y))
+        V = np.zeros(self.system.N)
+        V[self.system.space.free] = y
+        return exact(V)
+
     def load(self, b: Any | None) -> Ball:
         """The stored right-hand side, or another one of the same length."""
         if b is None:
@@ -111,31 +120,16 @@ class Core:
 
     # Queries
 
-    def functionals(self, queries: Queries) -> tuple[Any, list[Ball]]:
+    def functionals(self, queries: Queries) -> tuple[Any, Functionals]:
         """The map U ↦ LU, and the reduced functionals ℓ̂ = Zᵀℓ."""
         if queries.L.shape[1] != self.system.N:
             raise InputError(f"L: must have {self.system.N} columns, the length of U; got shape {queries.L.shape}")
         if queries.error is not None and not self.rounding:
             raise InputError("error: interval data needs rounding=True")
-        L = self._wrap(queries.L, queries.error)
-        reduced = []
-        for i in range(len(queries)):
-            row = queries.L[[i]].toarray()[0]
-            e = None if queries.error is None else queries.error[[i]].toarray()[0]
-            free = self.system.space.free
-            ell = Ball(row, None, e)
-            reduced.append(ell[free] if free is not None else self.reduce(ell))
-        return L, reduced
-
-    def reduce(self, ell: Ball) -> Ball:
-        """Zᵀ ℓ."""
-        assert self.Z is not None
-        return self.Z.T.affine(ell)
+        return self._wrap(queries.L, queries.error), Functionals(self, queries)
 
     def defect(self, q: Ball, ell: Ball) -> Ball:
         """Bᵀq − ℓ̂ = −s."""
-        if self.system.is_square:
-            return self.reduced.T.affine(q, ell)
         return self.reduced.T.affine(self.green(q), ell)
 
     def green(self, q: Ball) -> Ball:
@@ -156,7 +150,19 @@ class Core:
 
     def energy_form(self, alpha: float, P: Form, solve: Callable[[Vector], Vector] | None) -> MatrixForm:
         """Norms of the symmetric part of B, given B's coercivity."""
-        return MatrixForm(self.symmetric_map, alpha, P, solve, enclose=self.rounding)
+        return MatrixForm(self.symmetric_map, alpha, P, solve, self.rounding, self._row_sum)
+
+    @cached_property
+    def _row_sum(self) -> float:
+        """Largest absolute row sum of (Â + Âᵀ)/2; infinite where it is not at hand, which only widens."""
+        if not (self.system.is_matrix and self.system.is_square):
+            return math.inf
+        size = sp.csr_array(abs(self.matrix))
+        one = np.ones(self.system.n)
+        rows = product_up(size, one) + product_up(sp.csr_array(size.T), one)
+        if self.matrix_error is not None:
+            rows = rows + self.matrix_error[0](one) + self.matrix_error[1](one)
+        return float(up(0.5 * float(rows.max()), 8))
 
     @cached_property
     def symmetric_map(self) -> LinearMap:
@@ -168,10 +174,6 @@ class Core:
             if A.shape[0] == A.shape[1] and (A != A.T.tocsr()).nnz == 0:
                 return self.reduced
         return SymmetricMap(self.reduced)
-
-    def inverse_form(self, form: MatrixForm) -> Form:
-        """The weight in use: the energy weight where asked, else the system's own."""
-        return InverseForm(form) if self.system.weight == ENERGY else self.form
 
     @property
     def is_energy(self) -> bool:
@@ -246,6 +248,27 @@ class Core:
             return np.asarray(up(e, 8))
 
         return H, total
+
+
+class Functionals(Sequence[Ball]):
+    """The reduced functionals ℓ̂_i, made when asked for."""
+
+    def __init__(self, core: Core, queries: Queries) -> None:
+        self.core, self.queries = core, queries
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def __getitem__(self, i: Any) -> Any:
+        if not 0 <= i < len(self):
+            raise IndexError(i)
+        L, E = self.queries.L, self.queries.error
+        ell = Ball(L[[i]].toarray()[0], None, None if E is None else E[[i]].toarray()[0])
+        free = self.core.system.space.free
+        if free is not None:
+            return ell[free]
+        assert self.core.Z is not None
+        return self.core.Z.T.affine(ell)
 
 
 class SymmetricMap:

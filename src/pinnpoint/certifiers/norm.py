@@ -11,7 +11,6 @@ from pinnpoint.arrays import Vector, per_query
 from pinnpoint.certificate import Claim
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
 from pinnpoint.certifiers.green import green_vectors, lay_ground
-from pinnpoint.certifiers.least_squares import effective_norm
 from pinnpoint.certifiers.proof import prove, unproved
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import up
@@ -72,9 +71,5 @@ class NormCertifier(AbstractCertifier):
     name: str = "norm"
 
     def _discrete(self, seen: Observation) -> Outcome:
-        ground = self.ground
-        length = ground.proof.form.norm(seen.r)
-        if not ground.core.system.is_square:
-            length = effective_norm(ground.core, ground.proof, ground.solver, seen.rho, length)
-        terms = {"norm": np.asarray(up(self.sigma * length))}
+        terms = {"norm": np.asarray(up(self.sigma * self._effective_norm(seen)))}
         return Outcome(seen.value, terms, ("norm",), sigma=self.sigma, claims=self.claims)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from pinnpoint.rounding.arithmetic import UNIT, Vector, norm_up, two_sum, up
+from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, norm_up, two_sum, up
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Ball:
     """All real vectors v with ``|v − (hi + lo)| ≤ err`` componentwise.
 
@@ -27,12 +28,19 @@ class Ball:
 
     def magnitude(self) -> Vector:
         """Componentwise upper bound of |v|."""
+        return self._magnitude
+
+    @cached_property
+    def _magnitude(self) -> Vector:
         m = np.abs(self.hi)
         if self.lo is not None:
-            m = m + np.abs(self.lo)
+            m += np.abs(self.lo)
         if self.err is not None:
-            m = m + self.err
-        return m if self.lo is None and self.err is None else np.asarray(up(m))
+            m += self.err
+        if self.lo is not None or self.err is not None:
+            m *= 1.0 + 16.0 * UNIT
+            m += TINY
+        return m
 
     def norm(self, scale: Vector | None = None) -> float:
         """Upper bound of ‖D v‖₂ over the ball, for a positive diagonal D."""

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit, prange, types
 from numba.extending import intrinsic
 
-from pinnpoint.rounding.arithmetic import TINY, UNIT
+from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, two_sum
 
 _EMPTY = np.empty(0)
 
@@ -68,39 +68,63 @@ def product(indptr: Any, indices: Any, data: Any, x: Any, x_lo: Any, b: Any, b_l
     return hi, lo, err
 
 
-_WIDTH = 8
-_CHUNK = 4096
+_WIDTH = 128
+_CHUNK = 16384
 
 
 @njit(inline="always")
-def _accumulate(g, g_lo, v, v_lo, w, s, c, C):  # type: ignore[no-untyped-def]
-    """Add (g + g_lo)(v + v_lo) to lane w: s exactly, its small terms to c, their magnitudes to C."""
-    p = g * v
-    e = _fma(g, v, -p)
-    T = s[w] + p
-    z = T - s[w]
-    t = (s[w] - (T - z)) + (p - z)
-    s[w] = T
-    y, q = g * v_lo, g_lo * v
-    c[w] += (e + t) + (y + q)
-    # The product of the low parts is second order: enclosed by its size alone, scaled for the final γ_m.
-    C[w] += (abs(e) + abs(t)) + (abs(y) + abs(q)) + abs(g_lo * v_lo) / UNIT
+def _add_products(g, v, s, c, C):  # type: ignore[no-untyped-def]
+    """Lane by lane: s + small terms ← s + g v, the small terms to c and their magnitudes to C; vectorises."""
+    for w in range(g.size):
+        p = g[w] * v[w]
+        e = _fma(g[w], v[w], -p)
+        T = s[w] + p
+        z = T - s[w]
+        t = (s[w] - (T - z)) + (p - z)
+        s[w] = T
+        c[w] += e + t
+        C[w] += abs(e) + abs(t)
+
+
+@njit(inline="always")
+def _add_small(g, v, c, C):  # type: ignore[no-untyped-def]
+    """Products that are small themselves go straight to c."""
+    for w in range(g.size):
+        y = g[w] * v[w]
+        c[w] += y
+        C[w] += abs(y)
+
+
+@njit(inline="always")
+def _add_size(g, v, C, scale):  # type: ignore[no-untyped-def]
+    """Products of which only the size counts."""
+    for w in range(g.size):
+        C[w] += scale * abs(g[w] * v[w])
 
 
 @njit(parallel=True, cache=True, error_model="numpy")
-def _dots(G, G_lo, x, x_lo, S, C0, C1):  # type: ignore[no-untyped-def]
+def _dots(G, G_lo, x, x_lo, x_err, S, C0, C1, E):  # type: ignore[no-untyped-def]
     K, n = G.shape
-    has_g, has_x = G_lo.size > 0, x_lo.size > 0
+    has_g, has_x, has_e = G_lo.size > 0, x_lo.size > 0, x_err.size > 0
     chunks = S.shape[1]
     for part in prange(K * chunks):
         i, chunk = part // chunks, part % chunks
-        start, stop = chunk * _CHUNK, min(n, (chunk + 1) * _CHUNK)
-        s, c, C = np.zeros(_WIDTH), np.zeros(_WIDTH), np.zeros(_WIDTH)
-        for a in range(start, stop, _WIDTH):
-            for w in range(min(_WIDTH, stop - a)):
-                g_lo = G_lo[i, a + w] if has_g else 0.0
-                v_lo = x_lo[a + w] if has_x else 0.0
-                _accumulate(G[i, a + w], g_lo, x[a + w], v_lo, w, s, c, C)
+        s, c, C, D = np.zeros(_WIDTH), np.zeros(_WIDTH), np.zeros(_WIDTH), np.zeros(_WIDTH)
+        for a in range(chunk * _CHUNK, min(n, (chunk + 1) * _CHUNK), _WIDTH):
+            b = min(n, a + _WIDTH)
+            g, v = G[i, a:b], x[a:b]
+            _add_products(g, v, s, c, C)
+            if has_x:
+                _add_small(g, x_lo[a:b], c, C)
+            if has_e:
+                _add_size(g, x_err[a:b], D, 1.0)
+            if has_g:
+                h = G_lo[i, a:b]
+                _add_small(h, v, c, C)
+                if has_x:  # second order: enclosed by its size alone, scaled for the final γ_m
+                    _add_size(h, x_lo[a:b], C, 1.0 / UNIT)
+                if has_e:
+                    _add_size(h, x_err[a:b], D, 1.0)
         for w in range(1, _WIDTH):
             T = s[0] + s[w]
             z = T - s[0]
@@ -108,22 +132,22 @@ def _dots(G, G_lo, x, x_lo, S, C0, C1):  # type: ignore[no-untyped-def]
             s[0] = T
             c[0] += c[w] + t
             C[0] += C[w] + abs(t)
-        S[i, chunk], C0[i, chunk], C1[i, chunk] = s[0], c[0], C[0]
+            D[0] += D[w]
+        S[i, chunk], C0[i, chunk], C1[i, chunk], E[i, chunk] = s[0], c[0], C[0], D[0]
 
 
-def dots(G: Any, G_lo: Any, x: Any, x_lo: Any) -> Any:
-    """Double-double enclosure (hi, lo, err) of (G + G_lo)(x + x_lo); see `lanes.dots`."""
+def dots(G: Any, G_lo: Any, x: Any, x_lo: Any, x_err: Any) -> Any:
+    """Double-double enclosure (hi, lo, err) of (G + G_lo)(x + x_lo ± x_err); see `lanes.dots`."""
     K, n = G.shape
     chunks = max(1, -(-n // _CHUNK))
-    S, C0, C1 = np.zeros((K, chunks)), np.zeros((K, chunks)), np.zeros((K, chunks))
+    S, C0, C1, E = (np.zeros((K, chunks)) for _ in range(4))
     none = lambda v, shape: np.empty(shape) if v is None else v  # noqa: E731
-    _dots(G, none(G_lo, (0, 0)), x, none(x_lo, 0), S, C0, C1)
-    m = 4 * (_CHUNK // _WIDTH) + 2 * _WIDTH + chunks + 8
-    g = m * UNIT / (1 - m * UNIT) * (1 + 8 * UNIT)
+    _dots(G, none(G_lo, (0, 0)), x, none(x_lo, 0), none(x_err, 0), S, C0, C1, E)
+    m = 4 * (_CHUNK // _WIDTH) + 2 * _WIDTH + chunks + 8  # additions that any small term passes through, and more
     hi = np.array([math.fsum(row) for row in S])
     tail = np.array([math.fsum([*row, -h]) for row, h in zip(S, hi, strict=True)])
     c = tail + C0.sum(axis=1)
-    err = (2.0 * g * (C1.sum(axis=1) + np.abs(tail)) + 32.0 * n * TINY) * (1.0 + 32.0 * UNIT)
-    top = hi + c
-    z = top - hi
-    return top, (hi - (top - z)) + (c - z), err
+    size = 2.0 * gamma(m) * (C1.sum(axis=1) + np.abs(tail)) + E.sum(axis=1) * (1.0 + 2.0 * gamma(m))
+    err = (size + 32.0 * n * TINY) * (1.0 + 64.0 * UNIT)
+    top, rest = two_sum(hi, c)
+    return top, rest, err

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from pinnpoint.errors import CertificationError
-from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, down, norm_up, two_prod, up
+from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, dot_up, down, norm_up, two_prod, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.matrices import LinearMap, dots
 
@@ -41,13 +42,25 @@ class DiagonalForm:
 
     w: Vector | None = None
 
+    @cached_property
+    def _roots(self) -> tuple[Vector | None, Vector | None]:
+        """√w and 1/√w, rounded up."""
+        if self.w is None:
+            return None, None
+        return np.asarray(up(np.sqrt(self.w))), np.asarray(up(1.0 / np.sqrt(self.w)))
+
     def norm(self, v: Ball) -> float:
         """‖√w v‖₂, rounded up."""
-        return v.norm(None if self.w is None else np.asarray(up(np.sqrt(self.w))))
+        return v.norm(self._roots[0])
 
     def dual(self, v: Ball) -> float:
         """‖v / √w‖₂, rounded up."""
-        return v.norm(None if self.w is None else np.asarray(up(1.0 / np.sqrt(self.w))))
+        return v.norm(self._roots[1])
+
+    @cached_property
+    def longest(self) -> float:
+        """Upper bound of max 1/√w."""
+        return 1.0 if self._roots[1] is None else float(np.max(self._roots[1]))
 
     def apply(self, v: Ball) -> Ball:
         """W v by one enclosed product per entry."""
@@ -149,7 +162,15 @@ class InverseForm:
         raise CertificationError("the energy weight S⁻¹ cannot be applied exactly; use it with square systems only")
 
 
+def pairing(a: Ball, b: Ball, *, enclose: bool = True) -> tuple[float, float]:
+    """aᵀb and an upper bound of its error over both balls."""
+    ball = dots(a.hi[None, :], b, None if a.lo is None else a.lo[None, :], enclose=enclose)
+    value, error = ball.rounded()
+    extra = 0.0 if a.err is None else dot_up(a.err, b.magnitude())
+    return float(value[0]), float(up(error[0] + extra))
+
+
 def _pair(a: Ball, b: Ball, *, enclose: bool) -> float:
-    """Upper bound of aᵀb over both balls (a without radius)."""
-    value, err = dots(a.hi[None, :], b, None if a.lo is None else a.lo[None, :], enclose=enclose).rounded()
-    return float(value[0] + up(err[0] + abs(value[0]) * 2.0**-52))
+    """Upper bound of aᵀb over both balls."""
+    value, error = pairing(a, b, enclose=enclose)
+    return float(value + up(error + abs(value) * 2.0**-52))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pinnpoint.rounding.arithmetic import TINY, Vector, gamma, gammas, two_prod, two_sum, up
+from pinnpoint.rounding.arithmetic import TINY, Vector, dot_up, gamma, gammas, two_prod, two_sum, up
 
 SEGMENT = 32
 LANES = 8192
@@ -121,8 +121,8 @@ def _finish(s: Vector, c: Vector, C: Vector, lanes: Lanes, b: Vector | None, b_l
     return hi, lo, up(2.0 * gammas(m) * C_row + 16.0 * m * TINY, 8)
 
 
-def dots(G: Vector, G_lo: Vector | None, x: Vector, x_lo: Vector | None) -> Any:
-    """Double-double enclosure (hi, lo, err) of (G + G_lo)(x + x_lo) for dense G of shape (K, n)."""
+def dots(G: Vector, G_lo: Vector | None, x: Vector, x_lo: Vector | None, x_err: Vector | None) -> Any:
+    """Double-double enclosure (hi, lo, err) of (G + G_lo)(x + x_lo ± x_err) for dense G of shape (K, n)."""
     K, n = G.shape
     hi, lo, err = np.zeros(K), np.zeros(K), np.zeros(K)
     m = 4 * (-(-n // LANES)) + LANES + 4
@@ -148,4 +148,7 @@ def dots(G: Vector, G_lo: Vector | None, x: Vector, x_lo: Vector | None) -> Any:
         tail = math.fsum([*s, -head]) if width else 0.0
         hi[i], lo[i] = two_sum(head, tail + float(np.sum(c)))
         err[i] = up(2.0 * gamma(m) * (float(np.sum(C)) + abs(tail)) + 32.0 * n * TINY, 8)
+        if x_err is not None:
+            size = np.abs(G[i]) if G_lo is None else np.abs(G[i]) + np.abs(G_lo[i])
+            err[i] = up(err[i] + dot_up(size, x_err))
     return hi, lo, err

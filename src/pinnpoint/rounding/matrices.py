@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from pinnpoint.errors import InputError
 from pinnpoint.rounding import lanes
-from pinnpoint.rounding.arithmetic import TINY, Vector, dot_up, gamma, require_range, up
+from pinnpoint.rounding.arithmetic import TINY, Vector, gamma, require_range, up
 from pinnpoint.rounding.balls import Ball
 
 COMPILE_FROM = 200_000
@@ -169,11 +169,4 @@ def dots(G: Vector, x: Ball, G_lo: Vector | None = None, *, enclose: bool = True
         y = G @ x.hi
         return Ball(y if G_lo is None else y + G_lo @ x.hi)
     module = compiled() if G.size >= COMPILE_FROM else None
-    hi, lo, err = (lanes if module is None else module).dots(G, G_lo, x.hi, x.lo)
-    if x.err is not None:
-        extra = np.array([dot_up(np.abs(g), x.err) for g in G])
-        if G_lo is not None:
-            extra = extra + np.array([dot_up(np.abs(g), x.err) for g in G_lo])
-        err = up(err + extra)
-    return Ball(hi, lo, err)
-
+    return Ball(*(lanes if module is None else module).dots(G, G_lo, x.hi, x.lo, x.err))

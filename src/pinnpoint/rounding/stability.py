@@ -172,10 +172,11 @@ def _dual_from(form: Form, length: float, P: Form) -> float:
         return float(up(_dual_from(form.P, length, P) / down(math.sqrt(form.alpha))))
     if not (isinstance(form, DiagonalForm) and isinstance(P, DiagonalForm)):
         raise CertificationError("the energy weight needs a coercive operator")
-    worst = np.ones(1)
-    for w in (form.w, P.w):
-        worst = worst if w is None else np.asarray(up(worst / np.sqrt(w)))
-    return float(up(float(np.max(worst)) * length))
+    if form.w is None or P.w is None:
+        worst = form.longest * P.longest
+    else:
+        worst = float(np.max(up(1.0 / np.sqrt(form.w) / np.sqrt(P.w), 8)))
+    return float(up(worst * length))
 
 
 def floor_of(bound: Coercivity) -> Form:
