@@ -1,6 +1,6 @@
 """Time `prepare` and `certify` on a large 2D Poisson system, as multiples of one sparse product.
 
-    python benchmarks/online.py [--cells 632] [--queries 8] [--no-numba]
+python benchmarks/online.py [--cells 632] [--queries 8] [--no-numba]
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import scipy.sparse as sp
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import gallery
-
 import pinnpoint as pp
 from pinnpoint.rounding import matrices
 

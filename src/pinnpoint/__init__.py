@@ -8,6 +8,7 @@ from pinnpoint.certifiers.norm import Norm
 from pinnpoint.certifiers.randomized import Randomized
 from pinnpoint.certify import certify
 from pinnpoint.errors import CertificationError, DependencyMissingError, InputError, PinnpointError
+from pinnpoint.orders import observed_orders
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.coercivity import Coercivity, verify_coercivity
 from pinnpoint.spaces import AdmissibleSpace, Projection
@@ -37,5 +38,6 @@ __all__ = [
     "Randomized",
     "__version__",
     "certify",
+    "observed_orders",
     "verify_coercivity",
 ]

@@ -14,6 +14,12 @@ from pinnpoint.errors import InputError
 Vector = NDArray[np.float64]
 
 
+def set_fields(record: object, **fields: Any) -> None:
+    """Fill a frozen dataclass from its own ``__init__``."""
+    for name, value in fields.items():
+        object.__setattr__(record, name, value)
+
+
 def vector(name: str, x: Any, length: int | None = None, *, sign: str = "any") -> Vector:
     """A finite float64 vector of the given length, copied."""
     a = _floats(name, x)
@@ -35,6 +41,16 @@ def per_query(name: str, x: Any, count: int, *, sign: str = "any") -> Vector:
     """A vector over queries; a single number stands for all of them."""
     a = _floats(name, x)
     return vector(name, np.full(count, float(a)) if a.ndim == 0 else a, count, sign=sign)
+
+
+def point_list(name: str, X: Any, count: int) -> Vector:
+    """Finite points (count, d); a plain vector holds points on a line."""
+    a = _floats(name, X)
+    a = a[:, None] if a.ndim == 1 else a
+    if a.ndim != 2 or a.shape[0] != count:
+        raise InputError(f"{name}: must be {count} points, one row each; got shape {a.shape}")
+    _finite(name, a)
+    return a
 
 
 def matrix(name: str, A: Any) -> Any:

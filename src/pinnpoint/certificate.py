@@ -183,7 +183,10 @@ class Certificate:
 
     def _query(self, i: int) -> dict[str, Any]:
         lower, upper = self._ends(self.center, self.radius)
-        at = lambda a: None if a is None else _number(a[i])  # noqa: E731
+
+        def at(a: Vector | None) -> float | None:
+            return None if a is None else _number(a[i])
+
         row: dict[str, Any] = {"name": self.names[i]}
         if self.points is not None:
             row["at"] = [float(c) for c in self.points[i]]

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector, distinct_names, matrix, per_query
+from pinnpoint.arrays import Vector, distinct_names, matrix, per_query, point_list, set_fields
 from pinnpoint.errors import InputError
 
 
@@ -46,24 +47,22 @@ class Queries:
         error: Any | None = None,
         points: Any | None = None,
     ) -> None:
-        put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
         L = matrix("L", L)
         if L.shape[0] == 0:
             raise InputError("L: holds no query")
-        put("L", L)
-        put("names", distinct_names(names, L.shape[0]))
-        put("constants", per_query("constants", constants, L.shape[0]))
         if error is not None:
-            error = abs(L) * (float(error) * (1.0 + 2.0**-50)) if np.isscalar(error) else matrix("error", error)
-            if error.shape != L.shape or (error.nnz and float(error.data.min()) < 0.0):
+            relative = np.ndim(error) == 0 and not sp.issparse(error)
+            error = abs(L) * (float(error) * (1.0 + 2.0**-50)) if relative else matrix("error", error)
+            if error.shape != L.shape or (error.nnz and not float(error.data.min()) >= 0.0):
                 raise InputError(f"error: must be ≥ 0 and have L's shape {L.shape}; got shape {error.shape}")
-        put("error", error)
-        if points is not None:
-            points = np.asarray(points, dtype=np.float64)
-            points = points[:, None] if points.ndim == 1 else points
-            if points.ndim != 2 or points.shape[0] != L.shape[0] or not np.all(np.isfinite(points)):
-                raise InputError(f"points: must be {L.shape[0]} finite points; got shape {points.shape}")
-        put("points", points)
+        set_fields(
+            self,
+            L=L,
+            names=distinct_names(names, L.shape[0]),
+            constants=per_query("constants", constants, L.shape[0]),
+            error=error,
+            points=None if points is None else point_list("points", points, L.shape[0]),
+        )
 
     def __len__(self) -> int:
         return int(self.L.shape[0])

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
-from pinnpoint.arrays import Vector, matrix, vector
+from pinnpoint.arrays import Vector, matrix, set_fields, vector
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import TINY, gamma, up
 from pinnpoint.rounding.coercivity import verify_coercivity
@@ -52,8 +52,7 @@ class AdmissibleSpace:
             raise InputError(f"Z: must have {U0.size} rows, one per entry of U0; got shape {Z.shape}")
         if not 0 < Z.shape[1] <= Z.shape[0]:
             raise InputError(f"Z: must have between 1 and {Z.shape[0]} columns; got {Z.shape[1]}")
-        object.__setattr__(self, "U0", U0)
-        object.__setattr__(self, "Z", Z)
+        set_fields(self, U0=U0, Z=Z)
         if self.free is not None:
             U0[self.free] = 0.0  # the same set, and y is then exactly U[free]
         if self.free is None and not _has_identity_block(Z):
@@ -142,6 +141,11 @@ class AdmissibleSpace:
         return free
 
     @cached_property
+    def fixed(self) -> NDArray[np.intp]:
+        """Where Z only selects entries: the others."""
+        return np.setdiff1d(np.arange(self.N), () if self.free is None else self.free).astype(np.intp)
+
+    @cached_property
     def is_whole(self) -> bool:
         """Whether nothing is constrained and y is U itself."""
         return self.free is not None and self.n == self.N and bool(np.all(self.free == np.arange(self.N)))
@@ -169,6 +173,24 @@ class AdmissibleSpace:
         V = self.vector_of(y)
         return Projection(V, y, U - V)
 
+    def require_member(self, U: Vector) -> Vector:
+        """Coordinates y of an admissible U; refuses one that is further than rounding from the set."""
+        if self.free is not None:
+            y = U[self.free]
+            off = U[self.fixed] - self.U0[self.fixed]
+            where = self.fixed
+        else:
+            _, y, off = self.project(U)
+            where = np.arange(self.N)
+        worst = int(np.argmax(np.abs(off))) if off.size else -1
+        limit = ADMISSIBLE * max(float(np.max(np.abs(U))), float(np.max(np.abs(self.U0))))
+        if off.size and abs(float(off[worst])) > limit:
+            raise InputError(
+                f"U: not admissible, entry {int(where[worst])} is off by {float(off[worst]):.3e}; project it first, "
+                "U = space.project(U).U, and report the mismatch"
+            )
+        return y
+
     def vector_of(self, y: Vector) -> Vector:
         """U₀ + Z y, rounded; exact where Z only selects entries."""
         if self.free is None:
@@ -190,7 +212,7 @@ def _has_identity_block(Z: Any) -> bool:
     single = np.diff(Z.indptr) == 1
     columns = Z.indices[Z.indptr[:-1][single]]
     values = Z.data[Z.indptr[:-1][single]]
-    return np.unique(columns[values != 0.0]).size == Z.shape[1]
+    return bool(np.unique(columns[values != 0.0]).size == Z.shape[1])
 
 
 def _require_full_rank(Z: Any) -> None:

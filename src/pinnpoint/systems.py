@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from pinnpoint.arrays import Vector, matrix, vector
+from pinnpoint.arrays import Vector, matrix, point_list, set_fields, vector
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding.forms import Form
 from pinnpoint.rounding.stability import form_of
@@ -73,7 +73,6 @@ class LinearSystem:
         b_error: Any | None = None,
         row_points: Any | None = None,
     ) -> None:
-        put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
         A = _operator(A)
         rows, columns = (int(k) for k in A.shape)
         space = AdmissibleSpace.unconstrained(columns) if space is None else space
@@ -81,19 +80,21 @@ class LinearSystem:
             raise InputError(f"space: must be an AdmissibleSpace; got {type(space).__name__}")
         if space.N != columns:
             raise InputError(f"A: must have {space.N} columns, the length of admissible vectors; got shape {A.shape}")
-        put("A", A)
-        put("b", vector("b", b, rows))
-        put("space", space)
-        put("reduction", _reduction(reduction, A.shape, space, weight))
-        put("A_error", _matrix_error(A_error, A))
-        put("b_error", None if b_error is None else vector("b_error", b_error, rows, sign="nonnegative"))
+        set_fields(
+            self,
+            A=A,
+            b=vector("b", b, rows),
+            space=space,
+            reduction=_reduction(reduction, A.shape, space, weight),
+            A_error=_matrix_error(A_error, A),
+            b_error=None if b_error is None else vector("b_error", b_error, rows, sign="nonnegative"),
+        )
         if self.M < self.n:
             raise InputError(
                 f"A: {self.M} equations for {self.n} free coordinates; the system is underdetermined: add equations "
                 "or constraints"
             )
-        put("weight", _weight(weight, self.M, square=self.is_square))
-        put("row_points", self._points(row_points))
+        set_fields(self, weight=_weight(weight, self.M, square=self.is_square), row_points=self._points(row_points))
 
     @property
     def N(self) -> int:
@@ -141,13 +142,9 @@ class LinearSystem:
     def _points(self, points: Any | None) -> Vector | None:
         if points is None:
             return None
-        X = np.asarray(points, dtype=np.float64)
-        X = X[:, None] if X.ndim == 1 else X
-        if X.ndim == 2 and X.shape[0] == self.N != self.M and self.space.free is not None:
-            X = X[self.space.free]
-        if X.ndim != 2 or X.shape[0] != self.M or not np.all(np.isfinite(X)):
-            raise InputError(f"row_points: must be {self.M} finite points, one per residual entry; got shape {X.shape}")
-        return X
+        over_U = np.shape(points)[:1] == (self.N,) and self.N != self.M and self.space.free is not None
+        X = point_list("row_points", points, self.N if over_U else self.M)
+        return X[self.space.free] if over_U else X
 
 
 def _operator(A: Any) -> Any:
@@ -184,10 +181,10 @@ def _matrix_error(E: Any | None, A: Any) -> Any | None:
         return None
     if not sp.issparse(A):
         raise InputError("A_error: needs A as a stored matrix")
-    if np.isscalar(E):
-        if not (np.isfinite(E) and E >= 0):
-            raise InputError(f"A_error: must be ≥ 0; got {E!r}")
-        return abs(A) * float(E) * (1.0 + 2.0**-50)
+    if not sp.issparse(E) and np.ndim(E) == 0:
+        if not 0.0 <= float(E) < np.inf:
+            raise InputError(f"A_error: must be a finite number ≥ 0; got {E!r}")
+        return abs(A) * (float(E) * (1.0 + 2.0**-50))
     E = matrix("A_error", E)
     if E.shape != A.shape:
         raise InputError(f"A_error: must have A's shape {A.shape}; got {E.shape}")
@@ -204,7 +201,9 @@ def _weight(weight: Any, size: int, *, square: bool) -> Any:
         if weight != ENERGY:
             raise InputError(f"weight: must be None, a matrix, a vector or 'energy'; got {weight!r}")
         if not square:
-            raise InputError("weight: 'energy' means W = Â⁻¹ and needs a square reduced operator; this one is rectangular")
+            raise InputError(
+                "weight: 'energy' means W = Â⁻¹ and needs a square reduced operator; this one is rectangular"
+            )
         return weight
     if not sp.issparse(weight) and np.ndim(weight) == 1:
         return vector("weight", weight, size, sign="positive")

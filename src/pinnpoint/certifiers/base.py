@@ -59,6 +59,8 @@ class Observation:
     rho: Ball
     value: Ball
     b: Ball
+    right: float | None
+    """The state's factor of the algebraic bound |sᵀB⁻¹ρ|, where stability was proved."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +136,9 @@ class AbstractCertifier(ABC):
         core = self.ground.core
         r = core.residual(U, b)
         value = self.ground.L.affine(U, exact(-self.ground.queries.constants))
-        return Observation(y, U, r, core.normal(r), value, b)
+        rho = core.normal(r)
+        stability = self.ground.proof.stability
+        return Observation(y, U, r, rho, value, b, None if stability is None else stability.right(rho))
 
     def _corrected(self, seen: Observation, solver: Solver) -> Observation:
         """The state y − ẽ for an approximate correction Bẽ = ρ, rounded to floats and observed anew.
@@ -199,8 +203,8 @@ class AbstractCertifier(ABC):
             residual_norm=r_norm,
             effective_residual_norm=effective,
             coefficient_bound=None
-            if stability is None
-            else float(up(core.system.space.norm * stability.solution_norm(seen.rho))),
+            if stability is None or seen.right is None
+            else float(up(core.system.space.norm * stability.solution_norm(seen.rho, seen.right))),
             raw=raw,
             assumptions=(Claim(f"discrete target: {core.system.target}"), *claims),
             points=queries.points,

@@ -25,7 +25,6 @@ from pinnpoint.rounding.arithmetic import TINY, gamma, require_range, require_ro
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.forms import Form, MatrixForm
 from pinnpoint.rounding.matrices import Chain, EnclosedMatrix, LinearMap, PlainMatrix, product_up
-from pinnpoint.spaces import ADMISSIBLE
 from pinnpoint.systems import LinearSystem
 
 ErrorPair = tuple[Callable[[Vector], Vector], Callable[[Vector], Vector]]
@@ -78,15 +77,8 @@ class Core:
         U = vector("U", U, space.N)
         if self.rounding:
             require_range("U", U)
-        found = space.project(U)
-        worst = int(np.argmax(np.abs(found.mismatch)))
-        limit = ADMISSIBLE * max(float(np.max(np.abs(U))), float(np.max(np.abs(space.U0))))
-        if abs(float(found.mismatch[worst])) > limit:
-            raise InputError(
-                f"U: not admissible, entry {worst} is off by {float(found.mismatch[worst]):.3e}; project it first, "
-                "U = space.project(U).U, and report the mismatch"
-            )
-        return found.y, self.expand(found.y)
+        y = space.require_member(U)
+        return y, self.expand(y)
 
     def expand(self, y: Vector) -> Ball:
         """U₀ + Z y, enclosed; exact where Z only selects entries."""
@@ -110,7 +102,7 @@ class Core:
         return Ball(b if self._rows is None else b[self._rows], None, self.b.err)
 
     def residual(self, U: Ball, b: Ball) -> Ball:
-        """r = A U − b, tested with Zᵀ for a Galerkin reduction."""
+        """The residual A U − b, tested with Zᵀ for a Galerkin reduction."""
         r = self.A.affine(U, b)
         return r if self._restrict is None else self._restrict.affine(r)
 
@@ -195,7 +187,7 @@ class Core:
 
     @cached_property
     def matrix_error(self) -> ErrorPair | None:
-        """v ↦ E v and v ↦ Eᵀ v with |Â − stored Â| ≤ E: data errors, and the rounding of A Z or ZᵀA Z."""
+        """Maps v ↦ E v and v ↦ Eᵀ v with |Â − stored Â| ≤ E: data errors, and the rounding of A Z or ZᵀA Z."""
         E, space = self.system.A_error, self.system.space
         if isinstance(self.reduced, EnclosedMatrix | PlainMatrix):
             error = getattr(self.reduced, "error", None)
@@ -219,9 +211,14 @@ class Core:
         data = None if E is None else [*left, E, Z]
         data_back = None if data is None else [sp.csr_array(M.T) for M in reversed(data)]
         g = gamma(entries + 4)
-        total = lambda main, extra: (  # noqa: E731
-            lambda v: np.asarray(up(g * run(main, v) + (0.0 if extra is None else run(extra, v)) + entries * TINY))
-        )
+
+        def total(main: list[Any], extra: list[Any] | None) -> Callable[[Vector], Vector]:
+            def apply(v: Vector) -> Vector:
+                data_part = 0.0 if extra is None else run(extra, v)
+                return np.asarray(up(g * run(main, v) + data_part + entries * TINY))
+
+            return apply
+
         return total(steps, data), total(back, data_back)
 
     @cached_property
@@ -290,8 +287,8 @@ class SymmetricMap:
     def affine(self, x: Ball, b: Ball | None = None) -> Ball:
         """Enclosure of S x − b."""
         both = self.B.affine(x) + self.B.T.affine(x)
-        half = lambda v: None if v is None else 0.5 * v  # noqa: E731
-        y = Ball(0.5 * both.hi, half(both.lo), half(both.err))
+        lo, err = (None if v is None else 0.5 * v for v in (both.lo, both.err))
+        y = Ball(0.5 * both.hi, lo, err)
         return y if b is None else y - b
 
 
@@ -316,4 +313,3 @@ class NormalMap:
         """Enclosure of Ĥ x − b."""
         core = self.core
         return core.reduced.T.affine(core.form.apply(core.reduced.affine(x)), b)
-

@@ -71,13 +71,13 @@ class ExactCertifier(AbstractCertifier):
     name: str = "exact"
 
     def _discrete(self, seen: Observation) -> Outcome:
-        core, stability = self.ground.core, self.ground.proof.stability
+        core = self.ground.core
         pairing = self.green.pair(seen.rho, enclose=core.rounding)
         correction, _ = pairing.rounded()
         terms = {"correction": np.abs(correction)}
         counted: tuple[str, ...] = ()
-        if stability is not None and self.green.left is not None:
-            terms["algebra"] = np.asarray(up(self.green.left * stability.right(seen.rho)))
+        if seen.right is not None and self.green.left is not None:
+            terms["algebra"] = np.asarray(up(self.green.left * seen.right))
             counted = ("algebra",)
         return Outcome(
             center=seen.value - pairing if core.rounding else Ball(seen.value.hi - pairing.hi),

@@ -46,9 +46,7 @@ class GreenVectors:
         return dots(self.q, rho, self.q_lo, enclose=enclose)
 
 
-def lay_ground(
-    system: LinearSystem, queries: Queries, *, rounding: bool, solver: Any, prove: Any
-) -> Ground:
+def lay_ground(system: LinearSystem, queries: Queries, *, rounding: bool, solver: Any, prove: Any) -> Ground:
     """Core, functionals, solver and proof; `prove` maps core and solver to a `Proof`."""
     core = Core(system, rounding=rounding)
     L, ell = core.functionals(queries)

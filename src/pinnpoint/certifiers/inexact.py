@@ -103,7 +103,8 @@ class Inexact(AbstractMethod):
             else solver_for(core, self.solver)
         )
         ground = Ground(core, queries, ground.L, ground.ell, adjoint, ground.proof)
-        green, sigma, claims = None, None, ()
+        claims: tuple[Claim, ...] = ()
+        green: GreenVectors | None = None
         if self.sigma is not None:
             sigma = per_query("sigma", self.sigma, len(queries), sign="nonnegative")
             claims = (Claim("σ̄ bounds the sensitivity of every query", "declared"),)
@@ -129,20 +130,28 @@ class InexactCertifier(AbstractCertifier):
     def _discrete(self, seen: Observation) -> Outcome:
         if self.correct == "adjoint":
             return self._adjoint(seen, seen)
-        return self._primal(seen) if self.correct == "primal" else self._adjoint(seen, self._corrected(seen, self.primal))
+        return (
+            self._primal(seen) if self.correct == "primal" else self._adjoint(seen, self._corrected(seen, self.primal))
+        )
 
     def _adjoint(self, seen: Observation, at: Observation) -> Outcome:
-        core, stability = self.ground.core, self.ground.proof.stability
-        if self.green is None or self.green.left is None or stability is None:
+        core = self.ground.core
+        if self.green is None or self.green.left is None or at.right is None:
             raise CertificationError("inexact: adjoints and a coercivity bound are needed")
         pairing = self.green.pair(at.rho, enclose=core.rounding)
         center = at.value - pairing if core.rounding else Ball(at.value.hi - pairing.hi)
-        allowance = np.asarray(up(self.green.left * stability.right(at.rho)))
+        allowance = np.asarray(up(self.green.left * at.right))
         correction = seen.value.hi - center.hi
         terms = {"correction": np.abs(correction), "algebra": allowance}
         details = {"delta_adjoint": self.green.delta}
         return Outcome(
-            center, terms, ("algebra",), correction=correction, sigma=self.sigma, claims=self.claims, details=details
+            center,
+            terms,
+            ("algebra",),
+            correction=correction,
+            sigma=self.sigma,
+            claims=self.claims,
+            details=details,
         )
 
     def _primal(self, seen: Observation) -> Outcome:
@@ -162,5 +171,3 @@ class InexactCertifier(AbstractCertifier):
 
     def _bias(self, tau: Ball) -> tuple[Vector, Vector] | None:
         return None if self.green is None else signed(self.ground, self.green, tau)
-
-

@@ -195,10 +195,9 @@ class LocalizedCertifier(AbstractCertifier):
         return effective.r, np.asarray(up(np.abs(value) + error))
 
     def _algebra(self, seen: Observation) -> Vector:
-        stability = self.ground.proof.stability
-        if stability is None or self.green.left is None:
+        if seen.right is None or self.green.left is None:
             return np.zeros(self.ground.K)
-        return np.asarray(up(self.green.left * stability.right(seen.rho)))
+        return np.asarray(up(self.green.left * seen.right))
 
     def _bias(self, tau: Ball) -> tuple[Vector, Vector] | None:
         return signed(self.ground, self.green, tau)
@@ -221,7 +220,7 @@ class LocalizedCertifier(AbstractCertifier):
         else:
             rows = self._one_by_one(seen, far, radii)
         chi, theta, local, error, near, tail = rows
-        r, rest = self._residual(seen)
+        _, rest = self._residual(seen)
         algebra = np.asarray(up(self._algebra(seen) + rest))[None, :]
         value, value_error = seen.value.rounded()
         rounding = up(error + value_error + np.abs(value) * 2.0**-52 + np.abs(local) * 2.0**-52, 8)
@@ -287,5 +286,3 @@ class LocalizedCertifier(AbstractCertifier):
 def _running(x: Vector) -> Vector:
     """Sums of the first 0, 1, 2, … entries."""
     return np.concatenate([[0.0], np.cumsum(x)])
-
-

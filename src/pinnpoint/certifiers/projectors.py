@@ -59,8 +59,8 @@ class Selector:
 
     @staticmethod
     def _keep(v: Ball, mask: NDArray[np.bool_]) -> Ball:
-        keep = lambda x: None if x is None else np.where(mask, x, 0.0)  # noqa: E731
-        return Ball(np.where(mask, v.hi, 0.0), keep(v.lo), keep(v.err))
+        lo, err = (None if x is None else np.where(mask, x, 0.0) for x in (v.lo, v.err))
+        return Ball(np.where(mask, v.hi, 0.0), lo, err)
 
 
 class MatrixProjector:
@@ -90,4 +90,4 @@ class MatrixProjector:
         P = self.P.A
         W = sp.eye_array(P.shape[0]) if weight is None else weight
         W = sp.csr_array(sp.diags_array(W) if isinstance(W, np.ndarray) else W)
-        return (P.T @ W != W @ P).nnz == 0
+        return bool((P.T @ W != W @ P).nnz == 0)

@@ -117,9 +117,7 @@ def _square(core: Core, solver: Solver | None, *, sharpen: bool) -> st.Stability
     symmetric = (B != B.T.tocsr()).nnz == 0
     tried = ""
     try:
-        bound = verify_coercivity(
-            B, equilibrate=True, error=symmetrised, solve=_solve(solver) if symmetric else None
-        )
+        bound = verify_coercivity(B, equilibrate=True, error=symmetrised, solve=_solve(solver) if symmetric else None)
         return _coercive(core, bound, solver, sharpen=sharpen)
     except CertificationError as problem:
         tried = str(problem)

@@ -160,8 +160,10 @@ def _factor(S: Any) -> Any:
     """(z, inverse) ↦ C z or C⁻ᵀ z for S = C Cᵀ."""
     if S.shape[0] <= DENSE_UP_TO:
         C = np.linalg.cholesky(S.toarray())
-        return lambda z, inverse: dense.solve_triangular(C, z, lower=True, trans="T") if inverse else C @ z
-    lu = spla.splu(S, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True, "Equil": False})
+        return lambda z, inverse: np.asarray(dense.solve_triangular(C, z, lower=True, trans="T") if inverse else C @ z)
+    lu = spla.splu(
+        S, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True, "Equil": False}
+    )
     d = lu.U.diagonal()
     if not (np.array_equal(lu.perm_r, lu.perm_c) and float(d.min()) > 0.0):
         raise CertificationError("weight: no Cholesky factor; the matrix is not positive definite")
@@ -171,8 +173,8 @@ def _factor(S: Any) -> Any:
 
     def apply(z: Vector, inverse: bool) -> Vector:
         if inverse:
-            return np.asarray(spla.spsolve_triangular(Lt, z / root, lower=False, unit_diagonal=True))[p]
-        return np.asarray(L @ (root * z))[p]
+            return np.asarray(spla.spsolve_triangular(Lt, z / root, lower=False, unit_diagonal=True)[p])
+        return np.asarray((L @ (root * z))[p])
 
     return apply
 

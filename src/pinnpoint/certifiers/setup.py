@@ -34,9 +34,14 @@ def direct_solver(core: Core) -> Solver:
 def krylov_solver(core: Core, tolerance: float, iterations: int | None) -> Krylov:
     """CG, GMRES, or CG on the normal equations in factored form."""
     system = core.system
-    plain = Core(system, rounding=False) if core.rounding and system.A_error is None and system.b_error is None else core
+    plain = (
+        Core(system, rounding=False) if core.rounding and system.A_error is None and system.b_error is None else core
+    )
     if system.is_square:
-        forward, backward = (lambda v: plain.reduced.affine(exact(v)).hi), (lambda v: plain.reduced.T.affine(exact(v)).hi)
+        forward, backward = (
+            (lambda v: plain.reduced.affine(exact(v)).hi),
+            (lambda v: plain.reduced.T.affine(exact(v)).hi),
+        )
         symmetric = core.is_energy or (system.is_matrix and (core.matrix != core.matrix.T.tocsr()).nnz == 0)
         diagonal = diagonal_of(core) if symmetric else None
         symmetric = symmetric and (diagonal is not None or not system.is_matrix)
@@ -66,6 +71,7 @@ def solver_for(core: Core, asked: Any) -> Solver:
         return lsmr_solver(core)
     if isinstance(asked, str) or not (hasattr(asked, "solve") and hasattr(asked, "solve_transposed")):
         raise InputError(
-            f"solver: must be 'direct', 'krylov', 'lsmr' (least squares) or an object with solve and solve_transposed; got {asked!r}"
+            "solver: must be 'direct', 'krylov', 'lsmr' (least squares) or an object with solve and "
+            f"solve_transposed; got {asked!r}"
         )
     return asked  # type: ignore[no-any-return]

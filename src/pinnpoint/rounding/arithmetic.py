@@ -71,18 +71,22 @@ def two_sum(a: Any, b: Any) -> tuple[Any, Any]:
     return s, (a - (s - z)) + (b - z)
 
 
-def two_prod(a: Any, b: Any) -> tuple[Any, Any]:
-    """Veltkamp and Dekker: a b = p + e exactly, p = fl(a b), barring underflow; needs |a|, |b| < 2⁴⁸⁰.
+def split(a: Any) -> tuple[Any, Any]:
+    """Veltkamp: a = high + low exactly, each with at most 26 significant bits; needs |a| < 2⁹⁹⁰."""
+    c = _SPLITTER * a
+    high = c - (c - a)
+    return high, a - high
+
+
+def two_prod(a: Any, b: Any, b_parts: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
+    """Dekker: a b = p + e exactly, p = fl(a b), barring underflow; needs |a|, |b| < 2⁴⁸⁰.
 
     Written as separate array operations, so no compiler can contract a product and a sum into one rounding.
+    `b_parts` is ``split(b)`` where it is at hand.
     """
     p = a * b
-    c = _SPLITTER * a
-    ah = c - (c - a)
-    al = a - ah
-    c = _SPLITTER * b
-    bh = c - (c - b)
-    bl = b - bh
+    ah, al = split(a)
+    bh, bl = split(b) if b_parts is None else b_parts
     return p, al * bl - (((p - ah * bh) - al * bh) - ah * bl)
 
 

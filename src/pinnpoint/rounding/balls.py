@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -47,9 +48,9 @@ class Ball:
         m = self.magnitude()
         return norm_up(m) if scale is None else norm_up(np.asarray(up(m * scale)))
 
-    def __getitem__(self, index: object) -> Ball:
-        take = lambda x: None if x is None else x[index]  # noqa: E731
-        return Ball(self.hi[index], take(self.lo), take(self.err))  # type: ignore[index]
+    def __getitem__(self, index: Any) -> Ball:
+        lo, err = (None if x is None else x[index] for x in (self.lo, self.err))
+        return Ball(self.hi[index], lo, err)
 
     def __neg__(self) -> Ball:
         return Ball(-self.hi, None if self.lo is None else -self.lo, self.err)

@@ -165,7 +165,14 @@ def verify_coercivity(
     if P is None and method != "shift" and is_z_matrix(B):
         alpha = m_matrix_bound(B, inner or _factor_solve(B)) - loss
         if alpha > 0.0:
-            return Coercivity(float(down(alpha)), d if equilibrate else None, None, "operator", "verified", "M-matrix witness")
+            return Coercivity(
+                float(down(alpha)),
+                d if equilibrate else None,
+                None,
+                "operator",
+                "verified",
+                "M-matrix witness",
+            )
     if method == "m-matrix":
         raise CertificationError(
             "coercivity: no M-matrix witness (the matrix needs off-diagonal entries ≤ 0 and a vector w > 0 with "
@@ -242,7 +249,15 @@ def _smallest_eigenvalue(B: Any, P: Any | None, solve: Solve | None) -> float:
     try:
         with np.errstate(all="ignore"):
             values = spla.eigsh(
-                sp.csc_array(B), k=1, M=P, sigma=0.0, OPinv=inverse, tol=1e-4, ncv=12, v0=v0, return_eigenvectors=False
+                sp.csc_array(B),
+                k=1,
+                M=P,
+                sigma=0.0,
+                OPinv=inverse,
+                tol=1e-4,
+                ncv=12,
+                v0=v0,
+                return_eigenvectors=False,
             )
     except (spla.ArpackNoConvergence, RuntimeError):
         return math.nan
@@ -251,7 +266,12 @@ def _smallest_eigenvalue(B: Any, P: Any | None, solve: Solve | None) -> float:
 
 def _factor_solve(B: Any) -> Solve:
     try:
-        lu = spla.splu(sp.csc_array(B), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        lu = spla.splu(
+            sp.csc_array(B),
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
     except RuntimeError as error:
         raise CertificationError(f"coercivity: the matrix is singular ({error})") from error
     return lambda v: np.asarray(lu.solve(np.asarray(v, dtype=np.float64).ravel()))

@@ -18,12 +18,14 @@ from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, two_sum
 _EMPTY = np.empty(0)
 
 
-@intrinsic
-def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+def _fused(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)
 
     return types.float64(types.float64, types.float64, types.float64), codegen
+
+
+_fma: Any = intrinsic(_fused)
 
 
 @njit(inline="always")
@@ -63,8 +65,8 @@ def product(indptr: Any, indices: Any, data: Any, x: Any, x_lo: Any, b: Any, b_l
     """Double-double enclosure (hi, lo, err) of A (x + x_lo) − (b + b_lo); see `lanes.product`."""
     n = indptr.size - 1
     hi, lo, err = np.empty(n), np.empty(n), np.empty(n)
-    none = lambda v: _EMPTY if v is None else v  # noqa: E731
-    _product(indptr, indices, data, x, none(x_lo), none(b), none(b_lo), hi, lo, err)
+    x_lo, b, b_lo = (_EMPTY if v is None else v for v in (x_lo, b, b_lo))
+    _product(indptr, indices, data, x, x_lo, b, b_lo, hi, lo, err)
     return hi, lo, err
 
 
@@ -141,8 +143,8 @@ def dots(G: Any, G_lo: Any, x: Any, x_lo: Any, x_err: Any) -> Any:
     K, n = G.shape
     chunks = max(1, -(-n // _CHUNK))
     S, C0, C1, E = (np.zeros((K, chunks)) for _ in range(4))
-    none = lambda v, shape: np.empty(shape) if v is None else v  # noqa: E731
-    _dots(G, none(G_lo, (0, 0)), x, none(x_lo, 0), none(x_err, 0), S, C0, C1, E)
+    x_lo, x_err = (_EMPTY if v is None else v for v in (x_lo, x_err))
+    _dots(G, _EMPTY[None, :] if G_lo is None else G_lo, x, x_lo, x_err, S, C0, C1, E)
     m = 4 * (_CHUNK // _WIDTH) + 2 * _WIDTH + chunks + 8  # additions that any small term passes through, and more
     hi = np.array([math.fsum(row) for row in S])
     tail = np.array([math.fsum([*row, -h]) for row, h in zip(S, hi, strict=True)])

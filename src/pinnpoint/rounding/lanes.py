@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pinnpoint.rounding.arithmetic import TINY, Vector, dot_up, gamma, gammas, two_prod, two_sum, up
+from pinnpoint.rounding.arithmetic import TINY, Vector, dot_up, gamma, gammas, split, two_prod, two_sum, up
 
 SEGMENT = 32
 LANES = 8192
@@ -124,31 +124,50 @@ def _finish(s: Vector, c: Vector, C: Vector, lanes: Lanes, b: Vector | None, b_l
 def dots(G: Vector, G_lo: Vector | None, x: Vector, x_lo: Vector | None, x_err: Vector | None) -> Any:
     """Double-double enclosure (hi, lo, err) of (G + G_lo)(x + x_lo ± x_err) for dense G of shape (K, n)."""
     K, n = G.shape
-    hi, lo, err = np.zeros(K), np.zeros(K), np.zeros(K)
-    m = 4 * (-(-n // LANES)) + LANES + 4
-    for i in range(K):
-        width = min(n, LANES)
-        s, c, C = np.zeros(width), np.zeros(width), np.zeros(width)
-        for a in range(0, n, LANES):
-            g, v = G[i, a : a + LANES], x[a : a + LANES]
-            w = g.size
-            p, e = two_prod(g, v)
-            s[:w], t = two_sum(s[:w], p)
+    width = min(n, LANES)
+    s, c, C = np.zeros((K, width)), np.zeros((K, width)), np.zeros((K, width))
+    m = 4 * (-(-n // LANES)) + LANES + 16  # at least the additions that any small term passes through
+    for a in range(0, n, LANES):
+        v = x[a : a + LANES]
+        w, parts = v.size, split(v)
+        for i in range(K):
+            g = G[i, a : a + LANES]
+            p, e = two_prod(g, v, parts)
+            s[i, :w], t = two_sum(s[i, :w], p)
             small = [e, t]
             if x_lo is not None:
                 small.append(g * x_lo[a : a + LANES])
             if G_lo is not None:
                 small.append(G_lo[i, a : a + LANES] * v)
             for f in small:
-                c[:w] += f
-                C[:w] += np.abs(f)
+                c[i, :w] += f
+                C[i, :w] += np.abs(f)
             if G_lo is not None and x_lo is not None:  # second order: only its size matters
-                C[:w] += np.abs(G_lo[i, a : a + LANES] * x_lo[a : a + LANES]) / gamma(m)
-        head = math.fsum(s)  # correctly rounded, so its own remainder is fsum(s − head)
-        tail = math.fsum([*s, -head]) if width else 0.0
-        hi[i], lo[i] = two_sum(head, tail + float(np.sum(c)))
-        err[i] = up(2.0 * gamma(m) * (float(np.sum(C)) + abs(tail)) + 32.0 * n * TINY, 8)
+                C[i, :w] += np.abs(G_lo[i, a : a + LANES] * x_lo[a : a + LANES]) / gamma(m)
+    s, c, C = _fold(s, c, C)
+    hi, lo, err = np.zeros(K), np.zeros(K), np.zeros(K)
+    for i in range(K):
+        head = math.fsum(s[i])  # correctly rounded, so its own remainder is fsum(s − head)
+        tail = math.fsum([*s[i], -head])
+        hi[i], lo[i] = two_sum(head, tail + float(np.sum(c[i])))
+        err[i] = up(2.0 * gamma(m) * (float(np.sum(C[i])) + abs(tail)) + 32.0 * n * TINY, 8)
         if x_err is not None:
             size = np.abs(G[i]) if G_lo is None else np.abs(G[i]) + np.abs(G_lo[i])
             err[i] = up(err[i] + dot_up(size, x_err))
     return hi, lo, err
+
+
+def _fold(s: Vector, c: Vector, C: Vector) -> tuple[Vector, Vector, Vector]:
+    """Halve the number of lanes, without loss, until few are left."""
+    while s.shape[1] > 64:
+        half = s.shape[1] // 2
+        odd = s.shape[1] - 2 * half
+        s_half, t = two_sum(s[:, :half], s[:, half : 2 * half])
+        c_half = c[:, :half] + c[:, half : 2 * half] + t
+        C_half = C[:, :half] + C[:, half : 2 * half] + np.abs(t)
+        if odd:
+            s_half, c_half, C_half = (
+                np.concatenate([x, y[:, -1:]], axis=1) for x, y in ((s_half, s), (c_half, c), (C_half, C))
+            )
+        s, c, C = s_half, c_half, C_half
+    return s, c, C

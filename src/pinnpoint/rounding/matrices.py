@@ -80,6 +80,7 @@ class EnclosedMatrix:
 
     @cached_property
     def magnitude(self) -> Any:
+        """|A| + E."""
         A = abs(self.A)
         return A if self.error is None else A + self.error
 

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 from pinnpoint.errors import CertificationError
-from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, down, dot_up, gamma, sum_up, up
+from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, dot_up, down, gamma, sum_up, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.coercivity import Coercivity, is_z_matrix, verify_coercivity
 from pinnpoint.rounding.forms import DiagonalForm, Form, InverseForm, MatrixForm
@@ -29,8 +29,15 @@ INVERSE_UP_TO = 2000
 class Stability(Protocol):
     """A proof that B is nonsingular, as a product bound."""
 
-    claim: str
-    status: str
+    @property
+    def claim(self) -> str:
+        """What was proved, in words."""
+        ...
+
+    @property
+    def status(self) -> str:
+        """``"verified"`` or ``"declared"``."""
+        ...
 
     def left(self, s: Ball) -> float:
         """The query's factor."""
@@ -44,8 +51,8 @@ class Stability(Protocol):
         """Upper bound of ‖B⁻ᵀ s‖_{W⁻¹}."""
         ...
 
-    def solution_norm(self, rho: Ball) -> float:
-        """Upper bound of ‖B⁻¹ ρ‖₂."""
+    def solution_norm(self, rho: Ball, right: float) -> float:
+        """Upper bound of ‖B⁻¹ ρ‖₂; `right` is right(ρ), already at hand."""
         ...
 
 
@@ -76,9 +83,9 @@ class Coercive:
             return self.left(s)
         return _dual_from(form, float(up(self.form.P.dual(s) / self.form.alpha)), self.form.P)
 
-    def solution_norm(self, rho: Ball) -> float:
-        """From ‖e‖_P ≤ ‖ρ‖_{P⁻¹}/α."""
-        return _dual_from(DiagonalForm(), float(up(self.form.P.dual(rho) / self.form.alpha)), self.form.P)
+    def solution_norm(self, rho: Ball, right: float) -> float:
+        """√α ‖e‖_P ≤ ‖e‖_S ≤ ‖ρ‖_{S⁻¹} ≤ right."""
+        return _dual_from(DiagonalForm(), float(up(right / down(math.sqrt(self.form.alpha)))), self.form.P)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +115,9 @@ class Normal:
         inverse = None if self.W.w is None else np.asarray(1.0 / self.W.w)  # powers of two: exact
         return _dual_from(form, self.left(s), DiagonalForm(inverse))
 
-    def solution_norm(self, rho: Ball) -> float:
+    def solution_norm(self, rho: Ball, right: float) -> float:
         """‖e‖_P ≤ ‖ρ‖_W/√α."""
-        return _dual_from(DiagonalForm(), float(up(self.right(rho) / down(math.sqrt(self.alpha)))), self.P)
+        return _dual_from(DiagonalForm(), float(up(right / down(math.sqrt(self.alpha)))), self.P)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,16 +134,16 @@ class InversePositive:
         return dot_up(s.magnitude(), self.w)
 
     def right(self, rho: Ball) -> float:
-        """max |ρ_i| / v_i."""
+        """The largest |ρ_i| / v_i."""
         return float(np.max(up(rho.magnitude() / self.v)))
 
     def green_error(self, s: Ball, form: Form) -> float:
         """‖B⁻ᵀ|s|‖₁ = |s|ᵀ B⁻¹ 1 bounds the Euclidean norm."""
         return _dual_from(form, float(up(self.left(s) * float(np.max(up(1.0 / self.v))))), DiagonalForm())
 
-    def solution_norm(self, rho: Ball) -> float:
+    def solution_norm(self, rho: Ball, right: float) -> float:
         """|e| ≤ w max(|ρ|/v)."""
-        return float(up(self.right(rho) * exact(self.w).norm()))
+        return float(up(right * exact(self.w).norm()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,9 +166,9 @@ class ApproximateInverse:
         """‖B⁻ᵀs‖₂ ≤ ‖B⁻ᵀs‖₁ ≤ ‖B⁻¹‖_∞ ‖s‖₁."""
         return _dual_from(form, float(up(self.bound * self.left(s))), DiagonalForm())
 
-    def solution_norm(self, rho: Ball) -> float:
+    def solution_norm(self, rho: Ball, right: float) -> float:
         """√n ‖e‖_∞."""
-        return float(up(math.sqrt(rho.size) * self.right(rho)))
+        return float(up(math.sqrt(rho.size) * right))
 
 
 def _dual_from(form: Form, length: float, P: Form) -> float:

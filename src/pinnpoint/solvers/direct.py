@@ -56,7 +56,9 @@ class SparseLU:
             raise _singular(B.shape[0], str(error)) from error
         n = B.shape[0]
         inverse = spla.LinearOperator(
-            (n, n), matvec=lambda v: self._lu.solve(v.ravel()), rmatvec=lambda v: self._lu.solve(v.ravel(), "T")
+            (n, n),
+            matvec=lambda v: self._lu.solve(v.ravel()),
+            rmatvec=lambda v: self._lu.solve(v.ravel(), "T"),
         )
         with np.errstate(all="ignore"):
             size = float(spla.onenormest(inverse, t=1)) if n > 1 else float(abs(self._lu.solve(np.ones(1))[0]))

@@ -10,7 +10,10 @@ from pinnpoint.rounding.arithmetic import Vector
 class Solver(Protocol):
     """An approximate inverse of one matrix B."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What it is called in reports."""
+        ...
 
     def solve(self, b: Vector) -> Vector:
         """Approximate B⁻¹ b for a vector, or for the columns of a matrix."""

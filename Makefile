@@ -1,0 +1,39 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+
+.PHONY: demo test bench studies docs lint clean
+
+$(VENV)/.core: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install -e .
+	touch $@
+
+$(VENV)/.test: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install -e ".[all,test,lint]"
+	touch $@
+
+demo: $(VENV)/.core
+	$(BIN)/pinnpoint demo
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: $(VENV)/.test lint
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=2 $(BIN)/python -m pytest -n 2 --dist worksteal
+
+bench: $(VENV)/.test
+	$(BIN)/python benchmarks/run.py
+
+studies: $(VENV)/.test
+	$(BIN)/python studies/rounding_misses.py
+
+docs: $(VENV)/.test
+	$(BIN)/python docs/check.py
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
