@@ -173,7 +173,7 @@ class AdmissibleSpace:
         V = self.vector_of(y)
         return Projection(V, y, U - V)
 
-    def require_member(self, U: Vector) -> Vector:
+    def require_member(self, U: Vector, name: str = "U") -> Vector:
         """Coordinates y of an admissible U; refuses one that is further than rounding from the set."""
         if self.free is not None:
             y = U[self.free]
@@ -186,8 +186,8 @@ class AdmissibleSpace:
         limit = ADMISSIBLE * max(float(np.max(np.abs(U))), float(np.max(np.abs(self.U0))))
         if off.size and abs(float(off[worst])) > limit:
             raise InputError(
-                f"U: not admissible, entry {int(where[worst])} is off by {float(off[worst]):.3e}; project it first, "
-                "U = space.project(U).U, and report the mismatch"
+                f"{name}: not admissible, entry {int(where[worst])} is off by {float(off[worst]):.3e}; project it "
+                f"first, {name} = space.project({name}).U, and report the mismatch"
             )
         return y
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, per_query, vector
+from pinnpoint.arrays import Vector, per_query
 from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarantee
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.least_squares import effective_norm
@@ -168,6 +168,8 @@ class AbstractCertifier(ABC):
             terms["rounding"] = np.asarray(up(terms.get("rounding", 0.0) + center_error))
             radius_terms.append("rounding")
         claims = [*ground.proof.claims, *out.claims]
+        if not core.rounding:
+            claims.append(Claim("floating-point rounding is negligible (not covered)", "declared"))
         details = dict(out.details)
         if transfer is not None:
             bound = transfer.bound(self._context(seen, out))
@@ -216,7 +218,7 @@ class AbstractCertifier(ABC):
         core = self.ground.core
 
         def consistency(U: Any) -> Ball:
-            return core.residual(core.state(vector("state", U, core.system.N))[1], seen.b)
+            return core.residual(core.state(U, "state")[1], seen.b)
 
         def bias(U: Any) -> tuple[Vector, Vector]:
             found = self._bias(consistency(U))

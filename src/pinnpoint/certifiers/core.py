@@ -36,7 +36,9 @@ class Core:
     def __init__(self, system: LinearSystem, *, rounding: bool) -> None:
         if rounding:
             require_round_to_nearest()
-            require_range("A, b, U0", system.b, system.space.U0)
+            require_range("b, U0", system.b, system.space.U0)
+            if isinstance(system.weight, np.ndarray):
+                require_range("weight", system.weight, 1.0 / system.weight)
             if not system.is_matrix:
                 raise InputError(
                     "rounding: a LinearOperator's own rounding cannot be enclosed; pass the matrix, or rounding=False"
@@ -71,13 +73,13 @@ class Core:
 
     # States and residuals
 
-    def state(self, U: Any) -> tuple[Vector, Ball]:
+    def state(self, U: Any, name: str = "U") -> tuple[Vector, Ball]:
         """Coordinates y of an admissible vector, and the enclosed U₀ + Z y that is certified."""
         space = self.system.space
-        U = vector("U", U, space.N)
+        U = vector(name, U, space.N)
         if self.rounding:
-            require_range("U", U)
-        y = space.require_member(U)
+            require_range(name, U)
+        y = space.require_member(U, name)
         return y, self.expand(y)
 
     def expand(self, y: Vector) -> Ball:

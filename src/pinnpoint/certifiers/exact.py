@@ -10,7 +10,6 @@ import numpy as np
 from pinnpoint.arrays import Vector
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
 from pinnpoint.certifiers.green import GreenVectors, green_vectors, lay_ground
-from pinnpoint.certifiers.proof import prove, unproved
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import up
 from pinnpoint.rounding.balls import Ball
@@ -50,14 +49,7 @@ class Exact(AbstractMethod):
 
     def prepare(self, system: LinearSystem, queries: Queries) -> ExactCertifier:
         """Green vectors, sensitivities and the stability proof."""
-
-        def proof(core: Any, solver: Any) -> Any:
-            # A direct solve needs no proof in exact arithmetic; an iterative one always does.
-            if self.rounding or self.coercivity is not None or self.solver not in (None, "direct"):
-                return prove(core, solver, self.coercivity)
-            return unproved(core, solver)
-
-        ground = lay_ground(system, queries, rounding=self.rounding, solver=self.solver, prove=proof)
+        ground = lay_ground(system, queries, rounding=self.rounding, solver=self.solver, coercivity=self.coercivity)
         assert ground.solver is not None
         return ExactCertifier(ground, green_vectors(ground, ground.solver, refine=self.refine))
 

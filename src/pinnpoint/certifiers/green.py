@@ -10,12 +10,13 @@ import numpy as np
 from pinnpoint.arrays import Vector
 from pinnpoint.certifiers.base import Ground
 from pinnpoint.certifiers.core import Core
-from pinnpoint.certifiers.proof import Proof
+from pinnpoint.certifiers.proof import prove, unproved, weight_only
 from pinnpoint.certifiers.setup import solver_for
 from pinnpoint.errors import CertificationError
 from pinnpoint.queries import Queries
-from pinnpoint.rounding.arithmetic import up
+from pinnpoint.rounding.arithmetic import require_range, up
 from pinnpoint.rounding.balls import Ball
+from pinnpoint.rounding.coercivity import Coercivity
 from pinnpoint.rounding.matrices import dots
 from pinnpoint.solvers.protocol import Solver
 from pinnpoint.systems import LinearSystem
@@ -46,12 +47,23 @@ class GreenVectors:
         return dots(self.q, rho, self.q_lo, enclose=enclose)
 
 
-def lay_ground(system: LinearSystem, queries: Queries, *, rounding: bool, solver: Any, prove: Any) -> Ground:
-    """Core, functionals, solver and proof; `prove` maps core and solver to a `Proof`."""
+def lay_ground(
+    system: LinearSystem, queries: Queries, *, rounding: bool, solver: Any, coercivity: Coercivity | float | None
+) -> Ground:
+    """Core, functionals, solver and stability proof.
+
+    In exact arithmetic a direct solve needs no proof; with rounding covered, or an iterative solver, it does.
+    ``solver=False`` says that nothing is inverted.
+    """
     core = Core(system, rounding=rounding)
     L, ell = core.functionals(queries)
-    found: Solver | None = None if solver is False else solver_for(core, solver)
-    proof: Proof = prove(core, found)
+    if solver is False:
+        return Ground(core, queries, L, ell, None, weight_only(core))
+    found = solver_for(core, solver)
+    if rounding or coercivity is not None or solver not in (None, "direct"):
+        proof = prove(core, found, coercivity)
+    else:
+        proof = unproved(core, found)
     return Ground(core, queries, L, ell, found, proof)
 
 
@@ -65,6 +77,8 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool) -> GreenVecto
     with np.errstate(all="ignore"):
         Q = np.asarray(solver.solve_transposed(rhs))
         Q = _finite(Q, rhs.shape).T.copy()
+    if core.rounding:
+        require_range("Green vectors", Q)
     q_lo = np.zeros_like(Q) if refine else None
     left, sigma, delta = (np.zeros(ground.K) for _ in range(3))
     for i, ell in enumerate(ground.ell):

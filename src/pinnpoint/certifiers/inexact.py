@@ -10,8 +10,9 @@ import numpy as np
 from pinnpoint.arrays import Vector, per_query
 from pinnpoint.certificate import Claim
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
+from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.exact import signed
-from pinnpoint.certifiers.green import GreenVectors, green_vectors, lay_ground
+from pinnpoint.certifiers.green import GreenVectors, green_vectors
 from pinnpoint.certifiers.proof import prove
 from pinnpoint.certifiers.setup import krylov_solver, solver_for
 from pinnpoint.errors import CertificationError, InputError
@@ -90,19 +91,15 @@ class Inexact(AbstractMethod):
 
     def prepare(self, system: LinearSystem, queries: Queries) -> InexactCertifier:
         """Adjoint iterations, unless sensitivities were given, and the coercivity bound."""
-
-        def proof(core: Any, _: Any) -> Any:
-            few = krylov_solver(core, 0.0, self.sharpen) if self.sharpen else None
-            return prove(core, few, self.coercivity, sharpen=self.sharpen > 0)
-
-        ground = lay_ground(system, queries, rounding=self.rounding, solver=False, prove=proof)
-        core = ground.core
-        adjoint = (
-            krylov_solver(core, self.tolerance, self.iterations)
-            if self.solver is None
-            else solver_for(core, self.solver)
-        )
-        ground = Ground(core, queries, ground.L, ground.ell, adjoint, ground.proof)
+        core = Core(system, rounding=self.rounding)
+        few = krylov_solver(core, 0.0, self.sharpen) if self.sharpen else None
+        proof = prove(core, few, self.coercivity, sharpen=self.sharpen > 0)
+        adjoint: Solver
+        if self.solver is None:
+            adjoint = krylov_solver(core, self.tolerance, self.iterations)
+        else:
+            adjoint = solver_for(core, self.solver)
+        ground = Ground(core, queries, *core.functionals(queries), adjoint, proof)
         claims: tuple[Claim, ...] = ()
         green: GreenVectors | None = None
         if self.sigma is not None:

@@ -15,7 +15,6 @@ from pinnpoint.certifiers.exact import signed
 from pinnpoint.certifiers.green import GreenVectors, green_vectors, lay_ground
 from pinnpoint.certifiers.least_squares import effective_residual
 from pinnpoint.certifiers.projectors import MatrixProjector, Projector, Selector
-from pinnpoint.certifiers.proof import prove, unproved
 from pinnpoint.errors import InputError
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import gamma, up
@@ -66,12 +65,7 @@ class Localized(AbstractMethod):
         """Green vectors and their local and tail parts."""
         projectors = self._projectors(system, queries)
 
-        def proof(core: Any, solver: Any) -> Any:
-            if self.rounding or self.coercivity is not None or self.solver not in (None, "direct"):
-                return prove(core, solver, self.coercivity)
-            return unproved(core, solver)
-
-        ground = lay_ground(system, queries, rounding=self.rounding, solver=self.solver, prove=proof)
+        ground = lay_ground(system, queries, rounding=self.rounding, solver=self.solver, coercivity=self.coercivity)
         assert ground.solver is not None
         green = green_vectors(ground, ground.solver, refine=self.refine)
         return LocalizedCertifier(ground, green, projectors, self.tail)

@@ -11,7 +11,6 @@ from pinnpoint.arrays import Vector, per_query
 from pinnpoint.certificate import Claim
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
 from pinnpoint.certifiers.green import green_vectors, lay_ground
-from pinnpoint.certifiers.proof import prove, unproved
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import up
 from pinnpoint.rounding.coercivity import Coercivity
@@ -43,18 +42,10 @@ class Norm(AbstractMethod):
 
     def prepare(self, system: LinearSystem, queries: Queries) -> NormCertifier:
         """Sensitivities; the Green vectors themselves are not kept."""
-
-        def proof(core: Any, solver: Any) -> Any:
-            free = self.sigma is not None and core.system.is_square and not core.is_energy
-            if (self.rounding and not free) or self.coercivity is not None or self.solver not in (None, "direct"):
-                return prove(core, solver, self.coercivity)
-            return unproved(core, solver)
-
         given = None if self.sigma is None else per_query("sigma", self.sigma, len(queries), sign="nonnegative")
         needed = given is None or not system.is_square or isinstance(system.weight, str)
-        ground = lay_ground(
-            system, queries, rounding=self.rounding, solver=self.solver if needed else False, prove=proof
-        )
+        solver = self.solver if needed else False
+        ground = lay_ground(system, queries, rounding=self.rounding, solver=solver, coercivity=self.coercivity)
         if given is not None:
             return NormCertifier(ground, given, (Claim("σ̄ bounds the sensitivity of every query", "declared"),))
         assert ground.solver is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from pinnpoint.certifiers.core import Core
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding import stability as st
 from pinnpoint.rounding.arithmetic import Vector
-from pinnpoint.rounding.coercivity import Coercivity, verify_coercivity
+from pinnpoint.rounding.coercivity import Coercivity, fingerprint, verify_coercivity
 from pinnpoint.rounding.forms import DiagonalForm, Form, InverseForm
 from pinnpoint.solvers.protocol import Solver
 
@@ -33,7 +34,7 @@ def prove(core: Core, solver: Solver | None, declared: Coercivity | float | None
     if core.is_energy:
         require_symmetric(core)
     if declared is not None:
-        bound = declared if isinstance(declared, Coercivity) else Coercivity(float(declared))
+        bound = _own_word(core, declared if isinstance(declared, Coercivity) else Coercivity(float(declared)))
         stability = _declared(core, solver, bound, sharpen=sharpen)
     elif not core.system.is_matrix:
         raise CertificationError(
@@ -52,11 +53,16 @@ def prove(core: Core, solver: Solver | None, declared: Coercivity | float | None
 
 def unproved(core: Core, solver: Solver | None) -> Proof:
     """Plain floating point without a stability proof: defects of the solves are not counted."""
-    claim = Claim("floating-point rounding and the defects of direct solves are negligible (not covered)", "declared")
+    claim = Claim("direct solves are exact", "declared")
     if not core.is_energy:
         return Proof(None, core.form, (claim,))
     require_symmetric(core)
     return Proof(None, InverseForm(core.energy_form(math.inf, DiagonalForm(), _solve(solver))), (claim,))
+
+
+def weight_only(core: Core) -> Proof:
+    """Enclosed norms of the weight, where nothing is inverted."""
+    return Proof(None, core.form, ())
 
 
 def require_symmetric(core: Core) -> None:
@@ -71,6 +77,18 @@ def require_symmetric(core: Core) -> None:
             f"weight: 'energy' means W = Â⁻¹ and needs a symmetric positive definite operator; max |Â − Âᵀ| is "
             f"{worst:.1e} against entries up to {top:.1e}"
         )
+
+
+def _own_word(core: Core, bound: Coercivity) -> Coercivity:
+    """A caller's bound is declared, unless it was proved for this very matrix."""
+    size = None if bound.P is None else bound.P.shape[0]
+    size = bound.scale.size if size is None and bound.scale is not None else size
+    if size is not None and size != core.system.n:
+        raise InputError(f"coercivity: P must have the reduced size {core.system.n}; got {size}")
+    if bound.status == "verified" and bound.of == "operator" and core.system.is_square and core.system.is_matrix:
+        if core.matrix_error is None and bound.fingerprint == fingerprint(core.matrix):
+            return bound
+    return replace(bound, status="declared")
 
 
 def _solve(solver: Solver | None) -> Any:

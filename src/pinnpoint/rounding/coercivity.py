@@ -6,6 +6,7 @@ to try; whether the bound holds is decided by the enclosures alone.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -56,6 +57,8 @@ class Coercivity:
     of: str = "operator"
     status: str = "declared"
     how: str = "declared by the caller"
+    fingerprint: str | None = None
+    """Of the matrix that the bound was proved for; elsewhere it counts as declared."""
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.alpha) and self.alpha > 0.0):
@@ -64,6 +67,34 @@ class Coercivity:
             raise InputError(f"of: must be 'operator' or 'normal'; got {self.of!r}")
         if self.scale is not None and self.P is not None:
             raise InputError("scale, P: give at most one of them")
+        if self.P is not None:
+            object.__setattr__(self, "P", _checked(self.P))
+
+
+def _checked(P: Any) -> Any:
+    """A finite symmetric sparse matrix, or a positive diagonal; definiteness is verified where it is used."""
+    if not sp.issparse(P) and np.ndim(P) == 1:
+        P = np.asarray(P, dtype=np.float64)
+        if not (np.all(np.isfinite(P)) and float(P.min(initial=1.0)) > 0.0):
+            raise InputError("P: a diagonal must be finite and positive")
+        return P
+    P = sp.csr_array(P)
+    if P.shape[0] != P.shape[1] or not np.all(np.isfinite(P.data)):
+        raise InputError(f"P: must be square and finite; got shape {P.shape}")
+    if (P != P.T.tocsr()).nnz:
+        raise InputError("P: must be symmetric to the last bit; pass (P + P.T)/2")
+    return P
+
+
+def fingerprint(A: Any) -> str:
+    """SHA-256 of a sparse matrix, entry by entry."""
+    A = sp.csr_array(A, copy=True)
+    A.sum_duplicates()
+    A.eliminate_zeros()
+    digest = hashlib.sha256(repr(A.shape).encode())
+    for part in (A.indptr.astype(np.int64), A.indices.astype(np.int64), A.data.astype(np.float64)):
+        digest.update(part.tobytes())
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +185,11 @@ def verify_coercivity(
         raise InputError("A: holds NaN or infinity")
     if P is not None and equilibrate:
         raise InputError("P, equilibrate: give at most one of them")
+    P = None if P is None else _checked(P)
+    if isinstance(P, np.ndarray):
+        P = sp.diags_array(P).tocsr()
+    if P is not None and P.shape != A.shape:
+        raise InputError(f"P: must have A's shape {A.shape}; got {P.shape}")
     bounded = symmetric_part(A, error)
     S = bounded.S
     d = equilibration(S)
@@ -162,24 +198,18 @@ def verify_coercivity(
     B = sp.csr_array(sp.diags_array(d) @ S @ sp.diags_array(d)) if equilibrate else S
     loss = 0.0 if bounded.error is None else float(np.max(up(d * bounded.error(d))))
     inner = None if solve is None else (lambda v: solve(v / d) / d)
+    alpha, how = -math.inf, "M-matrix witness"
     if P is None and method != "shift" and is_z_matrix(B):
-        alpha = m_matrix_bound(B, inner or _factor_solve(B)) - loss
-        if alpha > 0.0:
-            return Coercivity(
-                float(down(alpha)),
-                d if equilibrate else None,
-                None,
-                "operator",
-                "verified",
-                "M-matrix witness",
+        alpha = float(down(m_matrix_bound(B, inner or _factor_solve(B)) - loss))
+    if not alpha > 0.0:
+        if method == "m-matrix":
+            raise CertificationError(
+                "coercivity: no M-matrix witness (the matrix needs off-diagonal entries ≤ 0 and a vector w > 0 with "
+                "A w > 0); use method='shift'"
             )
-    if method == "m-matrix":
-        raise CertificationError(
-            "coercivity: no M-matrix witness (the matrix needs off-diagonal entries ≤ 0 and a vector w > 0 with "
-            "A w > 0); use method='shift'"
-        )
-    alpha, how = _by_shift(B, P, inner, shift, loss)
-    return Coercivity(alpha, d if equilibrate else None, P, "operator", "verified", how)
+        alpha, how = _by_shift(B, P, inner, shift, loss)
+    mark = fingerprint(A) if error is None else None
+    return Coercivity(alpha, d if equilibrate else None, P, "operator", "verified", how, mark)
 
 
 def is_z_matrix(S: Any) -> bool:
