@@ -92,13 +92,13 @@ class Inexact(AbstractMethod):
     def prepare(self, system: LinearSystem, queries: Queries) -> InexactCertifier:
         """Adjoint iterations, unless sensitivities were given, and the coercivity bound."""
         core = Core(system, rounding=self.rounding)
-        few = krylov_solver(core, 0.0, self.sharpen) if self.sharpen else None
-        proof = prove(core, few, self.coercivity, sharpen=self.sharpen > 0)
         adjoint: Solver
         if self.solver is None:
             adjoint = krylov_solver(core, self.tolerance, self.iterations)
         else:
             adjoint = solver_for(core, self.solver)
+        few = krylov_solver(core, 0.0, self.sharpen) if self.sharpen else None
+        proof = prove(core, adjoint, self.coercivity, sharpen=few)
         ground = Ground(core, queries, *core.functionals(queries), adjoint, proof)
         claims: tuple[Claim, ...] = ()
         green: GreenVectors | None = None

@@ -15,6 +15,7 @@ from pinnpoint.rounding import stability as st
 from pinnpoint.rounding.arithmetic import Vector
 from pinnpoint.rounding.coercivity import Coercivity, fingerprint, verify_coercivity
 from pinnpoint.rounding.forms import DiagonalForm, Form, InverseForm
+from pinnpoint.solvers.direct import DenseLU, SparseLU, WeightedQR
 from pinnpoint.solvers.protocol import Solver
 
 SYMMETRY = 1e-8
@@ -29,22 +30,27 @@ class Proof(NamedTuple):
     claims: tuple[Claim, ...]
 
 
-def prove(core: Core, solver: Solver | None, declared: Coercivity | float | None, *, sharpen: bool = False) -> Proof:
-    """Stability of B: the caller's word where given, else verified; raises where neither is to be had."""
+def prove(
+    core: Core, solver: Solver | None, declared: Coercivity | float | None, *, sharpen: Solver | None = None
+) -> Proof:
+    """Stability of B: the caller's word where given, else verified; raises where neither is to be had.
+
+    `solver` serves the norms of the energy weight; with `sharpen`, defects too are bounded in the energy norm.
+    """
     if core.is_energy:
         require_symmetric(core)
     if declared is not None:
         bound = _own_word(core, declared if isinstance(declared, Coercivity) else Coercivity(float(declared)))
-        stability = _declared(core, solver, bound, sharpen=sharpen)
+        stability = _declared(core, bound, sharpen)
     elif not core.system.is_matrix:
         raise CertificationError(
             "coercivity: the system is a LinearOperator, so no bound can be verified; declare one, for example "
             "coercivity=pinnpoint.Coercivity(alpha)"
         )
     elif not core.system.is_square:
-        stability = _least_squares(core, solver, sharpen=sharpen)
+        stability = _least_squares(core, solver, sharpen)
     else:
-        stability = _square(core, solver, sharpen=sharpen)
+        stability = _square(core, solver, sharpen)
     if core.is_energy and not isinstance(stability, st.Coercive):
         raise CertificationError("weight: 'energy' needs a positive definite operator, and none could be verified")
     form = InverseForm(_with_solver(stability.form, solver)) if core.is_energy else core.form  # type: ignore[attr-defined]
@@ -95,48 +101,53 @@ def _solve(solver: Solver | None) -> Any:
     return None if solver is None else solver.solve
 
 
+def _inverse(solver: Solver | None) -> Any:
+    """A direct solver's inverse, to look for eigenvalues with; iterative ones are too rough for that."""
+    return solver.solve if isinstance(solver, DenseLU | SparseLU | WeightedQR) else None
+
+
 def _with_solver(form: Any, solver: Solver | None) -> Any:
     return type(form)(form.map, form.alpha, form.P, _solve(solver), form.enclose, form.row_sum)
 
 
-def _coercive(core: Core, bound: Coercivity, solver: Solver | None, *, sharpen: bool) -> st.Coercive:
+def _coercive(core: Core, bound: Coercivity, sharpen: Solver | None) -> st.Coercive:
     name = "the symmetric part of the reduced operator" if core.system.is_square else "Ĥ = ÂᵀWÂ"
     P = "the identity" if bound.scale is None and bound.P is None else ("P" if bound.P is not None else "diagonal D⁻²")
     claim = f"{name} is at least {bound.alpha:.6e} times {P} ({bound.how})"
-    form = core.energy_form(bound.alpha, st.floor_of(bound), _solve(solver) if sharpen else None)
-    return st.Coercive(form, claim, bound.status, sharpen)
+    form = core.energy_form(bound.alpha, st.floor_of(bound), _solve(sharpen))
+    return st.Coercive(form, claim, bound.status, sharpen is not None)
 
 
-def _declared(core: Core, solver: Solver | None, bound: Coercivity, *, sharpen: bool) -> st.Stability:
+def _declared(core: Core, bound: Coercivity, sharpen: Solver | None) -> st.Stability:
     if bound.of == "normal" and core.system.is_square:
         if core.is_energy:  # Ĥ = Â for W = Â⁻¹
-            return _coercive(core, bound, solver, sharpen=sharpen)
+            return _coercive(core, bound, sharpen)
         claim = f"Ĥ = ÂᵀWÂ is at least {bound.alpha:.6e} times P ({bound.how})"
         return st.Normal(bound.alpha, st.floor_of(bound), core.form, claim, bound.status)
-    return _coercive(core, bound, solver, sharpen=sharpen)
+    return _coercive(core, bound, sharpen)
 
 
-def _least_squares(core: Core, solver: Solver | None, *, sharpen: bool) -> st.Stability:
+def _least_squares(core: Core, solver: Solver | None, sharpen: Solver | None) -> st.Stability:
     H, error = core.normal_matrix
     try:
-        bound = verify_coercivity(H, equilibrate=True, error=error, solve=_solve(solver))
+        bound = verify_coercivity(H, equilibrate=True, error=error, solve=_inverse(solver))
     except CertificationError as problem:
         raise CertificationError(
             f"the full column rank of the reduced {core.system.M} × {core.system.n} operator could not be verified "
             f"({problem}); rescale it, remove dependent columns, or declare coercivity"
         ) from problem
-    return _coercive(core, bound, solver, sharpen=sharpen)
+    return _coercive(core, bound, sharpen)
 
 
-def _square(core: Core, solver: Solver | None, *, sharpen: bool) -> st.Stability:
+def _square(core: Core, solver: Solver | None, sharpen: Solver | None) -> st.Stability:
     """Coercivity first; then an M-matrix witness, an approximate inverse, and singular values."""
     B, errors = core.matrix, core.matrix_error
     symmetrised = None if errors is None else (lambda v: 0.5 * (errors[0](v) + errors[1](v)))
     symmetric = (B != B.T.tocsr()).nnz == 0
     tried = ""
     try:
-        bound = verify_coercivity(B, equilibrate=True, error=symmetrised, solve=_solve(solver) if symmetric else None)
-        return _coercive(core, bound, solver, sharpen=sharpen)
+        bound = verify_coercivity(B, equilibrate=True, error=symmetrised, solve=_inverse(solver) if symmetric else None)
+        return _coercive(core, bound, sharpen)
     except CertificationError as problem:
         tried = str(problem)
     if errors is None and solver is not None:

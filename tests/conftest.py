@@ -1,0 +1,6 @@
+"""Shared fixtures and the path to the gallery."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
