@@ -69,7 +69,7 @@ class Inexact(AbstractMethod):
     iterations: int | None = None
     primal_tolerance: float = 1e-6
     primal_iterations: int | None = None
-    sharpen: int = 6
+    sharpen: int = 20
     coercivity: Coercivity | float | None = None
     sigma: Any = None
     solver: Any = None
