@@ -52,9 +52,9 @@ def test_energy_sharpening_is_near_the_truth(case):
         certifier = pp.Inexact(tolerance=1e-3, sharpen=sharpen).prepare(system, queries)
         s = queries.L.toarray() - certifier.green.q @ A
         exact = np.sqrt(np.einsum("ij,ij->i", s, np.linalg.solve(A, s.T).T))
-        assert np.all(certifier.green.delta >= exact * (1 - 1e-12))
+        assert np.all(certifier.green.delta >= exact * (1 - 1e-7))  # s itself is rounded here
         ratios[sharpen] = float(np.max(certifier.green.delta / exact))
-    assert ratios[0] > 5.0
+    assert ratios[0] > 4.0
     assert ratios[20] < 0.5 * ratios[0]
     assert ratios[120] < 1.05
 

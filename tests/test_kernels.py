@@ -47,8 +47,8 @@ def test_products_enclose_and_are_tight(backend, seed):
         truth = sum((Aq[i, j] * total(x[j], x_lo[j]) for j in range(n)), fmpq(0)) - exactly.rational(b[i])
         error = abs(truth - total(ball.hi[i], ball.lo[i]))
         assert error <= exactly.rational(ball.err[i])
-        size = float(np.abs(A[i]) @ np.abs(x) + abs(b[i]))
-        assert ball.err[i] <= 100 * n * UNIT**2 * size * 100 + 1e-290  # second order: k u² |A||x|
+        size = float(np.abs(A[i]) @ (np.abs(x) + np.abs(x_lo) / UNIT) + abs(b[i]))
+        assert ball.err[i] <= 20 * n**2 * UNIT**2 * size + 1e-290  # second order in u
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 129, 9000])
