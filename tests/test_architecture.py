@@ -42,11 +42,8 @@ def imported(path: Path) -> set[str]:
             else:
                 found |= {alias.name for alias in node.names}
             if len(parts) == 1:
-                found |= {
-                    f"{parts[0]}.{alias.name}"
-                    for alias in node.names
-                    if (ROOT / parts[0] / f"{alias.name}.py").exists()
-                }
+                inside = [alias.name for alias in node.names if (ROOT / parts[0] / f"{alias.name}.py").exists()]
+                found |= {f"{parts[0]}.{name}" for name in inside}
         elif isinstance(node, ast.Import):
             found |= {a.name.removeprefix("pinnpoint.") for a in node.names if a.name.startswith("pinnpoint.")}
         assert not (isinstance(node, ast.ImportFrom) and node.level), f"{path.name}: relative import"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse.linalg as spla
 
+from pinnpoint.errors import InputError
 from pinnpoint.rounding.arithmetic import Vector
 
 Product = Callable[[Vector], Vector]
@@ -61,7 +62,7 @@ class Krylov:
 
     def _one(self, b: Vector, product: Product) -> Vector:
         B = spla.LinearOperator((self.n, self.n), matvec=product, dtype=np.float64)
-        options = {"rtol": self.tolerance, "atol": 0.0}
+        options = {"rtol": self.tolerance, "atol": 1e-300}  # an exact zero ends the iteration too
         M = None
         if self.diagonal is not None:
             inverse = 1.0 / self.diagonal
@@ -69,12 +70,16 @@ class Krylov:
         budget = 10 * self.n if self.iterations is None else self.iterations
         if budget == 0 or not np.any(b):
             return np.zeros(self.n)
-        if self.symmetric:
-            x, _ = spla.cg(B, b, maxiter=budget, M=M, **options)
-        else:
-            restart = min(self.n, budget, 100)
-            x, _ = spla.gmres(B, b, maxiter=-(-budget // restart), restart=restart, M=M, **options)
-        return np.where(np.isfinite(x), x, 0.0)  # a broken-down iteration only costs tightness
+        try:
+            with np.errstate(all="ignore"):
+                if self.symmetric:
+                    x, _ = spla.cg(B, b, maxiter=budget, M=M, **options)
+                else:
+                    restart = min(self.n, budget, 100)
+                    x, _ = spla.gmres(B, b, maxiter=-(-budget // restart), restart=restart, M=M, **options)
+        except InputError:  # the iteration broke down and fed the operator NaN: no answer, which only costs width
+            return np.zeros(self.n)
+        return np.where(np.isfinite(x), x, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
