@@ -1,0 +1,410 @@
+"""Break the proofs on purpose: drop or halve each ingredient, and see that a check notices.
+
+Every check below holds as the package stands and is tight to less than a factor of two, so that it must fail when its
+ingredient is dropped, and, but for the second-order rounding bounds, when it is halved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import exactly
+import pinnpoint as pp
+from pinnpoint.certifiers import base, core, green, localized, projectors, randomized
+from pinnpoint.rounding import balls, coercivity, forms, lanes, matrices, stability
+from pinnpoint.transfer import comparison
+
+U_ROUND = 2.0**-53
+
+
+class HalfSolver:
+    """Returns half the solution, so that Green vectors keep a defect of a quarter."""
+
+    name = "half"
+
+    def __init__(self, A):
+        self.A = np.atleast_2d(A)
+
+    def solve(self, b):
+        return 0.5 * np.linalg.solve(self.A, b)
+
+    def solve_transposed(self, b):
+        return 0.5 * np.linalg.solve(self.A.T, b)
+
+
+A1 = np.array([[3.0]])
+ONE = pp.Queries(np.array([[1.0]]))
+
+
+def scalar(**options):
+    return pp.LinearSystem(A1, np.array([6.0]), **options)  # the solution is 2
+
+
+def sound(c, truth):
+    assert np.all(np.abs(c.center - truth) <= c.radius), "the target is outside"
+
+
+# Checks: each returns quietly or raises AssertionError.
+
+
+def check_algebra():
+    sound(pp.certify(scalar(), [5.0], ONE, pp.Exact(solver=HalfSolver(A1))), 2.0)
+
+
+def check_correction():
+    c = pp.certify(scalar(), [5.0], ONE)
+    sound(c, 2.0)
+    assert c.terms["correction"][0] >= 3.0 * (1 - 1e-12)
+
+
+def check_rounding():
+    """ℓᵀU* = 1 + 0.99 u: the float 1.0 is off by all of the rounding term."""
+    b = np.array([1.0, 0.99 * U_ROUND])
+    c = pp.certify(pp.LinearSystem(np.eye(2), b), b, pp.Queries(np.ones((1, 2))))
+    truth = exactly.rational(b[0]) + exactly.rational(b[1])
+    assert exactly.within(c.center[0], c.radius[0], truth)
+
+
+def check_norm():
+    sound(pp.certify(scalar(), [5.0], ONE, pp.Norm()), 2.0)
+
+
+def check_norm_least_squares():
+    system = pp.LinearSystem(np.array([[1.0], [1.0]]), np.array([1.0, 3.0]))
+    sound(pp.certify(system, [7.0], ONE, pp.Norm()), 2.0)
+
+
+def check_sigma():
+    """σ̄ = ‖g̃‖ + δ_adj must reach σ = 1/3 from a Green vector that is a quarter short."""
+    c = pp.certify(scalar(), [5.0], ONE, pp.Norm(solver=HalfSolver(A1)))
+    assert c.sigma[0] >= 1.0 / 3.0
+    sound(c, 2.0)
+
+
+def check_primal_allowance():
+    sound(pp.certify(scalar(), [5.0], ONE, pp.Inexact("primal", primal_iterations=0)), 2.0)
+
+
+def check_tail():
+    system = pp.LinearSystem(np.eye(2), np.zeros(2))
+    c = pp.certify(system, [1.0, 1.0], pp.Queries(np.ones((1, 2))), pp.Localized(projectors=np.array([True, False])))
+    sound(c, 0.0)
+
+
+def check_local():
+    c = pp.certify(scalar(), [5.0], ONE, pp.Localized(projectors=np.array([True])))
+    sound(c, 2.0)
+    assert c.details["mixed"][0] >= 3.0
+
+
+def check_projector_defect():
+    """Π² ≠ Π by 1e-9: the split then misses 2gᵀ(Π² − Π)r."""
+    P = np.array([[1.0 + 1e-9]])
+    sound(pp.certify(scalar(), [5.0], ONE, pp.Localized(projectors=P)), 2.0)
+
+
+def check_transfer():
+    """The worst PDE value that T_h and ε_eval allow."""
+    c = pp.certify(scalar(), [5.0], ONE, transfer=pp.Comparison(0.5, residual=1.5))
+    sound(c, 2.0 + 1.5 / 3.0 + 0.5)
+
+
+def check_bias():
+    c = pp.certify(scalar(), [5.0], ONE, transfer=pp.Comparison(0.5, state=[3.0]))
+    sound(c, 3.5)
+
+
+def check_mismatch():
+    """ρ_θ ≤ ζ + ρ_pred, with equality when the value lies between the centre and the raw output."""
+    c = pp.certify(scalar(), [5.0], ONE, raw=[9.0])
+    assert c.raw_radius[0] <= (c.terms["mismatch"][0] + c.value_radius[0]) * (1 + 1e-12)
+
+
+def check_inflation():
+    rng = np.random.default_rng(0)
+    L = rng.normal(size=(4, 6))
+    A = np.diag(np.arange(1.0, 7.0))
+    sigma = np.linalg.norm(L / np.arange(1.0, 7.0), axis=1)
+    system, queries = pp.LinearSystem(A, np.ones(6)), pp.Queries(L)
+    good = sum(
+        bool(np.all(pp.Randomized(probes=8, seed=s, rounding=False).prepare(system, queries).sigma >= sigma))
+        for s in range(200)
+    )
+    assert good >= 180
+
+
+def check_probe_defects():
+    """Probes solved only by half still bound σ, because their defects are counted."""
+    system = scalar()
+    sigma = [pp.Randomized(probes=50, seed=s, solver=HalfSolver(A1)).prepare(system, ONE).sigma[0] for s in range(60)]
+    assert sum(v >= 1 / 3 for v in sigma) >= 55
+
+
+def check_matrix_error():
+    system = pp.LinearSystem(A1, np.array([6.0]), A_error=np.array([[1e-6]]))
+    c = pp.certify(system, [2.0], ONE)
+    for a in (3.0 - 1e-6, 3.0 + 1e-6):
+        sound(c, 6.0 / a)
+
+
+def check_load_error():
+    c = pp.certify(pp.LinearSystem(A1, np.array([6.0]), b_error=[1e-6]), [2.0], ONE)
+    sound(c, (6.0 + 1e-6) / 3.0)
+
+
+def check_query_error():
+    c = pp.certify(scalar(), [2.0], pp.Queries(np.array([[1.0]]), error=np.array([[1e-6]])))
+    sound(c, 2.0 * (1.0 + 1e-6))
+
+
+def check_coercivity_data_error():
+    bound = pp.verify_coercivity(np.diag([2.0, 4.0]), error=lambda v: 1.0 * v)
+    assert bound.alpha <= 1.0
+
+
+def check_coercivity_defect():
+    """Around λ_min of tridiag(−1, 2, −1), a factorization may succeed above it."""
+    n = 150
+    S = sp.diags_array([2.0, -1.0, -1.0], offsets=[0, 1, -1], shape=(n, n)).tocsr()
+    exact = float(2 - 2 * np.cos(np.pi / (n + 1)))
+    for dense_up_to in (0, 600):
+        coercivity.DENSE_UP_TO, kept = dense_up_to, coercivity.DENSE_UP_TO
+        try:
+            for step in np.linspace(-3e-12, 3e-12, 61):
+                try:
+                    bound = pp.verify_coercivity(S, method="shift", shift=exact * (1 + step))
+                except pp.CertificationError:
+                    continue
+                assert exactly.is_positive_semidefinite_banded(S, bound.alpha)
+        finally:
+            coercivity.DENSE_UP_TO = kept
+
+
+def check_energy_norm():
+    """‖v‖_{W⁻¹} with a useless z, for the eigenvector where the cheap bound is attained."""
+    form = forms.MatrixForm(matrices.EnclosedMatrix(np.diag([2.0, 5.0])), 2.0, forms.DiagonalForm())
+    assert form.dual_with(balls.exact(np.array([1.0, 0.0])), np.zeros(2)) >= np.sqrt(0.5)
+
+
+def check_second_order_rounding():
+    """ℓᵀU* is tiny and every product must be summed beyond double-double: only its error bounds are left."""
+    rng = np.random.default_rng(1)
+    n = 24
+    A = np.eye(n)
+    A[0, 1:] = rng.normal(size=n - 1)
+    x = rng.normal(size=n)
+    b = x.copy()
+    b[0] = A[0, 1:] @ x[1:]
+    U = 1e6 * rng.normal(size=n)
+    c = pp.certify(pp.LinearSystem(A, b), U, pp.Queries(np.eye(n)[:1]))
+    truth = exactly.solve_rational(A, b)[0]
+    assert exactly.within(c.center[0], c.radius[0], truth)
+
+
+def check_second_order_product():
+    """All rows but one are met exactly, so only the residual's own second-order error is left."""
+    rng = np.random.default_rng(2)
+    n = 24
+    A = np.eye(n)
+    A[0, 1:] = rng.normal(size=n - 1)
+    b = 1e8 * rng.normal(size=n)
+    b[n - 1] -= (A[0, 1:] @ b[1:]) / A[0, n - 1]
+    b[0] = A[0, 1:] @ b[1:]
+    U = b.copy()
+    U[0] = 1.0
+    c = pp.certify(pp.LinearSystem(A, b), U, pp.Queries(np.eye(n)[:1]))
+    truth = exactly.solve_rational(A, b)[0]
+    assert exactly.within(c.center[0], c.radius[0], truth)
+
+
+# Sabotages: each takes the monkeypatch and a factor, 0 (dropped) or ½ (halved).
+
+
+def scale_outcome(name):
+    """Scale one term of what a method proves, before the radius is summed."""
+
+    def sabotage(patch, factor):
+        original = base.AbstractCertifier._assemble
+
+        def assemble(self, seen, out, raw, transfer):
+            terms = {k: v * factor if k == name else v for k, v in out.terms.items()}
+            return original(self, seen, replace(out, terms=terms), raw, transfer)
+
+        patch.setattr(base.AbstractCertifier, "_assemble", assemble)
+
+    return sabotage
+
+
+def scale_transfer(name):
+    def sabotage(patch, factor):
+        original = comparison.Comparison.bound
+
+        def bound(self, context):
+            found = original(self, context)
+            return replace(found, terms={k: v * factor if k == name else v for k, v in found.terms.items()})
+
+        patch.setattr(comparison.Comparison, "bound", bound)
+
+    return sabotage
+
+
+def scale_reported(name):
+    def sabotage(patch, factor):
+        original = base.AbstractCertifier._assemble
+
+        def assemble(self, seen, out, raw, transfer):
+            c = original(self, seen, out, raw, transfer)
+            return replace(c, terms={k: v * factor if k == name else v for k, v in c.terms.items()})
+
+        patch.setattr(base.AbstractCertifier, "_assemble", assemble)
+
+    return sabotage
+
+
+def scale_rounding(patch, factor):
+    original = balls.Ball.rounded
+    patch.setattr(balls.Ball, "rounded", lambda self: (original(self)[0], original(self)[1] * factor))
+
+
+def scale_pairing_of_green(patch, factor):
+    original = green.GreenVectors.pair
+
+    def pair(self, rho, *, enclose):
+        found = original(self, rho, enclose=enclose)
+        return balls.Ball(found.hi * factor, None if found.lo is None else found.lo * factor, found.err)
+
+    patch.setattr(green.GreenVectors, "pair", pair)
+
+
+def scale_delta(patch, factor):
+    for cls in (stability.Coercive, stability.Normal, stability.InversePositive, stability.ApproximateInverse):
+        original = cls.green_error
+        patch.setattr(cls, "green_error", lambda self, s, form, _o=original: factor * _o(self, s, form))
+
+
+def scale_local_pairing(patch, factor):
+    original = localized.pairing
+    patch.setattr(
+        localized, "pairing", lambda a, b, *, enclose: tuple(factor * v for v in original(a, b, enclose=enclose))
+    )
+
+
+def scale_projector_defect(patch, factor):
+    original = projectors.MatrixProjector.defect
+
+    def defect(self, r_near):
+        d = original(self, r_near)
+        return balls.Ball(d.hi * factor, d.lo * factor, d.err * factor)
+
+    patch.setattr(projectors.MatrixProjector, "defect", defect)
+
+
+def scale_inflation(patch, factor):
+    original = randomized.inflation
+    patch.setattr(randomized, "inflation", lambda *a: factor * original(*a))
+
+
+def scale_probe_defect(patch, factor):
+    original = randomized._probe_defect
+
+    def defect(core, psi, right):
+        d = original(core, psi, right)
+        return balls.Ball(d.hi * factor, d.lo * factor, d.err)
+
+    patch.setattr(randomized, "_probe_defect", defect)
+
+
+def scale_matrix_error(patch, factor):
+    original = matrices.EnclosedMatrix.__init__
+
+    def init(self, A, error=None):
+        original(self, A, None if error is None else sp.csr_array(error) * factor)
+
+    patch.setattr(matrices.EnclosedMatrix, "__init__", init)
+
+
+def scale_load_error(patch, factor):
+    original = core.Core.load
+
+    def load(self, b):
+        found = original(self, b)
+        return balls.Ball(found.hi, found.lo, found.err * factor)
+
+    patch.setattr(core.Core, "load", load)
+
+
+def scale_coercivity_error(patch, factor):
+    original = coercivity.symmetric_part
+
+    def part(A, error=None):
+        return original(A, None if error is None else (lambda v: factor * error(v)))
+
+    patch.setattr(coercivity, "symmetric_part", part)
+
+
+def drop_coercivity_defect(patch, factor):
+    for name in ("cholesky_defect", "lu_defect"):
+        original = getattr(coercivity, name)
+        patch.setattr(coercivity, name, lambda B, t, P=None, _o=original: 0.0 if np.isfinite(_o(B, t, P)) else np.inf)
+
+
+def scale_cheap_dual(patch, factor):
+    original = forms.MatrixForm.cheap_dual
+    patch.setattr(forms.MatrixForm, "cheap_dual", lambda self, v: factor * original(self, v))
+
+
+def drop_product_error(patch, factor):
+    original = lanes.product
+    patch.setattr(lanes, "product", lambda *a: (*original(*a)[:2], np.zeros_like(original(*a)[2])))
+
+
+def drop_dots_error(patch, factor):
+    original = lanes.dots
+    patch.setattr(lanes, "dots", lambda *a: (*original(*a)[:2], np.zeros_like(original(*a)[2])))
+
+
+BOTH, DROPPED = (0.0, 0.5), (0.0,)
+SABOTAGES = {
+    "algebra": (scale_outcome("algebra"), check_algebra, BOTH),
+    "algebra of a primal correction": (scale_outcome("algebra"), check_primal_allowance, BOTH),
+    "signed correction": (scale_pairing_of_green, check_correction, BOTH),
+    "reported correction": (scale_reported("correction"), check_correction, BOTH),
+    "rounding": (scale_rounding, check_rounding, BOTH),
+    "norm": (scale_outcome("norm"), check_norm, BOTH),
+    "norm of the effective residual": (scale_outcome("norm"), check_norm_least_squares, BOTH),
+    "adjoint allowance in sigma": (scale_delta, check_sigma, BOTH),
+    "tail": (scale_outcome("tail"), check_tail, BOTH),
+    "local": (scale_local_pairing, check_local, BOTH),
+    "projector defect": (scale_projector_defect, check_projector_defect, BOTH),
+    "transfer": (scale_transfer("transfer"), check_transfer, BOTH),
+    "evaluation": (scale_transfer("evaluation"), check_transfer, BOTH),
+    "comparison bias": (scale_transfer("transfer"), check_bias, BOTH),
+    "mismatch": (scale_reported("mismatch"), check_mismatch, BOTH),
+    "chi-square inflation": (scale_inflation, check_inflation, BOTH),
+    "probe defects": (scale_probe_defect, check_probe_defects, BOTH),
+    "matrix data error": (scale_matrix_error, check_matrix_error, BOTH),
+    "load data error": (scale_load_error, check_load_error, BOTH),
+    "query data error": (scale_matrix_error, check_query_error, BOTH),
+    "data error in coercivity": (scale_coercivity_error, check_coercivity_data_error, BOTH),
+    "energy norm of the defect": (scale_cheap_dual, check_energy_norm, BOTH),
+    "factorization defect": (drop_coercivity_defect, check_coercivity_defect, DROPPED),
+    "second-order error of products": (drop_product_error, check_second_order_product, DROPPED),
+    "second-order error of dots": (drop_dots_error, check_second_order_rounding, DROPPED),
+}
+
+
+@pytest.mark.parametrize("name", SABOTAGES)
+def test_check_holds_untouched(name):
+    SABOTAGES[name][1]()
+
+
+@pytest.mark.parametrize(("name", "factor"), [(n, f) for n, (_, _, fs) in SABOTAGES.items() for f in fs])
+def test_sabotage_is_noticed(name, factor, monkeypatch):
+    sabotage, check, _ = SABOTAGES[name]
+    sabotage(monkeypatch, factor)
+    with pytest.raises(AssertionError):
+        check()
