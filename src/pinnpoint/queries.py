@@ -49,7 +49,7 @@ class Queries:
     ) -> None:
         L = matrix("L", L)
         if L.shape[0] == 0:
-            raise InputError("L: holds no query")
+            raise InputError("L: holds no query; give at least one row")
         if error is not None:
             relative = np.ndim(error) == 0 and not sp.issparse(error)
             error = abs(L) * (float(error) * (1.0 + 2.0**-50)) if relative else matrix("error", error)

@@ -1,0 +1,172 @@
+"""Time, memory and tightness, measured in one run and reported as ratios where machines differ.
+
+    python benchmarks/run.py [--quick] [--only NAME ...] [--out FILE]
+
+Each measurement runs in a process of its own, so that peak memory is its own. Results go to benchmarks/latest.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+
+import gallery  # noqa: E402
+import pinnpoint as pp  # noqa: E402
+from pinnpoint.rounding import matrices  # noqa: E402
+
+PROBLEMS = {"poisson": gallery.poisson_2d, "elasticity": gallery.elasticity_2d}
+SIZES = {"poisson": 633, "elasticity": 448}
+QUICK = {"poisson": 100, "elasticity": 70}
+QUERIES = 8
+
+
+def median_time(f, repeat=15):
+    """Median seconds of one call, after a warm-up."""
+    f()
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        f()
+        times.append(time.perf_counter() - start)
+    return float(np.median(times))
+
+
+def point_queries(case, count=QUERIES):
+    at = np.random.default_rng(0).choice(case.free, count, replace=False)
+    return pp.Queries(sp.csr_array((np.ones(count), (np.arange(count), at)), shape=(count, case.b.size))), at
+
+
+def online(problem, cells, *, numba=True):
+    """`prepare` and `certify` with 8 queries, in sparse products."""
+    if not numba:
+        matrices._compiled_tried = True
+    case = PROBLEMS[problem](cells)
+    system = case.system()
+    queries, _ = point_queries(case)
+    start = time.perf_counter()
+    certifier = pp.Exact().prepare(system, queries)
+    prepare = time.perf_counter() - start
+    plain = pp.Exact(rounding=False).prepare(system, queries)
+    U = case.space.project(np.random.default_rng(1).uniform(size=case.b.size)).U
+    A, _ = case.reduced()
+    y = U[case.free]
+    product = median_time(lambda: A @ y)
+    covered = median_time(lambda: certifier.certify(U))
+    uncovered = median_time(lambda: plain.certify(U))
+    return {
+        "free dofs": int(A.shape[0]),
+        "numba": matrices.compiled() is not None,
+        "prepare [s]": round(prepare, 2),
+        "sparse product [ms]": round(1e3 * product, 2),
+        "certify [ms]": round(1e3 * covered, 2),
+        "certify [sparse products]": round(covered / product, 1),
+        "certify, rounding not covered [ms]": round(1e3 * uncovered, 2),
+    }
+
+
+def coercive(problem, cells):
+    """Verified α against Lanczos, and its cost against one factorization."""
+    A, _ = PROBLEMS[problem](cells).reduced()
+    start = time.perf_counter()
+    spla.splu(A.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    factor = time.perf_counter() - start
+    start = time.perf_counter()
+    bound = pp.verify_coercivity(A)
+    spent = time.perf_counter() - start
+    exact = spla.eigsh(sp.csc_matrix((A + A.T) * 0.5), k=1, sigma=0.0, tol=1e-10)[0][0]
+    return {
+        "free dofs": int(A.shape[0]),
+        "how": bound.how,
+        "alpha / lambda_min": round(bound.alpha / exact, 5),
+        "time [s]": round(spent, 2),
+        "time [factorizations]": round(spent / factor, 1),
+    }
+
+
+def tightness(problem, cells):
+    """Radius over true error of the centre or value, for a state with 10 % noise."""
+    case = PROBLEMS[problem](cells)
+    A, b = case.reduced()
+    y = spla.spsolve(A.tocsc(), b)
+    rng = np.random.default_rng(2)
+    queries, at = point_queries(case)
+    truth = y[np.searchsorted(case.free, at)]
+    U = case.space.vector_of(y * (1 + 0.1 * rng.standard_normal(y.size)))
+    system = case.system(row_points=case.points)
+    queries = pp.Queries(queries.L, points=case.points[at])
+    methods = {
+        "exact: relative radius": pp.Exact(),
+        "exact, refined: relative radius": pp.Exact(refine=True),
+        "inexact 1e-6: relative radius": pp.Inexact(),
+        "norm: radius / error": pp.Norm(),
+        "localized 0.25: radius / error": pp.Localized(radius=0.25),
+        "randomized 16: sigma / exact sigma": pp.Randomized(),
+    }
+    row = {"free dofs": int(A.shape[0])}
+    sigma = None
+    for name, method in methods.items():
+        c = pp.certify(system, U, queries, method)
+        sigma = c.sigma if sigma is None else sigma
+        if "relative" in name:
+            value = np.median(c.radius / np.abs(c.center))
+        elif "sigma" in name:
+            value = np.median(c.sigma / sigma)
+        else:
+            value = np.median(c.radius / np.abs(c.center - truth))
+        row[name] = float(f"{value:.3g}")
+    return row
+
+
+def plan(sizes, small):
+    """Name of each measurement, and the call."""
+    for problem, cells in sizes.items():
+        yield f"online {problem}", (online, problem, cells, {})
+        yield f"online {problem}, numpy only", (online, problem, cells, {"numba": False})
+        yield f"coercivity {problem}", (coercive, problem, small[problem] if sizes is not small else cells, {})
+        yield f"tightness {problem}", (tightness, problem, min(cells, 100), {})
+
+
+def main():
+    """Run each measurement in its own process and collect."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small sizes, as the tests run it")
+    parser.add_argument("--only", nargs="*", help="names of measurements")
+    parser.add_argument("--out", type=Path, default=HERE / "latest.json")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    sizes = QUICK if args.quick else SIZES
+    small = QUICK if args.quick else {"poisson": 318, "elasticity": 225}
+    jobs = dict(plan(sizes, small))
+    if args.one:
+        f, problem, cells, options = jobs[args.one]
+        row = f(problem, cells, **options)
+        row["peak memory [GB]"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2)
+        print(json.dumps(row))
+        return
+    results = {}
+    for name in jobs:
+        if args.only and name not in args.only:
+            continue
+        command = [sys.executable, __file__, "--one", name, *(["--quick"] if args.quick else [])]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"{name} failed:\n{done.stderr}")
+        results[name] = json.loads(done.stdout)
+        print(f"{name}:", ", ".join(f"{k} {v}" for k, v in results[name].items()), flush=True)
+    args.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""Examples, documentation and commands run as written."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pinnpoint.cli.main import main
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
+def test_example_runs_and_is_short(path, capsys):
+    assert len(path.read_text().splitlines()) <= 60
+    runpy.run_path(str(path))
+    assert capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda p: p.name)
+def test_python_blocks_run(path, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.S)
+    scope: dict[str, object] = {}
+    for block in blocks:
+        exec(block, scope)
+    assert blocks or path.name != "README.md"
+
+
+def test_demo_writes_a_certificate(tmp_path, capsys):
+    assert main(["demo", "--out", str(tmp_path / "out")]) == 0
+    assert "deterministic" in capsys.readouterr().out
+    data = json.loads((tmp_path / "out" / "certificate.json").read_text())
+    assert data["queries"][1]["lower"] <= 0.123046875 <= data["queries"][1]["upper"]
+    assert abs(data["queries"][1]["value"] - 0.123046875) > 0.02
+
+
+def test_doctor_and_version(capsys):
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert "numpy" in out
+    assert "memory" in out
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+
+
+def test_exit_codes(capsys, monkeypatch):
+    with pytest.raises(SystemExit) as stop:
+        main(["nonsense"])
+    assert stop.value.code == 2
+    from pinnpoint.cli import doctor
+    from pinnpoint.errors import InputError
+
+    def refuse(arguments):
+        raise InputError("mesh: not found")
+
+    def crash(arguments):
+        raise ZeroDivisionError("oops")
+
+    for action, code, words in ((refuse, 2, "mesh: not found"), (crash, 3, "internal error")):
+        monkeypatch.setattr(doctor, "run", action)
+        assert main(["doctor"]) == code
+        err = capsys.readouterr().err
+        assert words in err
+        assert "Traceback" not in err
+
+
+def test_benchmark_quick_form(tmp_path):
+    """The limits of the large benchmark hold in its quick form too, loosely: sizes are small."""
+    command = [sys.executable, str(ROOT / "benchmarks" / "run.py"), "--quick", "--out", str(tmp_path / "b.json")]
+    command += ["--only", "tightness poisson", "coercivity elasticity"]
+    subprocess.run(command, check=True, capture_output=True)
+    rows = json.loads((tmp_path / "b.json").read_text())
+    assert 0.99 <= rows["coercivity elasticity"]["alpha / lambda_min"] <= 1.0
+    assert rows["tightness poisson"]["exact, refined: relative radius"] < 1e-15
+    assert 1.0 < rows["tightness poisson"]["norm: radius / error"] < 1e4
+    assert 1.0 < rows["tightness poisson"]["randomized 16: sigma / exact sigma"] < 3.0
