@@ -20,8 +20,7 @@ batch = certifier.certify_many(predictions, loads=loads)
 
 free = slice(1, n - 1)
 solved = sp.linalg.spsolve(sp.csc_array(A)[free, free], loads[:, free].T)[[31, 63, 95]].T
-print(
-    f"worst error of a prediction {np.abs(batch.value - solved).max():.3f}, widest interval {2 * batch.radius.max():.1e}"
-)
+error, width = np.abs(batch.value - solved).max(), 2 * batch.radius.max()
+print(f"worst error of a prediction {error:.3f}, widest interval {width:.1e}")
 
 assert np.all(np.abs(batch.center - solved) <= batch.radius + 1e-12)
