@@ -14,7 +14,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"errors", "version"},
     {"rounding"},
     {"solvers", "arrays"},
-    {"spaces"},
+    {"spaces", "mesh"},
     {"systems", "queries"},
     {"certificate"},
     {"transfer", "orders"},

@@ -1,0 +1,211 @@
+"""Simplicial meshes with named groups: intervals, triangles, tetrahedra."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from math import factorial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pinnpoint.arrays import Vector, set_fields
+from pinnpoint.errors import InputError
+
+Index = NDArray[np.intp]
+BOUNDARY = "boundary"
+"""The name that always stands for the whole boundary."""
+CELLS = {1: "intervals", 2: "triangles", 3: "tetrahedra"}
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """Points, simplices, and groups of cells and of boundary facets.
+
+    Refuses what is not a mesh: indices out of range, points that no cell uses, coordinates that are not finite, cells
+    without volume, cells that overlap their neighbours (inverted ones), facets with more than two cells, and group
+    facets that are not facets of the mesh.
+
+    Parameters
+    ----------
+    points
+        N × d, d = 1, 2 or 3.
+    cells
+        C × (d + 1) vertex numbers.
+    cell_groups
+        Name to cell numbers.
+    facet_groups
+        Name to facets, F × d vertex numbers.
+    """
+
+    points: Vector
+    cells: Index
+    cell_groups: Mapping[str, Index]
+    facet_groups: Mapping[str, Index]
+
+    def __init__(
+        self,
+        points: Any,
+        cells: Any,
+        cell_groups: Mapping[str, Any] | None = None,
+        facet_groups: Mapping[str, Any] | None = None,
+    ) -> None:
+        X = np.array(points, dtype=np.float64)
+        X = X[:, None] if X.ndim == 1 else X
+        if X.ndim != 2 or X.shape[1] not in CELLS:
+            raise InputError(f"points: must have shape (N, 1), (N, 2) or (N, 3); got {X.shape}")
+        if not np.all(np.isfinite(X)):
+            raise InputError(f"points: point {int(np.argmin(np.isfinite(X).all(axis=1)))} is not finite")
+        T = _indices("cells", cells, X.shape[1] + 1, len(X))
+        if not len(T):
+            raise InputError("cells: the mesh has no cells")
+        unused = np.setdiff1d(np.arange(len(X)), T)
+        if unused.size:
+            raise InputError(
+                f"points: {unused.size} points belong to no cell, the first is point {int(unused[0])}; remove them"
+            )
+        facets = {
+            str(k): _indices(f"facet group '{k}'", v, X.shape[1], len(X)) for k, v in (facet_groups or {}).items()
+        }
+        groups = {str(k): np.unique(np.asarray(v, dtype=np.intp)) for k, v in (cell_groups or {}).items()}
+        for name, members in groups.items():
+            if members.size and (members[0] < 0 or members[-1] >= len(T)):
+                raise InputError(f"cell group '{name}': cell numbers must lie between 0 and {len(T) - 1}")
+        set_fields(self, points=X, cells=T, cell_groups=groups, facet_groups=facets)
+        self._require_volumes()
+        self._require_no_overlap()
+        self._require_known_facets()
+
+    @property
+    def dim(self) -> int:
+        """Space dimension."""
+        return int(self.points.shape[1])
+
+    @cached_property
+    def edges_of_cells(self) -> Vector:
+        """Edge vectors from each cell's first vertex, (C, d, d)."""
+        P = self.points[self.cells]
+        return np.asarray(P[:, 1:] - P[:, :1])
+
+    @cached_property
+    def volumes(self) -> Vector:
+        """Lengths, areas or volumes of the cells."""
+        return np.asarray(np.abs(np.linalg.det(self.edges_of_cells)) / factorial(self.dim))
+
+    @cached_property
+    def gradients(self) -> Vector:
+        """Gradients of the barycentric coordinates, (C, d + 1, d)."""
+        inverse = np.linalg.inv(self.edges_of_cells)  # columns are the gradients of coordinates 1..d
+        G = np.swapaxes(inverse, 1, 2)
+        return np.concatenate([-G.sum(axis=1, keepdims=True), G], axis=1)
+
+    @cached_property
+    def _facet_table(self) -> tuple[Index, Index, Index]:
+        """All facets once (sorted vertices), the facet opposite each cell vertex, and how many cells each one has."""
+        d = self.dim
+        locals_ = list(combinations(range(d + 1), d))  # local facets; the missing vertex is d − position
+        every = np.sort(np.concatenate([self.cells[:, list(f)] for f in locals_]), axis=1)
+        keys = _keys(every, len(self.points))
+        _, first, inverse, count = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+        return every[first], inverse.reshape(d + 1, -1), count
+
+    @cached_property
+    def boundary(self) -> Index:
+        """Boundary facets, (F, d) vertex numbers."""
+        unique, _, count = self._facet_table
+        return np.asarray(unique[count == 1])
+
+    def facets(self, group: str) -> Index:
+        """Facets of a boundary group; ``"boundary"`` is the whole boundary."""
+        if group in self.facet_groups:
+            return self.facet_groups[group]
+        if group == BOUNDARY:
+            return self.boundary
+        known = ", ".join(sorted([*self.facet_groups, BOUNDARY]))
+        raise InputError(f"group '{group}': the mesh has no such boundary group; it has {known}")
+
+    def cells_of(self, group: str) -> Index:
+        """Cell numbers of a group."""
+        if group in self.cell_groups:
+            return self.cell_groups[group]
+        known = ", ".join(sorted(self.cell_groups)) or "none"
+        raise InputError(f"group '{group}': the mesh has no such cell group; it has {known}")
+
+    def facet_measures(self, facets: Index) -> Vector:
+        """Lengths or areas of facets; 1 for the end points of intervals."""
+        P = self.points[facets]
+        if self.dim == 1:
+            return np.ones(len(facets))
+        if self.dim == 2:
+            return np.asarray(np.linalg.norm(P[:, 1] - P[:, 0], axis=1))
+        return np.asarray(0.5 * np.linalg.norm(np.cross(P[:, 1] - P[:, 0], P[:, 2] - P[:, 0]), axis=1))
+
+    def _require_volumes(self) -> None:
+        size = np.max(np.abs(self.edges_of_cells).reshape(len(self.cells), -1), axis=1) ** self.dim
+        flat = self.volumes <= 1e-14 * size
+        if flat.any():
+            cell = int(np.argmax(flat))
+            raise InputError(
+                f"cells: {int(flat.sum())} of {len(flat)} have no volume, the first is cell {cell} with vertices "
+                f"{self.cells[cell].tolist()}"
+            )
+
+    def _require_no_overlap(self) -> None:
+        """The two cells of an interior facet lie on opposite sides of it."""
+        unique, inverse, count = self._facet_table
+        if count.max() > 2:
+            bad = unique[int(np.argmax(count))]
+            raise InputError(f"cells: {int(count.max())} cells share the facet {bad.tolist()}; at most two can")
+        d, C = self.dim, len(self.cells)
+        opposite = np.concatenate([self.cells[:, d - k] for k in range(d + 1)])
+        flat = inverse.ravel()
+        order = np.argsort(flat, kind="stable")
+        start = np.concatenate([[0], np.cumsum(count)])[:-1][count == 2]
+        one, two = order[start], order[start + 1]
+        base = self.points[unique[count == 2]]
+        sides = [np.linalg.det(_frame(base, self.points[opposite[k]])) for k in (one, two)]
+        wrong = sides[0] * sides[1] >= 0.0
+        if wrong.any():
+            k = int(np.argmax(wrong))
+            cells = sorted((int(one[k] % C), int(two[k] % C)))
+            raise InputError(
+                f"cells: {int(wrong.sum())} pairs of neighbours overlap, the first are cells {cells[0]} and "
+                f"{cells[1]}; one of them is inverted"
+            )
+
+    def _require_known_facets(self) -> None:
+        unique, _, _ = self._facet_table
+        known = _keys(unique, len(self.points))
+        for name, facets in self.facet_groups.items():
+            missing = ~np.isin(_keys(np.sort(facets, axis=1), len(self.points)), known)
+            if missing.any():
+                raise InputError(
+                    f"facet group '{name}': {facets[int(np.argmax(missing))].tolist()} is not a facet of any cell"
+                )
+
+
+def _frame(base: Vector, tip: Vector) -> Vector:
+    """Edge vectors of a facet and the vector to a further vertex, as square matrices."""
+    return np.concatenate([base[:, 1:] - base[:, :1], tip[:, None] - base[:, :1]], axis=1)
+
+
+def _keys(facets: Index, n: int) -> Index:
+    key = np.zeros(len(facets), dtype=object if n ** facets.shape[1] >= 2**62 else np.int64)
+    for column in facets.T:
+        key = key * n + column
+    return key
+
+
+def _indices(name: str, x: Any, width: int, n: int) -> Index:
+    a = np.asarray(x)
+    if a.size == 0:
+        return np.zeros((0, width), dtype=np.intp)
+    a = a[:, None] if a.ndim == 1 and width == 1 else a
+    if a.dtype.kind not in "iu" or a.ndim != 2 or a.shape[1] != width:
+        raise InputError(f"{name}: must be integers of shape (count, {width}); got {a.dtype} of shape {a.shape}")
+    if int(a.min()) < 0 or int(a.max()) >= n:
+        raise InputError(f"{name}: vertex numbers must lie between 0 and {n - 1}; got {int(a.min())} to {int(a.max())}")
+    return np.array(a, dtype=np.intp)
