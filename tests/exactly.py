@@ -62,10 +62,16 @@ def within(center: float, radius: float, truth: Any) -> bool:
 
 
 def is_positive_semidefinite(S: Any, alpha: float) -> bool:
-    """Exactly decide S − αI ⪰ 0 by the pivots of an LDLᵀ factorization in rationals."""
+    """Exactly decide S − αI ⪰ 0 for a float matrix."""
     M = rational_matrix(S)
     n = M.nrows()
-    rows = [[M[i, j] for j in range(n)] for i in range(n)]
+    return is_positive_semidefinite_rational([[M[i, j] for j in range(n)] for i in range(n)], alpha)
+
+
+def is_positive_semidefinite_rational(S: list[list[fmpq]], alpha: float) -> bool:
+    """The same for rationals, by the pivots of an LDLᵀ factorization."""
+    n = len(S)
+    rows = [list(row) for row in S]
     for i in range(n):
         rows[i][i] -= rational(alpha)
     for k in range(n):

@@ -12,8 +12,9 @@ import pinnpoint
 ROOT = Path(pinnpoint.__file__).parent
 LAYERS = [  # from the bottom up; a module imports its own layer and those before it
     {"errors", "version"},
+    {"arrays"},
     {"rounding"},
-    {"solvers", "arrays"},
+    {"solvers"},
     {"spaces", "mesh"},
     {"systems", "queries"},
     {"certificate"},

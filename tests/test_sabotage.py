@@ -321,8 +321,8 @@ def scale_probe_defect(patch, factor):
 def scale_matrix_error(patch, factor):
     original = matrices.EnclosedMatrix.__init__
 
-    def init(self, A, error=None):
-        original(self, A, None if error is None else sp.csr_array(error) * factor)
+    def init(self, A, error=None, name="matrix"):
+        original(self, A, None if error is None else sp.csr_array(error) * factor, name)
 
     patch.setattr(matrices.EnclosedMatrix, "__init__", init)
 

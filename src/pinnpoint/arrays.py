@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,45 @@ def set_fields(record: object, **fields: Any) -> None:
         object.__setattr__(record, name, value)
 
 
+def number(
+    name: str, x: Any, *, above: float | None = None, low: float | None = None, high: float | None = None
+) -> float:
+    """A finite float within bounds (above is strict)."""
+    try:
+        value = float(x) if not isinstance(x, str | bytes | bool) else math.nan
+    except (TypeError, ValueError):
+        value = math.nan
+    fits = math.isfinite(value) and (above is None or value > above)
+    fits = fits and (low is None or value >= low) and (high is None or value <= high)
+    if not fits:
+        limits = [f"> {above:g}" if above is not None else "", f"≥ {low:g}" if low is not None else ""]
+        limits.append(f"≤ {high:g}" if high is not None else "")
+        wanted = " and ".join(part for part in limits if part)
+        raise InputError(f"{name}: must be a finite number{' ' + wanted if wanted else ''}; got {x!r}")
+    return value
+
+
+def whole(name: str, x: Any, *, low: int = 0) -> int:
+    """A whole number of at least `low`."""
+    value = number(name, x, low=low)
+    if value != int(value):
+        raise InputError(f"{name}: must be a whole number ≥ {low}; got {x!r}")
+    return int(value)
+
+
+def dimensions(name: str, x: Any) -> int:
+    """Number of dimensions of anything array-like."""
+    if sp.issparse(x):
+        return int(x.ndim)
+    try:
+        return int(np.ndim(x))
+    except ValueError as error:
+        raise InputError(f"{name}: rows must have equal lengths ({error})") from error
+
+
 def vector(name: str, x: Any, length: int | None = None, *, sign: str = "any") -> Vector:
     """A finite float64 vector of the given length, copied."""
-    a = _floats(name, x)
+    a = floats(name, x)
     if a.ndim == 2 and 1 in a.shape:
         a = a.ravel()
     if a.ndim != 1:
@@ -39,13 +76,13 @@ def vector(name: str, x: Any, length: int | None = None, *, sign: str = "any") -
 
 def per_query(name: str, x: Any, count: int, *, sign: str = "any") -> Vector:
     """A vector over queries; a single number stands for all of them."""
-    a = _floats(name, x)
+    a = floats(name, x)
     return vector(name, np.full(count, float(a)) if a.ndim == 0 else a, count, sign=sign)
 
 
 def point_list(name: str, X: Any, count: int) -> Vector:
     """Finite points (count, d); a plain vector holds points on a line."""
-    a = _floats(name, X)
+    a = floats(name, X)
     a = a[:, None] if a.ndim == 1 else a
     if a.ndim != 2 or a.shape[0] != count:
         raise InputError(f"{name}: must be {count} points, one row each; got shape {a.shape}")
@@ -56,12 +93,15 @@ def point_list(name: str, X: Any, count: int) -> Vector:
 def matrix(name: str, A: Any) -> Any:
     """A finite float64 CSR array from anything dense or SciPy-sparse; duplicates are summed."""
     if sp.issparse(A):
-        if np.iscomplexobj(A.data if hasattr(A, "data") and not isinstance(A, sp.lil_array) else 0):
-            raise InputError(f"{name}: complex entries are not supported; got {A.dtype}")
-        B = sp.csr_array(A, copy=True)
-        B = B if B.dtype == np.float64 else B.astype(np.float64)
+        if A.dtype.kind not in "fiub":
+            raise InputError(f"{name}: must hold real numbers; got sparse entries of type {A.dtype}")
+        if A.ndim != 2:
+            raise InputError(f"{name}: must be a matrix; got a sparse array of shape {A.shape}")
+        if A.dtype.kind in "iu":
+            _representable(name, sp.coo_array(A).data)
+        B = sp.csr_array(A.astype(np.float64), copy=True)  # converted first: duplicates are summed in float64
     else:
-        a = _floats(name, A)
+        a = floats(name, A)
         if a.ndim == 1:
             a = a[None, :]
         if a.ndim != 2:
@@ -80,6 +120,8 @@ def distinct_names(given: Sequence[str] | None, count: int) -> tuple[str, ...]:
         return tuple(f"q{i}" for i in range(count))
     if isinstance(given, str):
         given = [given]
+    if not isinstance(given, Iterable):
+        raise InputError(f"names: must be a list of {count} names; got {given!r}")
     result = tuple(str(n) for n in given)
     if len(result) != count:
         raise InputError(f"names: must have {count} entries, one per query; got {len(result)}")
@@ -89,14 +131,21 @@ def distinct_names(given: Sequence[str] | None, count: int) -> tuple[str, ...]:
     return result
 
 
-def _floats(name: str, x: Any) -> Vector:
+def floats(name: str, x: Any) -> Vector:
+    """Any real array as float64, copied; refuses complex numbers, objects and text."""
     try:
         a = np.asarray(x)
         if a.dtype == object or np.iscomplexobj(a) or a.dtype.kind not in "fiub":
             raise TypeError(f"dtype {a.dtype}")
+        _representable(name, a)
         return np.array(a, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name}: must hold real numbers; got {type(x).__name__} ({error})") from error
+
+
+def _representable(name: str, a: NDArray[Any]) -> None:
+    if a.dtype.kind in "iu" and a.size and max(abs(int(a.min())), abs(int(a.max()))) > 2**53:
+        raise InputError(f"{name}: integers beyond 2**53 are not float64 numbers; convert them deliberately")
 
 
 def _finite(name: str, a: Vector) -> None:

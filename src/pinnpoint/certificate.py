@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from pinnpoint.arrays import Vector
+from pinnpoint.arrays import Vector, floats
 from pinnpoint.errors import CertificationError, DependencyMissingError, InputError
 from pinnpoint.version import __version__
 
@@ -149,7 +149,9 @@ class Certificate:
 
     def contains(self, x: Any) -> NDArray[np.bool_]:
         """Whether each interval holds the given value; one number is compared with all of them."""
-        x = np.broadcast_to(np.asarray(x, dtype=np.float64), self.center.shape)
+        x = floats("x", x)
+        if x.shape not in ((), self.center.shape):
+            raise InputError(f"x: must be one number or {len(self)}, one per query; got shape {x.shape}")
         lower, upper = self._ends(self.center, self.radius)
         return np.asarray((lower <= x) & (x <= upper))
 

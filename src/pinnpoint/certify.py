@@ -41,10 +41,6 @@ def certify(
 
     For many states of one system, keep ``method.prepare(system, queries)`` and call its ``certify``.
     """
-    if not isinstance(system, LinearSystem):
-        raise InputError(f"system: must be a LinearSystem; got {type(system).__name__}")
-    if not isinstance(queries, Queries):
-        raise InputError(f"queries: must be Queries; got {type(queries).__name__}; wrap L as pinnpoint.Queries(L)")
     method = Exact() if method is None else method
     if not isinstance(method, AbstractMethod):
         raise InputError(f"method: must be a method such as pinnpoint.Exact(); got {method!r}")

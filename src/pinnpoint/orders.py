@@ -33,6 +33,8 @@ def observed_orders(h: Any, certificates: Sequence[Certificate]) -> dict[str, Ve
         raise InputError(f"certificates: an order needs at least two levels; got {len(certificates)}")
     if not np.all(np.diff(h) < 0.0):
         raise InputError("h: must decrease from level to level")
+    if not all(isinstance(c, Certificate) for c in certificates):
+        raise InputError("certificates: must be a list of certificates, one per mesh size")
     names = certificates[0].names
     if any(c.names != names for c in certificates):
         raise InputError("certificates: must all hold the same queries in the same order")

@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
-
-from pinnpoint.arrays import Vector, distinct_names, matrix, per_query, point_list, set_fields
+from pinnpoint.arrays import Vector, dimensions, distinct_names, matrix, number, per_query, point_list, set_fields
 from pinnpoint.errors import InputError
 
 
@@ -51,10 +48,13 @@ class Queries:
         if L.shape[0] == 0:
             raise InputError("L: holds no query; give at least one row")
         if error is not None:
-            relative = np.ndim(error) == 0 and not sp.issparse(error)
-            error = abs(L) * (float(error) * (1.0 + 2.0**-50)) if relative else matrix("error", error)
-            if error.shape != L.shape or (error.nnz and not float(error.data.min()) >= 0.0):
-                raise InputError(f"error: must be ≥ 0 and have L's shape {L.shape}; got shape {error.shape}")
+            if dimensions("error", error) == 0:
+                error = abs(L) * (number("error", error, low=0.0) * (1.0 + 2.0**-50))
+            error = matrix("error", error)
+            if error.shape != L.shape:
+                raise InputError(f"error: must have L's shape {L.shape}; got shape {error.shape}")
+            if error.nnz and float(error.data.min()) < 0.0:
+                raise InputError(f"error: must be ≥ 0; got {float(error.data.min())!r}")
         set_fields(
             self,
             L=L,

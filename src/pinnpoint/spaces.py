@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
-from pinnpoint.arrays import Vector, matrix, set_fields, vector
+from pinnpoint.arrays import Vector, matrix, set_fields, vector, whole
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import TINY, gamma, up
 from pinnpoint.rounding.coercivity import verify_coercivity
@@ -61,6 +61,7 @@ class AdmissibleSpace:
     @classmethod
     def unconstrained(cls, n: int) -> AdmissibleSpace:
         """Every vector of length n."""
+        n = whole("n", n, low=1)
         return cls(np.zeros(n), sp.eye_array(n, format="csr"))
 
     @classmethod
@@ -69,7 +70,11 @@ class AdmissibleSpace:
 
         `dofs` are indices, or a mask of length n.
         """
-        dofs = np.asarray(dofs)
+        n = whole("n", n, low=1)
+        try:
+            dofs = np.asarray(dofs)
+        except ValueError as error:
+            raise InputError(f"dofs: must be a list of integers or a mask ({error})") from error
         if dofs.dtype == bool:
             if dofs.shape != (n,):
                 raise InputError(f"dofs: a mask must have {n} entries; got shape {dofs.shape}")
@@ -100,6 +105,8 @@ class AdmissibleSpace:
         C = matrix("C", C)
         m, n = C.shape
         d = vector("d", np.atleast_1d(d), m)
+        if m == 0:
+            raise InputError("C: holds no constraint; use AdmissibleSpace.unconstrained(n)")
         if m >= n:
             raise InputError(f"C: {m} constraints on {n} entries leave nothing to certify")
         slaves = _pivots(C)
@@ -201,10 +208,15 @@ class AdmissibleSpace:
 
     @cached_property
     def _gram(self) -> Any:
-        return spla.splu(sp.csc_array(self.Z.T @ self.Z))
+        """Columns of Z scaled by powers of two, and the factored Gram matrix of the result."""
+        top = np.asarray(abs(self.Z).max(axis=0).toarray()).ravel()
+        scale = np.ldexp(1.0, -np.rint(np.log2(top)).astype(int))
+        S = sp.csr_array(self.Z @ sp.diags_array(scale))
+        return S, scale, spla.splu(sp.csc_array(S.T @ S))
 
     def _coordinates(self, V: Vector) -> Vector:
-        return np.asarray(self._gram.solve(self.Z.T @ V))
+        S, scale, gram = self._gram
+        return np.asarray(scale * gram.solve(S.T @ V))
 
 
 def _has_identity_block(Z: Any) -> bool:
@@ -217,12 +229,16 @@ def _has_identity_block(Z: Any) -> bool:
 
 def _require_full_rank(Z: Any) -> None:
     """Verify λ_min(ZᵀZ) > 0 with the rounding of the product enclosed."""
+    top = np.asarray(abs(Z).max(axis=0).toarray()).ravel()
+    if not float(top.min()) > 0.0:
+        raise InputError(f"Z: column {int(np.argmin(top))} is zero; remove it")
+    Z = sp.csr_array(Z @ sp.diags_array(np.ldexp(1.0, -np.rint(np.log2(top)).astype(int))))  # the same rank
     M = sp.csr_array(abs(Z))
     Mt = sp.csr_array(M.T)
     k = int(np.diff(Mt.indptr).max())
 
     def forming(v: Vector) -> Vector:
-        return np.asarray(up(gamma(k + 2) * product_up(Mt, product_up(M, v)) + M.shape[0] * TINY))
+        return np.asarray(up(gamma(k + 2) * product_up(Mt, product_up(M, v)) + M.shape[0] * TINY * float(np.sum(v))))
 
     H = sp.csr_array(Z.T @ Z)
     try:

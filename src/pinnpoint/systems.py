@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from pinnpoint.arrays import Vector, matrix, point_list, set_fields, vector
+from pinnpoint.arrays import Vector, dimensions, matrix, number, point_list, set_fields, vector
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding.forms import Form
 from pinnpoint.rounding.stability import form_of
@@ -75,6 +75,8 @@ class LinearSystem:
     ) -> None:
         A = _operator(A)
         rows, columns = (int(k) for k in A.shape)
+        if not (rows and columns):
+            raise InputError(f"A: must have rows and columns; got shape {A.shape}")
         space = AdmissibleSpace.unconstrained(columns) if space is None else space
         if not isinstance(space, AdmissibleSpace):
             raise InputError(f"space: must be an AdmissibleSpace; got {type(space).__name__}")
@@ -142,7 +144,8 @@ class LinearSystem:
     def _points(self, points: Any | None) -> Vector | None:
         if points is None:
             return None
-        over_U = np.shape(points)[:1] == (self.N,) and self.N != self.M and self.space.free is not None
+        rows = len(points) if hasattr(points, "__len__") else 0
+        over_U = rows == self.N and self.N != self.M and self.space.free is not None
         X = point_list("row_points", points, self.N if over_U else self.M)
         return X[self.space.free] if over_U else X
 
@@ -167,7 +170,7 @@ def _reduction(asked: str, shape: tuple[int, ...], space: AdmissibleSpace, weigh
         raise InputError(f"reduction: 'galerkin' needs A to be {space.N} × {space.N}; got {tuple(shape)}")
     if asked != "auto":
         return asked
-    sized = np.shape(weight)[0] if np.ndim(weight) or sp.issparse(weight) else None
+    sized = None if dimensions("weight", weight) == 0 else (weight.shape[0] if sp.issparse(weight) else len(weight))
     if assembled and sized == space.N:
         raise InputError(
             f"weight: has {space.N} rows, but the residual tested with the admissible directions has {space.n}; pass "
@@ -181,10 +184,8 @@ def _matrix_error(E: Any | None, A: Any) -> Any | None:
         return None
     if not sp.issparse(A):
         raise InputError("A_error: needs A as a stored matrix")
-    if not sp.issparse(E) and np.ndim(E) == 0:
-        if not 0.0 <= float(E) < np.inf:
-            raise InputError(f"A_error: must be a finite number ≥ 0; got {E!r}")
-        return abs(A) * (float(E) * (1.0 + 2.0**-50))
+    if dimensions("A_error", E) == 0:
+        return abs(A) * (number("A_error", E, low=0.0) * (1.0 + 2.0**-50))
     E = matrix("A_error", E)
     if E.shape != A.shape:
         raise InputError(f"A_error: must have A's shape {A.shape}; got {E.shape}")
@@ -205,7 +206,7 @@ def _weight(weight: Any, size: int, *, square: bool) -> Any:
                 "weight: 'energy' means W = Â⁻¹ and needs a square reduced operator; this one is rectangular"
             )
         return weight
-    if not sp.issparse(weight) and np.ndim(weight) == 1:
+    if not sp.issparse(weight) and dimensions("weight", weight) == 1:
         return vector("weight", weight, size, sign="positive")
     W = matrix("weight", weight)
     if W.shape != (size, size):

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, per_query
+from pinnpoint.arrays import Vector, floats, per_query
 from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarantee
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.least_squares import effective_norm
 from pinnpoint.certifiers.proof import Proof
 from pinnpoint.errors import InputError
 from pinnpoint.queries import Queries
-from pinnpoint.rounding.arithmetic import up
+from pinnpoint.rounding.arithmetic import require_range, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.matrices import LinearMap
-from pinnpoint.solvers.protocol import Solver
+from pinnpoint.solvers.protocol import Solver, answer
 from pinnpoint.systems import LinearSystem
 from pinnpoint.transfer.interface import Transfer, TransferContext
 
@@ -27,9 +27,17 @@ from pinnpoint.transfer.interface import Transfer, TransferContext
 class AbstractMethod(ABC):
     """A way to certify linear systems. `prepare` once, then `certify` many states."""
 
-    @abstractmethod
     def prepare(self, system: LinearSystem, queries: Queries) -> AbstractCertifier:
-        """Everything that does not depend on the state."""
+        """Everything that does not depend on the state: solvers, proofs, Green vectors or probes."""
+        if not isinstance(system, LinearSystem):
+            raise InputError(f"system: must be a LinearSystem; got {type(system).__name__}")
+        if not isinstance(queries, Queries):
+            raise InputError(f"queries: must be Queries; got {type(queries).__name__}; wrap L as pinnpoint.Queries(L)")
+        return self._prepare(system, queries)
+
+    @abstractmethod
+    def _prepare(self, system: LinearSystem, queries: Queries) -> AbstractCertifier:
+        """`prepare`, once its arguments are known to be what they should."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +114,8 @@ class AbstractCertifier(ABC):
         load
             Another right-hand side b of the same system.
         """
+        if transfer is not None and not callable(getattr(transfer, "bound", None)):
+            raise InputError(f"transfer: must be a transfer such as pinnpoint.Comparison(...); got {transfer!r}")
         seen = self.observe(U, load)
         return self._assemble(seen, self._discrete(seen), raw, transfer)
 
@@ -113,14 +123,15 @@ class AbstractCertifier(ABC):
         self, U_batch: Any, loads: Any = None, *, raw: Any = None, transfer: Transfer | None = None
     ) -> CertificateBatch:
         """Intervals for many states, shape (states, N), each with its own load where `loads` are given."""
-        states = np.asarray(U_batch, dtype=np.float64)
+        states = floats("U_batch", U_batch)
         if states.ndim != 2:
             raise InputError(f"U_batch: must have shape (states, {self.ground.core.system.N}); got {states.shape}")
         count = states.shape[0]
         given: list[Any] = [None] * count
         for name, what in (("loads", loads), ("raw", raw)):
-            if what is not None and len(what) != count:
-                raise InputError(f"{name}: must have {count} rows, one per state; got {len(what)}")
+            rows = count if what is None else (len(what) if hasattr(what, "__len__") else 0)
+            if rows != count:
+                raise InputError(f"{name}: must have {count} rows, one per state; got {rows}")
         bs, raws = (given if what is None else list(what) for what in (loads, raw))
         return CertificateBatch(
             [self.certify(U, raw=o, transfer=transfer, load=b) for U, o, b in zip(states, raws, bs, strict=True)]
@@ -145,9 +156,9 @@ class AbstractCertifier(ABC):
 
         Any such state is admissible, so its own residual says how good it is, whatever the solver did.
         """
-        with np.errstate(all="ignore"):
-            e = np.asarray(solver.solve(seen.rho.hi))
-        y = seen.y - np.where(np.isfinite(e), e, 0.0)
+        y = seen.y - answer(solver.solve, seen.rho.hi)
+        if self.ground.core.rounding:
+            require_range("corrected state", y)
         return self._see(y, self.ground.core.expand(y), seen.b)
 
     def _effective_norm(self, at: Observation) -> float:

@@ -50,15 +50,15 @@ class Core:
         A, E, b, b_error = system.A, system.A_error, system.b, system.b_error
         free = system.space.free
         galerkin = system.reduction == "galerkin"
+        self._rows: Any = None
         if galerkin and free is not None and system.is_matrix:
             A, b = A[free], b[free]
             E = None if E is None else E[free]
             b_error = None if b_error is None else b_error[free]
-            galerkin = False
-        self._rows = free if A.shape[0] != system.A.shape[0] else None
+            galerkin, self._rows = False, free
         self.b = Ball(b, None, b_error)
         self.A = self._wrap(A, E)
-        Z = self._wrap(system.space.Z)
+        Z = self._wrap(system.space.Z, None, "Z")
         self._restrict: LinearMap | None = Z.T if galerkin else None
         self.Z: LinearMap | None = None if free is not None else Z
         if system.space.is_whole:
@@ -68,8 +68,8 @@ class Core:
         else:
             self.reduced = Chain([*([Z.T] if galerkin else []), self.A, Z])
 
-    def _wrap(self, A: Any, error: Any | None = None) -> Any:
-        return EnclosedMatrix(A, error) if self.rounding else PlainMatrix(A)
+    def _wrap(self, A: Any, error: Any | None = None, name: str = "A") -> Any:
+        return EnclosedMatrix(A, error, name) if self.rounding else PlainMatrix(A)
 
     # States and residuals
 
@@ -101,16 +101,26 @@ class Core:
         if b is None:
             return self.b
         b = vector("load", b, self.system.b.size)
+        if self.rounding:
+            require_range("load", b)
         return Ball(b if self._rows is None else b[self._rows], None, self.b.err)
 
     def residual(self, U: Ball, b: Ball) -> Ball:
         """The residual A U − b, tested with Zᵀ for a Galerkin reduction."""
         r = self.A.affine(U, b)
-        return r if self._restrict is None else self._restrict.affine(r)
+        r = r if self._restrict is None else self._restrict.affine(r)
+        if self.rounding:
+            require_range("residual A U − b", r.hi)
+        return r
 
     def normal(self, r: Ball) -> Ball:
         """ρ: r itself, or ÂᵀW r for a least-squares target."""
-        return r if self.system.is_square else self.reduced.T.affine(self.form.apply(r))
+        if self.system.is_square:
+            return r
+        rho = self.reduced.T.affine(self.form.apply(r))
+        if self.rounding:
+            require_range("normal residual ÂᵀW(A U − b)", rho.hi)
+        return rho
 
     # Queries
 
@@ -120,7 +130,7 @@ class Core:
             raise InputError(f"L: must have {self.system.N} columns, the length of U; got shape {queries.L.shape}")
         if queries.error is not None and not self.rounding:
             raise InputError("error: interval data needs rounding=True")
-        return self._wrap(queries.L, queries.error), Functionals(self, queries)
+        return self._wrap(queries.L, queries.error, "L"), Functionals(self, queries)
 
     def defect(self, q: Ball, ell: Ball) -> Ball:
         """Bᵀq − ℓ̂ = −s."""
@@ -164,8 +174,8 @@ class Core:
         if not self.system.is_square:
             return NormalMap(self)
         if isinstance(self.reduced, EnclosedMatrix | PlainMatrix) and sp.issparse(self.reduced.A):
-            A = self.reduced.A
-            if A.shape[0] == A.shape[1] and (A != A.T.tocsr()).nnz == 0:
+            parts = (self.reduced.A, getattr(self.reduced, "error", None))
+            if all(M is None or (M != M.T.tocsr()).nnz == 0 for M in parts):
                 return self.reduced
         return SymmetricMap(self.reduced)
 
@@ -217,7 +227,7 @@ class Core:
         def total(main: list[Any], extra: list[Any] | None) -> Callable[[Vector], Vector]:
             def apply(v: Vector) -> Vector:
                 data_part = 0.0 if extra is None else run(extra, v)
-                return np.asarray(up(g * run(main, v) + data_part + entries * TINY))
+                return np.asarray(up(g * run(main, v) + data_part + entries * TINY * float(np.sum(v))))
 
             return apply
 
@@ -239,7 +249,7 @@ class Core:
 
         def total(v: Vector) -> Vector:
             plain = product_up(aCt, product_up(aW, product_up(aC, v)))
-            e = gamma(k + 6) * plain + C.shape[0] * TINY
+            e = gamma(k + 6) * plain + 4.0 * C.shape[0] * TINY * float(np.sum(v))
             if errors is not None:
                 E, Et = errors
                 Ev = E(v)

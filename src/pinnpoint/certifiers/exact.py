@@ -47,7 +47,7 @@ class Exact(AbstractMethod):
     coercivity: Coercivity | float | None = None
     solver: Any = None
 
-    def prepare(self, system: LinearSystem, queries: Queries) -> ExactCertifier:
+    def _prepare(self, system: LinearSystem, queries: Queries) -> ExactCertifier:
         """Green vectors, sensitivities and the stability proof."""
         ground = lay_ground(system, queries, rounding=self.rounding, solver=self.solver, coercivity=self.coercivity)
         assert ground.solver is not None

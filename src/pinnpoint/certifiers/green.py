@@ -12,13 +12,12 @@ from pinnpoint.certifiers.base import Ground
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.proof import prove, unproved, weight_only
 from pinnpoint.certifiers.setup import solver_for
-from pinnpoint.errors import CertificationError
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import require_range, up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.coercivity import Coercivity
 from pinnpoint.rounding.matrices import dots
-from pinnpoint.solvers.protocol import Solver
+from pinnpoint.solvers.protocol import Solver, answer
 from pinnpoint.systems import LinearSystem
 
 
@@ -48,16 +47,21 @@ class GreenVectors:
 
 
 def lay_ground(
-    system: LinearSystem, queries: Queries, *, rounding: bool, solver: Any, coercivity: Coercivity | float | None
+    system: LinearSystem,
+    queries: Queries,
+    *,
+    rounding: bool,
+    solver: Any,
+    coercivity: Coercivity | float | None,
+    inverts: bool = True,
 ) -> Ground:
     """Core, functionals, solver and stability proof.
 
     In exact arithmetic a direct solve needs no proof; with rounding covered, or an iterative solver, it does.
-    ``solver=False`` says that nothing is inverted.
     """
     core = Core(system, rounding=rounding)
     L, ell = core.functionals(queries)
-    if solver is False:
+    if not inverts:
         return Ground(core, queries, L, ell, None, weight_only(core))
     found = solver_for(core, solver)
     if rounding or coercivity is not None or solver not in (None, "direct"):
@@ -74,9 +78,7 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool) -> GreenVecto
     """
     core, proof = ground.core, ground.proof
     rhs = np.stack([e.hi for e in ground.ell], axis=1)
-    with np.errstate(all="ignore"):
-        Q = np.asarray(solver.solve_transposed(rhs))
-        Q = _finite(Q, rhs.shape).T.copy()
+    Q = answer(solver.solve_transposed, rhs).T.copy()
     if core.rounding:
         require_range("Green vectors", Q)
     q_lo = np.zeros_like(Q) if refine else None
@@ -98,13 +100,5 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool) -> GreenVecto
 
 
 def _correction(core: Core, solver: Solver, q: Ball, ell: Ball) -> Vector:
-    """Approximate B⁻ᵀ(Bᵀq − ℓ̂); zero where the solver breaks down."""
-    with np.errstate(all="ignore"):
-        c = np.asarray(solver.solve_transposed(core.defect(q, ell).hi))
-    return np.where(np.isfinite(c), c, 0.0)
-
-
-def _finite(Q: Vector, shape: tuple[int, ...]) -> Vector:
-    if Q.shape != shape:
-        raise CertificationError(f"solver: returned an array of shape {Q.shape} for right-hand sides of shape {shape}")
-    return np.where(np.isfinite(Q), Q, 0.0)
+    """Approximate B⁻ᵀ(Bᵀq − ℓ̂)."""
+    return answer(solver.solve_transposed, core.defect(q, ell).hi)

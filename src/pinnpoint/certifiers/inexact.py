@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, per_query
+from pinnpoint.arrays import Vector, number, per_query, set_fields, whole
 from pinnpoint.certificate import Claim
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
 from pinnpoint.certifiers.core import Core
@@ -80,16 +80,14 @@ class Inexact(AbstractMethod):
         if self.correct not in CORRECTIONS:
             raise InputError(f"correct: must be one of {', '.join(CORRECTIONS)}; got {self.correct!r}")
         for name in ("tolerance", "primal_tolerance"):
-            if not 0.0 <= getattr(self, name) < 1.0:
-                raise InputError(f"{name}: must be between 0 and 1; got {getattr(self, name)!r}")
+            set_fields(self, **{name: number(name, getattr(self, name), low=0.0, high=1.0)})
         for name in ("iterations", "primal_iterations", "sharpen"):
-            value = getattr(self, name)
-            if value is not None and (int(value) != value or value < 0):
-                raise InputError(f"{name}: must be a whole number ≥ 0; got {value!r}")
+            if getattr(self, name) is not None or name == "sharpen":
+                set_fields(self, **{name: whole(name, getattr(self, name))})
         if self.sigma is not None and self.correct != "primal":
             raise InputError("sigma: only the primal certificate takes sensitivities from outside")
 
-    def prepare(self, system: LinearSystem, queries: Queries) -> InexactCertifier:
+    def _prepare(self, system: LinearSystem, queries: Queries) -> InexactCertifier:
         """Adjoint iterations, unless sensitivities were given, and the coercivity bound."""
         core = Core(system, rounding=self.rounding)
         adjoint: Solver

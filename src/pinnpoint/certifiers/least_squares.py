@@ -9,15 +9,13 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.proof import Proof
 from pinnpoint.errors import CertificationError
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.forms import DiagonalForm
 from pinnpoint.rounding.stability import Coercive
-from pinnpoint.solvers.protocol import Solver
+from pinnpoint.solvers.protocol import Solver, answer
 
 
 def effective_norm(core: Core, proof: Proof, solver: Solver | None, rho: Ball, r_norm: float) -> float:
@@ -25,7 +23,7 @@ def effective_norm(core: Core, proof: Proof, solver: Solver | None, rho: Ball, r
 
     *Guarantee:* deterministic when stability is verified and products are enclosed. *Cost:* one solve.
     """
-    solve = None if solver is None else solver.solve
+    solve = None if solver is None else (lambda v: answer(solver.solve, v))
     if proof.stability is None:
         form = core.energy_form(math.inf, DiagonalForm(), solve)
     else:
@@ -46,8 +44,5 @@ def effective_residual(core: Core, solver: Solver | None, rho: Ball) -> Effectiv
     """P_eff r up to an enclosed remainder: qᵀρ = gᵀ(Âz) + qᵀ(ρ − Ĥz) for g = WÂq, whatever z is."""
     if solver is None:
         raise CertificationError("solver: the effective residual needs one")
-    z = np.asarray(solver.solve(rho.hi))
-    if not np.all(np.isfinite(z)):
-        raise CertificationError("solver: returned NaN or infinity for the effective residual")
-    Z = exact(z)
+    Z = exact(answer(solver.solve, rho.hi))
     return EffectiveResidual(core.reduced.affine(Z), -core.symmetric_map.affine(Z, rho))

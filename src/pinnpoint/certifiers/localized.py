@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector, matrix, per_query
+from pinnpoint.arrays import Vector, floats, matrix, per_query
 from pinnpoint.certificate import Guarantee
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
 from pinnpoint.certifiers.exact import signed
 from pinnpoint.certifiers.green import GreenVectors, green_vectors, lay_ground
 from pinnpoint.certifiers.least_squares import effective_residual
 from pinnpoint.certifiers.projectors import MatrixProjector, Projector, Selector
-from pinnpoint.errors import InputError
+from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.queries import Queries
-from pinnpoint.rounding.arithmetic import gamma, up
+from pinnpoint.rounding.arithmetic import TINY, gamma, up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.coercivity import Coercivity
 from pinnpoint.rounding.forms import DiagonalForm, pairing
@@ -61,7 +62,7 @@ class Localized(AbstractMethod):
         if (self.radius is None) == (self.projectors is None):
             raise InputError("radius, projectors: give exactly one of them")
 
-    def prepare(self, system: LinearSystem, queries: Queries) -> LocalizedCertifier:
+    def _prepare(self, system: LinearSystem, queries: Queries) -> LocalizedCertifier:
         """Green vectors and their local and tail parts."""
         projectors = self._projectors(system, queries)
 
@@ -130,6 +131,11 @@ class Sweep:
     """Bound of |ℓᵀ(U − U*)| from norms alone."""
     guarantee: Guarantee
 
+    def __post_init__(self) -> None:
+        for name in ("center", "radius", "mixed", "pure_norm", "chi", "theta"):
+            if np.any(np.isnan(getattr(self, name))):
+                raise CertificationError(f"sweep: {name} is not a number; the system leaves the range of float64")
+
 
 @dataclass(frozen=True, eq=False)
 class LocalizedCertifier(AbstractCertifier):
@@ -142,12 +148,14 @@ class LocalizedCertifier(AbstractCertifier):
     name: str = "localized"
 
     def _discrete(self, seen: Observation) -> Outcome:
+        return self._split(seen, *self._residual(seen), self.projectors)
+
+    def _split(self, seen: Observation, r: Ball, rest: Vector, projectors: Sequence[Projector]) -> Outcome:
         K, core = self.ground.K, self.ground.core
-        r, rest = self._residual(seen)
-        local, error, tail, chi, theta, near = (np.zeros(K) for _ in range(6))
+        local, error, tail, chi, theta, near, split_loss = (np.zeros(K) for _ in range(7))
         orthogonal = np.zeros(K, dtype=bool)
         form = self.ground.proof.form
-        for i, projector in enumerate(self.projectors):
+        for i, projector in enumerate(projectors):
             g = core.green(self.green.ball(i))
             g_near, g_far = projector.split_transposed(g)
             r_near, r_far = projector.split(r)
@@ -156,9 +164,9 @@ class LocalizedCertifier(AbstractCertifier):
             near[i] = up(chi[i] * form.norm(r_near))
             tail[i] = up(theta[i] * form.norm(r_far))
             defect, slip = pairing(g, projector.defect(r_near), enclose=core.rounding)
-            error[i] = up(error[i] + 2.0 * up(abs(defect) + slip))
+            split_loss[i] = 2.0 * up(abs(defect) + slip)
             orthogonal[i] = projector.is_orthogonal(self.ground.core.system.weight)
-        algebra = np.asarray(up(self._algebra(seen) + rest))
+        algebra = np.asarray(up(self._algebra(seen) + rest + split_loss))
         terms = {"local": np.abs(local), "tail": tail, "algebra": algebra}
         if core.rounding:
             terms["rounding"] = error
@@ -203,18 +211,18 @@ class LocalizedCertifier(AbstractCertifier):
         off running sums; other weights are evaluated radius by radius.
         """
         system, queries = self.ground.core.system, self.ground.queries
-        radii = np.sort(np.atleast_1d(np.asarray(radii, dtype=np.float64)))
+        radii = np.sort(np.atleast_1d(floats("radii", radii)))
         if not (radii.ndim == 1 and radii.size and np.all(np.isfinite(radii)) and radii[0] >= 0.0):
             raise InputError(f"radii: must be finite numbers ≥ 0; got {radii!r}")
         seen = self.observe(U, load)
         far = distances(system, queries)
         form = self.ground.proof.form
+        r, rest = self._residual(seen)
         if isinstance(form, DiagonalForm):
-            rows = self._running_sums(seen, far, radii, form)
+            rows = self._running_sums(r, far, radii, form)
         else:
-            rows = self._one_by_one(seen, far, radii)
+            rows = self._one_by_one(seen, r, rest, far, radii)
         chi, theta, local, error, near, tail = rows
-        _, rest = self._residual(seen)
         algebra = np.asarray(up(self._algebra(seen) + rest))[None, :]
         value, value_error = seen.value.rounded()
         rounding = up(error + value_error + np.abs(value) * 2.0**-52 + np.abs(local) * 2.0**-52, 8)
@@ -234,36 +242,33 @@ class LocalizedCertifier(AbstractCertifier):
             Guarantee.DETERMINISTIC if self.tail else Guarantee.ESTIMATE,
         )
 
-    def _running_sums(self, seen: Observation, far: Vector, radii: Vector, form: DiagonalForm) -> Any:
-        core = self.ground.core
-        r, _ = self._residual(seen)
-        w = np.ones(r.size) if form.w is None else form.w
-        slack = 1.0 + 4.0 * gamma(r.size + 4)
+    def _running_sums(self, r: Ball, far: Vector, radii: Vector, form: DiagonalForm) -> Any:
+        core, n = self.ground.core, r.size
         rows = [np.zeros((radii.size, self.ground.K)) for _ in range(6)]
+        root, inverse_root = form.roots
         for i in range(self.ground.K):
             g = core.green(self.green.ball(i))
             order = np.argsort(far[i], kind="stable")
             at = np.searchsorted(far[i][order], radii, side="right")
-            g_size, r_size = g.magnitude()[order], r.magnitude()[order]
-            mass, energy = g_size**2 / w[order], r_size**2 * w[order]
-            product = g.hi[order] * r.hi[order]
+            g_size, r_size, g_hi, r_hi = (v[order] for v in (g.magnitude(), r.magnitude(), g.hi, r.hi))
+            mass = g_size if inverse_root is None else up(g_size * inverse_root[order])
+            energy = r_size if root is None else up(r_size * root[order])
+            product = g_hi * r_hi
             # |gr − fl(g_hi r_hi)|, with everything but the leading floats counted by its size
-            loss = (g_size - np.abs(g.hi[order])) * r_size + np.abs(g.hi[order]) * (r_size - np.abs(r.hi[order]))
-            near_mass, near_energy, near_product, near_loss = (_running(x)[at] for x in (mass, energy, product, loss))
-            size = _running(np.abs(product))[at]
-            far_mass, far_energy = (_running(x[::-1])[r.size - at] for x in (mass, energy))
-            rows[0][:, i], rows[1][:, i] = (up(np.sqrt(x * slack), 8) for x in (near_mass, far_mass))
-            rows[2][:, i] = near_product
-            rows[3][:, i] = up(near_loss * slack + 2.0 * gamma(r.size + 4) * size + np.abs(near_product) * 2.0**-51, 16)
-            rows[4][:, i] = up(rows[0][:, i] * np.sqrt(near_energy * slack), 8)
-            rows[5][:, i] = up(rows[1][:, i] * np.sqrt(far_energy * slack), 8)
+            loss = (g_size - np.abs(g_hi)) * r_size + np.abs(g_hi) * (r_size - np.abs(r_hi)) + TINY
+            rows[0][:, i], rows[1][:, i] = _running_norms(mass, at)
+            near_energy, far_energy = _running_norms(energy, at)
+            rows[2][:, i] = _running(product)[at]
+            size = _running(np.abs(product))[at] * (2.0 * gamma(n + 4))
+            rows[3][:, i] = up(_running(up(loss, 8))[at] * (1.0 + 2.0 * gamma(n + 4)) + size, 16)
+            rows[4][:, i] = up(rows[0][:, i] * near_energy)
+            rows[5][:, i] = up(rows[1][:, i] * far_energy)
         return rows
 
-    def _one_by_one(self, seen: Observation, far: Vector, radii: Vector) -> Any:
+    def _one_by_one(self, seen: Observation, r: Ball, rest: Vector, far: Vector, radii: Vector) -> Any:
         rows = [np.zeros((radii.size, self.ground.K)) for _ in range(6)]
         for j, R in enumerate(radii):
-            each: list[Projector] = [Selector(row <= R) for row in far]
-            found = LocalizedCertifier(self.ground, self.green, each, self.tail)._discrete(seen)
+            found = self._split(seen, r, rest, [Selector(row <= R) for row in far])
             local = found.correction
             assert local is not None
             error = found.terms.get("rounding", np.zeros(self.ground.K))
@@ -275,6 +280,19 @@ class LocalizedCertifier(AbstractCertifier):
             ):
                 row[j] = x
         return rows
+
+
+def _running_norms(x: Vector, at: Any) -> tuple[Vector, Vector]:
+    """Upper bounds of the norms of the first `at` entries of x ≥ 0 and of the rest, safe from under- and overflow."""
+    n, top = x.size, float(np.max(x, initial=0.0))
+    if not np.isfinite(top):
+        return np.full(len(at), np.inf), np.full(len(at), np.inf)
+    scale = np.ldexp(1.0, int(np.frexp(top)[1])) if top > 0.0 else 1.0
+    squares = (x / scale) ** 2
+    slack = 1.0 + 4.0 * gamma(n + 4)
+    both = (_running(squares)[at], _running(squares[::-1])[n - at])
+    near, rest = (np.asarray(up(np.sqrt(v * slack + n * TINY) * scale, 8)) for v in both)
+    return near, rest
 
 
 def _running(x: Vector) -> Vector:

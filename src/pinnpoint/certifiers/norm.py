@@ -40,12 +40,13 @@ class Norm(AbstractMethod):
     coercivity: Coercivity | float | None = None
     solver: Any = None
 
-    def prepare(self, system: LinearSystem, queries: Queries) -> NormCertifier:
+    def _prepare(self, system: LinearSystem, queries: Queries) -> NormCertifier:
         """Sensitivities; the Green vectors themselves are not kept."""
         given = None if self.sigma is None else per_query("sigma", self.sigma, len(queries), sign="nonnegative")
         needed = given is None or not system.is_square or isinstance(system.weight, str)
-        solver = self.solver if needed else False
-        ground = lay_ground(system, queries, rounding=self.rounding, solver=solver, coercivity=self.coercivity)
+        ground = lay_ground(
+            system, queries, rounding=self.rounding, solver=self.solver, coercivity=self.coercivity, inverts=needed
+        )
         if given is not None:
             return NormCertifier(ground, given, (Claim("σ̄ bounds the sensitivity of every query", "declared"),))
         assert ground.solver is not None

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pinnpoint.arrays import number
 from pinnpoint.certificate import Claim
 from pinnpoint.certifiers.core import Core
 from pinnpoint.errors import CertificationError, InputError
@@ -16,7 +17,7 @@ from pinnpoint.rounding.arithmetic import Vector
 from pinnpoint.rounding.coercivity import Coercivity, fingerprint, verify_coercivity
 from pinnpoint.rounding.forms import DiagonalForm, Form, InverseForm
 from pinnpoint.solvers.direct import DenseLU, SparseLU, WeightedQR
-from pinnpoint.solvers.protocol import Solver
+from pinnpoint.solvers.protocol import Solver, answer
 
 SYMMETRY = 1e-8
 """How far from symmetric, relative to its largest entry, Â may be for the energy weight."""
@@ -40,7 +41,8 @@ def prove(
     if core.is_energy:
         require_symmetric(core)
     if declared is not None:
-        bound = _own_word(core, declared if isinstance(declared, Coercivity) else Coercivity(float(declared)))
+        given = declared if isinstance(declared, Coercivity) else Coercivity(number("coercivity", declared, above=0.0))
+        bound = _own_word(core, given)
         stability = _declared(core, bound, sharpen)
     elif not core.system.is_matrix:
         raise CertificationError(
@@ -98,7 +100,7 @@ def _own_word(core: Core, bound: Coercivity) -> Coercivity:
 
 
 def _solve(solver: Solver | None) -> Any:
-    return None if solver is None else solver.solve
+    return None if solver is None else (lambda v: answer(solver.solve, v))
 
 
 def _inverse(solver: Solver | None) -> Any:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from scipy.special import gammaincinv
 
-from pinnpoint.arrays import Vector
+from pinnpoint.arrays import Vector, number, set_fields, whole
 from pinnpoint.certificate import Claim, Guarantee
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
 from pinnpoint.certifiers.core import Core
@@ -22,6 +22,7 @@ from pinnpoint.rounding.arithmetic import up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.coercivity import Coercivity
 from pinnpoint.solvers.direct import DENSE_UP_TO
+from pinnpoint.solvers.protocol import answer
 from pinnpoint.systems import LinearSystem
 
 QUANTILE_SLACK = 1e-9
@@ -62,14 +63,12 @@ class Randomized(AbstractMethod):
     solver: Any = None
 
     def __post_init__(self) -> None:
-        if int(self.probes) != self.probes or self.probes < 1:
-            raise InputError(f"probes: must be a whole number ≥ 1; got {self.probes!r}")
-        if not 0.0 < self.delta < 1.0:
-            raise InputError(f"delta: must lie between 0 and 1; got {self.delta!r}")
+        set_fields(self, probes=whole("probes", self.probes, low=1), seed=whole("seed", self.seed))
+        set_fields(self, delta=number("delta", self.delta, above=0.0, high=1.0))
         if self.distribution not in ("gaussian", "rademacher"):
             raise InputError(f"distribution: must be 'gaussian' or 'rademacher'; got {self.distribution!r}")
 
-    def prepare(self, system: LinearSystem, queries: Queries) -> RandomizedCertifier:
+    def _prepare(self, system: LinearSystem, queries: Queries) -> RandomizedCertifier:
         """Draw the probes, solve for them and calibrate."""
         ground = lay_ground(system, queries, rounding=self.rounding, solver=self.solver, coercivity=self.coercivity)
         rng = np.random.default_rng(self.seed)
@@ -98,9 +97,7 @@ def _probe_squares(ground: Ground, z: Vector) -> Vector:
     total = np.zeros(ground.K)
     for t in z:
         right = root.right_hand_side(t)
-        psi = np.asarray(ground.solver.solve(right.hi))
-        if not np.all(np.isfinite(psi)):
-            raise CertificationError("solver: returned NaN or infinity for a probe")
+        psi = answer(ground.solver.solve, right.hi)
         value, error = ground.L.affine(core.direction(psi)).rounded()
         size = np.abs(value)
         if stability is not None:

@@ -21,7 +21,8 @@ def direct_solver(core: Core) -> Solver:
     if core.system.is_square:
         return factorize(core.matrix)
     w = core.system.weight
-    if core.system.n <= DENSE_UP_TO:
+    dense_root = w is None or isinstance(w, np.ndarray) or core.system.M <= 4 * DENSE_UP_TO
+    if core.system.n <= DENSE_UP_TO and dense_root:
         C = core.matrix.toarray()
         if isinstance(w, np.ndarray):
             C = np.sqrt(w)[:, None] * C

@@ -61,8 +61,13 @@ def dot_up(x: Vector, y: Vector) -> float:
 
 
 def norm_up(x: Vector) -> float:
-    """Upper bound of ‖x‖₂."""
-    return float(up(math.sqrt(dot_up(x, x))))
+    """Upper bound of ‖x‖₂; infinite where x holds NaN or overflows."""
+    return at_most(up(math.sqrt(at_most(dot_up(x, x)))))
+
+
+def at_most(x: float) -> float:
+    """A computed upper bound as it may be used: one that came out as NaN bounds nothing, so it is infinite."""
+    return math.inf if math.isnan(x) else float(x)
 
 
 def two_sum(a: Any, b: Any) -> tuple[Any, Any]:
@@ -107,6 +112,6 @@ def require_range(name: str, *arrays: Vector) -> None:
     for a in arrays:
         if a.size and not float(np.max(np.abs(a))) < LIMIT:
             raise InputError(
-                f"{name}: entries must be finite and below 2**480 in magnitude for rounding to be covered; "
+                f"{name}: entries must be finite and below 2**480 (3e144) in magnitude for rounding to be covered; "
                 f"got {float(np.max(np.abs(a)))!r}; rescale the system"
             )

@@ -17,6 +17,7 @@ import scipy.linalg as dense
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
+from pinnpoint.arrays import dimensions, matrix, number, set_fields, vector
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, down, gamma, sum_up, up
 from pinnpoint.rounding.balls import exact
@@ -61,26 +62,26 @@ class Coercivity:
     """Of the matrix that the bound was proved for; elsewhere it counts as declared."""
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.alpha) and self.alpha > 0.0):
-            raise InputError(f"alpha: a coercivity bound must be a positive number; got {self.alpha!r}")
+        set_fields(self, alpha=number("alpha", self.alpha, above=0.0))
+        if self.status not in ("verified", "declared"):
+            raise InputError(f"status: must be 'verified' or 'declared'; got {self.status!r}")
+        if self.scale is not None:
+            set_fields(self, scale=vector("scale", self.scale, sign="positive"))
         if self.of not in ("operator", "normal"):
             raise InputError(f"of: must be 'operator' or 'normal'; got {self.of!r}")
         if self.scale is not None and self.P is not None:
             raise InputError("scale, P: give at most one of them")
         if self.P is not None:
-            object.__setattr__(self, "P", _checked(self.P))
+            set_fields(self, P=_checked(self.P))
 
 
 def _checked(P: Any) -> Any:
     """A finite symmetric sparse matrix, or a positive diagonal; definiteness is verified where it is used."""
-    if not sp.issparse(P) and np.ndim(P) == 1:
-        P = np.asarray(P, dtype=np.float64)
-        if not (np.all(np.isfinite(P)) and float(P.min(initial=1.0)) > 0.0):
-            raise InputError("P: a diagonal must be finite and positive")
-        return P
-    P = sp.csr_array(P)
-    if P.shape[0] != P.shape[1] or not np.all(np.isfinite(P.data)):
-        raise InputError(f"P: must be square and finite; got shape {P.shape}")
+    if not sp.issparse(P) and isinstance(P, np.ndarray | list | tuple) and dimensions("P", P) == 1:
+        return vector("P", P, sign="positive")
+    P = matrix("P", P)
+    if P.shape[0] != P.shape[1]:
+        raise InputError(f"P: must be square; got shape {P.shape}")
     if (P != P.T.tocsr()).nnz:
         raise InputError("P: must be symmetric to the last bit; pass (P + P.T)/2")
     return P
@@ -178,11 +179,12 @@ def verify_coercivity(
     """
     if method not in ("auto", "shift", "m-matrix"):
         raise InputError(f"method: must be 'auto', 'shift' or 'm-matrix'; got {method!r}")
-    A = sp.csr_array(A)
+    A = matrix("A", A)
     if A.shape[0] != A.shape[1] or A.shape[0] == 0:
         raise InputError(f"A: must be square and not empty; got shape {A.shape}")
-    if A.nnz and not np.all(np.isfinite(A.data)):
-        raise InputError("A: holds NaN or infinity")
+    if error is not None and not callable(error):
+        raise InputError(f"error: must be a function v ↦ E v; got {type(error).__name__}")
+    shift = None if shift is None else number("shift", shift, above=0.0)
     if P is not None and equilibrate:
         raise InputError("P, equilibrate: give at most one of them")
     P = None if P is None else _checked(P)
@@ -244,13 +246,13 @@ def m_matrix_bound(S: Any, solve: Solve) -> float:
 
 def _by_shift(B: Any, P: Any | None, solve: Solve | None, shift: float | None, loss: float) -> tuple[float, str]:
     """Try θ just below λ_min, then smaller."""
+    P_floor = 1.0 if P is None else _floor(P)
     guess = shift if shift is not None else _smallest_eigenvalue(B, P, solve)
     if not (math.isfinite(guess) and guess > 0.0):
         raise CertificationError(
             f"coercivity: the symmetric part has a computed smallest eigenvalue of {guess:.3e}, not above zero; the "
             "matrix is singular, indefinite or too ill-conditioned for float64"
         )
-    P_floor = 1.0 if P is None else verify_coercivity(P).alpha
     prove, how = (cholesky_defect, "Cholesky") if B.shape[0] <= DENSE_UP_TO else (lu_defect, "LU")
     best = -math.inf
     for factor in (1.0,) if shift is not None else (0.997, 0.97, 0.7, 0.2, 0.01):
@@ -266,6 +268,14 @@ def _by_shift(B: Any, P: Any | None, solve: Solve | None, shift: float | None, l
         f"coercivity: no positive bound could be verified (computed smallest eigenvalue {guess:.3e}; rounding and "
         "data errors may be larger); rescale the system, or declare alpha"
     )
+
+
+def _floor(P: Any) -> float:
+    """λ_min(P) from below."""
+    try:
+        return verify_coercivity(P).alpha
+    except CertificationError as error:
+        raise CertificationError(f"P: not verified to be positive definite ({error})") from error
 
 
 def _smallest_eigenvalue(B: Any, P: Any | None, solve: Solve | None) -> float:

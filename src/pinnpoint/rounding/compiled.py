@@ -146,10 +146,12 @@ def dots(G: Any, G_lo: Any, x: Any, x_lo: Any, x_err: Any) -> Any:
     x_lo, x_err = (_EMPTY if v is None else v for v in (x_lo, x_err))
     _dots(G, _EMPTY[None, :] if G_lo is None else G_lo, x, x_lo, x_err, S, C0, C1, E)
     m = 4 * (_CHUNK // _WIDTH) + 2 * _WIDTH + chunks + 8  # additions that any small term passes through, and more
+    known = np.isfinite(S).all(axis=1) & np.isfinite(C0).all(axis=1)
+    S[~known], C1[~known] = 0.0, np.inf  # overflow: nothing is known
     hi = np.array([math.fsum(row) for row in S])
     tail = np.array([math.fsum([*row, -h]) for row, h in zip(S, hi, strict=True)])
     c = tail + C0.sum(axis=1)
     size = 2.0 * gamma(m) * (C1.sum(axis=1) + np.abs(tail)) + E.sum(axis=1) * (1.0 + 2.0 * gamma(m))
     err = (size + 32.0 * n * TINY) * (1.0 + 64.0 * UNIT)
-    top, rest = two_sum(hi, c)
-    return top, rest, err
+    top, rest = two_sum(hi, np.where(known, c, 0.0))
+    return np.where(known, top, np.nan), rest, np.where(known, err, np.inf)

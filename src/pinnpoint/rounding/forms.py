@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from pinnpoint.errors import CertificationError
-from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, dot_up, down, norm_up, two_prod, up
+from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, at_most, dot_up, down, norm_up, two_prod, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.matrices import LinearMap, dots
 
@@ -43,7 +43,7 @@ class DiagonalForm:
     w: Vector | None = None
 
     @cached_property
-    def _roots(self) -> tuple[Vector | None, Vector | None]:
+    def roots(self) -> tuple[Vector | None, Vector | None]:
         """√w and 1/√w, rounded up."""
         if self.w is None:
             return None, None
@@ -51,16 +51,16 @@ class DiagonalForm:
 
     def norm(self, v: Ball) -> float:
         """‖√w v‖₂, rounded up."""
-        return v.norm(self._roots[0])
+        return v.norm(self.roots[0])
 
     def dual(self, v: Ball) -> float:
         """‖v / √w‖₂, rounded up."""
-        return v.norm(self._roots[1])
+        return v.norm(self.roots[1])
 
     @cached_property
     def longest(self) -> float:
         """Upper bound of max 1/√w."""
-        return 1.0 if self._roots[1] is None else float(np.max(self._roots[1]))
+        return 1.0 if self.roots[1] is None else float(np.max(self.roots[1]))
 
     def apply(self, v: Ball) -> Ball:
         """W v by one enclosed product per entry."""
@@ -107,14 +107,14 @@ class MatrixForm:
         """√(vᵀ W v) at the centre, and the radius by the triangle inequality."""
         center = Ball(v.hi, v.lo)
         q = _pair(center, self.map.affine(center), enclose=self.enclose)
-        length = float(up(math.sqrt(max(0.0, q))))
+        length = float(up(_root(q)))
         if v.err is None or not np.any(v.err):
             return length
-        return float(up(length + up(math.sqrt(self.row_sum) * norm_up(v.err))))
+        return at_most(up(length + up(math.sqrt(self.row_sum) * norm_up(v.err))))
 
     def cheap_dual(self, v: Ball) -> float:
         """‖v‖_{P⁻¹} / √α, rounded up: no solve with W, but loose for smooth v."""
-        return 0.0 if math.isinf(self.alpha) else float(up(self.P.dual(v) / down(math.sqrt(self.alpha))))
+        return 0.0 if math.isinf(self.alpha) else at_most(up(self.P.dual(v) / down(math.sqrt(self.alpha))))
 
     def dual(self, v: Ball) -> float:
         """The sharpened bound where an approximate inverse is at hand, else the cheap one."""
@@ -133,10 +133,11 @@ class MatrixForm:
         center, Z = Ball(v.hi, v.lo), exact(z)
         defect = self.map.affine(Z, center)
         q = _pair(Z, center, enclose=self.enclose) + _pair(Z, -defect, enclose=self.enclose)
-        length = up(math.sqrt(up(max(0.0, q) + up(self.cheap_dual(defect) ** 2), 8)))
-        if v.err is not None:
-            length = up(length + self.cheap_dual(exact(v.err)))
-        return float(length)
+        rest = self.cheap_dual(defect)
+        length = up(_root(at_most(up(max(at_most(q), 0.0) + up(rest * rest), 8))))
+        if v.err is not None:  # the worst member of the ball, not one vector of its radii
+            length = up(length + self.cheap_dual(Ball(np.zeros_like(v.hi), None, v.err)))
+        return at_most(length)
 
     def apply(self, v: Ball) -> Ball:
         """W v."""
@@ -168,6 +169,11 @@ def pairing(a: Ball, b: Ball, *, enclose: bool = True) -> tuple[float, float]:
     value, error = ball.rounded()
     extra = 0.0 if a.err is None else dot_up(a.err, b.magnitude())
     return float(value[0]), float(up(error[0] + extra))
+
+
+def _root(q: float) -> float:
+    """√q for an upper bound q; rounding may push a true zero below zero, and NaN bounds nothing."""
+    return math.sqrt(max(0.0, at_most(q)))
 
 
 def _pair(a: Ball, b: Ball, *, enclose: bool) -> float:

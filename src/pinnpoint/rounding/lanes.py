@@ -69,6 +69,7 @@ def arrange(indptr: NDArray[Any], indices: NDArray[Any], data: Vector) -> Lanes:
     return Lanes(tuple(blocks), row[by_size], order, first, length)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # overflow ends as NaN or infinity, which every user refuses
 def product(lanes: Lanes, x: Vector, x_lo: Vector | None, b: Vector | None, b_lo: Vector | None) -> Any:
     """Double-double enclosure (hi, lo, err) of A (x + x_lo) − (b + b_lo).
 
@@ -121,6 +122,7 @@ def _finish(s: Vector, c: Vector, C: Vector, lanes: Lanes, b: Vector | None, b_l
     return hi, lo, up(2.0 * gammas(m) * C_row + 16.0 * m * TINY, 8)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def dots(G: Vector, G_lo: Vector | None, x: Vector, x_lo: Vector | None, x_err: Vector | None) -> Any:
     """Double-double enclosure (hi, lo, err) of (G + G_lo)(x + x_lo ± x_err) for dense G of shape (K, n)."""
     K, n = G.shape
@@ -147,6 +149,9 @@ def dots(G: Vector, G_lo: Vector | None, x: Vector, x_lo: Vector | None, x_err: 
     s, c, C = _fold(s, c, C)
     hi, lo, err = np.zeros(K), np.zeros(K), np.zeros(K)
     for i in range(K):
+        if not (np.all(np.isfinite(s[i])) and np.all(np.isfinite(c[i]))):
+            hi[i], err[i] = np.nan, np.inf  # overflow: nothing is known, and a certificate refuses it
+            continue
         head = math.fsum(s[i])  # correctly rounded, so its own remainder is fsum(s − head)
         tail = math.fsum([*s[i], -head])
         hi[i], lo[i] = two_sum(head, tail + float(np.sum(c[i])))

@@ -59,11 +59,11 @@ class EnclosedMatrix:
     its own rounding contributes at most about k u² |A| |x| for a row of k entries.
     """
 
-    def __init__(self, A: Any, error: Any | None = None) -> None:
+    def __init__(self, A: Any, error: Any | None = None, name: str = "matrix") -> None:
         self.A = sp.csr_array(A)
         self.A.sum_duplicates()
         self.error = None if error is None else sp.csr_array(error)
-        require_range("matrix", self.A.data)
+        require_range(name, self.A.data)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -190,7 +190,13 @@ def floor_of(bound: Coercivity) -> Form:
     """The form P of a bound S ⪰ αP."""
     if bound.P is not None:
         return form_of(bound.P, "P")
-    return DiagonalForm(None if bound.scale is None else np.asarray(bound.scale**-2.0))
+    # exact for powers of two; rounded down otherwise, which only weakens S ⪰ α D⁻²
+    return DiagonalForm(None if bound.scale is None else np.asarray(_inverse_square(bound.scale)))
+
+
+def _inverse_square(d: Vector) -> Vector:
+    powers = np.array_equal(np.frexp(d)[0], np.full(d.size, 0.5))
+    return np.asarray(d**-2.0 if powers else down(1.0 / (d * d), 8))
 
 
 def matrix_form(map: Any, bound: Coercivity, solve: Callable[[Vector], Vector] | None, *, enclose: bool) -> MatrixForm:
@@ -288,7 +294,8 @@ def smallest_singular_value(B: Any, error: Callable[[Vector], Vector] | None) ->
     k = int(np.diff(C.tocsc().indptr).max())
 
     def forming(v: Vector) -> Vector:
-        return np.asarray(up(gamma(k + 2) * product_up(aCt, product_up(aC, v)) + C.shape[0] * TINY))
+        underflow = 8.0 * C.shape[0] * TINY * float(np.sum(v))  # of the products, and of the scaling itself
+        return np.asarray(up(gamma(k + 2) * product_up(aCt, product_up(aC, v)) + underflow))
 
     try:
         bound = verify_coercivity(H, method="shift", error=forming)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
+import numpy as np
+
+from pinnpoint.errors import CertificationError
 from pinnpoint.rounding.arithmetic import Vector
 
 
@@ -22,3 +26,23 @@ class Solver(Protocol):
     def solve_transposed(self, b: Vector) -> Vector:
         """Approximate B⁻ᵀ b."""
         ...
+
+
+def answer(solve: Callable[[Vector], Vector], b: Vector) -> Vector:
+    """What a solver says, as finite floats of the right shape.
+
+    NaN, infinity and numerical failures become zeros, which can only widen an interval; an answer that is not an
+    array of the right shape is refused.
+    """
+    if not np.all(np.isfinite(b)):
+        return np.zeros_like(b)
+    try:
+        with np.errstate(all="ignore"):
+            x = np.asarray(solve(b))
+    except (ArithmeticError, np.linalg.LinAlgError, RuntimeError):
+        return np.zeros_like(b)
+    if x.shape != b.shape or x.dtype.kind not in "fiu":
+        raise CertificationError(
+            f"solver: returned an array of shape {x.shape} and type {x.dtype} for a right-hand side of shape {b.shape}"
+        )
+    return np.where(np.isfinite(x), x, 0.0).astype(np.float64)

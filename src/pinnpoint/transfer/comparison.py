@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import per_query
+from pinnpoint.arrays import number, per_query, set_fields
 from pinnpoint.certificate import Claim
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import up
@@ -43,8 +43,8 @@ class Comparison:
     def __post_init__(self) -> None:
         if (self.residual is None) == (self.state is None):
             raise InputError("residual, state: give exactly one of them, a bound T_h or the comparison vector U_π")
-        if self.residual is not None and not (np.isfinite(self.residual) and self.residual >= 0.0):
-            raise InputError(f"residual: T_h must be a finite number ≥ 0; got {self.residual!r}")
+        if self.residual is not None:
+            set_fields(self, residual=number("residual", self.residual, low=0.0))
 
     def bound(self, context: TransferContext) -> TransferBound:
         """The terms ``transfer`` and ``evaluation``."""
