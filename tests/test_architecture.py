@@ -16,6 +16,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"rounding"},
     {"solvers"},
     {"spaces", "mesh"},
+    {"models"},  # `data`, which it reads, holds no modules
     {"systems", "queries"},
     {"certificate"},
     {"transfer", "orders"},
