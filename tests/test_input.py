@@ -179,6 +179,8 @@ REFUSED = {
     "points": (lambda: pp.Queries(np.eye(2), points=[[0.0], [NAN]]), "points: must be finite"),
     "query error": (lambda: pp.Queries(np.eye(2), error=-np.eye(2)), "error: must be ≥ 0"),
     "bare matrix as queries": (lambda: certify(queries=np.eye(9)), "wrap L"),
+    "unknown target": (lambda: certify(target="pde"), "target: must be"),
+    "continuous without transfer": (lambda: certify(target="continuous"), "say target='discrete'"),
     "raw length": (lambda: certify(raw=[1.0, 2.0]), "raw: must have 1 entries"),
     "NaN raw": (lambda: certify(raw=[NAN]), "raw: must be finite"),
     # methods

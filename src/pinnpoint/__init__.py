@@ -1,5 +1,8 @@
 """pinnpoint: intervals that provably hold the true value behind a neural PDE prediction."""
 
+import importlib
+from typing import Any
+
 from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarantee
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.inexact import Inexact
@@ -14,7 +17,18 @@ from pinnpoint.rounding.coercivity import Coercivity, verify_coercivity
 from pinnpoint.spaces import AdmissibleSpace, Projection
 from pinnpoint.systems import LinearSystem
 from pinnpoint.transfer.comparison import Comparison
+from pinnpoint.transfer.interpolation import Interpolation
 from pinnpoint.version import __version__
+
+_LAZY = ("fem", "io", "models")
+
+
+def __getattr__(name: str) -> Any:
+    """Import finite elements, files and models when they are first used; the core needs numpy and scipy alone."""
+    if name in _LAZY:
+        return importlib.import_module(f"pinnpoint.{name}")
+    raise AttributeError(f"module 'pinnpoint' has no attribute {name!r}")
+
 
 __all__ = [
     "AdmissibleSpace",
@@ -29,6 +43,7 @@ __all__ = [
     "Guarantee",
     "Inexact",
     "InputError",
+    "Interpolation",
     "LinearSystem",
     "Localized",
     "Norm",

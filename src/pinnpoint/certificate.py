@@ -6,7 +6,7 @@ import json
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -162,6 +162,10 @@ class Certificate:
     @staticmethod
     def _ends(center: Vector, radius: Vector) -> tuple[Vector, Vector]:
         return np.nextafter(center - radius, -np.inf), np.nextafter(center + radius, np.inf)
+
+    def with_details(self, **more: Any) -> Certificate:
+        """The same certificate with further details."""
+        return replace(self, details={**self.details, **more})
 
     def to_dict(self, **header: Any) -> dict[str, Any]:
         """The certificate as plain Python, in the layout of certificate.json; `header` adds title, units, …."""

@@ -4,44 +4,77 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pinnpoint.certificate import Certificate
 from pinnpoint.certifiers.base import AbstractMethod
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.errors import InputError
 from pinnpoint.queries import Queries
-from pinnpoint.systems import LinearSystem
 from pinnpoint.transfer.interface import Transfer
+
+TARGETS = ("discrete", "continuous")
 
 
 def certify(
-    system: LinearSystem,
+    system: Any,
     U: Any,
     queries: Queries,
     method: AbstractMethod | None = None,
     *,
     raw: Any = None,
     transfer: Transfer | None = None,
+    target: str | None = None,
+    extraction: str = "nodal",
 ) -> Certificate:
     """Intervals that hold the values of the target at every query.
 
     Parameters
     ----------
     system
-        The compatible system.
+        The compatible system, or a finite-element problem, which has one.
     U
-        The prediction: an admissible coefficient vector (``system.space.project`` makes one).
+        The prediction: an admissible coefficient vector (``system.space.project`` makes one). For a problem also
+        nodal values, a callable on points (N, d), or ``NodeValues`` matched by coordinates.
     queries
         What is asked.
     method
         `Exact` by default; see also `Norm`, `Inexact`, `Localized`, `Randomized`.
     raw
-        The model's own outputs at the queries, before projection.
+        The model's own outputs at the queries, before projection; a callable's are computed.
     transfer
         Proved bounds from the discrete target to the continuous one, for example `Comparison`.
+    target
+        ``"discrete"`` or ``"continuous"``. For a problem the default is continuous, which needs a transfer; nothing is
+        downgraded in silence.
+    extraction
+        Π_h for a callable prediction of a problem: ``"nodal"``, ``"l2"`` or ``"constrained"``.
 
     For many states of one system, keep ``method.prepare(system, queries)`` and call its ``certify``.
     """
     method = Exact() if method is None else method
     if not isinstance(method, AbstractMethod):
         raise InputError(f"method: must be a method such as pinnpoint.Exact(); got {method!r}")
-    return method.prepare(system, queries).certify(U, raw=raw, transfer=transfer)
+    if target not in (None, *TARGETS):
+        raise InputError(f"target: must be 'discrete' or 'continuous'; got {target!r}")
+    problem = system if hasattr(system, "extract") and hasattr(system, "system") else None
+    wanted = target or ("continuous" if problem is not None or transfer is not None else "discrete")
+    if wanted == "continuous" and transfer is None:
+        raise InputError(
+            "target: the continuous target needs a proved transfer, and none is known for this problem; pass transfer=, "
+            "or say target='discrete' for the solution of the discrete system"
+        )
+    if wanted == "discrete" and transfer is not None:
+        raise InputError("target: a transfer leads to the continuous target; drop transfer= or target='discrete'")
+    if problem is None:
+        return method.prepare(system, queries).certify(U, raw=raw, transfer=transfer)
+    found = problem.extract(U, extraction)
+    if raw is None and callable(U) and isinstance(queries, Queries) and queries.samples is not None:
+        raw = queries.samples(U)
+    certificate = method.prepare(problem.system, queries).certify(found.U, raw=raw, transfer=transfer)
+    return certificate.with_details(
+        extraction=found.how,
+        projection_mismatch=float(np.max(np.abs(found.mismatch), initial=0.0)),
+        matching_distance=found.distance,
+        quadrature=problem.quadrature,
+    )

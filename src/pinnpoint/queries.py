@@ -6,8 +6,59 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pinnpoint.arrays import Vector, dimensions, distinct_names, matrix, number, per_query, point_list, set_fields
+import numpy as np
+import scipy.sparse as sp
+
+from pinnpoint.arrays import (
+    Vector,
+    dimensions,
+    distinct_names,
+    floats,
+    matrix,
+    number,
+    per_query,
+    point_list,
+    set_fields,
+)
 from pinnpoint.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Where a callable prediction is evaluated for its own, unprojected value of each query.
+
+    The value is ``weights @ u(points)[:, component]``, with `weights` sparse, (K, points).
+    """
+
+    points: Vector
+    weights: Any
+    component: int = 0
+
+    def __call__(self, prediction: Any) -> Vector:
+        """The raw values of a prediction that maps points (N, d) to (N,) or (N, c)."""
+        values = floats("prediction", prediction(self.points))
+        values = values[:, None] if values.ndim == 1 else values
+        if values.ndim != 2 or len(values) != len(self.points) or values.shape[1] <= self.component:
+            raise InputError(
+                f"prediction: must map {len(self.points)} points to as many rows with component {self.component}; got "
+                f"shape {values.shape}"
+            )
+        if not np.all(np.isfinite(values)):
+            bad = int(np.argmin(np.isfinite(values).all(axis=1)))
+            raise InputError(f"prediction: is not finite at {self.points[bad].tolist()}")
+        return np.asarray(self.weights @ values[:, self.component])
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedSamples:
+    """The samples of two lists of queries, one after the other."""
+
+    first: Samples | JoinedSamples
+    second: Samples | JoinedSamples
+
+    def __call__(self, prediction: Any) -> Vector:
+        """The raw values of both."""
+        return np.concatenate([self.first(prediction), self.second(prediction)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +78,8 @@ class Queries:
         that multiple of |L|.
     points
         Where each query sits, K × d, for localization and reports.
+    samples
+        How a callable prediction is evaluated for its raw values.
     """
 
     L: Any
@@ -34,6 +87,7 @@ class Queries:
     constants: Vector
     error: Any | None
     points: Vector | None
+    samples: Samples | JoinedSamples | None
 
     def __init__(
         self,
@@ -43,6 +97,7 @@ class Queries:
         *,
         error: Any | None = None,
         points: Any | None = None,
+        samples: Samples | JoinedSamples | None = None,
     ) -> None:
         L = matrix("L", L)
         if L.shape[0] == 0:
@@ -62,7 +117,26 @@ class Queries:
             constants=per_query("constants", constants, L.shape[0]),
             error=error,
             points=None if points is None else point_list("points", points, L.shape[0]),
+            samples=samples,
         )
 
     def __len__(self) -> int:
         return int(self.L.shape[0])
+
+    def __add__(self, other: Queries) -> Queries:
+        """Both lists in one, for example points and averages of one problem."""
+        if self.L.shape[1] != other.L.shape[1]:
+            raise InputError(f"queries: cannot be joined, {self.L.shape[1]} columns against {other.L.shape[1]}")
+        error = None
+        if self.error is not None or other.error is not None:
+            none = [q.error if q.error is not None else sp.csr_array(q.L.shape) for q in (self, other)]
+            error = sp.vstack(none)
+        both = self.points is not None and other.points is not None and self.points.shape[1] == other.points.shape[1]
+        return Queries(
+            sp.vstack([self.L, other.L]),
+            [*self.names, *other.names],
+            np.concatenate([self.constants, other.constants]),
+            error=error,
+            points=np.concatenate([self.points, other.points]) if both else None,
+            samples=JoinedSamples(self.samples, other.samples) if self.samples and other.samples else None,
+        )

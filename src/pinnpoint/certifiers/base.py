@@ -241,5 +241,6 @@ class AbstractCertifier(ABC):
             self.ground.queries.names,
             out.sigma,
             lambda U: self.ground.proof.form.norm(consistency(U)),
+            core.is_energy,
             bias if has_green else None,
         )

@@ -19,6 +19,8 @@ class TransferContext:
     """Upper bounds of σ."""
     residual_norm: Callable[[Any], float]
     """U ↦ an upper bound of ‖A U − b‖_W for an admissible U."""
+    energy_weight: bool
+    """Whether the residual is measured with W = Â⁻¹."""
     bias: Callable[[Any], tuple[Vector, Vector]] | None
     """U ↦ the products gᵀ(A U − b) and upper bounds of their errors; None where no Green vectors are kept."""
 

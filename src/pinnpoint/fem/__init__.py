@@ -1,0 +1,6 @@
+"""Finite elements: from a mesh and a PDE to a compatible system, its queries and its predictions."""
+
+from pinnpoint.fem.elasticity import Elasticity
+from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
+
+__all__ = ["Elasticity", "ReactionDiffusion"]

@@ -1,0 +1,113 @@
+"""Assembly of linear elements: node blocks summed by counting, no loop over cells.
+
+Every pair of vertices of a cell is a block; pairs are numbered once per mesh, and each entry of the blocks is one
+weighted count. Memory is a few arrays of the number of pairs, not of the number of scalar entries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pinnpoint.arrays import Vector
+from pinnpoint.fem.quadrature import at_points, rule
+from pinnpoint.mesh import Index, Mesh
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """The sparsity of vertex pairs, and where each cell's pairs go."""
+
+    indptr: Index
+    indices: Index
+    slot: Any
+    """Slot of each (cell, i, j), flattened."""
+
+    @property
+    def size(self) -> int:
+        """Number of distinct pairs."""
+        return int(self.indices.size)
+
+
+def pattern(mesh: Mesh) -> Pattern:
+    """Number the vertex pairs of a mesh."""
+    n, k = len(mesh.points), mesh.dim + 1
+    row = np.repeat(mesh.cells, k, axis=1).ravel()
+    column = np.tile(mesh.cells, (1, k)).ravel()
+    keys, slot = np.unique(row.astype(np.int64) * n + column, return_inverse=True)
+    rows = keys // n
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
+    small = np.int32 if keys.size < 2**31 else np.int64
+    return Pattern(indptr.astype(small), (keys - rows * n).astype(small), slot.astype(small).ravel())
+
+
+def scalar_matrix(mesh: Mesh, cell_matrices: Vector, where: Pattern) -> Any:
+    """Σ over cells of (C, k, k) matrices."""
+    data = np.bincount(where.slot, cell_matrices.ravel(), minlength=where.size)
+    n = len(mesh.points)
+    return sp.csr_array((data, where.indices.copy(), where.indptr.copy()), shape=(n, n))
+
+
+def stiffness(mesh: Mesh, diffusion: Vector) -> Vector:
+    """∫ ∇φ_i · K ∇φ_j per cell, for K a number (C,) or a symmetric matrix (C, d, d) averaged over each cell."""
+    G = mesh.gradients
+    if diffusion.ndim == 1:
+        return np.asarray(np.einsum("cid,cjd,c->cij", G, G, diffusion * mesh.volumes, optimize=True))
+    flux = np.einsum("cde,cje->cjd", diffusion, G)
+    entries = np.einsum("cid,cjd,c->cij", G, flux, mesh.volumes, optimize=True)
+    return np.asarray(0.5 * (entries + np.swapaxes(entries, 1, 2)))
+
+
+def mass(mesh: Mesh, reaction: Vector | None, bary: Vector, weights: Vector) -> Vector:
+    """∫ c φ_i φ_j per cell from values of c at quadrature points (C, Q), or c = 1."""
+    k = mesh.dim + 1
+    if reaction is None:
+        exact = (np.ones((k, k)) + np.eye(k)) / ((k + 1) * k)
+        return np.asarray(mesh.volumes[:, None, None] * exact)
+    return np.asarray(np.einsum("cq,q,qi,qj,c->cij", reaction, weights, bary, bary, mesh.volumes, optimize=True))
+
+
+def load(mesh: Mesh, f: Any, order: int) -> Vector:
+    """∫ f φ_i by quadrature, in chunks of cells."""
+    bary, weights = rule(mesh.dim, order)
+    b = np.zeros(len(mesh.points))
+    step = max(1, 2_000_000 // len(weights))
+    for a in range(0, len(mesh.cells), step):
+        cells = mesh.cells[a : a + step]
+        X = at_points(mesh.points[cells], bary)
+        values = f(X.reshape(-1, mesh.dim)).reshape(X.shape[:2])
+        local = np.einsum("cq,q,qi,c->ci", values, weights, bary, mesh.volumes[a : a + step], optimize=True)
+        b += np.bincount(cells.ravel(), local.ravel(), minlength=b.size)
+    return b
+
+
+def boundary_load(mesh: Mesh, facets: Index, g: Any, order: int) -> Vector:
+    """∫ g φ_i over boundary facets by quadrature."""
+    bary, weights = rule(mesh.dim - 1, order)
+    X = at_points(mesh.points[facets], bary)
+    values = g(X.reshape(-1, mesh.dim)).reshape(X.shape[:2])
+    local = np.einsum("fq,q,qi,f->fi", values, weights, bary, mesh.facet_measures(facets), optimize=True)
+    return np.bincount(facets.ravel(), local.ravel(), minlength=len(mesh.points)).astype(np.float64)
+
+
+def elasticity_matrix(mesh: Mesh, lame_lambda: Vector, lame_mu: Vector, where: Pattern) -> Any:
+    """∫ λ (∇·u)(∇·v) + 2μ ε(u):ε(v), degrees of freedom node by node."""
+    d, G = mesh.dim, mesh.gradients
+    lam, mu = lame_lambda * mesh.volumes, lame_mu * mesh.volumes
+    blocks = np.empty((where.size, d, d))
+    trace = np.einsum("cid,cjd,c->cij", G, G, mu, optimize=True)
+    for a in range(d):
+        for b in range(a, d):
+            outer = G[:, :, None, a] * G[:, None, :, b]
+            K = lam[:, None, None] * outer + mu[:, None, None] * np.swapaxes(outer, 1, 2)
+            if a == b:
+                K += trace
+            blocks[:, a, b] = np.bincount(where.slot, K.ravel(), minlength=where.size)
+            if a != b:  # K_ba(i, j) = K_ab(j, i)
+                K = np.ascontiguousarray(np.swapaxes(K, 1, 2))
+                blocks[:, b, a] = np.bincount(where.slot, K.ravel(), minlength=where.size)
+    n = d * len(mesh.points)
+    return sp.csr_array(sp.bsr_array((blocks, where.indices, where.indptr), shape=(n, n)))

@@ -1,0 +1,76 @@
+"""Coefficients as users give them: numbers, functions, expressions, values per group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector, number, vector
+from pinnpoint.errors import InputError
+from pinnpoint.expressions import parse
+from pinnpoint.mesh import Mesh
+
+Function = Callable[[Vector], Vector]
+
+
+def function(name: str, given: Any) -> Function:
+    """A scalar function of points (N, d) from a number, an expression's text or a callable; its values are checked."""
+    if isinstance(given, str):
+        given = parse(given)
+    elif not callable(given):
+        constant = number(name, given)
+        return lambda X: np.full(len(X), constant)
+
+    def checked(X: Vector) -> Vector:
+        try:
+            values = np.asarray(given(X), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{name}: must map points (N, {X.shape[1]}) to N real numbers ({error})") from error
+        if values.shape == (len(X), 1):
+            values = values[:, 0]
+        if values.shape != (len(X),):
+            raise InputError(f"{name}: must map {len(X)} points to {len(X)} numbers; got shape {values.shape}")
+        if not np.all(np.isfinite(values)):
+            bad = int(np.argmin(np.isfinite(values)))
+            raise InputError(f"{name}: is not finite at {X[bad].tolist()}")
+        return values
+
+    return checked
+
+
+def components(name: str, given: Any, count: int) -> list[Function | None]:
+    """One function per component; None or "free" stands for a component that is left alone."""
+    if given is None or isinstance(given, str | int | float) or callable(given):
+        given = [given] * count
+    each = list(given)
+    if len(each) != count:
+        raise InputError(f"{name}: must have {count} components; got {len(each)}")
+    return [None if g is None or g == "free" else function(f"{name}[{i}]", g) for i, g in enumerate(each)]
+
+
+def per_cell(name: str, given: Any, mesh: Mesh) -> Vector:
+    """One positive number per cell: a number, an array, or a table from cell groups that covers every cell once."""
+    if isinstance(given, Mapping):
+        values = np.full(len(mesh.cells), np.nan)
+        for group, value in given.items():
+            cells = mesh.cells_of(group)
+            if not np.all(np.isnan(values[cells])):
+                raise InputError(f"{name}: group '{group}' shares cells with another group; give each cell one value")
+            values[cells] = number(f"{name} of group '{group}'", value)
+        if np.isnan(values).any():
+            cell = int(np.argmax(np.isnan(values)))
+            named = [g for g, members in mesh.cell_groups.items() if cell in members]
+            where = f"group '{named[0]}'" if named else "no group"
+            raise InputError(
+                f"{name}: {int(np.isnan(values).sum())} cells have no value, the first is cell {cell} in {where}"
+            )
+        return values
+    if np.ndim(given) == 0 and not callable(given):
+        return np.full(len(mesh.cells), number(name, given))
+    if callable(given):
+        raise InputError(f"{name}: must be constant on each cell: a number, a table of groups, or one number per cell")
+    return vector(name, given, len(mesh.cells))

@@ -1,0 +1,186 @@
+"""Linear elasticity with linear elements: plane strain, plane stress, and three dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pinnpoint.arrays import Vector, set_fields, whole
+from pinnpoint.errors import InputError
+from pinnpoint.fem import assembly
+from pinnpoint.fem.coefficients import components, per_cell
+from pinnpoint.fem.conditions import admissible, prescribed, require_apart, require_boundary
+from pinnpoint.fem.extraction import Extraction, extract
+from pinnpoint.fem.fields import AXES, FieldQueries, component_of
+from pinnpoint.fem.meshes import as_mesh
+from pinnpoint.mesh import Mesh
+from pinnpoint.queries import Queries
+from pinnpoint.spaces import AdmissibleSpace
+from pinnpoint.systems import LinearSystem
+
+
+@dataclass(frozen=True, eq=False)
+class Elasticity:
+    """The Galerkin system of −∇·σ(u) = body, σ = λ tr(ε) I + 2μ ε, displacements node by node (x, y, z of node 0, …).
+
+    Parameters
+    ----------
+    mesh
+        Triangles or tetrahedra.
+    young, poisson
+        E > 0 and −1 < ν < 0.5: numbers, tables from cell groups, or one number per cell.
+    body
+        Force density, one number, function or expression per component.
+    fixed
+        Table from boundary groups to displacements: a number for all components, or one per component, None or
+        "free" leaving a component free.
+    traction
+        Table from boundary groups to force densities per component.
+    force
+        Table from boundary groups to total forces, spread evenly over the group.
+    plane
+        "strain" or "stress", in 2D.
+    weight, quadrature
+        As in `ReactionDiffusion`.
+    """
+
+    mesh: Mesh
+    A: Any
+    b: Vector
+    space: AdmissibleSpace
+    system: LinearSystem
+    quadrature: int
+    lame: tuple[Vector, Vector]
+    conditions: Mapping[str, Mapping[str, Any]]
+    total_load: Vector
+
+    def __init__(
+        self,
+        mesh: Any,
+        young: Any,
+        poisson: Any,
+        body: Any = None,
+        fixed: Mapping[str, Any] | None = None,
+        traction: Mapping[str, Any] | None = None,
+        *,
+        force: Mapping[str, Any] | None = None,
+        plane: str = "strain",
+        weight: Any = None,
+        quadrature: int = 2,
+    ) -> None:
+        mesh = as_mesh(mesh)
+        d = mesh.dim
+        if d == 1:
+            raise InputError("mesh: elasticity needs triangles or tetrahedra; got intervals")
+        order = whole("quadrature", quadrature, low=1)
+        fixed, traction, force = ({} if t is None else t for t in (fixed, traction, force))
+        for table, name in ((fixed, "fixed"), (traction, "traction"), (force, "force")):
+            if not isinstance(table, Mapping):
+                raise InputError(f"{name}: must be a table from boundary groups to values; got {type(table).__name__}")
+            require_boundary(mesh, table, name)
+        require_apart(mesh, fixed, traction, d, ("fixed", "traction"))
+        require_apart(mesh, fixed, force, d, ("fixed", "force"))
+        dofs, values = prescribed(mesh, fixed, d, "fixed")
+        if not dofs.size:
+            raise InputError("fixed: nothing holds the body; fix displacements on at least one boundary group")
+        space = admissible(mesh, dofs, values, d)
+        lam, mu = lame(per_cell("young", young, mesh), per_cell("poisson", poisson, mesh), d, plane)
+        A = assembly.elasticity_matrix(mesh, lam, mu, assembly.pattern(mesh))
+        b = np.zeros((len(mesh.points), d))
+        for k, f in enumerate(components("body", 0.0 if body is None else body, d)):
+            if f is not None and body is not None:
+                b[:, k] += assembly.load(mesh, f, order)
+        for group, t in traction.items():
+            for k, f in enumerate(components(f"traction '{group}'", t, d)):
+                if f is not None:
+                    b[:, k] += assembly.boundary_load(mesh, mesh.facets(group), f, order)
+        for group, total in force.items():
+            b += _spread(mesh, group, total)
+        row_points = np.repeat(mesh.points, d, axis=0)[np.asarray(space.free)]
+        set_fields(
+            self,
+            mesh=mesh,
+            A=A,
+            b=b.ravel(),
+            space=space,
+            system=LinearSystem(A, b.ravel(), space=space, weight=weight, reduction="galerkin", row_points=row_points),
+            quadrature=order,
+            lame=(lam, mu),
+            conditions={"fixed": dict(fixed), "traction": dict(traction), "force": dict(force)},
+            total_load=b.sum(axis=0),
+        )
+
+    @property
+    def components(self) -> int:
+        """Displacement components per node."""
+        return self.mesh.dim
+
+    @cached_property
+    def _queries(self) -> FieldQueries:
+        return FieldQueries(self.mesh, self.mesh.dim)
+
+    def points(self, X: Any, component: Any, names: Sequence[str] | None = None) -> Queries:
+        """A displacement component at points."""
+        return self._queries.points(X, names, component)
+
+    def averages(self, X: Any, radius: Any, component: Any, names: Sequence[str] | None = None) -> Queries:
+        """Averages of a component over balls that lie in the domain."""
+        return self._queries.averages(X, radius, names, component)
+
+    def patch(self, group: str, component: Any, name: str | None = None) -> Queries:
+        """The average of a component over a boundary group."""
+        return self._queries.patch(group, None if name is None else [name], component)
+
+    def strains(self, X: Any, i: Any, j: Any, names: Sequence[str] | None = None) -> Queries:
+        """ε_ij = (∂u_i/∂x_j + ∂u_j/∂x_i)/2 in the cells that hold the points."""
+        one = self._queries.gradients(X, j, names, i)
+        two = self._queries.gradients(X, i, names, j)
+        return Queries(sp.csr_array((one.L + two.L) * 0.5), one.names, points=one.points)
+
+    def stresses(self, X: Any, i: Any, j: Any, names: Sequence[str] | None = None) -> Queries:
+        """σ_ij = λ tr(ε) δ_ij + 2μ ε_ij in the cells that hold the points."""
+        strain = self.strains(X, i, j, names)
+        cell, _ = self._queries.locator.locate(strain.points)
+        lam, mu = self.lame[0][cell], self.lame[1][cell]
+        L = sp.diags_array(2.0 * mu) @ strain.L
+        if component_of(i, self.mesh.dim) == component_of(j, self.mesh.dim):
+            for a in AXES[: self.mesh.dim]:
+                L = L + sp.diags_array(lam) @ self._queries.gradients(X, a, names, a).L
+        return Queries(sp.csr_array(L), strain.names, points=strain.points)
+
+    def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
+        """Π_h: the admissible vector of a prediction."""
+        return extract(self.mesh, self.space, self.mesh.dim, prediction, how)
+
+
+def lame(young: Vector, poisson: Vector, dim: int, plane: str) -> tuple[Vector, Vector]:
+    """Lamé's λ and μ; in plane stress λ is the reduced one."""
+    if plane not in ("strain", "stress"):
+        raise InputError(f"plane: must be 'strain' or 'stress'; got {plane!r}")
+    if float(young.min()) <= 0.0:
+        raise InputError(f"young: must be > 0; cell {int(np.argmin(young))} has {float(young.min())!r}")
+    if float(poisson.max()) >= 0.5 or float(poisson.min()) <= -1.0:
+        bad = float(poisson.max()) if float(poisson.max()) >= 0.5 else float(poisson.min())
+        raise InputError(f"poisson: must lie between −1 and 0.5; got {bad!r}")
+    mu = young / (2.0 * (1.0 + poisson))
+    if dim == 2 and plane == "stress":
+        return young * poisson / (1.0 - poisson**2), mu
+    return young * poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson)), mu
+
+
+def _spread(mesh: Mesh, group: str, total: Any) -> Vector:
+    """A total force over a patch, as an even traction."""
+    facets = mesh.facets(group)
+    values = np.asarray(total, dtype=np.float64)
+    if values.shape != (mesh.dim,) or not np.all(np.isfinite(values)):
+        raise InputError(f"force '{group}': must be {mesh.dim} finite numbers; got {total!r}")
+    if not len(facets):
+        raise InputError(f"force '{group}': the group has no facets")
+    size = mesh.facet_measures(facets)
+    share = np.bincount(facets.ravel(), np.repeat(size / size.sum() / mesh.dim, mesh.dim), minlength=len(mesh.points))
+    return np.asarray(share[:, None] * values[None, :])

@@ -1,0 +1,134 @@
+"""Queries as functionals of a finite-element field, and where a callable prediction is sampled for its raw value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pinnpoint.arrays import Vector, floats, per_query
+from pinnpoint.errors import InputError
+from pinnpoint.fem.location import Locator
+from pinnpoint.fem.quadrature import at_points, rule
+from pinnpoint.mesh import Mesh
+from pinnpoint.queries import Queries, Samples
+
+AXES = ("x", "y", "z")
+BALL = {1: (8, 2), 2: (8, 24), 3: (8, 8)}
+"""Radial and angular points of the rule for ball averages."""
+
+
+def component_of(given: Any, count: int) -> int:
+    """Number of a component from its name or number; 0 where there is only one."""
+    if given is None and count == 1:
+        return 0
+    if isinstance(given, str) and given in AXES[:count]:
+        return AXES.index(given)
+    if isinstance(given, int | np.integer) and 0 <= given < count:
+        return int(given)
+    known = " or ".join(f"'{a}'" for a in AXES[:count])
+    if count == 1:
+        raise InputError(f"component: the field is a scalar and has none; got {given!r}")
+    raise InputError(f"component: must be {known}; got {given!r}")
+
+
+class FieldQueries:
+    """Makes queries for linear elements with `count` components per node."""
+
+    def __init__(self, mesh: Mesh, count: int) -> None:
+        self.mesh, self.count = mesh, count
+        self.locator = Locator(mesh)
+
+    def points(self, X: Any, names: Sequence[str] | None, component: Any) -> Queries:
+        """Values at points, by barycentric weights."""
+        X = self._points("points", X)
+        return self._sampled(X, sp.eye_array(len(X), format="csr"), X, names, component, "points")
+
+    def averages(self, X: Any, radius: Any, names: Sequence[str] | None, component: Any) -> Queries:
+        """Averages over balls, by a product rule of Gauss points in radius and directions."""
+        X = self._points("at", X)
+        R = per_query("radius", radius, len(X), sign="positive")
+        offsets, weights = ball_rule(self.mesh.dim)
+        where = (X[:, None, :] + R[:, None, None] * offsets[None, :, :]).reshape(-1, self.mesh.dim)
+        rim = X[:, None, :] + R[:, None, None] * (1.0 - 1e-9) * directions(self.mesh.dim)[0][None, :, :]
+        try:
+            self.locator.locate(rim.reshape(-1, self.mesh.dim))
+        except InputError as error:
+            raise InputError(f"radius: a ball leaves the domain ({error}); move it or make it smaller") from error
+        rows = np.repeat(np.arange(len(X)), len(weights))
+        mix = sp.csr_array((np.tile(weights, len(X)), (rows, np.arange(rows.size))), shape=(len(X), rows.size))
+        return self._sampled(where, mix, X, names, component, "at")
+
+    def patch(self, group: str, names: Sequence[str] | None, component: Any) -> Queries:
+        """The average over a boundary group, exact for linear elements."""
+        facets = self.mesh.facets(group)
+        if not len(facets):
+            raise InputError(f"group '{group}': has no facets to average over")
+        size = self.mesh.facet_measures(facets)
+        bary, weights = rule(self.mesh.dim - 1, 2)
+        X = at_points(self.mesh.points[facets], bary).reshape(-1, self.mesh.dim)
+        mix = (size[:, None] * weights[None, :]).ravel() / size.sum()
+        k = component_of(component, self.count)
+        shares = np.repeat(size / size.sum() / self.mesh.dim, self.mesh.dim)
+        ell = np.bincount(facets.ravel() * self.count + k, shares, minlength=self.count * len(self.mesh.points))
+        center = (shares @ self.mesh.points[facets.ravel()])[None, :]
+        samples = Samples(X, sp.csr_array(mix[None, :]), k)
+        return Queries(ell[None, :], names or [group], points=center, samples=samples)
+
+    def gradients(self, X: Any, direction: Any, names: Sequence[str] | None, component: Any) -> Queries:
+        """Derivatives ∂u/∂x_direction in the cells that hold the points."""
+        X = self._points("points", X)
+        cell, _ = self.locator.locate(X)
+        axis = component_of(direction, self.mesh.dim) if self.mesh.dim > 1 else 0
+        k = component_of(component, self.count)
+        G = self.mesh.gradients[cell][:, :, axis]
+        columns = self.mesh.cells[cell] * self.count + k
+        rows = np.repeat(np.arange(len(X)), columns.shape[1])
+        shape = (len(X), self.count * len(self.mesh.points))
+        return Queries(sp.csr_array((G.ravel(), (rows, columns.ravel())), shape=shape), names, points=X)
+
+    def _points(self, name: str, X: Any) -> Vector:
+        X = floats(name, X)
+        if X.ndim == 1:
+            X = X[:, None] if self.mesh.dim == 1 else X[None, :]
+        if X.ndim == 0:
+            X = X.reshape(1, 1)
+        if X.ndim != 2 or X.shape[1] != self.mesh.dim:
+            raise InputError(f"{name}: must have {self.mesh.dim} coordinates each; got shape {X.shape}")
+        return np.asarray(X)
+
+    def _sampled(self, where: Vector, mix: Any, X: Vector, names: Any, component: Any, what: str) -> Queries:
+        k = component_of(component, self.count)
+        cell, bary = self.locator.locate(where, what)
+        columns = self.mesh.cells[cell] * self.count + k
+        rows = np.repeat(np.arange(len(where)), columns.shape[1])
+        shape = (len(where), self.count * len(self.mesh.points))
+        values = sp.csr_array((bary.ravel(), (rows, columns.ravel())), shape=shape)
+        return Queries(sp.csr_array(mix @ values), names, points=X, samples=Samples(where, mix, k))
+
+
+def directions(dim: int) -> tuple[Vector, Vector]:
+    """Unit vectors and weights that sum to one: both ends, equal angles, or Gauss points in z times equal angles."""
+    count = BALL[dim][1]
+    if dim == 1:
+        return np.array([[-1.0], [1.0]]), np.full(2, 0.5)
+    angle = 2.0 * np.pi * (np.arange(count if dim == 2 else 2 * count) + 0.5) / (count if dim == 2 else 2 * count)
+    ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    if dim == 2:
+        return ring, np.full(count, 1.0 / count)
+    z, w = np.polynomial.legendre.leggauss(count)
+    flat = np.sqrt(1.0 - z**2)[:, None, None] * ring[None, :, :]
+    up = np.broadcast_to(z[:, None, None], (*flat.shape[:2], 1))
+    return np.concatenate([flat, up], axis=2).reshape(-1, 3), np.repeat(w / 2.0 / len(ring), len(ring))
+
+
+def ball_rule(dim: int) -> tuple[Vector, Vector]:
+    """Points of the unit ball and weights that sum to one."""
+    t, w = np.polynomial.legendre.leggauss(BALL[dim][0])
+    radius = 0.5 * (t + 1.0)
+    radial = 0.5 * w * dim * radius ** (dim - 1)
+    unit, angular = directions(dim)
+    offsets = radius[:, None, None] * unit[None, :, :]
+    return offsets.reshape(-1, dim), (radial[:, None] * angular[None, :]).ravel()

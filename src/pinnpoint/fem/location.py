@@ -1,0 +1,81 @@
+"""Which cell holds a point, and its barycentric coordinates there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from pinnpoint.arrays import Vector, floats
+from pinnpoint.errors import InputError
+from pinnpoint.mesh import Index, Mesh
+
+INSIDE = 1e-10
+"""A point this far outside a cell, in barycentric coordinates, still counts as on its boundary."""
+TRIES = (4, 16, 64)
+CHUNK = 200_000
+
+
+class Locator:
+    """A spatial index of a mesh's cells: nearest centroids first, bounding boxes for what they miss."""
+
+    def __init__(self, mesh: Mesh) -> None:
+        self.mesh = mesh
+        self._vertices = mesh.points[mesh.cells]
+        self._tree = cKDTree(self._vertices.mean(axis=1))
+
+    def locate(self, X: Any, name: str = "points") -> tuple[Index, Vector]:
+        """Cell and barycentric coordinates of each point; refuses a point outside the mesh by name."""
+        X = floats(name, X)
+        d = self.mesh.dim
+        X = X[:, None] if X.ndim == 1 and d == 1 else np.atleast_2d(X)
+        if X.ndim != 2 or X.shape[1] != d:
+            raise InputError(f"{name}: must have {d} coordinates each; got shape {X.shape}")
+        if not np.all(np.isfinite(X)):
+            raise InputError(f"{name}: point {int(np.argmin(np.isfinite(X).all(axis=1)))} is not finite")
+        cell, bary = np.full(len(X), -1, dtype=np.intp), np.zeros((len(X), d + 1))
+        for a in range(0, len(X), CHUNK):
+            cell[a : a + CHUNK], bary[a : a + CHUNK] = self._chunk(X[a : a + CHUNK])
+        if (cell < 0).any():
+            k = int(np.argmax(cell < 0))
+            low, high = self.mesh.points.min(axis=0), self.mesh.points.max(axis=0)
+            raise InputError(
+                f"{name}: point {k} at {X[k].tolist()} is outside the mesh, which spans {low.tolist()} to "
+                f"{high.tolist()}"
+            )
+        return cell, bary
+
+    def _chunk(self, X: Vector) -> tuple[Index, Vector]:
+        cell, bary = np.full(len(X), -1, dtype=np.intp), np.zeros((len(X), X.shape[1] + 1))
+        left = np.arange(len(X))
+        for k in TRIES:
+            near = self._tree.query(X[left], k=min(k, len(self.mesh.cells)))[1].reshape(left.size, -1)
+            self._accept(X, left, near, cell, bary)
+            left = left[cell[left] < 0]
+            if not left.size:
+                return cell, bary
+        low, high = self._vertices.min(axis=1), self._vertices.max(axis=1)
+        margin = INSIDE * (high - low).max()
+        for point in left:  # rare: long thin cells; stops at the first point that no cell holds
+            x = X[point]
+            near = np.nonzero(((low - margin <= x) & (x <= high + margin)).all(axis=1))[0]
+            if near.size:
+                self._accept(X, np.array([point]), near[None, :], cell, bary)
+            if cell[point] < 0:
+                break
+        return cell, bary
+
+    def _accept(self, X: Vector, points: Index, near: Index, cell: Index, bary: Vector) -> None:
+        """Take the candidate with the largest smallest coordinate, if it holds the point."""
+        G = self.mesh.gradients[near]
+        offset = X[points][:, None, :] - self._vertices[near][:, :, 0]
+        B = np.einsum("pkid,pkd->pki", G, offset)
+        B[:, :, 0] += 1.0
+        depth = B.min(axis=2)
+        best = np.argmax(depth, axis=1)
+        rows = np.arange(len(points))
+        inside = depth[rows, best] >= -INSIDE
+        cell[points[inside]] = near[rows, best][inside]
+        found = np.clip(B[rows, best][inside], 0.0, 1.0)
+        bary[points[inside]] = found / found.sum(axis=1, keepdims=True)

@@ -1,0 +1,157 @@
+"""Predictions given as nodal values: read from files, and matched to the mesh by coordinates."""
+
+from __future__ import annotations
+
+import io
+import logging
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from pinnpoint.arrays import Vector, point_list
+from pinnpoint.errors import InputError
+from pinnpoint.io.files import PathLike, read_bytes
+from pinnpoint.io.foreign import load
+
+SUFFIXES = (".npz", ".npy", ".vtu", ".vtk")
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """Values (n,) or (n, c), and the points (n, d) that they belong to where the file holds them."""
+
+    values: Vector
+    points: Vector | None = None
+
+
+def read_field(path: PathLike, field: str | None = None) -> Field:
+    """Read nodal values.
+
+    Parameters
+    ----------
+    path
+        ``.npz`` with ``values`` and, where wanted, ``points``; ``.npy`` with the values alone; ``.vtu`` or ``.vtk``
+        with point data. Pickles are refused.
+    field
+        The name of the values; needed for VTK files with several fields, ``"values"`` by default in ``.npz``.
+    """
+    data = read_bytes(path, "prediction file")
+    target = Path(path)
+    suffix = target.suffix.lower()
+    try:
+        if suffix in (".npz", ".npy"):
+            return _numpy(data, suffix, field)
+        if suffix in SUFFIXES:
+            return _vtk(target, field)
+        raise InputError(f"'{suffix}' files are not read (known: {', '.join(SUFFIXES)})")
+    except InputError as error:
+        raise InputError(f"prediction file '{target}': {error}") from error
+
+
+def match(points: Any, values: Any, mesh_points: Any, tolerance: float = 1e-3) -> tuple[Vector, float]:
+    """Values in the order of the mesh's points, and the largest distance between matched points.
+
+    Each mesh point must have exactly one given point within `tolerance` times the distance to its nearest neighbour in
+    the mesh; nothing is ever matched by row. Given points that no mesh point matches are left out, and `logging` says
+    how many.
+
+    Parameters
+    ----------
+    points
+        N × d points of the values; a missing coordinate counts as 0.
+    values
+        (N,) or (N, c).
+    mesh_points
+        Points of the mesh.
+    tolerance
+        Relative to the mesh's local size.
+    """
+    V = np.asarray(values, dtype=np.float64)
+    P, X = point_list("points", points, len(V)), point_list("mesh points", mesh_points, len(mesh_points))
+    width = max(P.shape[1], X.shape[1])
+    P, X = (np.pad(a, ((0, 0), (0, width - a.shape[1]))) for a in (P, X))
+    if len(P) < len(X):
+        raise InputError(f"points: {len(X)} mesh points need a value each; only {len(P)} points are given")
+    tree = cKDTree(P)
+    distance, row = tree.query(X, k=1)
+    spacing = cKDTree(X).query(X, k=2)[0][:, 1] if len(X) > 1 else np.ones(1)
+    allowed = tolerance * spacing
+    far = distance > allowed
+    if far.any():
+        k = int(np.argmax(np.where(far, distance / allowed, 0.0)))
+        raise InputError(
+            f"points: {int(far.sum())} of {len(X)} mesh points have no given point within {tolerance:g} of the mesh "
+            f"size; the worst is {X[k].tolist()}, whose nearest given point is {distance[k]:.3g} away "
+            f"({allowed[k]:.3g} is allowed)"
+        )
+    several = tree.query_ball_point(X, allowed, return_length=True) > 1
+    if several.any():
+        k = int(np.argmax(several))
+        raise InputError(
+            f"points: {int(several.sum())} of {len(X)} mesh points have several given points, the first is "
+            f"{X[k].tolist()}; give one value per point"
+        )
+    if len(P) > len(X):
+        log.warning("%d of %d given points are not points of the mesh and are left out", len(P) - len(X), len(P))
+    return V[row], float(distance.max())
+
+
+def _numpy(data: bytes, suffix: str, field: str | None) -> Field:
+    try:
+        loaded = np.load(io.BytesIO(data), allow_pickle=False)
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+        raise _refusal(data, error) from error
+    if not isinstance(loaded, np.lib.npyio.NpzFile):
+        if suffix == ".npz":
+            raise InputError("is a single array, not an .npz archive; name it .npy")
+        if field is not None:
+            raise InputError(f"field '{field}': a .npy file holds one array without a name; leave field out")
+        return _field(loaded, None)
+    with loaded as archive:
+        name = field or "values"
+        if name not in archive.files:
+            raise InputError(f"no array '{name}'; it holds {', '.join(archive.files) or 'nothing'}")
+        try:
+            return _field(archive[name], archive["points"] if "points" in archive.files else None)
+        except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+            if isinstance(error, InputError):
+                raise
+            raise _refusal(data, error) from error
+
+
+def _refusal(data: bytes, error: Exception) -> InputError:
+    if data[:1] == b"\x80" or "pickle" in str(error).lower():
+        return InputError("holds a pickle or Python objects, which can run code; save plain numbers with numpy.savez")
+    return InputError(f"is not a numpy file ({str(error)[:100]}); save it with numpy.savez(path, values=...)")
+
+
+def _vtk(path: Path, field: str | None) -> Field:
+    mesh = load(path)
+    names = list(mesh.point_data)
+    if field is None and len(names) != 1:
+        raise InputError(f"field: say which of its point data to take: {', '.join(names) or 'it has none'}")
+    name = names[0] if field is None else field
+    if name not in mesh.point_data:
+        raise InputError(f"field '{name}': no such point data; it holds {', '.join(names) or 'none'}")
+    values, points = np.asarray(mesh.point_data[name]), np.asarray(mesh.points)
+    planar = points.shape[1] == 3 and not points[:, 2].any()
+    if planar and values.ndim == 2 and values.shape[1] == 3 and not values[:, 2].any():
+        values = values[:, :2]  # viewers' third component of plane vectors
+    return _field(values, points)
+
+
+def _field(values: Any, points: Any) -> Field:
+    rows = np.asarray(values)
+    if rows.ndim not in (1, 2) or not len(rows):
+        raise InputError(f"values: must have shape (n,) or (n, c); got {rows.shape}")
+    checked = point_list("values", rows, len(rows))
+    return Field(checked[:, 0] if rows.ndim == 1 else checked, _points(points, len(rows)))
+
+
+def _points(points: Any, count: int) -> Vector | None:
+    return None if points is None else point_list("points", points, count)

@@ -1,0 +1,48 @@
+"""Mesh files of any supported format become one `Mesh`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pinnpoint.errors import InputError
+from pinnpoint.io.abaqus import read_abaqus
+from pinnpoint.io.blocks import Blocks, build_mesh
+from pinnpoint.io.files import PathLike, read_bytes
+from pinnpoint.io.foreign import FORMATS, read_foreign
+from pinnpoint.io.gmsh import read_gmsh
+from pinnpoint.mesh import Mesh
+
+SUFFIXES = (".msh", *FORMATS, ".inp")
+
+
+def read_mesh(path: PathLike) -> Mesh:
+    """Read a mesh of intervals, triangles or tetrahedra with its groups.
+
+    MSH 2.2 and 4.1 (text and binary) and Abaqus files need nothing else; VTU, legacy VTK and XDMF need the extra
+    ``mesh``. Cells of highest dimension make the mesh; elements one dimension lower name boundary groups. Groups
+    without a name go by their number. Quadrilaterals, hexahedra, curved elements and groups of any other dimension are
+    refused. A planar mesh is cut to two coordinates when z = 0 everywhere, a straight one to one. Points that no cell
+    uses are left out, and `logging` says how many.
+
+    Parameters
+    ----------
+    path
+        A file that ends in .msh, .vtu, .vtk, .xdmf or .inp.
+    """
+    data = read_bytes(path, "mesh file")
+    target = Path(path)
+    suffix = target.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise InputError(f"mesh file '{target}': '{suffix}' files are not read (known: {', '.join(SUFFIXES)})")
+    try:
+        return build_mesh(_read(target, suffix, data))
+    except InputError as error:
+        raise InputError(f"mesh file '{target}': {error}") from error
+
+
+def _read(path: Path, suffix: str, data: bytes) -> Blocks:
+    if suffix == ".msh":
+        return read_gmsh(data)
+    if suffix == ".inp":
+        return read_abaqus(data)
+    return read_foreign(path, data)
