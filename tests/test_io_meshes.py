@@ -235,6 +235,15 @@ def test_an_element_in_two_groups_is_one_element(save):
     assert len(mesh.cells_of("steel")) == 1
 
 
+def test_elements_in_any_order_and_with_any_tags(save):
+    """Types alternate, and the number of tags differs from element to element."""
+    text = MSH22.replace("5 2 2 2 1 1 3 7", "5 2 3 2 1 9 1 3 7")
+    mesh = read_mesh(save(text))
+    assert mesh.cells.tolist() == [[0, 1, 2], [0, 2, 3]]
+    assert {k: v.tolist() for k, v in mesh.cell_groups.items()} == {"steel": [0], "copper": [1]}
+    assert "2" not in read_mesh(save(text.replace("4 1 2 5 4 2 3", "4 1 0 2 3"))).facet_groups
+
+
 MSH41 = """$MeshFormat
 4.1 0 8
 $EndMeshFormat

@@ -61,8 +61,8 @@ def certify(
     wanted = target or ("continuous" if problem is not None or transfer is not None else "discrete")
     if wanted == "continuous" and transfer is None:
         raise InputError(
-            "target: the continuous target needs a proved transfer, and none is known for this problem; pass transfer=, "
-            "or say target='discrete' for the solution of the discrete system"
+            "target: the continuous target needs a proved transfer, and none is known for this problem; pass "
+            "transfer=, or say target='discrete' for the solution of the discrete system"
         )
     if wanted == "discrete" and transfer is not None:
         raise InputError("target: a transfer leads to the continuous target; drop transfer= or target='discrete'")

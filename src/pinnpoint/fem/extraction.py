@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
-from scipy.spatial import cKDTree
 
 from pinnpoint.arrays import Vector, floats
 from pinnpoint.errors import InputError
 from pinnpoint.fem import assembly
+from pinnpoint.io.fields import match
 from pinnpoint.mesh import Mesh
 from pinnpoint.spaces import AdmissibleSpace
 
@@ -91,30 +91,6 @@ def evaluate(prediction: Any, X: Vector, count: int) -> Vector:
         bad = int(np.argmin(np.isfinite(a).all(axis=1)))
         raise InputError(f"prediction: is not finite at {X[bad].tolist()}")
     return a
-
-
-def match(points: Any, values: Any, nodes: Vector) -> tuple[Vector, float]:
-    """Values in the order of the mesh nodes, by coordinates; each node gets exactly one."""
-    X, V = floats("points", points), floats("values", values)
-    X = X[:, None] if X.ndim == 1 else X
-    if X.ndim != 2 or X.shape[1] < nodes.shape[1] or len(X) != len(V):
-        raise InputError(f"points: must be one point per value in {nodes.shape[1]}D; got {X.shape} for {len(V)} values")
-    if X.shape[1] > nodes.shape[1] and np.any(X[:, nodes.shape[1] :]):
-        raise InputError(f"points: have {X.shape[1]} coordinates, the mesh {nodes.shape[1]}")
-    X = X[:, : nodes.shape[1]]
-    size = float(np.max(nodes.max(axis=0) - nodes.min(axis=0)))
-    if not np.all(np.isfinite(X)):
-        raise InputError("points: hold NaN or infinity")
-    distance, nearest = cKDTree(X).query(nodes)
-    worst = int(np.argmax(distance))
-    if not distance[worst] <= 1e-6 * size:
-        raise InputError(
-            f"points: do not match the mesh, node {worst} at {nodes[worst].tolist()} is {float(distance[worst]):.3e} "
-            f"away from the nearest given point (allowed {1e-6 * size:.1e})"
-        )
-    if np.unique(nearest).size != len(nodes):
-        raise InputError("points: two mesh nodes match the same given point")
-    return V[nearest], float(distance[worst])
 
 
 def _projected(mesh: Mesh, space: AdmissibleSpace, count: int, prediction: Any, *, constrained: bool) -> Vector:

@@ -203,8 +203,7 @@ def _read_22(data: bytes, names: Names, binary: bool) -> Blocks:
     runs = _runs_binary(elements, count) if binary else _runs_text(elements)
     elements.close()
     _require_count("Elements", sum(len(rows) for _, _, rows in runs), count)
-    found = [_tagged(names, kind, tags, rows) for kind, tags, rows in runs]
-    return Blocks(points, [_once(b.kind, find(b.cells), b.groups) for b in _merged(found)])
+    return Blocks(points, [_once(b.kind, find(b.cells), b.groups) for b in _merged(names, runs)])
 
 
 def _runs_binary(section: _Section, count: int) -> list[tuple[int, int, Index]]:
@@ -250,19 +249,22 @@ def _tagged(names: Names, kind: int, tags: int, rows: Index) -> Block:
     return Block(name, rows[:, tags:], groups)
 
 
-def _merged(blocks: list[Block]) -> list[Block]:
-    """One block a kind."""
-    merged: dict[str, tuple[list[Index], dict[str, list[Index]]]] = {}
-    for b in blocks:
-        cells, groups = merged.setdefault(b.kind, ([], {}))
-        offset = sum(len(c) for c in cells)
-        cells.append(b.cells)
-        for name, rows in b.groups.items():
-            groups.setdefault(name, []).append(rows + offset)
-    return [
-        Block(kind, np.concatenate(cells), {name: np.concatenate(rows) for name, rows in groups.items()})
-        for kind, (cells, groups) in merged.items()
-    ]
+def _merged(names: Names, runs: list[tuple[int, int, Index]]) -> list[Block]:
+    """One block a kind, its elements in the order of the file where all have the same number of tags."""
+    alike: dict[tuple[int, int], list[Index]] = {}
+    for kind, tags, rows in runs:
+        alike.setdefault((kind, tags), []).append(rows)
+    merged: dict[str, Block] = {}
+    for (kind, tags), parts in alike.items():
+        block = _tagged(names, kind, tags, np.concatenate(parts))
+        before = merged.get(block.kind)
+        if before is not None:
+            groups = dict(before.groups)
+            for name, rows in block.groups.items():
+                groups[name] = np.concatenate([groups.get(name, np.zeros(0, np.intp)), rows + len(before.cells)])
+            block = Block(block.kind, np.concatenate([before.cells, block.cells]), groups)
+        merged[block.kind] = block
+    return list(merged.values())
 
 
 def _once(kind: str, cells: Index, groups: Mapping[str, Index]) -> Block:

@@ -1,0 +1,159 @@
+"""Strict reading of TOML tables: every key is asked for by name and type, and what is left over is refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pinnpoint.errors import InputError
+from pinnpoint.expressions import Expression, parse
+from pinnpoint.io.files import require_file
+
+REQUIRED: Any = object()
+KINDS = {bool: "true or false", str: "text", int: "a whole number", float: "a number", list: "a list", dict: "a table"}
+
+
+def suggest(word: str, known: Sequence[str]) -> str:
+    """A hint for an unknown word."""
+    close = get_close_matches(word, known, 1)
+    hint = f"; did you mean '{close[0]}'?" if close else ""
+    return f"{hint} (known: {', '.join(known) or 'none'})"
+
+
+class Table:
+    """One table of a case file; `done` refuses the keys that nobody asked for."""
+
+    def __init__(self, name: str, data: Any, folder: Path) -> None:
+        if not isinstance(data, dict):
+            raise InputError(f"{name}: must be a table; got {_shown(data)}")
+        self.name, self.data, self.folder = name, data, folder
+        self.known: list[str] = []
+
+    def key(self, key: str) -> str:
+        """The key's full name."""
+        return f"{self.name}.{key}" if self.name else key
+
+    def has(self, key: str) -> bool:
+        """Whether the file gives the key."""
+        return key in self.data
+
+    def take(self, key: str, default: Any = REQUIRED) -> Any:
+        """The raw value."""
+        self.known.append(key)
+        if key not in self.data:
+            if default is REQUIRED:
+                typo = get_close_matches(key, [k for k in self.data if k not in self.known], 1)
+                hint = f"; did you mean '{key}' by '{typo[0]}'?" if typo else ""
+                raise InputError(f"{self.key(key)}: is missing{hint}")
+            return default
+        return self.data[key]
+
+    def table(self, key: str, *, required: bool = False) -> Table:
+        """A table within this one; empty where it may be missing."""
+        return Table(self.key(key), self.take(key, REQUIRED if required else {}), self.folder)
+
+    def text(self, key: str, default: Any = REQUIRED) -> Any:
+        """Text on one line."""
+        value = self.take(key, default)
+        if value is not default:
+            _require(self.key(key), value, str)
+            if not value.isprintable():
+                raise InputError(f"{self.key(key)}: must be one line of printable text; got {value[:60]!r}")
+        return value
+
+    def flag(self, key: str, default: bool) -> bool:
+        """True or false."""
+        value = self.take(key, default)
+        _require(self.key(key), value, bool)
+        return bool(value)
+
+    def choice(self, key: str, options: Sequence[str], default: Any = REQUIRED) -> Any:
+        """One of some words."""
+        value = self.text(key, default)
+        if value is not default and value not in options:
+            raise InputError(f"{self.key(key)}: '{value[:60]}' is not known{suggest(value, options)}")
+        return value
+
+    def whole(self, key: str, default: Any = REQUIRED, low: int = 0, high: int = 2**31 - 1) -> Any:
+        """A whole number in a range."""
+        value = self.take(key, default)
+        if value is not default:
+            _require(self.key(key), value, int)
+            if not low <= value <= high:
+                raise InputError(f"{self.key(key)}: must lie between {low} and {high}; got {str(value)[:40]}")
+        return value
+
+    def number(self, key: str, default: Any = REQUIRED, sign: str = "any") -> Any:
+        """A finite number; `sign` is "any", "positive" or "nonnegative"."""
+        value = self.take(key, default)
+        return value if value is default else number(self.key(key), value, sign)
+
+    def numbers(self, key: str, sign: str = "any", default: Any = REQUIRED) -> Any:
+        """A number, or a table from groups to numbers."""
+        value = self.take(key, default)
+        if value is default:
+            return value
+        if not isinstance(value, dict):
+            return number(self.key(key), value, sign)
+        if not value:
+            raise InputError(f"{self.key(key)}: the table is empty; give a number, or one for each group")
+        return {group: number(f"{self.key(key)}.{group}", v, sign) for group, v in value.items()}
+
+    def expression(self, key: str, default: Any = REQUIRED) -> Any:
+        """A formula or a number."""
+        value = self.take(key, default)
+        return value if value is None else parse(value, name=self.key(key))
+
+    def path(self, key: str, suffixes: Sequence[str] = (), default: Any = REQUIRED) -> Any:
+        """A file that exists, relative to the case file."""
+        value = self.text(key, default)
+        if value is default:
+            return value
+        if suffixes and Path(value).suffix.lower() not in suffixes:
+            raise InputError(f"{self.key(key)}: '{value}' must end in {', '.join(suffixes)}")
+        return require_file((self.folder / value).absolute(), self.key(key))
+
+    def refuse(self, keys: Sequence[str], why: str) -> None:
+        """Refuse keys that are known but do not apply here."""
+        for key in keys:
+            if key in self.data:
+                raise InputError(f"{self.key(key)}: {why}")
+
+    def done(self) -> None:
+        """Refuse the keys that were not asked for."""
+        for key in self.data:
+            if key not in self.known:
+                raise InputError(f"{self.key(key)}: unknown key{suggest(key, self.known)}")
+
+
+def number(name: str, value: Any, sign: str = "any") -> float:
+    """A finite number with the given sign."""
+    _require(name, value, float)
+    if (isinstance(value, int) and abs(value) > 2**1000) or not math.isfinite(value):
+        raise InputError(f"{name}: must be finite; got {str(value)[:40]}")
+    if (sign == "positive" and value <= 0) or (sign == "nonnegative" and value < 0):
+        raise InputError(f"{name}: must be {'> 0' if sign == 'positive' else '≥ 0'}; got {value!r}")
+    return float(value)
+
+
+def components(name: str, value: Any, *, free: bool = False) -> Expression | tuple[Expression | None, ...]:
+    """A formula or number, or a list of 1 to 3 of them; with `free`, "free" leaves a component alone (None)."""
+    if not isinstance(value, list):
+        return parse(value, name=name)
+    if not 1 <= len(value) <= 3:
+        raise InputError(f"{name}: must have one entry for each component, 1 to 3; got {len(value)}")
+    return tuple(None if free and v == "free" else parse(v, name=f"{name}.{i}") for i, v in enumerate(value))
+
+
+def _require(name: str, value: Any, kind: type) -> None:
+    right = isinstance(value, int | float) if kind is float else isinstance(value, kind)
+    if not right or (isinstance(value, bool) and kind is not bool):
+        raise InputError(f"{name}: must be {KINDS[kind]}; got {_shown(value)}")
+
+
+def _shown(value: Any) -> str:
+    kind = next((word for t, word in KINDS.items() if type(value) is t), type(value).__name__)
+    return f"{kind} {str(value)[:60]!r}"
