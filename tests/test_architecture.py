@@ -25,6 +25,8 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"fem"},
     {"certify"},
     {"__init__"},
+    {"cases"},
+    {"outputs"},
     {"cli"},
 ]
 HEIGHT = {name: i for i, layer in enumerate(LAYERS) for name in layer}

@@ -217,7 +217,12 @@ class Certificate:
 
     def to_json(self, path: str | os.PathLike[str], **header: Any) -> Path:
         """Write certificate.json whole or not at all; an unbounded end is null."""
-        text = json.dumps(self.to_dict(**header), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+        return self.write_json(path, self.to_dict(**header))
+
+    @staticmethod
+    def write_json(path: str | os.PathLike[str], data: Mapping[str, Any]) -> Path:
+        """Write plain data as strict JSON, whole or not at all."""
+        text = json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
         target = Path(path)
         part = target.with_name(target.name + ".part")
         part.write_text(text, encoding="utf-8")

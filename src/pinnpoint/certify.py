@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.certificate import Certificate
-from pinnpoint.certifiers.base import AbstractMethod
+from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.errors import InputError
 from pinnpoint.queries import Queries
@@ -57,6 +57,21 @@ def certify(
         raise InputError(f"method: must be a method such as pinnpoint.Exact(); got {method!r}")
     if target not in (None, *TARGETS):
         raise InputError(f"target: must be 'discrete' or 'continuous'; got {target!r}")
+    return run(method, system, U, queries, raw=raw, transfer=transfer, target=target, extraction=extraction)[0]
+
+
+def run(
+    method: AbstractMethod,
+    system: Any,
+    U: Any,
+    queries: Queries,
+    *,
+    raw: Any = None,
+    transfer: Transfer | None = None,
+    target: str | None = None,
+    extraction: str = "nodal",
+) -> tuple[Certificate, AbstractCertifier]:
+    """`certify`, and the prepared certifier with its Green vectors for further use."""
     problem = system if hasattr(system, "extract") and hasattr(system, "system") else None
     wanted = target or ("continuous" if problem is not None or transfer is not None else "discrete")
     if wanted == "continuous" and transfer is None:
@@ -67,14 +82,17 @@ def certify(
     if wanted == "discrete" and transfer is not None:
         raise InputError("target: a transfer leads to the continuous target; drop transfer= or target='discrete'")
     if problem is None:
-        return method.prepare(system, queries).certify(U, raw=raw, transfer=transfer)
+        certifier = method.prepare(system, queries)
+        return certifier.certify(U, raw=raw, transfer=transfer), certifier
     found = problem.extract(U, extraction)
     if raw is None and callable(U) and isinstance(queries, Queries) and queries.samples is not None:
         raw = queries.samples(U)
-    certificate = method.prepare(problem.system, queries).certify(found.U, raw=raw, transfer=transfer)
-    return certificate.with_details(
+    certifier = method.prepare(problem.system, queries)
+    certificate = certifier.certify(found.U, raw=raw, transfer=transfer)
+    certificate = certificate.with_details(
         extraction=found.how,
         projection_mismatch=float(np.max(np.abs(found.mismatch), initial=0.0)),
         matching_distance=found.distance,
         quadrature=problem.quadrature,
     )
+    return certificate, certifier

@@ -11,7 +11,15 @@ from typing import Any
 from pinnpoint.rounding.matrices import compiled
 from pinnpoint.version import __version__
 
-PACKAGES = {"numpy": "core", "scipy": "core", "numba": "fast", "pandas": "frame"}
+PACKAGES = {
+    "numpy": "",
+    "scipy": "",
+    "scikit-fem": "",
+    "meshio": "",
+    "numba": "fast",
+    "pandas": "frame",
+    "h5py": "mesh",
+}
 
 
 def add(commands: Any) -> None:
@@ -26,8 +34,8 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             found = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            found = f"not installed (pip install 'pinnpoint[{extra}]')"
-        print(f"{name:8} {found}")
+            found = f"not installed (pip install 'pinnpoint[{extra}]')" if extra else "not installed, but required"
+        print(f"{name:10} {found}")
     print(f"compiled kernels: {'numba' if compiled() is not None else 'none, numpy fall-backs are used'}")
     print(f"processors: {os.cpu_count()}")
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:

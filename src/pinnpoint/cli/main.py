@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from pinnpoint.cli import demo, doctor
+from pinnpoint.cli import certify, check, demo, doctor
 from pinnpoint.errors import PinnpointError
 from pinnpoint.version import __version__
 
@@ -16,7 +16,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="pinnpoint", description="Intervals that provably hold the true value.")
     parser.add_argument("--version", action="version", version=f"pinnpoint {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in (demo, doctor):
+    for module in (demo, check, certify, doctor):
         module.add(commands)
     arguments = parser.parse_args(argv)
     try:

@@ -1,0 +1,189 @@
+"""What a case file means: its problem, prediction, queries and method."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector
+from pinnpoint.certificate import Certificate
+from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
+from pinnpoint.certifiers.exact import Exact
+from pinnpoint.certifiers.inexact import Inexact
+from pinnpoint.certifiers.localized import Localized
+from pinnpoint.certifiers.norm import Norm
+from pinnpoint.certifiers.randomized import Randomized
+from pinnpoint.certify import run
+from pinnpoint.errors import InputError
+from pinnpoint.fem import Elasticity, ReactionDiffusion
+from pinnpoint.fem.extraction import NodeValues
+from pinnpoint.io.cases import Case, QuerySpec
+from pinnpoint.io.fields import read_field
+from pinnpoint.io.generate import generate
+from pinnpoint.io.meshes import read_mesh
+from pinnpoint.mesh import Mesh
+from pinnpoint.queries import Queries
+
+METHODS: dict[str, Callable[..., AbstractMethod]] = {
+    "exact": Exact,
+    "norm": Norm,
+    "inexact": Inexact,
+    "localized": Localized,
+    "randomized": Randomized,
+}
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """A case with everything it names made."""
+
+    case: Case
+    problem: Any
+    prediction: Any
+    queries: Queries
+    method: AbstractMethod
+
+    def certify(self) -> tuple[Certificate, AbstractCertifier]:
+        """The certificate, and the certifier with its Green vectors."""
+        target = self.case.certificate.target
+        return run(self.method, self.problem, self.prediction, self.queries, target=target)
+
+
+def open_mesh(case: Case) -> Mesh:
+    """The mesh of a case, from a file or generated."""
+    if case.mesh is None:
+        raise InputError("problem.deck: decks are not read yet; give a mesh and the problem in the case file")
+    if case.mesh.file is not None:
+        return read_mesh(case.mesh.file)
+    return generate(str(case.mesh.generate), int(case.mesh.cells or 0))
+
+
+def build(case: Case, progress: Progress = lambda stage: None) -> Study:
+    """Make everything that a case names; refuses what does not fit the mesh.
+
+    `progress` is told each stage before it begins.
+    """
+    if case.problem.kind == "semilinear" or case.problem.degree != 1:
+        raise InputError("problem: semilinear problems and degree = 2 are not available yet")
+    if case.certificate.lift or case.certificate.tolerance is not None:
+        raise InputError("certificate: lift and tolerance (refinement) are not available yet; remove them")
+    if case.certificate.target == "continuous":
+        raise InputError(
+            "certificate.target: no proved transfer to the continuous solution is available for this problem; say "
+            "target = 'discrete' to certify the solution of the discrete system"
+        )
+    progress("reading the mesh")
+    mesh = open_mesh(case)
+    progress(f"assembling {len(mesh.cells)} cells")
+    problem = make_problem(case, mesh)
+    progress("reading the prediction")
+    prediction = open_prediction(case, problem)
+    progress("locating the queries")
+    queries = make_queries(case, problem)
+    return Study(case, problem, prediction, queries, make_method(case))
+
+
+def make_problem(case: Case, mesh: Mesh) -> Any:
+    """The assembled finite-element problem."""
+    spec = case.problem
+    options: dict[str, Any] = {}
+    if case.certificate.quadrature is not None:
+        options["quadrature"] = case.certificate.quadrature
+    if spec.kind == "elasticity":
+        body = None if spec.body is None else list(spec.body)
+        if spec.plane is not None and mesh.dim == 3:
+            raise InputError("problem.plane: only for 2D meshes; remove it")
+        options["plane"] = spec.plane or "strain"
+        return Elasticity(mesh, spec.young, spec.poisson, body, spec.dirichlet, spec.neumann, **options)
+    return ReactionDiffusion(
+        mesh, spec.source, spec.diffusion, spec.reaction, spec.dirichlet or {}, spec.neumann or {}, **options
+    )
+
+
+def open_prediction(case: Case, problem: Any) -> Any:
+    """Nodal values, values at points, or a callable."""
+    spec, mesh, count = case.prediction, problem.mesh, problem.components
+    if spec.source == "zero":
+        return problem.space.U0.copy()
+    if spec.source == "file":
+        field = read_field(spec.file, spec.field)  # type: ignore[arg-type]
+        if field.points is not None:
+            return NodeValues(field.points, field.values)
+        return _components(np.asarray(field.values), mesh.dim, count)
+    if spec.source == "expression":
+        given = spec.expression if isinstance(spec.expression, tuple) else (spec.expression,) * count
+        if len(given) != count:
+            raise InputError(f"prediction.expression: must have {count} components; got {len(given)}")
+
+        def evaluate(X: Vector) -> Vector:
+            return np.stack([f(X) for f in given], axis=1)  # type: ignore[misc]
+
+        return evaluate
+    raise InputError(
+        f"prediction.{spec.source}: networks are not read yet; evaluate yours at the mesh nodes into a file"
+    )
+
+
+def _components(values: Vector, dim: int, count: int) -> Vector:
+    """Cut a viewer's third zero component of two-dimensional vectors."""
+    if values.ndim == 2 and count == dim == 2 and values.shape[1] == 3 and not np.any(values[:, 2]):
+        return values[:, :2]
+    return values
+
+
+def make_queries(case: Case, problem: Any) -> Queries:
+    """All queries of a case as one list, in its order."""
+    parts = [_query(spec, problem) for spec in case.queries]
+    joined = parts[0]
+    for part in parts[1:]:
+        joined = joined + part
+    return joined
+
+
+def _query(spec: QuerySpec, problem: Any) -> Queries:
+    label = f"query '{spec.name}'"
+    component = {} if problem.components == 1 else {"component": spec.component}
+    if problem.components > 1 and spec.component is None:
+        raise InputError(f"{label}: needs a component, 'x', 'y' or 'z'")
+    try:
+        if spec.kind == "patch":
+            return problem.patch(spec.group, **component, name=spec.name)  # type: ignore[no-any-return]
+        if len(spec.at or ()) != problem.mesh.dim:
+            raise InputError(f"at: must have {problem.mesh.dim} coordinates; got {list(spec.at or ())}")
+        if spec.kind == "average":
+            return problem.averages([spec.at], spec.radius, **component, names=[spec.name])  # type: ignore[no-any-return]
+        return problem.points([spec.at], **component, names=[spec.name])  # type: ignore[no-any-return]
+    except InputError as error:
+        raise InputError(f"{label}: {error}") from error
+
+
+def make_method(case: Case) -> AbstractMethod:
+    """The method with its options."""
+    spec = case.certificate
+    options = dict(spec.options or {})
+    if spec.method == "localized" and "radius" not in options:
+        raise InputError("certificate.radius: the localized method needs one")
+    return METHODS[spec.method](rounding=spec.rounding, **options)
+
+
+def provenance(case: Case) -> dict[str, Any]:
+    """SHA-256 of every file that the case reads, and of the case itself."""
+    files = {"case": case.path}
+    if case.mesh is not None and case.mesh.file is not None:
+        files["mesh"] = case.mesh.file
+    if case.prediction.file is not None:
+        files["prediction"] = case.prediction.file
+    found: dict[str, Any] = {name: {"file": path.name, "sha256": _sha256(path)} for name, path in files.items()}
+    if case.mesh is not None and case.mesh.generate is not None:
+        found["mesh"] = {"generate": case.mesh.generate, "cells": case.mesh.cells}
+    return found
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

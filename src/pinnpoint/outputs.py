@@ -1,0 +1,85 @@
+"""What a certified case leaves behind: certificate.json, certificate.csv and field.vtu, all of them or none."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector
+from pinnpoint.cases import Study, provenance
+from pinnpoint.certificate import Certificate
+from pinnpoint.errors import InputError
+from pinnpoint.io.vtu import write_vtu
+
+FILES = ("certificate.json", "certificate.csv", "field.vtu")
+GREEN_LIMIT = 20
+"""At most so many Green vectors go into field.vtu."""
+
+
+def write_outputs(study: Study, certificate: Certificate, certifier: Any, out: Path) -> list[Path]:
+    """Write all outputs into a folder; they appear together, once every one of them is complete."""
+    out = Path(out)
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out: '{out}' is a file; name a folder")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    part = Path(tempfile.mkdtemp(prefix=".pinnpoint-", dir=out.parent))
+    try:
+        case = study.case
+        header = {"title": case.title, "units": case.units, "inputs": provenance(case)}
+        data = certificate.to_dict(**header, problem=case.to_dict()["problem"])
+        for row, query in zip(data["queries"], case.queries, strict=True):
+            row["kind"] = query.kind
+        certificate.write_json(part / FILES[0], data)
+        write_csv(part / FILES[1], certificate, case.units)
+        write_vtu(part / FILES[2], study.problem.mesh, fields(study, certifier))
+        out.mkdir(exist_ok=True)
+        for name in FILES:
+            os.replace(part / name, out / name)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return [out / name for name in FILES]
+
+
+def write_csv(path: Path, certificate: Certificate, units: str) -> None:
+    """One row per query; the units stand in the header."""
+    columns = ["value", "value_radius", "center", "radius", "lower", "upper"]
+    unit = f" [{units}]" if units else ""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        terms = list(certificate.terms)
+        head = ["name", *(c + unit for c in columns), *(f"term {t}{unit}" for t in terms), "target", "guarantee"]
+        writer.writerow(head)
+        for i, name in enumerate(certificate.names):
+            numbers = [repr(float(getattr(certificate, c)[i])) for c in columns]
+            parts = [repr(float(certificate.terms[t][i])) for t in terms]
+            writer.writerow([name, *numbers, *parts, certificate.target, str(certificate.guarantee)])
+
+
+def fields(study: Study, certifier: Any) -> dict[str, Vector]:
+    """Prediction, corrected field, their difference, and each query's Green vector on the mesh."""
+    problem = study.problem
+    U = problem.extract(study.prediction).U
+    space, n, count = problem.space, len(problem.mesh.points), problem.components
+    solver = certifier.ground.solver
+
+    def shape(V: Vector) -> Vector:
+        return V if count == 1 else V.reshape(n, count)
+
+    found = {"prediction": shape(U)}
+    if solver is not None:
+        r = problem.system.residual(U)
+        corrected = space.vector_of(U[space.free] - np.asarray(solver.solve(r)))
+        found |= {"corrected": shape(corrected), "error": shape(U - corrected)}
+    green = getattr(certifier, "green", None)
+    if green is not None:
+        for name, q in list(zip(study.queries.names, green.q, strict=True))[:GREEN_LIMIT]:
+            G = np.zeros(space.N)
+            G[space.free] = q
+            found[f"green {name}"] = shape(G)
+    return found
