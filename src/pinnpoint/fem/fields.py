@@ -22,15 +22,15 @@ BALL = {1: (8, 2), 2: (8, 24), 3: (8, 8)}
 
 def component_of(given: Any, count: int) -> int:
     """Number of a component from its name or number; 0 where there is only one."""
-    if given is None and count == 1:
-        return 0
+    if count == 1:
+        if given is None:
+            return 0
+        raise InputError(f"component: the field is a scalar and has none; got {given!r}")
     if isinstance(given, str) and given in AXES[:count]:
         return AXES.index(given)
     if isinstance(given, int | np.integer) and 0 <= given < count:
         return int(given)
     known = " or ".join(f"'{a}'" for a in AXES[:count])
-    if count == 1:
-        raise InputError(f"component: the field is a scalar and has none; got {given!r}")
     raise InputError(f"component: must be {known}; got {given!r}")
 
 
