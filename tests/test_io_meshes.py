@@ -289,10 +289,11 @@ $EndElements
 """
 
 
-def test_gmsh_41_by_hand(save, caplog):
-    """Entities in two groups, in none, parametric and unused nodes."""
+@pytest.mark.parametrize("blocks", ["2 5 1 9\n", "3 5 1 9\n1 1 0 0\n", "3 5 1 9\n1 1 1 0\n"])
+def test_gmsh_41_by_hand(save, caplog, blocks):
+    """Entities in two groups, in none and without nodes; parametric and unused nodes."""
     with caplog.at_level(logging.WARNING):
-        mesh = read_mesh(save(MSH41))
+        mesh = read_mesh(save(MSH41.replace("2 5 1 9\n", blocks)))
     assert "1 of 5 points belong to no cell" in caplog.text
     assert {k: facet_set(v) for k, v in mesh.facet_groups.items()} == {"inflow": {(0, 3)}, "6": {(0, 3)}}
     assert {k: v.tolist() for k, v in mesh.cell_groups.items()} == {"plate": [0, 1], "3": [0, 1]}
@@ -399,6 +400,9 @@ REFUSED = {
     "inp element twice": ((ABAQUS.replace("7, 10,", "9, 10,"), "a.inp"), "given twice"),
     "inp unknown set": ((ABAQUS.replace(" near, far", " near, off"), "a.inp"), "'off' is used before"),
     "inp unknown element": ((ABAQUS.replace("ELSET=Near\n 7", "ELSET=Near\n 8"), "a.inp"), "element 8 is not given"),
+    "inp range": ((ABAQUS.replace("7, 9, 2", "7, 999999999999, 1"), "a.inp"), "numbers that are not given"),
+    "inp text in range": ((ABAQUS.replace("7, 9, 2", "seven, 9, 2"), "a.inp"), "text where numbers"),
+    "inp huge number": ((ABAQUS.replace("ELSET=Near\n 7", "ELSET=Near\n 7" + "0" * 30), "a.inp"), "broken|not given"),
     "inp face": ((ABAQUS.replace("near, S1", "near, SPOS"), "a.inp"), "'SPOS' is not a face"),
     "inp without elements": ((ABAQUS[: ABAQUS.index("*Element")], "a.inp"), r"no \*NODE or no \*ELEMENT"),
 }

@@ -117,13 +117,23 @@ def _table(keyword: str, body: str, width: int) -> Vector:
 def _members(part: _Part, keyword: str, options: dict[str, str], body: str) -> Index:
     words = [w.strip() for w in body.replace("\n", ",").split(",") if w.strip()]
     if "GENERATE" in options:
-        rows = _table(keyword, body, 3 if len(words) % 3 == 0 else 2).astype(np.intp)
-        return np.concatenate([np.arange(r[0], r[1] + 1, r[2] if len(r) > 2 else 1) for r in rows])
+        rows = _table(keyword, body, 3 if len(words) % 3 == 0 else 2)
+        given = part.tags if keyword == "NSET" else [ids for _, ids, _ in part.blocks]
+        return _generated(keyword, rows, sum(len(g) for g in given))
     known = [np.array([int(w) for w in words if w.isdigit()], dtype=np.intp)]
     for word in words:
         if not word.isdigit():
             known.append(_set(part, keyword, word))
     return np.concatenate(known)
+
+
+def _generated(keyword: str, rows: Vector, most: int) -> Index:
+    """Numbers from first to last in steps; there cannot be more of them than were given."""
+    first, last = rows[:, 0], rows[:, 1]
+    step = rows[:, 2] if rows.shape[1] == 3 else np.ones(len(rows))
+    if not len(rows) or np.any(step < 1) or np.any((last - first) / step >= most):
+        raise InputError(f"*{keyword}, GENERATE: holds numbers that are not given")
+    return np.concatenate([np.arange(a, b + 1, s) for a, b, s in zip(first, last, step, strict=True)]).astype(np.intp)
 
 
 def _set(part: _Part, keyword: str, name: str) -> Index:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from pinnpoint.io.files import PathLike, read_bytes
 from pinnpoint.io.foreign import load
 
 SUFFIXES = (".npz", ".npy", ".vtu", ".vtk")
+BROKEN = (ValueError, EOFError, OSError, KeyError, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error)
+"""What numpy and zipfile raise on files that are not theirs."""
 log = logging.getLogger(__name__)
 
 
@@ -104,7 +107,7 @@ def match(points: Any, values: Any, mesh_points: Any, tolerance: float = 1e-3) -
 def _numpy(data: bytes, suffix: str, field: str | None) -> Field:
     try:
         loaded = np.load(io.BytesIO(data), allow_pickle=False)
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+    except BROKEN as error:
         raise _refusal(data, error) from error
     if not isinstance(loaded, np.lib.npyio.NpzFile):
         if suffix == ".npz":
@@ -118,7 +121,7 @@ def _numpy(data: bytes, suffix: str, field: str | None) -> Field:
             raise InputError(f"no array '{name}'; it holds {', '.join(archive.files) or 'nothing'}")
         try:
             return _field(archive[name], archive["points"] if "points" in archive.files else None)
-        except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+        except BROKEN as error:
             if isinstance(error, InputError):
                 raise
             raise _refusal(data, error) from error

@@ -38,6 +38,8 @@ def read_mesh(path: PathLike) -> Mesh:
         return build_mesh(_read(target, suffix, data))
     except InputError as error:
         raise InputError(f"mesh file '{target}': {error}") from error
+    except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
+        raise InputError(f"mesh file '{target}': could not be read; it is broken ({error})") from error
 
 
 def _read(path: Path, suffix: str, data: bytes) -> Blocks:
