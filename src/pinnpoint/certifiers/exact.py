@@ -26,8 +26,8 @@ class Exact(AbstractMethod):
     same with Ĥ and ÂᵀW r.
 
     *Guarantee:* deterministic; with ``rounding=True`` for the stored float64 system, else in exact arithmetic.
-    *Assumes:* nothing beyond the system, unless `coercivity` is declared. *Cost:* one factorization and about
-    two solves per query offline, one more factorization for stability; online one double-double residual and
+    *Assumes:* nothing beyond the system, unless `coercivity` is declared. *Cost:* one factorization and one
+    solve per query offline, at most one more factorization for stability; online one double-double residual and
     one product with each Green vector.
 
     Parameters

@@ -17,6 +17,7 @@ from pinnpoint.rounding.arithmetic import require_range, up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.coercivity import Coercivity
 from pinnpoint.rounding.matrices import dots
+from pinnpoint.solvers.direct import DenseLU, SparseLU
 from pinnpoint.solvers.protocol import Solver, answer
 from pinnpoint.systems import LinearSystem
 
@@ -72,19 +73,23 @@ def lay_ground(
 
 
 def green_vectors(ground: Ground, solver: Solver, *, refine: bool) -> GreenVectors:
-    """Solve Bᵀq = ℓ̂ for every query, improve once in working precision, and bound what is left.
+    """Solve Bᵀq = ℓ̂ for every query and bound what is left.
 
-    *Cost:* two solves per query, three when refined.
+    *Cost:* one solve per query with a direct solver of a square system, two with others, one more when refined.
     """
     core, proof = ground.core, ground.proof
-    rhs = np.stack([e.hi for e in ground.ell], axis=1)
+    rhs = np.empty((core.system.n, ground.K), order="F")  # columns are contiguous, as solvers want them
+    for i, ell in enumerate(ground.ell):
+        rhs[:, i] = ell.hi
     Q = answer(solver.solve_transposed, rhs).T.copy()
     if core.rounding:
         require_range("Green vectors", Q)
     q_lo = np.zeros_like(Q) if refine else None
+    accurate = core.system.is_square and isinstance(solver, DenseLU | SparseLU)  # backward stable as it is
     left, sigma, delta = (np.zeros(ground.K) for _ in range(3))
     for i, ell in enumerate(ground.ell):
-        Q[i] -= _correction(core, solver, Ball(Q[i]), ell)
+        if not accurate:
+            Q[i] -= _correction(core, solver, Ball(Q[i]), ell)
         if q_lo is not None:
             q_lo[i] = -_correction(core, solver, Ball(Q[i]), ell)
         q = Ball(Q[i], None if q_lo is None else q_lo[i])

@@ -50,6 +50,8 @@ class SparseLU:
         pattern = (abs(B) != 0).astype(np.int8)
         symmetric = (pattern != pattern.T).nnz == 0
         spec = "MMD_AT_PLUS_A" if symmetric else "COLAMD"
+        # SuperLU's transposed solves go column by column; a symmetric matrix can do without them
+        self._transposed = "N" if symmetric and (B != B.T).nnz == 0 else "T"
         try:
             self._lu = spla.splu(B, permc_spec=spec, options={"SymmetricMode": symmetric})
         except RuntimeError as error:
@@ -70,7 +72,7 @@ class SparseLU:
 
     def solve_transposed(self, b: Vector) -> Vector:
         """B⁻ᵀ b."""
-        return np.asarray(self._lu.solve(b, "T"))
+        return np.asarray(self._lu.solve(b, self._transposed))
 
 
 class WeightedQR:
