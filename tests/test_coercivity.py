@@ -110,6 +110,23 @@ def test_random_bounds_are_true_in_rationals(seed):
     assert not exactly.is_positive_semidefinite(S, top * 1.001 + 1e-14 * np.abs(S).max())  # the referee can say no
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_roundings_of_zero_do_not_spoil_an_m_matrix(seed):
+    """Tiny positive off-diagonal entries are paid for; the bound is true, and false ones are not accepted."""
+    rng = np.random.default_rng(seed)
+    n = 10
+    off = -np.triu(rng.uniform(size=(n, n)), 1)
+    tiny = np.triu(rng.uniform(size=(n, n)) < 0.3, 1)
+    size = 10.0 ** rng.integers(-17, -10)
+    off = np.where(tiny, size * rng.uniform(size=(n, n)), off)
+    S = off + off.T
+    S = S + np.diag(np.abs(S).sum(axis=1) + 10.0 ** rng.integers(-9, 0))
+    bound = pp.verify_coercivity(S, method="m-matrix")
+    assert bound.how == "M-matrix witness"
+    assert exactly.is_positive_semidefinite(S, bound.alpha)
+    assert bound.alpha > 0.5 * np.linalg.eigvalsh(S)[0] - 1e-8
+
+
 def test_nonsymmetric_matrices_mean_their_symmetric_part():
     rng = np.random.default_rng(3)
     A = gallery.random_matrix(rng, 12, symmetric=False)

@@ -12,6 +12,8 @@ from pinnpoint.cases import build
 from pinnpoint.cli.progress import Stages
 from pinnpoint.io.cases import read_case
 from pinnpoint.mesh import BOUNDARY, CELLS, Mesh
+from pinnpoint.rounding.coercivity import NEARLY, z_part
+from pinnpoint.rounding.matrices import COMPILE_FROM
 
 MEASURES = {0: "points", 1: "length", 2: "area", 3: "volume"}
 
@@ -57,11 +59,18 @@ def groups(mesh: Mesh, unit: str) -> list[str]:
 
 
 def memory(problem: Any, queries: int) -> float:
-    """Peak memory in GB, from measured growth: assembled matrix, LU factors with their fill, vectors per query."""
-    n, entries = problem.system.n, problem.A.nnz
-    dim = problem.mesh.dim
-    fill = {1: 4.0, 2: 3.1 * max(1.0, np.log2(max(n, 2))) / 2.0, 3: 0.9 * n ** (1.0 / 3.0)}[dim]
-    return float(0.16 + (12.0 * entries * 9.0 + 16.0 * fill * entries + 8.0 * n * queries * 5.0) / 2**30)
+    """Peak memory of `certify` in GB, from measured growth: the program, LU factors with their fill, Green vectors.
+
+    A Z-matrix is verified with one factorization, others with two and their products, which costs three to five times
+    as much.
+    """
+    n, dim = problem.system.n, problem.mesh.dim
+    program = 0.08 + (0.1 if max(problem.A.nnz, n * queries) >= COMPILE_FROM else 0.0)
+    easy = z_part(problem.A)[1] <= NEARLY * float(problem.A.diagonal().max())
+    each = {1: (60.0, 60.0, 60.0), 2: (133.0, 400.0, 793.0), 3: (400.0, 1100.0, 3300.0)}[dim]
+    each_dof = each[2] if problem.components > 1 else each[0 if easy else 1]
+    factors = each_dof * (n ** (4.0 / 3.0) if dim == 3 else n * np.log2(max(n, 2)))
+    return float(program + (factors + 24.0 * n * queries) / 1e9)
 
 
 def _show(value: Any) -> str:
