@@ -32,7 +32,13 @@ def write_outputs(study: Study, certificate: Certificate, certifier: Any, out: P
     try:
         case = study.case
         header = {"title": case.title, "units": case.units, "inputs": provenance(case)}
-        data = certificate.to_dict(**header, problem=case.to_dict()["problem"])
+        resolved = case.to_dict()
+        made = {k: certificate.details[k] for k in ("extraction", "projection_mismatch", "matching_distance")}
+        data = certificate.to_dict(
+            **header,
+            problem={**resolved["problem"], "quadrature": study.problem.quadrature},
+            prediction={"source": case.prediction.source, **made},
+        )
         for row, query in zip(data["queries"], case.queries, strict=True):
             row["kind"] = query.kind
         certificate.write_json(part / FILES[0], data)
