@@ -100,7 +100,9 @@ class AdmissibleSpace:
         """Vectors with C U = d: multi-point constraints, gauges such as a zero mean (one row C).
 
         As many entries as there are constraints are eliminated by a pivoted factorization of C. What is then
-        certified is the stored space U₀ + Z y, whose members meet the constraints up to the rounding of Z.
+        certified is the stored space U₀ + Z y, whose members meet the constraints up to the rounding of Z. A constraint
+        on all entries, such as a zero mean, makes ZᵀA Z dense: beyond a few thousand entries fix one value with
+        `dirichlet` instead and ask for differences.
         """
         C = matrix("C", C)
         m, n = C.shape
