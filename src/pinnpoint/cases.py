@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,16 @@ METHODS: dict[str, Callable[..., AbstractMethod]] = {
     "localized": Localized,
     "randomized": Randomized,
 }
+KEYS = {
+    **{
+        key: f"problem.{key}"
+        for key in ("diffusion", "reaction", "source", "dirichlet", "neumann", "young", "poisson", "body", "plane")
+    },
+    "fixed": "problem.dirichlet",
+    "traction": "problem.neumann",
+    "quadrature": "certificate.quadrature",
+}
+"""What the problems' arguments are called in a case file."""
 Progress = Callable[[str], None]
 
 
@@ -91,6 +102,16 @@ def build(case: Case, progress: Progress = lambda stage: None) -> Study:
 
 def make_problem(case: Case, mesh: Mesh) -> Any:
     """The assembled finite-element problem."""
+    try:
+        return _problem(case, mesh)
+    except InputError as error:  # say it in the words of the case file
+        word, rest = re.match(r"(\w*)(.*)", str(error), re.S).groups()  # type: ignore[union-attr]
+        if word in KEYS:
+            raise InputError(f"{KEYS[word]}{rest}") from error
+        raise
+
+
+def _problem(case: Case, mesh: Mesh) -> Any:
     spec = case.problem
     options: dict[str, Any] = {}
     if case.certificate.quadrature is not None:
@@ -113,9 +134,8 @@ def open_prediction(case: Case, problem: Any) -> Any:
         return problem.space.U0.copy()
     if spec.source == "file":
         field = read_field(spec.file, spec.field)  # type: ignore[arg-type]
-        if field.points is not None:
-            return NodeValues(field.points, field.values)
-        return _components(np.asarray(field.values), mesh.dim, count)
+        values = _components(np.asarray(field.values), mesh.dim, count)
+        return values if field.points is None else NodeValues(field.points, values)
     if spec.source == "expression":
         given = spec.expression if isinstance(spec.expression, tuple) else (spec.expression,) * count
         if len(given) != count:
@@ -173,13 +193,15 @@ def make_method(case: Case) -> AbstractMethod:
 
 
 def provenance(case: Case) -> dict[str, Any]:
-    """SHA-256 of every file that the case reads, and of the case itself."""
+    """SHA-256 of every file that the case reads, and of the case itself, with what was set over it."""
     files = {"case": case.path}
     if case.mesh is not None and case.mesh.file is not None:
         files["mesh"] = case.mesh.file
     if case.prediction.file is not None:
         files["prediction"] = case.prediction.file
     found: dict[str, Any] = {name: {"file": path.name, "sha256": _sha256(path)} for name, path in files.items()}
+    if case.overrides:
+        found["case"]["set"] = list(case.overrides)
     if case.mesh is not None and case.mesh.generate is not None:
         found["mesh"] = {"generate": case.mesh.generate, "cells": case.mesh.cells}
     return found

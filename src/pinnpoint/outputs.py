@@ -25,36 +25,57 @@ GREEN_LIMIT = 20
 def write_outputs(study: Study, certificate: Certificate, certifier: Any, out: Path) -> list[Path]:
     """Write all outputs into a folder; they appear together, once every one of them is complete."""
     out = Path(out)
-    if out.exists() and not out.is_dir():
-        raise InputError(f"--out: '{out}' is a file; name a folder")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix=".pinnpoint-", dir=out.parent))
+    require_place(out)
     try:
-        case = study.case
-        header = {"title": case.title, "units": case.units, "inputs": provenance(case)}
-        resolved = case.to_dict()
-        made = {k: certificate.details[k] for k in ("extraction", "projection_mismatch", "matching_distance")}
-        data = certificate.to_dict(
-            **header,
-            problem={**resolved["problem"], "quadrature": study.problem.quadrature},
-            prediction={"source": case.prediction.source, **made},
-        )
-        for row, query in zip(data["queries"], case.queries, strict=True):
-            row["kind"] = query.kind
-        certificate.write_json(part / FILES[0], data)
-        write_csv(part / FILES[1], certificate, case.units)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=".pinnpoint-", dir=out if out.is_dir() else out.parent))
+    except OSError as error:
+        raise InputError(f"--out: '{out}' could not be made ({error.strerror}); choose another place") from error
+    try:
+        certificate.write_json(part / FILES[0], summary(study, certificate))
+        write_csv(part / FILES[1], certificate, study.case.units)
         write_vtu(part / FILES[2], study.problem.mesh, fields(study, certifier))
         out.mkdir(exist_ok=True)
         for name in FILES:
             os.replace(part / name, out / name)
+    except OSError as error:
+        raise InputError(f"--out: '{out}' could not be written ({error.strerror}); choose another place") from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return [out / name for name in FILES]
 
 
+def require_place(out: Path) -> None:
+    """Refuse a folder that cannot be made or written, before anything is computed."""
+    place = Path(out).absolute()
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        raise InputError(f"--out: '{place}' is a file; name a folder")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise InputError(f"--out: '{place}' cannot be written to; choose another place")
+
+
+def summary(study: Study, certificate: Certificate) -> dict[str, Any]:
+    """The content of certificate.json."""
+    case = study.case
+    made = {k: certificate.details[k] for k in ("extraction", "projection_mismatch", "matching_distance")}
+    data = certificate.to_dict(
+        title=case.title,
+        units=case.units,
+        inputs=provenance(case),
+        problem={**case.to_dict()["problem"], "quadrature": study.problem.quadrature},
+        prediction={"source": case.prediction.source, **made},
+    )
+    for row, query in zip(data["queries"], case.queries, strict=True):
+        row["kind"] = query.kind
+    return data
+
+
 def write_csv(path: Path, certificate: Certificate, units: str) -> None:
-    """One row per query; the units stand in the header."""
-    columns = ["value", "value_radius", "center", "radius", "lower", "upper"]
+    """One row per query; the units stand in the header, and what does not apply is left empty."""
+    columns = ["value", "value_radius", "raw", "raw_radius", "center", "radius", "lower", "upper"]
+    arrays = [getattr(certificate, c) for c in columns]
     unit = f" [{units}]" if units else ""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
@@ -62,7 +83,7 @@ def write_csv(path: Path, certificate: Certificate, units: str) -> None:
         head = ["name", *(c + unit for c in columns), *(f"term {t}{unit}" for t in terms), "target", "guarantee"]
         writer.writerow(head)
         for i, name in enumerate(certificate.names):
-            numbers = [repr(float(getattr(certificate, c)[i])) for c in columns]
+            numbers = ["" if a is None else repr(float(a[i])) for a in arrays]
             parts = [repr(float(certificate.terms[t][i])) for t in terms]
             writer.writerow([name, *numbers, *parts, certificate.target, str(certificate.guarantee)])
 

@@ -13,7 +13,7 @@ from pinnpoint.cases import Study, build
 from pinnpoint.certificate import Certificate
 from pinnpoint.cli.progress import Stages
 from pinnpoint.io.cases import Case, read_case
-from pinnpoint.outputs import write_outputs
+from pinnpoint.outputs import require_place, write_outputs
 
 
 def add(commands: Any) -> None:
@@ -31,6 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Exit code 1 where an interval is wider than its tolerance."""
     case = read_case(arguments.case, arguments.set)
     out = arguments.out or case.path.with_suffix("")
+    require_place(out)
     with Stages(6, quiet=arguments.quiet) as stage:
         study = build(case, stage)
         stage(f"certifying {len(study.queries)} queries on {study.problem.system.n} unknowns")

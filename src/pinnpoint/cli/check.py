@@ -31,6 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     case = read_case(arguments.case, arguments.set)
     with Stages(4, quiet=True) as stage:
         study = build(case, stage)
+        study.problem.extract(study.prediction)
     problem, mesh = study.problem, study.problem.mesh
     unit = f" [{case.units}]" if case.units else ""
     print(

@@ -14,7 +14,7 @@ from pinnpoint.certificate import Certificate
 from pinnpoint.cli.progress import Stages
 from pinnpoint.io.cases import read_case
 from pinnpoint.models import hidden_bump
-from pinnpoint.outputs import write_outputs
+from pinnpoint.outputs import require_place, write_outputs
 
 CASE = """title = "A PINN with a hidden bump"
 units = "1"
@@ -54,8 +54,9 @@ def add(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """The main job on an embedded case."""
-    bump = hidden_bump.load()
     out = arguments.out
+    require_place(out)
+    bump = hidden_bump.load()
     with Stages(6, quiet=arguments.quiet) as stage, tempfile.TemporaryDirectory() as folder:
         x, y = bump.worst_point
         path = Path(folder) / "case.toml"

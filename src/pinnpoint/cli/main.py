@@ -3,30 +3,52 @@
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from pinnpoint.cli import certify, check, demo, doctor
 from pinnpoint.errors import PinnpointError
 from pinnpoint.version import __version__
 
 
+class Parser(argparse.ArgumentParser):
+    """Refuses with one line, as everything here does."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit code 2."""
+        self.exit(2, f"pinnpoint: {message} (see {self.prog} --help)\n")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code is 0 done, 2 input refused, 3 internal error."""
-    parser = argparse.ArgumentParser(prog="pinnpoint", description="Intervals that provably hold the true value.")
+    """Run one command; the exit code is 0 done, 1 a tolerance missed, 2 input refused, 3 internal error."""
+    parser = Parser(prog="pinnpoint", description="Intervals that provably hold the true value.")
     parser.add_argument("--version", action="version", version=f"pinnpoint {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for module in (demo, check, certify, doctor):
         module.add(commands)
     arguments = parser.parse_args(argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a title that the terminal cannot show must not end a run
+        json = getattr(arguments, "json", False)
+        sys.stdout.reconfigure(encoding="utf-8" if json else None, errors="strict" if json else "backslashreplace")
     try:
-        return int(arguments.run(arguments))
+        code = int(arguments.run(arguments))
+        sys.stdout.flush()
+        return code
     except PinnpointError as error:
         print(f"pinnpoint: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # whoever read the results has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except KeyboardInterrupt:
         print("pinnpoint: interrupted", file=sys.stderr)
         return 130
+    except MemoryError as error:
+        print(f"pinnpoint: not enough memory ({error}); make the case smaller", file=sys.stderr)
+        return 3
     except Exception as error:
         print(f"pinnpoint: internal error, please report it: {type(error).__name__}: {error}", file=sys.stderr)
         return 3

@@ -57,7 +57,10 @@ def per_cell(name: str, given: Any, mesh: Mesh) -> Vector:
     if isinstance(given, Mapping):
         values = np.full(len(mesh.cells), np.nan)
         for group, value in given.items():
-            cells = mesh.cells_of(group)
+            try:
+                cells = mesh.cells_of(group)
+            except InputError as error:
+                raise InputError(f"{name}: {error}") from error
             if not np.all(np.isnan(values[cells])):
                 raise InputError(f"{name}: group '{group}' shares cells with another group; give each cell one value")
             values[cells] = number(f"{name} of group '{group}'", value)

@@ -50,28 +50,58 @@ def admissible(mesh: Mesh, dofs: Index, values: Vector, count: int) -> Admissibl
 def require_apart(
     mesh: Mesh, fixed: Mapping[str, Any], loaded: Mapping[str, Any], count: int, names: tuple[str, str]
 ) -> None:
-    """A facet of the boundary cannot have all its components fixed and be loaded as well."""
+    """A facet has one condition: it is not fixed and loaded in the same component, nor loaded by two groups.
 
-    def keys(facets: Index) -> set[tuple[int, ...]]:
-        return {tuple(f) for f in np.sort(facets, axis=1).tolist()}
-
-    held: set[tuple[int, ...]] = set()
+    A zero load on a fixed component says nothing and is allowed where another component is free.
+    """
+    held: list[set[tuple[int, ...]]] = [set() for _ in range(count)]
     for group, what in fixed.items():
-        if all(f is not None for f in components(group, what, count)):
-            held |= keys(mesh.facets(group))
-    for group in loaded:
-        shared = keys(mesh.facets(group)) & held
+        for k, f in enumerate(components(f"{names[0]} '{group}'", what, count)):
+            if f is not None:
+                held[k] |= _keys(mesh.facets(group))
+    seen: dict[tuple[int, ...], str] = {}
+    for group, what in loaded.items():
+        own = _keys(mesh.facets(group))
+        shared = {f for f in own if all(f in h for h in held)}
+        for k, f in enumerate(components(f"{names[1]} '{group}'", what, count)):
+            if f is not None:
+                shared |= _loaded(mesh, own & held[k], f)
         if shared:
             raise InputError(
                 f"{names[1]}: group '{group}' shares {len(shared)} of its facets with a {names[0]} group; a facet has "
+                f"one condition{' in each component' if count > 1 else ''}"
+            )
+        twice = own & seen.keys()
+        if twice:
+            raise InputError(
+                f"{names[1]}: groups '{seen[next(iter(twice))]}' and '{group}' share {len(twice)} facets; a facet has "
                 "one condition"
             )
+        seen |= dict.fromkeys(own, group)
+
+
+def _keys(facets: Index) -> set[tuple[int, ...]]:
+    return {tuple(f) for f in np.sort(facets, axis=1).tolist()}
+
+
+def _loaded(mesh: Mesh, facets: set[tuple[int, ...]], f: Any) -> set[tuple[int, ...]]:
+    """Those facets where a load is not zero at the vertices and the centre."""
+    if not facets:
+        return set()
+    each = sorted(facets)
+    P = mesh.points[np.array(each)]
+    P = np.concatenate([P, P.mean(axis=1, keepdims=True)], axis=1)
+    values = f(P.reshape(-1, mesh.dim)).reshape(P.shape[:2])
+    return {facet for facet, any_load in zip(each, np.any(values != 0.0, axis=1), strict=True) if any_load}
 
 
 def require_boundary(mesh: Mesh, groups: Mapping[str, Any], name: str) -> None:
-    """Conditions live on the boundary: a group with interior facets is refused."""
-    outer = {tuple(f) for f in mesh.boundary.tolist()}
+    """Conditions live on the boundary: an unknown group, or one with interior facets, is refused."""
+    outer = _keys(mesh.boundary)
     for group in groups:
-        inside = [f for f in np.sort(mesh.facets(group), axis=1).tolist() if tuple(f) not in outer]
+        try:
+            inside = _keys(mesh.facets(group)) - outer
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from error
         if inside:
             raise InputError(f"{name}: group '{group}' has {len(inside)} facets inside the domain, not on its boundary")

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector, floats, per_query
 from pinnpoint.errors import InputError
-from pinnpoint.fem.location import Locator
+from pinnpoint.fem.location import Locator, boundary_distance
 from pinnpoint.fem.quadrature import at_points, rule
 from pinnpoint.mesh import Mesh
 from pinnpoint.queries import Queries, Samples
@@ -52,11 +52,14 @@ class FieldQueries:
         R = per_query("radius", radius, len(X), sign="positive")
         offsets, weights = ball_rule(self.mesh.dim)
         where = (X[:, None, :] + R[:, None, None] * offsets[None, :, :]).reshape(-1, self.mesh.dim)
-        rim = X[:, None, :] + R[:, None, None] * (1.0 - 1e-9) * directions(self.mesh.dim)[0][None, :, :]
-        try:
-            self.locator.locate(rim.reshape(-1, self.mesh.dim))
-        except InputError as error:
-            raise InputError(f"radius: a ball leaves the domain ({error}); move it or make it smaller") from error
+        self.locator.locate(X, "at")
+        for x, r in zip(X, R, strict=True):
+            gap = boundary_distance(self.mesh, x)
+            if r * (1.0 - 1e-9) > gap:
+                raise InputError(
+                    f"radius: the ball at {x.tolist()} with radius {r:g} leaves the domain, whose boundary is "
+                    f"{gap:.6g} away; move it or make it smaller"
+                )
         rows = np.repeat(np.arange(len(X)), len(weights))
         mix = sp.csr_array((np.tile(weights, len(X)), (rows, np.arange(rows.size))), shape=(len(X), rows.size))
         return self._sampled(where, mix, X, names, component, "at")

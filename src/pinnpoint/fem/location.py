@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,26 @@ INSIDE = 1e-10
 """A point this far outside a cell, in barycentric coordinates, still counts as on its boundary."""
 TRIES = (4, 16, 64)
 CHUNK = 200_000
+
+
+def boundary_distance(mesh: Mesh, x: Vector) -> float:
+    """Distance of a point to the nearest boundary facet."""
+    P = mesh.points[mesh.boundary] - x
+    best = float(np.min(np.sum(P**2, axis=2)))
+    for i, j in combinations(range(mesh.dim), 2):
+        edge = P[:, j] - P[:, i]
+        t = np.clip(-np.sum(P[:, i] * edge, axis=1) / np.sum(edge**2, axis=1), 0.0, 1.0)
+        best = min(best, float(np.min(np.sum((P[:, i] + t[:, None] * edge) ** 2, axis=1))))
+    if mesh.dim == 3:  # feet of perpendiculars that fall inside their triangles
+        u, v = P[:, 1] - P[:, 0], P[:, 2] - P[:, 0]
+        n = np.cross(u, v)
+        square = np.sum(n**2, axis=1)
+        s = np.sum(np.cross(-P[:, 0], v) * n, axis=1) / square
+        t = np.sum(np.cross(u, -P[:, 0]) * n, axis=1) / square
+        inside = (s >= 0.0) & (t >= 0.0) & (s + t <= 1.0)
+        height = np.sum(P[:, 0] * n, axis=1)[inside] ** 2 / square[inside]
+        best = min(best, float(np.min(height, initial=np.inf)))
+    return float(np.sqrt(best))
 
 
 class Locator:

@@ -82,7 +82,7 @@ class ReactionDiffusion:
             if not isinstance(table, Mapping):
                 raise InputError(f"{name}: must be a table from boundary groups to values; got {type(table).__name__}")
             require_boundary(mesh, table, name)
-        require_apart(mesh, dirichlet, neumann, 1, ("Dirichlet", "neumann"))
+        require_apart(mesh, dirichlet, neumann, 1, ("dirichlet", "neumann"))
         dofs, values = prescribed(mesh, dirichlet, 1, "dirichlet")
         space = admissible(mesh, dofs, values, 1)
         K = _diffusion(diffusion, mesh, order)

@@ -118,6 +118,7 @@ class Case:
     certificate: CertificateSpec
     path: Path
     resolved: Mapping[str, Any]
+    overrides: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The case with all defaults filled in, as plain data for JSON."""
@@ -157,7 +158,8 @@ def read_case(path: PathLike, overrides: Sequence[str] = ()) -> Case:
     sections["queries"] = _queries(root, sections["problem"].kind)
     sections["certificate"] = _certificate(root.table("certificate"), sections["problem"].kind)
     root.done()
-    return Case(**sections, path=target, resolved={name: _plain(value) for name, value in sections.items()})
+    resolved = {name: _plain(value) for name, value in sections.items()}
+    return Case(**sections, path=target, resolved=resolved, overrides=tuple(overrides))
 
 
 def _mesh(root: Table) -> MeshSpec | None:
@@ -298,6 +300,8 @@ def _queries(root: Table, problem: str) -> tuple[QuerySpec, ...]:
 
 def _query(table: Table, i: int, problem: str) -> QuerySpec:
     name = table.text("name", f"q{i}")
+    if not name.strip():
+        raise InputError(f"{table.key('name')}: is empty; give the query a name, or leave it out")
     kind = table.choice("kind", ("point", "average", "patch"), "point")
     at = radius = group = None
     if kind == "patch":
@@ -338,7 +342,7 @@ def _certificate(table: Table, problem: str) -> CertificateSpec:
             table.refuse(keys, f"only for method = '{other}'; remove it")
     values: dict[str, Any] = {
         "radius": table.number("radius", None, "positive"),
-        "probes": table.whole("probes", None, low=1),
+        "probes": table.whole("probes", None, low=1, high=100_000),
         "delta": table.number("delta", None, "positive"),
         "seed": table.whole("seed", None),
     }
