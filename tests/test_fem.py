@@ -199,6 +199,8 @@ def test_ball_averages_of_smooth_fields():
         q = problem.averages([np.full(d, 0.5)], 0.3)
         harmonic = lambda X: X[:, 0] ** 2 - X[:, -1] ** 2 + X[:, 0]  # noqa: E731
         assert q.samples(harmonic)[0] == pytest.approx(0.5, abs=1e-13)
+        c = pp.certify(problem, problem.space.U0, q, target="discrete")
+        assert any("ball averages are those of a product rule" in a.claim for a in c.assumptions)
         assert (q.L @ np.ones(q.L.shape[1]))[0] == pytest.approx(1.0, abs=1e-13)
         with pytest.raises(pp.InputError, match="leaves the domain"):
             problem.averages([np.full(d, 0.5)], 0.6)

@@ -80,6 +80,8 @@ class Queries:
         Where each query sits, K × d, for localization and reports.
     samples
         How a callable prediction is evaluated for its raw values.
+    notes
+        What the functionals are, where it is not plain; every certificate repeats them.
     """
 
     L: Any
@@ -88,6 +90,7 @@ class Queries:
     error: Any | None
     points: Vector | None
     samples: Samples | JoinedSamples | None
+    notes: tuple[str, ...]
 
     def __init__(
         self,
@@ -98,6 +101,7 @@ class Queries:
         error: Any | None = None,
         points: Any | None = None,
         samples: Samples | JoinedSamples | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         L = matrix("L", L)
         if L.shape[0] == 0:
@@ -118,6 +122,7 @@ class Queries:
             error=error,
             points=None if points is None else point_list("points", points, L.shape[0]),
             samples=samples,
+            notes=tuple(notes),
         )
 
     def __len__(self) -> int:
@@ -139,4 +144,5 @@ class Queries:
             error=error,
             points=np.concatenate([self.points, other.points]) if both else None,
             samples=JoinedSamples(self.samples, other.samples) if self.samples and other.samples else None,
+            notes=tuple(dict.fromkeys([*self.notes, *other.notes])),
         )

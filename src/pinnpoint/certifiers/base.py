@@ -219,7 +219,11 @@ class AbstractCertifier(ABC):
             if stability is None or seen.right is None
             else float(up(core.system.space.norm * stability.solution_norm(seen.rho, seen.right))),
             raw=raw,
-            assumptions=(Claim(f"discrete target: {core.system.target}"), *claims),
+            assumptions=(
+                Claim(f"discrete target: {core.system.target}"),
+                *(Claim(note) for note in queries.notes),
+                *claims,
+            ),
             points=queries.points,
             dofs=core.system.n,
             details=details,

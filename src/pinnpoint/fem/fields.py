@@ -62,7 +62,8 @@ class FieldQueries:
                 )
         rows = np.repeat(np.arange(len(X)), len(weights))
         mix = sp.csr_array((np.tile(weights, len(X)), (rows, np.arange(rows.size))), shape=(len(X), rows.size))
-        return self._sampled(where, mix, X, names, component, "at")
+        note = f"ball averages are those of a product rule with {len(weights)} points"
+        return self._sampled(where, mix, X, names, component, "at", (note,))
 
     def patch(self, group: str, names: Sequence[str] | None, component: Any) -> Queries:
         """The average over a boundary group, exact for linear elements."""
@@ -102,14 +103,23 @@ class FieldQueries:
             raise InputError(f"{name}: must have {self.mesh.dim} coordinates each; got shape {X.shape}")
         return np.asarray(X)
 
-    def _sampled(self, where: Vector, mix: Any, X: Vector, names: Any, component: Any, what: str) -> Queries:
+    def _sampled(
+        self,
+        where: Vector,
+        mix: Any,
+        X: Vector,
+        names: Any,
+        component: Any,
+        what: str,
+        notes: tuple[str, ...] = (),
+    ) -> Queries:
         k = component_of(component, self.count)
         cell, bary = self.locator.locate(where, what)
         columns = self.mesh.cells[cell] * self.count + k
         rows = np.repeat(np.arange(len(where)), columns.shape[1])
         shape = (len(where), self.count * len(self.mesh.points))
         values = sp.csr_array((bary.ravel(), (rows, columns.ravel())), shape=shape)
-        return Queries(sp.csr_array(mix @ values), names, points=X, samples=Samples(where, mix, k))
+        return Queries(sp.csr_array(mix @ values), names, points=X, samples=Samples(where, mix, k), notes=notes)
 
 
 def directions(dim: int) -> tuple[Vector, Vector]:
