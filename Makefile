@@ -12,7 +12,8 @@ $(VENV)/.core: pyproject.toml
 
 $(VENV)/.test: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install -e ".[all,test,lint]"
+	$(PIP) install torch==2.13.0 || $(PIP) install torch
+	$(PIP) install -e ".[all,test,lint,torch]"
 	touch $@
 
 demo: $(VENV)/.core
