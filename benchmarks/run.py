@@ -129,6 +129,67 @@ def tightness(problem, cells):
     return row
 
 
+def whole_case(problem, cells):
+    """From a case file to its written certificate, 100 point queries, against assembling and factorising once."""
+    import tempfile
+
+    from pinnpoint.cli.main import main as command
+
+    rng = np.random.default_rng(3)
+    rows = "".join(f'[[query]]\nname="q{i}"\nat={rng.uniform(0.1, 0.9, 2).round(4).tolist()}\n' for i in range(100))
+    text = (
+        f'[mesh]\ngenerate="square"\ncells={cells}\n[problem]\nkind="reaction-diffusion"\nsource="exp(x)*sin(3*y)"\n'
+        f'[problem.dirichlet]\nboundary=0.0\n[prediction]\nzero=true\n{rows}[certificate]\ntarget="discrete"\n'
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        case = Path(folder) / "case.toml"
+        case.write_text(text)
+        start = time.perf_counter()
+        command(["certify", str(case), "--out", str(Path(folder) / "out"), "--quiet"])
+        total = time.perf_counter() - start
+    start = time.perf_counter()
+    mesh = pp.io.generate("square", cells)
+    made = pp.fem.ReactionDiffusion(mesh, source="exp(x)*sin(3*y)")
+    free = made.space.free
+    A = made.A[free][:, free].tocsc()
+    spla.splu(A, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+    once = time.perf_counter() - start
+    return {
+        "triangles": len(mesh.cells),
+        "mesh, assemble and factorise once [s]": round(once, 2),
+        "file to certificate [s]": round(total, 2),
+        "ratio": round(total / once, 2),
+    }
+
+
+def elastic_assembly(problem, cells):
+    """3D elasticity against scikit-fem's default form assembly."""
+    import skfem
+    from skfem.helpers import ddot, eye, sym_grad, trace
+
+    from pinnpoint.fem import assembly
+
+    mesh = pp.io.generate("cube", cells)
+    one = np.ones(len(mesh.cells))
+    start = time.perf_counter()
+    A = assembly.elasticity_matrix(mesh, one, one, assembly.pattern(mesh))
+    ours = time.perf_counter() - start
+    start = time.perf_counter()
+    basis = skfem.Basis(
+        skfem.MeshTet(mesh.points.T, np.sort(mesh.cells, axis=1).T), skfem.ElementVector(skfem.ElementTetP1())
+    )
+    form = skfem.BilinearForm(lambda u, v, w: ddot(eye(trace(sym_grad(u)), 3) + 2 * sym_grad(u), sym_grad(v)))
+    B = form.assemble(basis)
+    theirs = time.perf_counter() - start
+    return {
+        "tetrahedra": len(mesh.cells),
+        "assembly [s]": round(ours, 2),
+        "scikit-fem [s]": round(theirs, 2),
+        "times faster": round(theirs / ours, 1),
+        "largest difference of the diagonals": float(abs(np.sort(A.diagonal()) - np.sort(B.diagonal())).max()),
+    }
+
+
 def plan(sizes, small):
     """Name of each measurement, and the call."""
     for problem, cells in sizes.items():
@@ -136,6 +197,9 @@ def plan(sizes, small):
         yield f"online {problem}, numpy only", (online, problem, cells, {"numba": False})
         yield f"coercivity {problem}", (coercive, problem, small[problem] if sizes is not small else cells, {})
         yield f"tightness {problem}", (tightness, problem, min(cells, 100), {})
+    quick = sizes is QUICK
+    yield "whole case", (whole_case, "poisson", 60 if quick else 317, {})
+    yield "3D assembly", (elastic_assembly, "elasticity", 8 if quick else 47, {})
 
 
 def main():

@@ -266,6 +266,10 @@ REFUSED = {
     ),
     "text in contains": (lambda: certify().contains("a"), "x: must hold real numbers"),
     "wrong number in contains": (lambda: certify().contains([1.0, 2.0]), "x: must be one number or 1"),
+    "weight by operator": (lambda: pp.LinearSystem(SPD, [1, 1], weight=operator()), "weight: must be a matrix"),
+    "orders of nothing": (lambda: pp.observed_orders([2.0, 1.0], None), "certificates: must be a list"),
+    "folder that is not there": (lambda: certify().to_json("nowhere/at/all.json"), "path: the folder"),
+    "NaN in a header": (lambda: certify().to_json("c.json", title=NAN), "header: must hold plain"),
     "orders of numbers": (lambda: pp.observed_orders([2.0, 1.0], [1, 2]), "certificates: must be a list"),
     "huge load": (
         lambda: pp.Exact().prepare(SYSTEM, QUERIES).certify(U, load=np.full(9, 1e300)),

@@ -168,3 +168,11 @@ def test_scaled_spaces_project_as_they_should():
         U, _, mismatch = space.project([1.0, 2.0, 3.0])
         assert np.allclose(U, [1.0, 2.0, 3.0])
         assert np.allclose(mismatch, 0.0)
+
+
+def test_the_word_energy_is_not_a_length():
+    """Six entries, six letters: the weight of an assembled 6 × 6 system may still be the word 'energy'."""
+    case = gallery.poisson_1d(5)
+    assert case.b.size == len("energy")
+    c = pp.certify(case.system(weight="energy"), case.space.U0, pp.Queries(np.eye(6)[[2]]))
+    assert np.isfinite(c.radius).all()

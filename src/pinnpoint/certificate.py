@@ -222,8 +222,13 @@ class Certificate:
     @staticmethod
     def write_json(path: str | os.PathLike[str], data: Mapping[str, Any]) -> Path:
         """Write plain data as strict JSON, whole or not at all."""
-        text = json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+        try:
+            text = json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+        except (TypeError, ValueError) as error:
+            raise InputError(f"header: must hold plain finite JSON values ({error})") from error
         target = Path(path)
+        if not target.parent.is_dir():
+            raise InputError(f"path: the folder '{target.parent}' does not exist; make it first")
         part = target.with_name(target.name + ".part")
         part.write_text(text, encoding="utf-8")
         os.replace(part, target)

@@ -28,6 +28,8 @@ def observed_orders(h: Any, certificates: Sequence[Certificate]) -> dict[str, Ve
     array (levels − 1, K). A contribution that is zero on either level has no order and is reported as infinite when
     it vanished and as zero otherwise. The radius contracts no faster than the slowest of its terms.
     """
+    if not hasattr(certificates, "__len__"):
+        raise InputError(f"certificates: must be a list of certificates; got {certificates!r}")
     h = vector("h", h, len(certificates), sign="positive")
     if len(certificates) < 2:
         raise InputError(f"certificates: an order needs at least two levels; got {len(certificates)}")

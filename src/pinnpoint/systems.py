@@ -170,8 +170,8 @@ def _reduction(asked: str, shape: tuple[int, ...], space: AdmissibleSpace, weigh
         raise InputError(f"reduction: 'galerkin' needs A to be {space.N} × {space.N}; got {tuple(shape)}")
     if asked != "auto":
         return asked
-    sized = None if dimensions("weight", weight) == 0 else (weight.shape[0] if sp.issparse(weight) else len(weight))
-    if assembled and sized == space.N:
+    given = not (weight is None or isinstance(weight, str))
+    if assembled and given and (getattr(weight, "shape", None) or np.shape(weight))[:1] == (space.N,):
         raise InputError(
             f"weight: has {space.N} rows, but the residual tested with the admissible directions has {space.n}; pass "
             "a weight of that size, or reduction='rows' for the least-squares target"
@@ -208,6 +208,8 @@ def _weight(weight: Any, size: int, *, square: bool) -> Any:
         return weight
     if not sp.issparse(weight) and dimensions("weight", weight) == 1:
         return vector("weight", weight, size, sign="positive")
+    if isinstance(weight, LinearOperator):
+        raise InputError("weight: must be a matrix; a LinearOperator has no entries to verify")
     W = matrix("weight", weight)
     if W.shape != (size, size):
         raise InputError(f"weight: must be {size} × {size}, the size of the reduced residual; got {W.shape}")

@@ -272,10 +272,11 @@ class LocalizedCertifier(AbstractCertifier):
             local = found.correction
             assert local is not None
             error = found.terms.get("rounding", np.zeros(self.ground.K))
-            near = found.details["pure_norm"] - found.terms["tail"]  # includes the small terms: still an upper bound
+            pure, tail = found.details["pure_norm"], found.terms["tail"]
+            near = np.where(np.isinf(pure), np.inf, pure - np.where(np.isinf(tail), 0.0, tail))  # small terms included
             for row, x in zip(
                 rows,
-                (found.details["chi"], found.details["theta"], local, error, near, found.terms["tail"]),
+                (found.details["chi"], found.details["theta"], local, error, near, tail),
                 strict=True,
             ):
                 row[j] = x
