@@ -190,6 +190,41 @@ def check_energy_norm():
     assert form.dual_with(balls.exact(np.array([1.0, 0.0])), np.zeros(2)) >= np.sqrt(0.5)
 
 
+def check_z_part():
+    """Two positive roundings of zero: λ_min is below that of the matrix without them."""
+    delta = 5e-11
+    assert pp.verify_coercivity([[1.0, delta], [delta, 1.0]], method="m-matrix").alpha <= 1.0 - delta
+
+
+def check_norm_of_a_radius():
+    form = stability.form_of(sp.csr_array(np.diag([2.0, 5.0])), "W")
+    assert form.norm(balls.Ball(np.zeros(2), None, np.array([0.0, 1.0]))) >= np.sqrt(5.0)
+
+
+def half_least_squares():
+    """Everything is local, but the effective residual comes from half a correction."""
+    system = pp.LinearSystem(np.array([[1.0], [1.0]]), np.array([1.0, 3.0]), row_points=[0.0, 0.0])
+    method = pp.Localized(radius=1.0, solver=HalfSolver(np.array([[2.0]])))
+    return method.prepare(system, pp.Queries([[1.0]], points=[0.0]))
+
+
+def check_effective_rest():
+    sound(half_least_squares().certify([7.0]), 2.0)
+
+
+def check_sweep_rest():
+    sweep = half_least_squares().sweep([7.0], [1.0])
+    assert abs(sweep.center[0, 0] - 2.0) <= sweep.radius[0, 0]
+
+
+def check_sweep_rounding():
+    """The running sum 10¹⁶ + 1 − 10¹⁶ is 0 in floats; the target is 0 and the value 1."""
+    system = pp.LinearSystem(np.eye(3), np.zeros(3), row_points=[0.0, 1.0, 2.0])
+    certifier = pp.Localized(radius=1.0).prepare(system, pp.Queries(np.ones((1, 3)), points=[0.0]))
+    sweep = certifier.sweep([1e16, 1.0, -1e16], [5.0])
+    assert abs(sweep.center[0, 0]) <= sweep.radius[0, 0]
+
+
 def check_second_order_rounding():
     """ℓᵀU* is tiny and every product must be summed beyond double-double: only its error bounds are left."""
     rng = np.random.default_rng(1)
@@ -357,6 +392,37 @@ def scale_cheap_dual(patch, factor):
     patch.setattr(forms.MatrixForm, "cheap_dual", lambda self, v: factor * original(self, v))
 
 
+def scale_z_excess(patch, factor):
+    original = coercivity.z_part
+    patch.setattr(coercivity, "z_part", lambda S: (original(S)[0], factor * original(S)[1]))
+
+
+def scale_norm_of_radius(patch, factor):
+    original = forms.norm_up
+    patch.setattr(forms, "norm_up", lambda x: factor * original(x))
+
+
+def scale_effective_rest(patch, factor):
+    original = localized.LocalizedCertifier._residual
+
+    def residual(self, seen):
+        r, rest = original(self, seen)
+        return r, factor * rest
+
+    patch.setattr(localized.LocalizedCertifier, "_residual", residual)
+
+
+def drop_sweep_rounding(patch, factor):
+    original = localized.LocalizedCertifier._running_sums
+
+    def sums(self, *a):
+        rows = original(self, *a)
+        rows[3] = np.zeros_like(rows[3])
+        return rows
+
+    patch.setattr(localized.LocalizedCertifier, "_running_sums", sums)
+
+
 def drop_product_error(patch, factor):
     original = lanes.product
     patch.setattr(lanes, "product", lambda *a: (*original(*a)[:2], np.zeros_like(original(*a)[2])))
@@ -391,6 +457,11 @@ SABOTAGES = {
     "query data error": (scale_matrix_error, check_query_error, BOTH),
     "data error in coercivity": (scale_coercivity_error, check_coercivity_data_error, BOTH),
     "energy norm of the defect": (scale_cheap_dual, check_energy_norm, BOTH),
+    "positive roundings of zero": (scale_z_excess, check_z_part, BOTH),
+    "weighted norm of a radius": (scale_norm_of_radius, check_norm_of_a_radius, BOTH),
+    "rest of the effective residual": (scale_effective_rest, check_effective_rest, BOTH),
+    "rest of the effective residual in a sweep": (scale_effective_rest, check_sweep_rest, BOTH),
+    "rounding of a sweep": (drop_sweep_rounding, check_sweep_rounding, DROPPED),
     "factorization defect": (drop_coercivity_defect, check_coercivity_defect, DROPPED),
     "second-order error of products": (drop_product_error, check_second_order_product, DROPPED),
     "second-order error of dots": (drop_dots_error, check_second_order_rounding, DROPPED),
