@@ -13,7 +13,8 @@ from pinnpoint.certify import certify
 from pinnpoint.errors import CertificationError, DependencyMissingError, InputError, PinnpointError
 from pinnpoint.orders import observed_orders
 from pinnpoint.queries import Queries
-from pinnpoint.rounding.coercivity import Coercivity, verify_coercivity
+from pinnpoint.rounding.bounds import Coercivity
+from pinnpoint.rounding.coercivity import verify_coercivity
 from pinnpoint.spaces import AdmissibleSpace, Projection
 from pinnpoint.systems import LinearSystem
 from pinnpoint.transfer.comparison import Comparison

@@ -105,9 +105,9 @@ def make_problem(case: Case, mesh: Mesh) -> Any:
     try:
         return _problem(case, mesh)
     except InputError as error:  # say it in the words of the case file
-        word, rest = re.match(r"(\w*)(.*)", str(error), re.S).groups()  # type: ignore[union-attr]
+        word = re.split(r"\W", str(error), maxsplit=1)[0]
         if word in KEYS:
-            raise InputError(f"{KEYS[word]}{rest}") from error
+            raise InputError(KEYS[word] + str(error).removeprefix(word)) from error
         raise
 
 

@@ -15,7 +15,7 @@ from pinnpoint.certifiers.setup import solver_for
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import require_range, up
 from pinnpoint.rounding.balls import Ball
-from pinnpoint.rounding.coercivity import Coercivity
+from pinnpoint.rounding.bounds import Coercivity
 from pinnpoint.rounding.matrices import dots
 from pinnpoint.solvers.direct import DenseLU, SparseLU
 from pinnpoint.solvers.protocol import Solver, answer

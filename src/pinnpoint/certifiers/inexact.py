@@ -19,7 +19,7 @@ from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import up
 from pinnpoint.rounding.balls import Ball
-from pinnpoint.rounding.coercivity import Coercivity
+from pinnpoint.rounding.bounds import Coercivity
 from pinnpoint.solvers.protocol import Solver
 from pinnpoint.systems import LinearSystem
 

@@ -20,7 +20,7 @@ from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import TINY, gamma, up
 from pinnpoint.rounding.balls import Ball
-from pinnpoint.rounding.coercivity import Coercivity
+from pinnpoint.rounding.bounds import Coercivity
 from pinnpoint.rounding.forms import DiagonalForm, pairing
 from pinnpoint.systems import LinearSystem
 

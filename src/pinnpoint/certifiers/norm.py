@@ -13,7 +13,7 @@ from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground,
 from pinnpoint.certifiers.green import green_vectors, lay_ground
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import up
-from pinnpoint.rounding.coercivity import Coercivity
+from pinnpoint.rounding.bounds import Coercivity
 from pinnpoint.systems import LinearSystem
 
 

@@ -14,7 +14,8 @@ from pinnpoint.certifiers.core import Core
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding import stability as st
 from pinnpoint.rounding.arithmetic import Vector
-from pinnpoint.rounding.coercivity import Coercivity, fingerprint, verify_coercivity
+from pinnpoint.rounding.bounds import Coercivity, fingerprint
+from pinnpoint.rounding.coercivity import verify_coercivity
 from pinnpoint.rounding.forms import DiagonalForm, Form, InverseForm
 from pinnpoint.solvers.direct import DenseLU, SparseLU, WeightedQR
 from pinnpoint.solvers.protocol import Solver, answer
@@ -53,10 +54,12 @@ def prove(
         stability = _least_squares(core, solver, sharpen)
     else:
         stability = _square(core, solver, sharpen)
-    if core.is_energy and not isinstance(stability, st.Coercive):
+    claims = (Claim(stability.claim, stability.status),)
+    if not core.is_energy:
+        return Proof(stability, core.form, claims)
+    if not isinstance(stability, st.Coercive):
         raise CertificationError("weight: 'energy' needs a positive definite operator, and none could be verified")
-    form = InverseForm(_with_solver(stability.form, solver)) if core.is_energy else core.form  # type: ignore[attr-defined]
-    return Proof(stability, form, (Claim(stability.claim, stability.status),))
+    return Proof(stability, InverseForm(replace(stability.form, solve=_solve(solver))), claims)
 
 
 def unproved(core: Core, solver: Solver | None) -> Proof:
@@ -106,10 +109,6 @@ def _solve(solver: Solver | None) -> Any:
 def _inverse(solver: Solver | None) -> Any:
     """A direct solver's inverse, to look for eigenvalues with; iterative ones are too rough for that."""
     return solver.solve if isinstance(solver, DenseLU | SparseLU | WeightedQR) else None
-
-
-def _with_solver(form: Any, solver: Solver | None) -> Any:
-    return type(form)(form.map, form.alpha, form.P, _solve(solver), form.enclose, form.row_sum)
 
 
 def _coercive(core: Core, bound: Coercivity, sharpen: Solver | None) -> st.Coercive:

@@ -20,7 +20,7 @@ from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import up
 from pinnpoint.rounding.balls import Ball, exact
-from pinnpoint.rounding.coercivity import Coercivity
+from pinnpoint.rounding.bounds import Coercivity
 from pinnpoint.solvers.direct import DENSE_UP_TO
 from pinnpoint.solvers.protocol import answer
 from pinnpoint.systems import LinearSystem

@@ -95,7 +95,9 @@ def story(bump: Any, certificate: Certificate) -> str:
     worst = int(np.argmax(np.abs(certificate.value - certificate.center)))
     lines += [
         "",
-        f"The loss saw nothing; the certificate proves the value at '{certificate.names[worst]}' wrong. All of this is "
-        f"{certificate.guarantee}, rounding {certificate.rounding}.",
+        f"The loss saw nothing; the certificate proves '{certificate.names[worst]}' far from the solution of this "
+        "mesh's discrete system.",
+        f"That is {certificate.guarantee}, rounding {certificate.rounding}; how far the discrete solution is from the "
+        "PDE's own is not part of it.",
     ]
     return "\n".join(lines)

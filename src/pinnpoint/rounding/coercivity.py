@@ -6,7 +6,6 @@ to try; whether the bound holds is decided by the enclosures alone.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,10 +16,11 @@ import scipy.linalg as dense
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-from pinnpoint.arrays import dimensions, matrix, number, set_fields, vector
+from pinnpoint.arrays import matrix, number
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, down, gamma, sum_up, up
 from pinnpoint.rounding.balls import exact
+from pinnpoint.rounding.bounds import Coercivity, checked_metric, fingerprint
 from pinnpoint.rounding.matrices import EnclosedMatrix, product_up
 
 DENSE_UP_TO = 600
@@ -32,73 +32,6 @@ NEARLY = 1e-10
 Solve = Callable[[Vector], Vector]
 ErrorProduct = Callable[[Vector], Vector]
 """v ↦ an upper bound of E v, for v ≥ 0, of a symmetric E that bounds the unknown part of the matrix."""
-
-
-@dataclass(frozen=True, eq=False)
-class Coercivity:
-    """The statement S ⪰ α P, with who stands behind it.
-
-    Parameters
-    ----------
-    alpha
-        The bound, positive.
-    scale
-        Positive diagonal of D where P = D⁻² (powers of two); None for the identity.
-    P
-        A symmetric positive definite matrix in place of D⁻², for a bound of the caller's own.
-    of
-        ``"operator"``: S is the symmetric part of the reduced square operator Â (for a rectangular system and
-        for weights, the matrix in question). ``"normal"``: S is Ĥ = Âᵀ W Â.
-    status
-        ``"verified"`` (proved here) or ``"declared"`` (the caller's word).
-    how
-        How it was proved, in words.
-    """
-
-    alpha: float
-    scale: Vector | None = None
-    P: Any | None = None
-    of: str = "operator"
-    status: str = "declared"
-    how: str = "declared by the caller"
-    fingerprint: str | None = None
-    """Of the matrix that the bound was proved for; elsewhere it counts as declared."""
-
-    def __post_init__(self) -> None:
-        set_fields(self, alpha=number("alpha", self.alpha, above=0.0))
-        if self.status not in ("verified", "declared"):
-            raise InputError(f"status: must be 'verified' or 'declared'; got {self.status!r}")
-        if self.scale is not None:
-            set_fields(self, scale=vector("scale", self.scale, sign="positive"))
-        if self.of not in ("operator", "normal"):
-            raise InputError(f"of: must be 'operator' or 'normal'; got {self.of!r}")
-        if self.scale is not None and self.P is not None:
-            raise InputError("scale, P: give at most one of them")
-        if self.P is not None:
-            set_fields(self, P=_checked(self.P))
-
-
-def _checked(P: Any) -> Any:
-    """A finite symmetric sparse matrix, or a positive diagonal; definiteness is verified where it is used."""
-    if not sp.issparse(P) and isinstance(P, np.ndarray | list | tuple) and dimensions("P", P) == 1:
-        return vector("P", P, sign="positive")
-    P = matrix("P", P)
-    if P.shape[0] != P.shape[1]:
-        raise InputError(f"P: must be square; got shape {P.shape}")
-    if (P != P.T.tocsr()).nnz:
-        raise InputError("P: must be symmetric to the last bit; pass (P + P.T)/2")
-    return P
-
-
-def fingerprint(A: Any) -> str:
-    """SHA-256 of a sparse matrix, entry by entry."""
-    A = sp.csr_array(A, copy=True)
-    A.sum_duplicates()
-    A.eliminate_zeros()
-    digest = hashlib.sha256(repr(A.shape).encode())
-    for part in (A.indptr.astype(np.int64), A.indices.astype(np.int64), A.data.astype(np.float64)):
-        digest.update(part.tobytes())
-    return digest.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +123,7 @@ def verify_coercivity(
     shift = None if shift is None else number("shift", shift, above=0.0)
     if P is not None and equilibrate:
         raise InputError("P, equilibrate: give at most one of them")
-    P = None if P is None else _checked(P)
+    P = None if P is None else checked_metric(P)
     if isinstance(P, np.ndarray):
         P = sp.diags_array(P).tocsr()
     if P is not None and P.shape != A.shape:

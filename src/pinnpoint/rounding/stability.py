@@ -18,7 +18,8 @@ import scipy.sparse.linalg as spla
 from pinnpoint.errors import CertificationError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, dot_up, down, gamma, sum_up, up
 from pinnpoint.rounding.balls import Ball, exact
-from pinnpoint.rounding.coercivity import Coercivity, is_z_matrix, verify_coercivity
+from pinnpoint.rounding.bounds import Coercivity
+from pinnpoint.rounding.coercivity import is_z_matrix, verify_coercivity
 from pinnpoint.rounding.forms import DiagonalForm, Form, InverseForm, MatrixForm
 from pinnpoint.rounding.matrices import EnclosedMatrix, product_up
 
