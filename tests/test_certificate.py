@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import exactly
 import gallery
 import pinnpoint as pp
 
@@ -46,8 +48,6 @@ def test_json_is_strict_and_complete(certificate, tmp_path):
 
 
 def test_unbounded_radius_is_null_not_nan(certificate, tmp_path):
-    from dataclasses import replace
-
     wide = replace(certificate, radius=np.array([np.inf, 1.0]))
     q = json.loads(wide.to_json(tmp_path / "c.json").read_text())["queries"]
     assert q[0]["radius"] is None
@@ -105,3 +105,17 @@ def test_coefficient_bound_matches_the_paper():
         assert 1.0 <= c.coefficient_bound <= 1.2
         c = pp.certify(system, y + vectors[:, -1], pp.Queries(np.eye(11)[:1]))
         assert 1.0 <= c.coefficient_bound <= 1.2 * values[-1] / values[0]
+
+
+def test_coefficient_bound_counts_the_basis():
+    """U = 10 y: an error of 1 in y is one of 10 in U."""
+    system = pp.LinearSystem([[3.0]], [6.0], space=pp.AdmissibleSpace([0.0], [[10.0]]))
+    assert pp.certify(system, [12.0], pp.Queries([[1.0]])).coefficient_bound >= 10.0
+
+
+def test_ends_are_rounded_outward(certificate):
+    for center, radius in ((1.0, 2.0**-55), (1.0, 0.1), (-3.0, 1e-20), (0.1, 0.3)):
+        c = replace(certificate, center=np.full(2, center), radius=np.full(2, radius))
+        middle, half = exactly.rational(center), exactly.rational(radius)
+        assert exactly.rational(c.lower[0]) <= middle - half
+        assert exactly.rational(c.upper[0]) >= middle + half

@@ -13,6 +13,7 @@ import exactly
 import gallery
 import pinnpoint as pp
 from pinnpoint.rounding.coercivity import cholesky_defect, lu_defect
+from pinnpoint.rounding.stability import approximate_inverse
 
 
 def smallest_eigenvalue(A) -> float:
@@ -160,3 +161,15 @@ def test_data_error_is_subtracted():
     assert loose.alpha <= clean.alpha - worst * 0.99
     with pytest.raises(pp.CertificationError):
         pp.verify_coercivity(A, error=lambda v: abs(A) @ v)
+
+
+def test_defect_counts_what_the_factors_lack_in_symmetry():
+    """xᵀ(B − θI)x for B = [[1, ½], [0, 1]], θ = 0.9 goes down to −0.15: LU alone would not show it."""
+    assert lu_defect(sp.csr_array(np.array([[1.0, 0.5], [0.0, 1.0]])), 0.9) >= 0.15
+
+
+def test_approximate_inverse_pays_for_data_errors():
+    """B = 1 ± 0.4: the inverse reaches 1/0.6, and the bound is that."""
+    found = approximate_inverse(sp.csr_array(np.eye(1)), lambda v: 0.4 * v)
+    assert found.bound >= 1.0 / 0.6
+    assert approximate_inverse(sp.csr_array(np.eye(1)), lambda v: 0.6 * v) is None

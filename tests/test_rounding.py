@@ -10,6 +10,7 @@ import exactly
 import gallery
 import grid
 import pinnpoint as pp
+from pinnpoint.certifiers.core import Core
 
 
 @pytest.mark.parametrize("number", range(len(grid.CASES)))
@@ -171,3 +172,28 @@ def test_nonsymmetric_m_matrix_and_singular_value_witnesses():
     u, _, vt = np.linalg.svd(shuffled.toarray())
     pairing = big.left(pp.rounding.balls.exact(vt[-1])) * big.right(pp.rounding.balls.exact(u[:, -1]))
     assert pairing >= 1.0 / smallest * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("shape", ["galerkin", "rows"])
+def test_rounding_of_reduced_and_normal_matrices_is_enclosed(shape):
+    """|ZᵀAZ − stored| and |ÂᵀWÂ − stored| entry by entry, in rationals."""
+    rng = np.random.default_rng(7)
+    N = 9
+    space = pp.AdmissibleSpace.constrained(rng.normal(size=(2, N)), rng.normal(size=2))
+    M = N if shape == "galerkin" else 14
+    w = None if shape == "galerkin" else rng.uniform(0.5, 2.0, M)
+    system = pp.LinearSystem(rng.normal(size=(M, N)), rng.normal(size=M), space=space, weight=w)
+    core = Core(system, rounding=True)
+    Z, A = exactly.rational_matrix(space.Z), exactly.rational_matrix(system.A)
+    reduced = Z.transpose() * A * Z if shape == "galerkin" else A * Z
+    pairs = [(core.matrix, reduced, core.matrix_error[0]), (core.matrix.T, reduced.transpose(), core.matrix_error[1])]
+    if shape == "rows":
+        exact_normal = reduced.transpose() * exactly.rational_matrix(np.diag(w)) * reduced
+        pairs.append((core.normal_matrix[0], exact_normal, core.normal_matrix[1]))
+    for stored, exact, error in pairs:
+        difference = exact - exactly.rational_matrix(stored)
+        for j in range(exact.ncols()):
+            bound = error(np.eye(exact.ncols())[j])
+            for i in range(exact.nrows()):
+                assert abs(difference[i, j]) <= exactly.rational(bound[i])
+                assert bound[i] < 1e-12

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 import exactly
 import pinnpoint as pp
 from pinnpoint.certifiers import base, core, green, localized, projectors, randomized
+from pinnpoint.certifiers import exact as exact_module
 from pinnpoint.rounding import balls, coercivity, forms, lanes, matrices, stability
 from pinnpoint.transfer import comparison
 
@@ -116,6 +117,12 @@ def check_transfer():
 def check_bias():
     c = pp.certify(scalar(), [5.0], ONE, transfer=pp.Comparison(0.5, state=[3.0]))
     sound(c, 3.5)
+
+
+def check_bias_of_a_rough_adjoint():
+    """U_π = 1, u* = ½: every contribution points the same way, and gᵀτ is a quarter short."""
+    c = pp.certify(scalar(), [5.0], ONE, pp.Exact(solver=HalfSolver(A1)), transfer=pp.Comparison(0.5, state=[1.0]))
+    sound(c, 0.5)
 
 
 def check_mismatch():
@@ -392,6 +399,16 @@ def scale_cheap_dual(patch, factor):
     patch.setattr(forms.MatrixForm, "cheap_dual", lambda self, v: factor * original(self, v))
 
 
+def scale_bias_error(patch, factor):
+    original = exact_module.ExactCertifier._bias
+
+    def bias(self, tau):
+        value, error = original(self, tau)
+        return value, factor * error
+
+    patch.setattr(exact_module.ExactCertifier, "_bias", bias)
+
+
 def scale_z_excess(patch, factor):
     original = coercivity.z_part
     patch.setattr(coercivity, "z_part", lambda S: (original(S)[0], factor * original(S)[1]))
@@ -449,6 +466,7 @@ SABOTAGES = {
     "transfer": (scale_transfer("transfer"), check_transfer, BOTH),
     "evaluation": (scale_transfer("evaluation"), check_transfer, BOTH),
     "comparison bias": (scale_transfer("transfer"), check_bias, BOTH),
+    "adjoint defect in the bias": (scale_bias_error, check_bias_of_a_rough_adjoint, BOTH),
     "mismatch": (scale_reported("mismatch"), check_mismatch, BOTH),
     "chi-square inflation": (scale_inflation, check_inflation, BOTH),
     "probe defects": (scale_probe_defect, check_probe_defects, BOTH),
