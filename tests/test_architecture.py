@@ -15,7 +15,8 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"arrays"},
     {"rounding"},
     {"solvers"},
-    {"spaces", "mesh", "expressions"},
+    {"spaces", "mesh", "expressions", "bernstein"},
+    {"taylor"},
     {"models"},  # `data`, which it reads, holds no modules
     {"io"},
     {"systems", "queries"},
