@@ -61,6 +61,39 @@ class JoinedSamples:
         return np.concatenate([self.first(prediction), self.second(prediction)])
 
 
+@dataclass(frozen=True)
+class Point:
+    """The value at a point."""
+
+    at: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Ball:
+    """The average over a ball."""
+
+    at: tuple[float, ...]
+    radius: float
+
+
+@dataclass(frozen=True)
+class Patch:
+    """The average over a boundary group."""
+
+    group: str
+
+
+@dataclass(frozen=True)
+class Flux:
+    """The total flux through a boundary group."""
+
+    group: str
+
+
+Goal = Point | Ball | Patch | Flux
+"""What a query asks of the PDE's own solution."""
+
+
 @dataclass(frozen=True, eq=False)
 class Queries:
     """K functionals ℓ_iᵀU + constant_i.
@@ -82,6 +115,8 @@ class Queries:
         How a callable prediction is evaluated for its raw values.
     notes
         What the functionals are, where it is not plain; every certificate repeats them.
+    goals
+        What each query asks of the PDE's own solution, where it has a meaning there; None where it has none.
     """
 
     L: Any
@@ -91,6 +126,7 @@ class Queries:
     points: Vector | None
     samples: Samples | JoinedSamples | None
     notes: tuple[str, ...]
+    goals: tuple[Goal | None, ...]
 
     def __init__(
         self,
@@ -102,6 +138,7 @@ class Queries:
         points: Any | None = None,
         samples: Samples | JoinedSamples | None = None,
         notes: Sequence[str] = (),
+        goals: Sequence[Goal | None] | None = None,
     ) -> None:
         L = matrix("L", L)
         if L.shape[0] == 0:
@@ -123,6 +160,7 @@ class Queries:
             points=None if points is None else point_list("points", points, L.shape[0]),
             samples=samples,
             notes=tuple(notes),
+            goals=(None,) * L.shape[0] if goals is None else tuple(goals),
         )
 
     def __len__(self) -> int:
@@ -145,4 +183,5 @@ class Queries:
             points=np.concatenate([self.points, other.points]) if both else None,
             samples=JoinedSamples(self.samples, other.samples) if self.samples and other.samples else None,
             notes=tuple(dict.fromkeys([*self.notes, *other.notes])),
+            goals=[*self.goals, *other.goals],
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarante
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.least_squares import effective_norm
 from pinnpoint.certifiers.proof import Proof
+from pinnpoint.certifiers.setup import direct_solver
 from pinnpoint.errors import InputError
 from pinnpoint.queries import Queries
-from pinnpoint.rounding.arithmetic import require_range, up
+from pinnpoint.rounding.arithmetic import UNIT, require_range, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.matrices import LinearMap
 from pinnpoint.solvers.protocol import Solver, answer
@@ -173,26 +175,25 @@ class AbstractCertifier(ABC):
         ground, core = self.ground, self.ground.core
         queries = ground.queries
         value, _ = seen.value.rounded()
-        center, center_error = out.center.rounded()
-        terms, radius_terms = dict(out.terms), list(out.radius_terms)
-        if core.rounding:
-            terms["rounding"] = np.asarray(up(terms.get("rounding", 0.0) + center_error))
-            radius_terms.append("rounding")
+        center, terms, radius_terms = self._rounded(out)
         claims = [*ground.proof.claims, *out.claims]
         if not core.rounding:
             claims.append(Claim("floating-point rounding is negligible (not covered)", "declared"))
         details = dict(out.details)
+        guarantee = out.guarantee
         if transfer is not None:
             bound = transfer.bound(self._context(seen, out))
             for name, term in bound.terms.items():
-                terms[name] = term
-                radius_terms.append(name)
+                terms[name] = np.asarray(up(terms[name] + term)) if name in radius_terms else term
+                radius_terms += [] if name in radius_terms else [name]
+            if bound.shift is not None:
+                before, center = center, center + bound.shift
+                shifted = np.asarray(up(UNIT * (np.abs(before) + np.abs(center)) + terms.get("rounding", 0.0)))
+                terms["rounding"], radius_terms = shifted, list(dict.fromkeys([*radius_terms, "rounding"]))
             claims += bound.claims
             details |= bound.details
-        radius = np.zeros(ground.K)
-        for name in radius_terms:
-            radius = np.asarray(up(radius + terms[name]))
-        radius = radius if radius_terms else np.zeros(ground.K)
+            guarantee = guarantee if bound.proved else Guarantee.ESTIMATE
+        radius = self._sum(terms, radius_terms)
         if raw is not None:
             raw = per_query("raw", raw, ground.K)
             terms["mismatch"] = np.abs(raw - value)
@@ -206,7 +207,7 @@ class AbstractCertifier(ABC):
             radius=radius,
             terms=terms,
             radius_terms=tuple(radius_terms),
-            guarantee=out.guarantee,
+            guarantee=guarantee,
             method=self.name,
             target="discrete" if transfer is None else "continuous",
             confidence=out.confidence,
@@ -229,6 +230,25 @@ class AbstractCertifier(ABC):
             details=details,
         )
 
+    def _rounded(self, out: Outcome) -> tuple[Vector, dict[str, Vector], list[str]]:
+        """Centres as floats, all terms, and the names of those that make up the radius."""
+        center, error = out.center.rounded()
+        terms, counted = dict(out.terms), list(out.radius_terms)
+        if self.ground.core.rounding:
+            terms["rounding"] = np.asarray(up(terms.get("rounding", 0.0) + error))
+            counted.append("rounding")
+        return center, terms, counted
+
+    def _sum(self, terms: Mapping[str, Vector], names: Sequence[str]) -> Vector:
+        radius = np.zeros(self.ground.K)
+        for name in names:
+            radius = np.asarray(up(radius + terms[name]))
+        return radius
+
+    @cached_property
+    def _solver(self) -> Solver:
+        return direct_solver(self.ground.core) if self.ground.solver is None else self.ground.solver
+
     def _context(self, seen: Observation, out: Outcome) -> TransferContext:
         core = self.ground.core
 
@@ -240,6 +260,24 @@ class AbstractCertifier(ABC):
             assert found is not None
             return found
 
+        def solve(b: Vector) -> Vector:
+            space = core.system.space
+            start = self._see(np.zeros(core.system.n), core.expand(np.zeros(core.system.n)), core.load(b))
+            y = -answer(self._solver.solve, start.rho.hi)
+            return space.vector_of(y - answer(self._solver.solve, self._see(y, core.expand(y), start.b).rho.hi))
+
+        def adjoint() -> Vector:
+            green = getattr(self, "green", None)
+            if green is not None:
+                return np.asarray(green.q)
+            rhs = np.stack([ell.hi for ell in self.ground.ell], axis=1)
+            return np.asarray(answer(self._solver.solve_transposed, rhs).T)
+
+        def discrete(U: Any) -> tuple[Vector, Vector]:
+            y, ball = core.state(U, "state")
+            center, terms, counted = self._rounded(self._discrete(self._see(y, ball, seen.b)))
+            return center, self._sum(terms, counted)
+
         has_green = self._bias(seen.r) is not None
         return TransferContext(
             self.ground.queries.names,
@@ -247,4 +285,7 @@ class AbstractCertifier(ABC):
             lambda U: self.ground.proof.form.norm(consistency(U)),
             core.is_energy,
             bias if has_green else None,
+            solve,
+            adjoint,
+            discrete,
         )

@@ -23,15 +23,24 @@ class TransferContext:
     """Whether the residual is measured with W = Â⁻¹."""
     bias: Callable[[Any], tuple[Vector, Vector]] | None
     """U ↦ the products gᵀ(A U − b) and upper bounds of their errors; None where no Green vectors are kept."""
+    solve: Callable[[Vector], Vector] | None = None
+    """b ↦ an admissible U with A U ≈ b on the free rows."""
+    adjoint: Callable[[], Vector] | None = None
+    """Approximate solutions of Âᵀq = ℓ̂, one row per query, in free coordinates."""
+    discrete: Callable[[Any], tuple[Vector, Vector]] | None = None
+    """U ↦ centres and radii of the discrete target's intervals, certified from the state U."""
 
 
 @dataclass(frozen=True, eq=False)
 class TransferBound:
-    """Terms that bound |ℓᵀU* − λ(u*)|, with what they rest on."""
+    """λ(u*) = ℓᵀU* + shift ± Σ terms, with what this rests on."""
 
     terms: Mapping[str, Vector]
     claims: tuple[Claim, ...]
     details: Mapping[str, Any] = field(default_factory=dict)
+    shift: Vector | None = None
+    proved: bool = True
+    """False where an ingredient is an estimate."""
 
 
 class Transfer(Protocol):

@@ -1,0 +1,118 @@
+"""Constants for means: how large the mean of a function on a cell can be, per unit of its energy.
+
+A residual with cell means m_K (integrals over cells) is bounded by Σ |m_K| |mean_K w|. Three bounds, the smallest counts:
+
+- *Paths.* On a simplex with facet F opposite the vertex a, the divergence theorem for (x − a) w gives
+  mean_F w − mean_K w = 1/(d|K|) ∫_K (x − a)·∇w, so |mean_F w − mean_K w| ≤ W_K ‖∇w‖_K with W_K = h_K/(d√|K|). Along a
+  path of cells that ends at a Dirichlet facet (mean zero), or in a cell with c > 0 (|mean| ≤ ‖w‖/√|K|), Cauchy–Schwarz
+  gives |mean_K w| ≤ D_K ‖w‖_a with D_K² = Σ_path 4 W²/κ (+ 1/(c|K|) at its end). No global constant is needed.
+- *Friedrichs*, where the whole boundary is Dirichlet: ‖w‖ ≤ C_F ‖√κ∇w‖ with the first eigenvalue of a bounding box.
+- *Reaction*, where c > 0 everywhere: ‖w‖_K ≤ ‖√c w‖_K/√c.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import breadth_first_order
+
+from pinnpoint.arrays import Vector
+from pinnpoint.rounding.arithmetic import at_most, down, dot_up, norm_up, up
+from pinnpoint.transfer.geometry import Shapes
+from pinnpoint.transfer.topology import Topology
+
+PI_DOWN = 3.141592653589793  # float64's value is below π
+DIRICHLET, NEUMANN = 1, 2
+"""Kinds of boundary facets; 0 is an interior one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Anchors:
+    """Bounds of means for one problem.
+
+    Attributes
+    ----------
+    slack
+        Relative error of each cell's computed geometry, (C,).
+    convex
+        h_K/(π√κ), rounded up (Payne–Weinberger; Bebendorf in any dimension), (C,).
+    step
+        W_K/√κ, (C,).
+    reach
+        D_K, (C,).
+    friedrichs
+        C_F/√(min κ) where the whole boundary is Dirichlet, else infinite.
+    """
+
+    slack: Vector
+    convex: Vector
+    diameter: Vector
+    volume: Vector
+    reaction: Vector
+    step: Vector
+    reach: Vector
+    friedrichs: float
+
+    def bound(self, defect: Vector) -> float:
+        """Upper bound of sup_w Σ |m_K| |mean_K w| / ‖w‖_a for |m_K| ≤ `defect`."""
+        if not np.any(defect):
+            return 0.0
+        found = [at_most(dot_up(defect, self.reach))]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if math.isfinite(self.friedrichs):
+                found.append(at_most(float(up(self.friedrichs * norm_up(up(defect / np.sqrt(self.volume), 4))))))
+            if np.all(self.reaction > 0.0):
+                found.append(norm_up(up(defect / np.sqrt(self.volume * self.reaction), 4)))
+        return min(found)
+
+
+def anchors(topology: Topology, points: Vector, kappa: Vector, reaction: Vector, kind: Vector, chunk: int) -> Anchors:
+    """Measure the cells and lay paths to the Dirichlet facets and to the cells with reaction."""
+    C = len(kappa)
+    slack, h, low = np.empty(C), np.empty(C), np.empty(C)
+    d = points.shape[1]
+    for a in range(0, C, chunk):
+        part = slice(a, min(a + chunk, C))
+        shapes = Shapes.of(points, topology.cells[part])
+        slack[part], h[part] = shapes.slack, shapes.diameter
+        low[part] = down(shapes.volume * (1.0 - shapes.slack), 8)
+    root = down(np.sqrt(kappa), 2)
+    convex = up(h / (PI_DOWN * root), 8)
+    step = up(h / (d * down(np.sqrt(low), 2) * root), 8)
+    has_fixed = np.zeros(C, dtype=bool)
+    has_fixed[topology.facet_cells[kind == DIRICHLET, 0]] = True
+    hop = up(4.0 * step * step, 4)
+    with np.errstate(divide="ignore"):
+        own = up(hop + np.where(has_fixed, 0.0, np.where(reaction > 0.0, 1.0 / (reaction * low), np.inf)), 8)
+    reach = up(np.sqrt(_along_paths(topology, own, hop)) * (1.0 + 1e-9), 4)
+    boundary = topology.facet_cells[:, 1] < 0
+    friedrichs = math.inf
+    if np.all(kind[boundary] == DIRICHLET):
+        widths = up(points.max(axis=0) - points.min(axis=0))
+        inverse = float(down(np.sum(1.0 / widths**2), 16))
+        friedrichs = float(up(1.0 / (PI_DOWN * down(math.sqrt(inverse), 4) * float(root.min())), 8))
+    return Anchors(slack, convex, h, low, reaction, step, reach, friedrichs)
+
+
+def _along_paths(topology: Topology, own: Vector, hop: Vector) -> Vector:
+    """Sums of `hop` along the shortest paths to cells with finite `own`, which end them."""
+    C = len(own)
+    roots = np.nonzero(np.isfinite(own))[0]
+    inside = topology.facet_cells[topology.facet_cells[:, 1] >= 0]
+    rows = np.concatenate([np.full(roots.size, C), inside[:, 0]])
+    columns = np.concatenate([roots, inside[:, 1]])
+    graph = sp.csr_array((np.ones(rows.size, dtype=np.int8), (rows, columns)), shape=(C + 1, C + 1))
+    _, parent = breadth_first_order(graph, C, directed=False)
+    at = np.asarray(parent[:C], dtype=np.int64)
+    at[at == C] = -1  # roots
+    total = np.where(np.isfinite(own), own, hop)
+    unreached = (at < 0) & ~np.isfinite(own)
+    # pointer doubling: `total` is the sum over the path up to, not including, `at`
+    while np.any(at >= 0):
+        has = at >= 0
+        total[has] = total[has] + total[at[has]]
+        at[has] = at[at[has]]
+    return np.where(unreached, np.inf, total)

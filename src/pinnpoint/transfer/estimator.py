@@ -1,0 +1,274 @@
+"""Energy bounds of errors, and the product bound of a scalar query, from equilibrated fluxes.
+
+Let e = u − u_h and ε = z − z_h be the errors of a primal and of a dual state. By the residual identity of `cells`,
+a(e, w) is a sum over cells, and with v = s e ± ε/s (any s > 0; everything is linear) and w = v
+
+    ‖v‖_a ≤ ( Σ_K E_K )^{1/2} + F,     E_K = min{ (q + p + h_K/(π√κ) o)², (q + p)² + o²/c },
+
+q = ‖κ^{-1/2}(s δ_p ± δ_d/s)‖_K, o the oscillation of ϱ (Payne–Weinberger: convex cells, constant h_K/π), p the
+oscillation of Neumann data through the trace inequality of `facets`, and F the means that do not vanish, through the
+constants of `anchors`. Since a(e, ε) = ¼(‖s e + ε/s‖² − ‖s e − ε/s‖²), it lies in [−η₋²/4, η₊²/4].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector
+from pinnpoint.bernstein import Density, gram
+from pinnpoint.rounding.arithmetic import UNIT, at_most, down, gamma, sum_up, up
+from pinnpoint.transfer.anchors import Anchors
+from pinnpoint.transfer.cells import COUNT, State, inner, remains
+from pinnpoint.transfer.facets import FacetLoad, facet_remains
+from pinnpoint.transfer.geometry import Shapes
+from pinnpoint.transfer.topology import Topology
+
+CHUNK = 16384
+PI_DOWN = 3.141592653589793  # float64's value is below π
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One state with its data and a flux for it.
+
+    Attributes
+    ----------
+    nodal
+        Coefficients of the state, all degrees of freedom.
+    source
+        Right-hand side on every cell.
+    flux
+        Facet densities t, (F, 1) or (F, d).
+    load
+        Prescribed flux on Neumann facets; others there are zero.
+    """
+
+    nodal: Vector
+    source: Density
+    flux: Vector
+    load: FacetLoad | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """Per-cell numbers of one side, as in `cells.Remains`, over all cells, and the mean part F."""
+
+    square: Vector
+    size: Vector
+    fuzz: Vector
+    oscillation: Vector
+    facet: Vector
+    means: float
+    data: tuple[Vector, float]
+    """How much of `oscillation` and of `means` comes from the error of the data."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A dual against the primal: inner products of their δ, and the weak residual of the primal at the dual state."""
+
+    dual: Bounds
+    product: Vector
+    value: float
+    """Σ_K ∫ w u_h + sign · (residual of u_h at z_h), rounded once."""
+    rounding: float
+    data: float
+    """Bounds of what the errors of the sources do to `value`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimator:
+    """Cells, coefficients and boundary kinds of one problem.
+
+    Parameters
+    ----------
+    topology
+        Sorted cells and facets.
+    points
+        Coordinates.
+    cell_nodes
+        Degrees of freedom of each sorted cell: vertices, then edges in the order of pairs j < l.
+    degree
+        1 or 2; the flux has order degree − 1.
+    kappa, reaction
+        κ > 0 and c ≥ 0, constant on each cell.
+    anchors
+        Constants for means.
+    """
+
+    topology: Topology
+    points: Vector
+    cell_nodes: Any
+    degree: int
+    kappa: Vector
+    reaction: Vector
+    anchors: Anchors
+
+    @property
+    def order(self) -> int:
+        """Of the flux."""
+        return self.degree - 1
+
+    def _chunks(self) -> Iterator[tuple[slice, Shapes]]:
+        for a in range(0, len(self.kappa), CHUNK):
+            part = slice(a, min(a + CHUNK, len(self.kappa)))
+            yield part, Shapes.of(self.points, self.topology.cells[part])
+
+    def measure(self, primal: Side, duals: Sequence[tuple[Side, float, bool]]) -> tuple[Bounds, list[Pair]]:
+        """Bounds of a primal side, and of each dual with it.
+
+        A dual comes with the sign of the residual in its value (+1, or −1 for a flux) and whether its source acts on
+        the primal state (∫ w u_h is part of the value).
+        """
+        C, K = len(self.kappa), len(duals)
+        rows = {name: np.empty((K + 1, C)) for name in ("square", "size", "fuzz", "oscillation", "defect", "osc", "def")}
+        product, values = np.empty((K, C)), np.empty((K, C))
+        off, data = np.zeros(K), np.zeros(K)
+        for part, shapes in self._chunks():
+            k, c = self.kappa[part], self.reaction[part]
+            first: Any = None
+            for i, side in enumerate([primal, *(dual for dual, _, _ in duals)]):
+                state = State.of(shapes, side.nodal[self.cell_nodes[part]].T, self.degree)
+                f = side.source
+                source = np.ascontiguousarray(f.coefficients[part].T)
+                s = self._outward(side.flux, part)
+                left = remains(shapes, k, c, state, source, f.high[part], f.error1[part], f.error2[part], s, self.order)
+                rows["square"][i, part] = inner(shapes, k, left.delta, left.delta)
+                rows["size"][i, part], rows["fuzz"][i, part] = left.size, left.fuzz
+                rows["oscillation"][i, part], rows["defect"][i, part] = left.oscillation, left.defect
+                rows["osc"][i, part], rows["def"][i, part] = left.data
+                if i == 0:
+                    first = (state, source, left)
+                    continue
+                _, sign, acts = duals[i - 1]
+                product[i - 1, part] = inner(shapes, k, first[2].delta, left.delta)
+                weak = self._weak(shapes, k, c, first[0], first[1], state, source if acts else None, sign)
+                values[i - 1, part] = weak[0]
+                off[i - 1] = up(off[i - 1] + sum_up(weak[1]))
+                vol = up(shapes.volume * (1.0 + shapes.slack), 4)
+                wrong = primal.source.error1[part] * state.top + (f.error1[part] * first[0].top if acts else 0.0)
+                data[i - 1] = up(data[i - 1] + sum_up(up(vol * wrong, 8)))
+        sides = [primal, *(dual for dual, _, _ in duals)]
+        found = [self._bounds(side, {name: rows[name][i] for name in rows}) for i, side in enumerate(sides)]
+        pairs_ = []
+        for i, (dual, sign, _) in enumerate(duals):
+            more, more_off, more_data = self._facet_value(primal, dual, sign)
+            total = math.fsum([*values[i].tolist(), more])
+            rounding = up(off[i] + more_off + 2.0 * UNIT * abs(total))
+            pairs_.append(Pair(found[i + 1], product[i], total, at_most(rounding), at_most(up(data[i] + more_data))))
+        return found[0], pairs_
+
+    def _outward(self, t: Vector, part: slice) -> Vector:
+        T = self.topology
+        d = T.cells.shape[1] - 1
+        facets, sign = T.cell_facets[part], T.sign[part]
+        s = np.empty((d + 1, d + 1, len(facets)))
+        for k in range(d + 1):
+            here = t[facets[:, k]] * sign[:, k, None]
+            for j in range(d + 1):
+                s[k, j] = here[:, 0] if t.shape[1] == 1 else here[:, min(j if j < k else j - 1, d - 1)]
+        return s
+
+    def _weak(
+        self, shapes: Shapes, k: Vector, c: Vector, u: State, f: Vector, z: State, w: Vector | None, sign: float
+    ) -> tuple[Vector, Vector]:
+        """∫_K w u_h + sign [∫ (f − c u_h) z_h − κ ∇u_h·∇z_h], and a bound of its rounding."""
+        d = shapes.d
+        G = gram(d)
+        mass = np.einsum("pn,pq,qn->n", f - c * u.coefficients, G, z.coefficients, optimize=True)
+        size = (np.abs(f).max(axis=0) + c * u.top) * z.top
+        ones = np.full((d + 1, d + 1), 1.0 / ((d + 1) * (d + 2))) + np.eye(d + 1) / ((d + 1) * (d + 2))
+        if self.degree == 1:
+            slope = (u.slopes[0] * z.slopes[0]).sum(axis=0)
+        else:
+            slope = np.einsum("jcn,jk,kcn->n", u.slopes, ones, z.slopes, optimize=True)
+        total = sign * (mass - k * slope)
+        if w is not None:
+            total = total + np.einsum("pn,pq,qn->n", w, G, u.coefficients, optimize=True)
+            size = size + np.abs(w).max(axis=0) * u.top
+        slack = 3.0 * (shapes.slack + gamma(COUNT))
+        wrong = slack * (size + d * k * u.size * z.size)
+        wrong = wrong + u.blur * (c * z.top + (0.0 if w is None else np.abs(w).max(axis=0)))
+        wrong = wrong + z.blur * (np.abs(f).max(axis=0) + c * u.top)
+        return total * shapes.volume, up(wrong * shapes.volume, 16)
+
+    def _facet_value(self, primal: Side, dual: Side, sign: float) -> tuple[float, float, float]:
+        value = off = data = 0.0
+        if primal.load is not None:
+            a, b, e = primal.load.against(self.points, dual.nodal, self.degree)
+            value, off, data = value + sign * a, up(off + b), up(data + e)
+        if dual.load is not None:
+            a, b, e = dual.load.against(self.points, primal.nodal, self.degree)
+            value, off, data = value + a, up(off + b + UNIT * abs(value)), up(data + e)
+        return value, float(off), float(data)
+
+    def _bounds(self, side: Side, row: dict[str, Vector]) -> Bounds:
+        facet = np.zeros(len(self.kappa))
+        extra = extra_data = 0.0
+        if side.load is not None:
+            facet, extra, extra_data = facet_remains(self, side.load, side.flux)
+        means = up(self.anchors.bound(row["defect"]) + extra)
+        data = up(self.anchors.bound(row["def"]) + extra_data)
+        return Bounds(
+            row["square"],
+            row["size"],
+            row["fuzz"],
+            row["oscillation"],
+            facet,
+            at_most(means),
+            (row["osc"], at_most(data)),
+        )
+
+    def energy(self, p: Bounds) -> float:
+        """η ≥ ‖u − u_h‖_a."""
+        return self._length(p, None, 1.0, 0.0, 1.0)
+
+    def product_bound(self, p: Bounds, pair: Pair) -> tuple[float, float, float]:
+        """Ends [−η₋²/4, η₊²/4] that hold a(u − u_h, z − z_h), and the part of their half-width due to data."""
+        d = pair.dual
+        eta_p, eta_d = self._length(p, None, 1.0, 0.0, 1.0), self._length(d, None, 1.0, 0.0, 1.0)
+        if not (math.isfinite(eta_p) and math.isfinite(eta_d)):
+            return -math.inf, math.inf, math.inf
+        if eta_p == 0.0 or eta_d == 0.0:
+            return 0.0, 0.0, 0.0
+        s = math.sqrt(eta_d / eta_p)
+        ends = []
+        for sign in (-1.0, 1.0):
+            full = self._length(p, pair, s, sign, 1.0)
+            bare = self._length(p, pair, s, sign, 0.0)
+            ends.append((float(up(0.25 * full * full)), float(up(0.25 * (full * full - bare * bare)))))
+        return -ends[0][0], ends[1][0], float(up(0.5 * (ends[0][1] + ends[1][1])))
+
+    def _length(self, p: Bounds, pair: Pair | None, s: float, sign: float, data: float) -> float:
+        """Upper bound of ‖s e ± ε/s‖_a, or of ‖e‖_a; `data` = 0 leaves the data's own error out (for reports only)."""
+        near, convex = self.anchors.slack, self.anchors.convex
+        drop = 1.0 - data
+
+        def mix(a: Vector, b: Vector | None) -> Vector:
+            return s * a if b is None else s * a + b / s
+
+        d = None if pair is None else pair.dual
+        square = p.square * (s * s)
+        if pair is not None:
+            square = square + (2.0 * sign) * pair.product + pair.dual.square / (s * s)
+        size = mix(p.size, None if d is None else d.size)
+        q = np.sqrt(np.maximum(square, 0.0) + 4.0 * (near + gamma(COUNT)) * size * size)
+        q = q + mix(p.fuzz, None if d is None else d.fuzz) + mix(p.facet, None if d is None else d.facet)
+        o = mix(p.oscillation - drop * p.data[0], None if d is None else d.oscillation - drop * d.data[0])
+        one = (q + convex * o) ** 2
+        c = self.reaction
+        with np.errstate(divide="ignore", over="ignore"):
+            two = np.where(c > 0.0, q**2 + o**2 / np.where(c > 0.0, c, 1.0), np.inf)
+        total = math.sqrt(sum_up(up(np.minimum(one, two), 32)))
+        F = s * (p.means - drop * p.data[1]) + (0.0 if d is None else (d.means - drop * d.data[1]) / s)
+        return at_most(float(up(total * (1.0 + 32.0 * UNIT) + F, 8)))
+
+
+def payne_weinberger(diameter: Vector, kappa: Vector) -> Vector:
+    """h_K / (π √κ): ‖w − mean w‖_K ≤ h_K/π ‖∇w‖_K on convex cells (Payne–Weinberger; Bebendorf in any dimension)."""
+    return np.asarray(up(diameter / (PI_DOWN * down(np.sqrt(kappa), 2)), 4))

@@ -1,0 +1,112 @@
+"""Prescribed fluxes on the Neumann part, and what a flux leaves of them.
+
+With w − mean_K w on a cell K with facet F opposite the vertex a, the divergence theorem for (x − a) w² gives
+
+    ‖w − mean_F w‖_F² ≤ |F|/|K| (h²/π² + 2 h²/(d π)) ‖∇w‖_K² ,
+
+since ‖w − mean_K w‖_K ≤ h/π ‖∇w‖_K and the mean over F minimises. So the part of g − σ·n with mean zero costs
+(|F|/√|K|) h √(1/π² + 2/(dπ)) rms(g − σ·n − mean)/√κ on the cell, and the mean costs |F| |mean| (D_K + W_K/√κ).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector
+from pinnpoint.bernstein import Density, from_linear, from_quadratic, gram, pairs
+from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
+
+if TYPE_CHECKING:
+    from pinnpoint.transfer.estimator import Estimator
+
+PI_DOWN = 3.141592653589793  # float64's value is below π
+
+
+@dataclass(frozen=True, eq=False)
+class FacetLoad:
+    """g on some Neumann facets.
+
+    Attributes
+    ----------
+    facets
+        Facet numbers, (n,).
+    vertices
+        Their sorted vertices, (n, d).
+    nodes
+        Their degrees of freedom: vertices, then edges, (n, nodes).
+    density
+        g as a `Density` over these facets.
+    """
+
+    facets: Any
+    vertices: Any
+    nodes: Any
+    density: Density
+
+    def against(self, points: Vector, nodal: Vector, degree: int) -> tuple[float, float, float]:
+        """∫ g v_h over the facets, a bound of its rounding, and a bound of the effect of g's own error."""
+        area, slack = measures(points[self.vertices])
+        w = nodal[self.nodes]
+        m = self.vertices.shape[1] - 1
+        v = _trace(w, m, degree)
+        b = self.density.coefficients
+        terms = np.einsum("np,pq,nq->n", b, gram(m), v, optimize=True) * area
+        top = 3.0 * np.abs(w).max(axis=1)
+        wrong = (slack + gamma(80)) * area * np.abs(b).max(axis=1) * top
+        total = math.fsum(terms.tolist())
+        data = sum_up(up(area * (1.0 + slack) * self.density.error1 * top, 8))
+        return total, float(up(sum_up(up(wrong, 8)) + UNIT * abs(total))), data
+
+
+def measures(V: Vector) -> tuple[Vector, Vector]:
+    """Lengths or areas of facets with vertices (n, d, d), and bounds of their relative errors."""
+    n, d = len(V), V.shape[1]
+    if d == 1:
+        return np.ones(n), np.zeros(n)
+    if d == 2:
+        return np.asarray(np.hypot(*(V[:, 1] - V[:, 0]).T)), np.full(n, gamma(8))
+    p, q = V[:, 1] - V[:, 0], V[:, 2] - V[:, 0]
+    cross = np.cross(p, q)
+    area = 0.5 * np.sqrt((cross * cross).sum(axis=1))
+    p, q = np.abs(p), np.abs(q)
+    rough = np.stack([p[:, (i + 1) % 3] * q[:, (i + 2) % 3] + p[:, (i + 2) % 3] * q[:, (i + 1) % 3] for i in range(3)])
+    return area, np.asarray(up(gamma(10) * 0.5 * np.sqrt((rough * rough).sum(axis=0)) / area + gamma(8), 8))
+
+
+def facet_remains(estimator: Estimator, load: FacetLoad, flux: Vector) -> tuple[Vector, float, float]:
+    """The cost on each cell of what the flux leaves of g, the cost of its means, and the data's share of the latter."""
+    points, anchors = estimator.points, estimator.anchors
+    area, slack = measures(points[load.vertices])
+    d = points.shape[1]
+    m = d - 1
+    t = flux[load.facets]
+    t = np.repeat(t, d, axis=1) if t.shape[1] == 1 else t
+    b = load.density.coefficients
+    gap = np.stack([b[:, p] - 0.5 * (t[:, j] + t[:, k]) / area for p, (j, k) in enumerate(pairs(m))], axis=1)
+    blur = up((slack + gamma(20)) * (np.abs(b).max(axis=1) + np.abs(t).max(axis=1) / area), 8)
+    mean = gap.mean(axis=1)
+    away = gap - mean[:, None]
+    rms = np.sqrt(
+        np.maximum(np.einsum("np,pq,nq->n", away, gram(m), away, optimize=True), 0.0)
+        + gamma(60) * np.abs(away).max(axis=1) ** 2
+        + load.density.high**2
+    )
+    rms = up(rms + blur + load.density.error2, 8) if d > 1 else np.zeros(len(area))
+    cell = estimator.topology.facet_cells[load.facets, 0]
+    trace = math.sqrt(1.0 / PI_DOWN**2 + 2.0 / (d * PI_DOWN))
+    top = up(area * (1.0 + slack), 4)
+    cost = up(trace * top * anchors.diameter[cell] / np.sqrt(anchors.volume[cell] * estimator.kappa[cell]) * rms, 24)
+    facet = up(np.bincount(cell, cost, minlength=len(estimator.kappa)), 8)
+    how_far = anchors.reach[cell] + anchors.step[cell]
+    means = sum_up(up(top * (np.abs(mean) + blur + load.density.error1) * how_far, 16))
+    return facet, means, sum_up(up(top * load.density.error1 * how_far, 16))
+
+
+def _trace(w: Vector, m: int, degree: int) -> Vector:
+    if m == 0:
+        return w[:, :1]
+    return from_linear(w) if degree == 1 else from_quadratic(w, m)
