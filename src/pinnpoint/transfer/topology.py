@@ -158,8 +158,9 @@ class Topology:
 
     @cached_property
     def corners(self) -> tuple[Index, Index]:
-        """Vertex to cells, (start, corner): vertex a is vertex c % (d + 1) of the cell c // (d + 1) for every c in
-        corner[start[a]:start[a + 1]].
+        """Vertex to cells, (start, corner).
+
+        Vertex a is vertex c % (d + 1) of the cell c // (d + 1) for every c in corner[start[a]:start[a + 1]].
         """
         flat = self.cells.ravel()
         start = np.concatenate([[0], np.cumsum(np.bincount(flat, minlength=len(self.points)))])

@@ -1,0 +1,239 @@
+"""Equilibrated fluxes: balance, continuity, closeness to the best flux, and agreement of the two implementations."""
+
+from __future__ import annotations
+
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import spsolve
+from scipy.spatial import Delaunay
+
+from pinnpoint import bernstein
+from pinnpoint.bernstein import gram, pairs
+from pinnpoint.errors import InputError
+from pinnpoint.mesh import Mesh
+from pinnpoint.transfer import topology as topology_module
+from pinnpoint.transfer.equilibration import equilibrate
+from pinnpoint.transfer.topology import Topology
+
+RNG = np.random.default_rng
+
+
+def grid(d, n, perturb=0.0, seed=0):
+    """Kuhn triangulation of the unit cube, its inner points moved, its cells and vertices shuffled."""
+    rng = RNG(seed)
+    axis = np.arange(n + 1) / n
+    P = np.stack(np.meshgrid(*[axis] * d, indexing="ij"), -1).reshape(-1, d)
+    number = np.arange(len(P)).reshape((n + 1,) * d)
+    cells = []
+    for way in permutations(range(d)):
+        corner = np.zeros(d, dtype=int)
+        steps = [corner.copy()]
+        for k in way:
+            corner[k] += 1
+            steps.append(corner.copy())
+        cells.append(np.stack([number[tuple(slice(x, x + n) for x in s)].ravel() for s in steps], 1))
+    inside = np.all((P > 1e-9) & (P < 1 - 1e-9), axis=1)
+    P = P + inside[:, None] * rng.uniform(-perturb, perturb, P.shape) / n
+    new = rng.permutation(len(P))
+    Q = np.empty_like(P)
+    Q[new] = P
+    T = new[np.concatenate(cells)]
+    return Topology(Q, T[rng.permutation(len(T))])
+
+
+def cloud(d, count, seed=0):
+    """Delaunay mesh of random points and a grid on the boundary of the unit cube."""
+    rng = RNG(seed)
+    n = 5
+    axis = np.arange(n + 1) / n
+    P = np.stack(np.meshgrid(*[axis] * d, indexing="ij"), -1).reshape(-1, d)
+    P = P[np.any((P < 1e-9) | (P > 1 - 1e-9), axis=1)]
+    P = np.concatenate([P, rng.uniform(0.07, 0.93, (count, d))])
+    T = Delaunay(P).simplices
+    E = P[T[:, 1:]] - P[T[:, :1]]
+    T = T[np.abs(np.linalg.det(E)) > 1e-9]
+    return Topology(P, T)
+
+
+MESHES = {
+    "1d": lambda: grid(1, 9, 0.2),
+    "2d": lambda: grid(2, 5),
+    "2d perturbed": lambda: grid(2, 6, 0.25),
+    "2d cloud": lambda: cloud(2, 40),
+    "3d": lambda: grid(3, 2),
+    "3d perturbed": lambda: grid(3, 3, 0.2),
+    "3d cloud": lambda: cloud(3, 25),
+}
+
+
+class Space:
+    """Continuous P1 or P2 functions, by brute force."""
+
+    def __init__(self, top, degree):
+        self.top, self.degree, d = top, degree, top.dim
+        self.dofs, self.places = top.cells, top.points
+        if degree == 2:
+            edge = list(combinations(range(d + 1), 2))
+            every = top.cells[:, edge].reshape(-1, 2)
+            unique, inverse = np.unique(every, axis=0, return_inverse=True)
+            self.dofs = np.concatenate([top.cells, len(top.points) + inverse.reshape(-1, len(edge))], axis=1)
+            self.places = np.concatenate([top.points, top.points[unique].mean(axis=1)])
+        w = np.eye(self.dofs.shape[1])  # Bernstein coefficients of the basis, and its derivatives by λ at the vertices
+        self.basis = (bernstein.from_linear if degree == 1 else lambda x: bernstein.from_quadratic(x, d))(w)
+        slope = np.zeros((len(w), d + 1, d + 1))  # [basis, vertex, by λ_i]
+        for p, (i, j) in enumerate(pairs(d)):
+            slope[:, i, j] += self.basis[:, p] * 2
+            if i != j:
+                slope[:, j, i] += self.basis[:, p] * 2
+        self.slope = slope
+
+    def gradients(self, u):
+        return np.einsum("bvi,kix,kb...->kvx...", self.slope, self.top.gradients, u[self.dofs])
+
+    def coefficients(self, u):
+        return np.einsum("bp,kb...->kp...", self.basis, u[self.dofs])
+
+    def solve(self, kappa, c, f, dirichlet, values, neumann):
+        """Galerkin solution for one source f (Bernstein coefficients), Dirichlet facets and Neumann densities t."""
+        top, d = self.top, self.top.dim
+        mass1 = (np.ones((d + 1, d + 1)) + np.eye(d + 1)) / ((d + 1) * (d + 2))
+        G = np.einsum("bvi,kix->kbvx", self.slope, top.gradients)
+        local = np.einsum("kbvx,vw,kcwx->kbc", G, mass1, G, optimize=True) * (kappa * top.volumes)[:, None, None]
+        products = self.basis @ gram(d)
+        local += (products @ self.basis.T) * (c * top.volumes)[:, None, None]
+        n, D = len(self.places), self.dofs
+        rows, columns = np.repeat(D, D.shape[1], 1).ravel(), np.tile(D, (1, D.shape[1])).ravel()
+        A = sp.csr_array((local.ravel(), (rows, columns)), shape=(n, n))
+        b = np.bincount(D.ravel(), ((f @ products.T) * top.volumes[:, None]).ravel(), minlength=n)
+        for k in range(d + 1):  # ∫ g φ on facets: restrict the basis to λ_k = 0
+            t = top.sign[:, k, None] * neumann[top.cell_facets[:, k]]
+            keep = [p for p, pair in enumerate(pairs(d)) if k not in pair]
+            linear = bernstein.from_linear(t) if d > 1 else t
+            restricted = self.basis[:, keep] @ (gram(d - 1) if d > 1 else np.ones((1, 1)))
+            b += np.bincount(D.ravel(), (linear @ restricted.T).ravel(), minlength=n)
+        held = np.zeros(n, dtype=bool)
+        for k in range(d + 1):
+            cells = dirichlet[top.cell_facets[:, k]]
+            on = [i for i in range(D.shape[1]) if np.any(self.basis[i, [k not in p for p in pairs(d)]] != 0)]
+            held[D[cells][:, on]] = True
+        u = np.where(held, values, 0.0)
+        free = np.flatnonzero(~held)
+        u[free] = spsolve(sp.csc_matrix(A[free][:, free]), b[free] - A[free] @ u)
+        return u
+
+
+def local_densities(top, t, r):
+    """s[K, i, j] outward with the diagonal of RT1 from the source's vertex values r, or of RT0."""
+    d, m = top.dim, t.shape[-1]
+    C = len(top.cells)
+    s = np.zeros((C, d + 1, d + 1, m))
+    for k in range(d + 1):
+        y = top.sign[:, k, None, None] * t[top.cell_facets[:, k]]
+        for p, j in enumerate([j for j in range(d + 1) if j != k]):
+            s[:, k, j] = y[:, p if r is not None else 0]
+        if r is None:
+            s[:, k, k] = y[:, 0]
+    if r is not None:
+        D = -s.sum(axis=1) - d * top.volumes[:, None, None] * r / (d + 1)
+        D -= D.mean(axis=1, keepdims=True)
+        for j in range(d + 1):
+            s[:, j, j] = D[:, j]
+    return s
+
+
+def linear_part(top, source):
+    """Vertex values of the L² projection onto linears."""
+    d = top.dim
+    to_linear = bernstein.from_linear(np.eye(d + 1))
+    B = to_linear @ gram(d)
+    return np.einsum("ip,kpm->kim", np.linalg.solve(B @ to_linear.T, B), source)
+
+
+def divergence(top, s):
+    """Vertex values."""
+    d = top.dim
+    trace = np.einsum("kiim->km", s)
+    return ((d + 1) * s.sum(axis=1) - trace[:, None]) / (d * top.volumes)[:, None, None]
+
+
+def distance(top, kappa, gradients, s):
+    """Σ_K κ⁻¹ ‖σ − κ∇u_h‖² by cell, and the Bernstein coefficients of the difference."""
+    d = top.dim
+    P = top.points[top.cells]
+    offset = P[:, None, :, :] - P[:, :, None, :]  # [i, l]: v_l − v_i
+    a = np.einsum("kijm,kilx->kjlxm", s, offset) / (d * top.volumes)[:, None, None, None, None]
+    g = kappa[:, None, None, None] * gradients
+    delta = np.stack([0.5 * (a[:, j, q] + a[:, q, j] - g[:, j] - g[:, q]) for j, q in pairs(d)], axis=1)
+    return np.einsum("kpxm,pr,krxm->km", delta, gram(d), delta) * (top.volumes / kappa)[:, None], delta
+
+
+class Problem:
+    """−∇·κ∇u + c u = f with mixed conditions, solved with P1 or P2; m = 1."""
+
+    def __init__(self, top, degree, *, jump=1.0, c=0.0, neumann=False, f=None, u=None, g=None, seed=1):
+        self.top, d = top, top.dim
+        rng = RNG(seed)
+        center = top.points[top.cells].mean(axis=1)
+        self.kappa = np.where(center[:, 0] < 0.5, 1.0, jump)
+        boundary = top.boundary
+        middle = top.points[top.facets].mean(axis=1)
+        natural = (
+            boundary & (middle[:, -1] > 1e-9) & (rng.uniform(size=len(boundary)) < 0.8) if neumann else boundary & 0
+        )
+        self.kind = np.where(natural, 2, boundary).astype(np.int8)
+        self.neumann = np.where(natural[:, None], rng.normal(size=(len(boundary), d)), 0.0)[..., None]
+        if g is not None:
+            self.neumann = g(top, natural)[..., None]
+        P = top.points[top.cells]
+        nodes = np.concatenate([P, *[0.5 * (P[:, [i]] + P[:, [j]]) for i, j in combinations(range(d + 1), 2)]], axis=1)
+        f = f or (lambda x: 1.0 + np.cos(3.0 * x.sum(axis=-1)))
+        self.f = bernstein.from_quadratic(f(nodes), d)
+        self.space = Space(top, degree)
+        values = u(self.space.places) if u else np.zeros(len(self.space.places))
+        self.u = self.space.solve(self.kappa, c, self.f, self.kind == 1, values, self.neumann[..., 0])
+        self.gradients = self.space.gradients(self.u[:, None])
+        self.source = (self.f - c * self.space.coefficients(self.u))[..., None]
+
+    def flux(self, order, **options):
+        return equilibrate(self.top, self.kappa, self.gradients, self.source, self.kind, self.neumann, order, **options)
+
+    def densities(self, t, order):
+        return local_densities(self.top, t, linear_part(self.top, self.source) if order else None)
+
+    def eta2(self, t, order):
+        return distance(self.top, self.kappa, self.gradients, self.densities(t, order))[0]
+
+    def defect(self, t, order):
+        """Largest |div σ + Π r| relative to the data, and what Neumann facets miss."""
+        s = self.densities(t, order)
+        r = linear_part(self.top, self.source)
+        miss = divergence(self.top, s) + r
+        if order == 0:
+            miss = miss.mean(axis=1)
+        on = self.kind == 2
+        wanted = self.neumann if order else self.neumann.mean(axis=1, keepdims=True)
+        scale = self.kappa.max() * np.abs(self.u).max() / self.top.diameters.min() ** 2 + np.abs(r).max()
+        return np.abs(miss).max() / scale, np.abs((t - wanted)[on]).max(initial=0.0)
+
+
+CASES = [dict(), dict(jump=1000.0, neumann=True), dict(c=5.0, neumann=True, jump=0.01)]
+
+
+@pytest.mark.parametrize("name", MESHES)
+@pytest.mark.parametrize(("degree", "order"), [(1, 0), (1, 1), (2, 1), (2, 0)])
+def test_balance_and_agreement(name, degree, order):
+    for case in CASES:
+        problem = Problem(MESHES[name](), degree, **case)
+        size = []
+        for compiled in (False,):
+            if compiled:
+                pytest.importorskip("numba")
+            t = problem.flux(order, compiled=compiled)
+            balance, natural = problem.defect(t, order)
+            assert balance < 1e-12
+            assert natural < 1e-13 * max(1.0, np.abs(t).max())
+            size.append(np.sqrt(problem.eta2(t, order).sum()))
+        assert size[-1] == pytest.approx(size[0], rel=1e-6, abs=1e-12)
