@@ -53,6 +53,7 @@ class Elasticity:
     """
 
     mesh: Mesh
+    nodes: Nodes
     A: Any
     b: Vector
     space: AdmissibleSpace
@@ -61,6 +62,8 @@ class Elasticity:
     lame: tuple[Vector, Vector]
     conditions: Mapping[str, Mapping[str, Any]]
     total_load: Vector
+
+    degree = 1
 
     def __init__(
         self,
@@ -112,6 +115,7 @@ class Elasticity:
         set_fields(
             self,
             mesh=mesh,
+            nodes=nodes,
             A=A,
             b=b.ravel(),
             space=space,
@@ -129,7 +133,7 @@ class Elasticity:
 
     @cached_property
     def _queries(self) -> FieldQueries:
-        return FieldQueries(Nodes(self.mesh), self.mesh.dim)
+        return FieldQueries(self.nodes, self.mesh.dim)
 
     def points(self, X: Any, component: Any, names: Sequence[str] | None = None) -> Queries:
         """A displacement component at points."""
@@ -162,7 +166,7 @@ class Elasticity:
 
     def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""
-        return extract(Nodes(self.mesh), self.space, self.mesh.dim, prediction, how)
+        return extract(self.nodes, self.space, self.mesh.dim, prediction, how)
 
 
 def lame(young: Vector, poisson: Vector, dim: int, plane: str) -> tuple[Vector, Vector]:
