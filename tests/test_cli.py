@@ -216,7 +216,15 @@ REFUSED = {
     "unknown target": (scalar('"discrete"', '"exact"\n#'), "certificate.target: 'exact' is not known"),
     "continuous target": (scalar('target = "discrete"', 'target = "continuous"'), "target = 'discrete'"),
     "continuous by default": (scalar('target = "discrete"\n', ""), "target = 'discrete'"),
-    "degree 2": (scalar('source = "1"', 'source = "1"\ndegree = 2'), "degree = 2"),
+    "degree 3": (scalar('source = "1"', 'source = "1"\ndegree = 3'), "problem.degree: must lie between 1 and 2"),
+    "quadratic elasticity": (
+        elastic("young = 1.0", "young = 1.0\ndegree = 2"),
+        "problem.degree: elasticity has linear",
+    ),
+    "negative reaction of a group": (
+        meshed("good.msh", "reaction = 0.0", "reaction = {soft = -1.0, stiff = 1.0}"),
+        "problem.reaction.soft: must be",
+    ),
     "rounding as text": (SCALAR + 'rounding = "no"\n', "certificate.rounding: must be true or false"),
     "option of another method": (SCALAR + "probes = 3\n", "certificate.probes: only for method = 'randomized'"),
     "localized without radius": (scalar('"exact"', '"localized"'), "certificate.radius"),

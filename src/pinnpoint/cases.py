@@ -40,7 +40,18 @@ METHODS: dict[str, Callable[..., AbstractMethod]] = {
 KEYS = {
     **{
         key: f"problem.{key}"
-        for key in ("diffusion", "reaction", "source", "dirichlet", "neumann", "young", "poisson", "body", "plane")
+        for key in (
+            "diffusion",
+            "reaction",
+            "source",
+            "dirichlet",
+            "neumann",
+            "young",
+            "poisson",
+            "body",
+            "plane",
+            "degree",
+        )
     },
     "fixed": "problem.dirichlet",
     "traction": "problem.neumann",
@@ -80,8 +91,8 @@ def build(case: Case, progress: Progress = lambda stage: None) -> Study:
 
     `progress` is told each stage before it begins.
     """
-    if case.problem.kind == "semilinear" or case.problem.degree != 1:
-        raise InputError("problem: semilinear problems and degree = 2 are not available yet")
+    if case.problem.kind == "semilinear":
+        raise InputError("problem: semilinear problems are not available yet")
     if case.certificate.lift or case.certificate.tolerance is not None:
         raise InputError("certificate: lift and tolerance (refinement) are not available yet; remove them")
     if case.certificate.target == "continuous":
@@ -113,7 +124,7 @@ def make_problem(case: Case, mesh: Mesh) -> Any:
 
 def _problem(case: Case, mesh: Mesh) -> Any:
     spec = case.problem
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"degree": spec.degree}
     if case.certificate.quadrature is not None:
         options["quadrature"] = case.certificate.quadrature
     if spec.kind == "elasticity":

@@ -34,7 +34,7 @@ def write_outputs(study: Study, certificate: Certificate, certifier: Any, out: P
     try:
         certificate.write_json(part / FILES[0], summary(study, certificate))
         write_csv(part / FILES[1], certificate, study.case.units)
-        write_vtu(part / FILES[2], study.problem.mesh, fields(study, certifier))
+        write_vtu(part / FILES[2], study.problem.mesh, fields(study, certifier), nodes=study.problem.nodes)
         out.mkdir(exist_ok=True)
         for name in FILES:
             os.replace(part / name, out / name)

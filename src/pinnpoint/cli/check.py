@@ -34,8 +34,10 @@ def run(arguments: argparse.Namespace) -> int:
         study.problem.extract(study.prediction)
     problem, mesh = study.problem, study.problem.mesh
     unit = f" [{case.units}]" if case.units else ""
+    quadratic = ", quadratic elements" if case.problem.degree == 2 else ""
     print(
         f"{case.title}: {case.problem.kind}, {mesh.dim}D, {len(mesh.cells)} {CELLS[mesh.dim]}, {len(mesh.points)} nodes"
+        f"{quadratic}"
     )
     for line in groups(mesh, unit):
         print(line)
@@ -63,14 +65,17 @@ def memory(problem: Any, queries: int) -> float:
     """Peak memory of `certify` in GB, from measured growth: the program, LU factors with their fill, Green vectors.
 
     A Z-matrix is verified with one factorization, others with two and their products, which costs three to five times
-    as much.
+    as much. Quadratic elements have denser rows and fill in more.
     """
     n, dim = problem.system.n, problem.mesh.dim
     program = 0.08 + (0.1 if max(problem.A.nnz, n * queries) >= COMPILE_FROM else 0.0)
     easy = z_part(problem.A)[1] <= NEARLY * float(problem.A.diagonal().max())
-    each = {1: (60.0, 60.0, 60.0), 2: (133.0, 400.0, 793.0), 3: (400.0, 1100.0, 3300.0)}[dim]
-    each_dof = each[2] if problem.components > 1 else each[0 if easy else 1]
-    factors = each_dof * (n ** (4.0 / 3.0) if dim == 3 else n * np.log2(max(n, 2)))
+    growth = n ** (4.0 / 3.0) if dim == 3 else n * np.log2(max(n, 2))
+    if problem.degree == 2:
+        factors = 440.0 * n**1.5 if dim == 3 else {1: 60.0, 2: 480.0}[dim] * growth
+    else:
+        each = {1: (60.0, 60.0, 60.0), 2: (133.0, 400.0, 793.0), 3: (400.0, 1100.0, 3300.0)}[dim]
+        factors = (each[2] if problem.components > 1 else each[0 if easy else 1]) * growth
     return float(program + (factors + 24.0 * n * queries) / 1e9)
 
 

@@ -1,6 +1,6 @@
-"""Assembly of linear elements: node blocks summed by counting, no loop over cells.
+"""Assembly of Lagrange elements: node blocks summed by counting, no loop over cells.
 
-Every pair of vertices of a cell is a block; pairs are numbered once per mesh, and each entry of the blocks is one
+Every pair of nodes of a cell is a block; pairs are numbered once per mesh, and each entry of the blocks is one
 weighted count. Memory is a few arrays of the number of pairs, not of the number of scalar entries.
 """
 
@@ -13,13 +13,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector
+from pinnpoint.fem.elements import Nodes, quadratic_mass, quadratic_stiffness
 from pinnpoint.fem.quadrature import at_points, rule
 from pinnpoint.mesh import Index, Mesh
 
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """The sparsity of vertex pairs, and where each cell's pairs go."""
+    """The sparsity of node pairs, and where each cell's pairs go."""
 
     indptr: Index
     indices: Index
@@ -32,11 +33,11 @@ class Pattern:
         return int(self.indices.size)
 
 
-def pattern(mesh: Mesh) -> Pattern:
-    """Number the vertex pairs of a mesh."""
-    n, k = len(mesh.points), mesh.dim + 1
-    row = np.repeat(mesh.cells, k, axis=1).ravel()
-    column = np.tile(mesh.cells, (1, k)).ravel()
+def pattern(nodes: Nodes) -> Pattern:
+    """Number the pairs of nodes that share a cell."""
+    n, k = len(nodes), nodes.cell_dofs.shape[1]
+    row = np.repeat(nodes.cell_dofs, k, axis=1).ravel()
+    column = np.tile(nodes.cell_dofs, (1, k)).ravel()
     keys, slot = np.unique(row.astype(np.int64) * n + column, return_inverse=True)
     rows = keys // n
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
@@ -44,15 +45,20 @@ def pattern(mesh: Mesh) -> Pattern:
     return Pattern(indptr.astype(small), (keys - rows * n).astype(small), slot.astype(small).ravel())
 
 
-def scalar_matrix(mesh: Mesh, cell_matrices: Vector, where: Pattern) -> Any:
+def scalar_matrix(cell_matrices: Vector, where: Pattern) -> Any:
     """Σ over cells of (C, k, k) matrices."""
     data = np.bincount(where.slot, cell_matrices.ravel(), minlength=where.size)
-    n = len(mesh.points)
+    n = where.indptr.size - 1
     return sp.csr_array((data, where.indices.copy(), where.indptr.copy()), shape=(n, n))
 
 
-def stiffness(mesh: Mesh, diffusion: Vector) -> Vector:
+def stiffness(nodes: Nodes, diffusion: Vector) -> Vector:
     """∫ ∇φ_i · K ∇φ_j per cell, for K a number (C,) or a symmetric matrix (C, d, d) averaged over each cell."""
+    linear = _linear_stiffness(nodes.mesh, diffusion)
+    return linear if nodes.degree == 1 else quadratic_stiffness(linear)
+
+
+def _linear_stiffness(mesh: Mesh, diffusion: Vector) -> Vector:
     G = mesh.gradients
     if diffusion.ndim == 1:
         return np.asarray(np.einsum("cid,cjd,c->cij", G, G, diffusion * mesh.volumes, optimize=True))
@@ -61,36 +67,43 @@ def stiffness(mesh: Mesh, diffusion: Vector) -> Vector:
     return np.asarray(0.5 * (entries + np.swapaxes(entries, 1, 2)))
 
 
-def mass(mesh: Mesh, reaction: Vector | None, bary: Vector, weights: Vector) -> Vector:
+def mass(nodes: Nodes, reaction: Vector | None, bary: Vector, weights: Vector) -> Vector:
     """∫ c φ_i φ_j per cell from values of c at quadrature points (C, Q), or c = 1."""
-    k = mesh.dim + 1
+    volumes, k = nodes.mesh.volumes, nodes.mesh.dim + 1
+    if reaction is None and nodes.degree == 2:
+        return quadratic_mass(volumes, nodes.mesh.dim)
     if reaction is None:
         exact = (np.ones((k, k)) + np.eye(k)) / ((k + 1) * k)
-        return np.asarray(mesh.volumes[:, None, None] * exact)
-    return np.asarray(np.einsum("cq,q,qi,qj,c->cij", reaction, weights, bary, bary, mesh.volumes, optimize=True))
+        return np.asarray(volumes[:, None, None] * exact)
+    phi = nodes.shapes(bary)
+    local = np.asarray(np.einsum("cq,q,qi,qj,c->cij", reaction, weights, phi, phi, volumes, optimize=True))
+    return local if nodes.degree == 1 else np.asarray(0.5 * (local + np.swapaxes(local, 1, 2)))
 
 
-def load(mesh: Mesh, f: Any, order: int) -> Vector:
+def load(nodes: Nodes, f: Any, order: int) -> Vector:
     """∫ f φ_i by quadrature, in chunks of cells."""
+    mesh = nodes.mesh
     bary, weights = rule(mesh.dim, order)
-    b = np.zeros(len(mesh.points))
+    phi = nodes.shapes(bary)
+    b = np.zeros(len(nodes))
     step = max(1, 2_000_000 // len(weights))
     for a in range(0, len(mesh.cells), step):
-        cells = mesh.cells[a : a + step]
-        X = at_points(mesh.points[cells], bary)
+        X = at_points(mesh.points[mesh.cells[a : a + step]], bary)
         values = f(X.reshape(-1, mesh.dim)).reshape(X.shape[:2])
-        local = np.einsum("cq,q,qi,c->ci", values, weights, bary, mesh.volumes[a : a + step], optimize=True)
-        b += np.bincount(cells.ravel(), local.ravel(), minlength=b.size)
+        local = np.einsum("cq,q,qi,c->ci", values, weights, phi, mesh.volumes[a : a + step], optimize=True)
+        b += np.bincount(nodes.cell_dofs[a : a + step].ravel(), local.ravel(), minlength=b.size)
     return b
 
 
-def boundary_load(mesh: Mesh, facets: Index, g: Any, order: int) -> Vector:
+def boundary_load(nodes: Nodes, facets: Index, g: Any, order: int) -> Vector:
     """∫ g φ_i over boundary facets by quadrature."""
+    mesh = nodes.mesh
     bary, weights = rule(mesh.dim - 1, order)
     X = at_points(mesh.points[facets], bary)
     values = g(X.reshape(-1, mesh.dim)).reshape(X.shape[:2])
-    local = np.einsum("fq,q,qi,f->fi", values, weights, bary, mesh.facet_measures(facets), optimize=True)
-    return np.bincount(facets.ravel(), local.ravel(), minlength=len(mesh.points)).astype(np.float64)
+    phi = nodes.shapes(bary)
+    local = np.einsum("fq,q,qi,f->fi", values, weights, phi, mesh.facet_measures(facets), optimize=True)
+    return np.bincount(nodes.facet_dofs(facets).ravel(), local.ravel(), minlength=len(nodes)).astype(np.float64)
 
 
 def elasticity_matrix(mesh: Mesh, lame_lambda: Vector, lame_mu: Vector, where: Pattern) -> Any:

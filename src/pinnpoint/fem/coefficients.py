@@ -42,6 +42,15 @@ def function(name: str, given: Any) -> Function:
     return checked
 
 
+def parsed(given: Any) -> Any:
+    """The same with expressions' texts parsed, in tables and lists too; "free" stays a word."""
+    if isinstance(given, Mapping):
+        return {key: parsed(value) for key, value in given.items()}
+    if isinstance(given, list | tuple):
+        return type(given)(parsed(value) for value in given)
+    return parse(given) if isinstance(given, str) and given != "free" else given
+
+
 def components(name: str, given: Any, count: int) -> list[Function | None]:
     """One function per component; None or "free" stands for a component that is left alone."""
     if given is None or isinstance(given, str | int | float) or callable(given):
@@ -53,7 +62,7 @@ def components(name: str, given: Any, count: int) -> list[Function | None]:
 
 
 def per_cell(name: str, given: Any, mesh: Mesh) -> Vector:
-    """One positive number per cell: a number, an array, or a table from cell groups that covers every cell once."""
+    """One number per cell: a number, an array, or a table from cell groups that covers every cell once."""
     if isinstance(given, Mapping):
         values = np.full(len(mesh.cells), np.nan)
         for group, value in given.items():

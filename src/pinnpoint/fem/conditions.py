@@ -10,22 +10,23 @@ import numpy as np
 from pinnpoint.arrays import Vector
 from pinnpoint.errors import InputError
 from pinnpoint.fem.coefficients import components
+from pinnpoint.fem.elements import Nodes
 from pinnpoint.mesh import Index, Mesh
 from pinnpoint.spaces import AdmissibleSpace
 
 
-def prescribed(mesh: Mesh, given: Mapping[str, Any], count: int, name: str) -> tuple[Index, Vector]:
+def prescribed(space: Nodes, given: Mapping[str, Any], count: int, name: str) -> tuple[Index, Vector]:
     """Fixed degrees of freedom and their values; two groups may share nodes only where they agree."""
     if not isinstance(given, Mapping):
         raise InputError(f"{name}: must be a table from boundary groups to values; got {type(given).__name__}")
-    value = np.full(count * len(mesh.points), np.nan)
+    value = np.full(count * len(space), np.nan)
     owner = np.full(value.size, -1)
     for number, (group, what) in enumerate(given.items()):
-        nodes = np.unique(mesh.facets(group))
+        nodes = np.unique(space.facet_dofs(space.mesh.facets(group)))
         for k, f in enumerate(components(f"{name} '{group}'", what, count)):
             if f is None:
                 continue
-            new, dofs = f(mesh.points[nodes]), nodes * count + k
+            new, dofs = f(space.points[nodes]), nodes * count + k
             old = value[dofs]
             clash = ~np.isnan(old) & (np.abs(old - new) > 1e-12 * np.maximum(1.0, np.abs(old)))
             if clash.any():
@@ -33,18 +34,16 @@ def prescribed(mesh: Mesh, given: Mapping[str, Any], count: int, name: str) -> t
                 other = list(given)[owner[dofs[i]]]
                 raise InputError(
                     f"{name}: groups '{other}' and '{group}' overlap at node {int(nodes[i])}, "
-                    f"{mesh.points[nodes[i]].tolist()}, with different values {float(old[i])!r} and {float(new[i])!r}"
+                    f"{space.points[nodes[i]].tolist()}, with different values {float(old[i])!r} and {float(new[i])!r}"
                 )
             value[dofs], owner[dofs] = np.where(np.isnan(old), new, old), number
     dofs = np.nonzero(~np.isnan(value))[0]
     return dofs, value[dofs]
 
 
-def admissible(mesh: Mesh, dofs: Index, values: Vector, count: int) -> AdmissibleSpace:
+def admissible(size: int, dofs: Index, values: Vector) -> AdmissibleSpace:
     """The space with these entries fixed."""
-    if not dofs.size:
-        return AdmissibleSpace.unconstrained(count * len(mesh.points))
-    return AdmissibleSpace.dirichlet(count * len(mesh.points), dofs, values)
+    return AdmissibleSpace.dirichlet(size, dofs, values) if dofs.size else AdmissibleSpace.unconstrained(size)
 
 
 def require_apart(

@@ -15,6 +15,7 @@ from pinnpoint.errors import InputError
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import components, per_cell
 from pinnpoint.fem.conditions import admissible, prescribed, require_apart, require_boundary
+from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import AXES, FieldQueries, component_of
 from pinnpoint.fem.meshes import as_mesh
@@ -47,9 +48,12 @@ class Elasticity:
         "strain" or "stress", in 2D.
     weight, quadrature
         As in `ReactionDiffusion`.
+    degree
+        1: quadratic elements are for `ReactionDiffusion`.
     """
 
     mesh: Mesh
+    nodes: Nodes
     A: Any
     b: Vector
     space: AdmissibleSpace
@@ -58,6 +62,8 @@ class Elasticity:
     lame: tuple[Vector, Vector]
     conditions: Mapping[str, Mapping[str, Any]]
     total_load: Vector
+
+    degree = 1
 
     def __init__(
         self,
@@ -72,11 +78,15 @@ class Elasticity:
         plane: str = "strain",
         weight: Any = None,
         quadrature: int = 2,
+        degree: int = 1,
     ) -> None:
         mesh = as_mesh(mesh)
         d = mesh.dim
         if d == 1:
             raise InputError("mesh: elasticity needs triangles or tetrahedra; got intervals")
+        if whole("degree", degree, low=1) != 1:
+            raise InputError(f"degree: elasticity has linear elements only, degree = 1; got {degree}")
+        nodes = Nodes(mesh)
         order = whole("quadrature", quadrature, low=1)
         fixed, traction, force = ({} if t is None else t for t in (fixed, traction, force))
         for table, name in ((fixed, "fixed"), (traction, "traction"), (force, "force")):
@@ -85,26 +95,27 @@ class Elasticity:
             require_boundary(mesh, table, name)
         require_apart(mesh, fixed, traction, d, ("fixed", "traction"))
         require_apart(mesh, fixed, force, d, ("fixed", "force"))
-        dofs, values = prescribed(mesh, fixed, d, "fixed")
+        dofs, values = prescribed(nodes, fixed, d, "fixed")
         if not dofs.size:
             raise InputError("fixed: nothing holds the body; fix displacements on at least one boundary group")
-        space = admissible(mesh, dofs, values, d)
+        space = admissible(d * len(nodes), dofs, values)
         lam, mu = lame(per_cell("young", young, mesh), per_cell("poisson", poisson, mesh), d, plane)
-        A = assembly.elasticity_matrix(mesh, lam, mu, assembly.pattern(mesh))
+        A = assembly.elasticity_matrix(mesh, lam, mu, assembly.pattern(nodes))
         b = np.zeros((len(mesh.points), d))
         for k, f in enumerate(components("body", 0.0 if body is None else body, d)):
             if f is not None and body is not None:
-                b[:, k] += assembly.load(mesh, f, order)
+                b[:, k] += assembly.load(nodes, f, order)
         for group, t in traction.items():
             for k, f in enumerate(components(f"traction '{group}'", t, d)):
                 if f is not None:
-                    b[:, k] += assembly.boundary_load(mesh, mesh.facets(group), f, order)
+                    b[:, k] += assembly.boundary_load(nodes, mesh.facets(group), f, order)
         for group, total in force.items():
             b += _spread(mesh, group, total)
         row_points = np.repeat(mesh.points, d, axis=0)[np.asarray(space.free)]
         set_fields(
             self,
             mesh=mesh,
+            nodes=nodes,
             A=A,
             b=b.ravel(),
             space=space,
@@ -122,7 +133,7 @@ class Elasticity:
 
     @cached_property
     def _queries(self) -> FieldQueries:
-        return FieldQueries(self.mesh, self.mesh.dim)
+        return FieldQueries(self.nodes, self.mesh.dim)
 
     def points(self, X: Any, component: Any, names: Sequence[str] | None = None) -> Queries:
         """A displacement component at points."""
@@ -155,7 +166,7 @@ class Elasticity:
 
     def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""
-        return extract(self.mesh, self.space, self.mesh.dim, prediction, how)
+        return extract(self.nodes, self.space, self.mesh.dim, prediction, how)
 
 
 def lame(young: Vector, poisson: Vector, dim: int, plane: str) -> tuple[Vector, Vector]:

@@ -12,8 +12,8 @@ import scipy.sparse.linalg as spla
 from pinnpoint.arrays import Vector, floats
 from pinnpoint.errors import InputError
 from pinnpoint.fem import assembly
+from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.io.fields import match
-from pinnpoint.mesh import Mesh
 from pinnpoint.spaces import AdmissibleSpace
 
 MAPS = ("nodal", "l2", "constrained")
@@ -39,8 +39,10 @@ class NodeValues:
     values: Any
 
 
-def extract(mesh: Mesh, space: AdmissibleSpace, count: int, prediction: Any, how: str = "nodal") -> Extraction:
+def extract(nodes: Nodes, space: AdmissibleSpace, count: int, prediction: Any, how: str = "nodal") -> Extraction:
     """An admissible vector from nodal values, values at points, or a callable on points.
+
+    Values known at the vertices alone are averaged at the edge midpoints of quadratic elements, and `how` says so.
 
     Parameters
     ----------
@@ -52,16 +54,14 @@ def extract(mesh: Mesh, space: AdmissibleSpace, count: int, prediction: Any, how
         raise InputError(f"extraction: must be one of {', '.join(MAPS)}; got {how!r}")
     distance = 0.0
     if isinstance(prediction, NodeValues):
-        values, distance = match(prediction.points, prediction.values, mesh.points)
-        U = nodal(values, len(mesh.points), count)
-        how = "nodal values matched by coordinates"
+        values, distance = _matched(nodes, prediction)
+        U, how = _at_nodes(nodes, values, count, "nodal values{} matched by coordinates")
     elif callable(prediction) and how == "nodal":
-        U = nodal(evaluate(prediction, mesh.points, count), len(mesh.points), count)
+        U = nodal(evaluate(prediction, nodes.points, count), len(nodes), count)
     elif callable(prediction):
-        U = _projected(mesh, space, count, prediction, constrained=how == "constrained")
+        U = _projected(nodes, space, count, prediction, constrained=how == "constrained")
     else:
-        U = nodal(prediction, len(mesh.points), count)
-        how = "nodal values"
+        U, how = _at_nodes(nodes, prediction, count, "nodal values{}")
     found = space.project(U)
     return Extraction(found.U, found.mismatch, how, distance)
 
@@ -93,11 +93,36 @@ def evaluate(prediction: Any, X: Vector, count: int) -> Vector:
     return a
 
 
-def _projected(mesh: Mesh, space: AdmissibleSpace, count: int, prediction: Any, *, constrained: bool) -> Vector:
-    where = assembly.pattern(mesh)
-    M = assembly.scalar_matrix(mesh, assembly.mass(mesh, None, np.zeros(0), np.zeros(0)), where)
+def _matched(nodes: Nodes, prediction: NodeValues) -> tuple[Vector, float]:
+    """Values at all nodes where every node has one, else at the vertices."""
+    vertices = nodes.mesh.points
+    if nodes.degree == 1 or len(prediction.points) < len(nodes):
+        return match(prediction.points, prediction.values, vertices)
+    try:
+        return match(prediction.points, prediction.values, nodes.points)
+    except InputError as error:
+        try:
+            return match(prediction.points, prediction.values, vertices)
+        except InputError:
+            raise error from None
+
+
+def _at_nodes(nodes: Nodes, values: Any, count: int, how: str) -> tuple[Vector, str]:
+    """Coefficients from values at all nodes, or at the vertices of quadratic elements."""
+    vertices = len(nodes.mesh.points)
+    a = floats("prediction", values)
+    if nodes.degree == 2 and a.shape in ((vertices * count,), (vertices, count)):
+        known = nodal(a, vertices, count).reshape(vertices, count)
+        return nodes.spread(known).ravel(), how.format(" at the vertices") + ", edge midpoints by averaging"
+    return nodal(a, len(nodes), count), how.format("")
+
+
+def _projected(nodes: Nodes, space: AdmissibleSpace, count: int, prediction: Any, *, constrained: bool) -> Vector:
+    where = assembly.pattern(nodes)
+    M = assembly.scalar_matrix(assembly.mass(nodes, None, np.zeros(0), np.zeros(0)), where)
+    order = ORDER[nodes.degree]
     b = np.stack(
-        [assembly.load(mesh, lambda X, k=k: evaluate(prediction, X, count)[:, k], 4) for k in range(count)], axis=1
+        [assembly.load(nodes, lambda X, k=k: evaluate(prediction, X, count)[:, k], order) for k in range(count)], axis=1
     )
     if not constrained:
         return np.asarray(spla.splu(M.tocsc()).solve(b)).ravel()

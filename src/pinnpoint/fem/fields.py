@@ -10,9 +10,9 @@ import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector, floats, per_query
 from pinnpoint.errors import InputError
+from pinnpoint.fem.elements import FACET_MEANS, Nodes
 from pinnpoint.fem.location import Locator, boundary_distance
 from pinnpoint.fem.quadrature import at_points, rule
-from pinnpoint.mesh import Mesh
 from pinnpoint.queries import Queries, Samples
 
 AXES = ("x", "y", "z")
@@ -35,14 +35,14 @@ def component_of(given: Any, count: int) -> int:
 
 
 class FieldQueries:
-    """Makes queries for linear elements with `count` components per node."""
+    """Makes queries for elements with `count` components per node."""
 
-    def __init__(self, mesh: Mesh, count: int) -> None:
-        self.mesh, self.count = mesh, count
-        self.locator = Locator(mesh)
+    def __init__(self, nodes: Nodes, count: int) -> None:
+        self.nodes, self.mesh, self.count = nodes, nodes.mesh, count
+        self.locator = Locator(nodes.mesh)
 
     def points(self, X: Any, names: Sequence[str] | None, component: Any) -> Queries:
-        """Values at points, by barycentric weights."""
+        """Values at points, by the shape functions there."""
         X = self._points("points", X)
         return self._sampled(X, sp.eye_array(len(X), format="csr"), X, names, component, "points")
 
@@ -66,31 +66,33 @@ class FieldQueries:
         return self._sampled(where, mix, X, names, component, "at", (note,))
 
     def patch(self, group: str, names: Sequence[str] | None, component: Any) -> Queries:
-        """The average over a boundary group, exact for linear elements."""
+        """The average over a boundary group, exact for the elements."""
         facets = self.mesh.facets(group)
         if not len(facets):
             raise InputError(f"group '{group}': has no facets to average over")
         size = self.mesh.facet_measures(facets)
-        bary, weights = rule(self.mesh.dim - 1, 2)
+        bary, weights = rule(self.mesh.dim - 1, 2 * self.nodes.degree)
         X = at_points(self.mesh.points[facets], bary).reshape(-1, self.mesh.dim)
         mix = (size[:, None] * weights[None, :]).ravel() / size.sum()
         k = component_of(component, self.count)
-        shares = np.repeat(size / size.sum() / self.mesh.dim, self.mesh.dim)
-        ell = np.bincount(facets.ravel() * self.count + k, shares, minlength=self.count * len(self.mesh.points))
-        center = (shares @ self.mesh.points[facets.ravel()])[None, :]
+        means, whole = FACET_MEANS[self.nodes.degree][self.mesh.dim]
+        shares = ((size / size.sum())[:, None] * np.array(means) / whole).ravel()
+        dofs = self.nodes.facet_dofs(facets).ravel()
+        ell = np.bincount(dofs * self.count + k, shares, minlength=self.count * len(self.nodes))
+        center = (shares @ self.nodes.points[dofs])[None, :]
         samples = Samples(X, sp.csr_array(mix[None, :]), k)
         return Queries(ell[None, :], names or [group], points=center, samples=samples)
 
     def gradients(self, X: Any, direction: Any, names: Sequence[str] | None, component: Any) -> Queries:
         """Derivatives ∂u/∂x_direction in the cells that hold the points."""
         X = self._points("points", X)
-        cell, _ = self.locator.locate(X)
+        cell, bary = self.locator.locate(X)
         axis = component_of(direction, self.mesh.dim) if self.mesh.dim > 1 else 0
         k = component_of(component, self.count)
-        G = self.mesh.gradients[cell][:, :, axis]
-        columns = self.mesh.cells[cell] * self.count + k
+        G = self.nodes.derivatives(cell, bary, axis)
+        columns = self.nodes.cell_dofs[cell] * self.count + k
         rows = np.repeat(np.arange(len(X)), columns.shape[1])
-        shape = (len(X), self.count * len(self.mesh.points))
+        shape = (len(X), self.count * len(self.nodes))
         return Queries(sp.csr_array((G.ravel(), (rows, columns.ravel())), shape=shape), names, points=X)
 
     def _points(self, name: str, X: Any) -> Vector:
@@ -115,10 +117,10 @@ class FieldQueries:
     ) -> Queries:
         k = component_of(component, self.count)
         cell, bary = self.locator.locate(where, what)
-        columns = self.mesh.cells[cell] * self.count + k
+        columns = self.nodes.cell_dofs[cell] * self.count + k
         rows = np.repeat(np.arange(len(where)), columns.shape[1])
-        shape = (len(where), self.count * len(self.mesh.points))
-        values = sp.csr_array((bary.ravel(), (rows, columns.ravel())), shape=shape)
+        shape = (len(where), self.count * len(self.nodes))
+        values = sp.csr_array((self.nodes.shapes(bary).ravel(), (rows, columns.ravel())), shape=shape)
         return Queries(sp.csr_array(mix @ values), names, points=X, samples=Samples(where, mix, k), notes=notes)
 
 

@@ -1,4 +1,4 @@
-"""−∇·(A∇u) + c u = f with linear elements."""
+"""−∇·(A∇u) + c u = f with linear or quadratic elements."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import numpy as np
 
 from pinnpoint.arrays import Vector, set_fields, whole
 from pinnpoint.errors import InputError
+from pinnpoint.expressions import Expression
 from pinnpoint.fem import assembly
-from pinnpoint.fem.coefficients import function, per_cell
+from pinnpoint.fem.coefficients import function, parsed, per_cell
 from pinnpoint.fem.conditions import admissible, prescribed, require_apart, require_boundary
+from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import FieldQueries
 from pinnpoint.fem.meshes import as_mesh
@@ -39,15 +41,27 @@ class ReactionDiffusion:
         f: a number, a function of points (N, d), or an expression in x, y, z.
     diffusion
         A: a positive number, a table from cell groups, one number per cell, a symmetric positive definite d × d
-        matrix, or a function from points (N, d) to such matrices (N, d, d), averaged over each cell.
+        matrix, or a function from points (N, d) to such matrices (N, d, d), averaged over each cell (which for
+        degree 2 limits the order).
     reaction
-        c ≥ 0: a number, function or expression.
+        c ≥ 0: a number, a table from cell groups, one number per cell, a function or an expression.
     dirichlet, neumann
         Tables from boundary groups to numbers, functions or expressions; ``"boundary"`` is the whole boundary.
     weight
         Of the residual, as in `LinearSystem`.
     quadrature
-        Order of the rules.
+        Order of the rules; by default 4, and 6 for degree 2. The rule of c is exact at least for φ_i φ_j.
+    degree
+        1, or 2 for quadratic elements: unknowns at the vertices, then at the edge midpoints, see `Nodes`.
+
+    Attributes
+    ----------
+    diffusion
+        A on each cell, (C,) or (C, d, d).
+    reaction
+        c on each cell, (C,); None where c is zero or `reaction_varies`, which says that it varies inside cells.
+    given
+        Source, diffusion, reaction, dirichlet and neumann as they were given, expressions parsed.
     """
 
     mesh: Mesh
@@ -56,7 +70,12 @@ class ReactionDiffusion:
     space: AdmissibleSpace
     system: LinearSystem
     quadrature: int
+    degree: int
+    nodes: Nodes
     diffusion: Vector
+    reaction: Vector | None
+    reaction_varies: bool
+    given: Mapping[str, Any]
     conditions: Mapping[str, Mapping[str, Any]]
     total_load: Vector
 
@@ -72,50 +91,66 @@ class ReactionDiffusion:
         neumann: Mapping[str, Any] | None = None,
         *,
         weight: Any = None,
-        quadrature: int = 4,
+        quadrature: int | None = None,
+        degree: int = 1,
     ) -> None:
         mesh = as_mesh(mesh)
+        nodes = Nodes(mesh, degree)
         dirichlet = {BOUNDARY: 0.0} if dirichlet is None else dirichlet
         neumann = {} if neumann is None else neumann
-        order = whole("quadrature", quadrature, low=1)
+        order = whole("quadrature", ORDER[nodes.degree] if quadrature is None else quadrature, low=1)
         for table, name in ((dirichlet, "dirichlet"), (neumann, "neumann")):
             if not isinstance(table, Mapping):
                 raise InputError(f"{name}: must be a table from boundary groups to values; got {type(table).__name__}")
             require_boundary(mesh, table, name)
+        source, reaction, dirichlet, neumann = (parsed(g) for g in (source, reaction, dirichlet, neumann))
         require_apart(mesh, dirichlet, neumann, 1, ("dirichlet", "neumann"))
-        dofs, values = prescribed(mesh, dirichlet, 1, "dirichlet")
-        space = admissible(mesh, dofs, values, 1)
+        dofs, values = prescribed(nodes, dirichlet, 1, "dirichlet")
+        space = admissible(len(nodes), dofs, values)
         K = _diffusion(diffusion, mesh, order)
-        c = _reaction(reaction, mesh, order)
+        points = rule(mesh.dim, max(order, 2 * nodes.degree))
+        by_cell, c = _reaction(reaction, mesh, points[0])
         if not dofs.size and (c is None or not np.any(c > 0.0)):
             raise InputError(
                 "dirichlet: without a Dirichlet group and without reaction the solution is not unique; fix a value on "
                 "some group, or give a reaction > 0"
             )
-        where = assembly.pattern(mesh)
-        local = assembly.stiffness(mesh, K)
+        where = assembly.pattern(nodes)
+        local = assembly.stiffness(nodes, K)
         if c is not None:
-            local = local + assembly.mass(mesh, c, *rule(mesh.dim, max(order, 2)))
-        A = assembly.scalar_matrix(mesh, local, where)
-        b = assembly.load(mesh, function("source", source), order)
+            local = local + assembly.mass(nodes, c, *points)
+        A = assembly.scalar_matrix(local, where)
+        b = assembly.load(nodes, function("source", source), order)
         for group, g in neumann.items():
-            b = b + assembly.boundary_load(mesh, mesh.facets(group), function(f"neumann '{group}'", g), order)
+            b = b + assembly.boundary_load(nodes, mesh.facets(group), function(f"neumann '{group}'", g), order)
+        free = slice(None) if space.free is None else space.free
         set_fields(
             self,
             mesh=mesh,
             A=A,
             b=b,
             space=space,
-            system=LinearSystem(A, b, space=space, weight=weight, reduction="galerkin", row_points=_free(mesh, space)),
+            system=LinearSystem(A, b, space=space, weight=weight, reduction="galerkin", row_points=nodes.points[free]),
             quadrature=order,
+            degree=nodes.degree,
+            nodes=nodes,
             diffusion=K,
+            reaction=by_cell,
+            reaction_varies=c is not None and by_cell is None,
+            given={
+                "source": source,
+                "diffusion": diffusion,
+                "reaction": reaction,
+                "dirichlet": dirichlet,
+                "neumann": neumann,
+            },
             conditions={"dirichlet": dict(dirichlet), "neumann": dict(neumann)},
             total_load=np.array([float(b.sum())]),
         )
 
     @cached_property
     def _queries(self) -> FieldQueries:
-        return FieldQueries(self.mesh, 1)
+        return FieldQueries(self.nodes, 1)
 
     def points(self, X: Any, names: Sequence[str] | None = None) -> Queries:
         """Values at points."""
@@ -135,12 +170,7 @@ class ReactionDiffusion:
 
     def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""
-        return extract(self.mesh, self.space, 1, prediction, how)
-
-
-def _free(mesh: Mesh, space: AdmissibleSpace) -> Vector:
-    free = space.free
-    return mesh.points if free is None else mesh.points[free]
+        return extract(self.nodes, self.space, 1, prediction, how)
 
 
 def _diffusion(given: Any, mesh: Mesh, order: int) -> Vector:
@@ -171,13 +201,19 @@ def _diffusion(given: Any, mesh: Mesh, order: int) -> Vector:
     return np.asarray(0.5 * (K + np.swapaxes(K, 1, 2)))
 
 
-def _reaction(given: Any, mesh: Mesh, order: int) -> Vector | None:
-    if isinstance(given, int | float) and given == 0:
-        return None
-    bary, _ = rule(mesh.dim, max(order, 2))
+def _reaction(given: Any, mesh: Mesh, bary: Vector) -> tuple[Vector | None, Vector | None]:
+    """The reaction per cell where it is constant on cells, and at quadrature points (C, Q); None where it is zero."""
+    constant = given.constant if isinstance(given, Expression) else None
+    if constant is not None or not callable(given):
+        by_cell = per_cell("reaction", given if constant is None else constant, mesh)
+        if float(by_cell.min()) < 0.0:
+            raise InputError(f"reaction: must be ≥ 0; cell {int(np.argmin(by_cell))} has {float(by_cell.min())!r}")
+        if not by_cell.any():
+            return None, None
+        return by_cell, np.repeat(by_cell[:, None], len(bary), axis=1)
     X = at_points(mesh.points[mesh.cells], bary)
     c = function("reaction", given)(X.reshape(-1, mesh.dim)).reshape(X.shape[:2])
     if float(c.min()) < 0.0:
         cell, q = np.unravel_index(int(np.argmin(c)), c.shape)
         raise InputError(f"reaction: must be ≥ 0; it is {float(c.min()):.3e} at {X[cell, q].tolist()}")
-    return c
+    return None, c

@@ -53,7 +53,7 @@ class ProblemSpec:
     kind: str
     degree: int = 1
     diffusion: PerGroup | None = None
-    reaction: Expression | None = None
+    reaction: Expression | Mapping[str, float] | None = None
     source: Expression | None = None
     cubic: float | None = None
     young: PerGroup | None = None
@@ -197,7 +197,7 @@ def _problem(table: Table) -> ProblemSpec:
         values |= _elastic(table)
     else:
         values["diffusion"] = table.numbers("diffusion", "positive", 1.0)
-        values["reaction"] = _nonnegative(table.expression("reaction", 0.0))
+        values["reaction"] = _reaction(table)
         values["source"] = table.expression("source", 0.0)
     if kind == "semilinear":
         values["cubic"] = table.number("cubic", sign="nonnegative")
@@ -228,7 +228,11 @@ def _elastic(table: Table) -> dict[str, Any]:
     }
 
 
-def _nonnegative(reaction: Expression) -> Expression:
+def _reaction(table: Table) -> Expression | Mapping[str, float]:
+    """A formula, or numbers for cell groups."""
+    if isinstance(table.data.get("reaction"), dict):
+        return table.numbers("reaction", "nonnegative")  # type: ignore[no-any-return]
+    reaction: Expression = table.expression("reaction", 0.0)
     if reaction.constant is not None and reaction.constant < 0:
         raise InputError(f"{reaction.name}: must be ≥ 0; got {reaction.constant!r}")
     return reaction
