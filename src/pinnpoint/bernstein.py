@@ -97,6 +97,17 @@ def from_quadratic(w: Vector, m: int) -> Vector:
     return np.stack(columns, axis=1)
 
 
+@cache
+def linear_projection(m: int) -> Vector:
+    """From Bernstein coefficients to the vertex values of the L² projection onto linears, (m + 1, pairs)."""
+    against = np.full((m + 1, len(pairs(m))), 2.0)
+    for p, (i, k) in enumerate(pairs(m)):
+        against[i, p] += 2.0
+        against[k, p] += 2.0
+    against /= (m + 1) * (m + 2) * (m + 3)
+    return _frozen((m + 1.0) * ((m + 2.0) * against - against.sum(axis=0)))
+
+
 @dataclass(frozen=True, eq=False)
 class Density:
     """A function f on some cells of a mesh, known to a proved error.

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import gram, pairs
+from pinnpoint.bernstein import gram, linear_projection, pairs
 from pinnpoint.rounding.arithmetic import TINY, gamma, up
 from pinnpoint.transfer.geometry import Shapes
 
@@ -184,14 +184,7 @@ def balance(shapes: Shapes, s: Vector, total: Vector) -> None:
     (d + 1)(o_j + s_jj) − tr s = −d|K| r_j up to the mean, which the facets determine.
     """
     d = shapes.d
-    # moments ∫ B_p λ_j, then the inverse of the linear mass matrix (I + 11ᵀ)/((d + 1)(d + 2))
-    against = np.zeros((d + 1, len(pairs(d))))
-    for p, (i, k) in enumerate(pairs(d)):
-        against[:, p] = 2.0 / ((d + 1) * (d + 2) * (d + 3))
-        against[i, p] += 2.0 / ((d + 1) * (d + 2) * (d + 3))
-        against[k, p] += 2.0 / ((d + 1) * (d + 2) * (d + 3))
-    M = np.einsum("jp,pn->jn", against, total)
-    r = (d + 1.0) * ((d + 2.0) * M - M.sum(axis=0))
+    r = np.einsum("jp,pn->jn", linear_projection(d), total)
     index = np.arange(d + 1)
     s[index, index] = 0.0
     D = -s.sum(axis=0) - (d / (d + 1.0)) * shapes.volume * r

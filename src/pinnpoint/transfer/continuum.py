@@ -1,0 +1,201 @@
+"""A reaction–diffusion problem as the transfer to its own solution sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector
+from pinnpoint.bernstein import Density, from_linear, from_quadratic, gram, linear_projection, pairs
+from pinnpoint.mesh import Index
+from pinnpoint.taylor.simplices import density, supremum
+from pinnpoint.transfer.anchors import DIRICHLET, Anchors, anchors
+from pinnpoint.transfer.equilibration import equilibrate
+from pinnpoint.transfer.estimator import CHUNK, Estimator
+from pinnpoint.transfer.facets import FacetLoad, measures
+from pinnpoint.transfer.topology import Topology
+
+SHARE = 2e-3
+"""The data's error on a cell, relative to its size, against (h/L)^(2 · degree), the expected radius."""
+
+
+@dataclass(frozen=True, eq=False)
+class Continuum:
+    """−∇·(κ∇u) + c u = f on the polygon or polyhedron that the mesh covers.
+
+    Attributes
+    ----------
+    edges
+        Vertex pairs of the edges with degrees of freedom of their own, in the order of these; empty for degree 1.
+    kappa, reaction
+        κ > 0 and c ≥ 0 on each cell.
+    kind
+        0 for interior facets, 1 for Dirichlet, 2 for Neumann.
+    source
+        f: a number, an `Expression`, or a function of points.
+    dirichlet, neumann
+        Facet numbers and what is given on them.
+    """
+
+    topology: Topology
+    edges: Index
+    degree: int
+    kappa: Vector
+    reaction: Vector
+    kind: Any
+    source: Any
+    dirichlet: Sequence[tuple[Index, Any]]
+    neumann: Sequence[tuple[Index, Any]]
+
+    @property
+    def points(self) -> Vector:
+        """Coordinates of the vertices."""
+        return self.topology.points
+
+    @property
+    def d(self) -> int:
+        """Space dimension."""
+        return self.topology.dim
+
+    @property
+    def size(self) -> int:
+        """Degrees of freedom."""
+        return len(self.points) + len(self.edges)
+
+    @cached_property
+    def cell_nodes(self) -> Index:
+        """Degrees of freedom of the sorted cells: vertices, then edges in the order of pairs j < l."""
+        return self.nodes_of(self.topology.cells)
+
+    def nodes_of(self, simplices: Index) -> Index:
+        """Degrees of freedom of sorted simplices."""
+        if self.degree == 1 or simplices.shape[1] == 1:
+            return simplices
+        n = len(self.points)
+        known = self.edges[:, 0] * n + self.edges[:, 1]
+        local = combinations(range(simplices.shape[1]), 2)
+        places = [n + np.searchsorted(known, simplices[:, j] * n + simplices[:, k]) for j, k in local]
+        return np.concatenate([simplices, np.stack(places, axis=1)], axis=1)
+
+    @cached_property
+    def spacing(self) -> float:
+        """Mean cell size, as the side of a cell of mean volume."""
+        return float(np.mean(self.topology.volumes) ** (1.0 / self.d))
+
+    @cached_property
+    def anchors(self) -> Anchors:
+        """Constants for means."""
+        return anchors(self.topology, self.points, self.kappa, self.reaction, self.kind, CHUNK)
+
+    @cached_property
+    def estimator(self) -> Estimator:
+        """Bounds from fluxes."""
+        return Estimator(
+            self.topology, self.points, self.cell_nodes, self.degree, self.kappa, self.reaction, self.anchors
+        )
+
+    @cached_property
+    def load(self) -> Density:
+        """f on every cell."""
+        X = self.points[self.topology.cells]
+        extent = float(np.max(self.points.max(axis=0) - self.points.min(axis=0)))
+        small = SHARE * (self.spacing / extent) ** (2 * self.degree)
+        return density(self.source, X, tolerance=small * self.height(self.source))
+
+    def height(self, given: Any) -> float:
+        """The size of a function at the vertices, for tolerances."""
+        if not callable(given):
+            return abs(float(given))
+        return float(np.max(np.abs(given(self.points)), initial=0.0))
+
+    @cached_property
+    def boundary_load(self) -> FacetLoad | None:
+        """g_N on the Neumann facets where it is not zero."""
+        found = [(f, g) for f, g in self.neumann if len(f) and not (isinstance(g, int | float) and g == 0)]
+        if not found:
+            return None
+        parts = [density(g, self.points[self.topology.facets[f]]) for f, g in found]
+        rows = [np.concatenate([getattr(p, name) for p in parts]) for name in ("coefficients", "high", "error1", "error2")]
+        return self.facet_load(np.concatenate([f for f, _ in found]), Density(*rows, None, all(p.proved for p in parts)))
+
+    def facet_load(self, facets: Index, what: Density) -> FacetLoad:
+        """A flux prescribed on facets."""
+        vertices = self.topology.facets[facets]
+        return FacetLoad(facets, vertices, self.nodes_of(vertices), what)
+
+    def mismatch(self, U: Vector) -> tuple[float, bool]:
+        """Upper bound of |g_D − u_h| on the Dirichlet part, and whether it is proved."""
+        worst, proved = 0.0, True
+        for facets, given in self.dirichlet:
+            vertices = self.topology.facets[facets]
+            trace = _bernstein(U[self.nodes_of(vertices)], self.d - 1, self.degree)
+            bounds, sure = supremum(given, self.points[vertices], minus=trace)
+            worst, proved = max(worst, float(np.max(bounds, initial=0.0))), proved and sure
+        return worst, proved
+
+    def vector(self, source: Density | None, load: FacetLoad | None) -> Vector:
+        """∫ f φ_i + ∫ g φ_i for every degree of freedom, in floating point."""
+        b = np.zeros(self.size)
+        if source is not None:
+            which = slice(None) if source.cells is None else source.cells
+            table = _shapes(self.d, self.degree) @ gram(self.d)
+            local = (source.coefficients @ table.T) * self.topology.volumes[which, None]
+            b += np.bincount(self.cell_nodes[which].ravel(), local.ravel(), minlength=self.size)
+        if load is not None:
+            m = self.d - 1
+            table = _shapes(m, self.degree) @ gram(m)
+            local = (load.density.coefficients @ table.T) * measures(self.points[load.vertices])[0][:, None]
+            b += np.bincount(load.nodes.ravel(), local.ravel(), minlength=self.size)
+        return b
+
+    def fluxes(self, nodal: Vector, sources: Sequence[Density], loads: Sequence[FacetLoad | None]) -> Vector:
+        """Equilibrated facet densities (F, 1 or d, m) for states (m, size)."""
+        d, T, order = self.d, self.topology, self.degree - 1
+        b = np.stack([_bernstein(u[self.cell_nodes], d, self.degree) for u in nodal], axis=2)
+        count = d + 1 if self.degree == 2 else 1
+        slopes = np.zeros((len(b), count, d, len(nodal)))
+        for p, (j, k) in enumerate(pairs(d)):
+            for at, other in ((j, k), (k, j)) if j != k else ():
+                if at < count:
+                    own = [q for q, pair in enumerate(pairs(d)) if pair == (at, at)][0]
+                    rise = 2.0 * (b[:, p] - b[:, own])
+                    slopes[:, at] += T.gradients[:, other, :, None] * rise[:, None, :]
+        rest = np.stack([f.coefficients for f in sources], axis=2) - self.reaction[:, None, None] * b
+        prescribed = None
+        if any(g is not None for g in loads):
+            prescribed = np.zeros((len(T.facets), d, len(nodal)))
+            for i, g in enumerate(loads):
+                if g is not None:
+                    area = measures(self.points[g.vertices])[0][:, None]
+                    t = g.density.coefficients @ linear_projection(d - 1).T
+                    prescribed[g.facets, :, i] = area * (t if order == 1 else t.mean(axis=1, keepdims=True))
+        return equilibrate(T, self.kappa, slopes, rest, self.kind, prescribed, order)
+
+    def blocking(self) -> Index:
+        """Facets that a ball may not cross: the boundary, and jumps of κ or of c."""
+        one, two = self.topology.facet_cells.T
+        jump = (two < 0) | (self.kappa[one] != self.kappa[two]) | (self.reaction[one] != self.reaction[two])
+        return np.nonzero(jump)[0]
+
+    def dirichlet_facets(self) -> Index:
+        """Numbers of the Dirichlet facets."""
+        return np.nonzero(self.kind == DIRICHLET)[0]
+
+
+def _bernstein(w: Vector, m: int, degree: int) -> Vector:
+    if m == 0:
+        return w[:, :1]
+    return from_linear(w) if degree == 1 else from_quadratic(w, m)
+
+
+def _shapes(m: int, degree: int) -> Vector:
+    """Bernstein coefficients of the nodal basis, (nodes, pairs)."""
+    if m == 0:
+        return np.ones((1, 1))
+    count = m + 1 if degree == 1 else len(pairs(m))
+    return np.ascontiguousarray(_bernstein(np.eye(count), m, degree))

@@ -1,0 +1,218 @@
+"""What is asked of the PDE's own solution, as a functional that is bounded in the energy norm.
+
+Each query becomes J(v) = ∫ w v + ∫_N g v + constant, the right-hand side of a dual problem:
+
+- a point value or a ball average, by the mollified fundamental solution (`kernels`): w is a polynomial in the ball,
+  constant = ∫ f Φ;
+- an average over a boundary group: g = 1/|Γ| on its Neumann facets, the data itself on its Dirichlet facets;
+- a flux through a Dirichlet group Γ: J(u) = a(u, φ) − ∫ f φ − ∫ g_N φ for any φ with φ = 1 on Γ and 0 on the rest of the
+  Dirichlet part; the dual has no source, but the boundary values of φ.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector
+from pinnpoint.bernstein import Density
+from pinnpoint.errors import InputError
+from pinnpoint.queries import Ball, Flux, Goal, Patch, Point
+from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
+from pinnpoint.taylor.simplices import density as density_on
+from pinnpoint.taylor.simplices import enclose
+from pinnpoint.transfer.anchors import DIRICHLET
+from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.transfer.data_term import data_term
+from pinnpoint.transfer.facets import FacetLoad, measures
+from pinnpoint.transfer.kernels import Kernel
+from pinnpoint.transfer.mollifier import density as mollified
+from pinnpoint.transfer.mollifier import largest_ball
+
+ORDER = {1: 2, 2: 2, 3: 3}
+"""The mollifier's order k by dimension: smaller is tighter, larger is easier to integrate over cut cells."""
+SHARE = {1: 4e-3, 2: 4e-3, 3: 1e-2}
+"""The mollifier's integration error against (h/R)^(2 · degree), the expected radius, relative to the solution."""
+
+
+@dataclass(frozen=True, eq=False)
+class Functional:
+    """J(v) = ∫ w v + ∫ g v + constant.
+
+    Attributes
+    ----------
+    source, load
+        w and g; None where they vanish.
+    constant, error
+        The constant and a bound of its error, of which `data` is due to the integration of data and the rest rounding.
+    lift
+        Boundary values of the dual state (all degrees of freedom, zero elsewhere), for fluxes.
+    weak
+        Whether the value at Dirichlet data that is met inexactly moves by at most the largest mismatch.
+    proved
+        False where an ingredient is an estimate.
+    """
+
+    source: Density | None = None
+    load: FacetLoad | None = None
+    constant: float = 0.0
+    error: float = 0.0
+    data: float = 0.0
+    lift: Vector | None = None
+    proved: bool = True
+    note: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def trivial(self) -> bool:
+        """Whether J does not depend on v at all."""
+        return self.source is None and self.load is None and self.lift is None
+
+
+def functional(model: Continuum, goal: Goal | None, name: str, facets_of: Any) -> Functional:
+    """The functional of one query.
+
+    Parameters
+    ----------
+    facets_of
+        Facet numbers of a boundary group.
+    """
+    if isinstance(goal, Point):
+        return _ball(model, np.array(goal.at), 0.0, name)
+    if isinstance(goal, Ball):
+        return _ball(model, np.array(goal.at), goal.radius, name)
+    if isinstance(goal, Patch):
+        return _patch(model, facets_of(goal.group), goal.group, name)
+    if isinstance(goal, Flux):
+        return _flux(model, facets_of(goal.group), goal.group, name)
+    raise InputError(
+        f"target: query '{name}' has no proved transfer to the continuous solution (points, ball averages, averages over "
+        "and fluxes through boundary groups have); say target='discrete' for it"
+    )
+
+
+def _ball(model: Continuum, x0: Vector, average: float, name: str) -> Functional:
+    d, T = model.d, model.topology
+    blocking = model.blocking()
+    V = model.points[T.facets[blocking]]
+    R, nearest = largest_ball(x0, V)
+    facet = int(blocking[nearest])
+    on = R <= 1e-9 * model.spacing
+    if average == 0.0 and on and model.kind[facet] == DIRICHLET:
+        return _boundary_value(model, x0, facet)
+    what = {0: "a jump of the coefficients", 1: "the Dirichlet boundary", 2: "the Neumann boundary"}[int(model.kind[facet])]
+    if on and not (d == 1 and average == 0.0):
+        raise InputError(
+            f"query '{name}': {x0.tolist()} lies on {what}; no ball around it stays where the coefficients are constant. "
+            "Move the point inside, or say target='discrete'"
+        )
+    if average > R:
+        raise InputError(
+            f"query '{name}': the ball of radius {average:g} crosses {what}, {R:.6g} away from its centre; make the radius "
+            "smaller, or say target='discrete'"
+        )
+    if on:
+        return Functional(note="no ball fits around the point; the one-dimensional bound alone")
+    cell = _cell_of(model, x0)
+    kernel = Kernel.of(d, float(model.kappa[cell]), float(model.reaction[cell]), R, ORDER[d], average)
+    h = min(1.0, model.spacing / kernel.radius)
+    small = SHARE[d] * h ** (2 * model.degree)
+    w = mollified(kernel, model.points, T.cells, x0, small)
+    f = model.source
+    size = max(model.height(f), 1e-300)
+    tolerance = 0.1 * small * size * kernel.radius**2 / float(model.kappa[cell])
+    value, error, sure = data_term(kernel, f, x0, tolerance)
+    rounding = 4.0 * UNIT * abs(value)
+    return Functional(
+        source=w,
+        constant=value,
+        error=float(up(error)),
+        data=max(0.0, float(error) - rounding),
+        proved=w.proved and sure,
+        details={"ball": kernel.radius},
+    )
+
+
+def _cell_of(model: Continuum, x0: Vector) -> int:
+    """A cell that holds x0, or the one whose barycentric coordinates are least negative; κ and c are constant near x0."""
+    T = model.topology
+    P = model.points[T.cells[:, 0]]
+    low = np.full(len(P), np.inf)
+    rest = np.ones(len(P))
+    for i in range(1, model.d + 1):
+        bary = np.einsum("kx,kx->k", T.gradients[:, i], x0 - P)
+        rest -= bary
+        np.minimum(low, bary, out=low)
+    return int(np.argmax(np.minimum(low, rest)))
+
+
+def _boundary_value(model: Continuum, x0: Vector, facet: int) -> Functional:
+    for facets, given in model.dirichlet:
+        if facet in facets:
+            value, error, sure = enclose(given, x0[None, :])
+            return Functional(
+                constant=float(value[0]),
+                error=float(error[0]),
+                data=float(error[0]),
+                proved=sure,
+                note="a point of the Dirichlet boundary: the given value",
+            )
+    raise InputError(f"target: {x0.tolist()} lies on a Dirichlet facet without data")
+
+
+def _patch(model: Continuum, facets: Any, group: str, name: str) -> Functional:
+    T = model.topology
+    if np.any(model.kind[facets] == 0):
+        raise InputError(
+            f"query '{name}': group '{group}' has facets inside the domain, for which no transfer is proved; say "
+            "target='discrete'"
+        )
+    area, slack = measures(model.points[T.facets[facets]])
+    total = math.fsum(area.tolist())
+    wrong = float(up(sum_up(area * slack) / total + gamma(8)))
+    load = None
+    free = model.kind[facets] != DIRICHLET
+    if free.any():
+        load = model.facet_load(facets[free], Density.constant(np.full(int(free.sum()), 1.0 / total), model.d - 1))
+    constant = error = data = 0.0
+    proved = True
+    for these, given in model.dirichlet:
+        held = np.intersect1d(facets, these)
+        if not held.size:
+            continue
+        V = model.points[T.facets[held]]
+        size, off = measures(V)
+        g = density_on(given, V)
+        mean = g.coefficients.mean(axis=1)
+        constant += math.fsum((size * mean).tolist()) / total
+        top = np.abs(g.coefficients).max(axis=1)
+        error = float(up(error + sum_up(up(size * (off + gamma(20)) * top, 4)) / total, 8))
+        data = float(up(data + sum_up(up(size * g.error1, 4)) / total, 8))
+        proved = proved and g.proved
+    # 1/|Γ| is off by the factor 1 ± wrong, for which the caller adds wrong · |J|
+    error = float(up(error + data + wrong * abs(constant)))
+    return Functional(load=load, constant=constant, error=error, data=data, proved=proved, details={"scale": wrong})
+
+
+def _flux(model: Continuum, facets: Any, group: str, name: str) -> Functional:
+    T = model.topology
+    if np.any(model.kind[facets] != DIRICHLET):
+        raise InputError(
+            f"query '{name}': the flux through group '{group}' is part of the data where it is a Neumann group; fluxes are "
+            "certified through Dirichlet groups"
+        )
+    mine = np.unique(T.facets[facets])
+    others = np.setdiff1d(model.dirichlet_facets(), facets)
+    shared = np.intersect1d(mine, np.unique(T.facets[others]))
+    if shared.size:
+        raise InputError(
+            f"query '{name}': group '{group}' touches other Dirichlet facets, for example at "
+            f"{model.points[shared[0]].tolist()}; the flux through a part of a connected Dirichlet boundary is not a "
+            "bounded functional. Take the whole connected part"
+        )
+    lift = np.zeros(model.size)
+    lift[np.unique(model.nodes_of(T.facets[facets]))] = 1.0
+    return Functional(lift=lift)
