@@ -228,7 +228,7 @@ def test_balance_and_agreement(name, degree, order):
     for case in CASES:
         problem = Problem(MESHES[name](), degree, **case)
         size = []
-        for compiled in (False,):
+        for compiled in (False, True):
             if compiled:
                 pytest.importorskip("numba")
             t = problem.flux(order, compiled=compiled)

@@ -88,7 +88,9 @@ def equilibrate(
     elif compiled:
         from pinnpoint.transfer.equilibration_compiled import solve_patches as run
 
-        run(topology, cells, kind, out)
+        odd = run(topology, cells, kind, out)
+        if len(odd):
+            solve_patches(topology, cells, kind, out, odd)
     else:
         solve_patches(topology, cells, kind, out)
     return to_nodal(out.sum(axis=1))
@@ -109,12 +111,16 @@ def _solve_intervals(topology: Topology, cells: Ingredients, kind: NDArray[np.in
     out[free, 0, 0] = t[free]
 
 
-def solve_patches(topology: Topology, cells: Ingredients, kind: NDArray[np.int8], out: Vector) -> None:
-    """Solve all patch problems as dense saddle point systems, in batches of equal shape; fills ``out``."""
+def solve_patches(
+    topology: Topology, cells: Ingredients, kind: NDArray[np.int8], out: Vector, vertices: Index | None = None
+) -> None:
+    """Solve the patch problems of all or some vertices as dense saddle point systems of equal shape; fills ``out``."""
     d, q = topology.dim, cells.width
     start, corner = parts(topology)
     around = np.array([[j for j in range(d + 1) if j != k] for k in range(d + 1)])
     sizes = np.diff(start)
+    if vertices is not None:
+        sizes = np.where(np.isin(topology.cells.ravel()[corner[start[:-1]]], vertices), sizes, 0)
     for n in np.unique(sizes[sizes > 0]):
         patch = np.flatnonzero(sizes == n)
         block = max(1, _CHUNK // int((d * n * q + n) * n * d))
