@@ -1,0 +1,66 @@
+"""Rules and subdivisions of simplices, and polynomials for the positive part."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from scipy.special import roots_jacobi
+
+from pinnpoint.arrays import Vector
+
+RULE_DEFECT = 2.0**-44
+"""Bounds Σ_α |Σ_q w_q B_α(λ_q) − mean B_α| over the Bernstein basis of the rule's degree (checked in exact rationals by
+the tests), so a rule errs on a polynomial by at most this times its largest Bernstein coefficient."""
+
+POSITIVE_PART: dict[int, tuple[tuple[float, ...], float]] = {
+    1: ((0.0625, 0.5, 0.5), 0.06251),
+    2: ((0.0, 0.1547006, 0.5, 0.3591167), 0.013818),
+    3: ((-0.0044417, 0.0, 0.2071066, 0.5, 0.3017769), 0.004442),
+    4: ((0.0, -0.0141582, 0.0, 0.2509864, 0.5, 0.2647314), 0.00156),
+}
+"""For each k a polynomial and its largest distance to max(x, 0)^k on [−1, 1] (proved by the tests)."""
+
+
+@cache
+def rule(d: int, n: int) -> tuple[Vector, Vector]:
+    """Conical product of n Gauss–Jacobi points a direction: barycentric points (Q, d + 1) and weights with sum one.
+
+    Weights are positive; exact to degree 2n − 1 up to `RULE_DEFECT`.
+    """
+    points, weights = np.ones((1, 1)), np.ones(1)  # the last column is what is left of one
+    for a in range(d - 1, -1, -1):
+        x, w = roots_jacobi(n, float(a), 0.0)
+        x, w = 0.5 * (1.0 + x), w / w.sum()
+        rest = points[:, -1:]
+        columns = [np.repeat(points[:, :-1], n, axis=0), (rest * x).reshape(-1, 1), (rest * (1.0 - x)).reshape(-1, 1)]
+        points, weights = np.concatenate(columns, axis=1), (weights[:, None] * w).reshape(-1)
+    points.setflags(write=False)
+    weights.setflags(write=False)
+    return points, weights
+
+
+@cache
+def children(d: int) -> Vector:
+    """Red refinement: barycentric corners (2^d, d + 1, d + 1) of equal parts; in 3D Bey's, whose shapes stay bounded."""
+    corners = {
+        1: ["00 01", "01 11"],
+        2: ["00 01 02", "01 11 12", "02 12 22", "01 12 02"],
+        3: [
+            "00 01 02 03",
+            "01 11 12 13",
+            "02 12 22 23",
+            "03 13 23 33",
+            "01 02 03 13",
+            "01 02 12 13",
+            "02 03 13 23",
+            "02 12 13 23",
+        ],
+    }[d]
+    table = np.zeros((len(corners), d + 1, d + 1))
+    for c, child in enumerate(corners):
+        for i, (a, b) in enumerate(child.split()):
+            table[c, i, int(a)] += 0.5
+            table[c, i, int(b)] += 0.5
+    table.setflags(write=False)
+    return table
