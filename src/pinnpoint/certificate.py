@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from pinnpoint.arrays import Vector, floats
+from pinnpoint.arrays import Vector, floats, per_query
 from pinnpoint.errors import CertificationError, DependencyMissingError, InputError
 from pinnpoint.version import __version__
 
@@ -166,6 +166,18 @@ class Certificate:
     def with_details(self, **more: Any) -> Certificate:
         """The same certificate with further details."""
         return replace(self, details={**self.details, **more})
+
+    def seen_at(self, queries: Any, U: Vector, raw: Any = None) -> Certificate:
+        """The same intervals beside the queries' own values of U, where another form of them was certified.
+
+        The term ``evaluation`` is the distance between the two forms at U; the interval centred at `value` counts it.
+        """
+        value = np.asarray(queries.L @ U + queries.constants)
+        terms = {**self.terms, "evaluation": np.abs(value - self.value)}
+        if raw is not None:
+            raw = per_query("raw", raw, len(self))
+            terms["mismatch"] = np.abs(raw - value)
+        return replace(self, value=value, raw=raw, terms=terms)
 
     def to_dict(self, **header: Any) -> dict[str, Any]:
         """The certificate as plain Python, in the layout of certificate.json; `header` adds title, units, …."""

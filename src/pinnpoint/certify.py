@@ -45,8 +45,8 @@ def certify(
     transfer
         Proved bounds from the discrete target to the continuous one, for example `Comparison`.
     target
-        ``"discrete"`` or ``"continuous"``. For a problem the default is continuous, which needs a transfer; nothing is
-        downgraded in silence.
+        ``"discrete"`` or ``"continuous"``. For a problem the default is continuous: its own proved transfer, or the one
+        given; where there is none it is refused, never downgraded in silence.
     extraction
         Π_h for a callable prediction of a problem: ``"nodal"``, ``"l2"`` or ``"constrained"``.
 
@@ -74,7 +74,8 @@ def run(
     """`certify`, and the prepared certifier with its Green vectors for further use."""
     problem = system if hasattr(system, "extract") and hasattr(system, "system") else None
     wanted = target or ("continuous" if problem is not None or transfer is not None else "discrete")
-    if wanted == "continuous" and transfer is None:
+    own = transfer is None and wanted == "continuous"
+    if own and not hasattr(problem, "transfer"):
         raise InputError(
             "target: the continuous target needs a proved transfer, and none is known for this problem; pass "
             "transfer=, or say target='discrete' for the solution of the discrete system"
@@ -87,8 +88,14 @@ def run(
     found = problem.extract(U, extraction)
     if raw is None and callable(U) and isinstance(queries, Queries) and queries.samples is not None:
         raw = queries.samples(U)
-    certifier = method.prepare(problem.system, queries)
-    certificate = certifier.certify(found.U, raw=raw, transfer=transfer)
+    if own:
+        _require_queries(queries)
+        transfer = problem.transfer(queries)
+        certifier = method.prepare(problem.system, transfer.functionals)
+        certificate = certifier.certify(found.U, transfer=transfer).seen_at(queries, found.U, raw)
+    else:
+        certifier = method.prepare(problem.system, queries)
+        certificate = certifier.certify(found.U, raw=raw, transfer=transfer)
     certificate = certificate.with_details(
         extraction=found.how,
         projection_mismatch=float(np.max(np.abs(found.mismatch), initial=0.0)),
@@ -96,3 +103,8 @@ def run(
         quadrature=problem.quadrature,
     )
     return certificate, certifier
+
+
+def _require_queries(queries: Any) -> None:
+    if not isinstance(queries, Queries):
+        raise InputError(f"queries: must be Queries; got {type(queries).__name__}; wrap L as pinnpoint.Queries(L)")

@@ -285,6 +285,7 @@ class AbstractCertifier(ABC):
             lambda U: self.ground.proof.form.norm(consistency(U)),
             core.is_energy,
             bias if has_green else None,
+            core.system.space.free,
             solve,
             adjoint,
             discrete,

@@ -13,7 +13,7 @@ from pinnpoint.errors import InputError
 from pinnpoint.fem.elements import FACET_MEANS, Nodes
 from pinnpoint.fem.location import Locator, boundary_distance
 from pinnpoint.fem.quadrature import at_points, rule
-from pinnpoint.queries import Queries, Samples
+from pinnpoint.queries import Ball, Goal, Patch, Point, Queries, Samples
 
 AXES = ("x", "y", "z")
 BALL = {1: (8, 2), 2: (8, 24), 3: (8, 8)}
@@ -44,7 +44,8 @@ class FieldQueries:
     def points(self, X: Any, names: Sequence[str] | None, component: Any) -> Queries:
         """Values at points, by the shape functions there."""
         X = self._points("points", X)
-        return self._sampled(X, sp.eye_array(len(X), format="csr"), X, names, component, "points")
+        goals = [Point(tuple(x)) for x in X.tolist()]
+        return self._sampled(X, sp.eye_array(len(X), format="csr"), X, names, component, "points", goals)
 
     def averages(self, X: Any, radius: Any, names: Sequence[str] | None, component: Any) -> Queries:
         """Averages over balls, by a product rule of Gauss points in radius and directions."""
@@ -63,7 +64,8 @@ class FieldQueries:
         rows = np.repeat(np.arange(len(X)), len(weights))
         mix = sp.csr_array((np.tile(weights, len(X)), (rows, np.arange(rows.size))), shape=(len(X), rows.size))
         note = f"ball averages are those of a product rule with {len(weights)} points"
-        return self._sampled(where, mix, X, names, component, "at", (note,))
+        goals = [Ball(tuple(x), r) for x, r in zip(X.tolist(), R.tolist(), strict=True)]
+        return self._sampled(where, mix, X, names, component, "at", goals, (note,))
 
     def patch(self, group: str, names: Sequence[str] | None, component: Any) -> Queries:
         """The average over a boundary group, exact for the elements."""
@@ -81,7 +83,7 @@ class FieldQueries:
         ell = np.bincount(dofs * self.count + k, shares, minlength=self.count * len(self.nodes))
         center = (shares @ self.nodes.points[dofs])[None, :]
         samples = Samples(X, sp.csr_array(mix[None, :]), k)
-        return Queries(ell[None, :], names or [group], points=center, samples=samples)
+        return Queries(ell[None, :], names or [group], points=center, samples=samples, goals=[Patch(group)])
 
     def gradients(self, X: Any, direction: Any, names: Sequence[str] | None, component: Any) -> Queries:
         """Derivatives ∂u/∂x_direction in the cells that hold the points."""
@@ -113,6 +115,7 @@ class FieldQueries:
         names: Any,
         component: Any,
         what: str,
+        goals: Sequence[Goal],
         notes: tuple[str, ...] = (),
     ) -> Queries:
         k = component_of(component, self.count)
@@ -121,7 +124,8 @@ class FieldQueries:
         rows = np.repeat(np.arange(len(where)), columns.shape[1])
         shape = (len(where), self.count * len(self.nodes))
         values = sp.csr_array((self.nodes.shapes(bary).ravel(), (rows, columns.ravel())), shape=shape)
-        return Queries(sp.csr_array(mix @ values), names, points=X, samples=Samples(where, mix, k), notes=notes)
+        samples = Samples(where, mix, k)
+        return Queries(sp.csr_array(mix @ values), names, points=X, samples=samples, notes=notes, goals=goals)
 
 
 def directions(dim: int) -> tuple[Vector, Vector]:

@@ -21,9 +21,13 @@ from pinnpoint.fem.fields import FieldQueries
 from pinnpoint.fem.meshes import as_mesh
 from pinnpoint.fem.quadrature import at_points, rule
 from pinnpoint.mesh import BOUNDARY, Mesh
-from pinnpoint.queries import Queries
+from pinnpoint.queries import Flux, Queries
 from pinnpoint.spaces import AdmissibleSpace
 from pinnpoint.systems import LinearSystem
+from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN
+from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.transfer.equilibrated import Equilibrated
+from pinnpoint.transfer.topology import Topology
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +171,55 @@ class ReactionDiffusion:
     def gradients(self, X: Any, direction: Any, names: Sequence[str] | None = None) -> Queries:
         """Derivatives in a direction ('x', 'y', 'z') in the cells that hold the points."""
         return self._queries.gradients(X, direction, names, None)
+
+    def flux(self, group: str, name: str | None = None) -> Queries:
+        """The total flux ∫ A∇u·n through a Dirichlet group, from the weak form.
+
+        With φ = 1 at the group's nodes and 0 at all others: a(u, φ) − ∫ f φ − ∫ g_N φ.
+        """
+        facets = self.mesh.facets(group)
+        if not len(facets):
+            raise InputError(f"group '{group}': has no facets to measure a flux through")
+        nodes = np.unique(self.nodes.facet_dofs(facets))
+        phi = np.zeros(len(self.nodes))
+        phi[nodes] = 1.0
+        row = self.A.T @ phi
+        label = [f"flux {group}" if name is None else name]
+        return Queries(row[None, :], label, [-float(phi @ self.b)], goals=[Flux(group)])
+
+    def transfer(self, queries: Queries) -> Equilibrated:
+        """The proved way from these queries' discrete values to the PDE's own solution."""
+        if self.diffusion.ndim != 1:
+            raise InputError(
+                "target: the continuous target needs a scalar diffusion, constant on each cell; for matrices say "
+                "target='discrete'"
+            )
+        if self.reaction_varies:
+            raise InputError(
+                "target: the continuous target needs a reaction that is constant on each cell: a number or a table of "
+                "groups; for others say target='discrete'"
+            )
+        T = Topology.of(self.mesh)
+        kind = np.where(T.boundary, NEUMANN, 0).astype(np.int8)
+        given: dict[str, list[tuple[Any, Any]]] = {"dirichlet": [], "neumann": []}
+        for name, groups in given.items():
+            for group, what in self.given[name].items():
+                numbers = T.facet_numbers(self.mesh.facets(group))
+                groups.append((numbers, what))
+                if name == "dirichlet":
+                    kind[numbers] = DIRICHLET
+        model = Continuum(
+            T,
+            self.nodes.edges,
+            self.degree,
+            self.diffusion,
+            np.zeros(len(T.cells)) if self.reaction is None else self.reaction,
+            kind,
+            self.given["source"],
+            given["dirichlet"],
+            given["neumann"],
+        )
+        return Equilibrated(model, queries, lambda group: T.facet_numbers(self.mesh.facets(group)))
 
     def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""

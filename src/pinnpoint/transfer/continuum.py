@@ -182,6 +182,12 @@ class Continuum:
         jump = (two < 0) | (self.kappa[one] != self.kappa[two]) | (self.reaction[one] != self.reaction[two])
         return np.nonzero(jump)[0]
 
+    def kind_of_vertices(self) -> Vector:
+        """In one dimension, the kind of each vertex, which is a facet."""
+        kinds = np.zeros(len(self.points))
+        kinds[self.topology.facets[:, 0]] = self.kind
+        return kinds
+
     def dirichlet_facets(self) -> Index:
         """Numbers of the Dirichlet facets."""
         return np.nonzero(self.kind == DIRICHLET)[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +19,7 @@ from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.goals import Functional, functional
 from pinnpoint.transfer.interface import TransferBound, TransferContext
-from pinnpoint.transfer.interval import pointwise
+from pinnpoint.transfer.one_dimension import pointwise
 
 BATCH = 4_000_000
 """Coefficients of dual sources held at once."""
@@ -118,7 +117,7 @@ class Equilibrated:
             if mismatch > 0.0 and not (J.trivial and J.constant):
                 terms["boundary"][i] = mismatch
             here = low if low == high else 0.5 * (low + high)
-            better = pointwise(model, self.queries.goals[i], state, primal, J)
+            better = pointwise(model, self.queries.goals[i], state, primal)
             if better is not None:
                 total = own["transfer"] + own["quadrature"] + own["rounding"]
                 if pair is None and not J.constant or better[1] < total:
@@ -167,7 +166,7 @@ class Equilibrated:
     def _dual_state(self, i: int, q: Vector, context: TransferContext) -> Vector:
         """z̃ with every degree of freedom: zero on the Dirichlet part, or the lift of a flux."""
         z = np.zeros(self.model.size)
-        z[context.free] = q
+        z[slice(None) if context.free is None else context.free] = q
         lift = self.goals[i].lift
         return z if lift is None else lift - z
 

@@ -32,8 +32,6 @@ from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.mollifier import density as mollified
 from pinnpoint.transfer.mollifier import largest_ball
 
-ORDER = {1: 2, 2: 2, 3: 3}
-"""The mollifier's order k by dimension: smaller is tighter, larger is easier to integrate over cut cells."""
 SHARE = {1: 4e-3, 2: 4e-3, 3: 1e-2}
 """The mollifier's integration error against (h/R)^(2 · degree), the expected radius, relative to the solution."""
 
@@ -117,7 +115,7 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str) -> Functional
     if on:
         return Functional(note="no ball fits around the point; the one-dimensional bound alone")
     cell = _cell_of(model, x0)
-    kernel = Kernel.of(d, float(model.kappa[cell]), float(model.reaction[cell]), R, ORDER[d], average)
+    kernel = Kernel.build(d, float(model.kappa[cell]), float(model.reaction[cell]), R, None, average)
     h = min(1.0, model.spacing / kernel.radius)
     small = SHARE[d] * h ** (2 * model.degree)
     w = mollified(kernel, model.points, T.cells, x0, small)

@@ -23,6 +23,8 @@ class TransferContext:
     """Whether the residual is measured with W = Â⁻¹."""
     bias: Callable[[Any], tuple[Vector, Vector]] | None
     """U ↦ the products gᵀ(A U − b) and upper bounds of their errors; None where no Green vectors are kept."""
+    free: Any = None
+    """Numbers of the free coordinates; None where all are, or where the space is more than fixed entries."""
     solve: Callable[[Vector], Vector] | None = None
     """b ↦ an admissible U with A U ≈ b on the free rows."""
     adjoint: Callable[[], Vector] | None = None
