@@ -1,0 +1,48 @@
+"""The inner loops of Taylor models: compiled where numba is installed, else one array operation a pair of monomials."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector
+
+
+@cache
+def _compiled() -> Any:
+    try:
+        from pinnpoint.taylor import compiled
+    except ImportError:
+        return None
+    return compiled
+
+
+def accumulate(out: Any, a: Any, b: Any, triples: Any, weights: Vector) -> None:
+    """Add w a_i b_j to out_g for each triple (i, j, g) and its weight w; all arrays (batch, monomial, element)."""
+    fast = _compiled()
+    if fast is not None:
+        fast.accumulate(out, a, b, triples, weights)
+        return
+    for (i, j, g), w in zip(triples.tolist(), weights.tolist(), strict=True):
+        out[:, g] += w * (a[:, i] * b[:, j])
+
+
+def graded(C: Any, degree: Any, q: int) -> Vector:
+    """A_k = Σ_{|α| = k} |C_α|, (batch, q + 1, element)."""
+    fast = _compiled()
+    if fast is not None:
+        return np.asarray(fast.graded(C, degree, q))
+    starts = np.searchsorted(degree, np.arange(q + 1))
+    return np.asarray(np.add.reduceat(np.abs(C), starts, axis=1))
+
+
+def weighted(A: Vector, B: Vector, weights: Vector) -> Vector:
+    """Σ_{j,k} w_{j+k} A_j B_k, (batch, element)."""
+    fast = _compiled()
+    if fast is not None:
+        return np.asarray(fast.weighted(A, B, weights))
+    size = A.shape[1]
+    table = weights[np.add.outer(np.arange(size), np.arange(size))]
+    return np.asarray(np.einsum("zjn,jk,zkn->zn", A, table, B, optimize=["einsum_path", (0, 1), (0, 1)]))

@@ -1,0 +1,259 @@
+"""Taylor models: polynomials in local coordinates with a proved remainder.
+
+A model (C, e) of a function f on Ω ⊂ [−1, 1]^d says |f − Σ C_α ξ^α| ≤ e for every ξ in Ω. Since |ξ^α| ≤ 1 there, what is
+cut off and what is rounded is bounded by sums of absolute coefficients. With A_k = Σ_{|α| = k} |C_α| and ‖A‖ = Σ A_k,
+the product of (A, a) and (B, b) cut at degree q has the remainder
+
+    a (‖B‖ + b) + ‖A‖ b + Σ_{j + k > q} A_j B_k + Σ_{j + k ≤ q} γ_{n(j + k)} A_j B_k
+
+where n(k) counts the roundings of a coefficient of degree k. A remainder that is not finite is infinite.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pinnpoint.arrays import Vector
+from pinnpoint.rounding.arithmetic import TINY, UNIT, gammas
+from pinnpoint.taylor import kernels
+
+MANY = 1.0 + 4096.0 * UNIT
+"""Covers the roundings of a nonnegative sum of up to 1000 terms, with room to spare."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """Monomials ξ^α, |α| ≤ q, in d coordinates, sorted by degree, and the tables to multiply them.
+
+    With `simplex` the set Ω is 1 ≥ ξ_1 ≥ … ≥ ξ_d ≥ −1, else the whole box; ranges are sharper there.
+    """
+
+    d: int
+    q: int
+    simplex: bool = False
+
+    @cached_property
+    def powers(self) -> NDArray[np.intp]:
+        """Exponents α, (M, d)."""
+        found = [a for a in product(range(self.q + 1), repeat=self.d) if sum(a) <= self.q]
+        found.sort(key=lambda a: (sum(a), tuple(-p for p in a)))
+        return np.array(found, dtype=np.intp).reshape(len(found), self.d)
+
+    @cached_property
+    def degree(self) -> NDArray[np.intp]:
+        """|α| of each monomial."""
+        return np.asarray(self.powers.sum(axis=1), dtype=np.intp)
+
+    @property
+    def size(self) -> int:
+        """Number of monomials."""
+        return len(self.powers)
+
+    @cached_property
+    def slices(self) -> tuple[slice, ...]:
+        """Where the monomials of each degree stand."""
+        first = np.searchsorted(self.degree, np.arange(self.q + 2))
+        return tuple(slice(int(a), int(b)) for a, b in zip(first[:-1], first[1:], strict=True))
+
+    @cached_property
+    def triples(self) -> NDArray[np.int64]:
+        """(i, j, g) with ξ^{α_i} ξ^{α_j} = ξ^{α_g}, sorted by g."""
+        place = {tuple(a): i for i, a in enumerate(self.powers.tolist())}
+        rows = []
+        for i, a in enumerate(self.powers):
+            for j, b in enumerate(self.powers):
+                g = place.get(tuple((a + b).tolist()))
+                if g is not None:
+                    rows.append((i, j, g))
+        rows.sort(key=lambda r: (r[2], r[0]))
+        return np.array(rows, dtype=np.int64).reshape(-1, 3)
+
+    @cached_property
+    def ones(self) -> Vector:
+        """Weight one for each triple."""
+        return np.ones(len(self.triples))
+
+    @cached_property
+    def terms(self) -> NDArray[np.intp]:
+        """The largest number of products that meet in a coefficient of degree k, and monomials of degree k."""
+        met = np.bincount(self.triples[:, 2], minlength=self.size)
+        return np.array([max(int(met[s].max()), s.stop - s.start) for s in self.slices], dtype=np.intp)
+
+    @cached_property
+    def euler(self) -> tuple[tuple[Any, Vector], ...]:
+        """For each k the triples of degree k whose first factor has degree j ≥ 1, with the weights j/k."""
+        first, whole = self.degree[self.triples[:, 0]], self.degree[self.triples[:, 2]]
+        chosen = [(whole == k) & (first >= 1) for k in range(self.q + 1)]
+        return tuple((self.triples[c], first[c] / max(k, 1)) for k, c in enumerate(chosen))
+
+    @cached_property
+    def inner(self) -> tuple[tuple[Any, Vector], ...]:
+        """The same for 1 ≤ j < k."""
+        first, whole = self.degree[self.triples[:, 0]], self.degree[self.triples[:, 2]]
+        chosen = [(whole == k) & (first >= 1) & (first < k) for k in range(self.q + 1)]
+        return tuple((self.triples[c], first[c] / max(k, 1)) for k, c in enumerate(chosen))
+
+    @cached_property
+    def full(self) -> tuple[tuple[Any, Vector], ...]:
+        """The same for all j, with weights one."""
+        whole = self.degree[self.triples[:, 2]]
+        return tuple((self.triples[whole == k], np.ones(int((whole == k).sum()))) for k in range(self.q + 1))
+
+    @cached_property
+    def charges(self) -> Vector:
+        """What A_j B_k costs a product's remainder, by j + k: rounding up to q, all of it beyond."""
+        return np.concatenate([gammas(self.terms + 3), np.ones(self.q)])
+
+    @property
+    def line(self) -> Space:
+        """Univariate polynomials of the same order, for majorants."""
+        return space(1, self.q)
+
+
+@cache
+def space(d: int, q: int, simplex: bool = False) -> Space:
+    """The space with its tables, made once."""
+    return Space(d, q, simplex)
+
+
+POINT = space(0, 0)
+"""Constants: models without coordinates."""
+
+
+@dataclass(frozen=True, eq=False)
+class TaylorModel:
+    """|f − Σ C_α ξ^α| ≤ e on Ω; C (M, N) and e (N,), or (B, M, N) and (B, N) for a batch.
+
+    A model over `POINT` is a constant and mixes with every other.
+    """
+
+    space: Space
+    C: Vector
+    e: Vector
+
+    @cached_property
+    def graded(self) -> Vector:
+        """Upper bounds of A_k, (…, q + 1, N)."""
+        C = self.C if self.C.ndim == 3 else self.C[None]
+        grow = 1.0 + 2.0 * UNIT * (self.space.terms + 1.0)
+        A = kernels.graded(C, self.space.degree, self.space.q) * grow[:, None]
+        return A if self.C.ndim == 3 else A[0]
+
+    @cached_property
+    def norm(self) -> Vector:
+        """Upper bound of Σ |C_α|, (…, N)."""
+        return np.asarray(self.graded.sum(axis=-2) * (1.0 + 4.0 * UNIT * (self.space.q + 1)))
+
+    @cached_property
+    def bounds(self) -> tuple[Vector, Vector]:
+        """Lower and upper bounds of f on Ω."""
+        S = self.space
+        low, high = np.zeros_like(self.e), np.zeros_like(self.e)
+        if S.q >= 1 and S.d >= 1:
+            E = self.C[..., S.slices[1], :]
+            if S.simplex:
+                corners = 2.0 * np.tri(S.d + 1, S.d, -1) - 1.0
+                values = np.einsum("ci,...in->...cn", corners, E)
+                low, high = low + values.min(axis=-2), high + values.max(axis=-2)
+            else:
+                low, high = low - np.abs(E).sum(axis=-2), high + np.abs(E).sum(axis=-2)
+        if S.q >= 2:
+            D = self.C[..., S.slices[1].stop :, :]
+            even = (S.powers[S.slices[1].stop :] % 2 == 0).all(axis=1)[:, None]
+            low = low + np.where(even, np.minimum(D, 0.0), -np.abs(D)).sum(axis=-2)
+            high = high + np.where(even, np.maximum(D, 0.0), np.abs(D)).sum(axis=-2)
+        slack = (self.e + 4.0 * UNIT * (S.size + 4.0) * (self.norm - np.abs(self.C[..., 0, :]))) * MANY + TINY
+        centre = self.C[..., 0, :]
+        with np.errstate(all="ignore"):
+            low, high = centre + (low - slack), centre + (high + slack)
+            low, high = low - 2.0 * UNIT * np.abs(low), high + 2.0 * UNIT * np.abs(high)
+        lost = ~(np.isfinite(low) & np.isfinite(high))
+        return np.where(lost, -np.inf, low), np.where(lost, np.inf, high)
+
+    def __neg__(self) -> TaylorModel:
+        return TaylorModel(self.space, -self.C, self.e)
+
+    def __add__(self, other: TaylorModel) -> TaylorModel:
+        """Sum; a coefficient that the other does not have is kept as it is."""
+        a, b = (self, other) if self.space.size >= other.space.size else (other, self)
+        with np.errstate(all="ignore"):
+            if b.space.size == a.space.size:
+                C = a.C + b.C
+                rounding = UNIT * np.abs(C).sum(axis=-2) * MANY
+            else:
+                shape = np.broadcast_shapes(a.C.shape, b.C.shape[:-2] + (1, b.C.shape[-1]))
+                C = np.array(np.broadcast_to(a.C, shape))
+                C[..., :1, :] += b.C
+                rounding = 2.0 * UNIT * np.abs(C[..., 0, :])
+            return settled(a.space, C, (a.e + b.e + rounding) * (1.0 + 8.0 * UNIT) + TINY)
+
+    def __sub__(self, other: TaylorModel) -> TaylorModel:
+        return self + (-other)
+
+    def __mul__(self, other: TaylorModel) -> TaylorModel:
+        a, b = (self, other) if self.space.size >= other.space.size else (other, self)
+        with np.errstate(all="ignore"):
+            if b.space.size == 1:
+                C = a.C * b.C
+                c = np.abs(b.C[..., 0, :])
+                e = _incoming(a, b) + 2.0 * UNIT * a.norm * c
+                return settled(a.space, C, e * MANY + TINY)
+            C = np.zeros(np.broadcast_shapes(a.C.shape, b.C.shape))
+            flat = C.reshape(-1, *C.shape[-2:])
+            whole = a.C.shape == b.C.shape
+            left, right = (_three(x.C if whole else np.ascontiguousarray(np.broadcast_to(x.C, C.shape))) for x in (a, b))
+            kernels.accumulate(flat, left, right, a.space.triples, a.space.ones)
+            grades = np.broadcast_arrays(a.graded, b.graded)
+            charge = kernels.weighted(*(_three(np.ascontiguousarray(g)) for g in grades), a.space.charges)
+            charge = charge if C.ndim == 3 else charge[0]
+            return settled(a.space, C, (_incoming(a, b) + charge) * MANY + TINY)
+
+    def __truediv__(self, other: TaylorModel) -> TaylorModel:
+        from pinnpoint.taylor.functions import reciprocal
+
+        return self * reciprocal(other)
+
+    def __pow__(self, n: int) -> TaylorModel:
+        """Integer powers, by repeated squaring."""
+        if n < 0:
+            return constant(1.0) / self ** (-n)
+        result, square = None, self
+        while n:
+            if n & 1:
+                result = square if result is None else result * square
+            n >>= 1
+            if n:
+                square = square * square
+        return constant(1.0) if result is None else result
+
+
+def constant(value: Any, error: Any = 0.0) -> TaylorModel:
+    """A number, or one for each element, within the given error."""
+    v = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    e = np.atleast_1d(np.asarray(error, dtype=np.float64))
+    return TaylorModel(POINT, v[None, :], np.array(np.broadcast_to(e, v.shape)))
+
+
+def settled(space: Space, C: Vector, e: Vector) -> TaylorModel:
+    """A model as it may be used: what is not finite is replaced by zero with an infinite remainder."""
+    if not np.isfinite(e).all() or not np.isfinite(C).all():
+        lost = ~(np.isfinite(e) & np.isfinite(C).all(axis=-2))
+        C = np.where(lost[..., None, :], 0.0, C)
+        e = np.where(lost, np.inf, e)
+    return TaylorModel(space, C, e)
+
+
+def _incoming(a: TaylorModel, b: TaylorModel) -> Vector:
+    """What the remainders of the factors contribute to a product; 0 ∞ counts as ∞."""
+    total = a.e * (b.norm + b.e) + a.norm * b.e
+    return np.where(np.isnan(total), np.inf, total)
+
+
+def _three(C: Vector) -> Vector:
+    return C if C.ndim == 3 else C[None]

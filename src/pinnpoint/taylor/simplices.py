@@ -1,0 +1,204 @@
+"""Data on simplices with a proved error: projections onto quadratics, what is left of them, and suprema.
+
+On each simplex a Taylor model f = p + ε, |ε| ≤ e, gives β of the L² projection of p onto the quadratics, `high`, the
+root mean square of the rest of p, and e with the rounding of β for ε. Where e is above the tolerance the simplex is cut
+into 2^m children of equal size, and what they say is gathered: the projection of a piecewise polynomial needs only its
+children's projections, and the distance from it is √(mean over children of high² + |β_child − β|²).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector, floats, number, whole
+from pinnpoint.bernstein import Density, gram, pairs
+from pinnpoint.errors import InputError
+from pinnpoint.expressions import Expression
+from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma
+from pinnpoint.taylor import opaque, tables
+from pinnpoint.taylor.formulas import evaluate
+from pinnpoint.taylor.geometry import Index, Simplices, coordinates, path_order, to_own_order
+from pinnpoint.taylor.models import MANY, POINT, TaylorModel
+
+Data = float | Expression | Callable[[Vector], Any]
+Rows = tuple[Vector, Vector, Vector, Vector]
+
+ORDER = {0: 0, 1: 10, 2: 8, 3: 6}
+DEPTH = {0: 0, 1: 16, 2: 8, 3: 5}
+CHUNK = 2048
+
+
+def density(
+    f: Data, vertices: Any, *, order: int | None = None, tolerance: Any = None, depth: int | None = None
+) -> Density:
+    """f on each simplex as a quadratic, the size of the rest, and a proved error.
+
+    Parameters
+    ----------
+    f
+        A number, which is exact; a formula, in which decimals, pi and e mean real numbers and which is assumed to be
+        defined on the simplices up to rounding; or a function of points (N, d), for which errors are only estimated
+        and the result says so.
+    vertices
+        (N, m + 1, d) with m ≤ d and m ≤ 3, taken to be exact.
+    order
+        Degree of the models: by default 10 on lines, 8 on triangles, 6 on tetrahedra.
+    tolerance
+        Simplices with sup |ε| above it, a number or one for each, are subdivided while that helps. Without it only
+        those with an infinite bound are.
+    depth
+        How often at most. A bound that is infinite after that stays so.
+    """
+    V = _vertices(vertices)
+    m, N = V.shape[1] - 1, len(V)
+    fixed = _fixed(f)
+    if fixed is not None:
+        d = Density.constant(np.full(N, fixed[0]), m)
+        error = np.full(N, fixed[1])
+        return Density(d.coefficients, d.high, error, error)
+    q = _order(order, m)
+    if not isinstance(f, Expression):
+        return opaque.density(_function(f), V, q)
+    limit = _limits(tolerance, N)
+    most = DEPTH[m] if depth is None else whole("depth", depth)
+    simplices = Simplices(V, np.zeros((N, V.shape[2])))
+    beta, high, error1, error2 = _resolve(f, simplices, q, limit, np.full(N, np.inf), most)
+    return Density(beta, high, error1, error2)
+
+
+def enclose(f: Data, points: Any) -> tuple[Vector, Vector]:
+    """Values of a number or a formula at points (N, d), and proved bounds of their errors."""
+    P = floats("points", points)
+    P = P[:, None] if P.ndim == 1 else P
+    if P.ndim != 2 or not np.isfinite(P).all():
+        raise InputError(f"points: must be finite, one row each; got shape {P.shape}")
+    fixed = _fixed(f)
+    if fixed is not None:
+        return np.full(len(P), fixed[0]), np.full(len(P), fixed[1])
+    if not isinstance(f, Expression):
+        raise InputError(f"f: only a number or a formula has values with a proved error; got {type(f).__name__}")
+    model = evaluate(f, [TaylorModel(POINT, x[None].copy(), np.zeros(len(P))) for x in P.T])
+    return np.array(np.broadcast_to(model.C[0], len(P))), np.array(np.broadcast_to(model.e, len(P)))
+
+
+def models(f: Expression, simplices: Simplices, q: int) -> tuple[TaylorModel, Index]:
+    """The model of f on each simplex, and the order of vertices it stands in."""
+    which = path_order(simplices.vertices)
+    X = coordinates(simplices, which, q)
+    model = evaluate(f, X)
+    if model.C.shape != X[0].C.shape:
+        zero = TaylorModel(X[0].space, np.zeros_like(X[0].C), np.zeros_like(X[0].e))
+        model = zero + model
+    return model, which
+
+
+def _resolve(f: Expression, simplices: Simplices, q: int, limit: Vector, before: Vector, depth: int) -> Rows:
+    """β, high, error1, error2; `before` is the remainder of the parents."""
+    m, N = simplices.m, len(simplices)
+    rows = (np.empty((N, len(pairs(m)))), np.empty(N), np.empty(N), np.empty(N))
+    again = np.zeros(N, dtype=bool)
+    for start in range(0, N, CHUNK):
+        part = slice(start, start + CHUNK)
+        model, which = models(f, simplices[part], q)
+        for row, value in zip(rows, _read(model, which, m, q), strict=True):
+            row[part] = value
+        stuck = (model.e > 0.8 * before[part]) & (model.e < 1e-9 * model.norm)
+        again[part] = (model.e > limit[part]) & ~stuck
+    chosen = np.flatnonzero(again)
+    if depth == 0 or m == 0 or not chosen.size:
+        return rows
+    count = 2**m
+    remainder = np.repeat(rows[2][chosen], count)
+    finer = _resolve(f, simplices[chosen].children(), q, np.repeat(limit[chosen], count), remainder, depth - 1)
+    gathered = _gather(m, finer)
+    better = ~(gathered[2] > rows[2][chosen])
+    for row, value in zip(rows, gathered, strict=True):
+        row[chosen[better]] = value[better]
+    return rows
+
+
+def _read(model: TaylorModel, which: Index, m: int, q: int) -> Rows:
+    """β in the simplex's own order of vertices, high, error1 and error2 of a model."""
+    if m == 0:
+        return model.C.T, np.zeros_like(model.e), model.e, model.e
+    C, S = model.C, model.space
+    T = tables.projection(m, q)
+    beta = to_own_order((T @ C).T, which, m)
+    size = (np.abs(T).max(axis=0) @ np.abs(C)) * MANY
+    error = (model.e + gamma(S.size + 3) * size) * (1.0 + 8.0 * UNIT) + TINY
+    high = np.zeros_like(error)
+    if q >= 3:
+        D = C[S.slices[3].start :]
+        z = tables.rest(m, q) @ D
+        high = np.sqrt((z * z).sum(axis=0)) + gamma(S.size + 6) * np.abs(D).sum(axis=0)
+        high = np.where(D.any(axis=0), high * MANY + TINY, 0.0)
+    lost = ~np.isfinite(error)
+    return np.where(lost[:, None], 0.0, beta), np.where(lost, 0.0, high), error, error
+
+
+def _gather(m: int, finer: Rows) -> Rows:
+    """What 2^m children each say about their parents."""
+    count, n = 2**m, len(pairs(m))
+    beta, high, error1, error2 = (r.reshape(-1, count, *r.shape[1:]) for r in finer)
+    R, S, G = tables.gathering(m), tables.restriction(m), gram(m)
+    whole_beta = np.einsum("cij,ncj->ni", R, beta)
+    slip = gamma(count * n + 3) * np.einsum("cij,ncj->ni", np.abs(R), np.abs(beta)).max(axis=1)
+    apart = beta - np.einsum("cij,nj->nci", S, whole_beta)
+    blur = gamma(n + 3) * (np.abs(beta) + np.einsum("cij,nj->nci", np.abs(S), np.abs(whole_beta))).max(axis=2)
+    size = np.abs(apart)
+    square = np.einsum("nci,ij,ncj->nc", apart, G, apart) + gamma(n * n + 4) * np.einsum("nci,ij,ncj->nc", size, G, size)
+    distance = np.sqrt(np.maximum(square, 0.0)) + blur
+    with np.errstate(all="ignore"):
+        high = np.sqrt((high**2 + distance**2).mean(axis=1)) * MANY + TINY
+        error1 = (error1.mean(axis=1) + slip) * MANY + TINY
+        error2 = (np.sqrt((error2**2).mean(axis=1)) + slip) * MANY + TINY
+    return whole_beta, high, error1, error2
+
+
+def _fixed(f: Data) -> tuple[float, float] | None:
+    """Value and error of data that is the same everywhere, else None."""
+    if isinstance(f, Expression):
+        if f.variables_used:
+            return None
+        model = evaluate(f, [])
+        return float(model.C[0, 0]), float(model.e[0])
+    if callable(f):
+        return None
+    return number("f", f), 0.0
+
+
+def _function(f: Any) -> Callable[[Vector], Any]:
+    if not callable(f):
+        raise InputError(f"f: must be a number, a formula or a function of points; got {type(f).__name__}")
+    return f  # type: ignore[no-any-return]
+
+
+def _vertices(vertices: Any) -> Vector:
+    V = floats("vertices", vertices)
+    if V.ndim != 3 or not 1 <= V.shape[1] <= 4 or V.shape[2] < max(1, V.shape[1] - 1):
+        raise InputError(f"vertices: must have shape (N, m + 1, d) with m ≤ 3 and m ≤ d; got {V.shape}")
+    if V.size and not float(np.abs(V).max()) < 2.0**480:
+        raise InputError("vertices: must be finite and below 2**480")
+    return V
+
+
+def _order(order: int | None, m: int) -> int:
+    if m == 0:
+        return 0
+    q = ORDER[m] if order is None else whole("order", order, low=2)
+    if q > 16:
+        raise InputError(f"order: at most 16; got {q}")
+    return q
+
+
+def _limits(tolerance: Any, N: int) -> Vector:
+    t = np.array(1e300) if tolerance is None else floats("tolerance", tolerance)
+    if t.ndim > 1 or (t.ndim == 1 and len(t) != N) or not (t >= 0.0).all():
+        raise InputError(f"tolerance: must be a number ≥ 0 or one for each of {N} simplices; got shape {t.shape}")
+    return np.array(np.broadcast_to(t, N))
+
+
+__all__ = ["density", "enclose", "models"]
