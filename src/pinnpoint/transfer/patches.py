@@ -21,7 +21,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import gram, mean_of_powers, pairs
+from pinnpoint.bernstein import gram, linear_projection, mean_of_powers, pairs
 from pinnpoint.transfer.topology import Topology
 
 Index = NDArray[np.intp]
@@ -101,7 +101,7 @@ def form_table(d: int, order: int) -> Vector:
     """Rows of the quadratic forms, (d + 1, components, dq, dq + data), for each local vertex a.
 
     The columns are the fields of the coordinates, facet after facet without the one opposite a, and then of the data:
-    α_k, k ≠ a, for RT0 (target: the coordinates −α_k); α_il, i ≥ 1, and s_jj for RT1 (target: ψ_a κ∇u_h). A field is
+    α_k, k ≠ a, for RT0 (target: the coordinates −α_k); α_il, i ≥ 1, and s_jj for RT1 (target: the RT1 interpolant of ψ_a κ∇u_h). A field is
     stored as c[l, j, k] with Σ_l Σ_jk c[l, j, k] λ_j λ_k (v_{l+1} − v_0); the entry for the component (l, n) is the
     mean of the product of the coefficients l and n of the two fields.
     """
@@ -130,11 +130,7 @@ def form_table(d: int, order: int) -> Vector:
             for k in others:
                 fields.append(sum(bent[k].values()))
                 fields += [bent[k][j] - bent[k][faces[k][0]] for j in faces[k][1:]]
-            for i in range(1, n):
-                for where in range(n):
-                    target = np.zeros((d, n, n))
-                    target[i - 1, a, where] = -d
-                    fields.append(target)
+            fields += [-_interpolant(ray, i, a, where) for i in range(1, n) for where in range(n)]
             fields += [ray[j, j] for j in range(n)]
         F = np.array(fields)
         inner = np.einsum("pljk,jkrs,cnrs->lnpc", F[: d * q], means, F, optimize=True)
@@ -142,6 +138,29 @@ def form_table(d: int, order: int) -> Vector:
     table = np.array(tables)
     table.setflags(write=False)
     return table
+
+
+def _interpolant(ray: Vector, i: int, a: int, where: int) -> Vector:
+    """The RT1 interpolant of d λ_a λ_where (v_i − v_0): the same linear moments on facets, the same mean.
+
+    Σ_a of these is κ∇u_h itself, which is in RT1; the products are not, and as targets they lose half of the tightness.
+    """
+    n, d = len(ray), len(ray) - 1
+    field = np.zeros((d, n, n))
+    for k in {0, i} - {a, where}:  # facets where the normal component does not vanish
+        face = [j for j in range(n) if j != k]
+        values = np.zeros(len(pairs(d - 1)))
+        pair = tuple(sorted((face.index(a), face.index(where))))
+        values[pairs(d - 1).index(pair)] = 1.0 if a == where else 0.5  # λ_a λ_where in Bernstein form
+        for j, t in zip(face, linear_projection(d - 1) @ values, strict=True):
+            field += (-d if k == i else d) * t * ray[k, j]
+    moments = np.array([[float(mean_of_powers([(j, k).count(x) for x in range(n)])) for k in range(n)] for j in range(n)])
+    wanted = np.zeros(d)
+    wanted[i - 1] = d * moments[a, where]
+    bubbles = np.array([np.einsum("ljk,jk->l", ray[j, j], moments) for j in range(n)]).T
+    missing = wanted - np.einsum("ljk,jk->l", field, moments)
+    inner = np.linalg.lstsq(bubbles, missing, rcond=None)[0]
+    return np.asarray(field + np.einsum("j,jlrs->lrs", inner, ray[np.arange(n), np.arange(n)]))
 
 
 @cache
