@@ -344,8 +344,8 @@ def _sphere(d: int) -> Enclosed:
 def _check(d: int, kappa: float, c: float, radius: float, k: int, average_radius: float) -> None:
     if d not in (1, 2, 3):
         raise InputError(f"d: must be 1, 2 or 3; got {d!r}")
-    if k not in (1, 2, 3, 4):
-        raise InputError(f"k: the power of the mollifier must be 1, 2, 3 or 4; got {k!r}")
+    if k not in (1, 2, 3):
+        raise InputError(f"k: the power of the mollifier must be 1, 2 or 3; got {k!r}")
     for name, x in (("kappa", kappa), ("radius", radius)):
         if not 1e-100 < x < 1e100:
             raise InputError(f"{name}: must be positive and within 1e±100; got {x!r}")

@@ -66,12 +66,14 @@ def density(
     beta, noise = sums.coefficients()
     high = sums.high(beta, noise)
     high[whole.cell] = sums.high_directly(whole, beta[whole.cell])
-    extra = noise * kernel.peak + kernel.peak_error * sums.top + 2.0 * UNIT * kernel.peak * np.abs(beta).max(axis=1)
+    extra = noise * kernel.peak + 2.0 * UNIT * kernel.peak * np.abs(beta).max(axis=1) + TINY
+    error1 = sums.error1() * kernel.peak + kernel.peak_error * sums.size
+    error2 = sums.error2() * kernel.peak + kernel.peak_error * np.sqrt(sums.top * sums.size)
     result = Density(
         beta * kernel.peak,
         np.asarray(up(high * kernel.peak)),
-        np.asarray(up(sums.error1() * kernel.peak + extra + TINY, 8)),
-        np.asarray(up(sums.error2() * kernel.peak + extra + TINY, 8)),
+        np.asarray(up((error1 + extra) * (1.0 + gammas(sums.pieces + 8.0)), 8)),
+        np.asarray(up((error2 + extra) * (1.0 + gammas(sums.pieces + 8.0)), 8)),
         near,
     )
     _check_mass(kernel, result, volume, volume_error)
@@ -144,7 +146,8 @@ class Sums:
         n = len(inverse)
         # evaluation of f, the rule, the change to the cell's coordinates, and the sums over pieces
         steps = 5 * (n + 6) + 40 + self._rule(MINIMAX) ** self.d + 6 * (self.d + 1) + self.pieces
-        wrong = (gammas(steps) + 2.0 * n * RULE_DEFECT) * self.size
+        # Σ_jl |coefficient of f B_jl| ≤ largest coefficient of f ≤ 1.1 τ^k, since Σ B_jl = 1
+        wrong = (gammas(steps) + 1.2 * RULE_DEFECT) * self.size
         wrong = wrong * np.abs(inverse).max() + gamma(n + 4) * (np.abs(self.moments) @ np.abs(inverse)).max(axis=1)
         return beta, np.asarray(up(wrong, 40))
 

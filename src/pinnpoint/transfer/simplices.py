@@ -9,7 +9,7 @@ from scipy.special import roots_jacobi
 
 from pinnpoint.arrays import Vector
 
-RULE_DEFECT = 2.0**-44
+RULE_DEFECT = 2.0**-47
 """Bounds Σ_α |Σ_q w_q B_α(λ_q) − mean B_α| over the Bernstein basis of the rule's degree (checked in exact rationals by
 the tests), so a rule errs on a polynomial by at most this times its largest Bernstein coefficient."""
 
@@ -17,7 +17,6 @@ POSITIVE_PART: dict[int, tuple[tuple[float, ...], float]] = {
     1: ((0.0625, 0.5, 0.5), 0.06251),
     2: ((0.0, 0.1547006, 0.5, 0.3591167), 0.013818),
     3: ((-0.0044417, 0.0, 0.2071066, 0.5, 0.3017769), 0.004442),
-    4: ((0.0, -0.0141582, 0.0, 0.2509864, 0.5, 0.2647314), 0.00156),
 }
 """For each k a polynomial and its largest distance to max(x, 0)^k on [−1, 1] (proved by the tests)."""
 

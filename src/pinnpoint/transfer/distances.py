@@ -1,0 +1,53 @@
+"""How large a ball about a point is, before it meets given facets."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pinnpoint.arrays import Vector
+from pinnpoint.errors import InputError
+from pinnpoint.rounding.arithmetic import TINY, gamma
+
+
+def largest_ball(x0: Vector, facets: Vector) -> float:
+    """A radius at most the distance from x0 to every facet, and close to it.
+
+    For any direction n the distance to a convex set is at least min n·(v − x0)/|n| over its corners v. Directions from
+    the nearest points of the edges, and the normals of triangles, contain the best one; whatever rounding does to them,
+    the bound holds, and its own rounding is subtracted.
+
+    Parameters
+    ----------
+    x0
+        The point, (d,).
+    facets
+        Corners (n, d, d): points, segments or triangles; infinite radius for n = 0.
+    """
+    x0 = np.asarray(x0, dtype=np.float64).reshape(-1)
+    d = x0.size
+    if d not in (1, 2, 3) or facets.ndim != 3 or facets.shape[1:] != (d, d):
+        raise InputError(f"facets: must have shape (n, {d}, {d}) for a point with {d} coordinates; got {facets.shape}")
+    if not len(facets):
+        return float(np.inf)
+    v = facets - x0
+    directions = [v[:, i] for i in range(d)] if d == 1 else []
+    for i in range(d):
+        for j in range(i + 1, d):
+            a, edge = v[:, i], v[:, j] - v[:, i]
+            length2 = np.einsum("ni,ni->n", edge, edge)
+            t = np.clip(-np.einsum("ni,ni->n", a, edge) / np.where(length2 > 0.0, length2, 1.0), 0.0, 1.0)
+            directions.append(a + t[:, None] * edge)
+    if d == 3:
+        normal = np.cross(v[:, 1] - v[:, 0], v[:, 2] - v[:, 0])
+        side = np.sign(np.einsum("ni,ni->n", normal, v.sum(axis=1)))
+        directions.append(normal * side[:, None])
+    size = np.sqrt(np.einsum("nij,nij->ni", v, v)).max(axis=1)
+    best = np.zeros(len(v))
+    for n in directions:
+        scale = np.abs(n).max(axis=1)
+        n = n / np.where(scale > 0.0, scale, 1.0)[:, None]
+        length = np.sqrt(np.einsum("ni,ni->n", n, n))
+        ahead = np.einsum("nij,nj->ni", v, n).min(axis=1)
+        bound = ahead / np.where(length > 0.0, length, 1.0) * (1.0 - gamma(20)) - gamma(20) * size - TINY
+        best = np.maximum(best, np.where(scale > 0.0, bound, 0.0))
+    return float(best.min())

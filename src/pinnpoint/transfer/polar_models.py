@@ -1,0 +1,187 @@
+"""Integrals of formulas against Φ, with Taylor models on patches of polar coordinates.
+
+On a patch r ∈ [a, b], angles in a box, the formula is a polynomial in local coordinates in [−1, 1] plus at most e
+(pinnpoint.taylor). The polynomial is integrated with the radial moments of Φ, the rest is at most e ∫|Φ| over the
+patch. In 3D the model is multiplied by sin θ first. Patches are halved along their longest side.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pinnpoint.arrays import Vector
+from pinnpoint.bernstein import Index
+from pinnpoint.expressions import Expression
+from pinnpoint.rounding.arithmetic import TINY, UNIT, at_most, gamma, sum_up, up
+from pinnpoint.taylor.formulas import evaluate
+from pinnpoint.taylor.functions import sincos
+from pinnpoint.taylor.models import TaylorModel, constant, space
+from pinnpoint.transfer.data_term import scaled
+from pinnpoint.transfer.kernels import Kernel
+
+ORDER = {1: 12, 2: 10, 3: 7}
+MOST_PATCHES = 20_000
+CHUNK = 1024
+
+
+def enclosed(kernel: Kernel, f: Expression, x0: Vector, tolerance: float) -> tuple[float, float]:
+    """∫_B f Φ dx and a proved bound of the error."""
+    if not f.variables_used:
+        model = evaluate(f, [])
+        return scaled(kernel, float(model.C[0, 0]), float(model.e[0]))
+    work = _Patches(kernel, f, x0)
+    pool = work.first()
+    values, errors, floors = work.integrate(pool)
+    mark = math.inf, len(pool)
+    while True:
+        total = sum_up(errors)
+        if total <= 0.5 * mark[0] < math.inf or mark[0] == math.inf > total:
+            mark = total, len(pool)
+        stalled = len(pool) > 8 * mark[1] and total < math.inf
+        if total <= tolerance or stalled or len(pool) >= MOST_PATCHES:
+            break
+        order = np.argsort(errors)
+        chosen = order[np.searchsorted(np.cumsum(errors[order]), 0.5 * tolerance, side="right") :]
+        chosen = chosen[errors[chosen] > floors[chosen]][-MOST_PATCHES // 4 :]
+        if not len(chosen):
+            break
+        rest = np.ones(len(pool), dtype=bool)
+        rest[chosen] = False
+        halves = work.halved(pool[chosen])
+        new = work.integrate(halves)
+        pool = np.concatenate([pool[rest], halves])
+        old = (values, errors, floors)
+        values, errors, floors = (np.concatenate([x[rest], y]) for x, y in zip(old, new, strict=True))
+    value = math.fsum(values)
+    return value, at_most(float(up(sum_up(errors) + UNIT * abs(value) + TINY)))
+
+
+@dataclass(eq=False)
+class _Patches:
+    """Patches are rows (level, place) of each coordinate: the place-th of 2^level parts of the coordinate's range."""
+
+    kernel: Kernel
+    f: Expression
+    x0: Vector
+    rings: dict[tuple[int, int], tuple[Vector, Vector, float]] = field(default_factory=dict)
+
+    def first(self) -> Index:
+        """The coarsest patches; in 1D the second coordinate is the side."""
+        d = self.kernel.d
+        if d == 1:
+            return np.array([[0, 0, 1, 0], [0, 0, 1, 1]])
+        levels = (2,) if d == 2 else (1, 2)
+        grid = np.meshgrid(*(np.arange(2**n) for n in levels), indexing="ij")
+        columns = [np.zeros(grid[0].size, dtype=np.intp)] * 2
+        for n, places in zip(levels, grid, strict=True):
+            columns += [np.full(places.size, n), places.ravel()]
+        return np.stack(columns, axis=1).astype(np.intp)
+
+    def halved(self, patches: Index) -> Index:
+        """Both halves across the longest side."""
+        d, R = self.kernel.d, self.kernel.radius
+        radial = R * 0.5 ** patches[:, 0]
+        sides = [radial]
+        outer = radial * (patches[:, 1] + 1)
+        for i in range(1, d):
+            span = 2.0 * np.pi if i == d - 1 else np.pi
+            sides.append(outer * span * 0.5 ** patches[:, 2 * i])
+        if d == 3:  # a circle of latitude is shorter
+            width = np.pi * 0.5 ** patches[:, 2]
+            middle = (patches[:, 3] + 0.5) * width
+            sides[2] = sides[2] * np.minimum(np.sin(middle) + 0.5 * width, 1.0)
+        axis = np.argmax(np.stack(sides), axis=0)
+        rows = np.arange(len(patches))
+        parts = []
+        for side in (0, 1):
+            new = patches.copy()
+            new[rows, 2 * axis] += 1
+            new[rows, 2 * axis + 1] = 2 * patches[rows, 2 * axis + 1] + side
+            parts.append(new)
+        return np.concatenate(parts)
+
+    def integrate(self, patches: Index) -> tuple[Vector, Vector, Vector]:
+        """On each patch the integral, a bound of its error, and what that cannot fall below for rounding."""
+        parts = [self._chunk(patches[i : i + CHUNK]) for i in range(0, len(patches), CHUNK)]
+        a, b, c = (np.concatenate(x) for x in zip(*parts, strict=True))
+        return a, b, c
+
+    def _chunk(self, patches: Index) -> tuple[Vector, Vector, Vector]:
+        d, q = self.kernel.d, ORDER[self.kernel.d]
+        S = space(d, q)
+        model = evaluate(self.f, self._coordinates(patches))
+        if d == 3:
+            model = model * sincos(self._angle(patches, 1))[0]
+        C = np.broadcast_to(model.C, (S.size, len(patches))) if model.space.size == S.size else None
+        if C is None:
+            C = np.zeros((S.size, len(patches)))
+            C[0] = model.C[0]
+        e = np.broadcast_to(model.e, len(patches))
+        rows = [self._ring(int(n), int(i)) for n, i in patches[:, :2]]
+        radial, radial_error = (np.array([row[j] for row in rows]).T for j in (0, 1))
+        size = np.array([row[2] for row in rows])
+        powers = S.powers
+        weight = np.ones((S.size, len(patches)))
+        measure = np.ones(len(patches))
+        for i in range(1, d):
+            half = (2.0 if i == d - 1 else 1.0) * np.pi * 0.5 ** (patches[:, 2 * i] + 1)
+            measure = measure * (2.0 * half)
+            p = powers[:, i]
+            weight = weight * np.where(p % 2 == 0, 2.0 / (p + 1.0), 0.0)[:, None] * half
+        if d == 1:
+            weight = np.ones((S.size, len(patches)))
+        terms = C * radial[powers[:, 0]] * weight
+        bulk = np.abs(terms).sum(axis=0)
+        wrong = (np.abs(C) * radial_error[powers[:, 0]] * weight).sum(axis=0)
+        with np.errstate(invalid="ignore"):
+            error = up(e * size * measure + wrong + gamma(S.size + 12) * bulk, 3 * S.size)
+        return terms.sum(axis=0), np.where(np.isnan(error), np.inf, error), 64.0 * UNIT * (bulk + size * measure * np.abs(C[0]))
+
+    def _ring(self, level: int, place: int) -> tuple[Vector, Vector, float]:
+        key = (level, place)
+        if key not in self.rings:
+            a, b = _ends(self.kernel.radius, level, place)
+            self.rings[key] = self.kernel.moments(a, b, ORDER[self.kernel.d])
+        return self.rings[key]
+
+    def _coordinates(self, patches: Index) -> list[TaylorModel]:
+        d = self.kernel.d
+        r = self._radius(patches)
+        x = [constant(v) for v in self.x0]
+        if d == 1:
+            side = constant(1.0 - 2.0 * patches[:, 3])
+            return [x[0] + r * side]
+        s, c = sincos(self._angle(patches, d - 1))
+        if d == 2:
+            return [x[0] + r * c, x[1] + r * s]
+        high, wide = sincos(self._angle(patches, 1))
+        flat = r * high
+        return [x[0] + flat * c, x[1] + flat * s, x[2] + r * wide]
+
+    def _radius(self, patches: Index) -> TaylorModel:
+        """r = (a + b)/2 + (b − a)/2 ξ with the ends of the moments."""
+        R = self.kernel.radius
+        a, b = _ends(R, patches[:, 0], patches[:, 1])
+        return self._line(0, 0.5 * (a + b), 0.5 * (b - a), 2.0 * UNIT * R)
+
+    def _angle(self, patches: Index, i: int) -> TaylorModel:
+        """θ = centre + half ξ_i; π enters with its error."""
+        span = (2.0 if i == self.kernel.d - 1 else 1.0) * np.pi
+        half = 0.5 * span * 0.5 ** patches[:, 2 * i]
+        return self._line(i, (2.0 * patches[:, 2 * i + 1] + 1.0) * half, half, 4.0 * UNIT * span)
+
+    def _line(self, i: int, centre: Vector, half: Vector, error: float) -> TaylorModel:
+        S = space(self.kernel.d, ORDER[self.kernel.d])
+        C = np.zeros((S.size, len(centre)))
+        C[0] = centre
+        C[int(np.flatnonzero((S.degree == 1) & (S.powers[:, i] == 1))[0])] = half
+        return TaylorModel(S, C, np.full(len(centre), error))
+
+
+def _ends(R: float, level: int | Index, place: int | Index) -> tuple[float, float]:
+    """Ends of a ring; halving is exact, the last multiplication rounds by at most u R."""
+    step = R * 0.5**level
+    return step * place, np.minimum(step * (place + 1), R) if isinstance(place, np.ndarray) else step * (place + 1)
