@@ -18,6 +18,7 @@ from skfem.helpers import dot, grad
 import exactly
 import pinnpoint as pp
 from pinnpoint import bernstein, fem
+from pinnpoint.cli.check import memory
 from pinnpoint.cli.main import main
 from pinnpoint.expressions import Expression
 from pinnpoint.fem import assembly
@@ -134,6 +135,9 @@ def test_quadratic_solutions_are_exact(kind):
     facets = mesh.facets("right")
     there = u(at_points(mesh.points[facets], bary).reshape(-1, d)).reshape(len(facets), -1) @ weights
     patch = np.average(there, weights=mesh.facet_measures(facets))
+    assert problem.patch("right").samples(u)[0] == pytest.approx(patch, rel=1e-13)
+    if d > 1:
+        assert problem.patch("right").samples(lambda P: P[:, 1] ** 4)[0] == pytest.approx(0.2, rel=1e-13)
     expected = np.concatenate([u(X), [ball, patch], slope(X).T.ravel()])
     assert np.allclose(c.center, expected, rtol=0, atol=1e-11)
     assert np.allclose(c.center[:7], expected[:7], rtol=0, atol=1e-12)
@@ -157,7 +161,7 @@ def test_jumps_with_piecewise_quadratic_solutions_are_exact(kind, flux):
     assert np.abs(solved(problem) - u(problem.nodes.points)).max() < 1e-12
 
 
-@pytest.mark.parametrize(("kind", "sizes"), [("interval", (8, 16, 32)), ("square", (6, 12, 24)), ("cube", (3, 6, 12))])
+@pytest.mark.parametrize(("kind", "sizes"), [("interval", (8, 16, 32)), ("square", (6, 12, 24)), ("cube", (5, 9))])
 def test_rates(kind, sizes):
     """Third order in L²; in 1D fourth order at the vertices."""
     d = {"interval": 1, "square": 2, "cube": 3}[kind]
@@ -172,11 +176,12 @@ def test_rates(kind, sizes):
         gap = U[problem.nodes.cell_dofs] @ problem.nodes.shapes(bary).T - u(X.reshape(-1, d)).reshape(X.shape[:2])
         L2.append(np.sqrt(mesh.volumes @ (gap**2 @ weights)))
         vertex.append(np.abs(U[: len(mesh.points)] - u(mesh.points)).max())
-    assert np.log2(L2[-2] / L2[-1]) == pytest.approx(3.0, abs=0.2)
+    refined = np.log(sizes[-1] / sizes[-2])
+    assert np.log(L2[-2] / L2[-1]) / refined == pytest.approx(3.0, abs=0.2)
     if d == 1:
-        assert np.log2(vertex[-2] / vertex[-1]) == pytest.approx(4.0, abs=0.1)
+        assert np.log(vertex[-2] / vertex[-1]) / refined == pytest.approx(4.0, abs=0.1)
     else:
-        assert np.log2(vertex[-2] / vertex[-1]) > 2.8
+        assert np.log(vertex[-2] / vertex[-1]) / refined > 2.8
 
 
 SKFEM = {
@@ -207,12 +212,14 @@ def test_system_is_scikit_fems(name):
     assert (problem.A != problem.A.T).nnz == 0
 
 
+@pytest.mark.parametrize("contrast", [1.0, 1e6])
 @pytest.mark.parametrize("kind", DOMAINS)
-def test_intervals_hold_the_exact_discrete_solution(kind):
+def test_intervals_hold_the_exact_discrete_solution(kind, contrast):
     """Rationals solve the stored system."""
     mesh = shaken(kind, {"interval": 8, "square": 3, "cube": 2}[kind])
     d = mesh.dim
-    problem = fem.ReactionDiffusion(mesh, "1 + x", 1.0, "x + 1", {"left": "0.25"}, {"right": 1.0}, degree=2)
+    kappa = np.where(np.arange(len(mesh.cells)) % 3 == 0, contrast, 1.0)
+    problem = fem.ReactionDiffusion(mesh, "1 + x", kappa, "x + 1", {"left": "0.25"}, {"right": 1.0}, degree=2)
     free = problem.space.free
     b = exactly.rational_matrix(problem.b[free][:, None]) - exactly.rational_matrix(
         problem.A[free]
@@ -224,12 +231,13 @@ def test_intervals_hold_the_exact_discrete_solution(kind):
     X = np.random.default_rng(0).uniform(0.3, 0.7, size=(3, d))
     queries = problem.points(X) + problem.patch("right") + problem.gradients(X, "x", names=["a", "b", "c"])
     guess = lambda P: 0.25 + P[:, 0]  # noqa: E731
-    for method in (pp.Exact(), pp.Norm(), pp.Inexact(), pp.Localized(radius=0.4)):
+    for method in (pp.Exact(), pp.Exact(refine=True), pp.Norm(), pp.Inexact(), pp.Localized(radius=0.4)):
         c = pp.certify(problem, guess, queries, method, target="discrete")
         for k in range(len(queries)):
             value = exactly.functional(queries.L[[k]].toarray().ravel(), truth)
             assert exactly.holds(c.lower[k], c.upper[k], value)
-    assert pp.certify(problem, guess, queries, target="discrete").radius.max() < 1e-12
+    sharp = pp.certify(problem, guess, queries, pp.Exact(refine=True), target="discrete")
+    assert sharp.radius.max() < 1e-13 * contrast
     c = pp.certify(problem, guess, problem.points(X) + problem.patch("right"), target="discrete")
     assert c.details["extraction"] == "nodal"
     assert np.allclose(c.raw, [*guess(X), 1.25], atol=1e-14)
@@ -307,7 +315,10 @@ def test_what_was_given_is_kept():
         assert np.array_equal(constant[0].reaction, np.full(len(mesh.cells), 2.0))
         assert np.array_equal(constant[0].A.data, constant[2].A.data)
     assert fem.ReactionDiffusion(mesh).quadrature == 4
-    assert fem.ReactionDiffusion(mesh, quadrature=5, degree=2).quadrature == 5
+    low = fem.ReactionDiffusion(mesh, reaction=2.0, quadrature=2, degree=2)
+    assert low.quadrature == 2
+    assert np.allclose(low.A.data, constant[0].A.data, rtol=1e-12, atol=1e-14)  # c's own rule is not that low
+    assert np.array_equal(low.system.row_points, low.nodes.points[low.space.free])
 
 
 REFUSED = {
@@ -428,7 +439,7 @@ def test_reaction_of_groups_in_a_case_file(tmp_path, capsys):
     assert data["queries"][0]["center"] == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize(("kind", "cells"), [("square", 60), ("cube", 10)])
+@pytest.mark.parametrize(("kind", "cells"), [("square", 50), ("cube", 8)])
 def test_predicted_memory(kind, cells):
     """Within a factor 1.5 of the peak of a fresh process."""
     code = f"""
@@ -449,4 +460,11 @@ print(memory(problem, 1), int(peak) / 1e6)
     pytest.importorskip("numba")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     predicted, peak = map(float, done.stdout.split())
+    assert 1 / 1.5 < predicted / peak < 1.5
+
+
+@pytest.mark.parametrize(("kind", "cells", "peak"), [("square", 160, 0.96), ("cube", 15, 1.84)])
+def test_predicted_memory_as_once_measured(kind, cells, peak):
+    """Peaks in GB of larger certificates, too long to repeat here."""
+    predicted = memory(fem.ReactionDiffusion(generate(kind, cells), degree=2), 1)
     assert 1 / 1.5 < predicted / peak < 1.5
