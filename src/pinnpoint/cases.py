@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,7 @@ KEYS = {
     "fixed": "problem.dirichlet",
     "traction": "problem.neumann",
     "quadrature": "certificate.quadrature",
+    "target": "certificate.target",
 }
 """What the problems' arguments are called in a case file."""
 Progress = Callable[[str], None]
@@ -74,7 +76,8 @@ class Study:
     def certify(self) -> tuple[Certificate, AbstractCertifier]:
         """The certificate, and the certifier with its Green vectors."""
         target = self.case.certificate.target
-        return run(self.method, self.problem, self.prediction, self.queries, target=target)
+        with _in_case_words():
+            return run(self.method, self.problem, self.prediction, self.queries, target=target)
 
 
 def open_mesh(case: Case) -> Mesh:
@@ -95,9 +98,9 @@ def build(case: Case, progress: Progress = lambda stage: None) -> Study:
         raise InputError("problem: semilinear problems are not available yet")
     if case.certificate.lift or case.certificate.tolerance is not None:
         raise InputError("certificate: lift and tolerance (refinement) are not available yet; remove them")
-    if case.certificate.target == "continuous":
+    if case.certificate.target == "continuous" and case.problem.kind == "elasticity":
         raise InputError(
-            "certificate.target: no proved transfer to the continuous solution is available for this problem; say "
+            "certificate.target: no proved transfer to the continuous solution is available for elasticity; say "
             "target = 'discrete' to certify the solution of the discrete system"
         )
     progress("reading the mesh")
@@ -113,9 +116,16 @@ def build(case: Case, progress: Progress = lambda stage: None) -> Study:
 
 def make_problem(case: Case, mesh: Mesh) -> Any:
     """The assembled finite-element problem."""
-    try:
+    with _in_case_words():
         return _problem(case, mesh)
-    except InputError as error:  # say it in the words of the case file
+
+
+@contextmanager
+def _in_case_words() -> Iterator[None]:
+    """Refusals in the words of the case file."""
+    try:
+        yield
+    except InputError as error:
         word = re.split(r"\W", str(error), maxsplit=1)[0]
         if word in KEYS:
             raise InputError(KEYS[word] + str(error).removeprefix(word)) from error
@@ -185,6 +195,8 @@ def _query(spec: QuerySpec, problem: Any) -> Queries:
     try:
         if spec.kind == "patch":
             return problem.patch(spec.group, **component, name=spec.name)  # type: ignore[no-any-return]
+        if spec.kind == "flux":
+            return problem.flux(spec.group, name=spec.name)  # type: ignore[no-any-return]
         if len(spec.at or ()) != problem.mesh.dim:
             raise InputError(f"at: must have {problem.mesh.dim} coordinates; got {list(spec.at or ())}")
         if spec.kind == "average":

@@ -306,10 +306,12 @@ def _query(table: Table, i: int, problem: str) -> QuerySpec:
     name = table.text("name", f"q{i}")
     if not name.strip():
         raise InputError(f"{table.key('name')}: is empty; give the query a name, or leave it out")
-    kind = table.choice("kind", ("point", "average", "patch"), "point")
+    kind = table.choice("kind", ("point", "average", "patch", "flux"), "point")
     at = radius = group = None
-    if kind == "patch":
-        table.refuse(["at", "radius"], "does not belong to a patch; remove it")
+    if kind in ("patch", "flux"):
+        if kind == "flux" and problem == "elasticity":
+            raise InputError(f"{table.key('kind')}: 'flux' does not fit kind = 'elasticity'; average over the patch instead")
+        table.refuse(["at", "radius"], f"does not belong to a {kind}; remove it")
         group = table.text("group")
     else:
         table.refuse(["group"], f"does not belong to kind = '{kind}'; remove it")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,10 @@ from pinnpoint.taylor.simplices import enclose
 from pinnpoint.transfer.anchors import DIRICHLET
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.data_term import data_term
+from pinnpoint.transfer.distances import largest_ball
 from pinnpoint.transfer.facets import FacetLoad, measures
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.mollifier import density as mollified
-from pinnpoint.transfer.mollifier import largest_ball
 
 SHARE = {1: 4e-3, 2: 4e-3, 3: 1e-2}
 """The mollifier's integration error against (h/R)^(2 · degree), the expected radius, relative to the solution."""
@@ -97,24 +98,23 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str) -> Functional
     d, T = model.d, model.topology
     blocking = model.blocking()
     V = model.points[T.facets[blocking]]
-    R, nearest = largest_ball(x0, V)
-    facet = int(blocking[nearest])
-    on = R <= 1e-9 * model.spacing
-    if average == 0.0 and on and model.kind[facet] == DIRICHLET:
-        return _boundary_value(model, x0, facet)
-    what = {0: "a jump of the coefficients", 1: "the Dirichlet boundary", 2: "the Neumann boundary"}[int(model.kind[facet])]
-    if on and not (d == 1 and average == 0.0):
+    R = largest_ball(x0, V)
+    if average == 0.0 and R <= 1e-9 * model.spacing:
+        facet = _facet_at(model, model.dirichlet_facets(), x0)
+        if facet is not None:
+            return _boundary_value(model, x0, facet)
+    if average == 0.0 and R <= 1e-13 * model.spacing:
+        if d == 1:
+            return Functional(note="no ball fits around the point; the one-dimensional bound alone")
         raise InputError(
-            f"query '{name}': {x0.tolist()} lies on {what}; no ball around it stays where the coefficients are constant. "
-            "Move the point inside, or say target='discrete'"
+            f"query '{name}': {x0.tolist()} lies on {_obstacle(model, x0)}; no ball around it stays where the coefficients "
+            "are constant. Move the point inside, or say target='discrete'"
         )
     if average > R:
         raise InputError(
-            f"query '{name}': the ball of radius {average:g} crosses {what}, {R:.6g} away from its centre; make the radius "
-            "smaller, or say target='discrete'"
+            f"query '{name}': the ball of radius {average:g} about {x0.tolist()} crosses {_obstacle(model, x0)}, {R:.6g} "
+            "away from its centre; make the radius smaller, or say target='discrete'"
         )
-    if on:
-        return Functional(note="no ball fits around the point; the one-dimensional bound alone")
     cell = _cell_of(model, x0)
     kernel = Kernel.build(d, float(model.kappa[cell]), float(model.reaction[cell]), R, None, average)
     h = min(1.0, model.spacing / kernel.radius)
@@ -133,6 +133,45 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str) -> Functional
         proved=w.proved and sure,
         details={"ball": kernel.radius},
     )
+
+
+def _obstacle(model: Continuum, x0: Vector) -> str:
+    """What is nearest to a point."""
+    kinds = model.kind[model.blocking()]
+    names = {0: "a jump of the coefficients", 1: "the Dirichlet boundary", 2: "the Neumann boundary"}
+    found = {}
+    for kind, name in names.items():
+        facets = model.blocking()[kinds == kind]
+        found[largest_ball(x0, model.points[model.topology.facets[facets]])] = name
+    return found[min(found)]
+
+
+def _facet_at(model: Continuum, facets: Any, x0: Vector) -> int | None:
+    """The facet that holds x0, decided in exact arithmetic."""
+    V = model.points[model.topology.facets[facets]]
+    near = np.nonzero(np.all((V.min(axis=1) <= x0) & (x0 <= V.max(axis=1)), axis=1))[0]
+    x = [Fraction(float(c)) for c in x0]
+    for i in near.tolist():
+        corners = [[Fraction(float(c)) - a for c, a in zip(v, x, strict=True)] for v in V[i]]
+        if _holds_origin(corners):
+            return int(facets[i])
+    return None
+
+
+def _holds_origin(corners: list[list[Fraction]]) -> bool:
+    """Whether the origin is in the simplex with these d corners in d dimensions."""
+    if len(corners) == 1:
+        return corners[0][0] == 0
+    if len(corners) == 2:
+        p, q = corners
+        return p[0] * q[1] == p[1] * q[0] and p[0] * q[0] + p[1] * q[1] <= 0
+    crosses = []
+    for i in range(3):
+        p, q = corners[i], corners[(i + 1) % 3]
+        crosses.append([p[(k + 1) % 3] * q[(k + 2) % 3] - p[(k + 2) % 3] * q[(k + 1) % 3] for k in range(3)])
+    normal = [sum(c[k] for c in crosses) for k in range(3)]
+    flat = sum(n * c for n, c in zip(normal, corners[0], strict=True)) == 0
+    return flat and all(sum(n * c for n, c in zip(normal, cross, strict=True)) >= 0 for cross in crosses)
 
 
 def _cell_of(model: Continuum, x0: Vector) -> int:
