@@ -1,140 +1,105 @@
-"""Elementary functions of Taylor models.
+"""Elementary functions of Taylor models, by recurrences for the coefficients and majorants for the rest.
 
-With p = a + w the polynomial, h = Σ A_k t^k its graded norms, W = h(1) and ĝ a majorant of g at a, the coefficients of
-g(p) are cut at degree q, and the remainder is
-
-    ĝ(W) − Σ_{k ≤ q} [ĝ(h)]_k  +  Σ_{k ≤ q} γ_{n(k)} [ĝ(h)]_k  +  |g(f) − g(p)|
-
-for what is cut off, what is rounded (n(k) roundings in a coefficient of degree k; the elementary functions of the C
-library count as 4 ulp), and what the incoming remainder does. Where the majorant has a pole or where it is smaller, the
-range of g over the range of f is taken instead: a constant with half the width as remainder. Where a formula is
-undefined by no more than the rounding of its argument, for example √x at x = 0, the argument is moved into the domain;
-where it is undefined by more, the remainder is infinite.
+Where a formula is undefined by no more than the rounding of its argument, for example √x at x = 0, the argument is
+moved into the domain; where it is undefined by more, or near a pole, the remainder is infinite.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from pinnpoint.rounding.arithmetic import UNIT, gammas
+from pinnpoint.rounding.arithmetic import UNIT
 from pinnpoint.taylor import series
-from pinnpoint.taylor.models import MANY, Space, TaylorModel, constant, settled
-
-FLOOR = 2.0**-900
-"""More than underflow can do within one function: 2⁻¹⁰²² each, amplified by at most WIDEST^q."""
-WIDEST = 1024.0
-LIBM = 32.0 * UNIT
-"""Relative error of a function of the C library (4 ulp ≤ 8u), and of a few roundings around it."""
-
-
-class _Argument:
-    """The parts of a model that a function needs, as (batch, …) arrays."""
-
-    def __init__(self, x: TaylorModel) -> None:
-        self.model = x
-        C, A, self.e = (v if x.C.ndim == 3 else v[None] for v in (x.C, x.graded, x.e))
-        self.S, self.a = x.space, C[:, 0].copy()
-        self.w, self.h = C.copy(), A.copy()
-        self.w[:, 0], self.h[:, 0] = 0.0, 0.0
-        W = self.h.sum(axis=1) * (1.0 + 4.0 * UNIT * (self.S.q + 1))
-        self.W = np.where(WIDEST > W, W, np.inf)
-
-    @property
-    def range(self) -> tuple[Any, Any]:
-        """Bounds of f, as (batch, element)."""
-        low, high = self.model.bounds
-        return (low, high) if low.ndim == 2 else (low[None], high[None])
-
-    @property
-    def nearest(self) -> Any:
-        """Lower bound of |f|."""
-        low, high = self.range
-        return np.maximum(np.maximum(low, -high), 0.0)
-
-    @property
-    def slip(self) -> Any:
-        """How far outside its domain an argument may seem to be through rounding alone."""
-        norm = self.model.norm if self.model.norm.ndim == 2 else self.model.norm[None]
-        return 1024.0 * UNIT * norm + FLOOR
+from pinnpoint.taylor.models import MANY, TaylorModel, constant, settled
+from pinnpoint.taylor.remainders import (
+    FLOOR,
+    LIBM,
+    Argument,
+    incoming_error,
+    lipschitz,
+    model,
+    monotone,
+    relative,
+    smaller,
+)
 
 
 def exp(x: TaylorModel) -> TaylorModel:
     """e^x; majorant e^{a+z}."""
     with np.errstate(all="ignore"):
-        p = _Argument(x)
+        p = Argument(x)
         y0 = np.exp(p.a)
         low = series.exponential(p.S.line, p.h, y0)
-        incoming = _incoming(y0 * np.exp(p.W) * np.expm1(p.e))
+        incoming = incoming_error(y0 * np.exp(p.W) * np.expm1(p.e))
         y = series.exponential(p.S, p.w, y0)
-        return _model(p, y, y0 * np.expm1(p.W), low, incoming, lambda: _monotone(np.exp, *p.range))
+        return model(p, y, y0 * np.expm1(p.W), low, incoming, lambda: monotone(np.exp, *p.range))
 
 
 def sincos(x: TaylorModel) -> tuple[TaylorModel, TaylorModel]:
-    """sin x and cos x; majorants |sin a| cosh z + |cos a| sinh z and the like."""
+    """Both sin x and cos x; majorants |sin a| cosh z + |cos a| sinh z and the like."""
     with np.errstate(all="ignore"):
-        p = _Argument(x)
+        p = Argument(x)
         s0, c0 = np.sin(p.a), np.cos(p.a)
         s, c = series.circular(p.S, p.w, s0, c0, -1.0)
         s0, c0 = np.abs(s0), np.abs(c0)
         low_s, low_c = series.circular(p.S.line, p.h, s0, c0, 1.0)
         even, odd = 2.0 * np.sinh(0.5 * p.W) ** 2, np.sinh(p.W)
-        incoming = _incoming(p.e)
+        incoming = incoming_error(p.e)
         return (
-            _model(p, s, s0 * even + c0 * odd, low_s, incoming, lambda: _lipschitz(np.sin, *p.range)),
-            _model(p, c, c0 * even + s0 * odd, low_c, incoming, lambda: _lipschitz(np.cos, *p.range)),
+            model(p, s, s0 * even + c0 * odd, low_s, incoming, lambda: lipschitz(np.sin, *p.range)),
+            model(p, c, c0 * even + s0 * odd, low_c, incoming, lambda: lipschitz(np.cos, *p.range)),
         )
 
 
 def sin(x: TaylorModel) -> TaylorModel:
-    """sin x."""
+    """The sine."""
     return sincos(x)[0]
 
 
 def cos(x: TaylorModel) -> TaylorModel:
-    """cos x."""
+    """The cosine."""
     return sincos(x)[1]
 
 
 def tan(x: TaylorModel) -> TaylorModel:
-    """tan x = sin x / cos x."""
+    """The tangent, sin x / cos x."""
     s, c = sincos(x)
     return s / c
 
 
 def sinhcosh(x: TaylorModel) -> tuple[TaylorModel, TaylorModel]:
-    """sinh x and cosh x; majorants |sinh a| cosh z + cosh a sinh z and the like."""
+    """Both sinh x and cosh x; majorants |sinh a| cosh z + cosh a sinh z and the like."""
     with np.errstate(all="ignore"):
-        p = _Argument(x)
+        p = Argument(x)
         s0, c0 = np.sinh(p.a), np.cosh(p.a)
         s, c = series.circular(p.S, p.w, s0, c0, 1.0)
         low_s, low_c = series.circular(p.S.line, p.h, np.abs(s0), c0, 1.0)
         even, odd = 2.0 * np.sinh(0.5 * p.W) ** 2, np.sinh(p.W)
         low, high = p.range
-        incoming = _incoming(p.e * np.cosh(np.maximum(-low, high)))
+        incoming = incoming_error(p.e * np.cosh(np.maximum(-low, high)))
         far, near = np.maximum(-low, high), p.nearest
         return (
-            _model(p, s, np.abs(s0) * even + c0 * odd, low_s, incoming, lambda: _monotone(np.sinh, low, high)),
-            _model(p, c, c0 * even + np.abs(s0) * odd, low_c, incoming, lambda: _monotone(np.cosh, near, far)),
+            model(p, s, np.abs(s0) * even + c0 * odd, low_s, incoming, lambda: monotone(np.sinh, low, high)),
+            model(p, c, c0 * even + np.abs(s0) * odd, low_c, incoming, lambda: monotone(np.cosh, near, far)),
         )
 
 
 def sinh(x: TaylorModel) -> TaylorModel:
-    """sinh x."""
+    """The hyperbolic sine."""
     return sinhcosh(x)[0]
 
 
 def cosh(x: TaylorModel) -> TaylorModel:
-    """cosh x."""
+    """The hyperbolic cosine."""
     return sinhcosh(x)[1]
 
 
 def tanh2(x: TaylorModel) -> tuple[TaylorModel, TaylorModel]:
-    """tanh x and 1/cosh² x; majorant v' = s0 + 2|T|v + v² with T = tanh a and s0 = 1/cosh² a to relative accuracy."""
+    """Both tanh x and 1/cosh² x; majorant v' = s0 + 2|T|v + v² with T = tanh a, s0 = 1/cosh² a to relative accuracy."""
     with np.errstate(all="ignore"):
-        p = _Argument(x)
+        p = Argument(x)
         T, s0 = np.tanh(p.a), _sech2(p.a)
         y, s = series.tanh(p.S, p.w, T, s0)
         T, s0 = np.minimum(np.abs(T) * (1.0 + LIBM), 1.0), s0 * (1.0 + 4.0 * LIBM)
@@ -144,73 +109,73 @@ def tanh2(x: TaylorModel) -> tuple[TaylorModel, TaylorModel]:
         near, far = p.nearest, np.maximum(-p.range[0], p.range[1])
         slope = _sech2(near) * (1.0 + 4.0 * LIBM)
         return (
-            _model(p, y, v, low_v, _incoming(p.e * slope), lambda: _monotone(np.tanh, *p.range), 2),
-            _model(
+            model(p, y, v, low_v, incoming_error(p.e * slope), lambda: monotone(np.tanh, *p.range), 2),
+            model(
                 p,
                 s,
                 2.0 * T * v + v * v,
                 low_g,
-                _incoming(p.e * np.minimum(0.77, 2.0 * slope)),
-                lambda: _monotone(_sech2, far, near),
+                incoming_error(p.e * np.minimum(0.77, 2.0 * slope)),
+                lambda: monotone(_sech2, far, near),
                 2,
             ),
         )
 
 
 def tanh(x: TaylorModel) -> TaylorModel:
-    """tanh x."""
+    """The hyperbolic tangent."""
     return tanh2(x)[0]
 
 
 def reciprocal(x: TaylorModel) -> TaylorModel:
     """1/x = (1/a) / (1 + w/a); majorant 1/(1 − z/|a|), infinite unless x keeps its sign."""
     with np.errstate(all="ignore"):
-        p = _Argument(x)
-        t, h, Z = _relative(p, p.a)
+        p = Argument(x)
+        t, h, Z = relative(p, p.a)
         y, low = series.geometric(p.S, t, -1.0), series.geometric(p.S.line, h, 1.0)
         low_f, high_f = p.range
         near = p.nearest
 
         def hull() -> tuple[Any, Any]:
-            centre, radius = _monotone(lambda v: 1.0 / v, high_f, low_f)
+            centre, radius = monotone(lambda v: 1.0 / v, high_f, low_f)
             return centre, np.where(near > 0.0, radius, np.inf)
 
-        incoming = _incoming(p.e / (near * near))
-        return _model(p, y, Z / (1.0 - Z), low, incoming, hull, scale=1.0 / p.a, valid=Z < 1.0)
+        incoming = incoming_error(p.e / (near * near))
+        return model(p, y, Z / (1.0 - Z), low, incoming, hull, scale=1.0 / p.a, valid=Z < 1.0)
 
 
 def sqrt(x: TaylorModel) -> TaylorModel:
     """√x = √a √(1 + w/a); majorant 1 − √(1 − z/a)."""
     with np.errstate(all="ignore"):
-        p = _Argument(x)
-        t, h, Z = _relative(p, p.a)
+        p = Argument(x)
+        t, h, Z = relative(p, p.a)
         y, low = series.root(p.S, t, -1.0), series.root(p.S.line, h, 1.0)
         low_f, high_f = p.range
         into = np.where(low_f >= -p.slip, np.maximum(low_f, 0.0), np.nan)
-        incoming = _incoming(0.5 * p.e / np.sqrt(np.maximum(low_f, 0.0)))
+        incoming = incoming_error(0.5 * p.e / np.sqrt(np.maximum(low_f, 0.0)))
         total, valid = Z / (1.0 + np.sqrt(1.0 - Z)), (Z < 1.0) & (low_f > 0.0)
-        hull = lambda: _monotone(np.sqrt, into, high_f)  # noqa: E731
-        return _model(p, y, total, low, incoming, hull, 2, scale=np.sqrt(np.maximum(p.a, 0.0)), valid=valid)
+        hull = lambda: monotone(np.sqrt, into, high_f)  # noqa: E731
+        return model(p, y, total, low, incoming, hull, 2, scale=np.sqrt(np.maximum(p.a, 0.0)), valid=valid)
 
 
 def log(x: TaylorModel) -> TaylorModel:
-    """log x = log a + log(1 + w/a); majorant −log(1 − z/a)."""
+    """The logarithm log a + log(1 + w/a); majorant −log(1 − z/a)."""
     with np.errstate(all="ignore"):
-        p = _Argument(x)
-        t, h, Z = _relative(p, p.a)
+        p = Argument(x)
+        t, h, Z = relative(p, p.a)
         y, low = series.logarithm(p.S, t, -1.0), series.logarithm(p.S.line, h, 1.0)
         y[:, 0] = np.log(np.maximum(p.a, 0.0))
         low[:, 0] = np.abs(y[:, 0])
         low_f, high_f = p.range
         valid = (Z < 1.0) & (low_f > 0.0)
-        hull = lambda: _monotone(np.log, np.where(low_f > 0.0, low_f, np.nan), high_f)  # noqa: E731
-        return _model(p, y, -np.log1p(-Z), low, _incoming(p.e / low_f), hull, valid=valid)
+        hull = lambda: monotone(np.log, np.where(low_f > 0.0, low_f, np.nan), high_f)  # noqa: E731
+        return model(p, y, -np.log1p(-Z), low, incoming_error(p.e / low_f), hull, valid=valid)
 
 
 def atan(x: TaylorModel) -> TaylorModel:
-    """atan x = atan a + Im log(1 + κ w), κ = (a + i)/(1 + a²); majorant −log(1 − z/√(1 + a²))."""
+    """The arctangent atan a + Im log(1 + κ w), κ = (a + i)/(1 + a²); majorant −log(1 − z/√(1 + a²))."""
     with np.errstate(all="ignore"):
-        p = _Argument(x)
+        p = Argument(x)
         square = 1.0 + p.a * p.a
         rho = np.sqrt(square) * (1.0 - 8.0 * UNIT)
         t = ((p.a + 1j) / square)[:, None] * p.w
@@ -220,13 +185,13 @@ def atan(x: TaylorModel) -> TaylorModel:
         y[:, 0] = np.arctan(p.a)
         low[:, 0] = np.abs(y[:, 0])
         Z = p.W / rho * (1.0 + 4.0 * UNIT)
-        incoming = _incoming(p.e / (1.0 + p.nearest**2))
-        hull = lambda: _monotone(np.arctan, *p.range)  # noqa: E731
-        return _model(p, y, -np.log1p(-Z), low, incoming, hull, 3, valid=Z < 1.0)
+        incoming = incoming_error(p.e / (1.0 + p.nearest**2))
+        hull = lambda: monotone(np.arctan, *p.range)  # noqa: E731
+        return model(p, y, -np.log1p(-Z), low, incoming, hull, 3, valid=Z < 1.0)
 
 
 def asin(x: TaylorModel) -> TaylorModel:
-    """asin x = atan(x / √(1 − x²))."""
+    """The arcsine atan(x / √(1 − x²))."""
     with np.errstate(all="ignore"):
         one = constant(1.0)
         y = atan(x / sqrt((one - x) * (one + x)))
@@ -234,11 +199,11 @@ def asin(x: TaylorModel) -> TaylorModel:
         slip = 1024.0 * UNIT * (x.norm + 1.0)
         low = np.where(low >= -1.0 - slip, np.maximum(low, -1.0), np.nan)
         high = np.where(high <= 1.0 + slip, np.minimum(high, 1.0), np.nan)
-        return _smaller(x.space, y.C, y.e, _monotone(np.arcsin, low, high))
+        return smaller(x.space, y.C, y.e, monotone(np.arcsin, low, high))
 
 
 def acos(x: TaylorModel) -> TaylorModel:
-    """acos x = π/2 − asin x."""
+    """The arccosine π/2 − asin x."""
     return constant(0.5 * np.pi, 2.0 * UNIT) - asin(x)
 
 
@@ -247,7 +212,7 @@ def absolute(x: TaylorModel) -> TaylorModel:
     slack, sign = _signs(x)
     with np.errstate(all="ignore"):
         high = np.maximum(-x.bounds[0], x.bounds[1])
-        centre, radius = _monotone(lambda v: v, np.zeros_like(high), high)
+        centre, radius = monotone(lambda v: v, np.zeros_like(high), high)
         e = np.where(sign == 0.0, radius, (x.e + 2.0 * slack) * MANY)
     C = x.C * sign[..., None, :]
     C[..., 0, :] += np.where(sign == 0.0, centre, 0.0)
@@ -280,7 +245,9 @@ def power(a: TaylorModel, b: TaylorModel) -> TaylorModel:
             return a ** int(n) if n else a * constant(0.0) + constant(1.0)
         if 2.0 * n == int(2.0 * n) and abs(n) < 2**20:
             half = sqrt(a)
-            return half * a ** int(n - 0.5) if n > 0.5 else (half if n == 0.5 else reciprocal(half * a ** int(-n - 0.5)))
+            return (
+                half * a ** int(n - 0.5) if n > 0.5 else (half if n == 0.5 else reciprocal(half * a ** int(-n - 0.5)))
+            )
     y = exp(b * log(a))
     if b.space.size > 1 or not (b.C > 0.0).all():
         return y
@@ -290,86 +257,7 @@ def power(a: TaylorModel, b: TaylorModel) -> TaylorModel:
         exponent, wide = b.C[..., 0, :], b.e
         tops = np.maximum(high ** (exponent - wide), high ** (exponent + wide)) * (1.0 + LIBM)
         bottoms = np.minimum(low ** (exponent - wide), low ** (exponent + wide)) * (1.0 - LIBM)
-        return _smaller(y.space, y.C, y.e, _monotone(lambda v: v, bottoms, tops))
-
-
-def _model(
-    p: _Argument,
-    y: Any,
-    total: Any,
-    low: Any,
-    incoming: Any,
-    hull: Callable[[], tuple[Any, Any]],
-    kind: int = 1,
-    *,
-    scale: Any = None,
-    valid: Any = None,
-) -> TaylorModel:
-    """The model with coefficients y: `total` is ĝ(W) − ĝ(0), `low` holds [ĝ(h)]_k with the size of y_0 first.
-
-    kind counts roundings: 1 for recurrences linear in y, 2 for quadratic ones, 3 for complex arithmetic.
-    """
-    e = _cut(total, low) + _rounding(p.S, total, low, kind) + FLOOR
-    if scale is not None:
-        y = y * scale[:, None]
-        e = e * np.abs(scale)
-    e = (e + incoming) * MANY
-    if valid is not None:
-        e = np.where(valid, e, np.inf)
-    if p.model.C.ndim == 2:
-        y, e = y[0], e[0]
-    size = np.abs(y).sum(axis=-2)
-    if bool((e <= 1e-3 * size).all()):
-        return settled(p.S, y, e)
-    centre, radius = hull()
-    if p.model.C.ndim == 2:
-        centre, radius = centre[0], radius[0]
-    return _smaller(p.S, y, e, (centre, radius))
-
-
-def _cut(total: Any, low: Any) -> Any:
-    """Σ_{k > q} [ĝ(h)]_k, as the whole majorant less its first part."""
-    return np.maximum(total - low[:, 1:].sum(axis=1), 0.0)
-
-
-def _rounding(S: Space, total: Any, low: Any, kind: int) -> Any:
-    """Σ γ_{n(k)} [ĝ(h)]_k, and the rounding of the subtraction that gives what is cut off."""
-    k = np.arange(S.q + 1)
-    n = {1: 12 + k * (S.terms + 8), 2: 24 + 2 * k * (S.terms + 36), 3: 12 + 3 * k * (S.terms + 8)}[kind]
-    n[1:] *= 2  # once for the coefficients, once for the majorant's
-    return np.einsum("k,zkn->zn", gammas(n), low) + 128.0 * UNIT * total
-
-
-def _incoming(e: Any) -> Any:
-    """|g(f) − g(p)|; NaN, from 0 ∞ or 0/0, means that nothing is known."""
-    return np.where(np.isnan(e), np.inf, e * (1.0 + 4.0 * LIBM))
-
-
-def _smaller(space: Space, C: Any, e: Any, hull: tuple[Any, Any]) -> TaylorModel:
-    """The model, or the constant of the hull where that has the smaller remainder."""
-    centre, radius = hull
-    lost = ~(np.isfinite(e) & np.isfinite(C).all(axis=-2))
-    e = np.where(lost, np.inf, e)
-    constant_wins = np.isfinite(centre) & (radius < e)
-    C = np.where((constant_wins | lost)[..., None, :], 0.0, C)
-    C[..., 0, :] = np.where(constant_wins, centre, C[..., 0, :])
-    return settled(space, C, np.where(constant_wins, radius, e))
-
-
-def _monotone(g: Any, low: Any, high: Any) -> tuple[Any, Any]:
-    """Middle and half width of [g(low), g(high)], widened by the library's error."""
-    a, b = g(low), g(high)
-    a, b = a - LIBM * np.abs(a) - FLOOR, b + LIBM * np.abs(b) + FLOOR
-    centre = 0.5 * (a + b)
-    radius = np.maximum(b - centre, centre - a) * (1.0 + 4.0 * UNIT)
-    return centre, np.where(np.isnan(radius), np.inf, radius)
-
-
-def _lipschitz(g: Any, low: Any, high: Any) -> tuple[Any, Any]:
-    """Sine or cosine over a range: its value in the middle and half the width, or 0 and 1."""
-    centre, radius = _monotone(lambda v: v, low, high)
-    near = radius < 0.5
-    return np.where(near, g(np.where(near, centre, 0.0)), 0.0), np.where(near, radius + 2.0 * LIBM, 1.0)
+        return smaller(y.space, y.C, y.e, monotone(lambda v: v, bottoms, tops))
 
 
 def _sech2(a: Any) -> Any:
@@ -389,13 +277,6 @@ def _tanh_total(T: Any, s0: Any, z: Any) -> Any:
     d = 1.0 - T * t
     d = d - 4.0 * UNIT * (1.0 + T * t)
     return np.where(d > 1e-3, s0 * t / d * (1.0 + LIBM), np.inf)
-
-
-def _relative(p: _Argument, a: Any) -> tuple[Any, Any, Any]:
-    """w/a, the graded norms of it, and their sum."""
-    grow = 1.0 + 4.0 * UNIT
-    size = np.abs(a)
-    return p.w / a[:, None], p.h / size[:, None] * grow, p.W / size * grow
 
 
 def _signs(x: TaylorModel) -> tuple[Any, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from itertools import permutations, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +34,8 @@ class Simplices:
     def __len__(self) -> int:
         return len(self.vertices)
 
-    def __getitem__(self, chosen: object) -> Simplices:
-        return Simplices(self.vertices[chosen], self.slack[chosen])  # type: ignore[index]
+    def __getitem__(self, chosen: Any) -> Simplices:
+        return Simplices(self.vertices[chosen], self.slack[chosen])
 
     @property
     def m(self) -> int:
@@ -84,7 +85,7 @@ def path_order(vertices: Vector) -> Index:
     for order in orders(m):
         diagonals = np.einsum("si,nid->nsd", signs, np.diff(vertices[:, order], axis=1))
         longest.append((diagonals**2).sum(axis=2).max(axis=1))
-    return np.argmin(np.stack(longest), axis=0)
+    return np.asarray(np.argmin(np.stack(longest), axis=0), dtype=np.intp)
 
 
 def coordinates(simplices: Simplices, which: Index, q: int) -> list[TaylorModel]:

@@ -1,8 +1,8 @@
 """Taylor models: polynomials in local coordinates with a proved remainder.
 
-A model (C, e) of a function f on Ω ⊂ [−1, 1]^d says |f − Σ C_α ξ^α| ≤ e for every ξ in Ω. Since |ξ^α| ≤ 1 there, what is
-cut off and what is rounded is bounded by sums of absolute coefficients. With A_k = Σ_{|α| = k} |C_α| and ‖A‖ = Σ A_k,
-the product of (A, a) and (B, b) cut at degree q has the remainder
+A model (C, e) of a function f on Ω ⊂ [−1, 1]^d says |f − Σ C_α ξ^α| ≤ e for every ξ in Ω. Since |ξ^α| ≤ 1 there, what
+is cut off and what is rounded is bounded by sums of absolute coefficients. With A_k = Σ_{|α| = k} |C_α| and
+‖A‖ = Σ A_k, the product of (A, a) and (B, b) cut at degree q has the remainder
 
     a (‖B‖ + b) + ‖A‖ b + Σ_{j + k > q} A_j B_k + Σ_{j + k ≤ q} γ_{n(j + k)} A_j B_k
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,7 @@ class Space:
     def slices(self) -> tuple[slice, ...]:
         """Where the monomials of each degree stand."""
         first = np.searchsorted(self.degree, np.arange(self.q + 2))
-        return tuple(slice(int(a), int(b)) for a, b in zip(first[:-1], first[1:], strict=True))
+        return tuple(slice(a, b) for a, b in pairwise(first.tolist()))
 
     @cached_property
     def triples(self) -> NDArray[np.int64]:
@@ -187,7 +187,7 @@ class TaylorModel:
                 C = a.C + b.C
                 rounding = UNIT * np.abs(C).sum(axis=-2) * MANY
             else:
-                shape = np.broadcast_shapes(a.C.shape, b.C.shape[:-2] + (1, b.C.shape[-1]))
+                shape = np.broadcast_shapes(a.C.shape, (*b.C.shape[:-2], 1, b.C.shape[-1]))
                 C = np.array(np.broadcast_to(a.C, shape))
                 C[..., :1, :] += b.C
                 rounding = 2.0 * UNIT * np.abs(C[..., 0, :])
@@ -207,10 +207,12 @@ class TaylorModel:
             C = np.zeros(np.broadcast_shapes(a.C.shape, b.C.shape))
             flat = C.reshape(-1, *C.shape[-2:])
             whole = a.C.shape == b.C.shape
-            left, right = (_three(x.C if whole else np.ascontiguousarray(np.broadcast_to(x.C, C.shape))) for x in (a, b))
+            left, right = (
+                _three(x.C if whole else np.ascontiguousarray(np.broadcast_to(x.C, C.shape))) for x in (a, b)
+            )
             kernels.accumulate(flat, left, right, a.space.triples, a.space.ones)
-            grades = np.broadcast_arrays(a.graded, b.graded)
-            charge = kernels.weighted(*(_three(np.ascontiguousarray(g)) for g in grades), a.space.charges)
+            A, B = (_three(np.ascontiguousarray(g)) for g in np.broadcast_arrays(a.graded, b.graded))
+            charge = kernels.weighted(A, B, a.space.charges)
             charge = charge if C.ndim == 3 else charge[0]
             return settled(a.space, C, (_incoming(a, b) + charge) * MANY + TINY)
 

@@ -15,7 +15,7 @@ from pinnpoint.taylor.models import Space
 
 
 def exponential(S: Space, w: Any, y0: Any) -> Any:
-    """y = y0 exp(w): k y_k = Σ j w_j y_{k−j}."""
+    """Coefficients of y = y0 exp(w): k y_k = Σ j w_j y_{k−j}."""
     y = _start(w, y0)
     for k in range(1, S.q + 1):
         accumulate(y, w, y, *S.euler[k])
@@ -23,7 +23,7 @@ def exponential(S: Space, w: Any, y0: Any) -> Any:
 
 
 def circular(S: Space, w: Any, s0: Any, c0: Any, sign: float) -> tuple[Any, Any]:
-    """s' = c w', c' = sign s w': sine and cosine for −1, the hyperbolic pair and the majorant for 1."""
+    """Solves s' = c w', c' = sign s w': sine and cosine for −1, the hyperbolic pair and the majorant for 1."""
     s, c = _start(w, s0), _start(w, c0)
     for k in range(1, S.q + 1):
         triples, weights = S.euler[k]
@@ -33,7 +33,7 @@ def circular(S: Space, w: Any, s0: Any, c0: Any, sign: float) -> tuple[Any, Any]
 
 
 def tanh(S: Space, w: Any, T: Any, s0: Any) -> tuple[Any, Any]:
-    """y' = s w', s = 1 − y², from y_0 = T and s_0 = 1 − T² given apart."""
+    """Solves y' = s w', s = 1 − y², from y_0 = T and s_0 = 1 − T² given apart."""
     y, s = _start(w, T), _start(w, s0)
     for k in range(1, S.q + 1):
         triples, weights = S.full[k]
@@ -43,7 +43,7 @@ def tanh(S: Space, w: Any, T: Any, s0: Any) -> tuple[Any, Any]:
 
 
 def tanh_majorant(S: Space, h: Any, T: Any, s0: Any) -> tuple[Any, Any]:
-    """v' = g h', g = s0 + 2 T v + v², v_0 = 0."""
+    """Solves v' = g h', g = s0 + 2 T v + v², v_0 = 0."""
     v, g = np.zeros_like(h), _start(h, s0)
     for k in range(1, S.q + 1):
         accumulate(v, h, g, *S.euler[k])

@@ -8,25 +8,24 @@ children's projections, and the distance from it is √(mean over children of hi
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, floats, number, whole
+from pinnpoint.arrays import Vector, floats, whole
 from pinnpoint.bernstein import Density, gram, pairs
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma
 from pinnpoint.taylor import opaque, tables
 from pinnpoint.taylor.formulas import evaluate
-from pinnpoint.taylor.geometry import Index, Simplices, coordinates, path_order, to_own_order
+from pinnpoint.taylor.geometry import Index, Simplices, to_own_order
+from pinnpoint.taylor.inputs import Data, checked_order, checked_vertices, fixed, function, models
 from pinnpoint.taylor.models import MANY, POINT, TaylorModel
+from pinnpoint.taylor.suprema import supremum
 
-Data = float | Expression | Callable[[Vector], Any]
 Rows = tuple[Vector, Vector, Vector, Vector]
 
-ORDER = {0: 0, 1: 10, 2: 8, 3: 6}
 DEPTH = {0: 0, 1: 16, 2: 8, 3: 5}
 CHUNK = 2048
 
@@ -34,7 +33,7 @@ CHUNK = 2048
 def density(
     f: Data, vertices: Any, *, order: int | None = None, tolerance: Any = None, depth: int | None = None
 ) -> Density:
-    """f on each simplex as a quadratic, the size of the rest, and a proved error.
+    """Data on each simplex as a quadratic, the size of the rest, and a proved error.
 
     Parameters
     ----------
@@ -52,16 +51,16 @@ def density(
     depth
         How often at most. A bound that is infinite after that stays so.
     """
-    V = _vertices(vertices)
+    V = checked_vertices(vertices)
     m, N = V.shape[1] - 1, len(V)
-    fixed = _fixed(f)
-    if fixed is not None:
-        d = Density.constant(np.full(N, fixed[0]), m)
-        error = np.full(N, fixed[1])
+    known = fixed(f)
+    if known is not None:
+        d = Density.constant(np.full(N, known[0]), m)
+        error = np.full(N, known[1])
         return Density(d.coefficients, d.high, error, error)
-    q = _order(order, m)
+    q = checked_order(order, m)
     if not isinstance(f, Expression):
-        return opaque.density(_function(f), V, q)
+        return opaque.density(function(f), V, q)
     limit = _limits(tolerance, N)
     most = DEPTH[m] if depth is None else whole("depth", depth)
     simplices = Simplices(V, np.zeros((N, V.shape[2])))
@@ -75,24 +74,13 @@ def enclose(f: Data, points: Any) -> tuple[Vector, Vector]:
     P = P[:, None] if P.ndim == 1 else P
     if P.ndim != 2 or not np.isfinite(P).all():
         raise InputError(f"points: must be finite, one row each; got shape {P.shape}")
-    fixed = _fixed(f)
-    if fixed is not None:
-        return np.full(len(P), fixed[0]), np.full(len(P), fixed[1])
+    known = fixed(f)
+    if known is not None:
+        return np.full(len(P), known[0]), np.full(len(P), known[1])
     if not isinstance(f, Expression):
         raise InputError(f"f: only a number or a formula has values with a proved error; got {type(f).__name__}")
     model = evaluate(f, [TaylorModel(POINT, x[None].copy(), np.zeros(len(P))) for x in P.T])
     return np.array(np.broadcast_to(model.C[0], len(P))), np.array(np.broadcast_to(model.e, len(P)))
-
-
-def models(f: Expression, simplices: Simplices, q: int) -> tuple[TaylorModel, Index]:
-    """The model of f on each simplex, and the order of vertices it stands in."""
-    which = path_order(simplices.vertices)
-    X = coordinates(simplices, which, q)
-    model = evaluate(f, X)
-    if model.C.shape != X[0].C.shape:
-        zero = TaylorModel(X[0].space, np.zeros_like(X[0].C), np.zeros_like(X[0].e))
-        model = zero + model
-    return model, which
 
 
 def _resolve(f: Expression, simplices: Simplices, q: int, limit: Vector, before: Vector, depth: int) -> Rows:
@@ -149,49 +137,15 @@ def _gather(m: int, finer: Rows) -> Rows:
     apart = beta - np.einsum("cij,nj->nci", S, whole_beta)
     blur = gamma(n + 3) * (np.abs(beta) + np.einsum("cij,nj->nci", np.abs(S), np.abs(whole_beta))).max(axis=2)
     size = np.abs(apart)
-    square = np.einsum("nci,ij,ncj->nc", apart, G, apart) + gamma(n * n + 4) * np.einsum("nci,ij,ncj->nc", size, G, size)
+    square = np.einsum("nci,ij,ncj->nc", apart, G, apart) + gamma(n * n + 4) * np.einsum(
+        "nci,ij,ncj->nc", size, G, size
+    )
     distance = np.sqrt(np.maximum(square, 0.0)) + blur
     with np.errstate(all="ignore"):
         high = np.sqrt((high**2 + distance**2).mean(axis=1)) * MANY + TINY
         error1 = (error1.mean(axis=1) + slip) * MANY + TINY
         error2 = (np.sqrt((error2**2).mean(axis=1)) + slip) * MANY + TINY
     return whole_beta, high, error1, error2
-
-
-def _fixed(f: Data) -> tuple[float, float] | None:
-    """Value and error of data that is the same everywhere, else None."""
-    if isinstance(f, Expression):
-        if f.variables_used:
-            return None
-        model = evaluate(f, [])
-        return float(model.C[0, 0]), float(model.e[0])
-    if callable(f):
-        return None
-    return number("f", f), 0.0
-
-
-def _function(f: Any) -> Callable[[Vector], Any]:
-    if not callable(f):
-        raise InputError(f"f: must be a number, a formula or a function of points; got {type(f).__name__}")
-    return f  # type: ignore[no-any-return]
-
-
-def _vertices(vertices: Any) -> Vector:
-    V = floats("vertices", vertices)
-    if V.ndim != 3 or not 1 <= V.shape[1] <= 4 or V.shape[2] < max(1, V.shape[1] - 1):
-        raise InputError(f"vertices: must have shape (N, m + 1, d) with m ≤ 3 and m ≤ d; got {V.shape}")
-    if V.size and not float(np.abs(V).max()) < 2.0**480:
-        raise InputError("vertices: must be finite and below 2**480")
-    return V
-
-
-def _order(order: int | None, m: int) -> int:
-    if m == 0:
-        return 0
-    q = ORDER[m] if order is None else whole("order", order, low=2)
-    if q > 16:
-        raise InputError(f"order: at most 16; got {q}")
-    return q
 
 
 def _limits(tolerance: Any, N: int) -> Vector:
@@ -201,4 +155,4 @@ def _limits(tolerance: Any, N: int) -> Vector:
     return np.array(np.broadcast_to(t, N))
 
 
-__all__ = ["density", "enclose", "models"]
+__all__ = ["density", "enclose", "supremum"]

@@ -100,6 +100,39 @@ def rest(m: int, q: int) -> Vector:
 
 
 @cache
+def bernstein(m: int, q: int) -> tuple[Vector, Vector]:
+    """From monomials to Bernstein coefficients of degree q, (coefficients, M), and which of them belong to vertices.
+
+    A product with a linear function of vertex values l is (b l)_i = Σ_k (i_k / |i|) b_{i − e_k} l_k.
+    """
+    S = space(m, q)
+    corners = [[1 if k > i else -1 for k in range(m + 1)] for i in range(m)]
+    forms: dict[tuple[int, ...], dict[tuple[int, ...], Fraction]] = {(0,) * m: {(0,) * (m + 1): Fraction(1)}}
+    columns = []
+    for powers in map(tuple, S.powers.tolist()):
+        if any(powers):
+            i = next(k for k, p in enumerate(powers) if p)
+            before = tuple(p - (k == i) for k, p in enumerate(powers))
+            forms[powers] = _product(forms[before], corners[i])
+        form = forms[powers]
+        for _ in range(q - sum(powers)):
+            form = _product(form, [1] * (m + 1))
+        columns.append(form)
+    indices = sorted(columns[0])
+    at_vertices = np.array([max(i) == q for i in indices])
+    return _rounded([[column[i] for column in columns] for i in indices]), at_vertices
+
+
+def _product(b: dict[tuple[int, ...], Fraction], values: list[int]) -> dict[tuple[int, ...], Fraction]:
+    out: dict[tuple[int, ...], Fraction] = {}
+    for index, v in b.items():
+        for k, value in enumerate(values):
+            raised = tuple(p + (j == k) for j, p in enumerate(index))
+            out[raised] = out.get(raised, Fraction(0)) + Fraction(raised[k], sum(raised)) * v * value
+    return out
+
+
+@cache
 def children(m: int) -> Vector:
     """Barycentric coordinates of the vertices of the 2^m children of equal size, (children, m + 1, m + 1).
 
@@ -188,5 +221,3 @@ def _frozen(x: Any) -> Vector:
     a = np.array(x, dtype=np.float64)
     a.setflags(write=False)
     return a
-
-

@@ -1,0 +1,68 @@
+"""What the data may be, and its models over simplices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector, floats, number, whole
+from pinnpoint.errors import InputError
+from pinnpoint.expressions import Expression
+from pinnpoint.taylor.formulas import evaluate
+from pinnpoint.taylor.geometry import Index, Simplices, coordinates, path_order
+from pinnpoint.taylor.models import TaylorModel
+
+Data = float | Expression | Callable[[Vector], Any]
+ORDER = {0: 0, 1: 10, 2: 8, 3: 6}
+
+
+def models(f: Expression, simplices: Simplices, q: int) -> tuple[TaylorModel, Index]:
+    """The model of f on each simplex, and the order of vertices it stands in."""
+    which = path_order(simplices.vertices)
+    X = coordinates(simplices, which, q)
+    model = evaluate(f, X)
+    if model.C.shape != X[0].C.shape:
+        zero = TaylorModel(X[0].space, np.zeros_like(X[0].C), np.zeros_like(X[0].e))
+        model = zero + model
+    return model, which
+
+
+def fixed(f: Data) -> tuple[float, float] | None:
+    """Value and error of data that is the same everywhere, else None."""
+    if isinstance(f, Expression):
+        if f.variables_used:
+            return None
+        model = evaluate(f, [])
+        return float(model.C[0, 0]), float(model.e[0])
+    if callable(f):
+        return None
+    return number("f", f), 0.0
+
+
+def function(f: Any) -> Callable[[Vector], Any]:
+    """Data that is neither a number nor a formula: a function of points."""
+    if not callable(f):
+        raise InputError(f"f: must be a number, a formula or a function of points; got {type(f).__name__}")
+    return f  # type: ignore[no-any-return]
+
+
+def checked_vertices(vertices: Any) -> Vector:
+    """Vertices (N, m + 1, d) of simplices, or a refusal."""
+    V = floats("vertices", vertices)
+    if V.ndim != 3 or not 1 <= V.shape[1] <= 4 or V.shape[2] < max(1, V.shape[1] - 1):
+        raise InputError(f"vertices: must have shape (N, m + 1, d) with m ≤ 3 and m ≤ d; got {V.shape}")
+    if V.size and not float(np.abs(V).max()) < 2.0**480:
+        raise InputError("vertices: must be finite and below 2**480")
+    return V
+
+
+def checked_order(order: int | None, m: int) -> int:
+    """Degree of the models on m-simplices."""
+    if m == 0:
+        return 0
+    q = ORDER[m] if order is None else whole("order", order, low=2)
+    if q > 16:
+        raise InputError(f"order: at most 16; got {q}")
+    return q
