@@ -166,6 +166,11 @@ class Queries:
     def __len__(self) -> int:
         return int(self.L.shape[0])
 
+    def _names_after(self, count: int) -> tuple[str, ...]:
+        """The names, where they are the plain numbers counted on."""
+        plain = tuple(f"q{i}" for i in range(len(self)))
+        return tuple(f"q{count + i}" for i in range(len(self))) if self.names == plain else self.names
+
     def __add__(self, other: Queries) -> Queries:
         """Both lists in one, for example points and averages of one problem."""
         if self.L.shape[1] != other.L.shape[1]:
@@ -177,7 +182,7 @@ class Queries:
         both = self.points is not None and other.points is not None and self.points.shape[1] == other.points.shape[1]
         return Queries(
             sp.vstack([self.L, other.L]),
-            [*self.names, *other.names],
+            [*self.names, *other._names_after(len(self))],
             np.concatenate([self.constants, other.constants]),
             error=error,
             points=np.concatenate([self.points, other.points]) if both else None,

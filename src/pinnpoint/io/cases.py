@@ -310,7 +310,9 @@ def _query(table: Table, i: int, problem: str) -> QuerySpec:
     at = radius = group = None
     if kind in ("patch", "flux"):
         if kind == "flux" and problem == "elasticity":
-            raise InputError(f"{table.key('kind')}: 'flux' does not fit kind = 'elasticity'; average over the patch instead")
+            raise InputError(
+                f"{table.key('kind')}: 'flux' does not fit kind = 'elasticity'; average over the patch instead"
+            )
         table.refuse(["at", "radius"], f"does not belong to a {kind}; remove it")
         group = table.text("group")
     else:

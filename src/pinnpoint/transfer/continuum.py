@@ -13,7 +13,9 @@ import numpy as np
 from pinnpoint.arrays import Vector
 from pinnpoint.bernstein import Density, from_linear, from_quadratic, gram, linear_projection, pairs
 from pinnpoint.mesh import Index
-from pinnpoint.taylor.simplices import density, supremum
+from pinnpoint.rounding.arithmetic import gamma, up
+from pinnpoint.taylor.simplices import density
+from pinnpoint.taylor.suprema import supremum
 from pinnpoint.transfer.anchors import DIRICHLET, Anchors, anchors
 from pinnpoint.transfer.equilibration import equilibrate
 from pinnpoint.transfer.estimator import CHUNK, Estimator
@@ -120,8 +122,12 @@ class Continuum:
         if not found:
             return None
         parts = [density(g, self.points[self.topology.facets[f]]) for f, g in found]
-        rows = [np.concatenate([getattr(p, name) for p in parts]) for name in ("coefficients", "high", "error1", "error2")]
-        return self.facet_load(np.concatenate([f for f, _ in found]), Density(*rows, None, all(p.proved for p in parts)))
+        rows = [
+            np.concatenate([getattr(p, name) for p in parts]) for name in ("coefficients", "high", "error1", "error2")
+        ]
+        return self.facet_load(
+            np.concatenate([f for f, _ in found]), Density(*rows, None, all(p.proved for p in parts))
+        )
 
     def facet_load(self, facets: Index, what: Density) -> FacetLoad:
         """A flux prescribed on facets."""
@@ -133,9 +139,12 @@ class Continuum:
         worst, proved = 0.0, True
         for facets, given in self.dirichlet:
             vertices = self.topology.facets[facets]
-            trace = _bernstein(U[self.nodes_of(vertices)], self.d - 1, self.degree)
-            bounds, sure = supremum(given, self.points[vertices], minus=trace)
-            worst, proved = max(worst, float(np.max(bounds, initial=0.0))), proved and sure
+            w = U[self.nodes_of(vertices)]
+            if not callable(given) and np.all(w == float(given)):
+                continue
+            bounds, sure = supremum(given, self.points[vertices], minus=_bernstein(w, self.d - 1, self.degree))
+            blur = np.where(np.ptp(w, axis=1) == 0.0, 0.0, gamma(16) * np.abs(w).max(axis=1, initial=0.0))
+            worst, proved = max(worst, float(np.max(up(bounds + blur), initial=0.0))), proved and sure
         return worst, proved
 
     def vector(self, source: Density | None, load: FacetLoad | None) -> Vector:

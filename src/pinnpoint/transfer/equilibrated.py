@@ -101,7 +101,12 @@ class Equilibrated:
                     f"a number; the data given differs by up to {mismatch:.3g}. Say target='discrete'"
                 )
             low = high = J.constant
-            own = {"transfer": 0.0, "quadrature": J.data, "rounding": max(0.0, J.error - J.data), "algebra": float(radius[i])}
+            own = {
+                "transfer": 0.0,
+                "quadrature": J.data,
+                "rounding": max(0.0, J.error - J.data),
+                "algebra": float(radius[i]),
+            }
             pair = pairs_.get(i)
             if pair is not None:
                 ends = model.estimator.product_bound(primal, pair)
@@ -112,7 +117,9 @@ class Equilibrated:
                 scale = J.details.get("scale", 0.0)
                 own["transfer"] = max(0.0, width - ends[2])
                 own["quadrature"] += ends[2] + pair.data
-                own["rounding"] += pair.rounding + 8.0 * UNIT * (abs(middle) + width) + scale * 2.0 * (abs(middle) + width)
+                own["rounding"] += (
+                    pair.rounding + 8.0 * UNIT * (abs(middle) + width) + scale * 2.0 * (abs(middle) + width)
+                )
                 low = high = middle
             if mismatch > 0.0 and not (J.trivial and J.constant):
                 terms["boundary"][i] = mismatch
@@ -136,9 +143,7 @@ class Equilibrated:
         }
         return TransferBound(terms, self._claims(mismatch, sure), details, shift, proved)
 
-    def _measure(
-        self, state: Vector, adjoint: Vector, context: TransferContext
-    ) -> tuple[Bounds, dict[int, Pair]]:
+    def _measure(self, state: Vector, adjoint: Vector, context: TransferContext) -> tuple[Bounds, dict[int, Pair]]:
         model = self.model
         asked = [i for i, J in enumerate(self.goals) if not J.trivial]
         size = len(model.kappa) * len(pairs(model.d))
@@ -190,5 +195,3 @@ def _data(name: str, what: Density) -> list[Claim]:
     if not np.any(what.error2):
         return [Claim(f"{name}: integrated exactly")]
     return [Claim(f"{name}: enclosed on every cell to {float(np.max(what.error2)):.3e}")]
-
-

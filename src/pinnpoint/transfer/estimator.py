@@ -126,7 +126,9 @@ class Estimator:
         the primal state (∫ w u_h is part of the value).
         """
         C, K = len(self.kappa), len(duals)
-        rows = {name: np.empty((K + 1, C)) for name in ("square", "size", "fuzz", "oscillation", "defect", "osc", "def")}
+        rows = {
+            name: np.empty((K + 1, C)) for name in ("square", "size", "fuzz", "oscillation", "defect", "osc", "def")
+        }
         product, values = np.empty((K, C)), np.empty((K, C))
         off, data = np.zeros(K), np.zeros(K)
         for part, shapes in self._chunks():

@@ -195,9 +195,7 @@ class Kernel:
         return float(up(out + sum(x.size() for x in self.outer.B) + ins, 2000))
 
 
-def _build(
-    cls: type[Kernel], d: int, kappa: float, c: float, radius: float, k: int, r0: float, digits: int
-) -> Kernel:
+def _build(cls: type[Kernel], d: int, kappa: float, c: float, radius: float, k: int, r0: float, digits: int) -> Kernel:
     """The unit ball: −Δ + ν² with ν² = cR²/κ; Φ = R^{2−d}/κ φ, w = R^{−d} ω."""
     R, sphere = Enclosed.of(radius), _sphere(d)
     nu2 = Enclosed.of(c) * R * R / Enclosed.of(kappa)

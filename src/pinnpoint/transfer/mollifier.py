@@ -100,7 +100,7 @@ def _refined(pool: Pieces, sums: Sums, height: Vector, target: float, most: int)
             break
         split = order[np.searchsorted(running, 0.5 * target, side="right") :]
         split = split[pool.level[split] < MOST_LEVELS]
-        room = (most - len(pool.cell)) // 2 ** sums.d
+        room = (most - len(pool.cell)) // 2**sums.d
         if room <= 0 or not len(split):
             break
         split = split[-room:]

@@ -154,7 +154,9 @@ def _interpolant(ray: Vector, i: int, a: int, where: int) -> Vector:
         values[pairs(d - 1).index(pair)] = 1.0 if a == where else 0.5  # λ_a λ_where in Bernstein form
         for j, t in zip(face, linear_projection(d - 1) @ values, strict=True):
             field += (-d if k == i else d) * t * ray[k, j]
-    moments = np.array([[float(mean_of_powers([(j, k).count(x) for x in range(n)])) for k in range(n)] for j in range(n)])
+    moments = np.array(
+        [[float(mean_of_powers([(j, k).count(x) for x in range(n)])) for k in range(n)] for j in range(n)]
+    )
     wanted = np.zeros(d)
     wanted[i - 1] = d * moments[a, where]
     bubbles = np.array([np.einsum("ljk,jk->l", ray[j, j], moments) for j in range(n)]).T

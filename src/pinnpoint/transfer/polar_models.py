@@ -138,7 +138,11 @@ class _Patches:
         wrong = (np.abs(C) * radial_error[powers[:, 0]] * weight).sum(axis=0)
         with np.errstate(invalid="ignore"):
             error = up(e * size * measure + wrong + gamma(S.size + 12) * bulk, 3 * S.size)
-        return terms.sum(axis=0), np.where(np.isnan(error), np.inf, error), 64.0 * UNIT * (bulk + size * measure * np.abs(C[0]))
+        return (
+            terms.sum(axis=0),
+            np.where(np.isnan(error), np.inf, error),
+            64.0 * UNIT * (bulk + size * measure * np.abs(C[0])),
+        )
 
     def _ring(self, level: int, place: int) -> tuple[Vector, Vector, float]:
         key = (level, place)
