@@ -32,7 +32,7 @@ from pinnpoint.errors import InputError
 from pinnpoint.rounding.arithmetic import up
 from pinnpoint.transfer.decimals import Enclosed, pi, precision, total
 
-DEFAULT_POWER = {1: 2, 2: 2, 3: 3}
+DEFAULT_POWER = {1: 1, 2: 1, 3: 1}
 """k for which the cells cut by the sphere cost little and the certified radius is small."""
 LARGEST_DECAY = 150.0
 """Balls are not taken larger than this many decay lengths √(κ/c): w is then below e⁻¹⁴⁰ and nothing is gained."""
