@@ -18,19 +18,19 @@ PARTS = {
         3: ["0 1 2 03", "1 2 03- 13", "2 03- 13- 23"],
     },
 }
-"""By dimension and number of positive corners, which come first: corners i, and the points ij where the edge from i to j is
-cut, at the fraction τ_ij from i. The volume is the product of the τ, or of 1 − τ where a minus follows."""
+"""By dimension and number of positive corners, which come first: corners i, and points ij where the edge from i to j
+is cut, at the fraction τ_ij from i. The volume is the product of the τ, or of 1 − τ where a minus follows."""
 
 
 def positive_parts(y: Vector) -> Iterator[tuple[Index, Vector, Vector]]:
     """Simplices that make up {y > 0}.
 
     *Guarantee:* the barycentric corners are nonnegative and add up to one exactly; the computed points where edges are
-    cut have |y| ≤ 4u(max y − min y), and all simplices of a row share them. So they do not overlap, hold every point with
-    a larger y, and none with y below minus that. (For two corners of four, the four points need not be in one plane. But
-    each plane through three of them separates the two positive corners from the others, so it is met once on every
-    segment between their edge and the opposite one; the two triangles, which share a diagonal, are then a graph over
-    these segments.) Shares have relative errors of at most γ_16.
+    cut have |y| ≤ 4u(max y − min y), and the simplices of a row share them. So these do not overlap, hold every point
+    with a larger y, and none with y below minus that. (For two corners of four, the four points need not be in one
+    plane. But a plane through three of them separates the positive corners from the others, so each segment between
+    their edge and the opposite one meets it once; the two triangles, which share a diagonal, are a graph over these
+    segments.) Shares have relative errors of at most γ_3.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def positive_parts(y: Vector) -> Iterator[tuple[Index, Vector, Vector]]:
     rows, corners, share
         Rows of y; barycentric corners (rows, d + 1, d + 1) of one simplex each; its part of the volume.
     """
-    n, m = y.shape
+    m = y.shape[1]
     count = (y > 0.0).sum(axis=1)
     whole = np.flatnonzero(count == m)
     if len(whole):

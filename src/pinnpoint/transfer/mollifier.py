@@ -17,14 +17,14 @@ from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, dot_up, gamma, gammas, sum_up, up
 from pinnpoint.transfer.clipping import positive_parts
 from pinnpoint.transfer.kernels import Kernel
-from pinnpoint.transfer.pieces import CHUNK, MOST_LEVELS, Pieces, divided, joined, start
+from pinnpoint.transfer.pieces import CHUNK, MOST_LEVELS, Cells, Pieces, divided, joined, start
 from pinnpoint.transfer.simplices import RULE_DEFECT, rule
 
 
 def density(
     kernel: Kernel, points: Vector, cells: Index, x0: Vector, target: float, *, most_pieces: int = 400_000
 ) -> Density:
-    """w on the cells that the ball about x0 meets.
+    """The mollifier on the cells that the ball about x0 meets.
 
     The integral of the error, Σ |K| error1, is brought below about `target` unless that takes more than `most_pieces`
     simplices; then the density is returned with the error reached.
@@ -51,19 +51,19 @@ def density(
             f"got {points.shape[1]}, {cells.shape[1]} and {x0.size}"
         )
     near = _near(points, cells, x0, kernel.radius)
-    z = (points[cells[near]] - x0) / kernel.radius
-    first = start(z, k)
-    near, z = near[first.cell], z[first.cell]
+    scaled = Cells.build((points[cells[near]] - x0) / kernel.radius)
+    first = start(scaled, k)
+    near, scaled = near[first.cell], scaled[first.cell]
     first = replace(first, cell=np.arange(len(first)))
     volume, volume_error = _volumes(points[cells[near]])
-    sums = Sums(z, k)
+    sums = Sums(scaled, k)
     whole = np.flatnonzero(first.error <= TINY)
     sums.add(first[whole])
     sums.add(_refined(first[np.flatnonzero(first.error > TINY)], sums, volume * kernel.peak, target, most_pieces))
     beta, noise = sums.coefficients()
     high = sums.high(beta, noise)
     if k == 1:
-        beta[whole], noise[whole], high[whole] = _quadratic(z[whole]), 0.0, 0.0
+        beta[whole], noise[whole], high[whole] = _quadratic(scaled.z[whole]), 0.0, 0.0
     else:
         high[whole] = sums.high_directly(whole, beta[whole])
     extra = noise * kernel.peak + 2.0 * UNIT * kernel.peak * np.abs(beta).max(axis=1) + TINY
@@ -108,7 +108,7 @@ def _refined(pool: Pieces, sums: Sums, height: Vector, target: float, most: int)
         split = split[-room:]
         rest = np.ones(len(pool), dtype=bool)
         rest[split] = False
-        new = divided(pool[split], sums.z, sums.k)
+        new = divided(pool[np.sort(split)], sums.cells, sums.k)
         done = new.error <= TINY
         sums.add(new[np.flatnonzero(done)])
         pool = joined(pool[np.flatnonzero(rest)], new[np.flatnonzero(~done)])
@@ -118,38 +118,50 @@ def _refined(pool: Pieces, sums: Sums, height: Vector, target: float, most: int)
 class Sums:
     """Per cell: means of f B_jl and of f² for the piecewise polynomial f, and the errors of its pieces."""
 
-    def __init__(self, z: Vector, k: int) -> None:
-        self.z, self.k = z, k
-        self.count, self.d = len(z), z.shape[2]
-        self.moments = np.zeros((self.count, len(pairs(self.d))))
-        self.squares, self.top, self.size, self.pieces = (np.zeros(self.count) for _ in range(4))
-        self.first, self.second = np.zeros(self.count), np.zeros(self.count)
+    def __init__(self, cells: Cells, k: int) -> None:
+        self.cells, self.k = cells, k
+        n, self.d = len(cells.z), cells.z.shape[2]
+        self.moments = np.zeros((n, len(pairs(self.d))))
+        self.squares, self.top, self.size, self.pieces, self.first, self.second = (np.zeros(n) for _ in range(6))
 
     def add(self, p: Pieces) -> None:
         """Add pieces: the clipped polynomial and its errors."""
+        p = p[np.argsort(p.cell, kind="stable")]
         for i in range(0, len(p), CHUNK):
             self._add(p[i : i + CHUNK])
 
     def _add(self, p: Pieces) -> None:
-        share = p.share
-        self.first += self._spread(p.cell, share * p.error)
-        self.second += self._spread(p.cell, share * p.square)
+        n, k, m = len(p), self.k, self.d + 1
+        z, _, blur = self.cells.parts(p.cell, p.bary)
+        M, squares, size, pieces, top = np.zeros((n, m, m)), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+        first, second = p.error.copy(), p.square.copy()
         for rows, corners, part in positive_parts(p.y):
-            cell, weight = p.cell[rows], share[rows] * part
-            bary = np.matmul(corners, p.bary[rows])
-            T = _quadratic(np.matmul(bary, self.z[cell]))
-            moments, squares = self._means(T, bary)
-            bound = np.abs(T).max(axis=1) + p.blur[rows]
-            power = bound**self.k
-            wrong = self.k * bound ** (self.k - 1) * p.blur[rows]  # the stored T are not quite t's
-            np.maximum.at(self.top, cell, power)
-            self.first += self._spread(cell, weight * wrong)
-            self.second += self._spread(cell, weight * wrong * wrong)
-            self.size += self._spread(cell, weight * power)
-            self.pieces += self._spread(cell, np.ones(len(cell)))
-            self.squares += self._spread(cell, weight * squares)
-            for i in range(moments.shape[1]):
-                self.moments[:, i] += self._spread(cell, weight * moments[:, i])
+            T = _quadratic(np.matmul(corners, z[rows]))
+            local, square = self._means(T)
+            bound = np.abs(T).max(axis=1) + blur[rows]
+            power, wrong = bound**k, k * bound ** (k - 1) * blur[rows]  # the stored T are not quite t's
+            M[rows] += part[:, None, None] * _turned(local, corners)
+            squares[rows] += part * square
+            size[rows] += part * power
+            first[rows] += part * wrong
+            second[rows] += part * wrong * wrong
+            top[rows] = np.maximum(top[rows], power)
+            pieces[rows] += 1.0
+        M = _turned(M, p.bary)
+        low, share = p.cell[0], p.share
+
+        def spread(sums: Vector, x: Vector) -> None:
+            new = np.bincount(p.cell - low, x)
+            sums[low : low + len(new)] += new
+
+        spread(self.squares, share * squares)
+        spread(self.size, share * size)
+        spread(self.first, share * first)
+        spread(self.second, share * second)
+        spread(self.pieces, pieces)
+        np.maximum.at(self.top, p.cell, top)
+        for i, (j, q) in enumerate(pairs(self.d)):
+            spread(self.moments[:, i], share * M[:, j, q] * (1.0 if j == q else 2.0))
 
     def coefficients(self) -> tuple[Vector, Vector]:
         """Coefficients of the projection of f to quadratics, and bounds of their errors."""
@@ -179,7 +191,7 @@ class Sums:
         out, floor = np.zeros(len(beta)), np.zeros(len(beta))
         for i in range(0, len(beta), CHUNK):
             rows = slice(i, i + CHUNK)
-            T = _quadratic(self.z[whole[rows]])
+            T = _quadratic(self.cells.z[whole[rows]])
             r = (T @ B.T) ** self.k - beta[rows] @ B.T
             out[rows] = np.einsum("nq,nq,q->n", r, r, weights)
             floor[rows] = np.abs(T).max(axis=1) ** self.k + np.abs(beta[rows]).max(axis=1)
@@ -195,8 +207,8 @@ class Sums:
         """Root mean square error of f: that of clipping and that of rounding act together."""
         return np.asarray(up(np.sqrt(2.0 * up(self.second * (1.0 + gammas(self.pieces + 4.0))))))
 
-    def _means(self, T: Vector, corners: Vector) -> tuple[Vector, Vector]:
-        """Means of f B_jl, B of the cell, and of f² over simplices with these corners in the cell."""
+    def _means(self, T: Vector) -> tuple[Vector, Vector]:
+        """Means of f λ_j λ_l and of f² over simplices where t has the coefficients T."""
         m = self.d + 1
         half = np.array([1.0 if j == q else 0.5 for j, q in pairs(self.d)])
         full = np.empty((m, m), dtype=np.intp)
@@ -205,17 +217,18 @@ class Sums:
         if self.k == 1:
             local = T @ gram(self.d)
             squares = np.einsum("ni,ni->n", local, T)
-            local = local * half
+            local *= half
         else:
             bary, weights = rule(self.d, 2 * self.k + 1)
             B = values(bary)
             f = (T @ B.T) ** self.k
             local, squares = f @ (B * half * weights[:, None]), (f * f) @ weights
-        M = np.matmul(corners.transpose(0, 2, 1), np.matmul(local[:, full], corners))
-        return np.stack([M[:, j, q] * (1.0 if j == q else 2.0) for j, q in pairs(self.d)], axis=1), squares
+        return local[:, full], squares
 
-    def _spread(self, cell: Index, x: Vector) -> Vector:
-        return np.bincount(cell, x, self.count)
+
+def _turned(M: Vector, corners: Vector) -> Vector:
+    """Means of products of barycentric coordinates, for those in which the corners are given."""
+    return np.asarray(np.matmul(corners.transpose(0, 2, 1), np.matmul(M, corners)))
 
 
 def _quadratic(z: Vector) -> Vector:

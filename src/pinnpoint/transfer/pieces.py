@@ -1,7 +1,8 @@
 """Parts of the cells near a ball, and how far the clipped power t^k is from the mollifier on them.
 
-With corners z_i, scaled by R about x₀, and barycentric coordinates λ, t = 1 − |x − x₀|²/R² is ℓ + Q: ℓ interpolates t at
-the corners linearly and Q = Σ_{i<j} λ_i λ_j |z_i − z_j|² = Σ λ_i |z_i − p|² − |z − p|² for every p. Hence 0 ≤ Q ≤ q with
+With corners z_i, scaled by R about x₀, and barycentric coordinates λ, t = 1 − |x − x₀|²/R² is ℓ + Q: ℓ is linear with
+the values of t at the corners, and Q = Σ_{i<j} λ_i λ_j |z_i − z_j|² = Σ λ_i |z_i − p|² − |z − p|² for every p. Hence
+0 ≤ Q ≤ q with
 
     q = min(d/(2(d + 1)) max |z_i − z_j|²,  max |z_i − p|²),      p the middle of the longest edge.
 
@@ -18,8 +19,8 @@ d(r − a_0)^{d−1}/Π(a_i − a_0). With ρ the least of these bounds, the mea
 
 where r − |y| is at most a where y > 0, and b where y ≤ 0 (zero if there are no such points).
 
-Rounding: t and y are known within `blur`, and the points where edges meet y = 0 are computed with |y| ≤ δ = 4u(a_d − a_0);
-wrong signs then add |t| ≤ r + δ on |y| ≤ δ. Both are covered by a larger r.
+Rounding: t is known within the bounds of `Cells.parts`, and the points where edges meet y = 0 are computed with |y| at
+most δ = 4u(a_d − a_0); then a sign may also be wrong where |y| ≤ δ, and |t| ≤ r + δ there. A larger r covers both.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from pinnpoint.transfer.simplices import children
 
 MOST_LEVELS = 45
 """Midpoints halve barycentric coordinates, which stay exact to this depth."""
-CHUNK = 2**14
+CHUNK = 2**12
 """Pieces that are worked on at once."""
 
 
@@ -54,8 +55,6 @@ class Pieces:
         Corner values of the linear function whose sign decides; these floats are exact by definition.
     error, square
         Bounds of the mean of |t₊^k − f| and of its square.
-    blur
-        Bounds of the rounding errors of t.
     """
 
     cell: Index
@@ -64,7 +63,6 @@ class Pieces:
     y: Vector
     error: Vector
     square: Vector
-    blur: Vector
 
     def __getitem__(self, chosen: Index | slice) -> Pieces:
         return Pieces(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
@@ -78,26 +76,54 @@ class Pieces:
         return np.asarray(0.5 ** ((self.bary.shape[1] - 1) * self.level.astype(np.float64)))
 
 
-def start(z: Vector, k: int) -> Pieces:
-    """Whole cells with the scaled corners z (n, d + 1, d), without those that are outside the ball."""
-    n, m, _ = z.shape
-    parts = range(0, n, CHUNK) or (0,)
-    rows = (np.arange(i, min(i + CHUNK, n)) for i in parts)
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Corners (n, d + 1, d) of cells, scaled by R about x₀, with bounds of the errors of corners of pieces."""
+
+    z: Vector
+    slack: Vector
+
+    @classmethod
+    def build(cls, z: Vector) -> Cells:
+        """From computed corners: differences and quotients of floats, rounded."""
+        far = np.einsum("nij,nij->ni", z, z).max(axis=1, initial=0.0)
+        return cls(z, np.asarray(up(gamma(z.shape[2] + 8) * np.sqrt(far), 12)))
+
+    def __getitem__(self, chosen: Index) -> Cells:
+        return Cells(self.z[chosen], self.slack[chosen])
+
+    def parts(self, cell: Index, bary: Vector) -> tuple[Vector, Vector, Vector]:
+        """Corners z of simplices, the |z|², and bounds of the errors of t, also from 1 − z_i·z_j for points between."""
+        z, slack = np.matmul(bary, self.z[cell]), self.slack[cell]
+        squares = np.einsum("nij,nij->ni", z, z)
+        far = squares.max(axis=1, initial=0.0)
+        return (
+            z,
+            squares,
+            np.asarray(up(slack * (2.0 * np.sqrt(far) + slack) + gamma(z.shape[2] + 30) * (1.0 + far), 12)),
+        )
+
+
+def start(cells: Cells, k: int) -> Pieces:
+    """Whole cells, without those that are outside the ball."""
+    n, m, _ = cells.z.shape
+    parts = (np.arange(i, min(i + CHUNK, n)) for i in range(0, max(n, 1), CHUNK))
+    unit = np.eye(m)
     return joined(
-        *(_bounded(r, np.zeros(len(r), dtype=np.intp), np.broadcast_to(np.eye(m), (len(r), m, m)), z, k) for r in rows)
+        *(_bounded(p, np.zeros(len(p), dtype=np.intp), np.broadcast_to(unit, (len(p), m, m)), cells, k) for p in parts)
     )
 
 
-def divided(old: Pieces, z: Vector, k: int) -> Pieces:
+def divided(old: Pieces, cells: Cells, k: int) -> Pieces:
     """The equal parts of each piece, without those that are outside the ball."""
-    m = z.shape[1]
+    m = cells.z.shape[1]
     table = children(m - 1)
     c = len(table)
     flat, new = table.reshape(c * m, m), []
     for i in range(0, len(old), CHUNK // c):
         p = old[i : i + CHUNK // c]
         bary = np.matmul(flat, p.bary).reshape(-1, m, m)
-        new.append(_bounded(np.repeat(p.cell, c), np.repeat(p.level + 1, c), bary, z, k))
+        new.append(_bounded(np.repeat(p.cell, c), np.repeat(p.level + 1, c), bary, cells, k))
     return joined(*new)
 
 
@@ -106,15 +132,12 @@ def joined(*parts: Pieces) -> Pieces:
     return Pieces(*(np.concatenate([getattr(p, x) for p in parts]) for x in Pieces.__dataclass_fields__))
 
 
-def _bounded(cell: Index, level: Index, bary: Vector, corners: Vector, k: int) -> Pieces:
+def _bounded(cell: Index, level: Index, bary: Vector, cells: Cells, k: int) -> Pieces:
     """Pieces with their bounds; those certainly outside the ball are left out."""
     d = bary.shape[1] - 1
-    z = np.matmul(bary, corners[cell])
-    square = np.einsum("nij,nij->ni", z, z)
-    far2 = np.einsum("nij,nij->ni", corners[cell], corners[cell]).max(axis=1, initial=0.0)
-    blur = up(gamma(3 * d + 30) * (1.0 + far2), 12)  # of the corners, 1 − z_i·z_j, and points between corners
+    z, squares, blur = cells.parts(cell, bary)
     r = np.asarray(up(0.5 * _excess(z), d + 12))
-    y = 1.0 - square + r[:, None]
+    y = 1.0 - squares + r[:, None]
     a = np.sort(y, axis=1)
     low, high = a[:, 0], a[:, -1]
     r = np.asarray(up(r + blur + 16.0 * UNIT * (high - low)))
@@ -129,25 +152,26 @@ def _bounded(cell: Index, level: Index, bary: Vector, corners: Vector, k: int) -
             slab = density * (above ** (p + 1) + below ** (p + 1)) / (p + 1)
         return np.asarray(up(np.fmin(most**p, slab), 8 * p + 40))
 
-    return Pieces(cell[keep], level[keep], bary[keep], y[keep], mean(k), mean(2 * k), blur[keep])
+    return Pieces(cell[keep], level[keep], bary[keep], y[keep], mean(k), mean(2 * k))
 
 
 def _excess(z: Vector) -> Vector:
-    """q of the module's text, to a few roundings."""
-    n, m, _ = z.shape
-    ends = np.array(list(combinations(range(m), 2)))
-    edges = z[:, ends[:, 0]] - z[:, ends[:, 1]]
-    squares = np.einsum("nij,nij->ni", edges, edges)
-    longest = np.argmax(squares, axis=1)
-    rows = np.arange(n)
-    middle = 0.5 * (z[rows, ends[longest, 0]] + z[rows, ends[longest, 1]])
+    """The q of the module's text, to a few roundings."""
+    m = z.shape[1]
+    longest, middle = np.zeros(len(z)), z[:, 0].copy()
+    for i, j in combinations(range(m), 2):
+        edge = z[:, i] - z[:, j]
+        square = np.einsum("ni,ni->n", edge, edge)
+        larger = square > longest
+        longest[larger] = square[larger]
+        middle[larger] = 0.5 * (z[larger, i] + z[larger, j])
     spokes = z - middle[:, None]
     around = np.einsum("nij,nij->ni", spokes, spokes).max(axis=1, initial=0.0)
-    return np.asarray(np.minimum((m - 1) / (2.0 * m) * squares[rows, longest], around))
+    return np.asarray(np.minimum((m - 1) / (2.0 * m) * longest, around))
 
 
 def _density(a: Vector, r: Vector) -> Vector:
-    """ρ of the module's text for sorted corner values."""
+    """The ρ of the module's text for sorted corner values."""
     d = a.shape[1] - 1
     width = a[:, -1] - a[:, 0]
     if d == 3:
