@@ -12,9 +12,6 @@ from scipy.spatial import Delaunay
 
 from pinnpoint import bernstein
 from pinnpoint.bernstein import gram, pairs
-from pinnpoint.errors import InputError
-from pinnpoint.mesh import Mesh
-from pinnpoint.transfer import topology as topology_module
 from pinnpoint.transfer.equilibration import equilibrate
 from pinnpoint.transfer.topology import Topology
 

@@ -117,7 +117,10 @@ def build(case: Case, progress: Progress = lambda stage: None) -> Study:
 def make_problem(case: Case, mesh: Mesh) -> Any:
     """The assembled finite-element problem."""
     with _in_case_words():
-        return _problem(case, mesh)
+        problem = _problem(case, mesh)
+        if case.certificate.target == "continuous":
+            problem.require_transfer()
+        return problem
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """What one state and one flux leave over on each cell: the numbers that every bound is made of.
 
-A state v_h (linear or quadratic elements) with source f and flux σ in H(div) satisfies, for every w that vanishes on the
-Dirichlet part, with δ = σ − κ∇v_h and ϱ = f − c v_h + ∇·σ,
+A state v_h (linear or quadratic elements) with source f and flux σ in H(div) satisfies, for every w that vanishes on
+the Dirichlet part, with δ = σ − κ∇v_h and ϱ = f − c v_h + ∇·σ,
 
     ∫ f w + ∫_N g w − a(v_h, w) = Σ_K [ (ϱ, w)_K + (δ, ∇w)_K ] + Σ_{F ⊂ Γ_N} (g − σ·n, w)_F .        (residual identity)
 
@@ -193,4 +193,4 @@ def balance(shapes: Shapes, s: Vector, total: Vector) -> None:
 
 def inner(shapes: Shapes, kappa: Vector, one: Vector, two: Vector) -> Vector:
     """∫_K κ⁻¹ δ₁·δ₂ as computed; true to γ times the product of the two `size`."""
-    return np.einsum("pcn,pq,qcn->n", one, gram(shapes.d), two, optimize=True) * shapes.volume / kappa
+    return np.asarray(np.einsum("pcn,pq,qcn->n", one, gram(shapes.d), two, optimize=True) * shapes.volume / kappa)

@@ -26,7 +26,7 @@ BLOCK = 2**17
 def density(
     kernel: Kernel, points: Vector, cells: Index, x0: Vector, target: float, *, most_pieces: int = 400_000
 ) -> Density:
-    """w on the cells that the ball about x0 meets.
+    """W on the cells that the ball about x0 meets.
 
     The integral of the error, Σ |K| error1, is brought below about `target` unless that takes more than `most_pieces`
     simplices; then the density is returned with the error reached.

@@ -166,7 +166,7 @@ class _Patches:
         return [x[0] + flat * c, x[1] + flat * s, x[2] + r * wide]
 
     def _radius(self, patches: Index) -> TaylorModel:
-        """r = (a + b)/2 + (b − a)/2 ξ with the ends of the moments."""
+        """R = (a + b)/2 + (b − a)/2 ξ with the ends of the moments."""
         R = self.kernel.radius
         a, b = _ends(R, patches[:, 0], patches[:, 1])
         return self._line(0, 0.5 * (a + b), 0.5 * (b - a), 2.0 * UNIT * R)
