@@ -153,7 +153,8 @@ def remains(
         both = columns[j] * E[k] + columns[k] * E[j] - moments[j] - moments[k]
         delta[p] = (0.5 * scale) * both - half_flux[j] - half_flux[k]
     wrong = slack * (2.0 * heavy * shapes.diameter * scale + kappa * state.size)
-    root = np.sqrt(d * shapes.volume / kappa)
+    vol = up(shapes.volume * (1.0 + shapes.slack), 4)
+    root = np.sqrt(d * vol / kappa)
     size = up(root * (np.abs(delta).max(axis=(0, 1)) + wrong), 16)
     fuzz = up(root * wrong, 16)
 
@@ -165,7 +166,6 @@ def remains(
     away = rho - mean
     spread = np.einsum("pn,pq,qn->n", away, gram(d), away, optimize=True)
     spread = np.sqrt(np.maximum(spread, 0.0) + gamma(COUNT) * np.abs(away).max(axis=0) ** 2 + high**2)
-    vol = up(shapes.volume * (1.0 + shapes.slack), 4)
     data = np.stack([up(np.sqrt(vol) * error2, 4), up(vol * error1, 4)])
     return Remains(
         delta,

@@ -98,7 +98,14 @@ class Continuum:
     def estimator(self) -> Estimator:
         """Bounds from fluxes."""
         return Estimator(
-            self.topology, self.points, self.cell_nodes, self.degree, self.kappa, self.reaction, self.anchors
+            self.topology,
+            self.points,
+            self.cell_nodes,
+            self.degree,
+            self.kappa,
+            self.reaction,
+            self.kind,
+            self.anchors,
         )
 
     @cached_property
