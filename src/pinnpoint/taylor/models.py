@@ -11,9 +11,12 @@ where n(k) counts the roundings of a coefficient of degree k. A remainder that i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache, cached_property
 from itertools import pairwise, product
+from operator import add, mul, truediv
 from typing import Any
 
 import numpy as np
@@ -117,7 +120,7 @@ class Space:
 
 
 @cache
-def space(d: int, q: int, simplex: bool = False) -> Space:
+def space(d: int, q: int, *, simplex: bool = False) -> Space:
     """The space with its tables, made once."""
     return Space(d, q, simplex)
 
@@ -181,6 +184,8 @@ class TaylorModel:
 
     def __add__(self, other: TaylorModel) -> TaylorModel:
         """Sum; a coefficient that the other does not have is kept as it is."""
+        if (exact := _exact(self, other, add)) is not None:
+            return exact
         a, b = (self, other) if self.space.size >= other.space.size else (other, self)
         with np.errstate(all="ignore"):
             if b.space.size == a.space.size:
@@ -197,6 +202,8 @@ class TaylorModel:
         return self + (-other)
 
     def __mul__(self, other: TaylorModel) -> TaylorModel:
+        if (exact := _exact(self, other, mul)) is not None:
+            return exact
         a, b = (self, other) if self.space.size >= other.space.size else (other, self)
         with np.errstate(all="ignore"):
             if b.space.size == 1:
@@ -219,6 +226,8 @@ class TaylorModel:
     def __truediv__(self, other: TaylorModel) -> TaylorModel:
         from pinnpoint.taylor.functions import reciprocal
 
+        if (exact := _exact(self, other, truediv)) is not None:
+            return exact
         return self * reciprocal(other)
 
     def __pow__(self, n: int) -> TaylorModel:
@@ -249,6 +258,19 @@ def settled(space: Space, C: Vector, e: Vector) -> TaylorModel:
         C = np.where(lost[..., None, :], 0.0, C)
         e = np.where(lost, np.inf, e)
     return TaylorModel(space, C, e)
+
+
+def _exact(a: TaylorModel, b: TaylorModel, operation: Callable[[Any, Any], Any]) -> TaylorModel | None:
+    """The result for two exact numbers where it is a float, so that 1/2 in a formula stays exact."""
+    if a.C.size > 1 or b.C.size > 1 or a.space.d or b.space.d or a.e.any() or b.e.any():
+        return None
+    x, y = a.C.item(), b.C.item()
+    try:
+        value = operation(x, y)
+        same = Fraction(value) == operation(Fraction(x), Fraction(y))
+    except (ZeroDivisionError, OverflowError, ValueError):
+        return None
+    return constant(value) if same else None
 
 
 def _incoming(a: TaylorModel, b: TaylorModel) -> Vector:
