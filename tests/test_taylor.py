@@ -185,7 +185,8 @@ def everything(rng):
     """Compared and outside over cases that need every piece of the remainder."""
     total = np.zeros(3, dtype=int)
     for text in (
-        "x*y*x*y*x*y*x*y*x*y", "exp(3*x)*y", "exp(x)", "x**5*y", "0.1*x + y*0.7", "(0.1 + 0.2 - 0.3)*x", "sin(pi*(x + y))",
+        "x*y*x*y*x*y*x*y*x*y", "exp(3*x)*y", "exp(x)", "x**5*y", "0.1*x + y*0.7", "(0.1 + 0.2 - 0.3)*x",
+        "sin(pi*(x + y))",
         "tanh(x)/(2 + y)", "exp(sin(10*x))", "log(3 + x)*sqrt(3 + y)",
     ):  # fmt: skip
         total += audit(parse(text), mixture(rng, 2, 2, 8), rng)
@@ -357,6 +358,7 @@ def test_subdivision_reaches_the_tolerance_or_says_how_far_it_came():
         assert np.abs(D.coefficients - G.coefficients).max() < 20 * tolerance
     assert np.isinf(density(parse("1/(x - 0.3)"), V).error1).sum() == 8
     assert density(parse("sqrt(x)"), V, tolerance=1e-3).error1.max() < 1e-3
+    assert density(parse("sqrt(x**2 + y**2)"), V, tolerance=1e-4).error1.max() < 1e-4
     aligned = density(parse("abs(x - 0.5) + max(x, y)"), V)  # kinks along edges
     assert aligned.error1.max() < 1e-13
 
@@ -389,14 +391,14 @@ def test_suprema(m):
     f = parse("sin(5*x)*exp(y) + z/3")
     V = mixture(rng, m, 3, 3, ("plain", "wide", "tiny"))
     beta = density(f, V).coefficients
-    bary = rng.dirichlet(np.ones(m + 1), 3000)
-    bary[: m + 1] = np.eye(m + 1)
+    grid = np.stack(np.meshgrid(*[np.arange(25.0)] * (m + 1), indexing="ij"), axis=-1).reshape(-1, m + 1)
+    bary = grid[grid.sum(axis=1) == 24.0] / 24.0
     for minus in (None, beta):
         bound, proved = supremum(f, V, minus)
         assert proved
         found = np.abs(opaque.sample(f, V, bary) - (0.0 if minus is None else minus @ values(bary).T)).max(axis=1)
         assert (bound >= found * (1 - 1e-9) - 1e-15).all()
-        assert (bound[:6] <= 1.06 * found[:6] + 1e-14).all()
+        assert (bound[:6] <= 1.02 * found[:6] + 1e-14).all()
     assert supremum(lambda P: f(P), V)[1] is False
 
 
