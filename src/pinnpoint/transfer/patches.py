@@ -62,7 +62,7 @@ class Ingredients:
         E = topology.edges
         scale = 1.0 / (d * d * kappa * volumes)
         columns = [np.einsum("kx,kx->k", E[:, i], E[:, j]) * scale for i, j in pairs(d - 1)]
-        if order == 0:
+        if order == 0 and gradients.shape[1] > 1:
             gradients = gradients.mean(axis=1, keepdims=True)
         weighted = topology.gradients * (kappa * volumes)[:, None, None]
         alpha = np.empty((len(E), d + 1, d + 1 if order else 1, gradients.shape[-1]))
@@ -160,11 +160,16 @@ def shares(d: int, order: int) -> Vector:
     return np.asarray(np.concatenate([mean, nodal[:, 1:] - mean], axis=1))
 
 
-def to_nodal(coordinates: Vector) -> Vector:
-    """From the coordinates (t̄, ζ_1 …), (F, q, m), to the nodal densities."""
-    t = coordinates.copy()
-    t[:, 1:] += coordinates[:, :1]
-    t[:, 0] -= coordinates[:, 1:].sum(axis=1)
+def to_nodal(out: Vector) -> Vector:
+    """Sum over the vertices of each facet, and from the coordinates (t̄, ζ_1 …), (F, d, q, m), to nodal densities."""
+    t = out[:, 0].copy()
+    for a in range(1, out.shape[1]):
+        t += out[:, a]
+    if t.shape[1] > 1:
+        mean = t[:, 0].copy()
+        for c in range(1, t.shape[1]):
+            t[:, 0] -= t[:, c]
+            t[:, c] += mean
     return t
 
 
