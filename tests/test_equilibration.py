@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from itertools import combinations, permutations
 
 import numpy as np
@@ -173,7 +174,7 @@ def distance(top, kappa, gradients, s):
 class Problem:
     """−∇·κ∇u + c u = f with mixed conditions, solved with P1 or P2; m = 1."""
 
-    def __init__(self, top, degree, *, jump=1.0, c=0.0, neumann=False, f=None, u=None, g=None, seed=1):
+    def __init__(self, top, degree, *, jump=1.0, c=0.0, neumann=False, side=False, f=None, u=None, g=None, seed=1):
         self.top, d = top, top.dim
         rng = RNG(seed)
         center = top.points[top.cells].mean(axis=1)
@@ -183,8 +184,10 @@ class Problem:
         natural = (
             boundary & (middle[:, -1] > 1e-9) & (rng.uniform(size=len(boundary)) < 0.8) if neumann else boundary & 0
         )
+        if side:  # one side without flux
+            natural = boundary & (middle[:, 0] > 1 - 1e-9)
         self.kind = np.where(natural, 2, boundary).astype(np.int8)
-        self.neumann = np.where(natural[:, None], rng.normal(size=(len(boundary), d)), 0.0)[..., None]
+        self.neumann = np.where(natural[:, None] & (not side), rng.normal(size=(len(boundary), d)), 0.0)[..., None]
         if g is not None:
             self.neumann = g(top, natural)[..., None]
         P = top.points[top.cells]
@@ -219,6 +222,23 @@ class Problem:
         return np.abs(miss).max() / scale, np.abs((t - wanted)[on]).max(initial=0.0)
 
 
+def agreeing(problem, order, tolerance=1e-6):
+    """The flux, after checking both implementations; without numba only the one."""
+    t = problem.flux(order, compiled=False)
+    balance, natural = problem.defect(t, order)
+    assert balance < 1e-12
+    assert natural < 1e-13 * max(1.0, np.abs(t).max())
+    if find_spec("numba") is None:
+        return t
+    other = problem.flux(order, compiled=True)
+    balance, natural = problem.defect(other, order)
+    assert balance < 1e-12
+    assert natural < 1e-13 * max(1.0, np.abs(t).max())
+    one, two = (np.sqrt(problem.eta2(x, order).sum()) for x in (t, other))
+    assert two == pytest.approx(one, rel=tolerance, abs=1e-12)
+    return other
+
+
 CASES = [dict(), dict(jump=1000.0, neumann=True), dict(c=5.0, neumann=True, jump=0.01)]
 
 
@@ -226,14 +246,117 @@ CASES = [dict(), dict(jump=1000.0, neumann=True), dict(c=5.0, neumann=True, jump
 @pytest.mark.parametrize(("degree", "order"), [(1, 0), (1, 1), (2, 1), (2, 0)])
 def test_balance_and_agreement(name, degree, order):
     for case in CASES:
-        problem = Problem(MESHES[name](), degree, **case)
-        size = []
-        for compiled in (False, True):
-            if compiled:
-                pytest.importorskip("numba")
-            t = problem.flux(order, compiled=compiled)
-            balance, natural = problem.defect(t, order)
-            assert balance < 1e-12
-            assert natural < 1e-13 * max(1.0, np.abs(t).max())
-            size.append(np.sqrt(problem.eta2(t, order).sum()))
-        assert size[-1] == pytest.approx(size[0], rel=1e-6, abs=1e-12)
+        agreeing(Problem(MESHES[name](), degree, **case), order)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_formulas_of_the_representation(d):
+    """Normal components and the divergence, against values of σ itself."""
+    top, rng = grid(d, 2, 0.1), RNG(3)
+    s = rng.normal(size=(len(top.cells), d + 1, d + 1, 1))
+    P, G = top.points[top.cells], top.gradients
+    wanted = divergence(top, s)
+
+    def sigma(K, x):
+        lam = np.array([1.0 if i == 0 else 0.0 for i in range(d + 1)]) + G[K] @ (x - P[K, 0])
+        return sum(s[K, i, j, 0] * lam[j] * (x - P[K, i]) for i in range(d + 1) for j in range(d + 1)) / (
+            d * top.volumes[K]
+        )
+
+    for K in range(0, len(top.cells), 5):
+        for i in range(d + 1):
+            area = d * top.volumes[K] * np.linalg.norm(G[K, i])
+            normal = -G[K, i] / np.linalg.norm(G[K, i])
+            for j in set(range(d + 1)) - {i}:
+                assert sigma(K, P[K, j]) @ normal * area == pytest.approx(s[K, i, j, 0], abs=1e-11)
+            steps = np.eye(d) * 1e-3  # σ is quadratic: central differences are exact
+            slope = sum((sigma(K, P[K, i] + h) - sigma(K, P[K, i] - h)) @ h / (2 * h @ h) for h in steps)
+            assert slope == pytest.approx(wanted[K, i, 0], rel=1e-8, abs=1e-7)
+
+
+@pytest.mark.parametrize(("d", "n"), [(1, 8), (2, 4), (3, 2)])
+@pytest.mark.parametrize("neumann", [False, True])
+def test_piecewise_quadratics_are_met_exactly(d, n, neumann):
+    """κ 1 : 50 across x = ½; RT1 contains κ∇u, so the flux is it."""
+    top = grid(d, n)
+    kappa = np.where(top.points[top.cells].mean(axis=1)[:, 0] < 0.5, 1.0, 50.0)
+    k = np.where
+
+    def u(x):
+        return ((x[:, 0] - 0.2) ** 2 - 0.09) / (2 * k(x[:, 0] < 0.5, 1.0, 50.0)) + (d > 1) * x[:, -1] ** 2
+
+    def prescribed(top, natural):
+        t = np.zeros((len(top.facets), d))
+        for f in np.flatnonzero(natural):
+            K = top.facet_cells[f, 0]
+            i = int(np.flatnonzero(top.cell_facets[K] == f)[0])
+            for j, v in enumerate(top.facets[f]):
+                x = top.points[v]
+                flux = np.zeros(d)
+                flux[0] = x[0] - 0.2
+                flux[-1] += (d > 1) * 2.0 * kappa[K] * x[-1]
+                t[f, j] = -d * top.volumes[K] * flux @ top.gradients[K, i]
+        return t
+
+    def f(x):
+        cell = k(x.mean(axis=1)[:, 0] < 0.5, 1.0, 50.0)
+        return np.repeat((-1.0 - (d > 1) * 2.0 * cell)[:, None], x.shape[1], axis=1)
+
+    problem = Problem(top, 2, jump=50.0, neumann=neumann, u=u, f=f, g=prescribed)
+    t = agreeing(problem, 1)
+    assert np.abs(problem.u - u(problem.space.places)).max() < 1e-12
+    assert np.sqrt(problem.eta2(t, 1).sum()) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("make", "order", "degree", "within"),
+    [
+        (lambda: grid(2, 6, 0.25), 0, 1, 1.02),
+        (lambda: cloud(2, 40), 0, 1, 1.05),
+        (lambda: grid(3, 3, 0.2), 0, 1, 1.05),
+        (lambda: grid(2, 4, 0.2), 1, 2, 1.1),
+    ],
+)
+def test_close_to_the_best_flux(make, order, degree, within):
+    """The best flux of the whole space, by a dense saddle point system."""
+    problem = Problem(make(), degree, side=True, f=lambda x: 1.0 + x[..., 0])
+    top = problem.top
+    t = agreeing(problem, order)
+    q = t.shape[1]
+    free = np.repeat(problem.kind != 2, q)
+    base = np.where(free, 0.0, t.ravel())
+    probes = np.concatenate([base[:, None], base[:, None] + np.eye(t.size)[:, free]], axis=1)
+    r = linear_part(top, problem.source) if order else None
+    s = local_densities(top, probes.reshape(len(top.facets), q, -1), r)
+    _, delta = distance(top, problem.kappa, problem.gradients, s)
+    weight = (top.volumes / problem.kappa)[:, None, None, None]
+    flat = np.linalg.cholesky(gram(top.dim)).T @ (delta * np.sqrt(weight)).reshape(len(delta), delta.shape[1], -1)
+    flat = flat.reshape(-1, probes.shape[1])
+    facing = np.array([[j for j in range(top.dim + 1) if j != k] for k in range(top.dim + 1)])
+    outward = sum(s[:, k][:, facing[k]].mean(axis=1) for k in range(top.dim + 1))
+    G, B = flat[:, 1:] - flat[:, :1], outward[:, 1:] - outward[:, :1]
+    wanted = -(linear_part(top, problem.source).mean(axis=1)[:, 0] * top.volumes) - outward[:, 0]
+    system = np.block([[G.T @ G, B.T], [B, np.zeros((len(B), len(B)))]])
+    y = np.linalg.lstsq(system, np.concatenate([-G.T @ flat[:, 0], wanted]), rcond=None)[0][: G.shape[1]]
+    best = np.linalg.norm(G @ y + flat[:, 0])
+    ours = np.sqrt(problem.eta2(t, order).sum())
+    assert best * (1 - 1e-9) <= ours <= within * best
+
+
+def exact_energy(d):
+    """∫ |∇u|² for −Δu = 1 on the unit cube, u = 0 on its boundary."""
+    n = np.arange(1, 202, 2.0)
+    grids = np.meshgrid(*[n] * d, indexing="ij")
+    return float(np.sum((8 / np.pi**2) ** d / np.prod(grids, axis=0) ** 2 / sum(g**2 for g in grids))) / np.pi**2
+
+
+@pytest.mark.parametrize(
+    ("d", "n", "degree", "order"),
+    [(1, 20, 1, 0), (2, 16, 1, 0), (2, 8, 1, 1), (2, 8, 2, 1), (3, 6, 1, 0), (3, 3, 2, 1)],
+)
+def test_effectivity(d, n, degree, order):
+    problem = Problem(grid(d, n), degree, f=lambda x: np.ones(x.shape[:-1]))
+    t = agreeing(problem, order)
+    found = distance(problem.top, problem.kappa, problem.gradients, 0 * problem.densities(t, order))[0].sum()
+    error = np.sqrt(exact_energy(d) - found)
+    assert 1.0 - 1e-3 <= np.sqrt(problem.eta2(t, order).sum()) / error <= 1.6

@@ -101,22 +101,12 @@ def form_table(d: int, order: int) -> Vector:
     """Rows of the quadratic forms, (d + 1, components, dq, dq + data), for each local vertex a.
 
     The columns are the fields of the coordinates, facet after facet without the one opposite a, and then of the data:
-    α_k, k ≠ a, for RT0 (target: the coordinates −α_k); α_il, i ≥ 1, and s_jj for RT1 (target: ψ_a κ∇u_h). A field is
-    stored as c[l, j, k] with Σ_l Σ_jk c[l, j, k] λ_j λ_k (v_{l+1} − v_0); the entry for the component (l, n) is the
+    α_k, k ≠ a, for RT0 (target: the coordinates −α_k); α_il, i ≥ 1, and s_jj for RT1 (target: the interpolant of
+    ψ_a κ∇u_h in RT1, so that the sum of the parts is κ∇u_h where that is an equilibrated RT1 field). A field is stored as c[l, j, k] with Σ_l Σ_jk c[l, j, k] λ_j λ_k (v_{l+1} − v_0); the entry for the component (l, n) is the
     mean of the product of the coefficients l and n of the two fields.
     """
     n, q = d + 1, d if order else 1
-    means = np.zeros((n,) * 4)
-    for index in np.ndindex(means.shape):
-        powers = [index.count(i) for i in range(n)]
-        means[index] = float(mean_of_powers(powers))
-    ray = np.zeros((n, n, d, n, n))  # λ_j (x − v_i)
-    for i in range(n):
-        for j in range(n):
-            for k in range(1, n):
-                ray[i, j, k - 1, j, k] += 1.0
-            if i > 0:
-                ray[i, j, i - 1, j, :] -= 1.0
+    means, ray = _means(n, 4), _rays(d)
     tables = []
     for a in range(n):
         faces = [[j for j in range(n) if j != k] for k in range(n)]
@@ -134,7 +124,7 @@ def form_table(d: int, order: int) -> Vector:
                 for where in range(n):
                     target = np.zeros((d, n, n))
                     target[i - 1, a, where] = -d
-                    fields.append(target)
+                    fields.append(_interpolant(target, ray))
             fields += [ray[j, j] for j in range(n)]
         F = np.array(fields)
         inner = np.einsum("pljk,jkrs,cnrs->lnpc", F[: d * q], means, F, optimize=True)
@@ -144,15 +134,52 @@ def form_table(d: int, order: int) -> Vector:
     return table
 
 
+def _means(n: int, factors: int) -> Vector:
+    """Means of products of barycentric coordinates over a simplex with n vertices."""
+    table = np.zeros((n,) * factors)
+    for index in np.ndindex(table.shape):
+        table[index] = float(mean_of_powers([index.count(i) for i in range(n)]))
+    return table
+
+
+def _rays(d: int) -> Vector:
+    """The fields λ_j (x − v_i) in the form of `form_table`, indices i, j first."""
+    n = d + 1
+    ray = np.zeros((n, n, d, n, n))
+    for i in range(n):
+        for j in range(n):
+            for k in range(1, n):
+                ray[i, j, k - 1, j, k] += 1.0
+            if i > 0:
+                ray[i, j, i - 1, j, :] -= 1.0
+    return ray
+
+
+def _interpolant(field: Vector, ray: Vector) -> Vector:
+    """RT1 interpolant of a quadratic field: the same moments of degree 1 on facets, and the same mean."""
+    d = len(field)
+    n, flat = d + 1, _means(d, 3)
+    result = np.zeros_like(field)
+    for k in range(n):
+        outward = -field[k - 1] if k else field.sum(axis=0)  # −∇λ_k · field
+        face = [j for j in range(n) if j != k]
+        moments = np.einsum("jk,jkm->m", outward[np.ix_(face, face)], flat)
+        for j, value in zip(face, d * n * (moments - moments.sum() / n), strict=True):
+            result += value * ray[k, j]
+    weights = _means(n, 2)
+    inner = np.array([np.einsum("ljk,jk->l", ray[j, j], weights) for j in range(n)])
+    missing = np.einsum("ljk,jk->l", field - result, weights)
+    diagonal = np.linalg.lstsq(inner.T, missing, rcond=None)[0]
+    return np.asarray(result + np.einsum("i,iljk->ljk", diagonal, ray[np.arange(n), np.arange(n)]))
+
+
 @cache
 def shares(d: int, order: int) -> Vector:
     """How prescribed densities t are divided among the vertices of a facet: coordinates (d, q, d) for each vertex.
 
     RT0: ∫ ψ_a g; RT1: the projection of ψ_a g onto linears on the facet.
     """
-    triple = np.zeros((d, d, d))
-    for index in np.ndindex(triple.shape):
-        triple[index] = float(mean_of_powers([index.count(i) for i in range(d)]))
+    triple = _means(d, 3)
     if order == 0:
         return np.asarray(triple.sum(axis=1)[:, None, :])
     nodal = d * (d + 1) * (triple - triple.sum(axis=1, keepdims=True) / (d + 1))
