@@ -215,7 +215,7 @@ def solve_patches(topology: Topology, cells: Ingredients, kind: NDArray[np.int8]
     number = {p: i for i, p in enumerate(pairs(d))}
     pair = np.array([[number[min(i, j), max(i, j)] for j in range(d + 1)] for i in range(d + 1)])
     width = d * q + (0 if q == 1 else (d + 1) ** 2)  # the data of RT0 have the forms of the coordinates
-    table = np.ascontiguousarray(cells.table[..., :width]).reshape(d + 1, -1, d * q * width)
+    table = np.array(cells.table[..., :width], order="C").reshape(d + 1, -1, d * q * width)
     plain = (np.ascontiguousarray(x) for x in (cells.metric, cells.alpha, cells.load, cells.moments))
     metric, alpha, load, moments = plain
     data = PatchData(metric, alpha, load, moments, table, pair)

@@ -101,9 +101,10 @@ def form_table(d: int, order: int) -> Vector:
     """Rows of the quadratic forms, (d + 1, components, dq, dq + data), for each local vertex a.
 
     The columns are the fields of the coordinates, facet after facet without the one opposite a, and then of the data:
-    α_k, k ≠ a, for RT0 (target: the coordinates −α_k); α_il, i ≥ 1, and s_jj for RT1 (target: the interpolant of
-    ψ_a κ∇u_h in RT1, so that the sum of the parts is κ∇u_h where that is an equilibrated RT1 field). A field is stored as c[l, j, k] with Σ_l Σ_jk c[l, j, k] λ_j λ_k (v_{l+1} − v_0); the entry for the component (l, n) is the
-    mean of the product of the coefficients l and n of the two fields.
+    α_k, k ≠ a, for RT0 (target: the coordinates −α_k); α_il, i ≥ 1, and s_jj for RT1 (target: the RT1 interpolant of
+    ψ_a κ∇u_h, so that the parts add up to κ∇u_h where that is an equilibrated RT1 field itself). A field is stored as
+    c[l, j, k] with Σ_l Σ_jk c[l, j, k] λ_j λ_k (v_{l+1} − v_0); the entry for the component (l, n) is the mean of the
+    product of the coefficients l and n of the two fields.
     """
     n, q = d + 1, d if order else 1
     means, ray = _means(n, 4), _rays(d)
