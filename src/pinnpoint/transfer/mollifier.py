@@ -21,12 +21,14 @@ from pinnpoint.transfer.simplices import POSITIVE_PART, RULE_DEFECT, rule
 
 BLOCK = 2**17
 """Values of a rule that are held at once."""
+MANY = 10_000
+"""Beyond this many tetrahedra, each is too small to matter for the mean of w², which is then only bounded."""
 
 
 def density(
     kernel: Kernel, points: Vector, cells: Index, x0: Vector, target: float, *, most_pieces: int = 400_000
 ) -> Density:
-    """W on the cells that the ball about x0 meets.
+    """The mollifier on the cells that the ball about x0 meets.
 
     The integral of the error, Σ |K| error1, is brought below about `target` unless that takes more than `most_pieces`
     simplices; then the density is returned with the error reached.
@@ -145,7 +147,7 @@ class Sums:
         beta = self.moments @ inverse
         n = len(inverse)
         # evaluation of f, the rule, the change to the cell's coordinates, and the sums over pieces
-        steps = 5 * (n + 6) + 40 + self._rule(MINIMAX) ** self.d + 6 * (self.d + 1) + self.pieces
+        steps = 5 * (n + 6) + 40 + self._rule(MINIMAX, squares=True) ** self.d + 6 * (self.d + 1) + self.pieces
         # Σ_jl |coefficient of f B_jl| ≤ largest coefficient of f ≤ 1.1 τ^k, since Σ B_jl = 1
         wrong = (gammas(steps) + 1.2 * RULE_DEFECT) * self.size
         wrong = wrong * np.abs(inverse).max() + gamma(n + 4) * (np.abs(self.moments) @ np.abs(inverse)).max(axis=1)
@@ -157,8 +159,9 @@ class Sums:
         kept = np.maximum(np.einsum("ni,ij,nj->n", beta, G, beta), 0.0)
         size = np.einsum("ni,ij,nj->n", np.abs(beta), G, np.abs(beta))
         left = self.squares * (1.0 + 2.0 * steps) - kept + gamma(80) * size + 2.0 * np.sqrt(kept) * noise
-        left += 2.0 * RULE_DEFECT * self.top * self.size
-        return np.sqrt(np.maximum(up(left, 8), 0.0)) * (1.0 + 4.0 * UNIT)
+        # values of f are off by a few u τ^k, and so is the rule
+        left += (2.5 * RULE_DEFECT + 3.0 * gamma(5 * (len(G) + 6) + 40)) * self.top * self.size
+        return np.asarray(up(np.sqrt(np.maximum(up(left, 8), 0.0))))
 
     def high_directly(self, whole: Pieces, beta: Vector) -> Vector:
         """The same from values of f − Σ β B on cells that are a single piece: no cancellation of squares."""
@@ -180,14 +183,16 @@ class Sums:
         """Root mean square error of f."""
         return np.asarray(up(np.sqrt(up(self.second * (1.0 + gammas(self.pieces + 4.0))))))
 
-    def _rule(self, kind: int) -> int:
-        """Points a direction: for f² of degree 4k, or for q(t) B of degree 2 deg q + 2."""
-        return 2 * self.k + 1 if kind == POWER else len(POSITIVE_PART[self.k][0]) + 1
+    def _rule(self, kind: int, *, squares: bool) -> int:
+        """Points a direction: for f² of degree 4m, f of degree 2m, or at least for f B of degree 2m + 2."""
+        m = self.k if kind == POWER else len(POSITIVE_PART[self.k][0]) - 1
+        return 2 * m + 1 if squares else m + 2
 
     def _means(self, p: Pieces, kind: int) -> tuple[Vector, Vector]:
         """Means of f B_jl, B of the cell, and of f² over each piece."""
         m = self.d + 1
-        bary, weights = rule(self.d, self._rule(kind))
+        squared = len(p.cell) * (self.d == 3) <= MANY
+        bary, weights = rule(self.d, self._rule(kind, squares=squared))
         B = values(bary)
         half = np.array([1.0 if j == q else 0.5 for j, q in pairs(self.d)])
         table = B * half * weights[:, None]  # w λ_j λ_l
@@ -197,19 +202,19 @@ class Sums:
         local, squares = np.empty((len(p.cell), B.shape[1])), np.empty(len(p.cell))
         for rows in _blocks(len(p.cell), len(weights)):
             t = p.T[rows] @ B.T
-            if kind == POWER:
-                f = _powers(t, self.k)
-                squares[rows] = (f * f) @ weights
-            else:
-                f = _minimax(t, p.tau[rows], self.k)
-                squares[rows] = up((p.tau[rows] ** self.k + p.error[rows]) ** 2, 12)
+            f = _powers(t, self.k) if kind == POWER else _minimax(t, p.tau[rows], self.k)
             local[rows] = f @ table
+            if squared:
+                squares[rows] = (f * f) @ weights
+            else:  # −error ≤ f ≤ top, so the mean of f² is at most top (mean f + 2 error)
+                top = np.maximum(p.T[rows].max(axis=1), 0.0) ** self.k + 2.0 * p.error[rows]
+                squares[rows] = top * (np.abs(f @ weights) + 2.0 * p.error[rows])
         M = np.matmul(p.bary.transpose(0, 2, 1), np.matmul(local[:, full], p.bary))
         out = np.stack([(M[:, j, q] + M[:, q, j]) * (1.0 if j != q else 0.5) for j, q in pairs(self.d)], axis=1)
         return out, squares
 
     def _spread(self, p: Pieces, x: Vector) -> Vector:
-        return np.bincount(p.cell, x, self.count)
+        return np.bincount(p.cell, x, self.count).astype(np.float64)
 
 
 def _blocks(count: int, width: int) -> list[slice]:
@@ -260,6 +265,6 @@ def _check_mass(kernel: Kernel, w: Density, volume: Vector, volume_error: Vector
     allowed += gamma(len(volume) + 40) * dot_up(size, volume) + gamma(8) * kernel.mass
     if not abs(mass - kernel.mass) <= up(allowed, 8):
         raise CertificationError(
-            f"radius: the mollifier of the ball of radius {kernel.radius!r} has the mass {kernel.mass!r}, but the cells "
-            f"hold {mass!r}; the ball must lie inside the mesh"
+            f"radius: the mollifier of the ball of radius {kernel.radius!r} has the mass {kernel.mass!r}, but the "
+            f"cells hold {mass!r}; the ball must lie inside the mesh"
         )

@@ -1,7 +1,7 @@
 """Parts of the cells near a ball, and the bounds of the mollifier on them.
 
-On a simplex with vertices v_i, z_i = (v_i − x₀)/R, the function t = 1 − |x − x₀|²/R² is the quadratic with the Bernstein
-coefficients 1 − z_i·z_j. It is concave: its minimum −a is at a vertex; its maximum b is at most the largest
+On a simplex with vertices v_i, z_i = (v_i − x₀)/R, the function t = 1 − |x − x₀|²/R² is the quadratic with the
+Bernstein coefficients 1 − z_i·z_j. It is concave: its minimum −a is at a vertex; its maximum b is at most the largest
 coefficient. Hence t₊^k differs on the simplex by at most
 
     a^k from t^k,      b₊^k from 0,      ε_k τ^k from τ^k q_k(t/τ), τ = max(a, b),
