@@ -81,11 +81,12 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool) -> GreenVecto
     rhs = np.empty((core.system.n, ground.K), order="F")  # columns are contiguous, as solvers want them
     for i, ell in enumerate(ground.ell):
         rhs[:, i] = ell.hi
-    Q = answer(solver.solve_transposed, rhs).T.copy()
+    accurate = core.system.is_square and isinstance(solver, DenseLU | SparseLU)  # backward stable as it is
+    Q = answer(solver.solve_transposed, rhs).T
+    Q = np.ascontiguousarray(Q) if accurate else Q.copy()  # a caller's solver may use its array again
     if core.rounding:
         require_range("Green vectors", Q)
     q_lo = np.zeros_like(Q) if refine else None
-    accurate = core.system.is_square and isinstance(solver, DenseLU | SparseLU)  # backward stable as it is
     left, sigma, delta = (np.zeros(ground.K) for _ in range(3))
     for i, ell in enumerate(ground.ell):
         if not accurate:
@@ -99,7 +100,7 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool) -> GreenVecto
             continue
         s = core.defect(q, ell)
         left[i] = proof.stability.left(s)
-        delta[i] = proof.stability.left(s) if not core.system.is_square else proof.stability.green_error(s, proof.form)
+        delta[i] = left[i] if not core.system.is_square else proof.stability.green_error(s, proof.form)
         sigma[i] = up(length + delta[i])
     return GreenVectors(Q, q_lo, None if proof.stability is None else left, sigma, delta)
 

@@ -172,7 +172,7 @@ def _diffusion(given: Any, mesh: Mesh, order: int) -> Vector:
 
 
 def _reaction(given: Any, mesh: Mesh, order: int) -> Vector | None:
-    if isinstance(given, int | float) and given == 0:
+    if getattr(given, "constant", given) == 0:  # a number, or an expression without coordinates
         return None
     bary, _ = rule(mesh.dim, max(order, 2))
     X = at_points(mesh.points[mesh.cells], bary)

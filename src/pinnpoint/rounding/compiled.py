@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, prange, types
+from numba import float64, int32, njit, prange, types
 from numba.extending import intrinsic
 
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, two_sum
@@ -155,3 +155,10 @@ def dots(G: Any, G_lo: Any, x: Any, x_lo: Any, x_err: Any) -> Any:
     err = (size + 32.0 * n * TINY) * (1.0 + 64.0 * UNIT)
     top, rest = two_sum(hi, np.where(known, c, 0.0))
     return np.where(known, top, np.nan), rest, np.where(known, err, np.inf)
+
+
+def load() -> None:
+    """Compile both kernels for the usual types, or take them from numba's cache."""
+    index, line, table = int32[::1], float64[::1], float64[:, ::1]
+    _product.compile((index, index, *[line] * 8))
+    _dots.compile((table, table, line, line, line, *[table] * 4))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import scipy.linalg as dense
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
+from pinnpoint.arrays import is_symmetric
 from pinnpoint.errors import InputError
 from pinnpoint.rounding.arithmetic import Vector
 from pinnpoint.solvers.protocol import Solver
@@ -17,6 +20,8 @@ from pinnpoint.solvers.protocol import Solver
 DENSE_UP_TO = 600
 CONDITION_LIMIT = 2.0**50
 """Beyond this estimated condition number a matrix counts as singular in float64."""
+COLUMNS = 8
+"""Right-hand sides that SuperLU solves at once: they share a pass over the factors and stay in cache."""
 
 
 class DenseLU:
@@ -46,12 +51,12 @@ class SparseLU:
     name = "SuperLU"
 
     def __init__(self, B: Any) -> None:
+        same = is_symmetric(B)
         B = sp.csc_array(B)
-        pattern = (abs(B) != 0).astype(np.int8)
-        symmetric = (pattern != pattern.T).nnz == 0
+        symmetric = same or is_symmetric((B != 0).astype(np.int8))
         spec = "MMD_AT_PLUS_A" if symmetric else "COLAMD"
         # SuperLU's transposed solves go column by column; a symmetric matrix can do without them
-        self._transposed = "N" if symmetric and (B != B.T).nnz == 0 else "T"
+        self._transposed = "N" if same else "T"
         try:
             self._lu = spla.splu(B, permc_spec=spec, options={"SymmetricMode": symmetric})
         except RuntimeError as error:
@@ -68,11 +73,24 @@ class SparseLU:
 
     def solve(self, b: Vector) -> Vector:
         """B⁻¹ b."""
-        return np.asarray(self._lu.solve(b))
+        return self._columns(b, "N")
 
     def solve_transposed(self, b: Vector) -> Vector:
         """B⁻ᵀ b."""
-        return np.asarray(self._lu.solve(b, self._transposed))
+        return self._columns(b, self._transposed)
+
+    def _columns(self, b: Vector, how: str) -> Vector:
+        """A few columns at a time, on all cores: SuperLU holds no lock and only reads its factors."""
+        if b.ndim == 1 or b.shape[1] <= COLUMNS:
+            return np.asarray(self._lu.solve(b, how))
+        x = np.empty(b.shape, order="F")
+
+        def part(a: int) -> None:
+            x[:, a : a + COLUMNS] = self._lu.solve(b[:, a : a + COLUMNS], how)
+
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            list(threads.map(part, range(0, b.shape[1], COLUMNS)))
+        return x
 
 
 class WeightedQR:
