@@ -98,9 +98,8 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool) -> GreenVecto
         if proof.stability is None:
             sigma[i] = length
             continue
-        s = core.defect(q, ell)
-        left[i] = proof.stability.left(s)
-        delta[i] = left[i] if not core.system.is_square else proof.stability.green_error(s, proof.form)
+        left[i] = proof.stability.left(core.defect(q, ell))
+        delta[i] = left[i] if not core.system.is_square else proof.stability.green_error(left[i], proof.form)
         sigma[i] = up(length + delta[i])
     return GreenVectors(Q, q_lo, None if proof.stability is None else left, sigma, delta)
 

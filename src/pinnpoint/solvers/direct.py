@@ -65,7 +65,8 @@ class SparseLU:
         inverse = spla.LinearOperator(
             (n, n),
             matvec=lambda v: self._lu.solve(v.ravel()),
-            rmatvec=lambda v: self._lu.solve(v.ravel(), "T"),
+            rmatvec=lambda v: self._lu.solve(v.ravel(), self._transposed),
+            dtype=np.float64,
         )
         with np.errstate(all="ignore"):
             size = float(spla.onenormest(inverse, t=1)) if n > 1 else float(abs(self._lu.solve(np.ones(1))[0]))
