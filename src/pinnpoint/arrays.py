@@ -121,7 +121,7 @@ def is_symmetric(A: Any) -> bool:
     if A.has_canonical_format and A.nnz == T.nnz:
         if all(np.array_equal(getattr(A, part), getattr(T, part)) for part in ("indptr", "indices", "data")):
             return True
-    return A.shape == T.shape and (A != T).nnz == 0
+    return bool(A.shape == T.shape and (A != T).nnz == 0)
 
 
 def distinct_names(given: Sequence[str] | None, count: int) -> tuple[str, ...]:

@@ -146,7 +146,9 @@ def _square(core: Core, solver: Solver | None, sharpen: Solver | None) -> st.Sta
     symmetrised = None if errors is None else (lambda v: 0.5 * (errors[0](v) + errors[1](v)))
     tried = ""
     try:
-        bound = verify_coercivity(B, equilibrate=True, error=symmetrised, solve=_inverse(solver) if is_symmetric(B) else None)
+        bound = verify_coercivity(
+            B, equilibrate=True, error=symmetrised, solve=_inverse(solver) if is_symmetric(B) else None
+        )
         return _coercive(core, bound, sharpen)
     except CertificationError as problem:
         tried = str(problem)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -20,8 +18,6 @@ from pinnpoint.solvers.protocol import Solver
 DENSE_UP_TO = 600
 CONDITION_LIMIT = 2.0**50
 """Beyond this estimated condition number a matrix counts as singular in float64."""
-COLUMNS = 8
-"""Right-hand sides that SuperLU solves at once: they share a pass over the factors and stay in cache."""
 
 
 class DenseLU:
@@ -46,7 +42,7 @@ class DenseLU:
 
 
 class SparseLU:
-    """SuperLU."""
+    """SuperLU. Solves only read the factors, so several threads may solve at a time."""
 
     name = "SuperLU"
 
@@ -74,24 +70,11 @@ class SparseLU:
 
     def solve(self, b: Vector) -> Vector:
         """B⁻¹ b."""
-        return self._columns(b, "N")
+        return np.asarray(self._lu.solve(b))
 
     def solve_transposed(self, b: Vector) -> Vector:
         """B⁻ᵀ b."""
-        return self._columns(b, self._transposed)
-
-    def _columns(self, b: Vector, how: str) -> Vector:
-        """A few columns at a time, on all cores: SuperLU holds no lock and only reads its factors."""
-        if b.ndim == 1 or b.shape[1] <= COLUMNS:
-            return np.asarray(self._lu.solve(b, how))
-        x = np.empty(b.shape, order="F")
-
-        def part(a: int) -> None:
-            x[:, a : a + COLUMNS] = self._lu.solve(b[:, a : a + COLUMNS], how)
-
-        with ThreadPoolExecutor(os.cpu_count()) as threads:
-            list(threads.map(part, range(0, b.shape[1], COLUMNS)))
-        return x
+        return np.asarray(self._lu.solve(b, self._transposed))
 
 
 class WeightedQR:
