@@ -169,7 +169,7 @@ def _chain(points: Any, cells: Any, kappa: Any) -> tuple[Vector, Vector]:
 
 
 def _layered(nodes: Vector, kappa: Vector, x: float, window: Bounds) -> dict[str, Any]:
-    """Without reaction: G_x is linear between nodes, x and the window's ends; every quantity is a sum of positive ones."""
+    """Without reaction: G_x is linear between nodes, x and the window's ends; all sums are of positive numbers."""
     t = np.unique(np.concatenate([nodes, [x], window]))
     h = np.diff(t)
     k = kappa[np.clip(np.searchsorted(nodes, t[:-1], side="right") - 1, 0, kappa.size - 1)]
