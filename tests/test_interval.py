@@ -186,8 +186,20 @@ def test_boundary_layers_do_not_overflow():
     mu = 1e4  # e^(−5000) from either end: G_x = e^(−μ|t − x|)/(2κμ), ‖G_x‖² = 1/(4κ²μ³)
     assert route.norm[1] == pytest.approx(math.sqrt(1.0 / (4 * 1e-16 * mu**3)), rel=1e-12)
     assert 0.0 <= route.ends[0][1] < 1e-300
+    steep = DirectRoute([0.0, 1.0], 1e-20, 0.5, reaction=1.0)
+    assert steep.norm[1] == pytest.approx(0.5 * 1e5, rel=1e-12)  # μ = 10¹⁰
     weak = DirectRoute([0.0, 1.0], 1.0, 0.3, reaction=1e-60)
     assert weak.norm[1] == pytest.approx(DirectRoute([0.0, 1.0], 1.0, 0.3).norm[1], rel=1e-12)
+
+
+def test_points_beside_the_end_keep_their_norms():
+    """Where x is tiny beside the interval, G_x is too: ‖G_x‖ → x/√3 from below."""
+    for x in (1e-200, 1e-300):
+        low, high = DirectRoute([0.0, 1.0], 1.0, x).norm
+        assert low <= x / math.sqrt(3.0) <= high <= 1e-150
+    low, high = DirectRoute([0.0, 1.0], 1e80, 0.5).norm
+    assert low <= 0.25 / math.sqrt(3.0) / 1e80 * (1 + 1e-15)
+    assert high == pytest.approx(0.25 / math.sqrt(3.0) / 1e80, rel=1e-12)
 
 
 def test_refusals():
@@ -199,6 +211,8 @@ def test_refusals():
         point_constant([0.0, 1.0, 2.0], [[0, 1], [0, 2]], 1.0, 0.5)
     with pytest.raises(InputError, match="kappa: entries must be > 0"):
         DirectRoute([0.0, 1.0], -1.0, 0.5)
+    with pytest.raises(InputError, match="rescale"):
+        DirectRoute([0.0, 1.0], 1e200, 0.5)
     with pytest.raises(InputError, match="same kappa everywhere"):
         DirectRoute([0.0, 0.5, 1.0], [1.0, 2.0], 0.5, reaction=1.0)
     with pytest.raises(InputError, match="exactly one"):

@@ -1,7 +1,8 @@
 """Ranges of nonnegative decimal numbers, for closed forms with roots and exponentials.
 
 The decimal arithmetic of Python's standard library rounds every operation, √ and exp as its context says, correctly
-and to any number of digits, where a C library's exp promises nothing. Operations round the ends outward.
+and to any number of digits, where a C library's exp promises nothing. Operations round the ends outward, and raise
+an ArithmeticError where they would divide by a range that reaches zero.
 """
 
 from __future__ import annotations
@@ -11,7 +12,11 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
-_WIDE = {"Emin": decimal.MIN_EMIN, "Emax": decimal.MAX_EMAX, "traps": [decimal.InvalidOperation, decimal.Overflow]}
+_WIDE = {
+    "Emin": decimal.MIN_EMIN,
+    "Emax": decimal.MAX_EMAX,
+    "traps": [decimal.InvalidOperation, decimal.DivisionByZero, decimal.Overflow],
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ class Range:
     @property
     def sharp(self) -> bool:
         """Whether both ends agree to more digits than a float holds."""
-        return self.high == 0 or self.high - self.low <= self.high * Decimal("1e-20")
+        return self._up.subtract(self.high, self.low) <= self._down.multiply(self.high, Decimal("1e-20"))
 
     def floats(self) -> tuple[float, float]:
         """The ends as floats, outward."""

@@ -15,6 +15,8 @@ from pinnpoint.rounding.decimals import Range
 
 DIGITS = 60
 MOST_DIGITS = 2000
+SIZES = (1e-90, 1e90)
+"""Resistances h/κ of cells; products of those within cannot underflow to any effect."""
 Bounds = tuple[float, float]
 """A lower and an upper bound."""
 
@@ -165,7 +167,11 @@ def _chain(points: Any, cells: Any, kappa: Any) -> tuple[Vector, Vector]:
         raise InputError("points, cells: must be one chain of intervals that meet end to end")
     k = floats("kappa", kappa)
     k = vector("kappa", np.full(len(T), float(k)) if k.ndim == 0 else k, len(T), sign="positive")
-    return X, k[order]
+    k = k[order]
+    size = np.diff(X) / k
+    if not (float(size.min()) > SIZES[0] and float(size.max()) < SIZES[1]):
+        raise InputError(f"kappa: length over kappa must lie within {SIZES[0]:g} and {SIZES[1]:g}; rescale")
+    return X, k
 
 
 def _layered(nodes: Vector, kappa: Vector, x: float, window: Bounds) -> dict[str, Any]:
@@ -176,7 +182,7 @@ def _layered(nodes: Vector, kappa: Vector, x: float, window: Bounds) -> dict[str
     before, after = (np.concatenate([[0.0], np.cumsum(p)]) for p in (h / k, (h / k)[::-1]))
     after = after[::-1]
     at = int(np.searchsorted(t, x))
-    G = np.minimum(before, before[at]) * np.minimum(after, after[at]) / before[-1]
+    G = np.minimum(before, before[at]) * (np.minimum(after, after[at]) / before[-1])
     square = h * (G[:-1] ** 2 + G[:-1] * G[1:] + G[1:] ** 2) / 3.0
     inside = (t[:-1] >= window[0]) & (t[1:] <= window[1])
     # sums of n terms with 2 roundings each; products of three of them, squared, summed again
@@ -198,17 +204,20 @@ def _exponential(nodes: Vector, kappa: float, c: float, x: float, window: Bounds
     """With reaction: closed forms in decimal ranges, with more digits until they are sharp."""
     digits = DIGITS
     while digits <= MOST_DIGITS:
-        found = _closed_form(float(nodes[0]), float(nodes[-1]), kappa, c, x, window, digits)
-        if all(r.sharp for r in found):
+        try:
+            found: tuple[Range, ...] = _closed_form(float(nodes[0]), float(nodes[-1]), kappa, c, x, window, digits)
+        except ArithmeticError:  # cancellation left nothing to divide by
+            found = ()
+        if found and all(r.sharp for r in found):
             whole, near, far, one, two = (r.floats() for r in found)
             return {"norm": whole, "local": near, "tail": far, "ends": (one, two)}
         digits *= 2
-    raise CertificationError(f"reaction: {c!r} is too small beside kappa for {MOST_DIGITS} digits; use 0")
+    raise CertificationError(f"reaction: {c!r} beside kappa {kappa!r} is beyond {MOST_DIGITS} digits; rescale")
 
 
 def _closed_form(
     a: float, b: float, kappa: float, c: float, x: float, window: Bounds, digits: int
-) -> tuple[Range, Range, Range, Range, Range]:
+) -> tuple[Range, ...]:
     """‖G_x‖ over all, window and rest, p_a and p_b, by ∫_0^τ sinh²(μs) ds = (sinh 2μτ − 2μτ)/(4μ)."""
 
     def exactly(v: float) -> Range:
