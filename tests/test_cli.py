@@ -214,8 +214,12 @@ REFUSED = {
     "nonlinear method": (scalar('"exact"', '"root"'), "'root' does not fit kind = 'reaction-diffusion'"),
     "unknown domain": (scalar('"square"', '"sqare"'), "mesh.generate: 'sqare' is not known; did you mean 'square'"),
     "unknown target": (scalar('"discrete"', '"exact"\n#'), "certificate.target: 'exact' is not known"),
-    "continuous target": (scalar('target = "discrete"', 'target = "continuous"'), "target = 'discrete'"),
-    "continuous by default": (scalar('target = "discrete"\n', ""), "target = 'discrete'"),
+    "continuous elasticity": (elastic('target = "discrete"', 'target = "continuous"'), "target = 'discrete'"),
+    "continuous elasticity by default": (elastic('target = "discrete"\n', ""), "target = 'discrete'"),
+    "continuous with a varying reaction": (
+        scalar('target = "discrete"', "").replace("reaction = 0.0", 'reaction = "1 + x"'),
+        "certificate.target: the continuous target needs a reaction that is constant on each cell",
+    ),
     "degree 3": (scalar('source = "1"', 'source = "1"\ndegree = 3'), "problem.degree: must lie between 1 and 2"),
     "quadratic elasticity": (
         elastic("young = 1.0", "young = 1.0\ndegree = 2"),

@@ -235,8 +235,15 @@ def test_extraction_maps():
 
 def test_continuous_target_is_never_downgraded():
     problem = poisson("square", 4)
+    assert pp.certify(problem, solution, problem.points([[0.5, 0.5]])).target == "continuous"
+    bent = fem.ReactionDiffusion(problem.mesh, diffusion=[[2.0, 0.5], [0.5, 1.0]])
+    varying = fem.ReactionDiffusion(problem.mesh, reaction="1 + x")
+    stiff = fem.Elasticity(problem.mesh, 1.0, 0.3, fixed={"boundary": 0.0})
+    for other, queries in ((bent, bent.points), (varying, varying.points), (stiff, lambda X: stiff.points(X, "x"))):
+        with pytest.raises(pp.InputError, match="target='discrete'"):
+            pp.certify(other, np.zeros(other.system.N), queries([[0.5, 0.5]]))
     with pytest.raises(pp.InputError, match="target='discrete'"):
-        pp.certify(problem, solution, problem.points([[0.5, 0.5]]))
+        pp.certify(problem, solution, problem.gradients([[0.5, 0.5]], "x"))
 
 
 BAD = {

@@ -146,7 +146,7 @@ class Density:
             full[self.cells] = a
             return full
 
-        rows = (spread(a) for a in (self.coefficients, self.high, self.error1, self.error2))
+        rows = spread(self.coefficients), spread(self.high), spread(self.error1), spread(self.error2)
         return Density(*rows, None, self.proved)
 
     @classmethod

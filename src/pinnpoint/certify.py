@@ -90,9 +90,9 @@ def run(
         raw = queries.samples(U)
     if own:
         _require_queries(queries)
-        transfer = problem.transfer(queries)
-        certifier = method.prepare(problem.system, transfer.functionals)
-        certificate = certifier.certify(found.U, transfer=transfer).seen_at(queries, found.U, raw)
+        route = problem.transfer(queries)
+        certifier = method.prepare(problem.system, route.functionals)
+        certificate = certifier.certify(found.U, transfer=route).seen_at(queries, found.U, raw)
     else:
         certifier = method.prepare(problem.system, queries)
         certificate = certifier.certify(found.U, raw=raw, transfer=transfer)

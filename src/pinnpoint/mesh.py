@@ -62,7 +62,7 @@ class Mesh:
         T = _indices("cells", cells, X.shape[1] + 1, len(X))
         if not len(T):
             raise InputError("cells: the mesh has no cells")
-        unused = np.setdiff1d(np.arange(len(X)), T)
+        unused = np.flatnonzero(np.bincount(T.ravel(), minlength=len(X)) == 0)
         if unused.size:
             raise InputError(
                 f"points: {unused.size} points belong to no cell, the first is point {int(unused[0])}; remove them"
@@ -177,8 +177,9 @@ class Mesh:
             )
 
     def _require_known_facets(self) -> None:
-        unique, _, _ = self._facet_table
-        known = _keys(unique, len(self.points))
+        if not self.facet_groups:
+            return
+        known = _keys(self._facet_table[0], len(self.points))
         for name, facets in self.facet_groups.items():
             missing = ~np.isin(_keys(np.sort(facets, axis=1), len(self.points)), known)
             if missing.any():

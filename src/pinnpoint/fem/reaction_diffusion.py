@@ -189,6 +189,12 @@ class ReactionDiffusion:
 
     def transfer(self, queries: Queries) -> Equilibrated:
         """The proved way from these queries' discrete values to the PDE's own solution."""
+        self.require_transfer()
+        T = Topology.of(self.mesh)
+        return Equilibrated(self._continuum(T), queries, lambda group: T.facet_numbers(self.mesh.facets(group)))
+
+    def require_transfer(self) -> None:
+        """Refuse coefficients for which no transfer to the PDE's own solution is proved."""
         if self.diffusion.ndim != 1:
             raise InputError(
                 "target: the continuous target needs a scalar diffusion, constant on each cell; for matrices say "
@@ -199,7 +205,8 @@ class ReactionDiffusion:
                 "target: the continuous target needs a reaction that is constant on each cell: a number or a table of "
                 "groups; for others say target='discrete'"
             )
-        T = Topology.of(self.mesh)
+
+    def _continuum(self, T: Topology) -> Continuum:
         kind = np.where(T.boundary, NEUMANN, 0).astype(np.int8)
         given: dict[str, list[tuple[Any, Any]]] = {"dirichlet": [], "neumann": []}
         for name, groups in given.items():
@@ -208,7 +215,7 @@ class ReactionDiffusion:
                 groups.append((numbers, what))
                 if name == "dirichlet":
                     kind[numbers] = DIRICHLET
-        model = Continuum(
+        return Continuum(
             T,
             self.nodes.edges,
             self.degree,
@@ -219,7 +226,6 @@ class ReactionDiffusion:
             given["dirichlet"],
             given["neumann"],
         )
-        return Equilibrated(model, queries, lambda group: T.facet_numbers(self.mesh.facets(group)))
 
     def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""

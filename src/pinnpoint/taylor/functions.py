@@ -34,7 +34,7 @@ def exp(x: TaylorModel) -> TaylorModel:
         low = series.exponential(p.S.line, p.h, y0)
         incoming = incoming_error(y0 * np.exp(p.W) * np.expm1(p.e))
         y = series.exponential(p.S, p.w, y0)
-        return model(p, y, y0 * np.expm1(p.W), low, incoming, lambda: monotone(np.exp, *p.range))
+        return model(p, y, y0 * np.expm1(p.W), low, incoming, lambda: monotone(np.exp, *p.range), nonnegative=True)
 
 
 def sincos(x: TaylorModel) -> tuple[TaylorModel, TaylorModel]:
@@ -82,7 +82,15 @@ def sinhcosh(x: TaylorModel) -> tuple[TaylorModel, TaylorModel]:
         far, near = np.maximum(-low, high), p.nearest
         return (
             model(p, s, np.abs(s0) * even + c0 * odd, low_s, incoming, lambda: monotone(np.sinh, low, high)),
-            model(p, c, c0 * even + np.abs(s0) * odd, low_c, incoming, lambda: monotone(np.cosh, near, far)),
+            model(
+                p,
+                c,
+                c0 * even + np.abs(s0) * odd,
+                low_c,
+                incoming,
+                lambda: monotone(np.cosh, near, far),
+                nonnegative=True,
+            ),
         )
 
 
@@ -141,7 +149,9 @@ def reciprocal(x: TaylorModel) -> TaylorModel:
             return centre, np.where(near > 0.0, radius, np.inf)
 
         incoming = incoming_error(p.e / (near * near))
-        return model(p, y, Z / (1.0 - Z), low, incoming, hull, scale=1.0 / p.a, valid=Z < 1.0)
+        return model(
+            p, y, Z / (1.0 - Z), low, incoming, hull, scale=1.0 / p.a, valid=Z < 1.0, nonnegative=x.nonnegative
+        )
 
 
 def sqrt(x: TaylorModel) -> TaylorModel:
@@ -155,7 +165,8 @@ def sqrt(x: TaylorModel) -> TaylorModel:
         incoming = incoming_error(0.5 * p.e / np.sqrt(np.maximum(low_f, 0.0)))
         total, valid = Z / (1.0 + np.sqrt(1.0 - Z)), (Z < 1.0) & (low_f > 0.0)
         hull = lambda: monotone(np.sqrt, into, high_f)  # noqa: E731
-        return model(p, y, total, low, incoming, hull, 2, scale=np.sqrt(np.maximum(p.a, 0.0)), valid=valid)
+        scale = np.sqrt(np.maximum(p.a, 0.0))
+        return model(p, y, total, low, incoming, hull, 2, scale=scale, valid=valid, nonnegative=True)
 
 
 def log(x: TaylorModel) -> TaylorModel:
@@ -216,7 +227,7 @@ def absolute(x: TaylorModel) -> TaylorModel:
         e = np.where(sign == 0.0, radius, (x.e + 2.0 * slack) * MANY)
     C = x.C * sign[..., None, :]
     C[..., 0, :] += np.where(sign == 0.0, centre, 0.0)
-    return settled(x.space, C, e)
+    return settled(x.space, C, e, True)
 
 
 def maximum(a: TaylorModel, b: TaylorModel) -> TaylorModel:
@@ -225,11 +236,12 @@ def maximum(a: TaylorModel, b: TaylorModel) -> TaylorModel:
     slack, sign = _signs(difference)
     mixed = (a + b + absolute(difference)) * constant(0.5)
     space = mixed.space
-    a, b = (m + TaylorModel(space, np.zeros_like(mixed.C), np.zeros_like(mixed.e)) for m in (a, b))
+    zero = TaylorModel(space, np.zeros_like(mixed.C), np.zeros_like(mixed.e), True)
+    a, b = a + zero, b + zero
     chosen = np.where(sign > 0.0, 1, np.where(sign < 0.0, 2, 0))
     C = np.choose(chosen[..., None, :], [mixed.C, a.C, b.C])
     e = np.choose(chosen, [mixed.e, (a.e + slack) * MANY, (b.e + slack) * MANY])
-    return settled(space, C, e)
+    return settled(space, C, e, a.nonnegative or b.nonnegative)
 
 
 def minimum(a: TaylorModel, b: TaylorModel) -> TaylorModel:

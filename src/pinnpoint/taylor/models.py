@@ -11,9 +11,12 @@ where n(k) counts the roundings of a coefficient of degree k. A remainder that i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache, cached_property
 from itertools import pairwise, product
+from operator import add, mul, truediv
 from typing import Any
 
 import numpy as np
@@ -117,7 +120,7 @@ class Space:
 
 
 @cache
-def space(d: int, q: int, simplex: bool = False) -> Space:
+def space(d: int, q: int, *, simplex: bool = False) -> Space:
     """The space with its tables, made once."""
     return Space(d, q, simplex)
 
@@ -130,12 +133,14 @@ POINT = space(0, 0)
 class TaylorModel:
     """|f − Σ C_α ξ^α| ≤ e on Ω; C (M, N) and e (N,), or (B, M, N) and (B, N) for a batch.
 
-    A model over `POINT` is a constant and mixes with every other.
+    A model over `POINT` is a constant and mixes with every other. `nonnegative` says that f ≥ 0 is known otherwise, as
+    for squares.
     """
 
     space: Space
     C: Vector
     e: Vector
+    nonnegative: bool = False
 
     @cached_property
     def graded(self) -> Vector:
@@ -174,13 +179,16 @@ class TaylorModel:
             low, high = centre + (low - slack), centre + (high + slack)
             low, high = low - 2.0 * UNIT * np.abs(low), high + 2.0 * UNIT * np.abs(high)
         lost = ~(np.isfinite(low) & np.isfinite(high))
-        return np.where(lost, -np.inf, low), np.where(lost, np.inf, high)
+        least = 0.0 if self.nonnegative else -np.inf
+        return np.maximum(np.where(lost, -np.inf, low), least), np.where(lost, np.inf, high)
 
     def __neg__(self) -> TaylorModel:
         return TaylorModel(self.space, -self.C, self.e)
 
     def __add__(self, other: TaylorModel) -> TaylorModel:
         """Sum; a coefficient that the other does not have is kept as it is."""
+        if (exact := _exact(self, other, add)) is not None:
+            return exact
         a, b = (self, other) if self.space.size >= other.space.size else (other, self)
         with np.errstate(all="ignore"):
             if b.space.size == a.space.size:
@@ -191,19 +199,23 @@ class TaylorModel:
                 C = np.array(np.broadcast_to(a.C, shape))
                 C[..., :1, :] += b.C
                 rounding = 2.0 * UNIT * np.abs(C[..., 0, :])
-            return settled(a.space, C, (a.e + b.e + rounding) * (1.0 + 8.0 * UNIT) + TINY)
+            e = (a.e + b.e + rounding) * (1.0 + 8.0 * UNIT) + TINY
+        return settled(a.space, C, e, a.nonnegative and b.nonnegative)
 
     def __sub__(self, other: TaylorModel) -> TaylorModel:
         return self + (-other)
 
     def __mul__(self, other: TaylorModel) -> TaylorModel:
+        if (exact := _exact(self, other, mul)) is not None:
+            return exact
         a, b = (self, other) if self.space.size >= other.space.size else (other, self)
+        nonnegative = a is b or (a.nonnegative and b.nonnegative)
         with np.errstate(all="ignore"):
             if b.space.size == 1:
                 C = a.C * b.C
                 c = np.abs(b.C[..., 0, :])
                 e = _incoming(a, b) + 2.0 * UNIT * a.norm * c
-                return settled(a.space, C, e * MANY + TINY)
+                return settled(a.space, C, e * MANY + TINY, nonnegative)
             C = np.zeros(np.broadcast_shapes(a.C.shape, b.C.shape))
             flat = C.reshape(-1, *C.shape[-2:])
             whole = a.C.shape == b.C.shape
@@ -214,11 +226,13 @@ class TaylorModel:
             A, B = (_three(np.ascontiguousarray(g)) for g in np.broadcast_arrays(a.graded, b.graded))
             charge = kernels.weighted(A, B, a.space.charges)
             charge = charge if C.ndim == 3 else charge[0]
-            return settled(a.space, C, (_incoming(a, b) + charge) * MANY + TINY)
+            return settled(a.space, C, (_incoming(a, b) + charge) * MANY + TINY, nonnegative)
 
     def __truediv__(self, other: TaylorModel) -> TaylorModel:
         from pinnpoint.taylor.functions import reciprocal
 
+        if (exact := _exact(self, other, truediv)) is not None:
+            return exact
         return self * reciprocal(other)
 
     def __pow__(self, n: int) -> TaylorModel:
@@ -239,16 +253,29 @@ def constant(value: Any, error: Any = 0.0) -> TaylorModel:
     """A number, or one for each element, within the given error."""
     v = np.atleast_1d(np.asarray(value, dtype=np.float64))
     e = np.atleast_1d(np.asarray(error, dtype=np.float64))
-    return TaylorModel(POINT, v[None, :], np.array(np.broadcast_to(e, v.shape)))
+    return TaylorModel(POINT, v[None, :], np.array(np.broadcast_to(e, v.shape)), bool((v >= e).all()))
 
 
-def settled(space: Space, C: Vector, e: Vector) -> TaylorModel:
+def settled(space: Space, C: Vector, e: Vector, nonnegative: bool = False) -> TaylorModel:
     """A model as it may be used: what is not finite is replaced by zero with an infinite remainder."""
     if not np.isfinite(e).all() or not np.isfinite(C).all():
         lost = ~(np.isfinite(e) & np.isfinite(C).all(axis=-2))
         C = np.where(lost[..., None, :], 0.0, C)
         e = np.where(lost, np.inf, e)
-    return TaylorModel(space, C, e)
+    return TaylorModel(space, C, e, nonnegative)
+
+
+def _exact(a: TaylorModel, b: TaylorModel, operation: Callable[[Any, Any], Any]) -> TaylorModel | None:
+    """The result for two exact numbers where it is a float, so that 1/2 in a formula stays exact."""
+    if a.C.size > 1 or b.C.size > 1 or a.space.d or b.space.d or a.e.any() or b.e.any():
+        return None
+    x, y = a.C.item(), b.C.item()
+    try:
+        value = operation(x, y)
+        same = Fraction(value) == operation(Fraction(x), Fraction(y))
+    except (ZeroDivisionError, OverflowError, ValueError):
+        return None
+    return constant(value) if same else None
 
 
 def _incoming(a: TaylorModel, b: TaylorModel) -> Vector:

@@ -68,6 +68,7 @@ def model(
     *,
     scale: Any = None,
     valid: Any = None,
+    nonnegative: bool = False,
 ) -> TaylorModel:
     """The model with coefficients y: `total` is ĝ(W) − ĝ(0), `low` holds [ĝ(h)]_k with the size of y_0 first.
 
@@ -84,11 +85,11 @@ def model(
         y, e = y[0], e[0]
     size = np.abs(y).sum(axis=-2)
     if bool((e <= 1e-3 * size).all()):
-        return settled(p.S, y, e)
+        return settled(p.S, y, e, nonnegative)
     centre, radius = hull()
     if p.model.C.ndim == 2:
         centre, radius = centre[0], radius[0]
-    return smaller(p.S, y, e, (centre, radius))
+    return smaller(p.S, y, e, (centre, radius), nonnegative)
 
 
 def cut_off(total: Any, low: Any) -> Any:
@@ -109,7 +110,7 @@ def incoming_error(e: Any) -> Any:
     return np.where(np.isnan(e), np.inf, e * (1.0 + 4.0 * LIBM))
 
 
-def smaller(space: Space, C: Any, e: Any, hull: tuple[Any, Any]) -> TaylorModel:
+def smaller(space: Space, C: Any, e: Any, hull: tuple[Any, Any], nonnegative: bool = False) -> TaylorModel:
     """The model, or the constant of the hull where that has the smaller remainder."""
     centre, radius = hull
     lost = ~(np.isfinite(e) & np.isfinite(C).all(axis=-2))
@@ -117,7 +118,7 @@ def smaller(space: Space, C: Any, e: Any, hull: tuple[Any, Any]) -> TaylorModel:
     constant_wins = np.isfinite(centre) & (radius < e)
     C = np.where((constant_wins | lost)[..., None, :], 0.0, C)
     C[..., 0, :] = np.where(constant_wins, centre, C[..., 0, :])
-    return settled(space, C, np.where(constant_wins, radius, e))
+    return settled(space, C, np.where(constant_wins, radius, e), nonnegative)
 
 
 def monotone(g: Any, low: Any, high: Any) -> tuple[Any, Any]:

@@ -28,6 +28,8 @@ Rows = tuple[Vector, Vector, Vector, Vector]
 
 DEPTH = {0: 0, 1: 16, 2: 8, 3: 5}
 CHUNK = 2048
+SMALL = 2.0**-500
+"""More than a root mean square loses when squares underflow."""
 
 
 def density(
@@ -122,7 +124,7 @@ def _read(model: TaylorModel, which: Index, m: int, q: int) -> Rows:
         D = C[S.slices[3].start :]
         z = tables.rest(m, q) @ D
         high = np.sqrt((z * z).sum(axis=0)) + gamma(S.size + 6) * np.abs(D).sum(axis=0)
-        high = np.where(D.any(axis=0), high * MANY + TINY, 0.0)
+        high = np.where(D.any(axis=0), high * MANY + SMALL, 0.0)
     lost = ~np.isfinite(error)
     return np.where(lost[:, None], 0.0, beta), np.where(lost, 0.0, high), error, error
 
@@ -142,9 +144,9 @@ def _gather(m: int, finer: Rows) -> Rows:
     )
     distance = np.sqrt(np.maximum(square, 0.0)) + blur
     with np.errstate(all="ignore"):
-        high = np.sqrt((high**2 + distance**2).mean(axis=1)) * MANY + TINY
+        high = np.sqrt((high**2 + distance**2).mean(axis=1)) * MANY + SMALL
         error1 = (error1.mean(axis=1) + slip) * MANY + TINY
-        error2 = (np.sqrt((error2**2).mean(axis=1)) + slip) * MANY + TINY
+        error2 = (np.sqrt((error2**2).mean(axis=1)) + slip) * MANY + SMALL
     return whole_beta, high, error1, error2
 
 

@@ -20,7 +20,7 @@ from pinnpoint.taylor.geometry import Simplices, to_path_order
 from pinnpoint.taylor.inputs import Data, checked_order, checked_vertices, fixed, function, models
 from pinnpoint.taylor.models import MANY
 
-DEPTH = {0: 0, 1: 10, 2: 5, 3: 3}
+DEPTH = {0: 0, 1: 10, 2: 5, 3: 4}
 CHUNK = 2048
 
 

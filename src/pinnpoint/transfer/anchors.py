@@ -1,6 +1,6 @@
 """Constants for means: how large the mean of a function on a cell can be, per unit of its energy.
 
-A residual with cell means m_K (integrals over cells) is bounded by Σ |m_K| |mean_K w|. Three bounds, the smallest counts:
+A residual with integrals m_K over cells is bounded by Σ |m_K| |mean_K w|. There are three bounds; the smallest counts:
 
 - *Paths.* On a simplex with facet F opposite the vertex a, the divergence theorem for (x − a) w gives
   mean_F w − mean_K w = 1/(d|K|) ∫_K (x − a)·∇w, so |mean_F w − mean_K w| ≤ W_K ‖∇w‖_K with W_K = h_K/(d√|K|). Along a
@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order
 
 from pinnpoint.arrays import Vector
-from pinnpoint.rounding.arithmetic import at_most, down, dot_up, norm_up, up
+from pinnpoint.rounding.arithmetic import at_most, dot_up, down, norm_up, up
 from pinnpoint.transfer.geometry import Shapes
 from pinnpoint.transfer.topology import Topology
 

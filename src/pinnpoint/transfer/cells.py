@@ -1,7 +1,7 @@
 """What one state and one flux leave over on each cell: the numbers that every bound is made of.
 
-A state v_h (linear or quadratic elements) with source f and flux σ in H(div) satisfies, for every w that vanishes on the
-Dirichlet part, with δ = σ − κ∇v_h and ϱ = f − c v_h + ∇·σ,
+A state v_h (linear or quadratic elements) with source f and flux σ in H(div) satisfies, for every w that vanishes on
+the Dirichlet part, with δ = σ − κ∇v_h and ϱ = f − c v_h + ∇·σ,
 
     ∫ f w + ∫_N g w − a(v_h, w) = Σ_K [ (ϱ, w)_K + (δ, ∇w)_K ] + Σ_{F ⊂ Γ_N} (g − σ·n, w)_F .        (residual identity)
 
@@ -153,7 +153,8 @@ def remains(
         both = columns[j] * E[k] + columns[k] * E[j] - moments[j] - moments[k]
         delta[p] = (0.5 * scale) * both - half_flux[j] - half_flux[k]
     wrong = slack * (2.0 * heavy * shapes.diameter * scale + kappa * state.size)
-    root = np.sqrt(d * shapes.volume / kappa)
+    vol = up(shapes.volume * (1.0 + shapes.slack), 4)
+    root = np.sqrt(d * vol / kappa)
     size = up(root * (np.abs(delta).max(axis=(0, 1)) + wrong), 16)
     fuzz = up(root * wrong, 16)
 
@@ -165,7 +166,6 @@ def remains(
     away = rho - mean
     spread = np.einsum("pn,pq,qn->n", away, gram(d), away, optimize=True)
     spread = np.sqrt(np.maximum(spread, 0.0) + gamma(COUNT) * np.abs(away).max(axis=0) ** 2 + high**2)
-    vol = up(shapes.volume * (1.0 + shapes.slack), 4)
     data = np.stack([up(np.sqrt(vol) * error2, 4), up(vol * error1, 4)])
     return Remains(
         delta,
@@ -193,4 +193,4 @@ def balance(shapes: Shapes, s: Vector, total: Vector) -> None:
 
 def inner(shapes: Shapes, kappa: Vector, one: Vector, two: Vector) -> Vector:
     """∫_K κ⁻¹ δ₁·δ₂ as computed; true to γ times the product of the two `size`."""
-    return np.einsum("pcn,pq,qcn->n", one, gram(shapes.d), two, optimize=True) * shapes.volume / kappa
+    return np.asarray(np.einsum("pcn,pq,qcn->n", one, gram(shapes.d), two, optimize=True) * shapes.volume / kappa)

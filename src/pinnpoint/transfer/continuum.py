@@ -98,12 +98,19 @@ class Continuum:
     def estimator(self) -> Estimator:
         """Bounds from fluxes."""
         return Estimator(
-            self.topology, self.points, self.cell_nodes, self.degree, self.kappa, self.reaction, self.anchors
+            self.topology,
+            self.points,
+            self.cell_nodes,
+            self.degree,
+            self.kappa,
+            self.reaction,
+            self.kind,
+            self.anchors,
         )
 
     @cached_property
     def load(self) -> Density:
-        """f on every cell."""
+        """F on every cell."""
         X = self.points[self.topology.cells]
         extent = float(np.max(self.points.max(axis=0) - self.points.min(axis=0)))
         small = SHARE * (self.spacing / extent) ** (2 * self.degree)
@@ -122,12 +129,14 @@ class Continuum:
         if not found:
             return None
         parts = [density(g, self.points[self.topology.facets[f]]) for f, g in found]
-        rows = [
-            np.concatenate([getattr(p, name) for p in parts]) for name in ("coefficients", "high", "error1", "error2")
-        ]
-        return self.facet_load(
-            np.concatenate([f for f, _ in found]), Density(*rows, None, all(p.proved for p in parts))
+        joined = Density(
+            np.concatenate([p.coefficients for p in parts]),
+            np.concatenate([p.high for p in parts]),
+            np.concatenate([p.error1 for p in parts]),
+            np.concatenate([p.error2 for p in parts]),
+            proved=all(p.proved for p in parts),
         )
+        return self.facet_load(np.concatenate([f for f, _ in found]), joined)
 
     def facet_load(self, facets: Index, what: Density) -> FacetLoad:
         """A flux prescribed on facets."""
@@ -168,12 +177,11 @@ class Continuum:
         b = np.stack([_bernstein(u[self.cell_nodes], d, self.degree) for u in nodal], axis=2)
         count = d + 1 if self.degree == 2 else 1
         slopes = np.zeros((len(b), count, d, len(nodal)))
-        for p, (j, k) in enumerate(pairs(d)):
-            for at, other in ((j, k), (k, j)) if j != k else ():
-                if at < count:
-                    own = [q for q, pair in enumerate(pairs(d)) if pair == (at, at)][0]
-                    rise = 2.0 * (b[:, p] - b[:, own])
-                    slopes[:, at] += T.gradients[:, other, :, None] * rise[:, None, :]
+        number = {pair: p for p, pair in enumerate(pairs(d))}
+        for at in range(count):
+            for other in set(range(d + 1)) - {at}:
+                rise = 2.0 * (b[:, number[min(at, other), max(at, other)]] - b[:, number[at, at]])
+                slopes[:, at] += T.gradients[:, other, :, None] * rise[:, None, :]
         rest = np.stack([f.coefficients for f in sources], axis=2) - self.reaction[:, None, None] * b
         prescribed = None
         if any(g is not None for g in loads):

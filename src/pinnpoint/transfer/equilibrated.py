@@ -1,4 +1,4 @@
-"""The transfer to the PDE's own solution by equilibrated fluxes: everything computed, in one, two and three dimensions."""
+"""The transfer to the PDE's own solution by equilibrated fluxes: everything computed, in any dimension."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pinnpoint.arrays import Vector
 from pinnpoint.bernstein import Density, pairs
 from pinnpoint.certificate import Claim
 from pinnpoint.errors import CertificationError, InputError
-from pinnpoint.queries import Flux, Point, Queries
+from pinnpoint.queries import Flux, Queries
 from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
@@ -23,6 +23,23 @@ from pinnpoint.transfer.one_dimension import pointwise
 
 BATCH = 4_000_000
 """Coefficients of dual sources held at once."""
+
+
+@dataclass(frozen=True)
+class Enclosed:
+    """A value of the PDE's own solution: centre, and what its radius is made of."""
+
+    center: float
+    transfer: float
+    quadrature: float
+    rounding: float
+    dual: float = math.nan
+    """Energy bound of the dual error, where one was used."""
+
+    @property
+    def radius(self) -> float:
+        """Sum of the parts."""
+        return self.transfer + self.quadrature + self.rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,16 +80,13 @@ class Equilibrated:
         found = tuple(
             functional(model, goal, name, self.facets_of) for goal, name in zip(asked.goals, asked.names, strict=True)
         )
-        rows, constants = [], np.zeros(len(found))
+        rows, constants = [], np.array([J.constant for J in found])
         for i, (J, goal) in enumerate(zip(found, asked.goals, strict=True)):
-            if isinstance(goal, Flux):
+            if isinstance(goal, Flux) or not (J.known or J.acts):  # the query's own form is the bounded one
                 rows.append(sp.csr_array(asked.L[[i]]))
                 constants[i] = asked.constants[i]
-            elif J.trivial and model.d == 1 and isinstance(goal, Point) and not J.error and not J.constant:
-                rows.append(sp.csr_array(asked.L[[i]]))
             else:
                 rows.append(sp.csr_array(model.vector(J.source, J.load)[None, :]))
-                constants[i] = J.constant
         made = Queries(sp.vstack(rows), asked.names, constants, points=asked.points, goals=asked.goals)
         object.__setattr__(self, "goals", found)
         object.__setattr__(self, "functionals", made)
@@ -84,68 +98,69 @@ class Equilibrated:
         model = self.model
         state = context.solve(model.vector(model.load, model.boundary_load))
         center, radius = context.discrete(state)
-        mismatch, sure = model.mismatch(state)
-        if not math.isfinite(mismatch):
-            raise CertificationError("dirichlet: the data's distance from its interpolant could not be bounded")
+        mismatch, sure = self._mismatch(state)
         primal, pairs_ = self._measure(state, context.adjoint(), context)
-        K = len(self.goals)
-        shift, terms = np.zeros(K), {name: np.zeros(K) for name in ("transfer", "quadrature", "rounding", "algebra")}
+        found = [self._enclosed(i, state, primal, pairs_.get(i)) for i in range(len(self.goals))]
+        terms = {name: np.array([getattr(f, name) for f in found]) for name in ("transfer", "quadrature", "rounding")}
+        terms["algebra"] = radius
         if mismatch > 0.0:
-            terms["boundary"] = np.zeros(K)
-        etas = np.full(K, np.nan)
-        for i, J in enumerate(self.goals):
-            flux = isinstance(self.queries.goals[i], Flux)
-            if flux and mismatch > 0.0:
-                raise InputError(
-                    f"query '{self.queries.names[i]}': a flux needs Dirichlet data that the elements meet exactly, such as "
-                    f"a number; the data given differs by up to {mismatch:.3g}. Say target='discrete'"
-                )
-            low = high = J.constant
-            own = {
-                "transfer": 0.0,
-                "quadrature": J.data,
-                "rounding": max(0.0, J.error - J.data),
-                "algebra": float(radius[i]),
-            }
-            pair = pairs_.get(i)
-            if pair is not None:
-                ends = model.estimator.product_bound(primal, pair)
-                width = 0.5 * (ends[1] - ends[0])
-                etas[i] = model.estimator.energy(pair.dual)
-                sign = -1.0 if flux else 1.0
-                middle = pair.value + (0.0 if flux else J.constant) + sign * 0.5 * (ends[0] + ends[1])
-                scale = J.details.get("scale", 0.0)
-                own["transfer"] = max(0.0, width - ends[2])
-                own["quadrature"] += ends[2] + pair.data
-                own["rounding"] += (
-                    pair.rounding + 8.0 * UNIT * (abs(middle) + width) + scale * 2.0 * (abs(middle) + width)
-                )
-                low = high = middle
-            if mismatch > 0.0 and not (J.trivial and J.constant):
-                terms["boundary"][i] = mismatch
-            here = low if low == high else 0.5 * (low + high)
-            better = pointwise(model, self.queries.goals[i], state, primal)
-            if better is not None:
-                total = own["transfer"] + own["quadrature"] + own["rounding"]
-                if pair is None and not J.constant or better[1] < total:
-                    here = better[0]
-                    own.update(transfer=better[1] - better[2], quadrature=better[2], rounding=0.0)
-            shift[i] = here - center[i]
-            own["rounding"] += 2.0 * UNIT * (abs(here) + abs(shift[i]))
-            for name, x in own.items():
-                terms[name][i] = up(x)
+            terms["boundary"] = np.array([0.0 if J.known else mismatch for J in self.goals])
+        here = np.array([f.center for f in found])
+        shift = here - center
+        terms["rounding"] = up(terms["rounding"] + 2.0 * UNIT * (np.abs(here) + np.abs(shift)))
         proved = sure and model.load.proved and all(J.proved for J in self.goals)
         proved = proved and (model.boundary_load is None or model.boundary_load.density.proved)
         details = {
             "energy_bound": model.estimator.energy(primal),
-            "dual_energy_bound": etas,
-            "ball_radius": np.array([J.details.get("ball", np.nan) for J in self.goals]),
+            "dual_energy_bound": np.array([f.dual for f in found]),
+            "ball_radius": np.array([J.ball for J in self.goals]),
         }
         return TransferBound(terms, self._claims(mismatch, sure), details, shift, proved)
 
+    def _mismatch(self, state: Vector) -> tuple[float, bool]:
+        mismatch, sure = self.model.mismatch(state)
+        if not math.isfinite(mismatch):
+            raise CertificationError("dirichlet: the data's distance from its interpolant could not be bounded")
+        if mismatch > 0.0:
+            for goal, name in zip(self.queries.goals, self.queries.names, strict=True):
+                if isinstance(goal, Flux):
+                    raise InputError(
+                        f"query '{name}': a flux needs Dirichlet data that the elements meet exactly, such as a "
+                        f"number; the data given differs by up to {mismatch:.3g}. Say target='discrete'"
+                    )
+        return mismatch, sure
+
+    def _enclosed(self, i: int, state: Vector, primal: Bounds, pair: Pair | None) -> Enclosed:
+        """J(u*) for the Dirichlet data of the state, by the product bound or, in one dimension, by C_pt."""
+        J, goal = self.goals[i], self.queries.goals[i]
+        found = None
+        if J.known:
+            found = Enclosed(J.constant, 0.0, J.data, max(0.0, J.error - J.data))
+        elif pair is not None:
+            low, high, share = self.model.estimator.product_bound(primal, pair)
+            half = 0.5 * (high - low)
+            center = pair.value + J.constant + J.sign * 0.5 * (low + high)
+            size = abs(pair.value) + abs(J.constant) + abs(low) + abs(high)
+            rounding = pair.rounding + 8.0 * UNIT * size + max(0.0, J.error - J.data) + 2.0 * J.scale * size
+            dual = self.model.estimator.energy(pair.dual)
+            quadrature = share + pair.data + J.data
+            found = Enclosed(
+                center, float(up(max(0.0, half - share))), float(up(quadrature)), float(up(rounding)), dual
+            )
+        other = pointwise(self.model, goal, state, primal) if not J.known else None
+        if other is not None and (found is None or other[1] < found.radius):
+            found = Enclosed(other[0], max(0.0, other[1] - other[2]), other[2], 0.0, found.dual if found else math.nan)
+        if found is None:
+            raise InputError(
+                f"query '{self.queries.names[i]}': no ball around {list(getattr(goal, 'at', ()))} stays where the "
+                "coefficients are constant, and no end of the interval is fixed. Move the point, or say "
+                "target='discrete'"
+            )
+        return found
+
     def _measure(self, state: Vector, adjoint: Vector, context: TransferContext) -> tuple[Bounds, dict[int, Pair]]:
         model = self.model
-        asked = [i for i, J in enumerate(self.goals) if not J.trivial]
+        asked = [i for i, J in enumerate(self.goals) if J.acts]
         size = len(model.kappa) * len(pairs(model.d))
         step = max(1, BATCH // size)
         zero = Density.constant(np.zeros(len(model.kappa)), model.d)
@@ -162,7 +177,7 @@ class Equilibrated:
             duals = []
             for k, i in enumerate(these):
                 side = Side(nodal[k], sources[k], fluxes[..., k], loads[k])
-                duals.append((side, -1.0, False) if self.goals[i].lift is not None else (side, 1.0, True))
+                duals.append((side, self.goals[i].sign, self.goals[i].lift is None))
             bounds, some = model.estimator.measure(primal, duals)
             found |= dict(zip(these, some, strict=True))
         assert bounds is not None

@@ -21,8 +21,9 @@ import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.bernstein import Density, gram
+from pinnpoint.errors import CertificationError
 from pinnpoint.rounding.arithmetic import UNIT, at_most, down, gamma, sum_up, up
-from pinnpoint.transfer.anchors import Anchors
+from pinnpoint.transfer.anchors import NEUMANN, Anchors
 from pinnpoint.transfer.cells import COUNT, State, inner, remains
 from pinnpoint.transfer.facets import FacetLoad, facet_remains
 from pinnpoint.transfer.geometry import Shapes
@@ -97,6 +98,8 @@ class Estimator:
         1 or 2; the flux has order degree − 1.
     kappa, reaction
         κ > 0 and c ≥ 0, constant on each cell.
+    kind
+        0 for interior facets, 1 for Dirichlet, 2 for Neumann.
     anchors
         Constants for means.
     """
@@ -107,6 +110,7 @@ class Estimator:
     degree: int
     kappa: Vector
     reaction: Vector
+    kind: Any
     anchors: Anchors
 
     @property
@@ -212,6 +216,11 @@ class Estimator:
     def _bounds(self, side: Side, row: dict[str, Vector]) -> Bounds:
         facet = np.zeros(len(self.kappa))
         extra = extra_data = 0.0
+        closed = self.kind == NEUMANN
+        if side.load is not None:
+            closed[side.load.facets] = False
+        if np.any(side.flux[closed]):
+            raise CertificationError("flux: must vanish on Neumann facets without data")
         if side.load is not None:
             facet, extra, extra_data = facet_remains(self, side.load, side.flux)
         means = up(self.anchors.bound(row["defect"]) + extra)

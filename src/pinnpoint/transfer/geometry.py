@@ -12,6 +12,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.errors import CertificationError
+from pinnpoint.mesh import Index
 from pinnpoint.rounding.arithmetic import gamma, up
 
 
@@ -53,7 +54,7 @@ class Shapes:
         return int(self.vertices.shape[1])
 
     @classmethod
-    def of(cls, points: Vector, cells: Vector) -> Shapes:
+    def of(cls, points: Vector, cells: Index) -> Shapes:
         """Shapes of cells given by vertex numbers (n, d + 1)."""
         V = np.ascontiguousarray(np.moveaxis(points[cells], 0, -1))
         d = V.shape[1]

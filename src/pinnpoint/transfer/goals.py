@@ -5,14 +5,14 @@ Each query becomes J(v) = ∫ w v + ∫_N g v + constant, the right-hand side of
 - a point value or a ball average, by the mollified fundamental solution (`kernels`): w is a polynomial in the ball,
   constant = ∫ f Φ;
 - an average over a boundary group: g = 1/|Γ| on its Neumann facets, the data itself on its Dirichlet facets;
-- a flux through a Dirichlet group Γ: J(u) = a(u, φ) − ∫ f φ − ∫ g_N φ for any φ with φ = 1 on Γ and 0 on the rest of the
-  Dirichlet part; the dual has no source, but the boundary values of φ.
+- a flux through a Dirichlet group Γ: J(u) = a(u, φ) − ∫ f φ − ∫ g_N φ for any φ with φ = 1 on Γ and 0 on the rest of
+  the Dirichlet part; the dual has no source, but the boundary values of φ.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -46,12 +46,16 @@ class Functional:
     ----------
     source, load
         w and g; None where they vanish.
-    constant, error
-        The constant and a bound of its error, of which `data` is due to the integration of data and the rest rounding.
+    constant, error, data
+        The constant, a bound of its error, and the part of that which is due to the integration of data.
     lift
         Boundary values of the dual state (all degrees of freedom, zero elsewhere), for fluxes.
-    weak
-        Whether the value at Dirichlet data that is met inexactly moves by at most the largest mismatch.
+    known
+        Whether J does not depend on the solution at all: it is the constant.
+    scale
+        Relative error of w and g as a whole.
+    ball
+        Radius of the mollifier's ball.
     proved
         False where an ingredient is an estimate.
     """
@@ -62,14 +66,21 @@ class Functional:
     error: float = 0.0
     data: float = 0.0
     lift: Vector | None = None
+    known: bool = False
+    scale: float = 0.0
+    ball: float = math.nan
     proved: bool = True
     note: str = ""
-    details: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def trivial(self) -> bool:
-        """Whether J does not depend on v at all."""
-        return self.source is None and self.load is None and self.lift is None
+    def acts(self) -> bool:
+        """Whether there is a dual problem."""
+        return not (self.source is None and self.load is None and self.lift is None)
+
+    @property
+    def sign(self) -> float:
+        """Of the weak residual and of a(e, ε) in J(u)."""
+        return 1.0 if self.lift is None else -1.0
 
 
 def functional(model: Continuum, goal: Goal | None, name: str, facets_of: Any) -> Functional:
@@ -89,8 +100,8 @@ def functional(model: Continuum, goal: Goal | None, name: str, facets_of: Any) -
     if isinstance(goal, Flux):
         return _flux(model, facets_of(goal.group), goal.group, name)
     raise InputError(
-        f"target: query '{name}' has no proved transfer to the continuous solution (points, ball averages, averages over "
-        "and fluxes through boundary groups have); say target='discrete' for it"
+        f"target: query '{name}' has no proved transfer to the continuous solution; points, ball averages, averages "
+        "over boundary groups and fluxes through them have. Say target='discrete' for it"
     )
 
 
@@ -107,13 +118,13 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str) -> Functional
         if d == 1:
             return Functional(note="no ball fits around the point; the one-dimensional bound alone")
         raise InputError(
-            f"query '{name}': {x0.tolist()} lies on {_obstacle(model, x0)}; no ball around it stays where the coefficients "
-            "are constant. Move the point inside, or say target='discrete'"
+            f"query '{name}': {x0.tolist()} lies on {_obstacle(model, x0)}; no ball around it stays where the "
+            "coefficients are constant. Move the point inside, or say target='discrete'"
         )
     if average > R:
         raise InputError(
-            f"query '{name}': the ball of radius {average:g} about {x0.tolist()} crosses {_obstacle(model, x0)}, {R:.6g} "
-            "away from its centre; make the radius smaller, or say target='discrete'"
+            f"query '{name}': the ball of radius {average:g} about {x0.tolist()} crosses {_obstacle(model, x0)}, "
+            f"{R:.6g} away from its centre; make the radius smaller, or say target='discrete'"
         )
     cell = _cell_of(model, x0)
     kernel = Kernel.build(d, float(model.kappa[cell]), float(model.reaction[cell]), R, None, average)
@@ -130,8 +141,8 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str) -> Functional
         constant=value,
         error=float(up(error)),
         data=max(0.0, float(error) - rounding),
+        ball=kernel.radius,
         proved=w.proved and sure,
-        details={"ball": kernel.radius},
     )
 
 
@@ -175,7 +186,7 @@ def _holds_origin(corners: list[list[Fraction]]) -> bool:
 
 
 def _cell_of(model: Continuum, x0: Vector) -> int:
-    """A cell that holds x0, or the one whose barycentric coordinates are least negative; κ and c are constant near x0."""
+    """The cell with the least negative barycentric coordinates of x0, around which κ and c are constant."""
     T = model.topology
     P = model.points[T.cells[:, 0]]
     low = np.full(len(P), np.inf)
@@ -196,6 +207,7 @@ def _boundary_value(model: Continuum, x0: Vector, facet: int) -> Functional:
                 constant=float(value[0]),
                 error=float(error[0]),
                 data=float(error[0]),
+                known=True,
                 proved=sure,
                 note="a point of the Dirichlet boundary: the given value",
             )
@@ -233,15 +245,16 @@ def _patch(model: Continuum, facets: Any, group: str, name: str) -> Functional:
         proved = proved and g.proved
     # 1/|Γ| is off by the factor 1 ± wrong, for which the caller adds wrong · |J|
     error = float(up(error + data + wrong * abs(constant)))
-    return Functional(load=load, constant=constant, error=error, data=data, proved=proved, details={"scale": wrong})
+    known = load is None
+    return Functional(load=load, constant=constant, error=error, data=data, known=known, scale=wrong, proved=proved)
 
 
 def _flux(model: Continuum, facets: Any, group: str, name: str) -> Functional:
     T = model.topology
     if np.any(model.kind[facets] != DIRICHLET):
         raise InputError(
-            f"query '{name}': the flux through group '{group}' is part of the data where it is a Neumann group; fluxes are "
-            "certified through Dirichlet groups"
+            f"query '{name}': the flux through group '{group}' is part of the data where it is a Neumann group; fluxes "
+            "are certified through Dirichlet groups"
         )
     mine = np.unique(T.facets[facets])
     others = np.setdiff1d(model.dirichlet_facets(), facets)

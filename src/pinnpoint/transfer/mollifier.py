@@ -20,6 +20,9 @@ from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.pieces import CHUNK, MOST_LEVELS, Cells, Pieces, divided, joined, start
 from pinnpoint.transfer.simplices import RULE_DEFECT, rule
 
+ROUNDING = 2.0**-44
+"""Cells with a smaller error than this, in units of the peak, are taken as inside the ball."""
+
 
 def density(
     kernel: Kernel, points: Vector, cells: Index, x0: Vector, target: float, *, most_pieces: int = 400_000
@@ -57,9 +60,10 @@ def density(
     first = replace(first, cell=np.arange(len(first)))
     volume, volume_error = _volumes(points[cells[near]])
     sums = Sums(scaled, k)
-    whole = np.flatnonzero(first.error <= TINY)
+    fits = (first.error <= ROUNDING) & (first.y > 0.0).all(axis=1)
+    whole, cut = np.flatnonzero(fits), np.flatnonzero(~fits)
     sums.add(first[whole])
-    sums.add(_refined(first[np.flatnonzero(first.error > TINY)], sums, volume * kernel.peak, target, most_pieces))
+    sums.add(_refined(first[cut], sums, volume * kernel.peak, target, most_pieces))
     beta, noise = sums.coefficients()
     high = sums.high(beta, noise)
     if k == 1:
@@ -169,7 +173,7 @@ class Sums:
         beta = self.moments @ inverse
         n = len(inverse)
         # evaluation of f, the rule, the change to the cell's coordinates, and the sums over pieces
-        steps = 5 * (n + 6) + 40 + (2 * self.k + 1) ** self.d + 6 * (self.d + 1) + self.pieces
+        steps = 5 * (n + 6) + 40 + (2 * self.k + 1) ** self.d + 12 * (self.d + 1) + self.pieces
         # Σ_jl |coefficient of f B_jl| ≤ largest coefficient of f, since Σ B_jl = 1
         wrong = (gammas(steps) + 1.2 * RULE_DEFECT) * self.size
         wrong = wrong * np.abs(inverse).max() + gamma(n + 4) * (np.abs(self.moments) @ np.abs(inverse)).max(axis=1)
@@ -181,7 +185,8 @@ class Sums:
         kept = np.maximum(np.einsum("ni,ij,nj->n", beta, G, beta), 0.0)
         size = np.einsum("ni,ij,nj->n", np.abs(beta), G, np.abs(beta))
         left = self.squares * (1.0 + 2.0 * steps) - kept + gamma(80) * size + 2.0 * np.sqrt(kept) * noise
-        left += 2.0 * RULE_DEFECT * self.top * self.size
+        # values of f are off by a few u τ^k, and so is the rule
+        left += (2.5 * RULE_DEFECT + 3.0 * gamma(5 * (len(G) + 6) + 40)) * self.top * self.size
         return np.asarray(up(np.sqrt(np.maximum(up(left, 8), 0.0))))
 
     def high_directly(self, whole: Index, beta: Vector) -> Vector:

@@ -9,7 +9,7 @@ from scipy.special import roots_jacobi
 
 from pinnpoint.arrays import Vector
 
-RULE_DEFECT = 2.0**-47
+RULE_DEFECT = 2.0**-46
 """Bounds Σ_α |Σ_q w_q B_α(λ_q) − mean B_α| over the Bernstein basis of the rule's degree (checked in exact rationals by
 the tests), so a rule errs on a polynomial by at most this times its largest Bernstein coefficient."""
 
