@@ -21,8 +21,8 @@ from pinnpoint.transfer.simplices import POSITIVE_PART, RULE_DEFECT, rule
 
 BLOCK = 2**17
 """Values of a rule that are held at once."""
-MANY = 10_000
-"""Beyond this many tetrahedra, each is too small to matter for the mean of w², which is then only bounded."""
+DEEP = 2
+"""Tetrahedra on the sphere halved this often matter little for the mean of w², which is then only bounded."""
 
 
 def density(
@@ -132,10 +132,11 @@ class Sums:
         self.size += self._spread(p, share * bound)
         self.pieces += self._spread(p, np.ones(len(p.cell)))
         np.maximum.at(self.top, p.cell, bound)
-        for kind in (POWER, MINIMAX):
-            q = p[np.flatnonzero(p.kind == kind)]
+        deep = (self.d == 3) & (p.level >= DEEP)
+        for kind, squared, which in ((POWER, True, p.level >= 0), (MINIMAX, True, ~deep), (MINIMAX, False, deep)):
+            q = p[np.flatnonzero((p.kind == kind) & which)]
             if len(q.cell):
-                moments, squares = self._means(q, kind)
+                moments, squares = self._means(q, kind, squared=squared)
                 weight = q.share
                 for i in range(moments.shape[1]):
                     self.moments[:, i] += self._spread(q, weight * moments[:, i])
@@ -147,7 +148,7 @@ class Sums:
         beta = self.moments @ inverse
         n = len(inverse)
         # evaluation of f, the rule, the change to the cell's coordinates, and the sums over pieces
-        steps = 5 * (n + 6) + 40 + self._rule(MINIMAX, squares=True) ** self.d + 6 * (self.d + 1) + self.pieces
+        steps = 5 * (n + 6) + 40 + self._rule(MINIMAX, squared=True) ** self.d + 6 * (self.d + 1) + self.pieces
         # Σ_jl |coefficient of f B_jl| ≤ largest coefficient of f ≤ 1.1 τ^k, since Σ B_jl = 1
         wrong = (gammas(steps) + 1.2 * RULE_DEFECT) * self.size
         wrong = wrong * np.abs(inverse).max() + gamma(n + 4) * (np.abs(self.moments) @ np.abs(inverse)).max(axis=1)
@@ -183,16 +184,15 @@ class Sums:
         """Root mean square error of f."""
         return np.asarray(up(np.sqrt(up(self.second * (1.0 + gammas(self.pieces + 4.0))))))
 
-    def _rule(self, kind: int, *, squares: bool) -> int:
+    def _rule(self, kind: int, *, squared: bool) -> int:
         """Points a direction: for f² of degree 4m, f of degree 2m, or at least for f B of degree 2m + 2."""
         m = self.k if kind == POWER else len(POSITIVE_PART[self.k][0]) - 1
-        return 2 * m + 1 if squares else m + 2
+        return 2 * m + 1 if squared else m + 2
 
-    def _means(self, p: Pieces, kind: int) -> tuple[Vector, Vector]:
+    def _means(self, p: Pieces, kind: int, *, squared: bool) -> tuple[Vector, Vector]:
         """Means of f B_jl, B of the cell, and of f² over each piece."""
         m = self.d + 1
-        squared = len(p.cell) * (self.d == 3) <= MANY
-        bary, weights = rule(self.d, self._rule(kind, squares=squared))
+        bary, weights = rule(self.d, self._rule(kind, squared=squared))
         B = values(bary)
         half = np.array([1.0 if j == q else 0.5 for j, q in pairs(self.d)])
         table = B * half * weights[:, None]  # w λ_j λ_l

@@ -95,8 +95,9 @@ def divided(old: Pieces, k: int) -> Pieces:
 def bounded(cell: Index, level: Index, z: Vector, slack: Vector, bary: Vector, k: int) -> Pieces:
     """Pieces with their bounds; those certainly outside the ball are left out."""
     m = z.shape[1]
-    products = np.matmul(z, z.transpose(0, 2, 1))
-    T = np.stack([1.0 - products[:, j, q] for j, q in pairs(m - 1)], axis=1)
+    T = np.empty((len(z), len(pairs(m - 1))))
+    for i, (j, q) in enumerate(pairs(m - 1)):
+        T[:, i] = 1.0 - np.einsum("ni,ni->n", z[:, j], z[:, q])
     low, high = T[:, _diagonal(m)].min(axis=1), T.max(axis=1)
     far2 = np.maximum(1.0 - low, 0.0)
     far = np.sqrt(far2)
