@@ -290,6 +290,11 @@ def test_largest_ball_is_never_too_large():
                     true = min(exact_distance2(x0, c) for c in facets)
                     assert Fraction(R) ** 2 <= true
                     assert R >= (1 - 1e-12) * math.sqrt(true) - 1e-13 * scale
+    for _ in range(300):  # close to a large facet, where the rounding of the corners decides
+        d = int(rng.integers(2, 4))
+        facets = rng.normal(size=(1, d, d)) + 3.0
+        x0 = rng.dirichlet(np.ones(d)) @ facets[0] + 1e-15 * rng.normal(size=d)
+        assert Fraction(largest_ball(x0, facets)) ** 2 <= exact_distance2(x0, facets[0])
     square = np.array([[[0, 0], [1, 0]], [[1, 0], [1, 1]], [[1, 1], [0, 1]], [[0, 1], [0, 0]]], dtype=float)
     assert largest_ball(np.array([0.5, 0.5]), square) == pytest.approx(0.5, rel=1e-13)
     assert largest_ball(np.array([0.5, 0.0]), square) == 0.0
