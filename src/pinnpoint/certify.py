@@ -91,7 +91,7 @@ def run(
     if own:
         _require_queries(queries)
         route = problem.transfer(queries)
-        certifier = method.prepare(problem.system, route.functionals)
+        certifier = method.prepare(problem.system, route.functionals, discrete=False)
         certificate = certifier.certify(found.U, transfer=route).seen_at(queries, found.U, raw)
     else:
         certifier = method.prepare(problem.system, queries)

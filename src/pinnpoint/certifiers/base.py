@@ -29,12 +29,20 @@ from pinnpoint.transfer.interface import Transfer, TransferContext
 class AbstractMethod(ABC):
     """A way to certify linear systems. `prepare` once, then `certify` many states."""
 
-    def prepare(self, system: LinearSystem, queries: Queries) -> AbstractCertifier:
-        """Everything that does not depend on the state: solvers, proofs, Green vectors or probes."""
+    def prepare(self, system: LinearSystem, queries: Queries, *, discrete: bool = True) -> AbstractCertifier:
+        """Everything that does not depend on the state: solvers, proofs, Green vectors or probes.
+
+        With ``discrete=False`` the discrete target need not be proved, because a transfer will stand on its own;
+        a method may then leave out its stability proof.
+        """
         if not isinstance(system, LinearSystem):
             raise InputError(f"system: must be a LinearSystem; got {type(system).__name__}")
         if not isinstance(queries, Queries):
             raise InputError(f"queries: must be Queries; got {type(queries).__name__}; wrap L as pinnpoint.Queries(L)")
+        return self._prepare(system, queries) if discrete else self._prepare_only(system, queries)
+
+    def _prepare_only(self, system: LinearSystem, queries: Queries) -> AbstractCertifier:
+        """`prepare` without the need to prove the discrete target."""
         return self._prepare(system, queries)
 
     @abstractmethod
@@ -186,7 +194,10 @@ class AbstractCertifier(ABC):
             for name, term in bound.terms.items():
                 terms[name] = np.asarray(up(terms[name] + term)) if name in radius_terms else term
                 radius_terms += [] if name in radius_terms else [name]
-            if bound.shift is not None:
+            if bound.center is not None:
+                center, radius_terms = bound.center, [name for name in radius_terms if name in bound.terms]
+                terms |= bound.terms
+            elif bound.shift is not None:
                 before, center = center, center + bound.shift
                 shifted = np.asarray(up(UNIT * (np.abs(before) + np.abs(center)) + terms.get("rounding", 0.0)))
                 terms["rounding"], radius_terms = shifted, list(dict.fromkeys([*radius_terms, "rounding"]))
@@ -245,6 +256,11 @@ class AbstractCertifier(ABC):
             radius = np.asarray(up(radius + terms[name]))
         return radius
 
+    @property
+    def _proves_discrete(self) -> bool:
+        """Whether `_discrete` is a proof."""
+        return True
+
     @cached_property
     def _solver(self) -> Solver:
         return direct_solver(self.ground.core) if self.ground.solver is None else self.ground.solver
@@ -288,5 +304,5 @@ class AbstractCertifier(ABC):
             core.system.space.free,
             solve,
             adjoint,
-            discrete,
+            discrete if self._proves_discrete else None,
         )

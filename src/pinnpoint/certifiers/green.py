@@ -76,6 +76,13 @@ def lay_ground(
     return Ground(core, queries, L, ell, found, proof)
 
 
+def bare_ground(system: LinearSystem, queries: Queries, solver: Any) -> Ground:
+    """Core, functionals and solver in plain floating point, for results that are proved elsewhere."""
+    core = Core(system, rounding=False)
+    L, ell = core.functionals(queries)
+    return Ground(core, queries, L, ell, solver_for(core, solver), weight_only(core))
+
+
 def green_vectors(ground: Ground, solver: Solver, *, refine: bool) -> GreenVectors:
     """Solve Bᵀq = ℓ̂ for every query and bound what is left.
 

@@ -93,21 +93,16 @@ class Equilibrated:
 
     def bound(self, context: TransferContext) -> TransferBound:
         """Shifts and terms for all queries."""
-        if context.solve is None or context.adjoint is None or context.discrete is None:
+        if context.solve is None or context.adjoint is None:
             raise CertificationError("transfer: this method gives no solver, which the equilibrated transfer needs")
         model = self.model
         state = context.solve(model.vector(model.load, model.boundary_load))
-        center, radius = context.discrete(state)
         mismatch, sure = self._mismatch(state)
         primal, pairs_ = self._measure(state, context.adjoint(), context)
         found = [self._enclosed(i, state, primal, pairs_.get(i)) for i in range(len(self.goals))]
         terms = {name: np.array([getattr(f, name) for f in found]) for name in ("transfer", "quadrature", "rounding")}
-        terms["algebra"] = radius
         if mismatch > 0.0:
             terms["boundary"] = np.array([0.0 if J.known else mismatch for J in self.goals])
-        here = np.array([f.center for f in found])
-        shift = here - center
-        terms["rounding"] = up(terms["rounding"] + 2.0 * UNIT * (np.abs(here) + np.abs(shift)))
         proved = sure and model.load.proved and all(J.proved for J in self.goals)
         proved = proved and (model.boundary_load is None or model.boundary_load.density.proved)
         details = {
@@ -115,7 +110,13 @@ class Equilibrated:
             "dual_energy_bound": np.array([f.dual for f in found]),
             "ball_radius": np.array([J.ball for J in self.goals]),
         }
-        return TransferBound(terms, self._claims(mismatch, sure), details, shift, proved)
+        claims, here = self._claims(mismatch, sure), np.array([f.center for f in found])
+        if context.discrete is None:
+            return TransferBound(terms, claims, details, None, here, proved)
+        center, terms["algebra"] = context.discrete(state)
+        shift = here - center
+        terms["rounding"] = up(terms["rounding"] + 2.0 * UNIT * (np.abs(here) + np.abs(shift)))
+        return TransferBound(terms, claims, details, shift, None, proved)
 
     def _mismatch(self, state: Vector) -> tuple[float, bool]:
         mismatch, sure = self.model.mismatch(state)
