@@ -95,7 +95,7 @@ def _near(points: Vector, cells: Index, x0: Vector, radius: float) -> Index:
 
 
 def _refined(pool: Pieces, sums: Sums, height: Vector, target: float, most: int) -> Pieces:
-    """Divide the pieces with the largest errors until the sum is about the target; add those that are done to `sums`."""
+    """Divide the pieces with the largest errors until the sum is about the target; add what is done to `sums`."""
     least = 0.05 * target
     gain = 0.25 ** (sums.k + 1)  # what is left of an error after one division, for small pieces
     while len(pool):
