@@ -34,7 +34,7 @@ from pinnpoint.transfer.facets import FacetLoad, measures
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.mollifier import density as mollified
 
-SHARE = {1: 4e-3, 2: 4e-3, 3: 1e-2}
+SHARE = {1: 1e-3, 2: 1e-3, 3: 3e-3}
 """The mollifier's integration error against (h/R)^(2 · degree), the expected radius, relative to the solution."""
 
 
@@ -128,7 +128,7 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str) -> Functional
         )
     cell = _cell_of(model, x0)
     kernel = Kernel.build(d, float(model.kappa[cell]), float(model.reaction[cell]), R, None, average)
-    h = min(1.0, model.spacing / kernel.radius)
+    h = min(0.3, model.spacing / kernel.radius)
     small = SHARE[d] * h ** (2 * model.degree)
     w = mollified(kernel, model.points, T.cells, x0, small)
     f = model.source
