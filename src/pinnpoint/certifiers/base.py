@@ -184,18 +184,16 @@ class AbstractCertifier(ABC):
         queries = ground.queries
         value, _ = seen.value.rounded()
         center, terms, radius_terms = self._rounded(out)
-        claims = [*ground.proof.claims, *out.claims]
-        if not core.rounding:
-            claims.append(Claim("floating-point rounding is negligible (not covered)", "declared"))
-        details = dict(out.details)
-        guarantee = out.guarantee
+        claims = [Claim(f"discrete target: {core.system.target}"), *(Claim(note) for note in queries.notes)]
+        claims += [*ground.proof.claims, *out.claims]
+        details, guarantee, covered = dict(out.details), out.guarantee, core.rounding
         if transfer is not None:
             bound = transfer.bound(self._context(seen, out))
             for name, term in bound.terms.items():
                 terms[name] = np.asarray(up(terms[name] + term)) if name in radius_terms else term
                 radius_terms += [] if name in radius_terms else [name]
-            if bound.center is not None:
-                center, radius_terms = bound.center, [name for name in radius_terms if name in bound.terms]
+            if bound.center is not None:  # nothing discrete is used
+                center, radius_terms, claims, covered = bound.center, list(bound.terms), [], True
                 terms |= bound.terms
             elif bound.shift is not None:
                 before, center = center, center + bound.shift
@@ -204,6 +202,8 @@ class AbstractCertifier(ABC):
             claims += bound.claims
             details |= bound.details
             guarantee = guarantee if bound.proved else Guarantee.ESTIMATE
+        if not covered:
+            claims.append(Claim("floating-point rounding is negligible (not covered)", "declared"))
         radius = self._sum(terms, radius_terms)
         if raw is not None:
             raw = per_query("raw", raw, ground.K)
@@ -222,7 +222,7 @@ class AbstractCertifier(ABC):
             method=self.name,
             target="discrete" if transfer is None else "continuous",
             confidence=out.confidence,
-            rounding="covered" if core.rounding else "not covered",
+            rounding="covered" if covered else "not covered",
             correction=out.correction,
             sigma=out.sigma,
             residual_norm=r_norm,
@@ -231,11 +231,7 @@ class AbstractCertifier(ABC):
             if stability is None or seen.right is None
             else float(up(core.system.space.norm * stability.solution_norm(seen.rho, seen.right))),
             raw=raw,
-            assumptions=(
-                Claim(f"discrete target: {core.system.target}"),
-                *(Claim(note) for note in queries.notes),
-                *claims,
-            ),
+            assumptions=tuple(claims),
             points=queries.points,
             dofs=core.system.n,
             details=details,
