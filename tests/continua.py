@@ -317,8 +317,8 @@ def ring(rng: Any, degree: int) -> Known:
     return Known(f"ring P{degree} n={n} κ={kappa} c={c} {'N' if neumann else 'D'}", problem, queries, [flux, *(u(p) for p in where)])
 
 
-def layered(rng: Any, d: int, degree: int) -> Known:
-    """u = φ(x) S(πy)[S(πz)], S = sin, cos or 1, κ and c constant in layers of x."""
+def layered(rng: Any, d: int, degree: int, near: bool = False) -> Known:
+    """u = φ(x) S(πy)[S(πz)], S = sin, cos or 1, κ and c constant in layers of x; with points `near` a jump or away."""
     count = int(rng.integers(2, 5))
     n = int(rng.integers(3, {2: {1: 12, 2: 7}, 3: {1: 5, 2: 3}}[d][degree] + 1))
     while True:
@@ -359,8 +359,13 @@ def layered(rng: Any, d: int, degree: int) -> Known:
             total *= {"sin": s.sin, "cos": s.cos, "one": lambda: arb(1)}[m]()
         return total
 
-    near = float(breaks[0] + rng.choice([-1.0, 1.0]) * 10.0 ** rng.uniform(-6.0, -1.2))
-    P = np.array([[near, *rng.uniform(0.2, 0.8, d - 1)], rng.uniform(0.05, 0.95, d), rng.uniform(0.05, 0.95, d)])
+    P = rng.uniform(0.05, 0.95, (3, d))
+    if near:
+        P[:, 0] = breaks[0] + rng.choice([-1.0, 1.0], 3) * 10.0 ** rng.uniform(-6.0, -2.0, 3)
+    else:
+        edges = np.array([0.0, *breaks, 1.0])
+        i = rng.integers(count, size=3)
+        P[:, 0] = edges[i] + rng.uniform(0.3, 0.7, 3) * (edges[i + 1] - edges[i])
     queries, truths = problem.points(P), [u(p) for p in P]
     if waves == 0:
         for name, place, sign, piece in (("left", 0.0, -1, 0), ("right", 1.0, 1, -1)):
@@ -506,6 +511,7 @@ FAMILIES: dict[str, Callable[[Any], Known]] = {
     "layers 2D, P1": lambda rng: layered(rng, 2, 1),
     "layers 2D, P2": lambda rng: layered(rng, 2, 2),
     "layers 3D": lambda rng: layered(rng, 3, int(rng.integers(1, 3))),
+    "layers, near a jump": lambda rng: layered(rng, int(rng.integers(2, 4)), int(rng.integers(1, 3)), True),
     "corners 2D": lambda rng: corner(rng, 2, int(rng.integers(1, 3))),
     "corners 3D": lambda rng: corner(rng, 3, int(rng.integers(1, 3))),
     "cross points": lambda rng: cross_point(rng, int(rng.integers(1, 3))),

@@ -324,7 +324,7 @@ MUTATIONS = [
     Mutation("nodal residuals by 1 %", check_pointwise, one_dimension, "residual_estimate", "eta + extra", "eta + 0.99 * extra"),
     Mutation("the data term by 1 %", check_square, data_term, "scaled", "return f * value,", "return 0.99 * f * value,"),
     Mutation("the constant of a functional", check_square, equilibrated.Equilibrated, "bound", "pair.value + (0.0 if flux else J.constant)", "pair.value"),
-    Mutation("κ in the kernel", check_ball_at_a_jump, goals, "_ball", "float(model.kappa[cell]), float(model.reaction[cell])", "float(model.kappa[cell]), 4.0"),
+    Mutation("a reaction that is not there, in the kernel", check_ball_at_a_jump, goals, "_ball", "float(model.kappa[cell]), float(model.reaction[cell])", "float(model.kappa[cell]), 4.0"),
     Mutation("c in the kernel", check_reaction_in_the_kernel, goals, "_ball", "float(model.reaction[cell]), R", "0.9 * float(model.reaction[cell]), R"),
     Mutation("balls across jumps of κ", check_ball_at_a_jump, continuum.Continuum, "blocking", "(two < 0) | (self.kappa[one] != self.kappa[two]) | ", "(two < 0) | "),
     Mutation("the sign of the product for a flux", check_flux, equilibrated.Equilibrated, "bound", "-1.0 if flux else 1.0", "1.0"),
