@@ -26,7 +26,7 @@ from pinnpoint.queries import Ball, Flux, Goal, Patch, Point
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
 from pinnpoint.taylor.simplices import density as density_on
 from pinnpoint.taylor.simplices import enclose
-from pinnpoint.transfer.anchors import DIRICHLET
+from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.data_term import data_term
 from pinnpoint.transfer.distances import largest_ball
@@ -34,7 +34,7 @@ from pinnpoint.transfer.facets import FacetLoad, measures
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.mollifier import density as mollified
 
-SHARE = {1: 1e-3, 2: 1e-3, 3: 3e-3}
+SHARE = {1: 1e-6, 2: 1e-3, 3: 3e-3}
 """The mollifier's integration error against (h/R)^(2 · degree), the expected radius, relative to the solution."""
 
 
@@ -116,6 +116,9 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str) -> Functional
             return _boundary_value(model, x0, facet)
     if average == 0.0 and R <= 1e-13 * model.spacing:
         if d == 1:
+            ends = np.nonzero((model.kind == NEUMANN) & (model.points[T.facets[:, 0], 0] == x0[0]))[0]
+            if ends.size:  # a unit load at a free end
+                return Functional(load=model.facet_load(ends, Density.constant(np.ones(1), 0)))
             return Functional(note="no ball fits around the point; the one-dimensional bound alone")
         raise InputError(
             f"query '{name}': {x0.tolist()} lies on {_obstacle(model, x0)}; no ball around it stays where the "
