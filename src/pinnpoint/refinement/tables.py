@@ -3,8 +3,8 @@
 A simplex is kept as an ordered list of vertices whose first two span its refinement edge, and a kind. The vertex order
 and the kind fix the mark of each of its triangles (the edge at which that triangle will be cut). For tetrahedra these
 are the five kinds of Arnold, Mukherjee and Pouly, "Locally adapted tetrahedral meshes using bisection" (SIAM J. Sci.
-Comput. 22, 2000): planar (unflagged and flagged), adjacent, mixed, opposite. With v₀v₁ the refinement edge, the marks of
-the triangles v₁v₂v₃ and v₀v₂v₃ are
+Comput. 22, 2000): planar (unflagged and flagged), adjacent, mixed, opposite. With v₀v₁ the refinement edge, the marks
+of the triangles v₁v₂v₃ and v₀v₂v₃ are
 
 =========  =============  ======================================================
 planar     v₁v₂ and v₀v₂  children are planar and flagged; of a flagged one adjacent
@@ -30,7 +30,7 @@ from pinnpoint.arrays import Vector
 from pinnpoint.mesh import Index
 
 PLANAR, FLAGGED, ADJACENT, MIXED, OPPOSITE = range(5)
-MARKS = {
+MARKS: dict[int, dict[int, dict[tuple[int, ...], tuple[int, int]]]] = {
     1: {0: {}},
     2: {0: {(0, 1, 2): (0, 1)}},
     3: {
@@ -41,7 +41,7 @@ MARKS = {
     },
 }
 """Dimension and kind to the mark of each triangle; a flagged tetrahedron is never the first one."""
-CHILDREN = {
+CHILDREN: dict[int, list[tuple[tuple[int, ...], tuple[int, ...], int]]] = {
     1: [((0, 2), (2, 1), 0)],
     2: [((2, 0, 3), (1, 2, 3), 0)],
     3: [
@@ -81,7 +81,9 @@ def rules(d: int) -> Rules:
     vertices = np.array([entry[:2] for entry in table], dtype=np.intp)
     edges = np.array([[[place[frozenset((c[i], c[j]))] for i, j in pairs] for c in e[:2]] for e in table], np.intp)
     untouched = [[d + 1 if k == 1 - end else k for k in range(d + 1)] for end in range(2)]
-    odd = np.array([[_odd([untouched[end].index(v) for v in e[end]]) for end in range(2)] for e in table])
+    odd = np.array(
+        [[_odd([base.index(v) for v in c]) for base, c in zip(untouched, e[:2], strict=True)] for e in table]
+    )
     return Rules(pairs, vertices, edges, odd, np.array([e[2] for e in table], dtype=np.uint8))
 
 
