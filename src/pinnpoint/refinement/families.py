@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pinnpoint.arrays import Vector
+from pinnpoint.errors import InputError
 from pinnpoint.mesh import Index
 from pinnpoint.refinement.tables import first_tags, rules
 
@@ -75,6 +76,10 @@ class Edges:
         known = self._known[place] == keys if len(self._known) else np.zeros(len(keys), dtype=bool)
         ids = np.empty(len(keys), dtype=np.intp)
         ids[known] = self._ids[place[known]]
+        if sweep is None and not known.all():
+            raise InputError(
+                "mesh: a facet of a group would be cut otherwise than its cells; the mesh is not conforming"
+            )
         if sweep is not None and not known.all():
             fresh = first[~known]
             ids[~known] = self._append(np.stack([middle[fresh], tip[fresh]], axis=1))
