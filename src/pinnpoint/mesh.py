@@ -79,6 +79,15 @@ class Mesh:
         self._require_no_overlap()
         self._require_known_facets()
 
+    @classmethod
+    def trusted(
+        cls, points: Vector, cells: Index, cell_groups: Mapping[str, Index], facet_groups: Mapping[str, Index]
+    ) -> Mesh:
+        """A mesh from arrays that are known to be one: nothing is copied and nothing is checked."""
+        mesh = object.__new__(cls)
+        set_fields(mesh, points=points, cells=cells, cell_groups=cell_groups, facet_groups=facet_groups)
+        return mesh
+
     @property
     def dim(self) -> int:
         """Space dimension."""
