@@ -319,15 +319,15 @@ MUTATIONS = [
     Mutation("the data's error in the means by half", check_data_error_in_the_energy, cells, "remains", "(np.abs(mean) + blur) + data[1]", "(np.abs(mean) + blur) + 0.5 * data[1]"),
     Mutation("the data's error in the value by half", check_data_error_in_the_value, estimator.Estimator, "measure", "sum_up(up(vol * wrong, 8))", "sum_up(up(0.5 * vol * wrong, 8))"),
     Mutation("the Dirichlet mismatch by half", check_dirichlet_mismatch, continuum.Continuum, "mismatch", "np.max(up(bounds + blur)", "np.max(0.5 * up(bounds + blur)"),
-    Mutation("the mismatch in the interval by half", check_dirichlet_mismatch, equilibrated.Equilibrated, "bound", '["boundary"][i] = mismatch', '["boundary"][i] = 0.5 * mismatch'),
+    Mutation("the mismatch in the interval by half", check_dirichlet_mismatch, equilibrated.Equilibrated, "bound", "else mismatch for", "else 0.5 * mismatch for"),
     Mutation("C_pt by 1 %", check_pointwise, one_dimension, "pointwise", "C * eta + wrong", "0.99 * C * eta + wrong"),
     Mutation("nodal residuals by 1 %", check_pointwise, one_dimension, "residual_estimate", "eta + extra", "eta + 0.99 * extra"),
     Mutation("the data term by 1 %", check_square, data_term, "scaled", "return f * value,", "return 0.99 * f * value,"),
-    Mutation("the constant of a functional", check_square, equilibrated.Equilibrated, "bound", "pair.value + (0.0 if flux else J.constant)", "pair.value"),
+    Mutation("the constant of a functional", check_square, equilibrated.Equilibrated, "_enclosed", "pair.value + J.constant + ", "pair.value + "),
     Mutation("a reaction that is not there, in the kernel", check_ball_at_a_jump, goals, "_ball", "float(model.kappa[cell]), float(model.reaction[cell])", "float(model.kappa[cell]), 4.0"),
     Mutation("c in the kernel", check_reaction_in_the_kernel, goals, "_ball", "float(model.reaction[cell]), R", "0.9 * float(model.reaction[cell]), R"),
     Mutation("balls across jumps of κ", check_ball_at_a_jump, continuum.Continuum, "blocking", "(two < 0) | (self.kappa[one] != self.kappa[two]) | ", "(two < 0) | "),
-    Mutation("the sign of the product for a flux", check_flux, equilibrated.Equilibrated, "bound", "-1.0 if flux else 1.0", "1.0"),
+    Mutation("the sign of the product for a flux", check_flux, equilibrated.Equilibrated, "_enclosed", "J.sign * 0.5", "0.5"),
 ]
 
 

@@ -34,8 +34,8 @@ from pinnpoint.transfer.facets import FacetLoad, measures
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.mollifier import density as mollified
 
-SHARE = {1: 1e-6, 2: 1e-3, 3: 3e-3}
-"""The mollifier's integration error against (h/R)^(2 · degree), the expected radius, relative to the solution."""
+SHARE = {1: 1e-6, 2: 2e-3, 3: 1e-2}
+"""The mollifier's integration error against (h/R · h/L)^degree, the expected radius, relative to the solution."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +131,8 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str) -> Functional
         )
     cell = _cell_of(model, x0)
     kernel = Kernel.build(d, float(model.kappa[cell]), float(model.reaction[cell]), R, None, average)
-    h = min(0.3, model.spacing / kernel.radius)
-    small = SHARE[d] * h ** (2 * model.degree)
+    extent = float(np.max(model.points.max(axis=0) - model.points.min(axis=0)))
+    small = SHARE[d] * (min(1.0, model.spacing / kernel.radius) * model.spacing / extent) ** model.degree
     w = mollified(kernel, model.points, T.cells, x0, small)
     f = model.source
     size = max(model.height(f), 1e-300)
