@@ -90,8 +90,12 @@ def certify_to(
         Called after every step.
     """
     if not hasattr(problem, "refined"):
-        raise InputError("tolerance: this problem has no refinement; give a reaction–diffusion problem, or no tolerance")
-    limit = np.asarray(per_query("tolerance", np.where(np.isinf(tolerance), 1e300, tolerance), len(queries), sign="positive"))
+        raise InputError(
+            "tolerance: this problem has no refinement; give a reaction–diffusion problem, or no tolerance"
+        )
+    limit = np.asarray(
+        per_query("tolerance", np.where(np.isinf(tolerance), 1e300, tolerance), len(queries), sign="positive")
+    )
     most = whole("max_dofs", max_dofs, low=1)
     if not 0.0 < theta <= 1.0:
         raise InputError(f"theta: must lie between 0 and 1; got {theta!r}")
@@ -103,7 +107,14 @@ def certify_to(
         certificate, certifier = run(
             method, problem, prediction, queries, target="continuous", extraction=extraction, tolerance=limit
         )
-        history.append(Step(problem.system.n, len(problem.mesh.cells), certificate.radius, _expected(history, certificate, limit, problem.system.n)))
+        history.append(
+            Step(
+                problem.system.n,
+                len(problem.mesh.cells),
+                certificate.radius,
+                _expected(history, certificate, limit, problem.system.n),
+            )
+        )
         if report is not None:
             report(history[-1])
         reached = bool(np.all(certificate.radius <= limit))
@@ -113,7 +124,14 @@ def certify_to(
         stopped = "" if reached else _limits(problem, most, marked.size, len(problem.mesh.cells))
         if reached or stopped:
             return Refined(
-                best.certificate, best.certifier, best.problem, best.queries, best.prediction, tuple(history), reached, stopped
+                best.certificate,
+                best.certifier,
+                best.problem,
+                best.queries,
+                best.prediction,
+                tuple(history),
+                reached,
+                stopped,
             )
         refiner.refine(marked)
         if not callable(prediction):

@@ -204,12 +204,17 @@ class ReactionDiffusion:
             elif kind is Ball:
                 part = self.averages([g.at for g in these], [g.radius for g in these], labels)
             elif kind in (Patch, Flux):
-                each = [(self.patch if kind is Patch else self.flux)(g.group, name=n) for g, n in zip(these, labels, strict=True)]
+                each = [
+                    (self.patch if kind is Patch else self.flux)(g.group, name=n)
+                    for g, n in zip(these, labels, strict=True)
+                ]
                 part = each[0]
                 for more in each[1:]:
                     part = part + more
             else:
-                raise InputError(f"query '{labels[0]}': is not known beyond this mesh; ask for points, averages, patches")
+                raise InputError(
+                    f"query '{labels[0]}': is not known beyond this mesh; ask for points, averages, patches"
+                )
             asked = part if asked is None else asked + part
         assert asked is not None
         return asked
