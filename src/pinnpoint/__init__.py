@@ -3,6 +3,7 @@
 import importlib
 from typing import Any
 
+from pinnpoint.adaptivity import Refined, certify_to
 from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarantee
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.inexact import Inexact
@@ -54,8 +55,10 @@ __all__ = [
     "Projection",
     "Queries",
     "Randomized",
+    "Refined",
     "__version__",
     "certify",
+    "certify_to",
     "observed_orders",
     "verify_coercivity",
 ]

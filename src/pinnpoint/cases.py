@@ -6,13 +6,14 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pinnpoint.adaptivity import MAX_DOFS, Step, certify_to
 from pinnpoint.arrays import Vector
 from pinnpoint.certificate import Certificate
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
@@ -74,11 +75,45 @@ class Study:
     queries: Queries
     method: AbstractMethod
 
-    def certify(self) -> tuple[Certificate, AbstractCertifier]:
-        """The certificate, and the certifier with its Green vectors."""
-        target = self.case.certificate.target
+    def certify(self, report: Callable[[Step], None] | None = None) -> Result:
+        """Certify, on finer meshes where a tolerance of the continuous target asks for it."""
+        spec = self.case.certificate
         with _in_case_words():
-            return run(self.method, self.problem, self.prediction, self.queries, target=target)
+            if spec.target == "continuous" and np.any(np.isfinite(self.limits)):
+                most = MAX_DOFS if spec.max_dofs is None else spec.max_dofs
+                found = certify_to(
+                    self.problem, self.prediction, self.queries, self.limits, self.method, max_dofs=most, report=report
+                )
+                study = replace(self, problem=found.problem, prediction=found.prediction, queries=found.queries)
+                return Result(study, found.certificate, found.certifier, found.history, found.stopped)
+            certificate, certifier = run(self.method, self.problem, self.prediction, self.queries, target=spec.target)
+            return Result(self, certificate, certifier)
+
+    @property
+    def limits(self) -> Vector:
+        """The tolerance of each query, its own or the case's; infinite where there is none."""
+        common = self.case.certificate.tolerance
+        given = [q.tolerance if q.tolerance is not None else common for q in self.case.queries]
+        return np.array([np.inf if t is None else t for t in given])
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A certified study, on the mesh where it ended.
+
+    Attributes
+    ----------
+    history
+        The meshes on the way to a tolerance.
+    stopped
+        Why refinement ended before the tolerance was met; empty where it was.
+    """
+
+    study: Study
+    certificate: Certificate
+    certifier: AbstractCertifier
+    history: tuple[Step, ...] = ()
+    stopped: str = ""
 
 
 def open_mesh(case: Case) -> Mesh:
@@ -97,8 +132,13 @@ def build(case: Case, progress: Progress = lambda stage: None) -> Study:
     """
     if case.problem.kind == "semilinear":
         raise InputError("problem: semilinear problems are not available yet")
-    if case.certificate.lift or case.certificate.tolerance is not None:
-        raise InputError("certificate: lift and tolerance (refinement) are not available yet; remove them")
+    if case.certificate.lift:
+        raise InputError("certificate.lift: is not available yet; remove it")
+    if case.certificate.tolerance is not None and case.certificate.target == "discrete":
+        raise InputError(
+            "certificate.tolerance: refines the mesh until the radius for the PDE's own solution is below it; say "
+            "target = 'continuous', or give each query a tolerance of its own to be told which are wider"
+        )
     if case.certificate.target == "continuous" and case.problem.kind == "elasticity":
         raise InputError(
             "certificate.target: no proved transfer to the continuous solution is available for elasticity; say "

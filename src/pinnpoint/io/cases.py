@@ -101,6 +101,7 @@ class CertificateSpec:
     rounding: bool = True
     lift: bool = False
     tolerance: float | None = None
+    max_dofs: int | None = None
     quadrature: int | None = None
     options: Mapping[str, float | int] | None = None
 
@@ -362,6 +363,7 @@ def _certificate(table: Table, problem: str) -> CertificateSpec:
         table.flag("rounding", True),
         table.flag("lift", False),
         table.number("tolerance", None, "positive"),
+        table.whole("max_dofs", None, low=1, high=10**9),
         table.whole("quadrature", None, low=1, high=20),
         {k: v for k, v in values.items() if v is not None},
     )
