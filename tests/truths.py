@@ -264,6 +264,8 @@ class Layers:
 
 def holds(lower: float, upper: float, truth: arb) -> bool:
     """False only where the truth is for certain outside: enclosures of the truth are far thinner than intervals."""
+    assert truth.is_finite()
+    assert float(truth.rad()) < 2e-7
     return not (bool(truth < exactly(lower)) or bool(truth > exactly(upper)))
 
 
