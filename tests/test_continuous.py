@@ -17,8 +17,8 @@ from pinnpoint.transfer.estimator import Side
 from truths import Layers, exactly, holds
 
 CASES = {
-    "1D, P1": 44,
-    "1D, P2": 26,
+    "1D, P1": 40,
+    "1D, P2": 24,
     "smooth 2D, P1": 12,
     "smooth 2D, P2": 10,
     "smooth 3D, P1": 3,
