@@ -25,6 +25,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"certifiers"},
     {"fem"},
     {"certify"},
+    {"adaptivity"},
     {"__init__"},
     {"cases"},
     {"outputs"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,11 +68,14 @@ class Equilibrated:
         Queries with goals; `functionals` are their bounded forms, for the discrete certificate.
     facets_of
         Facet numbers of a boundary group.
+    tolerance
+        Indicators are for queries with larger radii; None for all.
     """
 
     model: Continuum
     queries: Queries
     facets_of: Any
+    tolerance: Any = None
     goals: tuple[Functional, ...] = field(init=False)
     functionals: Queries = field(init=False)
 
@@ -110,6 +114,8 @@ class Equilibrated:
             "energy_bound": model.estimator.energy(primal),
             "dual_energy_bound": np.array([f.dual for f in found]),
             "ball_radius": np.array([J.ball for J in self.goals]),
+            "indicators": self._indicators(primal, pairs_, self._sums(terms)),
+            "mismatched_cells": model.mismatched_cells(state, mismatch),
         }
         claims, here = self._claims(mismatch, sure), np.array([f.center for f in found])
         if context.discrete is None:
@@ -128,6 +134,21 @@ class Equilibrated:
                 f"mesh: {int(loose.sum())} cells, for example at {where.tolist()}, are joined through facets to no "
                 "Dirichlet group and to no reaction, so the PDE has no unique solution there; fix a value on that part"
             )
+
+    @staticmethod
+    def _sums(terms: Mapping[str, Vector]) -> Vector:
+        return np.sum(list(terms.values()), axis=0)
+
+    def _indicators(self, primal: Bounds, pairs_: Mapping[int, Pair], radius: Vector) -> Vector:
+        """Σ over open queries of each cell's shares of the primal and of the dual energy bound."""
+        limit = np.zeros(len(radius)) if self.tolerance is None else self.tolerance
+        shares = self.model.estimator.shares
+        total, first = np.zeros(len(self.model.kappa)), shares(primal)
+        for i in np.nonzero(radius > limit)[0].tolist():
+            total += first
+            if i in pairs_:
+                total += shares(pairs_[i].dual)
+        return total
 
     def _mismatch(self, state: Vector) -> tuple[float, bool]:
         mismatch, sure = self.model.mismatch(state)
