@@ -545,9 +545,9 @@ MUTATIONS = [
         "the Dirichlet mismatch by half",
         check_dirichlet_mismatch,
         continuum.Continuum,
-        "mismatch",
-        "np.max(up(bounds + blur)",
-        "np.max(0.5 * up(bounds + blur)",
+        "_mismatches",
+        "np.asarray(up(bounds + blur))",
+        "np.asarray(0.5 * up(bounds + blur))",
     ),
     Mutation(
         "the mismatch in the interval by half",

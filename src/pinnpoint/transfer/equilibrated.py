@@ -137,7 +137,7 @@ class Equilibrated:
 
     @staticmethod
     def _sums(terms: Mapping[str, Vector]) -> Vector:
-        return np.sum(list(terms.values()), axis=0)
+        return np.asarray(np.sum(list(terms.values()), axis=0))
 
     def _indicators(self, primal: Bounds, pairs_: Mapping[int, Pair], radius: Vector) -> Vector:
         """Σ over open queries of each cell's shares of the primal and of the dual energy bound."""
