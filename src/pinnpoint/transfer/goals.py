@@ -127,7 +127,7 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str) -> Functional
     if average > R:
         raise InputError(
             f"query '{name}': the ball of radius {average:g} about {x0.tolist()} crosses {_obstacle(model, x0)}, "
-            f"{R:.6g} away from its centre; make the radius smaller, or say target='discrete'"
+            f"{R!r} away from its centre; make the radius smaller, or say target='discrete'"
         )
     cell = _cell_of(model, x0)
     kernel = Kernel.build(d, float(model.kappa[cell]), float(model.reaction[cell]), R, None, average)
