@@ -38,6 +38,25 @@ def graded(C: Any, degree: Any, q: int) -> Vector:
     return np.asarray(np.add.reduceat(np.abs(C), starts, axis=1))
 
 
+def added(a: Any, b: Any) -> tuple[Any, Any]:
+    """The sum C of two arrays (…, monomial, element) and Σ_α |C_α|."""
+    fast = _compiled()
+    if fast is not None and a.shape == b.shape and a.ndim == 3:
+        return fast.added(a, b)  # type: ignore[no-any-return]
+    C = a + b
+    return C, np.abs(C).sum(axis=-2)
+
+
+def ranged(C: Any, even: Any, first: int) -> tuple[Any, Any]:
+    """Bounds of Σ_{α ≥ first} C_α ξ^α with ξ^α in [0, 1] for even α and in [−1, 1] for others, (batch, element)."""
+    fast = _compiled()
+    if fast is not None:
+        return fast.ranged(C, even, first)  # type: ignore[no-any-return]
+    D, positive = C[:, first:], even[first:, None]
+    low = np.where(positive, np.minimum(D, 0.0), -np.abs(D)).sum(axis=1)
+    return low, np.where(positive, np.maximum(D, 0.0), np.abs(D)).sum(axis=1)
+
+
 def weighted(A: Vector, B: Vector, weights: Vector) -> Vector:
     """Σ_{j,k} w_{j+k} A_j B_k, (batch, element)."""
     fast = _compiled()

@@ -22,7 +22,7 @@ from pinnpoint.taylor.jets import ZERO, Jet
 from pinnpoint.taylor.models import TaylorModel, constant, settled
 from pinnpoint.taylor.primitives import normal, sigmoid2, softplus
 
-BLOCK = 128
+BLOCK = 256
 """Elements computed at once, so that a layer stays in the cache."""
 
 
