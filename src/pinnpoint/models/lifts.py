@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, number, point_list, whole
+from pinnpoint.arrays import Vector, number, point_list, set_fields, vector, whole
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression, parse
 from pinnpoint.models.mlp import MLP
@@ -72,31 +72,26 @@ class Lift:
     """
 
     prediction: Any
-    factor: Any = None
-    offset: Any = None
-    inputs: Sequence[Any] | None = None
+    factor: Expression | None
+    offset: Expression | None
+    inputs: tuple[Expression, ...] | None
 
-    def __post_init__(self) -> None:
-        for name in ("prediction", "factor", "offset"):
-            given = getattr(self, name)
-            if isinstance(given, str):
-                object.__setattr__(self, name, parse(given, name=name))
-        if self.inputs is not None:
-            made = tuple(
-                f if isinstance(f, Expression) else parse(f, name=f"inputs[{i}]") for i, f in enumerate(self.inputs)
-            )
-            object.__setattr__(self, "inputs", made)
-        u = self.prediction
+    def __init__(
+        self, prediction: Any, factor: Any = None, offset: Any = None, inputs: Sequence[Any] | None = None
+    ) -> None:
+        u = parse(prediction, name="prediction") if isinstance(prediction, str) else prediction
+        if not isinstance(u, MLP | Expression):
+            u = number("prediction", u)
+        fed = None if inputs is None else tuple(_formula(f"inputs[{i}]", f) for i, f in enumerate(inputs))
         if isinstance(u, MLP):
             if u.outputs != 1:
                 raise InputError(f"prediction: must have one output; this network has {u.outputs}")
-            if self.inputs is not None and len(self.inputs) != u.dim:
-                raise InputError(f"inputs: the network has {u.dim} inputs; got {len(self.inputs)} formulas")
-        elif not isinstance(u, Expression):
-            object.__setattr__(self, "prediction", number("prediction", u))
-        for name in ("factor", "offset"):
-            if not isinstance(getattr(self, name), Expression | None):
-                object.__setattr__(self, name, parse(getattr(self, name), name=name))
+            if fed is not None and len(fed) != u.dim:
+                raise InputError(f"inputs: the network has {u.dim} inputs; got {len(fed)} formulas")
+        elif fed is not None:
+            raise InputError("inputs: only a network has inputs; put them into the formula")
+        w, g = (None if v is None else _formula(n, v) for n, v in (("factor", factor), ("offset", offset)))
+        set_fields(self, prediction=u, factor=w, offset=g, inputs=fed)
 
     @staticmethod
     def opaque(value: Function, laplacian: Function, gradient: Function | None = None) -> OpaqueLift:
@@ -137,6 +132,22 @@ class Lift:
         """The field ∂u/∂x_axis."""
         i = whole("axis", axis)
         return self._field(lambda X: self.jet(X, (i,)).gradient[0])
+
+    def flux(self, normal: Any, kappa: float, given: Any = 0.0) -> Function:
+        """The field g − κ n·∇u for one normal n, exactly these floats; what a Neumann condition leaves."""
+        n, k, g = vector("normal", normal), number("kappa", kappa, above=0.0), _data("given", given)
+        if callable(g) and not enclosed(g):
+            slopes = [self.slope(i) for i in range(len(n))]
+            return lambda X: _values(g, X) - k * sum(v * s(X) for v, s in zip(n, slopes, strict=True))
+        axes = [i for i, v in enumerate(n) if v]
+
+        def model(X: list[TaylorModel]) -> TaylorModel:
+            out = _model(g, X)
+            for i, slope in zip(axes, self.jet(X, axes).gradient, strict=True):
+                out = out - constant(k) * (constant(n[i]) * slope)
+            return out
+
+        return self._field(model)
 
     def minus(self, given: Any) -> Function:
         """The field u − g; it encloses itself where g is a number, a formula or smooth data."""
@@ -195,6 +206,10 @@ def _unit_box(coordinates: Sequence[Jet]) -> Jet:
     for i, x in enumerate(coordinates):
         product = x * (one - x) if i == 0 else product * (x * (one - x))
     return product
+
+
+def _formula(name: str, given: Any) -> Expression:
+    return given if isinstance(given, Expression) else parse(given, name=name)
 
 
 def _data(name: str, given: Any) -> Any:

@@ -20,8 +20,8 @@ from pinnpoint.taylor import functions
 from pinnpoint.taylor.formulas import literal_errors
 from pinnpoint.taylor.models import TaylorModel, constant
 
-ZERO = constant(0.0)
-"""Derivatives that vanish; products with it cost nothing."""
+ZERO, ONE = constant(0.0), constant(1.0)
+"""Derivatives that are known; products with these very objects cost nothing."""
 Bent = tuple[TaylorModel, TaylorModel, TaylorModel]
 """φ, φ′ and φ″ of a model."""
 
@@ -92,8 +92,10 @@ class Jet:
 
 
 def times(a: TaylorModel, b: TaylorModel) -> TaylorModel:
-    """The product, where `ZERO` stands for what vanishes identically."""
-    return ZERO if a is ZERO or b is ZERO else a * b
+    """The product, where `ZERO` and `ONE` stand for what is so identically."""
+    if a is ZERO or b is ZERO:
+        return ZERO
+    return b if a is ONE else a if b is ONE else a * b
 
 
 def plus(a: TaylorModel, b: TaylorModel) -> TaylorModel:
@@ -123,8 +125,7 @@ def tan(x: TaylorModel) -> Bent:
 
 def asin(x: TaylorModel) -> Bent:
     """The arcsine: φ′ = (1 − x²)^(−1/2), φ″ = x φ′³."""
-    one = constant(1.0)
-    slope = functions.reciprocal(functions.sqrt((one - x) * (one + x)))
+    slope = functions.reciprocal(functions.sqrt((ONE - x) * (ONE + x)))
     return functions.asin(x), slope, x * (slope * (slope * slope))
 
 
@@ -136,7 +137,7 @@ def acos(x: TaylorModel) -> Bent:
 
 def atan(x: TaylorModel) -> Bent:
     """The arctangent: φ′ = 1/(1 + x²), φ″ = −2x φ′²."""
-    slope = functions.reciprocal(constant(1.0) + x * x)
+    slope = functions.reciprocal(ONE + x * x)
     return functions.atan(x), slope, constant(-2.0) * (x * (slope * slope))
 
 
@@ -186,11 +187,10 @@ def reciprocal(x: TaylorModel) -> Bent:
 
 def power(b: TaylorModel) -> Callable[[TaylorModel], Bent]:
     """The function x ↦ x^b for a number b: φ′ = b x^(b−1), φ″ = b(b−1) x^(b−2)."""
-    one = constant(1.0)
 
     def bend(x: TaylorModel) -> Bent:
         found = []
-        for k, factor in enumerate([one, b, b * (b - one)]):
+        for k, factor in enumerate([ONE, b, b * (b - ONE)]):
             exponent = b - constant(float(k))
             if _is(factor, 0.0):
                 found.append(ZERO)
@@ -227,8 +227,8 @@ PLAIN: dict[str, Any] = {"abs": functions.absolute, "min": functions.minimum, "m
 
 def seeds(coordinates: Sequence[TaylorModel], axes: Sequence[int] | None = None) -> list[Jet]:
     """The jets of the coordinates, ∂x_i/∂x_k = δ_ik, with derivatives along the given axes; along all by default."""
-    along, one = range(len(coordinates)) if axes is None else axes, constant(1.0)
-    return [Jet(x, tuple(one if i == k else ZERO for k in along), ZERO) for i, x in enumerate(coordinates)]
+    along = range(len(coordinates)) if axes is None else axes
+    return [Jet(x, tuple(ONE if i == k else ZERO for k in along), ZERO) for i, x in enumerate(coordinates)]
 
 
 def jet_of(expression: Expression, coordinates: Sequence[TaylorModel], axes: Sequence[int] | None = None) -> Jet:
