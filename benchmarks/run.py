@@ -217,6 +217,31 @@ def lift(problem, cells):
     return row
 
 
+def refinement(kind, cells):
+    """Bisecting a tenth of the cells, then all, against making the mesh; and the price of checking the result."""
+    from pinnpoint.mesh import Mesh
+    from pinnpoint.refinement import Refiner
+
+    start = time.perf_counter()
+    mesh = pp.io.generate(kind, cells)
+    made = time.perf_counter() - start
+    start = time.perf_counter()
+    refiner = Refiner(mesh)
+    row = {"cells": len(mesh.cells), "mesh [s]": round(made, 2), "tags [s]": round(time.perf_counter() - start, 2)}
+    rng = np.random.default_rng(0)
+    for share in (0.001, 0.1, 1.0):
+        before = len(refiner.mesh.cells)
+        marked = rng.choice(before, int(share * before), replace=False)
+        start = time.perf_counter()
+        refiner.refine(marked)
+        spent = time.perf_counter() - start
+        row[f"{share:.1%} marked [s]"] = round(spent, 2)
+        row[f"{share:.1%} marked [µs per new cell]"] = round(1e6 * spent / (len(refiner.mesh.cells) - before), 2)
+    start = time.perf_counter()
+    Mesh(refiner.mesh.points, refiner.mesh.cells, {}, refiner.mesh.facet_groups)
+    return row | {"cells at the end": len(refiner.mesh.cells), "their check [s]": round(time.perf_counter() - start, 2)}
+
+
 def plan(sizes, small):
     """Name of each measurement, and the call."""
     for problem, cells in sizes.items():
@@ -228,6 +253,8 @@ def plan(sizes, small):
     yield "whole case", (whole_case, "poisson", 60 if quick else 317, {})
     yield "lift", (lift, "poisson", 8 if quick else 32, {})
     yield "3D assembly", (elastic_assembly, "elasticity", 8 if quick else 47, {})
+    yield "refinement 2D", (refinement, "square", 60 if quick else 708, {})
+    yield "refinement 3D", (refinement, "cube", 8 if quick else 44, {})
 
 
 def main():

@@ -117,7 +117,9 @@ def test_density_cell_by_cell(where):
     assert (np.abs((rest * w) @ B) <= D.error1[:, None] + rough).all()
     rms = np.sqrt((rest**2) @ w)
     assert (rms <= D.high + D.error2 + rough).all()
-    assert (D.high <= rms * 1.05 + D.error2 + rough).all()
+    assert (D.high <= rms * 1.05 + D.error2 + rough + 2e-2 * rms.max()).all()
+    volume = _volumes(X)[0]
+    assert volume @ D.high**2 <= 1.02 * (volume @ rms**2) + volume @ (D.error2 + rough) ** 2
     outside = np.setdiff1d(np.arange(len(cells)), D.cells)
     far = (((np.einsum("qi,cid->cqd", fine[::7], P[cells[outside]]) - x0) / R) ** 2).sum(axis=2)
     assert (far >= 1.0).all()
@@ -154,12 +156,15 @@ def test_sabotage_is_found():
         density(K, P, cells, np.array([0.4, 0.52]), 1e-7)
     with pytest.raises(CertificationError, match="inside the mesh"):
         density(K, P, np.delete(cells, len(cells) // 3, axis=0), x0, 1e-7)
+    with pytest.raises(CertificationError, match="inside the mesh"):
+        density(K, P, cells, np.array([7.0, 0.52]), 1e-7)
     with pytest.raises(InputError, match="columns"):
         density(Kernel.build(3, 1.0, 0.0, 0.1), P, cells, x0, 1e-7)
 
 
 @pytest.mark.parametrize(
-    ("d", "n"), [(1, 3), (1, 5), (1, 6), (1, 7), (2, 3), (2, 4), (2, 5), (2, 6), (2, 7), (3, 4), (3, 5), (3, 6), (3, 7)]
+    ("d", "n"),
+    [(1, 3), (1, 5), (1, 6), (1, 7), (2, 3), (2, 4), (2, 5), (2, 6), (2, 7), (3, 4), (3, 5), (3, 6), (3, 7), (3, 9)],
 )
 def test_rules_are_exact(d, n):
     """The whole Bernstein basis of degree 2n − 1 in 140-bit arithmetic on the rule's own floats."""
@@ -271,6 +276,11 @@ def test_largest_ball_is_never_too_large():
                     true = min(exact_distance2(x0, c) for c in facets)
                     assert Fraction(R) ** 2 <= true
                     assert R >= (1 - 1e-12) * math.sqrt(true) - 1e-13 * scale
+    for _ in range(300):  # close to a large facet, where the rounding of the corners decides
+        d = int(rng.integers(2, 4))
+        facets = rng.normal(size=(1, d, d)) + 3.0
+        x0 = rng.dirichlet(np.ones(d)) @ facets[0] + 1e-15 * rng.normal(size=d)
+        assert Fraction(largest_ball(x0, facets)) ** 2 <= exact_distance2(x0, facets[0])
     square = np.array([[[0, 0], [1, 0]], [[1, 0], [1, 1]], [[1, 1], [0, 1]], [[0, 1], [0, 0]]], dtype=float)
     assert largest_ball(np.array([0.5, 0.5]), square) == pytest.approx(0.5, rel=1e-13)
     assert largest_ball(np.array([0.5, 0.0]), square) == 0.0

@@ -26,6 +26,10 @@ COLUMNS = 8
 """Right-hand sides that SuperLU solves at once: they share a pass over the factors and stay in cache."""
 
 
+FILLS_FROM, FEW = 10_000, 24
+"""Unknowns from which, and queries up to which, conjugate gradients beat a factorization that fills in."""
+
+
 @dataclass(frozen=True, eq=False)
 class GreenVectors:
     """Adjoint solutions q_i (rows), with q_lo their second halves where they were refined.
@@ -74,6 +78,18 @@ def lay_ground(
     else:
         proof = unproved(core, found)
     return Ground(core, queries, L, ell, found, proof)
+
+
+def bare_ground(system: LinearSystem, queries: Queries, solver: Any) -> Ground:
+    """Core, functionals and solver in plain floating point, for results that are proved elsewhere.
+
+    Where factors would fill in, as in three dimensions, and queries are few, the solver is conjugate gradients.
+    """
+    core = Core(system, rounding=False)
+    L, ell = core.functionals(queries)
+    if solver is None and system.n > FILLS_FROM and core.matrix.nnz > 12.5 * system.n and len(queries) <= FEW:
+        solver = "krylov"
+    return Ground(core, queries, L, ell, solver_for(core, solver), weight_only(core))
 
 
 def green_vectors(ground: Ground, solver: Solver, *, refine: bool) -> GreenVectors:

@@ -203,10 +203,10 @@ def _check(d: int, kappa: float, c: float, radius: float, k: int, average_radius
     if k not in (1, 2, 3):
         raise InputError(f"k: the power of the mollifier must be 1, 2 or 3; got {k!r}")
     for name, x in (("kappa", kappa), ("radius", radius)):
-        if not 1e-100 < x < 1e100:
-            raise InputError(f"{name}: must be positive and within 1e±100; got {x!r}")
-    if not (c == 0.0 or 1e-100 < c < 1e100):
-        raise InputError(f"c: must be zero, or positive and within 1e±100; got {c!r}")
+        if not 1e-60 < x < 1e60:
+            raise InputError(f"{name}: must be positive and within 1e±60; got {x!r}")
+    if not (c == 0.0 or 1e-60 < c < 1e60):
+        raise InputError(f"c: must be zero, or positive and within 1e±60; got {c!r}")
     if not 0.0 <= average_radius <= radius:
         raise InputError(f"average_radius: must be between 0 and the ball's radius {radius!r}; got {average_radius!r}")
     if 0.0 < average_radius < 1e-12 * radius:

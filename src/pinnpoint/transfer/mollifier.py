@@ -95,7 +95,8 @@ def _near(points: Vector, cells: Index, x0: Vector, radius: float) -> Index:
 
 
 def _refined(pool: Pieces, sums: Sums, height: Vector, target: float, most: int) -> Pieces:
-    """Divide the pieces with the largest errors until the rest is below the target; add those without to `sums`."""
+    """Divide the pieces with the largest errors until the sum is about the target; add what is done to `sums`."""
+    least = 0.05 * target
     gain = 0.25 ** (sums.k + 1)  # what is left of an error after one division, for small pieces
     while len(pool):
         weight = pool.error * height[pool.cell] * pool.share
@@ -103,19 +104,24 @@ def _refined(pool: Pieces, sums: Sums, height: Vector, target: float, most: int)
         running = np.cumsum(weight[order])
         if running[-1] <= target:
             break
-        enough = max(0.5 * target, (0.95 * target - gain * running[-1]) / (1.0 - gain))
-        split = order[np.searchsorted(running, enough, side="right") :]
+        enough = (0.95 * target - gain * running[-1]) / (1.0 - gain)
+        split = order[np.searchsorted(running, max(enough, 0.5 * target), side="right") :]
         split = split[pool.level[split] < MOST_LEVELS]
         room = (most - len(pool)) // 2**sums.d
         if room <= 0 or not len(split):
             break
         split = split[-room:]
+        small = weight[split[0]] if enough > 0.5 * target else 0.0  # this is the last round but for larger parts
         rest = np.ones(len(pool), dtype=bool)
         rest[split] = False
-        new = divided(pool[np.sort(split)], sums.cells, sums.k)
-        done = new.error <= TINY
-        sums.add(new[np.flatnonzero(done)])
-        pool = joined(pool[np.flatnonzero(rest)], new[np.flatnonzero(~done)])
+        kept = [pool[np.flatnonzero(rest)]]
+        for new in divided(pool[np.sort(split)], sums.cells, sums.k):
+            left = new.error * height[new.cell] * new.share
+            done = (left <= small) | (new.error <= TINY)
+            target = max(target - float(left[done].sum()), least)
+            sums.add(new[np.flatnonzero(done)])
+            kept.append(new[np.flatnonzero(~done)])
+        pool = joined(*kept)
     return pool
 
 
@@ -130,7 +136,8 @@ class Sums:
 
     def add(self, p: Pieces) -> None:
         """Add pieces: the clipped polynomial and its errors."""
-        p = p[np.argsort(p.cell, kind="stable")]
+        if np.any(p.cell[1:] < p.cell[:-1]):
+            p = p[np.argsort(p.cell, kind="stable")]
         for i in range(0, len(p), CHUNK):
             self._add(p[i : i + CHUNK])
 

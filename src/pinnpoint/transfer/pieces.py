@@ -25,6 +25,7 @@ most δ = 4u(a_d − a_0); then a sign may also be wrong where |y| ≤ δ, and |
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -114,17 +115,16 @@ def start(cells: Cells, k: int) -> Pieces:
     )
 
 
-def divided(old: Pieces, cells: Cells, k: int) -> Pieces:
-    """The equal parts of each piece, without those that are outside the ball."""
+def divided(old: Pieces, cells: Cells, k: int) -> Iterator[Pieces]:
+    """The equal parts of each piece, without those that are outside the ball, a chunk at a time."""
     m = cells.z.shape[1]
     table = children(m - 1)
     c = len(table)
-    flat, new = table.reshape(c * m, m), []
+    flat = table.reshape(c * m, m)
     for i in range(0, len(old), CHUNK // c):
         p = old[i : i + CHUNK // c]
         bary = np.matmul(flat, p.bary).reshape(-1, m, m)
-        new.append(_bounded(np.repeat(p.cell, c), np.repeat(p.level + 1, c), bary, cells, k))
-    return joined(*new)
+        yield _bounded(np.repeat(p.cell, c), np.repeat(p.level + 1, c), bary, cells, k)
 
 
 def joined(*parts: Pieces) -> Pieces:
