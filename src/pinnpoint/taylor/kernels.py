@@ -41,8 +41,9 @@ def graded(C: Any, degree: Any, q: int) -> Vector:
 def added(a: Any, b: Any) -> tuple[Any, Any]:
     """The sum C of two arrays (…, monomial, element) and Σ_α |C_α|."""
     fast = _compiled()
-    if fast is not None and a.shape == b.shape and a.ndim == 3:
-        return fast.added(a, b)  # type: ignore[no-any-return]
+    if fast is not None and a.shape == b.shape:
+        C, size = fast.added(*(np.ascontiguousarray(v).reshape(-1, *v.shape[-2:]) for v in (a, b)))
+        return C.reshape(a.shape), size.reshape(*a.shape[:-2], a.shape[-1])
     C = a + b
     return C, np.abs(C).sum(axis=-2)
 
