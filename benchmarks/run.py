@@ -198,6 +198,25 @@ def elastic_assembly(problem, cells):
     }
 
 
+def lift(problem, cells):
+    """Models of residuals of order 8 over a mesh of the unit square: a 3 × 32 tanh network, and a formula."""
+    from pinnpoint.models import MLP, Lift
+    from pinnpoint.taylor.simplices import density
+
+    rng = np.random.default_rng(0)
+    W = [rng.normal(size=shape) * 1.2 / np.sqrt(shape[1]) for shape in ((32, 2), (32, 32), (32, 32), (1, 32))]
+    network = MLP(W, [rng.normal(size=len(w)) * 0.3 for w in W], factor="unit-box")
+    mesh = pp.io.generate("square", cells)
+    V = mesh.points[mesh.cells]
+    row = {"triangles": len(V)}
+    for name, what, unit in (("network", network, 1e3), ("formula", "sin(pi*x)*sin(pi*y)*exp(x*y)", 1e6)):
+        r = Lift(what).residual("2*pi**2*sin(pi*x)*sin(pi*y)", 1.0)
+        seconds = median_time(lambda r=r: density(r, V, order=8), repeat=3)
+        row[f"{name} [{'ms' if unit == 1e3 else 'µs'} an element]"] = round(unit * seconds / len(V), 3)
+        row[f"{name}: largest remainder"] = float(f"{density(r, V, order=8).error2.max():.1e}")
+    return row
+
+
 def refinement(kind, cells):
     """Bisecting a tenth of the cells, then all, against making the mesh; and the price of checking the result."""
     from pinnpoint.mesh import Mesh
@@ -232,6 +251,7 @@ def plan(sizes, small):
         yield f"tightness {problem}", (tightness, problem, min(cells, 100), {})
     quick = sizes is QUICK
     yield "whole case", (whole_case, "poisson", 60 if quick else 317, {})
+    yield "lift", (lift, "poisson", 8 if quick else 32, {})
     yield "3D assembly", (elastic_assembly, "elasticity", 8 if quick else 47, {})
     yield "refinement 2D", (refinement, "square", 60 if quick else 708, {})
     yield "refinement 3D", (refinement, "cube", 8 if quick else 44, {})

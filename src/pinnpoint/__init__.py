@@ -21,6 +21,7 @@ from pinnpoint.systems import LinearSystem
 from pinnpoint.transfer.comparison import Comparison
 from pinnpoint.transfer.external import External
 from pinnpoint.transfer.interpolation import Interpolation
+from pinnpoint.transfer.interval import DirectRoute
 from pinnpoint.version import __version__
 
 _LAZY = ("fem", "io", "models")
@@ -42,6 +43,7 @@ __all__ = [
     "Coercivity",
     "Comparison",
     "DependencyMissingError",
+    "DirectRoute",
     "Exact",
     "External",
     "Guarantee",
