@@ -118,7 +118,7 @@ def test_limits_are_kept_and_said():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"tolerance": -1.0}, "tolerance: must"),
+        ({"tolerance": -1.0}, "tolerance: entries must be > 0"),
         ({"tolerance": [1.0, 2.0]}, "tolerance: must have 1 entries"),
         ({"tolerance": 1.0, "theta": 0.0}, "theta: must lie between 0 and 1"),
         ({"tolerance": 1.0, "max_dofs": 0}, "max_dofs"),

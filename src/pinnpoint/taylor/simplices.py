@@ -36,6 +36,8 @@ Rows = tuple[Vector, Vector, Vector, Vector]
 
 DEPTH = {0: 0, 1: 16, 2: 8, 3: 5}
 CHUNK = 2048
+FLOOR = 2e-14
+"""Remainders below this share of the model are left alone."""
 SMALL = 2.0**-500
 """More than a root mean square loses when squares underflow."""
 
@@ -105,8 +107,9 @@ def _resolve(f: Enclosed, simplices: Simplices, q: int, limit: Vector, before: V
         model, which = models(f, simplices[part], q)
         for row, value in zip(rows, _read(model, which, m, q), strict=True):
             row[part] = value
-        stuck = (model.e > 0.8 * before[part]) & (model.e < 1e-9 * model.norm)
-        again[part] = (model.e > limit[part]) & ~stuck
+        # truncation falls by 2^(q+1) a level; what falls less at this size is rounding
+        stuck = (model.e > 0.3 * before[part]) & (model.e < 1e-9 * model.norm)
+        again[part] = (model.e > limit[part]) & (model.e > FLOOR * model.norm) & ~stuck
     chosen = np.flatnonzero(again)
     if depth == 0 or m == 0 or not chosen.size:
         return rows
