@@ -32,7 +32,8 @@ class AbstractMethod(ABC):
     def prepare(self, system: LinearSystem, queries: Queries) -> AbstractCertifier:
         """Everything that does not depend on the state: solvers, proofs, Green vectors or probes."""
         if not isinstance(system, LinearSystem):
-            raise InputError(f"system: must be a LinearSystem; got {type(system).__name__}")
+            hint = "; nonlinear systems need Root or Stationary" if hasattr(system, "jacobian") else ""
+            raise InputError(f"system: must be a LinearSystem; got {type(system).__name__}{hint}")
         if not isinstance(queries, Queries):
             raise InputError(f"queries: must be Queries; got {type(queries).__name__}; wrap L as pinnpoint.Queries(L)")
         return self._prepare(system, queries)
