@@ -169,7 +169,7 @@ class CubicSystem:
         return int(np.bincount(self.cells.ravel()).max())
 
     def _counted(self, local: Vector) -> Vector:
-        return np.bincount(self.slot, local.ravel(), minlength=self.A.nnz)
+        return np.asarray(np.bincount(self.slot, local.ravel(), minlength=self.A.nnz), dtype=np.float64)
 
     def _cut(self, data: Vector) -> Any:
         """The free rows and columns of a matrix with A's pattern."""
@@ -230,11 +230,11 @@ class CubicSystem:
         return np.asarray(np.abs(self.space.vector_of(y)[self.cells]).max(axis=1))
 
     def slope(self, top: Vector, reach: Vector | float) -> Vector:
-        """Upper bounds, per cell and divided by |λ|, of |g″| within `reach` of a state with |u| ≤ top: 6 (top + reach)."""
+        """Upper bounds of |g″|/|λ| = 6|u| per cell, within `reach` of a state with |u| ≤ top."""
         return np.asarray(up(6.0 * (top + reach)))
 
     def bend(self, top: Vector, reach: Vector | float) -> Vector:
-        """Upper bounds, divided by |λ| e², of |g(u − e) − g(u) + g′(u) e| for |e| ≤ reach: 3 top + reach."""
+        """Upper bounds of |g(u − e) − g(u) + g′(u) e| / (|λ| e²) = |3u − e| per cell, for |e| ≤ reach."""
         return np.asarray(up(3.0 * top + reach))
 
 

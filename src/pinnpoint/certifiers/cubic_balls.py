@@ -197,8 +197,10 @@ class EnergyBall:
         return at_most(float(up(self.form.cheap_dual(s) * self.radius)))
 
 
-def energy(at: Anchor) -> EnergyBall:
+def energy(at: Anchor, *, monotone: bool = True) -> EnergyBall:
     """The ball in the norm of J(y): Newton–Kantorovich, and for λ ≥ 0 strong monotonicity, which needs no condition.
+
+    `monotone=False` leaves the second one out, which costs a factorization of A.
 
     Monotone: (F(y) − F(y*))ᵀd ≥ dᵀ(A + ¼·3λ∫u²φφ)d, since a² + ab + b² ≥ ¾a², and this is at least ¼‖d‖_J² where A is
     positive semidefinite; so ‖d‖_J ≤ 4‖F‖_{J⁻¹}. In both cases Jd = F + R sharpens: ‖d‖_J ≤ ‖F‖_{J⁻¹} + ‖R‖_{J⁻¹}.
@@ -218,7 +220,7 @@ def energy(at: Anchor) -> EnergyBall:
         t = radius(eta, lipschitz, "energy")
         how = f"a unique root (Newton–Kantorovich: η = {eta:.3e}, L = {lipschitz:.3e})"
     except CertificationError:
-        if not (system.monotone and semidefinite(base)):
+        if not (monotone and system.monotone and semidefinite(base)):
             raise
         t = at_most(float(up(4.0 * eta)))
         how = "the only root (strong monotonicity)"
@@ -242,13 +244,12 @@ def cubic_balls(at: Anchor, norm: str, polish: int) -> list[VerifiedBall]:
     """Every ball that can be verified in the norms asked for; raises with the numbers where there is none."""
     found: list[VerifiedBall] = []
     tried: list[CertificationError] = []
-    for name, make in (("max", box), ("energy", energy)):
+    for name in NORMS:
         if norm in ("auto", name):
             try:
-                found.append(make(at))
+                found.append(box(at) if name == "max" else energy(at, monotone=not found))
             except CertificationError as problem:
                 tried.append(problem)
     if not found:
         raise refusal(tried, polish)
     return found
-

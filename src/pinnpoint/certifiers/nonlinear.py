@@ -12,8 +12,8 @@ import numpy as np
 from pinnpoint.arrays import Vector, floats, per_query, vector
 from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarantee
 from pinnpoint.certifiers.basepoint import BasePoint, ReducedQueries, VerifiedBall, base_point
-from pinnpoint.certifiers.cubic_balls import anchor, cubic_balls, semidefinite
 from pinnpoint.certifiers.cubic_balls import NORMS as CUBIC_NORMS
+from pinnpoint.certifiers.cubic_balls import anchor, cubic_balls, semidefinite
 from pinnpoint.certifiers.norm_balls import declared_ball, newton_ball
 from pinnpoint.certifiers.proof import Proof, prove
 from pinnpoint.cubic import CubicSystem
@@ -158,9 +158,7 @@ class AbstractNonlinearCertifier(ABC):
         raws = [None] * len(states) if raw is None else list(raw)
         if len(raws) != len(states):
             raise InputError(f"raw: must have {len(states)} rows, one per state; got {len(raws)}")
-        return CertificateBatch(
-            [self.certify(U, raw=o, transfer=transfer) for U, o in zip(states, raws, strict=True)]
-        )
+        return CertificateBatch([self.certify(U, raw=o, transfer=transfer) for U, o in zip(states, raws, strict=True)])
 
     def _rounded(self, found: Found) -> tuple[Vector, dict[str, Vector], list[str]]:
         center, error = found.center.rounded()

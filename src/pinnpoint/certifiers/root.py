@@ -1,4 +1,4 @@
-"""The exact-root certificate: a verified ball around the base point, an adjoint solve there, and the Taylor remainder."""
+"""The exact-root certificate: a verified ball at the base point, an adjoint solve there, and the Taylor remainder."""
 
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ class RootCertifier(AbstractNonlinearCertifier):
         bent, algebra = (np.array(column) for column in zip(*pairs, strict=True))
         length = proof.form.norm(base.F)
         terms = {"remainder": bent, "algebra": algebra}
-        center, counted = self.seen.values(base.y), ("remainder", "algebra")
+        center = self.seen.values(base.y)
+        counted: tuple[str, ...] = ("remainder", "algebra")
         if method.correct:
             pairing = green.pair(core.normal(base.F), enclose=core.rounding)
             correction, _ = pairing.rounded()

@@ -1,0 +1,104 @@
+"""Roots of cubic systems in 300-bit arithmetic (python-flint), from closed forms of their own."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import factorial
+
+import numpy as np
+from flint import arb, arb_mat, ctx
+
+BITS = 300
+
+
+def tensor(m: int):
+    """Means of λ_i λ_j λ_k λ_l over an m-simplex, divided by the share m! 3!/(m + 4)! that the stored weights hold."""
+    ctx.prec = BITS
+    found = {}
+    for index in product(range(m + 1), repeat=4):
+        counts = [index.count(a) for a in range(m + 1)]
+        top = factorial(m)
+        for c in counts:
+            top *= factorial(c)
+        found[index] = arb(top) / (factorial(m) * 6)
+    return found
+
+
+class Cubic:
+    """F and J of a stored cubic system at free coordinates given as arbs."""
+
+    def __init__(self, system) -> None:
+        ctx.prec = BITS
+        self.system = system
+        self.free = list(system.space.free)
+        self.T = tensor(system.m)
+        self.A = system.A.tocsr()
+        self.back = {int(g): i for i, g in enumerate(self.free)}
+
+    def full(self, y):
+        U = [arb(float(v)) for v in self.system.space.U0]
+        for i, g in enumerate(self.free):
+            U[g] = y[i]
+        return U
+
+    def at(self, y):
+        """F as a list and J as a dense arb matrix."""
+        s, k = self.system, self.system.m + 1
+        U, n = self.full(y), len(self.free)
+        F = [-arb(float(s.b[g])) for g in self.free]
+        J = [[arb(0)] * n for _ in range(n)]
+        for i, g in enumerate(self.free):
+            for p in range(self.A.indptr[g], self.A.indptr[g + 1]):
+                column, a = int(self.A.indices[p]), arb(float(self.A.data[p]))
+                F[i] += a * U[column]
+                if column in self.back:
+                    J[i][self.back[column]] += a
+        for cell, w in zip(s.cells.tolist(), s.w.tolist(), strict=True):
+            w = arb(w)
+            for a, b in product(range(k), repeat=2):
+                if cell[a] not in self.back:
+                    continue
+                mass = arb(0)
+                for c, d in product(range(k), repeat=2):
+                    mass += self.T[a, b, c, d] * U[cell[c]] * U[cell[d]]
+                F[self.back[cell[a]]] += w * mass * U[cell[b]]
+                if cell[b] in self.back:
+                    J[self.back[cell[a]]][self.back[cell[b]]] += 3 * w * mass
+        return F, J
+
+    def root(self, y0: np.ndarray):
+        """Newton from floats until the step is below 10⁻⁷⁰."""
+        ctx.prec = BITS
+        y = [arb(float(v)) for v in y0]
+        n = len(y)
+        for _ in range(12):
+            F, J = self.at(y)
+            d = arb_mat(J).solve(arb_mat(n, 1, F))
+            y = [(y[i] - d[i, 0]).mid() for i in range(n)]
+            if all(abs(d[i, 0]) < arb("1e-70") for i in range(n)):
+                return y
+        raise AssertionError("no convergence")
+
+
+def value(queries, cubic: Cubic, y, i: int):
+    """ℓ_iᵀU + constant."""
+    row, U = queries.L[[i]].tocoo(), cubic.full(y)
+    total = arb(float(queries.constants[i]))
+    for j, a in zip(row.col if hasattr(row, "col") else row.coords[1], row.data, strict=True):
+        total += arb(float(a)) * U[int(j)]
+    return total
+
+
+def inside(lower: float, upper: float, truth) -> bool:
+    ctx.prec = BITS
+    return bool(arb(float(lower)) <= truth) and bool(truth <= arb(float(upper)))
+
+
+def largest_gap(y: np.ndarray, truth) -> arb:
+    """‖y − truth‖_∞."""
+    ctx.prec = BITS
+    best = arb(0)
+    for a, b in zip(y, truth, strict=True):
+        gap = abs(arb(float(a)) - b)
+        best = gap if gap > best else best
+    return best

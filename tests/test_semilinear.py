@@ -1,0 +1,247 @@
+"""Roots and stationary points of −∇·(κ∇u) + cu + λu³ = f against an independent Newton in 300-bit arithmetic."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from flint import arb
+
+import pinnpoint as pp
+from newton import Cubic, inside, largest_gap, value
+from pinnpoint.cubic import CubicSystem
+from pinnpoint.errors import CertificationError, InputError
+from pinnpoint.io.generate import generate
+
+SMOOTH = "pi**2*sin(pi*x) + 20*sin(pi*x)**3"
+ROUGH = "-3.75*x**0.5 + 8.75*x**1.5 + 20*(x**2.5*(1-x))**3"
+SOLUTIONS = {SMOOTH: lambda x: np.sin(np.pi * x), ROUGH: lambda x: x**2.5 * (1 - x)}
+
+
+@cache
+def line(source: str, nodes: int, cubic: float = 20.0):
+    """The problem, its queries, and the discrete root."""
+    problem = pp.fem.Semilinear(generate("interval", nodes + 1), cubic=cubic, source=source)
+    queries = problem.points([[0.1], [0.37], [0.5], [0.8]])
+    truth = Cubic(problem.system)
+    y = solved(problem, SOLUTIONS.get(source, lambda x: 0.0 * x)(problem.mesh.points[:, 0]))
+    root = truth.root(y[problem.space.free])
+    return problem, queries, root, [value(queries, truth, root, i) for i in range(len(queries))]
+
+
+def solved(problem, U):
+    """Newton in floats."""
+    s = problem.system
+    y = problem.space.project(U).y
+    for _ in range(8):
+        y = y - np.linalg.solve(s.jacobian(y, rounding=False)[0].toarray(), s.residual(y, rounding=False).hi)
+    return s.space.vector_of(y)
+
+
+def states(problem, source: str, root):
+    """From 1 % error to solved."""
+    x = problem.mesh.points[:, 0]
+    exact = problem.space.vector_of(np.array([float(v) for v in root]))
+    rng = np.random.default_rng(len(x))
+    for size in (1e-2, 1e-3, 1e-5, 1e-8, 0.0):
+        yield size, problem.space.project(exact + size * np.sin(3 * np.pi * x)).U
+        yield size, problem.space.project(exact + size * rng.uniform(-0.3, 0.3, x.size)).U
+    yield None, problem.extract(SOLUTIONS[source](x)).U
+
+
+@pytest.mark.parametrize("source", [SMOOTH, ROUGH])
+@pytest.mark.parametrize("nodes", [31, 63, 95, 127])
+def test_the_root_is_inside(source, nodes):
+    problem, queries, root, truths = line(source, nodes)
+    for size, U in states(problem, source, root):
+        for method in (pp.Root(), pp.Root(norm="max"), pp.Stationary()):
+            c = pp.certify(problem, U, queries, method, target="discrete")
+            assert c.guarantee == "deterministic"
+            assert c.rounding == "covered"
+            assert "remainder" in c.terms
+            for i, truth in enumerate(truths):
+                assert inside(c.lower[i], c.upper[i], truth), (method, size, i)
+                assert inside(*c.interval("prediction")[i], truth)
+            ball = c.details["balls"]["max"]["radius"]
+            assert largest_gap(U[problem.space.free], root) <= arb(ball)
+            assert float(np.max(c.radius)) < (3e-2 if c.method == "stationary" else 2e-4)
+
+
+def test_corrected_is_ten_times_tighter_than_norm_only_and_contracts_quadratically():
+    problem, queries, root, truths = line(SMOOTH, 63)
+    exact = problem.space.vector_of(np.array([float(v) for v in root]))
+    bump = np.sin(3 * np.pi * problem.mesh.points[:, 0])
+    radii, norms = [], []
+    for size in (1e-2, 1e-3, 1e-4):
+        U = problem.space.project(exact + size * bump).U
+        c = pp.certify(problem, U, queries, pp.Root(), target="discrete")
+        n = pp.certify(problem, U, queries, pp.Root(correct=False), target="discrete")
+        assert all(inside(n.lower[i], n.upper[i], truths[i]) for i in range(len(truths)))
+        assert np.all(n.radius > 10.0 * c.radius)
+        assert n.correction is None
+        radii.append(c.radius)
+        norms.append(n.radius)
+    orders = np.log10(np.array(radii[:-1]) / np.array(radii[1:]))
+    assert np.all(np.abs(orders - 2.0) < 0.1)
+    assert np.all(np.abs(np.log10(np.array(norms[:-1]) / np.array(norms[1:])) - 1.0) < 0.05)
+
+
+def test_energy_balls_hold_the_root():
+    problem, queries, root, truths = line(SMOOTH, 31)
+    truth = Cubic(problem.system)
+    for _, U in states(problem, SMOOTH, root):
+        c = pp.certify(problem, U, queries, pp.Root(norm="energy"), target="discrete")
+        assert all(inside(c.lower[i], c.upper[i], truths[i]) for i in range(len(truths)))
+        y = [arb(float(v)) for v in U[problem.space.free]]
+        J = truth.at(y)[1]
+        d = [a - b for a, b in zip(y, root, strict=True)]
+        length = sum((d[i] * J[i][j] * d[j] for i in range(len(d)) for j in range(len(d))), arb(0)).sqrt()
+        assert length <= arb(c.details["balls"]["energy"]["radius"])
+
+
+def test_without_rounding_terms_it_fails():
+    missed = 0
+    for nodes in (31, 63, 127):
+        problem, queries, root, truths = line(SMOOTH, nodes)
+        U = problem.space.vector_of(np.array([float(v) for v in root]))
+        naive = pp.certify(problem, U, queries, pp.Root(rounding=False), target="discrete")
+        assert naive.rounding == "not covered"
+        sure = pp.certify(problem, U, queries, pp.Root(), target="discrete")
+        for i, truth in enumerate(truths):
+            assert inside(sure.lower[i], sure.upper[i], truth)
+            missed += not inside(naive.center[i] - naive.radius[i], naive.center[i] + naive.radius[i], truth)
+    assert missed >= 3
+
+
+def test_a_falsified_remainder_is_caught(monkeypatch):
+    """With the bound of the second derivative a thousand times too small some root or ball is missed."""
+    problem, queries, root, truths = line(SMOOTH, 31)
+    honest = CubicSystem.bend
+    monkeypatch.setattr(CubicSystem, "bend", lambda *a: honest(*a) * 1e-3)
+    missed = 0
+    for size, U in states(problem, SMOOTH, root):
+        if size is None or size < 1e-3:
+            continue
+        try:
+            c = pp.certify(problem, U, queries, pp.Root(norm="max"), target="discrete")
+        except CertificationError:
+            continue
+        missed += sum(not inside(c.lower[i], c.upper[i], truths[i]) for i in range(len(truths)))
+        missed += not largest_gap(U[problem.space.free], root) <= arb(c.details["balls"]["max"]["radius"])
+    assert missed > 0
+
+
+def test_a_falsified_lipschitz_constant_is_caught(monkeypatch):
+    """Too small a constant verifies a root where there is none: the refusal of the fold depends on it."""
+    wild = pp.fem.Semilinear(generate("interval", 32), cubic=-20.0, source=50.0)
+    honest = CubicSystem.slope
+    monkeypatch.setattr(CubicSystem, "slope", lambda *a: honest(*a) * 1e-4)
+    c = pp.certify(wild, wild.space.U0, wild.points([[0.5]]), pp.Root(norm="max"), target="discrete")
+    with pytest.raises((AssertionError, ZeroDivisionError)):  # no root there for Newton to find
+        Cubic(wild.system).root(wild.space.U0[wild.space.free] - 0.0)
+    assert c.details["balls"]["max"]["radius"] > 1.0
+
+
+@pytest.mark.parametrize(("domain", "cells", "source"), [("square", 6, "40*x*y"), ("cube", 3, "60*x - 20*z")])
+def test_two_and_three_dimensions(domain, cells, source):
+    mesh = generate(domain, cells)
+    problem = pp.fem.Semilinear(mesh, cubic=7.0, source=source, reaction=0.5, dirichlet={"boundary": "0.3*x"})
+    d = mesh.dim
+    queries = problem.points([[0.4] * d, [0.7] + [0.55] * (d - 1)])
+    U = solved(problem, problem.space.U0)
+    truth = Cubic(problem.system)
+    root = truth.root(U[problem.space.free])
+    truths = [value(queries, truth, root, i) for i in range(2)]
+    rng = np.random.default_rng(0)
+    for size in (1e-2, 1e-5, 0.0):
+        V = problem.space.project(U + size * rng.uniform(-1.0, 1.0, U.size)).U
+        for method in (pp.Root(), pp.Root(norm="energy"), pp.Stationary(), pp.Root(polish=1)):
+            c = pp.certify(problem, V, queries, method, target="discrete")
+            assert all(inside(c.lower[i], c.upper[i], truths[i]) for i in range(2)), (size, method)
+    assert float(c.radius.max()) < 1e-15
+
+
+def test_polish_says_so_and_is_tight():
+    problem, queries, _, truths = line(SMOOTH, 31)
+    c = pp.certify(problem, problem.space.U0, queries, pp.Root(polish=7), target="discrete")
+    assert any("7 Newton steps" in a.claim for a in c.assumptions)
+    assert float(c.radius.max()) < 1e-15
+    assert np.all(c.value == 0.0)
+    for i, truth in enumerate(truths):
+        assert inside(c.lower[i], c.upper[i], truth)
+        assert inside(*c.interval("prediction")[i], truth)
+
+
+def test_a_poor_state_is_certified_by_monotonicity():
+    problem, queries, _, truths = line(SMOOTH, 31)
+    c = pp.certify(problem, problem.space.U0, queries, pp.Root(), target="discrete")
+    assert any("strong monotonicity" in a.claim for a in c.assumptions)
+    assert all(inside(c.lower[i], c.upper[i], truths[i]) for i in range(len(truths)))
+    with pytest.raises(CertificationError, match=r"2Lη = .* ≥ 1 in the maximum norm: no root verified; take .* Newton"):
+        pp.certify(problem, problem.space.U0, queries, pp.Root(norm="max"), target="discrete")
+
+
+def test_a_fold_is_refused_with_the_reason():
+    """−u″ − 20u³ = f has no solution near zero for large f, and a negative λ is certified where one is verified."""
+    tame = pp.fem.Semilinear(generate("interval", 32), cubic=-2.0, source=1.0)
+    queries = tame.points([[0.5]])
+    truth = Cubic(tame.system)
+    root = truth.root(solved(tame, tame.space.U0)[tame.space.free])
+    c = pp.certify(tame, tame.space.U0, queries, pp.Root(), target="discrete")
+    assert inside(c.lower[0], c.upper[0], value(queries, truth, root, 0))
+    wild = pp.fem.Semilinear(generate("interval", 32), cubic=-20.0, source=50.0)
+    with pytest.raises(CertificationError, match=r"2Lη = .* ≥ 1.*no root verified; take .* Newton steps"):
+        pp.certify(wild, wild.space.U0, queries, pp.Root(), target="discrete")
+    high = wild.extract(lambda X: 5.0 * X[:, 0] * (1 - X[:, 0])).U
+    with pytest.raises(CertificationError, match=r"not verified to be positive definite.*fold"):
+        pp.certify(wild, high, queries, pp.Root(), target="discrete")
+
+
+def test_comparison_from_another_state():
+    """The paper's route: u* = sin πx at the nodes as comparison state, with its own remainder."""
+    problem, _, _, _ = line(SMOOTH, 31)
+    x = problem.mesh.points[:, 0]
+    queries = problem.points([[0.25], [0.5]])  # nodes, where ℓᵀU_π = u*
+    U = problem.space.project(np.sin(np.pi * x) + 0.01 * np.sin(3 * np.pi * x)).U
+    state = problem.space.project(np.sin(np.pi * x)).U
+    near = pp.Comparison(evaluation=1e-15, state=state)
+    for method in (pp.Root(), pp.Stationary()):
+        c = pp.certify(problem, U, queries, method, transfer=near)
+        assert c.target == "continuous"
+        assert np.all(c.contains(np.sin(np.pi * np.array([0.25, 0.5]))))
+        assert np.all(c.terms["transfer"] < 1e-2)
+    with pytest.raises(CertificationError, match="sensitivity"):
+        pp.certify(problem, U, queries, pp.Root(), transfer=pp.Comparison(evaluation=0.0, residual=1.0))
+
+
+def test_energy_weight_and_raw_values():
+    problem, _, _, _ = line(SMOOTH, 31)
+    weighted = pp.fem.Semilinear(problem.mesh, cubic=20.0, source=SMOOTH, weight="energy")
+    queries = weighted.points([[0.37]])
+    guess = lambda X: 1.01 * np.sin(np.pi * X[:, 0])  # noqa: E731
+    c = pp.certify(weighted, guess, queries, target="discrete")
+    assert c.method == "root"
+    assert c.raw is not None
+    n = pp.certify(weighted, guess, queries, pp.Root(correct=False), target="discrete")
+    assert np.all(n.contains(c.center))
+
+
+def test_refusals():
+    mesh = generate("interval", 8)
+    with pytest.raises(InputError, match="degree: a cubic reaction has linear elements"):
+        pp.fem.Semilinear(mesh, cubic=1.0, degree=2)
+    problem = pp.fem.Semilinear(mesh, cubic=1.0, source=1.0)
+    queries = problem.points([[0.5]])
+    with pytest.raises(InputError, match="target"):
+        pp.certify(problem, problem.space.U0, queries)
+    with pytest.raises(InputError, match="Root or Stationary"):
+        pp.certify(problem, problem.space.U0, queries, pp.Exact(), target="discrete")
+    with pytest.raises(InputError, match="norm: must be"):
+        pp.certify(problem, problem.space.U0, queries, pp.Root(norm="other"), target="discrete")
+    with pytest.raises(InputError, match="not a linear functional"):
+        problem.flux("boundary")
+    with pytest.raises(InputError, match="certifies nonlinear systems"):
+        pp.certify(problem.linear, problem.space.U0, queries, pp.Root(), target="discrete")
+    with pytest.raises(InputError, match="2\\*\\*150"):
+        pp.certify(problem, problem.extract(lambda X: 1e60 * np.sin(np.pi * X[:, 0])).U, queries, target="discrete")
