@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 from math import factorial
 
 import numpy as np
 from flint import arb, arb_mat, ctx
 
+import pinnpoint as pp
+from pinnpoint.io.generate import generate
+
 BITS = 300
+SIZES = (1e-2, 1e-3, 1e-5, 1e-8, 0.0)
+SMOOTH = "pi**2*sin(pi*x) + 20*sin(pi*x)**3"
+ROUGH = "-3.75*x**0.5 + 8.75*x**1.5 + 20*(x**2.5*(1-x))**3"
+SOLUTIONS = {SMOOTH: lambda x: np.sin(np.pi * x), ROUGH: lambda x: x**2.5 * (1 - x)}
 
 
 def tensor(m: int):
@@ -102,3 +110,34 @@ def largest_gap(y: np.ndarray, truth) -> arb:
         gap = abs(arb(float(a)) - b)
         best = gap if gap > best else best
     return best
+
+
+@cache
+def line(source: str, nodes: int, cubic: float = 20.0):
+    """The problem, its queries, and the discrete root."""
+    problem = pp.fem.Semilinear(generate("interval", nodes + 1), cubic=cubic, source=source)
+    queries = problem.points([[0.1], [0.37], [0.5], [0.8]])
+    truth = Cubic(problem.system)
+    y = solved(problem, SOLUTIONS.get(source, lambda x: 0.0 * x)(problem.mesh.points[:, 0]))
+    root = truth.root(y[problem.space.free])
+    return problem, queries, root, [value(queries, truth, root, i) for i in range(len(queries))]
+
+
+def solved(problem, U):
+    """Newton in floats."""
+    s = problem.system
+    y = problem.space.project(U).y
+    for _ in range(8):
+        y = y - np.linalg.solve(s.jacobian(y, rounding=False)[0].toarray(), s.residual(y, rounding=False).hi)
+    return s.space.vector_of(y)
+
+
+def states(problem, source: str, root, seed: int = 0):
+    """From 1 % error to solved: smooth and rough ones."""
+    x = problem.mesh.points[:, 0]
+    exact = problem.space.vector_of(np.array([float(v) for v in root]))
+    rng = np.random.default_rng([len(x), seed])
+    for size in SIZES:
+        yield size, problem.space.project(exact + size * np.sin(3 * np.pi * x)).U
+        yield size, problem.space.project(exact + size * rng.uniform(-0.3, 0.3, x.size)).U
+    yield None, problem.extract(SOLUTIONS[source](x)).U

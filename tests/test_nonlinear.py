@@ -126,7 +126,9 @@ def test_a_falsified_constant_is_caught():
 
 
 def test_refusal_names_the_numbers():
-    with pytest.raises(CertificationError, match=r"2Lη = \d.* ≥ 1 in the system's norm: no root verified; take .* Newton"):
+    with pytest.raises(
+        CertificationError, match=r"2Lη = \d.* ≥ 1 in the system's norm: no root verified; take .* Newton"
+    ):
         pp.certify(circle(), [2.0, -0.5], QUERIES, pp.Root())
 
 

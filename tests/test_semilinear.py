@@ -2,52 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cache
+import json
 
 import numpy as np
 import pytest
 from flint import arb
 
 import pinnpoint as pp
-from newton import Cubic, inside, largest_gap, value
+from newton import ROUGH, SMOOTH, Cubic, inside, largest_gap, line, solved, states, value
+from pinnpoint.cli.main import main
 from pinnpoint.cubic import CubicSystem
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.io.generate import generate
-
-SMOOTH = "pi**2*sin(pi*x) + 20*sin(pi*x)**3"
-ROUGH = "-3.75*x**0.5 + 8.75*x**1.5 + 20*(x**2.5*(1-x))**3"
-SOLUTIONS = {SMOOTH: lambda x: np.sin(np.pi * x), ROUGH: lambda x: x**2.5 * (1 - x)}
-
-
-@cache
-def line(source: str, nodes: int, cubic: float = 20.0):
-    """The problem, its queries, and the discrete root."""
-    problem = pp.fem.Semilinear(generate("interval", nodes + 1), cubic=cubic, source=source)
-    queries = problem.points([[0.1], [0.37], [0.5], [0.8]])
-    truth = Cubic(problem.system)
-    y = solved(problem, SOLUTIONS.get(source, lambda x: 0.0 * x)(problem.mesh.points[:, 0]))
-    root = truth.root(y[problem.space.free])
-    return problem, queries, root, [value(queries, truth, root, i) for i in range(len(queries))]
-
-
-def solved(problem, U):
-    """Newton in floats."""
-    s = problem.system
-    y = problem.space.project(U).y
-    for _ in range(8):
-        y = y - np.linalg.solve(s.jacobian(y, rounding=False)[0].toarray(), s.residual(y, rounding=False).hi)
-    return s.space.vector_of(y)
-
-
-def states(problem, source: str, root):
-    """From 1 % error to solved."""
-    x = problem.mesh.points[:, 0]
-    exact = problem.space.vector_of(np.array([float(v) for v in root]))
-    rng = np.random.default_rng(len(x))
-    for size in (1e-2, 1e-3, 1e-5, 1e-8, 0.0):
-        yield size, problem.space.project(exact + size * np.sin(3 * np.pi * x)).U
-        yield size, problem.space.project(exact + size * rng.uniform(-0.3, 0.3, x.size)).U
-    yield None, problem.extract(SOLUTIONS[source](x)).U
 
 
 @pytest.mark.parametrize("source", [SMOOTH, ROUGH])
@@ -245,3 +211,46 @@ def test_refusals():
         pp.certify(problem.linear, problem.space.U0, queries, pp.Root(), target="discrete")
     with pytest.raises(InputError, match="2\\*\\*150"):
         pp.certify(problem, problem.extract(lambda X: 1e60 * np.sin(np.pi * X[:, 0])).U, queries, target="discrete")
+
+
+CASE = """title = "s"
+units = "SI"
+[mesh]
+generate = "interval"
+cells = 16
+[problem]
+kind = "semilinear"
+cubic = 20.0
+source = "pi**2*sin(pi*x)+20*sin(pi*x)**3"
+[problem.dirichlet]
+boundary = 0.0
+[prediction]
+expression = "sin(pi*x)+0.01*sin(3*pi*x)"
+[[query]]
+at = [0.3]
+[certificate]
+target = "discrete"
+"""
+
+
+def test_case_files(tmp_path, capsys):
+    (tmp_path / "c.toml").write_text(CASE)
+    problem, truth = None, None
+    for method in ("root", "stationary"):
+        for polish in (0, 2):
+            words = ["--set", f"certificate.method={method}", "--set", f"certificate.polish={polish}"]
+            assert main(["certify", str(tmp_path / "c.toml"), "--out", str(tmp_path / "o"), "--quiet", *words]) == 0
+            (row,) = json.loads((tmp_path / "o" / "certificate.json").read_text())["queries"]
+            assert row["guarantee"] == "deterministic"
+            assert row["target"] == "discrete"
+            assert row["terms"]["remainder"] <= row["radius"]
+            assert row["raw"] is not None
+            if problem is None:
+                problem, _, root, _ = line(SMOOTH, 15)
+                at = problem.points([[0.3]])
+                truth = value(at, Cubic(problem.system), root, 0)
+            assert inside(row["lower"], row["upper"], truth)
+    assert main(["certify", str(tmp_path / "c.toml"), "--quiet", "--set", "certificate.target=continuous"]) == 2
+    assert "certificate.target" in capsys.readouterr().err
+    assert main(["certify", str(tmp_path / "c.toml"), "--quiet", "--set", "problem.cubic=-1"]) == 2
+    assert "problem.cubic" in capsys.readouterr().err
