@@ -195,7 +195,7 @@ def test_energy_weight_and_raw_values():
 
 def test_refusals():
     mesh = generate("interval", 8)
-    with pytest.raises(InputError, match="degree: a cubic reaction has linear elements"):
+    with pytest.raises(InputError, match="degree: a semilinear problem has linear elements"):
         pp.fem.Semilinear(mesh, cubic=1.0, degree=2)
     problem = pp.fem.Semilinear(mesh, cubic=1.0, source=1.0)
     queries = problem.points([[0.5]])

@@ -104,6 +104,8 @@ class NonlinearSystem:
     J_error: Any
     second_lipschitz: Lipschitz | None
 
+    proved = True
+
     def __init__(
         self,
         F: Callable[[Vector], Any],
@@ -124,7 +126,9 @@ class NonlinearSystem:
                 raise InputError(f"{name}: must be a function of y; got {type(f).__name__}")
         space = space if isinstance(space, AdmissibleSpace) else AdmissibleSpace.unconstrained(space)
         if isinstance(weight, str):
-            raise InputError("weight: 'energy' is for symmetric positive definite Jacobians of cubic reactions only")
+            raise InputError(
+                "weight: 'energy' is for symmetric positive definite Jacobians of semilinear problems only"
+            )
         for name, L in (("lipschitz", lipschitz), ("second_lipschitz", second_lipschitz)):
             if L is not None and not callable(L):
                 number(name, L, low=0.0)

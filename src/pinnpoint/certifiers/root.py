@@ -28,8 +28,8 @@ class Root(AbstractNonlinearMethod):
     A root y* is verified within reach of the base point first (Newton–Kantorovich; strong monotonicity where it
     applies). Then |gᵀR| is bounded over that neighbourhood, which is quadratic in its radius.
 
-    *Guarantee:* deterministic, for the stored system. *Assumes:* nothing for cubic reactions; the constants that a
-    `NonlinearSystem` was given. *Raises* `CertificationError` with the numbers where no root is verified.
+    *Guarantee:* deterministic, for the stored system. *Assumes:* nothing for cubic reactions and formulas; else the
+    constants that the system was given. *Raises* `CertificationError` with the numbers where no root is verified.
     *Cost:* one factorization of J(y), one solve per query, a handful more.
 
     Parameters
@@ -37,7 +37,7 @@ class Root(AbstractNonlinearMethod):
     rounding
         Cover floating-point rounding.
     norm
-        For cubic reactions: "max" (an M-matrix comparison of J), "energy", or "auto" for the tighter one, query by
+        For semilinear problems: "max" (an M-matrix comparison of J), "energy", or "auto" for the tighter one, query by
         query.
     polish
         Newton steps to take from the prediction first. The interval is then centred where they lead, and the
