@@ -74,6 +74,18 @@ class Cubic:
                     J[self.back[cell[a]]][self.back[cell[b]]] += 3 * w * mass
         return F, J
 
+    def second(self, y, z):
+        """Σ_k z_k ∇²F_k, dense."""
+        s, k, n = self.system, self.system.m + 1, len(self.free)
+        U, G = self.full(y), [[arb(0)] * n for _ in range(n)]
+        Z = {g: z[i] for i, g in enumerate(self.free)}
+        for cell, w in zip(s.cells.tolist(), s.w.tolist(), strict=True):
+            for a, b, c, d in product(range(k), repeat=4):
+                if cell[a] in self.back and cell[b] in self.back and cell[c] in Z:
+                    part = 6 * arb(w) * self.T[a, b, c, d] * Z[cell[c]] * U[cell[d]]
+                    G[self.back[cell[a]]][self.back[cell[b]]] += part
+        return G
+
     def root(self, y0: np.ndarray):
         """Newton from floats until the step is below 10⁻⁷⁰."""
         ctx.prec = BITS

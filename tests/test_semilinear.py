@@ -10,10 +10,14 @@ from flint import arb
 
 import pinnpoint as pp
 from newton import ROUGH, SMOOTH, Cubic, inside, largest_gap, line, solved, states, value
+from pinnpoint.certifiers.basepoint import base_point
+from pinnpoint.certifiers.reaction_balls import anchor
 from pinnpoint.cli.main import main
 from pinnpoint.cubic import CubicSystem
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.io.generate import generate
+from pinnpoint.mesh import Mesh
+from pinnpoint.rounding.balls import Ball
 
 
 @pytest.mark.parametrize("source", [SMOOTH, ROUGH])
@@ -254,3 +258,106 @@ def test_case_files(tmp_path, capsys):
     assert "certificate.target" in capsys.readouterr().err
     assert main(["certify", str(tmp_path / "c.toml"), "--quiet", "--set", "problem.cubic=-1"]) == 2
     assert "problem.cubic" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("domain", "cells"), [("interval", 6), ("square", 3), ("cube", 2)])
+def test_enclosures_hold_and_are_needed(domain, cells):
+    """F, J and the second derivative at random states against closed forms; none of the computed values is exact."""
+    mesh = generate(domain, cells)
+    problem = pp.fem.Semilinear(mesh, cubic=3.7, source=1.0, dirichlet={"boundary": "1 + 0.3*x"})
+    system, truth = problem.system, Cubic(problem.system)
+    rng = np.random.default_rng(5)
+    rounded = {"F": 0, "J": 0, "G": 0}
+    for scale in (1.0, 1e-3, 1e6):
+        y = scale * rng.standard_normal(system.n)
+        F, J = truth.at([arb(v) for v in y])
+        ball, (M, E) = system.residual(y), system.jacobian(y)
+        z = Ball(rng.standard_normal(system.n), 1e-17 * rng.standard_normal(system.n), np.full(system.n, 1e-15))
+        member = [
+            arb(h) + arb(lo) + arb(1e-15) * s
+            for h, lo, s in zip(z.hi, z.lo, rng.choice([-1, 1], system.n), strict=True)
+        ]
+        G, EG = system.second(y, z)
+        M, E, G, EG = (a.toarray() for a in (M, E, G, EG))
+        exact_G = truth.second([arb(v) for v in y], member)
+        for i in range(system.n):
+            gap = abs(arb(ball.hi[i]) + arb(ball.lo[i]) - F[i])
+            assert gap <= arb(ball.err[i])
+            rounded["F"] += not gap.contains(0)
+            for j in range(system.n):
+                assert abs(arb(M[i, j]) - J[i][j]) <= arb(E[i, j])
+                assert abs(arb(G[i, j]) - exact_G[i][j]) <= arb(EG[i, j])
+                rounded["J"] += not (arb(M[i, j]) - J[i][j]).contains(0)
+                rounded["G"] += not (arb(G[i, j]) - exact_G[i][j]).contains(0)
+        assert float(np.max(E / np.maximum(np.abs(M), 1e-300), where=M != 0, initial=0.0)) < 1e-12
+    assert min(rounded.values()) > 0
+
+
+def test_the_witness_is_one():
+    """⟨J⟩w ≥ v in exact arithmetic for every matrix within the error, and J ⪰ αD."""
+    problem = pp.fem.Semilinear(generate("square", 5), cubic=20.0, source="40*x")
+    U = solved(problem, problem.space.U0)
+    base = base_point(problem.system, U[problem.space.free], rounding=True)
+    at = anchor(base)
+    assert at.witness is not None
+    J = Cubic(problem.system).at([arb(v) for v in base.y])[1]
+    for i in range(problem.system.n):
+        row = sum(
+            ((abs(J[i][j]) if i == j else -abs(J[i][j])) * arb(at.witness.w[j]) for j in range(problem.system.n)),
+            arb(0),
+        )
+        assert row >= arb(at.witness.v[i])
+        assert row >= arb(at.alpha) * arb(at.D[i]) * arb(at.witness.w[i])
+
+
+def test_edges():
+    """One unknown, no reaction, a reaction on a part."""
+    tiny = pp.fem.Semilinear(generate("interval", 2), cubic=5.0, source=1.0)
+    truth = Cubic(tiny.system)
+    queries = tiny.points([[0.5]])
+    root = truth.root(solved(tiny, tiny.space.U0)[tiny.space.free])
+    for method in (pp.Root(), pp.Stationary()):
+        c = pp.certify(tiny, tiny.space.U0, queries, method, target="discrete")
+        assert inside(c.lower[0], c.upper[0], value(queries, truth, root, 0))
+    none = pp.fem.Semilinear(generate("interval", 8), cubic=0.0, source=1.0)
+    for method in (pp.Root(), pp.Stationary()):
+        c = pp.certify(none, none.space.U0, none.points([[0.5]]), method, target="discrete")
+        assert c.contains(0.125)
+        assert c.radius[0] < 1e-12
+    mesh = generate("interval", 16)
+    part = pp.fem.Semilinear(
+        mesh, cubic=np.where(mesh.points[mesh.cells].mean(axis=1)[:, 0] > 0.5, 30.0, 0.0), source=9.0
+    )
+    truth, queries = Cubic(part.system), part.points([[0.3], [0.7]])
+    root = truth.root(solved(part, part.space.U0)[part.space.free])
+    for method in (pp.Root(), pp.Root(norm="energy"), pp.Stationary(polish=2)):
+        c = pp.certify(part, part.space.U0, queries, method, target="discrete")
+        assert all(inside(c.lower[i], c.upper[i], value(queries, truth, root, i)) for i in range(2))
+
+
+def test_a_sheared_mesh_has_no_witness_but_an_energy_ball():
+    """Obtuse triangles: the comparison matrix is no M-matrix, and a shifted factorization proves J ⪰ αD instead."""
+    square = generate("square", 6)
+    x, y = square.points.T
+    mesh = Mesh(np.stack([x + 3.0 * y, y], axis=1), square.cells)
+    problem = pp.fem.Semilinear(mesh, cubic=20.0, source="30")
+    queries = problem.points(mesh.points[[24]])
+    U = solved(problem, problem.space.U0)
+    assert anchor(base_point(problem.system, U[problem.space.free], rounding=True)).witness is None
+    truth = Cubic(problem.system)
+    root = truth.root(U[problem.space.free])
+    found = value(queries, truth, root, 0)
+    rng = np.random.default_rng(2)
+    radii = []
+    for size in (1.0, 1e-2, 1e-4, 0.0):
+        V = problem.space.project(U + size * rng.uniform(-1.0, 1.0, U.size)).U
+        for method in (pp.Root(), pp.Root(correct=False), pp.Stationary()):
+            c = pp.certify(problem, V, queries, method, target="discrete")
+            assert list(c.details["balls"]) == ["energy"]
+            assert inside(c.lower[0], c.upper[0], found), (size, method)
+            if isinstance(method, pp.Root) and method.correct:
+                radii.append(c.radius[0])
+    assert radii[1] < 0.02
+    assert radii[-1] < 1e-15
+    with pytest.raises(CertificationError, match="M-matrix comparison"):
+        pp.certify(problem, U, queries, pp.Root(norm="max"), target="discrete")

@@ -175,22 +175,24 @@ def box(at: Anchor) -> Box:
 
 @dataclass(frozen=True, eq=False)
 class EnergyBall:
-    """‖y − y*‖_J ≤ radius; `curve` is the system's bend on each cell within that reach."""
+    """‖y − y*‖_J ≤ radius, ‖R‖_{J⁻¹} ≤ rest; `curve` is the system's bend on each cell within that reach."""
 
     at: Anchor
     form: MatrixForm
     radius: float
     curve: Vector
+    rest: float
     claim: str
     details: dict[str, float]
     name: str = "energy"
     status: str = "verified"
 
     def remainder(self, g: Ball) -> float:
-        """∫ bend e² |g| ≤ max over cells of bend·|g| times Σ D_i d_i² ≤ t²/α."""
+        """∫ bend e² |g| ≤ max over cells of bend·|g| times Σ D_i d_i² ≤ t²/α; and |gᵀR| ≤ ‖g‖_J ‖R‖_{J⁻¹}."""
         system = self.at.base.system
         worst = self.curve * system.cell_top(g.magnitude())
-        return at_most(float(up(float(worst.max()) * self.radius * self.radius / self.at.alpha, 8)))
+        local = at_most(float(up(float(worst.max()) * self.radius * self.radius / self.at.alpha, 8)))
+        return min(local, at_most(float(up(self.form.norm(g) * self.rest))))
 
     def reach(self, s: Ball) -> float:
         """‖s‖_{J⁻¹} t."""
@@ -227,7 +229,8 @@ def energy(at: Anchor, *, monotone: bool = True) -> EnergyBall:
         t = min(t, at_most(float(up(eta + rest(t)))))
     claim = f"{how} lies within {t:.6e} of the base point in the energy norm of J(y)"
     curve = system.bend(base.y, float(up(high * t)))
-    return EnergyBall(at, form, t, curve, claim, details | {"radius": t})
+    most = min(at_most(rest(t)), at_most(float(up(t + eta))))  # R = Jd − F
+    return EnergyBall(at, form, t, curve, most, claim, details | {"radius": t})
 
 
 def semidefinite(base: BasePoint) -> bool:
