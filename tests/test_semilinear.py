@@ -254,6 +254,7 @@ def test_case_files(tmp_path, capsys):
                 at = problem.points([[0.3]])
                 truth = value(at, Cubic(problem.system), root, 0)
             assert inside(row["lower"], row["upper"], truth)
+    assert main(["check", str(tmp_path / "c.toml")]) == 0
     assert main(["certify", str(tmp_path / "c.toml"), "--quiet", "--set", "certificate.target=continuous"]) == 2
     assert "certificate.target" in capsys.readouterr().err
     assert main(["certify", str(tmp_path / "c.toml"), "--quiet", "--set", "problem.cubic=-1"]) == 2

@@ -95,6 +95,16 @@ class Semilinear:
         set_fields(self, mesh=mesh, linear=linear, cubic=lam, system=system)
 
     @property
+    def A(self) -> Any:
+        """The linear part's matrix, over all nodes."""
+        return self.system.A
+
+    @property
+    def b(self) -> Vector:
+        """The load."""
+        return self.linear.b
+
+    @property
     def space(self) -> AdmissibleSpace:
         """The admissible vectors."""
         return self.linear.space
