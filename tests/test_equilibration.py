@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from itertools import combinations, permutations
 
 import numpy as np
@@ -12,10 +13,12 @@ from scipy.spatial import Delaunay
 
 from pinnpoint import bernstein
 from pinnpoint.bernstein import gram, pairs
+from pinnpoint.errors import InputError
 from pinnpoint.transfer.equilibration import equilibrate
 from pinnpoint.transfer.topology import Topology
 
 RNG = np.random.default_rng
+BOTH = (False, True) if find_spec("numba") else (False,)
 
 
 def grid(d, n, perturb=0.0, seed=0):
@@ -170,7 +173,7 @@ def distance(top, kappa, gradients, s):
 class Problem:
     """−∇·κ∇u + c u = f with mixed conditions, solved with P1 or P2; m = 1."""
 
-    def __init__(self, top, degree, *, jump=1.0, c=0.0, neumann=False, f=None, u=None, g=None, seed=1):
+    def __init__(self, top, degree, *, jump=1.0, c=0.0, neumann=False, side=False, f=None, u=None, g=None, seed=1):
         self.top, d = top, top.dim
         rng = RNG(seed)
         center = top.points[top.cells].mean(axis=1)
@@ -180,8 +183,10 @@ class Problem:
         natural = (
             boundary & (middle[:, -1] > 1e-9) & (rng.uniform(size=len(boundary)) < 0.8) if neumann else boundary & 0
         )
+        if side:  # one side without flux
+            natural = boundary & (middle[:, 0] > 1 - 1e-9)
         self.kind = np.where(natural, 2, boundary).astype(np.int8)
-        self.neumann = np.where(natural[:, None], rng.normal(size=(len(boundary), d)), 0.0)[..., None]
+        self.neumann = np.where(natural[:, None] & (not side), rng.normal(size=(len(boundary), d)), 0.0)[..., None]
         if g is not None:
             self.neumann = g(top, natural)[..., None]
         P = top.points[top.cells]
@@ -216,6 +221,19 @@ class Problem:
         return np.abs(miss).max() / scale, np.abs((t - wanted)[on]).max(initial=0.0)
 
 
+def agreeing(problem, order):
+    """The flux, after checking both implementations."""
+    sizes = []
+    for compiled in BOTH:
+        t = problem.flux(order, compiled=compiled)
+        balance, natural = problem.defect(t, order)
+        assert balance < 1e-12
+        assert natural < 1e-13 * max(1.0, np.abs(t).max())
+        sizes.append(np.sqrt(problem.eta2(t, order).sum()))
+    assert sizes[-1] == pytest.approx(sizes[0], rel=1e-6, abs=1e-12)
+    return t
+
+
 CASES = [dict(), dict(jump=1000.0, neumann=True), dict(c=5.0, neumann=True, jump=0.01)]
 
 
@@ -223,14 +241,236 @@ CASES = [dict(), dict(jump=1000.0, neumann=True), dict(c=5.0, neumann=True, jump
 @pytest.mark.parametrize(("degree", "order"), [(1, 0), (1, 1), (2, 1), (2, 0)])
 def test_balance_and_agreement(name, degree, order):
     for case in CASES:
-        problem = Problem(MESHES[name](), degree, **case)
-        size = []
-        for compiled in (False, True):
-            if compiled:
-                pytest.importorskip("numba")
+        agreeing(Problem(MESHES[name](), degree, **case), order)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_formulas_of_the_representation(d):
+    """Normal components and the divergence, against values of σ itself."""
+    top, rng = grid(d, 2, 0.1), RNG(3)
+    s = rng.normal(size=(len(top.cells), d + 1, d + 1, 1))
+    P, G = top.points[top.cells], top.gradients
+    wanted = divergence(top, s)
+
+    def sigma(K, x):
+        lam = np.array([1.0 if i == 0 else 0.0 for i in range(d + 1)]) + G[K] @ (x - P[K, 0])
+        return sum(s[K, i, j, 0] * lam[j] * (x - P[K, i]) for i in range(d + 1) for j in range(d + 1)) / (
+            d * top.volumes[K]
+        )
+
+    for K in range(0, len(top.cells), 5):
+        for i in range(d + 1):
+            area = d * top.volumes[K] * np.linalg.norm(G[K, i])
+            normal = -G[K, i] / np.linalg.norm(G[K, i])
+            for j in set(range(d + 1)) - {i}:
+                assert sigma(K, P[K, j]) @ normal * area == pytest.approx(s[K, i, j, 0], abs=1e-11)
+            steps = np.eye(d) * 1e-3  # σ is quadratic: central differences are exact
+            slope = sum((sigma(K, P[K, i] + h) - sigma(K, P[K, i] - h)) @ h / (2 * h @ h) for h in steps)
+            assert slope == pytest.approx(wanted[K, i, 0], rel=1e-8, abs=1e-7)
+
+
+@pytest.mark.parametrize(("d", "n"), [(1, 8), (2, 4), (3, 2)])
+@pytest.mark.parametrize("neumann", [False, True])
+def test_piecewise_quadratics_are_met_exactly(d, n, neumann):
+    """κ 1 : 50 across x = ½; RT1 contains κ∇u, so the flux is it."""
+    top = grid(d, n)
+    kappa = np.where(top.points[top.cells].mean(axis=1)[:, 0] < 0.5, 1.0, 50.0)
+    k = np.where
+
+    def u(x):
+        return ((x[:, 0] - 0.2) ** 2 - 0.09) / (2 * k(x[:, 0] < 0.5, 1.0, 50.0)) + (d > 1) * x[:, -1] ** 2
+
+    def prescribed(top, natural):
+        t = np.zeros((len(top.facets), d))
+        for f in np.flatnonzero(natural):
+            K = top.facet_cells[f, 0]
+            i = int(np.flatnonzero(top.cell_facets[K] == f)[0])
+            for j, v in enumerate(top.facets[f]):
+                x = top.points[v]
+                flux = np.zeros(d)
+                flux[0] = x[0] - 0.2
+                flux[-1] += (d > 1) * 2.0 * kappa[K] * x[-1]
+                t[f, j] = -d * top.volumes[K] * flux @ top.gradients[K, i]
+        return t
+
+    def f(x):
+        cell = k(x.mean(axis=1)[:, 0] < 0.5, 1.0, 50.0)
+        return np.repeat((-1.0 - (d > 1) * 2.0 * cell)[:, None], x.shape[1], axis=1)
+
+    problem = Problem(top, 2, jump=50.0, neumann=neumann, u=u, f=f, g=prescribed)
+    t = agreeing(problem, 1)
+    assert np.abs(problem.u - u(problem.space.places)).max() < 1e-12
+    assert np.sqrt(problem.eta2(t, 1).sum()) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("make", "order", "degree", "within"),
+    [
+        (lambda: grid(2, 6, 0.25), 0, 1, 1.02),
+        (lambda: cloud(2, 40), 0, 1, 1.05),
+        (lambda: grid(3, 3, 0.2), 0, 1, 1.05),
+        (lambda: grid(2, 4, 0.2), 1, 2, 1.1),
+    ],
+)
+def test_close_to_the_best_flux(make, order, degree, within):
+    """The best flux of the whole space, by a dense saddle point system."""
+    problem = Problem(make(), degree, side=True, f=lambda x: 1.0 + x[..., 0])
+    top = problem.top
+    t = agreeing(problem, order)
+    q = t.shape[1]
+    free = np.repeat(problem.kind != 2, q)
+    base = np.where(free, 0.0, t.ravel())
+    probes = np.concatenate([base[:, None], base[:, None] + np.eye(t.size)[:, free]], axis=1)
+    r = linear_part(top, problem.source) if order else None
+    s = local_densities(top, probes.reshape(len(top.facets), q, -1), r)
+    _, delta = distance(top, problem.kappa, problem.gradients, s)
+    weight = (top.volumes / problem.kappa)[:, None, None, None]
+    flat = np.linalg.cholesky(gram(top.dim)).T @ (delta * np.sqrt(weight)).reshape(len(delta), delta.shape[1], -1)
+    flat = flat.reshape(-1, probes.shape[1])
+    facing = np.array([[j for j in range(top.dim + 1) if j != k] for k in range(top.dim + 1)])
+    outward = sum(s[:, k][:, facing[k]].mean(axis=1) for k in range(top.dim + 1))
+    G, B = flat[:, 1:] - flat[:, :1], outward[:, 1:] - outward[:, :1]
+    wanted = -(linear_part(top, problem.source).mean(axis=1)[:, 0] * top.volumes) - outward[:, 0]
+    system = np.block([[G.T @ G, B.T], [B, np.zeros((len(B), len(B)))]])
+    y = np.linalg.lstsq(system, np.concatenate([-G.T @ flat[:, 0], wanted]), rcond=None)[0][: G.shape[1]]
+    best = np.linalg.norm(G @ y + flat[:, 0])
+    ours = np.sqrt(problem.eta2(t, order).sum())
+    assert best * (1 - 1e-9) <= ours <= within * best
+
+
+def exact_energy(d):
+    """∫ |∇u|² for −Δu = 1 on the unit cube, u = 0 on its boundary."""
+    n = np.arange(1, 202, 2.0)
+    grids = np.meshgrid(*[n] * d, indexing="ij")
+    return float(np.sum((8 / np.pi**2) ** d / np.prod(grids, axis=0) ** 2 / sum(g**2 for g in grids))) / np.pi**2
+
+
+@pytest.mark.parametrize(
+    ("d", "n", "degree", "order"),
+    [(1, 20, 1, 0), (2, 16, 1, 0), (2, 8, 1, 1), (2, 8, 2, 1), (3, 6, 1, 0), (3, 3, 2, 1)],
+)
+def test_effectivity(d, n, degree, order):
+    problem = Problem(grid(d, n), degree, f=lambda x: np.ones(x.shape[:-1]))
+    t = agreeing(problem, order)
+    found = distance(problem.top, problem.kappa, problem.gradients, 0 * problem.densities(t, order))[0].sum()
+    error = np.sqrt(exact_energy(d) - found)
+    assert 1.0 - 1e-3 <= np.sqrt(problem.eta2(t, order).sum()) / error <= 1.6
+
+
+def test_a_state_that_solves_nothing_keeps_continuity_and_spreads_its_residual():
+    """∫_K (∇·σ + r) = −Σ_a r_a |K|/|ω_a| over the vertices without a Dirichlet facet."""
+    for top, degree, order in ((grid(2, 5, 0.2), 1, 0), (grid(2, 4, 0.2), 2, 1), (grid(3, 3, 0.2), 1, 0)):
+        d, problem = top.dim, Problem(top, degree, neumann=True, c=2.0)
+        u = RNG(5).normal(size=len(problem.u))
+        problem.gradients = problem.space.gradients(u[:, None])
+        means = problem.gradients.mean(axis=1)
+        hat = bernstein.from_linear(np.eye(d + 1)) @ gram(d)
+        local = np.einsum("kix,kxm->kim", top.gradients, means) * (problem.kappa * top.volumes)[:, None, None]
+        local -= np.einsum("ip,kpm->kim", hat, problem.source) * top.volumes[:, None, None]
+        residual = np.bincount(top.cells.ravel(), local.ravel())
+        on = problem.kind == 2
+        mass = (np.ones((d, d)) + np.eye(d)) / (d * (d + 1))
+        np.subtract.at(residual, top.facets[on], problem.neumann[on, :, 0] @ mass)
+        residual[top.facets[problem.kind == 1]] = 0.0
+        density = residual / np.bincount(top.cells.ravel(), np.repeat(top.volumes, d + 1))
+        wanted = -density[top.cells].sum(axis=1)
+        for compiled in BOTH:
             t = problem.flux(order, compiled=compiled)
-            balance, natural = problem.defect(t, order)
-            assert balance < 1e-12
-            assert natural < 1e-13 * max(1.0, np.abs(t).max())
-            size.append(np.sqrt(problem.eta2(t, order).sum()))
-        assert size[-1] == pytest.approx(size[0], rel=1e-6, abs=1e-12)
+            s = problem.densities(t, order)
+            found = (divergence(top, s) + linear_part(top, problem.source)).mean(axis=1)[:, 0]
+            if order:  # the diagonal of s was made for equilibrium: read the balance off the facets
+                outward = np.array([s[:, k, [j for j in range(d + 1) if j != k], 0].mean(axis=1) for k in range(d + 1)])
+                found = outward.sum(axis=0) / top.volumes + linear_part(top, problem.source).mean(axis=1)[:, 0]
+            assert np.abs(found - wanted).max() < 1e-11 * np.abs(wanted).max()
+
+
+def touching(name):
+    """Meshes that are not manifolds at a vertex."""
+    if name == "triangles at a vertex":
+        return Topology([[0, 0], [1, 0], [0, 1], [-1, 0.2], [0, -1.3]], [[0, 1, 2], [0, 3, 4]])
+    P = [[0, 0, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0], [-1, 0, 0.1], [0, -1.2, 0]]
+    if name == "tetrahedra at an edge":
+        return Topology(P, [[0, 1, 2, 3], [0, 1, 4, 5]])
+    if name == "tetrahedra at a vertex":
+        return Topology([*P[:1], [0.2, 0, 1], *P[2:], [0.1, 0, -1]], [[0, 1, 2, 3], [0, 4, 5, 6]])
+    square = np.array([[1, 1], [-1, 1], [-1, -1], [1, -1.0]])  # "a ring about a vertex": cone over an annulus
+    P = np.concatenate([[[0, 0, 0]], np.c_[square, np.ones(4)], np.c_[2.5 * square, np.ones(4)]])
+    cells = []
+    for i in range(4):
+        j = (i + 1) % 4
+        cells += [[0, 1 + i, 1 + j, 5 + i], [0, 1 + j, 5 + i, 5 + j]]
+    return Topology(P, cells)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize(
+    "name", ["triangles at a vertex", "tetrahedra at an edge", "tetrahedra at a vertex", "a ring about a vertex"]
+)
+def test_vertices_where_the_mesh_is_no_manifold(name, order):
+    top = touching(name)
+    for share in (0.0, 0.4):
+        problem = Problem(top, 1, u=lambda x: np.sin(1 + 2 * x[:, 0] - x[:, -1]))
+        problem.kind[top.boundary] = np.where(RNG(2).uniform(size=top.boundary.sum()) < share, 2, 1)
+        problem.neumann[:] = RNG(3).normal(size=problem.neumann.shape) * (problem.kind == 2)[:, None, None]
+        sizes = []
+        for compiled in BOTH:
+            t = problem.flux(order, compiled=compiled)
+            sizes.append(problem.eta2(t, order).sum())
+            if share == 0.0:
+                assert problem.defect(t, order)[0] < 1e-12
+        assert sizes[-1] == pytest.approx(sizes[0], rel=1e-6)
+
+
+@pytest.mark.skipif(find_spec("numba") is None, reason="needs numba")
+@pytest.mark.parametrize("order", [0, 1])
+def test_threads_and_columns_change_nothing(monkeypatch, order):
+    from pinnpoint.transfer import equilibration_compiled
+
+    problem = Problem(grid(2, 60, 0.2), 1, neumann=True)
+    one = problem.flux(order, compiled=True)
+    monkeypatch.setattr(equilibration_compiled, "get_num_threads", lambda: 3)
+    assert np.array_equal(one, problem.flux(order, compiled=True))
+    three = [
+        np.concatenate([x, 0 * x, -2.0 * x], axis=-1) for x in (problem.gradients, problem.source, problem.neumann)
+    ]
+    for compiled in BOTH:
+        t = equilibrate(problem.top, problem.kappa, *three[:2], problem.kind, three[2], order, compiled=compiled)
+        assert t.shape == (*one.shape[:2], 3)
+        assert np.abs(t - one * [1.0, 0.0, -2.0]).max() < 1e-10 * np.abs(one).max()
+
+
+def test_constant_gradients_may_be_given_once():
+    problem = Problem(grid(3, 2, 0.2), 1)
+    for order in (0, 1):
+        for compiled in BOTH:
+            full = problem.flux(order, compiled=compiled)
+            short = equilibrate(
+                problem.top, problem.kappa, problem.gradients[:, :1], problem.source, problem.kind, None, order,
+                compiled=compiled,
+            )  # fmt: skip
+            assert np.abs(full - short).max() < 1e-12
+
+
+def test_refusals():
+    top = grid(2, 2)
+    C, F = len(top.cells), len(top.facets)
+    fine = dict(
+        kappa=np.ones(C),
+        gradients=np.zeros((C, 1, 2, 1)),
+        source=np.zeros((C, 6, 1)),
+        kind=top.boundary.astype(np.int8),
+        neumann=None,
+        order=0,
+    )
+    assert equilibrate(top, **fine).shape == (F, 1, 1)
+    wrong = dict(
+        kappa=np.ones(C + 1),
+        gradients=np.zeros((C, 2, 2, 1)),
+        source=np.zeros((C, 3, 1)),
+        kind=np.zeros(F, dtype=np.int8),
+        neumann=np.zeros((F, 1, 1)),
+        order=2,
+    )
+    for name, value in wrong.items():
+        with pytest.raises(InputError, match=name):
+            equilibrate(top, **{**fine, name: value})

@@ -21,6 +21,7 @@ from pinnpoint.rounding.coercivity import verify_coercivity
 from pinnpoint.spaces import AdmissibleSpace, Projection
 from pinnpoint.systems import LinearSystem
 from pinnpoint.transfer.comparison import Comparison
+from pinnpoint.transfer.external import External
 from pinnpoint.transfer.interpolation import Interpolation
 from pinnpoint.version import __version__
 
@@ -44,6 +45,7 @@ __all__ = [
     "Comparison",
     "DependencyMissingError",
     "Exact",
+    "External",
     "Guarantee",
     "Inexact",
     "InputError",

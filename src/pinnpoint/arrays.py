@@ -114,6 +114,16 @@ def matrix(name: str, A: Any) -> Any:
     return B
 
 
+def is_symmetric(A: Any) -> bool:
+    """Whether a sparse matrix equals its transpose, to the last bit."""
+    A = sp.csr_array(A)
+    T = A.T.tocsr()
+    if A.has_canonical_format and A.nnz == T.nnz:
+        if all(np.array_equal(getattr(A, part), getattr(T, part)) for part in ("indptr", "indices", "data")):
+            return True
+    return bool(A.shape == T.shape and (A != T).nnz == 0)
+
+
 def distinct_names(given: Sequence[str] | None, count: int) -> tuple[str, ...]:
     """Names of the queries, q0, q1, … by default; duplicates are refused."""
     if given is None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -187,11 +188,23 @@ def _components(values: Vector, dim: int, count: int) -> Vector:
 
 def make_queries(case: Case, problem: Any) -> Queries:
     """All queries of a case as one list, in its order."""
-    parts = [_query(spec, problem) for spec in case.queries]
+    runs = groupby(case.queries, lambda spec: (spec.kind == "point", spec.component))
+    parts = [part for _, run in runs for part in _run(list(run), problem)]
     joined = parts[0]
     for part in parts[1:]:
         joined = joined + part
     return joined
+
+
+def _run(specs: list[QuerySpec], problem: Any) -> list[Queries]:
+    """Queries that follow each other; points are located together."""
+    if len(specs) > 1 and specs[0].kind == "point":
+        component = {} if problem.components == 1 else {"component": specs[0].component}
+        try:
+            return [problem.points([spec.at for spec in specs], **component, names=[spec.name for spec in specs])]
+        except InputError:
+            pass  # one of them is refused: by itself it is named
+    return [_query(spec, problem) for spec in specs]
 
 
 def _query(spec: QuerySpec, problem: Any) -> Queries:

@@ -91,7 +91,7 @@ class AdmissibleSpace:
         given = np.asarray(values, dtype=object)
         U0 = np.zeros(n)
         U0[dofs] = vector("values", np.full(dofs.size, values) if given.ndim == 0 else values, dofs.size)
-        free = np.setdiff1d(np.arange(n), dofs)
+        free = _others(n, dofs)
         Z = sp.csr_array((np.ones(free.size), (free, np.arange(free.size))), shape=(n, free.size))
         return cls(U0, Z)
 
@@ -112,7 +112,7 @@ class AdmissibleSpace:
         if m >= n:
             raise InputError(f"C: {m} constraints on {n} entries leave nothing to certify")
         slaves = _pivots(C)
-        free = np.setdiff1d(np.arange(n), slaves)
+        free = _others(n, slaves)
         block = sp.csc_array(C[:, slaves])
         lu = spla.splu(block)
         U0 = np.zeros(n)
@@ -143,7 +143,7 @@ class AdmissibleSpace:
         if Z.nnz != Z.shape[1] or not np.all(Z.data == 1.0):
             return None
         C = Z.tocoo()
-        if np.unique(C.col).size != Z.shape[1] or np.unique(C.row).size != Z.nnz:
+        if any(np.bincount(index).max() > 1 for index in (C.row, C.col)):
             return None
         free = np.empty(Z.shape[1], dtype=np.intp)
         free[C.col] = C.row
@@ -152,7 +152,7 @@ class AdmissibleSpace:
     @cached_property
     def fixed(self) -> NDArray[np.intp]:
         """Where Z only selects entries: the others."""
-        return np.setdiff1d(np.arange(self.N), () if self.free is None else self.free).astype(np.intp)
+        return _others(self.N, np.arange(0) if self.free is None else self.free)
 
     @cached_property
     def is_whole(self) -> bool:
@@ -219,6 +219,11 @@ class AdmissibleSpace:
     def _coordinates(self, V: Vector) -> Vector:
         S, scale, gram = self._gram
         return np.asarray(scale * gram.solve(S.T @ V))
+
+
+def _others(n: int, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The numbers below n that were not chosen."""
+    return np.flatnonzero(np.bincount(chosen, minlength=n) == 0)
 
 
 def _has_identity_block(Z: Any) -> bool:

@@ -29,13 +29,21 @@ from pinnpoint.transfer.interface import Transfer, TransferContext
 class AbstractMethod(ABC):
     """A way to certify linear systems. `prepare` once, then `certify` many states."""
 
-    def prepare(self, system: LinearSystem, queries: Queries) -> AbstractCertifier:
-        """Everything that does not depend on the state: solvers, proofs, Green vectors or probes."""
+    def prepare(self, system: LinearSystem, queries: Queries, *, discrete: bool = True) -> AbstractCertifier:
+        """Everything that does not depend on the state: solvers, proofs, Green vectors or probes.
+
+        With ``discrete=False`` the discrete target need not be proved, because a transfer will stand on its own;
+        a method may then leave out its stability proof.
+        """
         if not isinstance(system, LinearSystem):
             hint = "; nonlinear systems need Root or Stationary" if hasattr(system, "jacobian") else ""
             raise InputError(f"system: must be a LinearSystem; got {type(system).__name__}{hint}")
         if not isinstance(queries, Queries):
             raise InputError(f"queries: must be Queries; got {type(queries).__name__}; wrap L as pinnpoint.Queries(L)")
+        return self._prepare(system, queries) if discrete else self._prepare_only(system, queries)
+
+    def _prepare_only(self, system: LinearSystem, queries: Queries) -> AbstractCertifier:
+        """`prepare` without the need to prove the discrete target."""
         return self._prepare(system, queries)
 
     @abstractmethod
@@ -177,23 +185,26 @@ class AbstractCertifier(ABC):
         queries = ground.queries
         value, _ = seen.value.rounded()
         center, terms, radius_terms = self._rounded(out)
-        claims = [*ground.proof.claims, *out.claims]
-        if not core.rounding:
-            claims.append(Claim("floating-point rounding is negligible (not covered)", "declared"))
-        details = dict(out.details)
-        guarantee = out.guarantee
+        claims = [Claim(f"discrete target: {core.system.target}"), *(Claim(note) for note in queries.notes)]
+        claims += [*ground.proof.claims, *out.claims]
+        details, guarantee, covered = dict(out.details), out.guarantee, core.rounding
         if transfer is not None:
             bound = transfer.bound(self._context(seen, out))
             for name, term in bound.terms.items():
                 terms[name] = np.asarray(up(terms[name] + term)) if name in radius_terms else term
                 radius_terms += [] if name in radius_terms else [name]
-            if bound.shift is not None:
+            if bound.center is not None:  # nothing discrete is used
+                center, radius_terms, claims, covered = bound.center, list(bound.terms), [], True
+                terms |= bound.terms
+            elif bound.shift is not None:
                 before, center = center, center + bound.shift
                 shifted = np.asarray(up(UNIT * (np.abs(before) + np.abs(center)) + terms.get("rounding", 0.0)))
                 terms["rounding"], radius_terms = shifted, list(dict.fromkeys([*radius_terms, "rounding"]))
             claims += bound.claims
             details |= bound.details
             guarantee = guarantee if bound.proved else Guarantee.ESTIMATE
+        if not covered:
+            claims.append(Claim("floating-point rounding is negligible (not covered)", "declared"))
         radius = self._sum(terms, radius_terms)
         if raw is not None:
             raw = per_query("raw", raw, ground.K)
@@ -212,7 +223,7 @@ class AbstractCertifier(ABC):
             method=self.name,
             target="discrete" if transfer is None else "continuous",
             confidence=out.confidence,
-            rounding="covered" if core.rounding else "not covered",
+            rounding="covered" if covered else "not covered",
             correction=out.correction,
             sigma=out.sigma,
             residual_norm=r_norm,
@@ -221,11 +232,7 @@ class AbstractCertifier(ABC):
             if stability is None or seen.right is None
             else float(up(core.system.space.norm * stability.solution_norm(seen.rho, seen.right))),
             raw=raw,
-            assumptions=(
-                Claim(f"discrete target: {core.system.target}"),
-                *(Claim(note) for note in queries.notes),
-                *claims,
-            ),
+            assumptions=tuple(claims),
             points=queries.points,
             dofs=core.system.n,
             details=details,
@@ -245,6 +252,11 @@ class AbstractCertifier(ABC):
         for name in names:
             radius = np.asarray(up(radius + terms[name]))
         return radius
+
+    @property
+    def _proves_discrete(self) -> bool:
+        """Whether `_discrete` is a proof."""
+        return True
 
     @cached_property
     def _solver(self) -> Solver:
@@ -289,5 +301,5 @@ class AbstractCertifier(ABC):
             core.system.space.free,
             solve,
             adjoint,
-            discrete,
+            discrete if self._proves_discrete else None,
         )

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector, vector
+from pinnpoint.arrays import Vector, is_symmetric, vector
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import TINY, gamma, require_range, require_round_to_nearest, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.forms import Form, MatrixForm
-from pinnpoint.rounding.matrices import Chain, EnclosedMatrix, LinearMap, PlainMatrix, product_up
+from pinnpoint.rounding.matrices import Chain, EnclosedMatrix, LinearMap, PlainMatrix, compile_early, product_up
 from pinnpoint.systems import LinearSystem
 
 ErrorPair = tuple[Callable[[Vector], Vector], Callable[[Vector], Vector]]
@@ -43,6 +43,7 @@ class Core:
                 raise InputError(
                     "rounding: a LinearOperator's own rounding cannot be enclosed; pass the matrix, or rounding=False"
                 )
+            compile_early(system.A.nnz)
         elif system.A_error is not None or system.b_error is not None:
             raise InputError("A_error, b_error: interval data needs rounding=True")
         self.system = system
@@ -175,7 +176,7 @@ class Core:
             return NormalMap(self)
         if isinstance(self.reduced, EnclosedMatrix | PlainMatrix) and sp.issparse(self.reduced.A):
             parts = (self.reduced.A, getattr(self.reduced, "error", None))
-            if all(M is None or (M != M.T.tocsr()).nnz == 0 for M in parts):
+            if all(M is None or is_symmetric(M) for M in parts):
                 return self.reduced
         return SymmetricMap(self.reduced)
 
@@ -263,21 +264,20 @@ class Functionals(Sequence[Ball]):
     """The reduced functionals ℓ̂_i, made when asked for."""
 
     def __init__(self, core: Core, queries: Queries) -> None:
-        self.core, self.queries = core, queries
+        self.core = core
+        free = core.system.space.free
+        L, E = queries.L, queries.error
+        self.L = L if free is None else L[:, free]
+        self.E = E if free is None or E is None else E[:, free]
 
     def __len__(self) -> int:
-        return len(self.queries)
+        return int(self.L.shape[0])
 
     def __getitem__(self, i: Any) -> Any:
         if not 0 <= i < len(self):
             raise IndexError(i)
-        L, E = self.queries.L, self.queries.error
-        ell = Ball(L[[i]].toarray()[0], None, None if E is None else E[[i]].toarray()[0])
-        free = self.core.system.space.free
-        if free is not None:
-            return ell[free]
-        assert self.core.Z is not None
-        return self.core.Z.T.affine(ell)
+        ell = Ball(self.L[[i]].toarray()[0], None, None if self.E is None else self.E[[i]].toarray()[0])
+        return ell if self.core.Z is None else self.core.Z.T.affine(ell)
 
 
 class SymmetricMap:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
-from pinnpoint.certifiers.green import GreenVectors, green_vectors, lay_ground
+from pinnpoint.certifiers.green import GreenVectors, bare_ground, green_vectors, lay_ground
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import up
 from pinnpoint.rounding.balls import Ball
@@ -53,6 +53,12 @@ class Exact(AbstractMethod):
         assert ground.solver is not None
         return ExactCertifier(ground, green_vectors(ground, ground.solver, refine=self.refine))
 
+    def _prepare_only(self, system: LinearSystem, queries: Queries) -> ExactCertifier:
+        """Green vectors alone; their defects are not counted."""
+        ground = bare_ground(system, queries, self.solver)
+        assert ground.solver is not None
+        return ExactCertifier(ground, green_vectors(ground, ground.solver, refine=False), proved=False)
+
 
 @dataclass(frozen=True, eq=False)
 class ExactCertifier(AbstractCertifier):
@@ -61,6 +67,11 @@ class ExactCertifier(AbstractCertifier):
     ground: Ground
     green: GreenVectors
     name: str = "exact"
+    proved: bool = True
+
+    @property
+    def _proves_discrete(self) -> bool:
+        return self.proved
 
     def _discrete(self, seen: Observation) -> Outcome:
         core = self.ground.core

@@ -20,6 +20,14 @@ from pinnpoint.rounding.matrices import dots
 from pinnpoint.solvers.direct import DenseLU, SparseLU
 from pinnpoint.solvers.protocol import Solver, answer
 from pinnpoint.systems import LinearSystem
+from pinnpoint.threads import CORES, on_all_cores
+
+COLUMNS = 8
+"""Right-hand sides that SuperLU solves at once: they share a pass over the factors and stay in cache."""
+
+
+FILLS_FROM, FEW = 10_000, 24
+"""Unknowns from which, and queries up to which, conjugate gradients beat a factorization that fills in."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,22 +80,31 @@ def lay_ground(
     return Ground(core, queries, L, ell, found, proof)
 
 
+def bare_ground(system: LinearSystem, queries: Queries, solver: Any) -> Ground:
+    """Core, functionals and solver in plain floating point, for results that are proved elsewhere.
+
+    Where factors would fill in, as in three dimensions, and queries are few, the solver is conjugate gradients.
+    """
+    core = Core(system, rounding=False)
+    L, ell = core.functionals(queries)
+    if solver is None and system.n > FILLS_FROM and core.matrix.nnz > 12.5 * system.n and len(queries) <= FEW:
+        solver = "krylov"
+    return Ground(core, queries, L, ell, solver_for(core, solver), weight_only(core))
+
+
 def green_vectors(ground: Ground, solver: Solver, *, refine: bool) -> GreenVectors:
     """Solve Bᵀq = ℓ̂ for every query and bound what is left.
 
     *Cost:* one solve per query with a direct solver of a square system, two with others, one more when refined.
     """
-    core, proof = ground.core, ground.proof
-    rhs = np.empty((core.system.n, ground.K), order="F")  # columns are contiguous, as solvers want them
-    for i, ell in enumerate(ground.ell):
-        rhs[:, i] = ell.hi
-    Q = answer(solver.solve_transposed, rhs).T.copy()
-    if core.rounding:
-        require_range("Green vectors", Q)
+    core, proof, K = ground.core, ground.proof, ground.K
+    sparse = isinstance(solver, SparseLU)
+    accurate = core.system.is_square and (sparse or isinstance(solver, DenseLU))  # backward stable as it is
+    Q = np.empty((K, core.system.n))
     q_lo = np.zeros_like(Q) if refine else None
-    accurate = core.system.is_square and isinstance(solver, DenseLU | SparseLU)  # backward stable as it is
-    left, sigma, delta = (np.zeros(ground.K) for _ in range(3))
-    for i, ell in enumerate(ground.ell):
+    left, sigma, delta = (np.zeros(K) for _ in range(3))
+
+    def bound(i: int, ell: Ball) -> None:
         if not accurate:
             Q[i] -= _correction(core, solver, Ball(Q[i]), ell)
         if q_lo is not None:
@@ -96,11 +113,23 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool) -> GreenVecto
         length = proof.form.dual(core.green(q)) if not core.is_energy else proof.form.dual(q)
         if proof.stability is None:
             sigma[i] = length
-            continue
-        s = core.defect(q, ell)
-        left[i] = proof.stability.left(s)
-        delta[i] = proof.stability.left(s) if not core.system.is_square else proof.stability.green_error(s, proof.form)
+            return
+        left[i] = proof.stability.left(core.defect(q, ell))
+        delta[i] = left[i] if not core.system.is_square else proof.stability.green_error(left[i], proof.form)
         sigma[i] = up(length + delta[i])
+
+    width = max(1, min(COLUMNS, -(-K // CORES))) if sparse else K
+
+    def part(a: int) -> None:
+        ells = [ground.ell[i] for i in range(a, min(a + width, K))]
+        rhs = np.array([ell.hi for ell in ells]).T  # columns are contiguous, as solvers want them
+        Q[a : a + width] = answer(solver.solve_transposed, rhs).T
+        if core.rounding:
+            require_range("Green vectors", Q[a : a + width])
+        for i, ell in enumerate(ells, a):
+            bound(i, ell)
+
+    on_all_cores(part, range(0, K, width))
     return GreenVectors(Q, q_lo, None if proof.stability is None else left, sigma, delta)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pinnpoint.arrays import number
+from pinnpoint.arrays import is_symmetric, number
 from pinnpoint.certificate import Claim
 from pinnpoint.certifiers.core import Core
 from pinnpoint.errors import CertificationError, InputError
@@ -144,10 +144,11 @@ def _square(core: Core, solver: Solver | None, sharpen: Solver | None) -> st.Sta
     """Coercivity first; then an M-matrix witness, an approximate inverse, and singular values."""
     B, errors = core.matrix, core.matrix_error
     symmetrised = None if errors is None else (lambda v: 0.5 * (errors[0](v) + errors[1](v)))
-    symmetric = (B != B.T.tocsr()).nnz == 0
     tried = ""
     try:
-        bound = verify_coercivity(B, equilibrate=True, error=symmetrised, solve=_inverse(solver) if symmetric else None)
+        bound = verify_coercivity(
+            B, equilibrate=True, error=symmetrised, solve=_inverse(solver) if is_symmetric(B) else None
+        )
         return _coercive(core, bound, sharpen)
     except CertificationError as problem:
         tried = str(problem)

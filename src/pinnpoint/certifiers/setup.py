@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from pinnpoint.arrays import is_symmetric
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.proof import diagonal_of
 from pinnpoint.errors import InputError
@@ -43,7 +44,7 @@ def krylov_solver(core: Core, tolerance: float, iterations: int | None) -> Krylo
             (lambda v: plain.reduced.affine(exact(v)).hi),
             (lambda v: plain.reduced.T.affine(exact(v)).hi),
         )
-        symmetric = core.is_energy or (system.is_matrix and (core.matrix != core.matrix.T.tocsr()).nnz == 0)
+        symmetric = core.is_energy or (system.is_matrix and is_symmetric(core.matrix))
         diagonal = diagonal_of(core) if symmetric else None
         symmetric = symmetric and (diagonal is not None or not system.is_matrix)
         return Krylov(forward, backward, system.n, symmetric, tolerance, iterations, diagonal)

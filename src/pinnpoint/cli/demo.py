@@ -95,8 +95,8 @@ def story(bump: Any, certificate: Certificate) -> str:
     worst = int(np.argmax(np.abs(certificate.value - certificate.center)))
     lines += [
         "",
-        f"The loss saw nothing; the certificate proves '{certificate.names[worst]}' wrong. The intervals hold the PDE's own "
-        f"solution: {certificate.guarantee}, rounding {certificate.rounding}.",
+        f"The loss saw nothing; the certificate proves '{certificate.names[worst]}' wrong. The intervals hold the PDE's "
+        f"own solution: {certificate.guarantee}, rounding {certificate.rounding}.",
     ]
     return "\n".join(lines)
 

@@ -44,7 +44,7 @@ class Locator:
     def __init__(self, mesh: Mesh) -> None:
         self.mesh = mesh
         self._vertices = mesh.points[mesh.cells]
-        self._tree = cKDTree(self._vertices.mean(axis=1))
+        self._tree = cKDTree(self._vertices.mean(axis=1), balanced_tree=False, compact_nodes=False)  # fast to build
 
     def locate(self, X: Any, name: str = "points") -> tuple[Index, Vector]:
         """Cell and barycentric coordinates of each point; refuses a point outside the mesh by name."""

@@ -110,8 +110,9 @@ def require_round_to_nearest() -> None:
 def require_range(name: str, *arrays: Vector) -> None:
     """Refuse entries that are not finite or whose products leave the range of the transformations."""
     for a in arrays:
-        if a.size and not float(np.max(np.abs(a))) < LIMIT:
+        top = max(float(np.max(a)), -float(np.min(a))) if a.size else 0.0  # NaN where any entry is
+        if not top < LIMIT:
             raise InputError(
                 f"{name}: entries must be finite and below 2**480 (3e144) in magnitude for rounding to be covered; "
-                f"got {float(np.max(np.abs(a)))!r}; rescale the system"
+                f"got {top!r}; rescale the system"
             )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import dimensions, matrix, number, set_fields, vector
+from pinnpoint.arrays import dimensions, is_symmetric, matrix, number, set_fields, vector
 from pinnpoint.errors import InputError
 from pinnpoint.rounding.arithmetic import Vector
 
@@ -65,7 +65,7 @@ def checked_metric(P: Any) -> Any:
     P = matrix("P", P)
     if P.shape[0] != P.shape[1]:
         raise InputError(f"P: must be square; got shape {P.shape}")
-    if (P != P.T.tocsr()).nnz:
+    if not is_symmetric(P):
         raise InputError("P: must be symmetric to the last bit; pass (P + P.T)/2")
     return P
 

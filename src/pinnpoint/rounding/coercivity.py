@@ -16,7 +16,7 @@ import scipy.linalg as dense
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-from pinnpoint.arrays import matrix, number
+from pinnpoint.arrays import is_symmetric, matrix, number
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, down, gamma, sum_up, up
 from pinnpoint.rounding.balls import exact
@@ -45,10 +45,9 @@ class Symmetric:
 def symmetric_part(A: Any, error: ErrorProduct | None = None) -> Symmetric:
     """(A + Aᵀ)/2 with the rounding of its formation in the error; `error` is already symmetrised."""
     A = sp.csr_array(A)
-    T = A.T.tocsr()
-    if (A != T).nnz == 0:
+    if is_symmetric(A):
         return Symmetric(A, error)
-    S = sp.csr_array((A + T) * 0.5)  # bitwise symmetric: floating-point addition commutes
+    S = sp.csr_array((A + A.T) * 0.5)  # bitwise symmetric: floating-point addition commutes
     rounding = abs(S) * (4.0 * UNIT)
 
     def total(v: Vector) -> Vector:

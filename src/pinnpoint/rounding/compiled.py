@@ -10,10 +10,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, prange, types
+from numba import float64, int32, int64, njit, types
 from numba.extending import intrinsic
 
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, two_sum
+from pinnpoint.threads import on_all_cores, share
 
 _EMPTY = np.empty(0)
 
@@ -33,10 +34,10 @@ def _gamma(k: float) -> float:
     return k * UNIT / (1.0 - k * UNIT) * (1.0 + 8.0 * UNIT)
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy")
 def _product(indptr, indices, data, x, x_lo, b, b_lo, hi, lo, err):  # type: ignore[no-untyped-def]
     has_x_lo, has_b, has_b_lo = x_lo.size > 0, b.size > 0, b_lo.size > 0
-    for i in prange(indptr.size - 1):
+    for i in range(indptr.size - 1):
         s = -b[i] if has_b else 0.0
         c = -b_lo[i] if has_b_lo else 0.0
         C = abs(c)
@@ -66,7 +67,13 @@ def product(indptr: Any, indices: Any, data: Any, x: Any, x_lo: Any, b: Any, b_l
     n = indptr.size - 1
     hi, lo, err = np.empty(n), np.empty(n), np.empty(n)
     x_lo, b, b_lo = (_EMPTY if v is None else v for v in (x_lo, b, b_lo))
-    _product(indptr, indices, data, x, x_lo, b, b_lo, hi, lo, err)
+    step = share(n, data.size)
+
+    def rows(a: int) -> None:
+        at = slice(a, a + step)
+        _product(indptr[a : a + step + 1], indices, data, x, x_lo, b[at], b_lo[at], hi[at], lo[at], err[at])
+
+    on_all_cores(rows, range(0, n, step))
     return hi, lo, err
 
 
@@ -104,12 +111,12 @@ def _add_size(g, v, C, scale):  # type: ignore[no-untyped-def]
         C[w] += scale * abs(g[w] * v[w])
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
-def _dots(G, G_lo, x, x_lo, x_err, S, C0, C1, E):  # type: ignore[no-untyped-def]
+@njit(nogil=True, cache=True, error_model="numpy")
+def _dots(G, G_lo, x, x_lo, x_err, S, C0, C1, E, first, last):  # type: ignore[no-untyped-def]
     K, n = G.shape
     has_g, has_x, has_e = G_lo.size > 0, x_lo.size > 0, x_err.size > 0
     chunks = S.shape[1]
-    for part in prange(K * chunks):
+    for part in range(first, min(last, K * chunks)):
         i, chunk = part // chunks, part % chunks
         s, c, C, D = np.zeros(_WIDTH), np.zeros(_WIDTH), np.zeros(_WIDTH), np.zeros(_WIDTH)
         for a in range(chunk * _CHUNK, min(n, (chunk + 1) * _CHUNK), _WIDTH):
@@ -144,7 +151,9 @@ def dots(G: Any, G_lo: Any, x: Any, x_lo: Any, x_err: Any) -> Any:
     chunks = max(1, -(-n // _CHUNK))
     S, C0, C1, E = (np.zeros((K, chunks)) for _ in range(4))
     x_lo, x_err = (_EMPTY if v is None else v for v in (x_lo, x_err))
-    _dots(G, _EMPTY[None, :] if G_lo is None else G_lo, x, x_lo, x_err, S, C0, C1, E)
+    low = _EMPTY[None, :] if G_lo is None else G_lo
+    step = share(K * chunks, G.size)
+    on_all_cores(lambda a: _dots(G, low, x, x_lo, x_err, S, C0, C1, E, a, a + step), range(0, K * chunks, step))
     m = 4 * (_CHUNK // _WIDTH) + 2 * _WIDTH + chunks + 8  # additions that any small term passes through, and more
     known = np.isfinite(S).all(axis=1) & np.isfinite(C0).all(axis=1)
     S[~known], C1[~known] = 0.0, np.inf  # overflow: nothing is known
@@ -155,3 +164,10 @@ def dots(G: Any, G_lo: Any, x: Any, x_lo: Any, x_err: Any) -> Any:
     err = (size + 32.0 * n * TINY) * (1.0 + 64.0 * UNIT)
     top, rest = two_sum(hi, np.where(known, c, 0.0))
     return np.where(known, top, np.nan), rest, np.where(known, err, np.inf)
+
+
+def load() -> None:
+    """Compile both kernels for the usual types, or take them from numba's cache."""
+    index, line, table = int32[::1], float64[::1], float64[:, ::1]
+    _product.compile((index, index, *[line] * 8))
+    _dots.compile((table, table, line, line, line, *[table] * 4, int64, int64))

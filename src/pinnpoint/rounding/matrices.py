@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Protocol
@@ -19,19 +20,28 @@ COMPILE_FROM = 200_000
 
 _compiled: Any = None
 _compiled_tried = False
+_loading = threading.Lock()
 
 
 def compiled() -> Any:
-    """The compiled kernels, or None where numba is not installed."""
+    """The compiled kernels, loaded, or None where numba is not installed."""
     global _compiled, _compiled_tried
-    if not _compiled_tried:
-        _compiled_tried = True
-        try:
-            from pinnpoint.rounding import compiled as module
-        except ImportError:
-            module = None  # type: ignore[assignment]
-        _compiled = module
+    with _loading:
+        if not _compiled_tried:
+            _compiled_tried = True
+            try:
+                from pinnpoint.rounding import compiled as module
+            except ImportError:
+                return None
+            module.load()
+            _compiled = module
     return _compiled
+
+
+def compile_early(entries: int) -> None:
+    """Begin to load the kernels for products of this size, beside whatever has to be done before the first one."""
+    if entries >= COMPILE_FROM and not _compiled_tried:
+        threading.Thread(target=compiled).start()
 
 
 class LinearMap(Protocol):

@@ -48,8 +48,8 @@ class Stability(Protocol):
         """The state's factor."""
         ...
 
-    def green_error(self, s: Ball, form: Form) -> float:
-        """Upper bound of ‖B⁻ᵀ s‖_{W⁻¹}."""
+    def green_error(self, left: float, form: Form) -> float:
+        """Upper bound of ‖B⁻ᵀ s‖_{W⁻¹}; `left` is left(s), already at hand."""
         ...
 
     def solution_norm(self, rho: Ball, right: float) -> float:
@@ -62,7 +62,6 @@ class Coercive:
     """(B + Bᵀ)/2 = S ⪰ αP: |sᵀB⁻¹ρ| ≤ ‖s‖_{S⁻¹} ‖ρ‖_{S⁻¹}.
 
     With v = B⁻ᵀs: ‖v‖²_S = vᵀBᵀv = vᵀs ≤ ‖v‖_S ‖s‖_{S⁻¹}, so ‖v‖_S ≤ ‖s‖_{S⁻¹}, and |vᵀρ| ≤ ‖v‖_S ‖ρ‖_{S⁻¹}.
-    Also α‖v‖²_P ≤ vᵀs ≤ ‖v‖_P ‖s‖_{P⁻¹}.
     """
 
     form: MatrixForm
@@ -78,11 +77,11 @@ class Coercive:
         """‖ρ‖_{S⁻¹}, sharpened where asked."""
         return self.left(rho)
 
-    def green_error(self, s: Ball, form: Form) -> float:
-        """By ‖v‖_S where W = S⁻¹, else from ‖v‖_P ≤ ‖s‖_{P⁻¹}/α."""
+    def green_error(self, left: float, form: Form) -> float:
+        """By ‖v‖_S ≤ left where W = S⁻¹, else from √α ‖v‖_P ≤ ‖v‖_S."""
         if isinstance(form, InverseForm):
-            return self.left(s)
-        return _dual_from(form, float(up(self.form.P.dual(s) / self.form.alpha)), self.form.P)
+            return left
+        return _dual_from(form, float(up(left / down(math.sqrt(self.form.alpha)))), self.form.P)
 
     def solution_norm(self, rho: Ball, right: float) -> float:
         """√α ‖e‖_P ≤ ‖e‖_S ≤ ‖ρ‖_{S⁻¹} ≤ right."""
@@ -109,12 +108,12 @@ class Normal:
         """‖ρ‖_W."""
         return self.W.norm(rho)
 
-    def green_error(self, s: Ball, form: Form) -> float:
-        """‖B⁻ᵀs‖_{W⁻¹} ≤ left(s); another weight is compared through W = diag(w): ‖v‖_{W⁻¹} ≤ left(s)."""
+    def green_error(self, left: float, form: Form) -> float:
+        """‖B⁻ᵀs‖_{W⁻¹} ≤ left; another weight is compared through W = diag(w): ‖v‖_{W⁻¹} ≤ left."""
         if self.matches or not isinstance(self.W, DiagonalForm):
-            return self.left(s)
+            return left
         inverse = None if self.W.w is None else np.asarray(1.0 / self.W.w)  # powers of two: exact
-        return _dual_from(form, self.left(s), DiagonalForm(inverse))
+        return _dual_from(form, left, DiagonalForm(inverse))
 
     def solution_norm(self, rho: Ball, right: float) -> float:
         """‖e‖_P ≤ ‖ρ‖_W/√α."""
@@ -138,9 +137,9 @@ class InversePositive:
         """The largest |ρ_i| / v_i."""
         return float(np.max(up(rho.magnitude() / self.v)))
 
-    def green_error(self, s: Ball, form: Form) -> float:
+    def green_error(self, left: float, form: Form) -> float:
         """‖B⁻ᵀ|s|‖₁ = |s|ᵀ B⁻¹ 1 bounds the Euclidean norm."""
-        return _dual_from(form, float(up(self.left(s) * float(np.max(up(1.0 / self.v))))), DiagonalForm())
+        return _dual_from(form, float(up(left * float(np.max(up(1.0 / self.v))))), DiagonalForm())
 
     def solution_norm(self, rho: Ball, right: float) -> float:
         """|e| ≤ w max(|ρ|/v)."""
@@ -163,9 +162,9 @@ class ApproximateInverse:
         """‖B⁻¹‖_∞ ‖ρ‖_∞."""
         return float(up(self.bound * float(np.max(rho.magnitude(), initial=0.0))))
 
-    def green_error(self, s: Ball, form: Form) -> float:
+    def green_error(self, left: float, form: Form) -> float:
         """‖B⁻ᵀs‖₂ ≤ ‖B⁻ᵀs‖₁ ≤ ‖B⁻¹‖_∞ ‖s‖₁."""
-        return _dual_from(form, float(up(self.bound * self.left(s))), DiagonalForm())
+        return _dual_from(form, float(up(self.bound * left)), DiagonalForm())
 
     def solution_norm(self, rho: Ball, right: float) -> float:
         """√n ‖e‖_∞."""

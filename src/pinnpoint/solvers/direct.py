@@ -9,7 +9,9 @@ import numpy as np
 import scipy.linalg as dense
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from pinnpoint.arrays import is_symmetric
 from pinnpoint.errors import InputError
 from pinnpoint.rounding.arithmetic import Vector
 from pinnpoint.solvers.protocol import Solver
@@ -41,17 +43,21 @@ class DenseLU:
 
 
 class SparseLU:
-    """SuperLU."""
+    """SuperLU. Solves only read the factors, so several threads may solve at a time."""
 
     name = "SuperLU"
+    _order: Any = slice(None)
 
     def __init__(self, B: Any) -> None:
+        same = is_symmetric(B)
         B = sp.csc_array(B)
-        pattern = (abs(B) != 0).astype(np.int8)
-        symmetric = (pattern != pattern.T).nnz == 0
+        symmetric = same or is_symmetric((B != 0).astype(np.int8))
         spec = "MMD_AT_PLUS_A" if symmetric else "COLAMD"
         # SuperLU's transposed solves go column by column; a symmetric matrix can do without them
-        self._transposed = "N" if symmetric and (B != B.T).nnz == 0 else "T"
+        self._transposed = "N" if same else "T"
+        if symmetric:  # from a narrow band minimum degree finds much less fill, whatever numbering a mesh came with
+            self._order = reverse_cuthill_mckee(B, symmetric_mode=True)
+            B = sp.csc_array(B[self._order][:, self._order])
         try:
             self._lu = spla.splu(B, permc_spec=spec, options={"SymmetricMode": symmetric})
         except RuntimeError as error:
@@ -60,7 +66,8 @@ class SparseLU:
         inverse = spla.LinearOperator(
             (n, n),
             matvec=lambda v: self._lu.solve(v.ravel()),
-            rmatvec=lambda v: self._lu.solve(v.ravel(), "T"),
+            rmatvec=lambda v: self._lu.solve(v.ravel(), self._transposed),
+            dtype=np.float64,
         )
         with np.errstate(all="ignore"):
             size = float(spla.onenormest(inverse, t=1)) if n > 1 else float(abs(self._lu.solve(np.ones(1))[0]))
@@ -68,11 +75,16 @@ class SparseLU:
 
     def solve(self, b: Vector) -> Vector:
         """B⁻¹ b."""
-        return np.asarray(self._lu.solve(b))
+        return self._solve(b, "N")
 
     def solve_transposed(self, b: Vector) -> Vector:
         """B⁻ᵀ b."""
-        return np.asarray(self._lu.solve(b, self._transposed))
+        return self._solve(b, self._transposed)
+
+    def _solve(self, b: Vector, how: str) -> Vector:
+        x = np.empty(b.shape, order="F")
+        x.T[..., self._order] = self._lu.solve(b.T[..., self._order].T, how).T
+        return x
 
 
 class WeightedQR:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from numbers import Real
 from typing import Any
 
@@ -66,7 +67,7 @@ def _product_rule(
     to_weights = np.linalg.inv(np.vander(x, increasing=True).T)
     ends = np.linspace(0.0, kernel.radius, rings + 1)
     total = 0.0
-    for a, b in zip(ends[:-1], ends[1:], strict=True):
+    for a, b in pairwise(ends):
         weights = to_weights @ kernel.moments(float(a), float(b), points - 1)[0]
         r = 0.5 * (a + b) + 0.5 * (b - a) * x
         X = (x0 + r[:, None, None] * directions).reshape(-1, d)

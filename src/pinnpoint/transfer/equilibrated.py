@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,11 +68,14 @@ class Equilibrated:
         Queries with goals; `functionals` are their bounded forms, for the discrete certificate.
     facets_of
         Facet numbers of a boundary group.
+    tolerance
+        Indicators are for queries with larger radii; None for all.
     """
 
     model: Continuum
     queries: Queries
     facets_of: Any
+    tolerance: Any = None
     goals: tuple[Functional, ...] = field(init=False)
     functionals: Queries = field(init=False)
 
@@ -93,29 +97,47 @@ class Equilibrated:
 
     def bound(self, context: TransferContext) -> TransferBound:
         """Shifts and terms for all queries."""
-        if context.solve is None or context.adjoint is None or context.discrete is None:
+        if context.solve is None or context.adjoint is None:
             raise CertificationError("transfer: this method gives no solver, which the equilibrated transfer needs")
         model = self.model
         state = context.solve(model.vector(model.load, model.boundary_load))
-        center, radius = context.discrete(state)
         mismatch, sure = self._mismatch(state)
         primal, pairs_ = self._measure(state, context.adjoint(), context)
         found = [self._enclosed(i, state, primal, pairs_.get(i)) for i in range(len(self.goals))]
         terms = {name: np.array([getattr(f, name) for f in found]) for name in ("transfer", "quadrature", "rounding")}
-        terms["algebra"] = radius
         if mismatch > 0.0:
             terms["boundary"] = np.array([0.0 if J.known else mismatch for J in self.goals])
-        here = np.array([f.center for f in found])
-        shift = here - center
-        terms["rounding"] = up(terms["rounding"] + 2.0 * UNIT * (np.abs(here) + np.abs(shift)))
         proved = sure and model.load.proved and all(J.proved for J in self.goals)
         proved = proved and (model.boundary_load is None or model.boundary_load.density.proved)
         details = {
             "energy_bound": model.estimator.energy(primal),
             "dual_energy_bound": np.array([f.dual for f in found]),
             "ball_radius": np.array([J.ball for J in self.goals]),
+            "indicators": self._indicators(primal, pairs_, self._sums(terms)),
+            "mismatched_cells": model.mismatched_cells(state, mismatch),
         }
-        return TransferBound(terms, self._claims(mismatch, sure), details, shift, proved)
+        claims, here = self._claims(mismatch, sure), np.array([f.center for f in found])
+        if context.discrete is None:
+            return TransferBound(terms, claims, details, None, here, proved)
+        center, terms["algebra"] = context.discrete(state)
+        shift = here - center
+        terms["rounding"] = up(terms["rounding"] + 2.0 * UNIT * (np.abs(here) + np.abs(shift)))
+        return TransferBound(terms, claims, details, shift, None, proved)
+
+    @staticmethod
+    def _sums(terms: Mapping[str, Vector]) -> Vector:
+        return np.sum(list(terms.values()), axis=0)
+
+    def _indicators(self, primal: Bounds, pairs_: Mapping[int, Pair], radius: Vector) -> Vector:
+        """Σ over open queries of each cell's shares of the primal and of the dual energy bound."""
+        limit = np.zeros(len(radius)) if self.tolerance is None else self.tolerance
+        shares = self.model.estimator.shares
+        total, first = np.zeros(len(self.model.kappa)), shares(primal)
+        for i in np.nonzero(radius > limit)[0].tolist():
+            total += first
+            if i in pairs_:
+                total += shares(pairs_[i].dual)
+        return total
 
     def _mismatch(self, state: Vector) -> tuple[float, bool]:
         mismatch, sure = self.model.mismatch(state)

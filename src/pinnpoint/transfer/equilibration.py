@@ -22,7 +22,7 @@ from pinnpoint.errors import InputError
 from pinnpoint.transfer.patches import FREE, PRESCRIBED, Index, Ingredients, parts, shares, to_nodal
 from pinnpoint.transfer.topology import Topology
 
-_WORTH_COMPILED = 2000
+_WORTH_COMPILED = 20_000, 5_000  # cells, for RT0 and RT1: below, numpy needs less than loading numba
 _CHUNK = 2_000_000
 
 
@@ -82,7 +82,7 @@ def equilibrate(
         given = np.flatnonzero(kind == PRESCRIBED)
         out[given] = np.einsum("aqj,fjm->faqm", shares(d, order), neumann[given])
     if compiled is None:
-        compiled = d > 1 and C > _WORTH_COMPILED and find_spec("numba") is not None
+        compiled = d > 1 and C > _WORTH_COMPILED[order] and find_spec("numba") is not None
     if d == 1:
         _solve_intervals(topology, cells, kind, out)
     elif compiled:
@@ -93,7 +93,7 @@ def equilibrate(
             solve_patches(topology, cells, kind, out, odd)
     else:
         solve_patches(topology, cells, kind, out)
-    return to_nodal(out.sum(axis=1))
+    return to_nodal(out)
 
 
 def _solve_intervals(topology: Topology, cells: Ingredients, kind: NDArray[np.int8], out: Vector) -> None:

@@ -30,17 +30,19 @@ class TransferContext:
     adjoint: Callable[[], Vector] | None = None
     """Approximate solutions of Âᵀq = ℓ̂, one row per query, in free coordinates."""
     discrete: Callable[[Any], tuple[Vector, Vector]] | None = None
-    """U ↦ centres and radii of the discrete target's intervals, certified from the state U."""
+    """U ↦ centres and radii of the discrete target's intervals, certified from the state U; None where the discrete
+    target is not proved at all and a transfer must stand on its own."""
 
 
 @dataclass(frozen=True, eq=False)
 class TransferBound:
-    """λ(u*) = ℓᵀU* + shift ± Σ terms, with what this rests on."""
+    """λ(u*) = ℓᵀU* + shift ± Σ terms, or λ(u*) = center ± Σ terms, with what this rests on."""
 
     terms: Mapping[str, Vector]
     claims: tuple[Claim, ...]
     details: Mapping[str, Any] = field(default_factory=dict)
     shift: Vector | None = None
+    center: Vector | None = None
     proved: bool = True
     """False where an ingredient is an estimate."""
 

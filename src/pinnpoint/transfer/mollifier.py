@@ -1,7 +1,7 @@
 """The mollifier w = C (1 − s)₊^k, s = |x − x₀|²/R², on the cells of a simplicial mesh, with proved errors.
 
-Cells cut by the sphere are divided where the bounds of `pieces` are not small enough. On each piece a polynomial stands
-for w; the integrals of these polynomials against quadratics are exact but for rounding, which is bounded.
+Cells cut by the sphere are clipped by planes and divided where the bounds of `pieces` are not small enough. What stands
+for w is a polynomial on each part; its integrals against quadratics are exact but for rounding, which is bounded.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from pinnpoint.arrays import Vector
 from pinnpoint.bernstein import Density, Index, gram, inverse_gram, means, pairs, values
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, dot_up, gamma, gammas, sum_up, up
+from pinnpoint.transfer.clipping import positive_parts
 from pinnpoint.transfer.kernels import Kernel
-from pinnpoint.transfer.pieces import MINIMAX, MOST_LEVELS, POWER, Pieces, divided, inside, joined, start
-from pinnpoint.transfer.simplices import POSITIVE_PART, RULE_DEFECT, rule
+from pinnpoint.transfer.pieces import CHUNK, MOST_LEVELS, Cells, Pieces, divided, joined, start
+from pinnpoint.transfer.simplices import RULE_DEFECT, rule
 
-BLOCK = 2**17
-"""Values of a rule that are held at once."""
+ROUNDING = 2.0**-44
+"""Cells with a smaller error than this, in units of the peak, are taken as inside the ball."""
 
 
 def density(
     kernel: Kernel, points: Vector, cells: Index, x0: Vector, target: float, *, most_pieces: int = 400_000
 ) -> Density:
-    """W on the cells that the ball about x0 meets.
+    """The mollifier on the cells that the ball about x0 meets.
 
     The integral of the error, Σ |K| error1, is brought below about `target` unless that takes more than `most_pieces`
     simplices; then the density is returned with the error reached.
@@ -53,19 +54,22 @@ def density(
             f"got {points.shape[1]}, {cells.shape[1]} and {x0.size}"
         )
     near = _near(points, cells, x0, kernel.radius)
-    corners = points[cells[near]]
-    first = start(corners, x0, kernel.radius, k)
-    volume, volume_error = _volumes(corners[first.cell])
-    near, first = near[first.cell], replace(first, cell=np.arange(len(first.cell)))
-    fits = inside(first)
-    whole, pool = first[np.flatnonzero(fits)], first[np.flatnonzero(~fits)]
-    sums = Sums(len(near), d, k)
-    sums.add(whole)
-    pool = _refined(pool, sums, volume * kernel.peak, target, most_pieces)
-    sums.add(pool)
+    scaled = Cells.build((points[cells[near]] - x0) / kernel.radius)
+    first = start(scaled, k)
+    near, scaled = near[first.cell], scaled[first.cell]
+    first = replace(first, cell=np.arange(len(first)))
+    volume, volume_error = _volumes(points[cells[near]])
+    sums = Sums(scaled, k)
+    fits = (first.error <= ROUNDING) & (first.y > 0.0).all(axis=1)
+    whole, cut = np.flatnonzero(fits), np.flatnonzero(~fits)
+    sums.add(first[whole])
+    sums.add(_refined(first[cut], sums, volume * kernel.peak, target, most_pieces))
     beta, noise = sums.coefficients()
     high = sums.high(beta, noise)
-    high[whole.cell] = sums.high_directly(whole, beta[whole.cell])
+    if k == 1:
+        beta[whole], noise[whole], high[whole] = _quadratic(scaled.z[whole]), 0.0, 0.0
+    else:
+        high[whole] = sums.high_directly(whole, beta[whole])
     extra = noise * kernel.peak + 2.0 * UNIT * kernel.peak * np.abs(beta).max(axis=1) + TINY
     error1 = sums.error1() * kernel.peak + kernel.peak_error * sums.size
     error2 = sums.error2() * kernel.peak + kernel.peak_error * np.sqrt(sums.top * sums.size)
@@ -91,53 +95,84 @@ def _near(points: Vector, cells: Index, x0: Vector, radius: float) -> Index:
 
 
 def _refined(pool: Pieces, sums: Sums, height: Vector, target: float, most: int) -> Pieces:
-    """Divide the pieces with the largest errors until the rest is below the target; add those inside to `sums`."""
-    while len(pool.cell):
+    """Divide the pieces with the largest errors until the sum is about the target; add what is done to `sums`."""
+    least = 0.05 * target
+    gain = 0.25 ** (sums.k + 1)  # what is left of an error after one division, for small pieces
+    while len(pool):
         weight = pool.error * height[pool.cell] * pool.share
         order = np.argsort(weight)
         running = np.cumsum(weight[order])
         if running[-1] <= target:
             break
-        split = order[np.searchsorted(running, 0.5 * target, side="right") :]
+        enough = (0.95 * target - gain * running[-1]) / (1.0 - gain)
+        split = order[np.searchsorted(running, max(enough, 0.5 * target), side="right") :]
         split = split[pool.level[split] < MOST_LEVELS]
-        room = (most - len(pool.cell)) // 2**sums.d
+        room = (most - len(pool)) // 2**sums.d
         if room <= 0 or not len(split):
             break
         split = split[-room:]
-        rest = np.ones(len(pool.cell), dtype=bool)
+        small = weight[split[0]] if enough > 0.5 * target else 0.0  # this is the last round but for larger parts
+        rest = np.ones(len(pool), dtype=bool)
         rest[split] = False
-        new = divided(pool[split], sums.k)
-        fits = inside(new)
-        sums.add(new[np.flatnonzero(fits)])
-        pool = joined(pool[np.flatnonzero(rest)], new[np.flatnonzero(~fits)])
+        kept = [pool[np.flatnonzero(rest)]]
+        for new in divided(pool[np.sort(split)], sums.cells, sums.k):
+            left = new.error * height[new.cell] * new.share
+            done = (left <= small) | (new.error <= TINY)
+            target = max(target - float(left[done].sum()), least)
+            sums.add(new[np.flatnonzero(done)])
+            kept.append(new[np.flatnonzero(~done)])
+        pool = joined(*kept)
     return pool
 
 
 class Sums:
     """Per cell: means of f B_jl and of f² for the piecewise polynomial f, and the errors of its pieces."""
 
-    def __init__(self, count: int, d: int, k: int) -> None:
-        self.count, self.d, self.k = count, d, k
-        self.moments = np.zeros((count, len(pairs(d))))
-        self.squares, self.top, self.size, self.pieces = (np.zeros(count) for _ in range(4))
-        self.first, self.second = np.zeros(count), np.zeros(count)
+    def __init__(self, cells: Cells, k: int) -> None:
+        self.cells, self.k = cells, k
+        n, self.d = len(cells.z), cells.z.shape[2]
+        self.moments = np.zeros((n, len(pairs(self.d))))
+        self.squares, self.top, self.size, self.pieces, self.first, self.second = (np.zeros(n) for _ in range(6))
 
     def add(self, p: Pieces) -> None:
-        """Add pieces with the polynomial each chose."""
-        share, bound = p.share, p.tau**self.k
-        self.first += self._spread(p, share * p.error)
-        self.second += self._spread(p, share * p.error * p.error)
-        self.size += self._spread(p, share * bound)
-        self.pieces += self._spread(p, np.ones(len(p.cell)))
-        np.maximum.at(self.top, p.cell, bound)
-        for kind in (POWER, MINIMAX):
-            q = p[np.flatnonzero(p.kind == kind)]
-            if len(q.cell):
-                moments, squares = self._means(q, kind)
-                weight = q.share
-                for i in range(moments.shape[1]):
-                    self.moments[:, i] += self._spread(q, weight * moments[:, i])
-                self.squares += self._spread(q, weight * squares)
+        """Add pieces: the clipped polynomial and its errors."""
+        if np.any(p.cell[1:] < p.cell[:-1]):
+            p = p[np.argsort(p.cell, kind="stable")]
+        for i in range(0, len(p), CHUNK):
+            self._add(p[i : i + CHUNK])
+
+    def _add(self, p: Pieces) -> None:
+        n, k, m = len(p), self.k, self.d + 1
+        z, _, blur = self.cells.parts(p.cell, p.bary)
+        M, squares, size, pieces, top = np.zeros((n, m, m)), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+        first, second = p.error.copy(), p.square.copy()
+        for rows, corners, part in positive_parts(p.y):
+            T = _quadratic(np.matmul(corners, z[rows]))
+            local, square = self._means(T)
+            bound = np.abs(T).max(axis=1) + blur[rows]
+            power, wrong = bound**k, k * bound ** (k - 1) * blur[rows]  # the stored T are not quite t's
+            M[rows] += part[:, None, None] * _turned(local, corners)
+            squares[rows] += part * square
+            size[rows] += part * power
+            first[rows] += part * wrong
+            second[rows] += part * wrong * wrong
+            top[rows] = np.maximum(top[rows], power)
+            pieces[rows] += 1.0
+        M = _turned(M, p.bary)
+        low, share = p.cell[0], p.share
+
+        def spread(sums: Vector, x: Vector) -> None:
+            new = np.bincount(p.cell - low, x)
+            sums[low : low + len(new)] += new
+
+        spread(self.squares, share * squares)
+        spread(self.size, share * size)
+        spread(self.first, share * first)
+        spread(self.second, share * second)
+        spread(self.pieces, pieces)
+        np.maximum.at(self.top, p.cell, top)
+        for i, (j, q) in enumerate(pairs(self.d)):
+            spread(self.moments[:, i], share * M[:, j, q] * (1.0 if j == q else 2.0))
 
     def coefficients(self) -> tuple[Vector, Vector]:
         """Coefficients of the projection of f to quadratics, and bounds of their errors."""
@@ -145,8 +180,8 @@ class Sums:
         beta = self.moments @ inverse
         n = len(inverse)
         # evaluation of f, the rule, the change to the cell's coordinates, and the sums over pieces
-        steps = 5 * (n + 6) + 40 + self._rule(MINIMAX) ** self.d + 6 * (self.d + 1) + self.pieces
-        # Σ_jl |coefficient of f B_jl| ≤ largest coefficient of f ≤ 1.1 τ^k, since Σ B_jl = 1
+        steps = 5 * (n + 6) + 40 + (2 * self.k + 1) ** self.d + 12 * (self.d + 1) + self.pieces
+        # Σ_jl |coefficient of f B_jl| ≤ largest coefficient of f, since Σ B_jl = 1
         wrong = (gammas(steps) + 1.2 * RULE_DEFECT) * self.size
         wrong = wrong * np.abs(inverse).max() + gamma(n + 4) * (np.abs(self.moments) @ np.abs(inverse)).max(axis=1)
         return beta, np.asarray(up(wrong, 40))
@@ -157,18 +192,22 @@ class Sums:
         kept = np.maximum(np.einsum("ni,ij,nj->n", beta, G, beta), 0.0)
         size = np.einsum("ni,ij,nj->n", np.abs(beta), G, np.abs(beta))
         left = self.squares * (1.0 + 2.0 * steps) - kept + gamma(80) * size + 2.0 * np.sqrt(kept) * noise
-        left += 2.0 * RULE_DEFECT * self.top * self.size
-        return np.sqrt(np.maximum(up(left, 8), 0.0)) * (1.0 + 4.0 * UNIT)
+        # values of f are off by a few u τ^k, and so is the rule
+        left += (2.5 * RULE_DEFECT + 3.0 * gamma(5 * (len(G) + 6) + 40)) * self.top * self.size
+        return np.asarray(up(np.sqrt(np.maximum(up(left, 8), 0.0))))
 
-    def high_directly(self, whole: Pieces, beta: Vector) -> Vector:
+    def high_directly(self, whole: Index, beta: Vector) -> Vector:
         """The same from values of f − Σ β B on cells that are a single piece: no cancellation of squares."""
         bary, weights = rule(self.d, 2 * self.k + 1)
         B = values(bary)
-        out = np.zeros(len(beta))
-        for rows in _blocks(len(beta), len(weights)):
-            r = _powers(whole.T[rows] @ B.T, self.k) - beta[rows] @ B.T
+        out, floor = np.zeros(len(beta)), np.zeros(len(beta))
+        for i in range(0, len(beta), CHUNK):
+            rows = slice(i, i + CHUNK)
+            T = _quadratic(self.cells.z[whole[rows]])
+            r = (T @ B.T) ** self.k - beta[rows] @ B.T
             out[rows] = np.einsum("nq,nq,q->n", r, r, weights)
-        floor = gamma(5 * (B.shape[1] + 6) + 40) * (whole.tau**self.k + np.abs(beta).max(axis=1, initial=0.0))
+            floor[rows] = np.abs(T).max(axis=1) ** self.k + np.abs(beta[rows]).max(axis=1)
+        floor *= gamma(5 * (B.shape[1] + 6) + 40)
         # the rule misses at most 1e-6 of the square of a polynomial of this degree
         return np.asarray(up(np.sqrt(out) * (1.0 + 1e-6) * (1.0 + gamma(len(weights) + 9)) + 2.0 * floor, 8))
 
@@ -177,61 +216,37 @@ class Sums:
         return np.asarray(up(self.first * (1.0 + gammas(self.pieces + 4.0))))
 
     def error2(self) -> Vector:
-        """Root mean square error of f."""
-        return np.asarray(up(np.sqrt(up(self.second * (1.0 + gammas(self.pieces + 4.0))))))
+        """Root mean square error of f: that of clipping and that of rounding act together."""
+        return np.asarray(up(np.sqrt(2.0 * up(self.second * (1.0 + gammas(self.pieces + 4.0))))))
 
-    def _rule(self, kind: int) -> int:
-        """Points a direction: for f² of degree 4k, or for q(t) B of degree 2 deg q + 2."""
-        return 2 * self.k + 1 if kind == POWER else len(POSITIVE_PART[self.k][0]) + 1
-
-    def _means(self, p: Pieces, kind: int) -> tuple[Vector, Vector]:
-        """Means of f B_jl, B of the cell, and of f² over each piece."""
+    def _means(self, T: Vector) -> tuple[Vector, Vector]:
+        """Means of f λ_j λ_l and of f² over simplices where t has the coefficients T."""
         m = self.d + 1
-        bary, weights = rule(self.d, self._rule(kind))
-        B = values(bary)
         half = np.array([1.0 if j == q else 0.5 for j, q in pairs(self.d)])
-        table = B * half * weights[:, None]  # w λ_j λ_l
         full = np.empty((m, m), dtype=np.intp)
         for i, (j, q) in enumerate(pairs(self.d)):
             full[j, q] = full[q, j] = i
-        local, squares = np.empty((len(p.cell), B.shape[1])), np.empty(len(p.cell))
-        for rows in _blocks(len(p.cell), len(weights)):
-            t = p.T[rows] @ B.T
-            if kind == POWER:
-                f = _powers(t, self.k)
-                squares[rows] = (f * f) @ weights
-            else:
-                f = _minimax(t, p.tau[rows], self.k)
-                squares[rows] = up((p.tau[rows] ** self.k + p.error[rows]) ** 2, 12)
-            local[rows] = f @ table
-        M = np.matmul(p.bary.transpose(0, 2, 1), np.matmul(local[:, full], p.bary))
-        out = np.stack([(M[:, j, q] + M[:, q, j]) * (1.0 if j != q else 0.5) for j, q in pairs(self.d)], axis=1)
-        return out, squares
-
-    def _spread(self, p: Pieces, x: Vector) -> Vector:
-        return np.bincount(p.cell, x, self.count)
+        if self.k == 1:
+            local = T @ gram(self.d)
+            squares = np.einsum("ni,ni->n", local, T)
+            local *= half
+        else:
+            bary, weights = rule(self.d, 2 * self.k + 1)
+            B = values(bary)
+            f = (T @ B.T) ** self.k
+            local, squares = f @ (B * half * weights[:, None]), (f * f) @ weights
+        return local[:, full], squares
 
 
-def _blocks(count: int, width: int) -> list[slice]:
-    step = max(BLOCK // width, 1)
-    return [slice(i, i + step) for i in range(0, count, step)]
+def _turned(M: Vector, corners: Vector) -> Vector:
+    """Means of products of barycentric coordinates, for those in which the corners are given."""
+    return np.asarray(np.matmul(corners.transpose(0, 2, 1), np.matmul(M, corners)))
 
 
-def _powers(t: Vector, k: int) -> Vector:
-    f = t if k == 1 else t * t
-    for _ in range(k - 2):
-        f = f * t
-    return f
-
-
-def _minimax(t: Vector, tau: Vector, k: int) -> Vector:
-    coefficients = POSITIVE_PART[k][0]
-    x = t / tau[:, None]
-    f = np.full_like(x, coefficients[-1])
-    for a in reversed(coefficients[:-1]):
-        f *= x
-        f += a
-    return np.asarray(f * (tau**k)[:, None])
+def _quadratic(z: Vector) -> Vector:
+    """Bernstein coefficients 1 − z_j·z_l of t on simplices with scaled corners z."""
+    products = np.matmul(z, z.transpose(0, 2, 1))
+    return np.stack([1.0 - products[:, j, q] for j, q in pairs(z.shape[2])], axis=1)
 
 
 def _volumes(corners: Vector) -> tuple[Vector, Vector]:
@@ -260,6 +275,6 @@ def _check_mass(kernel: Kernel, w: Density, volume: Vector, volume_error: Vector
     allowed += gamma(len(volume) + 40) * dot_up(size, volume) + gamma(8) * kernel.mass
     if not abs(mass - kernel.mass) <= up(allowed, 8):
         raise CertificationError(
-            f"radius: the mollifier of the ball of radius {kernel.radius!r} has the mass {kernel.mass!r}, but the cells "
-            f"hold {mass!r}; the ball must lie inside the mesh"
+            f"radius: the mollifier of the ball of radius {kernel.radius!r} has the mass {kernel.mass!r}, but the "
+            f"cells hold {mass!r}; the ball must lie inside the mesh"
         )

@@ -21,7 +21,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import gram, linear_projection, mean_of_powers, pairs
+from pinnpoint.bernstein import gram, mean_of_powers, pairs
 from pinnpoint.transfer.topology import Topology
 
 Index = NDArray[np.intp]
@@ -62,7 +62,7 @@ class Ingredients:
         E = topology.edges
         scale = 1.0 / (d * d * kappa * volumes)
         columns = [np.einsum("kx,kx->k", E[:, i], E[:, j]) * scale for i, j in pairs(d - 1)]
-        if order == 0:
+        if order == 0 and gradients.shape[1] > 1:
             gradients = gradients.mean(axis=1, keepdims=True)
         weighted = topology.gradients * (kappa * volumes)[:, None, None]
         alpha = np.empty((len(E), d + 1, d + 1 if order else 1, gradients.shape[-1]))
@@ -101,22 +101,13 @@ def form_table(d: int, order: int) -> Vector:
     """Rows of the quadratic forms, (d + 1, components, dq, dq + data), for each local vertex a.
 
     The columns are the fields of the coordinates, facet after facet without the one opposite a, and then of the data:
-    α_k, k ≠ a, for RT0 (target: the coordinates −α_k); α_il, i ≥ 1, and s_jj for RT1 (target: the RT1 interpolant of ψ_a κ∇u_h). A field is
-    stored as c[l, j, k] with Σ_l Σ_jk c[l, j, k] λ_j λ_k (v_{l+1} − v_0); the entry for the component (l, n) is the
-    mean of the product of the coefficients l and n of the two fields.
+    α_k, k ≠ a, for RT0 (target: the coordinates −α_k); α_il, i ≥ 1, and s_jj for RT1 (target: the RT1 interpolant of
+    ψ_a κ∇u_h, so that the parts add up to κ∇u_h where that is an equilibrated RT1 field itself). A field is stored as
+    c[l, j, k] with Σ_l Σ_jk c[l, j, k] λ_j λ_k (v_{l+1} − v_0); the entry for the component (l, n) is the mean of the
+    product of the coefficients l and n of the two fields.
     """
     n, q = d + 1, d if order else 1
-    means = np.zeros((n,) * 4)
-    for index in np.ndindex(means.shape):
-        powers = [index.count(i) for i in range(n)]
-        means[index] = float(mean_of_powers(powers))
-    ray = np.zeros((n, n, d, n, n))  # λ_j (x − v_i)
-    for i in range(n):
-        for j in range(n):
-            for k in range(1, n):
-                ray[i, j, k - 1, j, k] += 1.0
-            if i > 0:
-                ray[i, j, i - 1, j, :] -= 1.0
+    means, ray = _means(n, 4), _rays(d)
     tables = []
     for a in range(n):
         faces = [[j for j in range(n) if j != k] for k in range(n)]
@@ -130,7 +121,11 @@ def form_table(d: int, order: int) -> Vector:
             for k in others:
                 fields.append(sum(bent[k].values()))
                 fields += [bent[k][j] - bent[k][faces[k][0]] for j in faces[k][1:]]
-            fields += [-_interpolant(ray, i, a, where) for i in range(1, n) for where in range(n)]
+            for i in range(1, n):
+                for where in range(n):
+                    target = np.zeros((d, n, n))
+                    target[i - 1, a, where] = -d
+                    fields.append(_interpolant(target, ray))
             fields += [ray[j, j] for j in range(n)]
         F = np.array(fields)
         inner = np.einsum("pljk,jkrs,cnrs->lnpc", F[: d * q], means, F, optimize=True)
@@ -140,29 +135,43 @@ def form_table(d: int, order: int) -> Vector:
     return table
 
 
-def _interpolant(ray: Vector, i: int, a: int, where: int) -> Vector:
-    """The RT1 interpolant of d λ_a λ_where (v_i − v_0): the same linear moments on facets, the same mean.
+def _means(n: int, factors: int) -> Vector:
+    """Means of products of barycentric coordinates over a simplex with n vertices."""
+    table = np.zeros((n,) * factors)
+    for index in np.ndindex(table.shape):
+        table[index] = float(mean_of_powers([index.count(i) for i in range(n)]))
+    return table
 
-    Σ_a of these is κ∇u_h itself, which is in RT1; the products are not, and as targets they lose half of the tightness.
-    """
-    n, d = len(ray), len(ray) - 1
-    field = np.zeros((d, n, n))
-    for k in {0, i} - {a, where}:  # facets where the normal component does not vanish
+
+def _rays(d: int) -> Vector:
+    """The fields λ_j (x − v_i) in the form of `form_table`, indices i, j first."""
+    n = d + 1
+    ray = np.zeros((n, n, d, n, n))
+    for i in range(n):
+        for j in range(n):
+            for k in range(1, n):
+                ray[i, j, k - 1, j, k] += 1.0
+            if i > 0:
+                ray[i, j, i - 1, j, :] -= 1.0
+    return ray
+
+
+def _interpolant(field: Vector, ray: Vector) -> Vector:
+    """RT1 interpolant of a quadratic field: the same moments of degree 1 on facets, and the same mean."""
+    d = len(field)
+    n, flat = d + 1, _means(d, 3)
+    result = np.zeros_like(field)
+    for k in range(n):
+        outward = -field[k - 1] if k else field.sum(axis=0)  # −∇λ_k · field
         face = [j for j in range(n) if j != k]
-        values = np.zeros(len(pairs(d - 1)))
-        pair = tuple(sorted((face.index(a), face.index(where))))
-        values[pairs(d - 1).index(pair)] = 1.0 if a == where else 0.5  # λ_a λ_where in Bernstein form
-        for j, t in zip(face, linear_projection(d - 1) @ values, strict=True):
-            field += (-d if k == i else d) * t * ray[k, j]
-    moments = np.array(
-        [[float(mean_of_powers([(j, k).count(x) for x in range(n)])) for k in range(n)] for j in range(n)]
-    )
-    wanted = np.zeros(d)
-    wanted[i - 1] = d * moments[a, where]
-    bubbles = np.array([np.einsum("ljk,jk->l", ray[j, j], moments) for j in range(n)]).T
-    missing = wanted - np.einsum("ljk,jk->l", field, moments)
-    inner = np.linalg.lstsq(bubbles, missing, rcond=None)[0]
-    return np.asarray(field + np.einsum("j,jlrs->lrs", inner, ray[np.arange(n), np.arange(n)]))
+        moments = np.einsum("jk,jkm->m", outward[np.ix_(face, face)], flat)
+        for j, value in zip(face, d * n * (moments - moments.sum() / n), strict=True):
+            result += value * ray[k, j]
+    weights = _means(n, 2)
+    inner = np.array([np.einsum("ljk,jk->l", ray[j, j], weights) for j in range(n)])
+    missing = np.einsum("ljk,jk->l", field - result, weights)
+    diagonal = np.linalg.lstsq(inner.T, missing, rcond=None)[0]
+    return np.asarray(result + np.einsum("i,iljk->ljk", diagonal, ray[np.arange(n), np.arange(n)]))
 
 
 @cache
@@ -171,9 +180,7 @@ def shares(d: int, order: int) -> Vector:
 
     RT0: ∫ ψ_a g; RT1: the projection of ψ_a g onto linears on the facet.
     """
-    triple = np.zeros((d, d, d))
-    for index in np.ndindex(triple.shape):
-        triple[index] = float(mean_of_powers([index.count(i) for i in range(d)]))
+    triple = _means(d, 3)
     if order == 0:
         return np.asarray(triple.sum(axis=1)[:, None, :])
     nodal = d * (d + 1) * (triple - triple.sum(axis=1, keepdims=True) / (d + 1))
@@ -181,11 +188,16 @@ def shares(d: int, order: int) -> Vector:
     return np.asarray(np.concatenate([mean, nodal[:, 1:] - mean], axis=1))
 
 
-def to_nodal(coordinates: Vector) -> Vector:
-    """From the coordinates (t̄, ζ_1 …), (F, q, m), to the nodal densities."""
-    t = coordinates.copy()
-    t[:, 1:] += coordinates[:, :1]
-    t[:, 0] -= coordinates[:, 1:].sum(axis=1)
+def to_nodal(out: Vector) -> Vector:
+    """Sum over the vertices of each facet, and from the coordinates (t̄, ζ_1 …), (F, d, q, m), to nodal densities."""
+    t = out[:, 0].copy()
+    for a in range(1, out.shape[1]):
+        t += out[:, a]
+    if t.shape[1] > 1:
+        mean = t[:, 0].copy()
+        for c in range(1, t.shape[1]):
+            t[:, 0] -= t[:, c]
+            t[:, c] += mean
     return t
 
 

@@ -1,30 +1,45 @@
-"""Parts of the cells near a ball, and the bounds of the mollifier on them.
+"""Parts of the cells near a ball, and how far the clipped power t^k is from the mollifier on them.
 
-On a simplex with vertices v_i, z_i = (v_i − x₀)/R, the function t = 1 − |x − x₀|²/R² is the quadratic with the Bernstein
-coefficients 1 − z_i·z_j. It is concave: its minimum −a is at a vertex; its maximum b is at most the largest
-coefficient. Hence t₊^k differs on the simplex by at most
+With corners z_i, scaled by R about x₀, and barycentric coordinates λ, t = 1 − |x − x₀|²/R² is ℓ + Q: ℓ is linear with
+the values of t at the corners, and Q = Σ_{i<j} λ_i λ_j |z_i − z_j|² = Σ λ_i |z_i − p|² − |z − p|² for every p. Hence
+0 ≤ Q ≤ q with
 
-    a^k from t^k,      b₊^k from 0,      ε_k τ^k from τ^k q_k(t/τ), τ = max(a, b),
+    q = min(d/(2(d + 1)) max |z_i − z_j|²,  max |z_i − p|²),      p the middle of the longest edge.
 
-with q_k the polynomial of `POSITIVE_PART`.
+Let y = ℓ + q/2 and r = q/2, so that |t − y| ≤ r. In place of t₊^k stands f = t^k where y > 0, and 0 elsewhere. They
+differ where t and y have different signs only, and there |t| ≤ r − |y|. The values of the linear y over the simplex,
+a_0 ≤ … ≤ a_d at the corners, are distributed with the density of a B-spline, at most
+
+    1/(a_1 − a_0),      2/(a_2 − a_0),      3/(a_3 − a_0 + a_2 − a_1)      in 1D, 2D, 3D;
+
+and since the simplex lies in the cone of each of its corners, on |y| ≤ r also at most d(a_d + r)^{d−1}/Π(a_d − a_i) and
+d(r − a_0)^{d−1}/Π(a_i − a_0). With ρ the least of these bounds, the mean of |t₊^k − f|^p, p = 1 or 2, is at most
+
+    ρ (a^{kp+1} + b^{kp+1})/(kp + 1)   and   max(a, b)^{kp},
+
+where r − |y| is at most a where y > 0, and b where y ≤ 0 (zero if there are no such points).
+
+Rounding: t is known within the bounds of `Cells.parts`, and the points where edges meet y = 0 are computed with |y| at
+most δ = 4u(a_d − a_0); then a sign may also be wrong where |y| ≤ δ, and |t| ≤ r + δ there. A larger r covers both.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import Index, pairs
-from pinnpoint.rounding.arithmetic import TINY, gamma, up
-from pinnpoint.transfer.simplices import POSITIVE_PART, children
+from pinnpoint.bernstein import Index
+from pinnpoint.rounding.arithmetic import UNIT, gamma, up
+from pinnpoint.transfer.simplices import children
 
 MOST_LEVELS = 45
 """Midpoints halve barycentric coordinates, which stay exact to this depth."""
-POWER, NOTHING, MINIMAX = 0, 1, 2
-"""Which polynomial stands for t₊^k on a piece: t^k, 0 or τ^k q_k(t/τ)."""
+CHUNK = 2**12
+"""Pieces that are worked on at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,103 +50,134 @@ class Pieces:
     ----------
     cell, level
         The cell and how often it was halved.
-    z, slack
-        Corners, scaled by R about x₀, and a bound of the error of a corner.
     bary
         Corners in the barycentric coordinates of the cell, exactly.
-    T
-        Bernstein coefficients of t.
-    tau
-        Upper bounds of |t| and of |T|.
-    error, kind
-        The polynomial chosen, made of the stored T, and a bound of its distance to t₊^k.
+    y
+        Corner values of the linear function whose sign decides; these floats are exact by definition.
+    error, square
+        Bounds of the mean of |t₊^k − f| and of its square.
     """
 
     cell: Index
     level: Index
-    z: Vector
-    slack: Vector
     bary: Vector
-    T: Vector
-    tau: Vector
+    y: Vector
     error: Vector
-    kind: Index
+    square: Vector
 
-    def __getitem__(self, chosen: Index) -> Pieces:
+    def __getitem__(self, chosen: Index | slice) -> Pieces:
         return Pieces(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+
+    def __len__(self) -> int:
+        return len(self.cell)
 
     @property
     def share(self) -> Vector:
         """Part of the cell's volume, exactly."""
-        return np.asarray(0.5 ** (self.z.shape[2] * self.level.astype(np.float64)))
+        return np.asarray(0.5 ** ((self.bary.shape[1] - 1) * self.level.astype(np.float64)))
 
 
-def start(corners: Vector, x0: Vector, radius: float, k: int) -> Pieces:
-    """The cells themselves, without those that are outside the ball."""
-    n, m, _ = corners.shape
-    z = (corners - x0) / radius
-    # each of the later midpoints rounds by at most u times the largest corner
-    slack = up(gamma(MOST_LEVELS + 6) * np.sqrt(np.einsum("nij,nij->ni", z, z)).max(axis=1, initial=0.0), 8)
-    bary = np.broadcast_to(np.eye(m), (n, m, m))
-    return bounded(np.arange(n), np.zeros(n, dtype=np.intp), z, slack, bary, k)
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Corners (n, d + 1, d) of cells, scaled by R about x₀, with bounds of the errors of corners of pieces."""
+
+    z: Vector
+    slack: Vector
+
+    @classmethod
+    def build(cls, z: Vector) -> Cells:
+        """From computed corners: differences and quotients of floats, rounded."""
+        far = np.einsum("nij,nij->ni", z, z).max(axis=1, initial=0.0)
+        return cls(z, np.asarray(up(gamma(z.shape[2] + 8) * np.sqrt(far), 12)))
+
+    def __getitem__(self, chosen: Index) -> Cells:
+        return Cells(self.z[chosen], self.slack[chosen])
+
+    def parts(self, cell: Index, bary: Vector) -> tuple[Vector, Vector, Vector]:
+        """Corners z of simplices, the |z|², and bounds of the errors of t, also from 1 − z_i·z_j for points between."""
+        z, slack = np.matmul(bary, self.z[cell]), self.slack[cell]
+        squares = np.einsum("nij,nij->ni", z, z)
+        far = squares.max(axis=1, initial=0.0)
+        return (
+            z,
+            squares,
+            np.asarray(up(slack * (2.0 * np.sqrt(far) + slack) + gamma(z.shape[2] + 30) * (1.0 + far), 12)),
+        )
 
 
-def divided(old: Pieces, k: int) -> Pieces:
-    """The equal parts of each piece, without those that are outside the ball."""
-    n, m, d = old.z.shape
-    table = children(d)
-    c = len(table)
-    flat = table.reshape(c * m, m)
-    return bounded(
-        np.repeat(old.cell, c),
-        np.repeat(old.level + 1, c),
-        np.matmul(flat, old.z).reshape(n * c, m, d),
-        np.repeat(old.slack, c),
-        np.matmul(flat, old.bary).reshape(n * c, m, m),
-        k,
+def start(cells: Cells, k: int) -> Pieces:
+    """Whole cells, without those that are outside the ball."""
+    n, m, _ = cells.z.shape
+    parts = (np.arange(i, min(i + CHUNK, n)) for i in range(0, max(n, 1), CHUNK))
+    unit = np.eye(m)
+    return joined(
+        *(_bounded(p, np.zeros(len(p), dtype=np.intp), np.broadcast_to(unit, (len(p), m, m)), cells, k) for p in parts)
     )
 
 
-def bounded(cell: Index, level: Index, z: Vector, slack: Vector, bary: Vector, k: int) -> Pieces:
+def divided(old: Pieces, cells: Cells, k: int) -> Iterator[Pieces]:
+    """The equal parts of each piece, without those that are outside the ball, a chunk at a time."""
+    m = cells.z.shape[1]
+    table = children(m - 1)
+    c = len(table)
+    flat = table.reshape(c * m, m)
+    for i in range(0, len(old), CHUNK // c):
+        p = old[i : i + CHUNK // c]
+        bary = np.matmul(flat, p.bary).reshape(-1, m, m)
+        yield _bounded(np.repeat(p.cell, c), np.repeat(p.level + 1, c), bary, cells, k)
+
+
+def joined(*parts: Pieces) -> Pieces:
+    """All of them in one list."""
+    return Pieces(*(np.concatenate([getattr(p, x) for p in parts]) for x in Pieces.__dataclass_fields__))
+
+
+def _bounded(cell: Index, level: Index, bary: Vector, cells: Cells, k: int) -> Pieces:
     """Pieces with their bounds; those certainly outside the ball are left out."""
+    d = bary.shape[1] - 1
+    z, squares, blur = cells.parts(cell, bary)
+    r = np.asarray(up(0.5 * _excess(z), d + 12))
+    y = 1.0 - squares + r[:, None]
+    a = np.sort(y, axis=1)
+    low, high = a[:, 0], a[:, -1]
+    r = np.asarray(up(r + blur + 16.0 * UNIT * (high - low)))
+    keep = np.flatnonzero(high + r > 0.0)
+    a, low, high, r = a[keep], low[keep], high[keep], r[keep]
+    above = np.where(high > 0.0, np.maximum(r - np.maximum(low, 0.0), 0.0), 0.0)
+    below = np.where(low <= 0.0, np.maximum(r + np.minimum(high, 0.0), 0.0), 0.0)
+    density, most = _density(a, r), np.maximum(above, below)
+
+    def mean(p: int) -> Vector:
+        with np.errstate(invalid="ignore"):  # where nothing is wrong ρ may be infinite
+            slab = density * (above ** (p + 1) + below ** (p + 1)) / (p + 1)
+        return np.asarray(up(np.fmin(most**p, slab), 8 * p + 40))
+
+    return Pieces(cell[keep], level[keep], bary[keep], y[keep], mean(k), mean(2 * k))
+
+
+def _excess(z: Vector) -> Vector:
+    """The q of the module's text, to a few roundings."""
     m = z.shape[1]
-    products = np.matmul(z, z.transpose(0, 2, 1))
-    T = np.stack([1.0 - products[:, j, q] for j, q in pairs(m - 1)], axis=1)
-    low, high = T[:, _diagonal(m)].min(axis=1), T.max(axis=1)
-    far2 = np.maximum(1.0 - low, 0.0)
-    far = np.sqrt(far2)
-    blur = up(slack * (2.0 * far + slack) + gamma(m + 4) * (1.0 + far2), 12)
-    centre = z.mean(axis=1)
-    length = np.sqrt(np.einsum("ni,ni->n", centre, centre))
-    ahead = np.matmul(z, centre[:, :, None])[:, :, 0].min(axis=1)
-    beyond = ahead > length * (1.0 + slack + gamma(60) * (1.0 + far)) + TINY  # a plane separates it from the ball
-    keep = np.flatnonzero((high + blur > 0.0) & ~beyond)
-    T, low, high, blur = T[keep], low[keep], high[keep], blur[keep]
-    a, b = np.maximum(blur - low, 0.0), np.maximum(high + blur, 0.0)
-    tau = up(np.maximum(a, b) + blur)
-    bounds = np.stack([_power(a, k), _power(b, k), POSITIVE_PART[k][1] * _power(tau, k)])
-    bounds[[POWER, MINIMAX]] += k * _power(tau, k - 1) * blur  # the stored T are not quite t's
-    kind = np.argmin(bounds, axis=0)
-    error = up(bounds.min(axis=0), 3 * k + 8)
-    return Pieces(cell[keep], level[keep], z[keep], slack[keep], bary[keep], T, tau, error, kind)
+    longest, middle = np.zeros(len(z)), z[:, 0].copy()
+    for i, j in combinations(range(m), 2):
+        edge = z[:, i] - z[:, j]
+        square = np.einsum("ni,ni->n", edge, edge)
+        larger = square > longest
+        longest[larger] = square[larger]
+        middle[larger] = 0.5 * (z[larger, i] + z[larger, j])
+    spokes = z - middle[:, None]
+    around = np.einsum("nij,nij->ni", spokes, spokes).max(axis=1, initial=0.0)
+    return np.asarray(np.minimum((m - 1) / (2.0 * m) * longest, around))
 
 
-def inside(pieces: Pieces) -> NDArray[np.bool_]:
-    """Which pieces lie in the ball, up to rounding that their errors cover."""
-    return np.asarray(pieces.T[:, _diagonal(pieces.z.shape[1])].min(axis=1) >= 0.0)
-
-
-def joined(a: Pieces, b: Pieces) -> Pieces:
-    """Both lists."""
-    return Pieces(*(np.concatenate([getattr(a, x), getattr(b, x)]) for x in a.__dataclass_fields__))
-
-
-def _diagonal(m: int) -> list[int]:
-    return [i for i, (j, q) in enumerate(pairs(m - 1)) if j == q]
-
-
-def _power(x: Vector, k: int) -> Vector:
-    y = np.ones_like(x)
-    for _ in range(k):
-        y = y * x
-    return y
+def _density(a: Vector, r: Vector) -> Vector:
+    """The ρ of the module's text for sorted corner values."""
+    d = a.shape[1] - 1
+    width = a[:, -1] - a[:, 0]
+    if d == 3:
+        width = width + (a[:, 2] - a[:, 1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        plain = d / width
+        top = d * (a[:, -1] + r) ** (d - 1) / np.prod(a[:, -1:] - a[:, :-1], axis=1)
+        bottom = d * np.maximum(r - a[:, 0], 0.0) ** (d - 1) / np.prod(a[:, 1:] - a[:, :1], axis=1)
+    return np.asarray(np.fmin(plain, np.fmin(top, bottom)))

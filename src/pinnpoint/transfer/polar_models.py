@@ -22,8 +22,10 @@ from pinnpoint.taylor.models import TaylorModel, constant, space
 from pinnpoint.transfer.data_term import scaled
 from pinnpoint.transfer.kernels import Kernel
 
-ORDER = {1: 12, 2: 10, 3: 7}
+ORDER = {1: 12, 2: 12, 3: 9}
 MOST_PATCHES = 20_000
+THINNEST = 6
+"""Rings are halved this often at most: each costs a computation in decimals."""
 CHUNK = 1024
 
 
@@ -41,7 +43,8 @@ def enclosed(kernel: Kernel, f: Expression, x0: Vector, tolerance: float) -> tup
         if total <= 0.5 * mark[0] < math.inf or mark[0] == math.inf > total:
             mark = total, len(pool)
         stalled = len(pool) > 8 * mark[1] and total < math.inf
-        if total <= tolerance or stalled or len(pool) >= MOST_PATCHES:
+        hopeless = total == math.inf and len(pool) > MOST_PATCHES // 8
+        if total <= tolerance or stalled or hopeless or len(pool) >= MOST_PATCHES:
             break
         order = np.argsort(errors)
         chosen = order[np.searchsorted(np.cumsum(errors[order]), 0.5 * tolerance, side="right") :]
@@ -93,6 +96,8 @@ class _Patches:
             width = np.pi * 0.5 ** patches[:, 2]
             middle = (patches[:, 3] + 0.5) * width
             sides[2] = sides[2] * np.minimum(np.sin(middle) + 0.5 * width, 1.0)
+        if d > 1:
+            sides[0] = np.where(patches[:, 0] < THINNEST, sides[0], 0.0)
         axis = np.argmax(np.stack(sides), axis=0)
         rows = np.arange(len(patches))
         parts = []
@@ -147,8 +152,8 @@ class _Patches:
     def _ring(self, level: int, place: int) -> tuple[Vector, Vector, float]:
         key = (level, place)
         if key not in self.rings:
-            a, b = _ends(self.kernel.radius, level, place)
-            self.rings[key] = self.kernel.moments(a, b, ORDER[self.kernel.d])
+            a, b = _ends(self.kernel.radius, np.array(level), np.array(place))
+            self.rings[key] = self.kernel.moments(float(a), float(b), ORDER[self.kernel.d])
         return self.rings[key]
 
     def _coordinates(self, patches: Index) -> list[TaylorModel]:
@@ -166,7 +171,7 @@ class _Patches:
         return [x[0] + flat * c, x[1] + flat * s, x[2] + r * wide]
 
     def _radius(self, patches: Index) -> TaylorModel:
-        """R = (a + b)/2 + (b − a)/2 ξ with the ends of the moments."""
+        """Model of r = (a + b)/2 + (b − a)/2 ξ with the ends of the moments."""
         R = self.kernel.radius
         a, b = _ends(R, patches[:, 0], patches[:, 1])
         return self._line(0, 0.5 * (a + b), 0.5 * (b - a), 2.0 * UNIT * R)
@@ -174,7 +179,7 @@ class _Patches:
     def _angle(self, patches: Index, i: int) -> TaylorModel:
         """θ = centre + half ξ_i; π enters with its error."""
         span = (2.0 if i == self.kernel.d - 1 else 1.0) * np.pi
-        half = 0.5 * span * 0.5 ** patches[:, 2 * i]
+        half = 0.5 * span * 0.5 ** patches[:, 2 * i].astype(np.float64)
         return self._line(i, (2.0 * patches[:, 2 * i + 1] + 1.0) * half, half, 4.0 * UNIT * span)
 
     def _line(self, i: int, centre: Vector, half: Vector, error: float) -> TaylorModel:
@@ -185,7 +190,7 @@ class _Patches:
         return TaylorModel(S, C, np.full(len(centre), error))
 
 
-def _ends(R: float, level: int | Index, place: int | Index) -> tuple[float, float]:
-    """Ends of a ring; halving is exact, the last multiplication rounds by at most u R."""
-    step = R * 0.5**level
-    return step * place, np.minimum(step * (place + 1), R) if isinstance(place, np.ndarray) else step * (place + 1)
+def _ends(R: float, level: Index, place: Index) -> tuple[Vector, Vector]:
+    """Ends of a ring; scaling by powers of two is exact, so rings of all levels share their ends."""
+    step = R * 0.5 ** level.astype(np.float64)
+    return step * place, step * (place + 1)

@@ -1,4 +1,4 @@
-"""Rules and subdivisions of simplices, and polynomials for the positive part."""
+"""Rules and subdivisions of simplices."""
 
 from __future__ import annotations
 
@@ -9,16 +9,9 @@ from scipy.special import roots_jacobi
 
 from pinnpoint.arrays import Vector
 
-RULE_DEFECT = 2.0**-47
+RULE_DEFECT = 2.0**-46
 """Bounds Σ_α |Σ_q w_q B_α(λ_q) − mean B_α| over the Bernstein basis of the rule's degree (checked in exact rationals by
 the tests), so a rule errs on a polynomial by at most this times its largest Bernstein coefficient."""
-
-POSITIVE_PART: dict[int, tuple[tuple[float, ...], float]] = {
-    1: ((0.0625, 0.5, 0.5), 0.06251),
-    2: ((0.0, 0.1547006, 0.5, 0.3591167), 0.013818),
-    3: ((-0.0044417, 0.0, 0.2071066, 0.5, 0.3017769), 0.004442),
-}
-"""For each k a polynomial and its largest distance to max(x, 0)^k on [−1, 1] (proved by the tests)."""
 
 
 @cache
@@ -41,7 +34,7 @@ def rule(d: int, n: int) -> tuple[Vector, Vector]:
 
 @cache
 def children(d: int) -> Vector:
-    """Red refinement: barycentric corners (2^d, d + 1, d + 1) of equal parts; in 3D Bey's, whose shapes stay bounded."""
+    """Red refinement: corners (2^d, d + 1, d + 1) of equal parts, barycentric; in 3D Bey's, so shapes stay bounded."""
     corners = {
         1: ["00 01", "01 11"],
         2: ["00 01 02", "01 11 12", "02 12 22", "01 12 02"],
@@ -58,8 +51,8 @@ def children(d: int) -> Vector:
     }[d]
     table = np.zeros((len(corners), d + 1, d + 1))
     for c, child in enumerate(corners):
-        for i, (a, b) in enumerate(child.split()):
-            table[c, i, int(a)] += 0.5
-            table[c, i, int(b)] += 0.5
+        for i, ends in enumerate(child.split()):
+            for end in ends:
+                table[c, i, int(end)] += 0.5
     table.setflags(write=False)
     return table

@@ -169,9 +169,9 @@ class Topology:
     def facet_numbers(self, facets: Any) -> Index:
         """Numbers of facets given by their vertices, (n, d), in any order."""
         asked = np.asarray(facets, dtype=np.intp)
-        asked = np.sort(asked.reshape(len(asked), -1), axis=1)
         if not len(asked):
             return np.zeros(0, dtype=np.intp)
+        asked = np.sort(asked.reshape(len(asked), -1), axis=1)
         if asked.shape[1] != self.dim or asked.min() < 0 or asked.max() >= len(self.points):
             raise InputError(f"facets: must be {self.dim} vertex numbers below {len(self.points)} in each row")
         keys = _encode(asked, len(self.points), self._pairs)
