@@ -12,9 +12,8 @@ import numpy as np
 
 from pinnpoint.arrays import Vector, per_query, whole
 from pinnpoint.certificate import Certificate
-from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
 from pinnpoint.certifiers.exact import Exact
-from pinnpoint.certify import run
+from pinnpoint.certify import AnyCertifier, AnyMethod, run
 from pinnpoint.errors import InputError
 from pinnpoint.queries import Queries
 from pinnpoint.refinement import Refiner, dorfler
@@ -49,7 +48,7 @@ class Refined:
     """
 
     certificate: Certificate
-    certifier: AbstractCertifier
+    certifier: AnyCertifier
     problem: Any
     queries: Queries
     prediction: Any
@@ -63,7 +62,7 @@ def certify_to(
     prediction: Any,
     queries: Queries,
     tolerance: Any,
-    method: AbstractMethod | None = None,
+    method: AnyMethod | None = None,
     *,
     max_dofs: int = MAX_DOFS,
     theta: float = THETA,

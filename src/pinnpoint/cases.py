@@ -16,15 +16,16 @@ import numpy as np
 from pinnpoint.adaptivity import MAX_DOFS, Step, certify_to
 from pinnpoint.arrays import Vector
 from pinnpoint.certificate import Certificate
-from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.inexact import Inexact
 from pinnpoint.certifiers.localized import Localized
 from pinnpoint.certifiers.norm import Norm
 from pinnpoint.certifiers.randomized import Randomized
-from pinnpoint.certify import run
+from pinnpoint.certifiers.root import Root
+from pinnpoint.certifiers.stationary import Stationary
+from pinnpoint.certify import AnyCertifier, AnyMethod, run
 from pinnpoint.errors import InputError
-from pinnpoint.fem import Elasticity, ReactionDiffusion
+from pinnpoint.fem import Elasticity, ReactionDiffusion, Semilinear
 from pinnpoint.fem.extraction import NodeValues
 from pinnpoint.io.cases import Case, QuerySpec
 from pinnpoint.io.fields import read_field
@@ -33,12 +34,14 @@ from pinnpoint.io.meshes import read_mesh
 from pinnpoint.mesh import Mesh
 from pinnpoint.queries import Queries
 
-METHODS: dict[str, Callable[..., AbstractMethod]] = {
+METHODS: dict[str, Callable[..., AnyMethod]] = {
     "exact": Exact,
     "norm": Norm,
     "inexact": Inexact,
     "localized": Localized,
     "randomized": Randomized,
+    "root": Root,
+    "stationary": Stationary,
 }
 KEYS = {
     **{
@@ -47,6 +50,7 @@ KEYS = {
             "diffusion",
             "reaction",
             "source",
+            "cubic",
             "dirichlet",
             "neumann",
             "young",
@@ -60,6 +64,7 @@ KEYS = {
     "traction": "problem.neumann",
     "quadrature": "certificate.quadrature",
     "target": "certificate.target",
+    "polish": "certificate.polish",
 }
 """What the problems' arguments are called in a case file."""
 Progress = Callable[[str], None]
@@ -73,7 +78,7 @@ class Study:
     problem: Any
     prediction: Any
     queries: Queries
-    method: AbstractMethod
+    method: AnyMethod
 
     def certify(self, report: Callable[[Step], None] | None = None) -> Result:
         """Certify, on finer meshes where a tolerance of the continuous target asks for it."""
@@ -111,7 +116,7 @@ class Result:
 
     study: Study
     certificate: Certificate
-    certifier: AbstractCertifier
+    certifier: AnyCertifier
     history: tuple[Step, ...] = ()
     stopped: str = ""
 
@@ -130,8 +135,6 @@ def build(case: Case, progress: Progress = lambda stage: None) -> Study:
 
     `progress` is told each stage before it begins.
     """
-    if case.problem.kind == "semilinear":
-        raise InputError("problem: semilinear problems are not available yet")
     if case.certificate.lift:
         raise InputError("certificate.lift: is not available yet; remove it")
     if case.certificate.tolerance is not None and case.certificate.target == "discrete":
@@ -187,9 +190,10 @@ def _problem(case: Case, mesh: Mesh) -> Any:
             raise InputError("problem.plane: only for 2D meshes; remove it")
         options["plane"] = spec.plane or "strain"
         return Elasticity(mesh, spec.young, spec.poisson, body, spec.dirichlet, spec.neumann, **options)
-    return ReactionDiffusion(
-        mesh, spec.source, spec.diffusion, spec.reaction, spec.dirichlet or {}, spec.neumann or {}, **options
-    )
+    coefficients = (spec.source, spec.diffusion, spec.reaction, spec.dirichlet or {}, spec.neumann or {})
+    if spec.kind == "semilinear":
+        return Semilinear(mesh, spec.cubic, *coefficients, **options)
+    return ReactionDiffusion(mesh, *coefficients, **options)
 
 
 def open_prediction(case: Case, problem: Any) -> Any:
@@ -262,7 +266,7 @@ def _query(spec: QuerySpec, problem: Any) -> Queries:
         raise InputError(f"{label}: {error}") from error
 
 
-def make_method(case: Case) -> AbstractMethod:
+def make_method(case: Case) -> AnyMethod:
     """The method with its options."""
     spec = case.certificate
     options = dict(spec.options or {})
