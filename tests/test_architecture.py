@@ -28,7 +28,8 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"adaptivity"},
     {"__init__"},
     {"cases"},
-    {"outputs"},
+    {"bundles"},
+    {"outputs", "verifier"},
     {"cli"},
 ]
 HEIGHT = {name: i for i, layer in enumerate(LAYERS) for name in layer}

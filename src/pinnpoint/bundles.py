@@ -1,0 +1,207 @@
+"""Bundles: a certificate with the witnesses that prove it, for `pinnpoint verify` or anyone else to re-check."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+import scipy.sparse as sp
+
+from pinnpoint.arrays import Vector
+from pinnpoint.cases import Result
+from pinnpoint.cubic import CubicSystem
+from pinnpoint.errors import CertificationError
+from pinnpoint.expressions import Expression
+from pinnpoint.queries import Ball, Flux, Patch, Point
+from pinnpoint.rounding.coercivity import equilibration, verify_coercivity
+from pinnpoint.solvers.direct import factorize
+from pinnpoint.solvers.protocol import Solver, answer
+from pinnpoint.systems import LinearSystem
+from pinnpoint.transfer.equilibrated import Witness
+from pinnpoint.transfer.facets import FacetLoad
+from pinnpoint.version import __version__
+
+SCHEMA = "pinnpoint-bundle/1"
+SAFETY = 1e-6
+"""Stored coercivity bounds are this much smaller than computed ones, so that another rounding also proves them."""
+STEPS = 4
+"""Newton steps towards the discrete solution that serves as a witness."""
+
+
+class Writer:
+    """Writes files into a folder and remembers what the manifest says about them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files: dict[str, Any] = {}
+        folder.mkdir()
+
+    def array(self, name: str, a: Any) -> None:
+        """Floats or integers as .npy, little endian."""
+        a = np.asarray(a)
+        a = np.ascontiguousarray(a, dtype="<f8" if a.dtype.kind == "f" else "<i8")
+        path = self._path(f"{name}.npy")
+        np.save(path, a, allow_pickle=False)
+        self._note(f"{name}.npy", path.read_bytes(), dtype=a.dtype.str, shape=list(a.shape))
+
+    def sparse(self, name: str, A: Any) -> None:
+        """A matrix as the three arrays of its CSR form."""
+        A = sp.csr_array(A, copy=True)
+        A.sum_duplicates()
+        for part in ("data", "indices", "indptr"):
+            self.array(f"{name}_{part}", getattr(A, part))
+
+    def json(self, name: str, data: Any) -> None:
+        """Strict JSON."""
+        text = json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False).encode() + b"\n"
+        self._path(name).write_bytes(text)
+        self._note(name, text)
+
+    def close(self) -> None:
+        """Write the manifest and its own hash."""
+        versions = {
+            "pinnpoint": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+        }
+        said = {"schema": SCHEMA, "versions": versions, "files": dict(sorted(self.files.items()))}
+        text = json.dumps(said, indent=1).encode() + b"\n"
+        (self.folder / "manifest.json").write_bytes(text)
+        (self.folder / "manifest.sha256").write_text(hashlib.sha256(text).hexdigest() + "\n", encoding="ascii")
+
+    def _path(self, name: str) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
+        return path
+
+    def _note(self, name: str, data: bytes, **more: Any) -> None:
+        self.files[name] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data), **more}
+
+
+def write_bundle(folder: Path, result: Result, certificate: Mapping[str, Any]) -> None:
+    """The bundle of a certified case; `certificate` is the content of certificate.json."""
+    study, found = result.study, result.certificate
+    out = Writer(folder)
+    out.json("certificate.json", certificate)
+    out.json("case.json", study.case.to_dict())
+    proof: dict[str, Any] = {
+        "target": found.target,
+        "method": found.method,
+        "radius_terms": list(found.radius_terms),
+        "degree": study.problem.degree if study.problem.components == 1 else 1,
+        "components": study.problem.components,
+    }
+    proof |= _system(out, study.problem, study.queries, study.problem.extract(study.prediction).U)
+    if found.target == "continuous":
+        proof["unsupported"] = "x"
+    elif isinstance(study.problem.system, LinearSystem):
+        proof |= _linear(out, study.problem.system, study.queries, result.certifier)
+    elif isinstance(study.problem.system, CubicSystem) and study.problem.system.monotone:
+        proof |= _cubic(out, study.problem.system, study.queries, found, study.problem.extract(study.prediction).U)
+    else:
+        proof["unsupported"] = "the reaction is not monotone"
+    out.json("proof.json", proof)
+    out.close()
+
+
+def _system(out: Writer, problem: Any, queries: Any, U: Vector) -> dict[str, Any]:
+    space, system = problem.space, problem.system
+    out.array("mesh/nodes", problem.nodes.points)
+    out.array("mesh/cells", np.sort(problem.mesh.cells, axis=1))
+    out.sparse("system/a", system.A)
+    out.array("system/b", system.b)
+    out.array("system/free", space.free)
+    out.array("system/fixed", space.U0[space.fixed])
+    out.array("system/u", U)
+    out.sparse("system/l", queries.L)
+    out.array("system/constants", queries.constants)
+    return {}
+
+
+def _linear(out: Writer, system: LinearSystem, queries: Any, certifier: Any) -> dict[str, Any]:
+    """A solved state, Green vectors and a coercivity witness; they prove any linear method's claim."""
+    free = system.space.free
+    B = sp.csr_array(system.A[free][:, free])
+    ground = certifier.ground
+    solver = ground.solver if hasattr(ground.solver, "rcond") or _is_direct(ground.solver) else factorize(B)
+    y = np.zeros(len(free))
+    for _ in range(3):
+        y = y - answer(solver.solve, _plain_residual(system, system.space.vector_of(y)))
+    green = getattr(certifier, "green", None)
+    rhs = np.ascontiguousarray(queries.L[:, free].toarray().T)
+    q = np.asarray(answer(solver.solve_transposed, rhs).T) if green is None else green.q
+    out.array("witness/state", system.space.vector_of(y))
+    out.array("witness/green", q)
+    return {"coercivity": _coercive(out, B, solver)}
+
+
+def _is_direct(solver: Any) -> bool:
+    return type(solver).__name__ in ("DenseLU", "SparseLU")
+
+
+def _plain_residual(system: Any, U: Vector) -> Vector:
+    """A U − b on the free rows, in extended precision where the machine has it."""
+    A = sp.csr_array(system.A[system.space.free])
+    terms = A.data.astype(np.longdouble) * U[A.indices]
+    rows = np.add.reduceat(terms, A.indptr[:-1]) if len(terms) else terms
+    return np.asarray(rows - system.b[system.space.free], dtype=np.float64)
+
+
+def _cubic(out: Writer, system: CubicSystem, queries: Any, found: Any, U: Vector) -> dict[str, Any]:
+    """A root of the discrete system by Newton's method, Green vectors there, and a coercivity witness for A."""
+    y, free = system.space.require_member(U), system.space.free
+    for _ in range(30):
+        J = system.jacobian(y, rounding=False)[0]
+        step = answer(factorize(J).solve, system.residual(y).hi)
+        y = y - step
+        if float(np.max(np.abs(step))) <= 1e-15 * max(1e-300, float(np.max(np.abs(y)))):
+            break
+    solver = factorize(system.jacobian(y, rounding=False)[0])
+    q = np.asarray(answer(solver.solve_transposed, np.ascontiguousarray(queries.L[:, free].toarray().T)).T)
+    out.array("system/cubic", system.w)
+    out.array("witness/state", system.space.vector_of(y))
+    out.array("witness/green", q)
+    B = sp.csr_array(system.A[free][:, free])
+    return {"coercivity": _coercive(out, B, factorize(B))}
+
+
+def _coercive(out: Writer, B: Any, solver: Solver) -> dict[str, Any]:
+    """α and D with (B + Bᵀ)/2 ⪰ αD⁻²: a vector w of an M-matrix, or a shift to factorise at."""
+    S = sp.csr_array((B + B.T) * 0.5)
+    D = equilibration(S)
+    out.array("witness/scale", D)
+    C = sp.csr_array(sp.diags_array(D) @ S @ sp.diags_array(D))
+    w, ratio = _positive(C, solver, D)
+    if w is not None:
+        out.array("witness/w", w)
+        return {"how": "m-matrix", "alpha": ratio * (1.0 - SAFETY)}
+    theta = verify_coercivity(B, equilibrate=True, method="shift", solve=solver.solve).alpha
+    return {"how": "shift", "theta": theta, "alpha": theta * (1.0 - 1e-3)}
+
+
+def _positive(C: Any, solver: Solver, D: Vector) -> tuple[Vector | None, float]:
+    """w > 0 with C w ≥ ratio · w, in plain floats; None where C is no M-matrix to speak of."""
+    M = C.tocoo()
+    plus = (M.row != M.col) & (M.data > 0.0)
+    excess = 2.0 * float(np.bincount(M.row[plus], M.data[plus], minlength=C.shape[0]).max())
+    if excess > 1e-10:
+        return None, 0.0
+    Z = sp.csr_array((np.where(plus, 0.0, M.data), (M.row, M.col)), shape=C.shape)
+    w, best, kept = np.ones(C.shape[0]), 0.0, None
+    for _ in range(12):
+        w = np.abs(answer(solver.solve, w / D) / D)
+        w = w / float(w.max())
+        if not float(w.min()) > 0.0:
+            break
+        ratio = float(np.min((Z @ w - 1e-14 * (abs(Z) @ w)) / w)) - excess
+        if kept is not None and ratio < best * 1.0005:
+            break
+        best, kept = ratio, w
+    return (kept, best) if best > 0.0 else (None, 0.0)
