@@ -14,9 +14,9 @@ import scipy
 import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector
+from pinnpoint.bernstein import Density
 from pinnpoint.cases import Result
 from pinnpoint.cubic import CubicSystem
-from pinnpoint.errors import CertificationError
 from pinnpoint.expressions import Expression
 from pinnpoint.queries import Ball, Flux, Patch, Point
 from pinnpoint.rounding.coercivity import equilibration, verify_coercivity
@@ -100,7 +100,10 @@ def write_bundle(folder: Path, result: Result, certificate: Mapping[str, Any]) -
     }
     proof |= _system(out, study.problem, study.queries, study.problem.extract(study.prediction).U)
     if found.target == "continuous":
-        proof["unsupported"] = "x"
+        if isinstance(found.details.get("witness"), Witness):
+            proof |= _continuous(out, found.details["witness"], study.queries.goals)
+        else:
+            proof["unsupported"] = "it has no witnesses of the continuous target"
     elif isinstance(study.problem.system, LinearSystem):
         proof |= _linear(out, study.problem.system, study.queries, result.certifier)
     elif isinstance(study.problem.system, CubicSystem) and study.problem.system.monotone:
@@ -205,3 +208,69 @@ def _positive(C: Any, solver: Solver, D: Vector) -> tuple[Vector | None, float]:
             break
         best, kept = ratio, w
     return (kept, best) if best > 0.0 else (None, 0.0)
+
+
+def _continuous(out: Writer, witness: Witness, goals: Any) -> dict[str, Any]:
+    """States, fluxes and data of the transfer, with every query's bounded form."""
+    route, model = witness.route, witness.route.model
+    for name, a in (("kappa", model.kappa), ("reaction", model.reaction), ("kind", model.kind)):
+        out.array(f"continuous/{name}", a)
+    primal = witness.primal()
+    out.array("continuous/state", primal.nodal)
+    out.array("continuous/flux", primal.flux)
+    _density(out, "source/f", primal.source)
+    _load(out, "source/g", primal.load)
+    for k, (facets, _) in enumerate(model.dirichlet):
+        out.array(f"continuous/d{k}", facets)
+    said = []
+    for i, (J, goal) in enumerate(zip(route.goals, goals, strict=True)):
+        about: dict[str, Any] = {
+            "kind": _KINDS[type(goal)],
+            "known": J.known,
+            "acts": J.acts and not J.known,
+            "constant": J.constant,
+            "error": J.error,
+            "scale": J.scale,
+        }
+        if isinstance(goal, Point | Ball):
+            about["at"], about["average"] = list(goal.at), getattr(goal, "radius", 0.0)
+            about["radius"] = J.ball if np.isfinite(J.ball) else None
+        if about["acts"]:
+            side = witness.dual(i)
+            out.array(f"dual/z{i}", side.nodal)
+            out.array(f"dual/t{i}", side.flux)
+            w = J.source
+            if w is None or w.cells is None:
+                w = side.source
+            where = np.arange(len(model.kappa)) if w.cells is None else w.cells
+            keep = np.any(w.coefficients, axis=1) | (w.high > 0.0) | (w.error2 > 0.0) | (w.error1 > 0.0)
+            out.array(f"dual/w{i}_cells", where[keep])
+            _density(out, f"dual/w{i}", w, keep)
+            _load(out, f"dual/g{i}", side.load)
+            if isinstance(goal, Patch | Flux):
+                out.array(f"dual/facets{i}", route.facets_of(goal.group))
+        said.append(about)
+    return {
+        "goals": said,
+        "source": _text(model.source),
+        "mismatch": witness.mismatch,
+        "dirichlet": [_text(given) for _, given in model.dirichlet],
+    }
+
+
+_KINDS = {Point: "point", Ball: "ball", Patch: "patch", Flux: "flux"}
+
+
+def _text(given: Any) -> Any:
+    return given.text if isinstance(given, Expression) else float(given)
+
+
+def _density(out: Writer, name: str, what: Density, keep: Any = slice(None)) -> None:
+    for key, a in (("beta", what.coefficients), ("high", what.high), ("error1", what.error1), ("error2", what.error2)):
+        out.array(f"{name}_{key}", a[keep])
+
+
+def _load(out: Writer, name: str, load: FacetLoad | None) -> None:
+    if load is not None:
+        out.array(f"{name}_facets", load.facets)
+        _density(out, name, load.density)
