@@ -1,9 +1,9 @@
 """The neural lift: keep the prediction as it is, and certify what it leaves over.
 
-With a smooth prediction u_θ, e = u − u_θ solves the same equation with the source r = f + κΔu_θ − c u_θ, the Dirichlet data
-g_D − u_θ and the fluxes g_N − κ∂_n u_θ. Its value is certified like any other, with a radius that scales with ‖r‖, and
-u_θ's own value is added. κ and c must be the same everywhere; flux boundaries must be parallel to the axes, where the
-normal is exact.
+With a smooth prediction u_θ, e = u − u_θ solves the same equation with the source r = f + κΔu_θ − c u_θ, the Dirichlet
+data g_D − u_θ and the fluxes g_N − κ∂_n u_θ. Its value is certified like any other, with a radius that scales with ‖r‖,
+and u_θ's own value is added. κ and c must be the same everywhere; flux boundaries must be parallel to the axes, where
+the normal is exact.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pinnpoint.mesh import Index, Mesh
 from pinnpoint.models.lifts import Lift, OpaqueLift, SmoothField
 from pinnpoint.queries import Ball, Flux, Goal, Patch, Point, Queries
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
-from pinnpoint.taylor.inputs import enclosed
+from pinnpoint.taylor.inputs import enclosed, model_of
 from pinnpoint.taylor.models import constant
 from pinnpoint.taylor.simplices import density, enclose
 from pinnpoint.transfer.data_term import data_term
@@ -55,7 +55,9 @@ class Lifted:
 
     def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
         """The state of the rest: nothing but its boundary values."""
-        return replace(extract(self.rest.nodes, self.rest.space, 1, self.rest.space.U0, how), how="lifted, not projected")
+        return replace(
+            extract(self.rest.nodes, self.rest.space, 1, self.rest.space.U0, how), how="lifted, not projected"
+        )
 
     def ask(self, goals: Any, names: Any) -> Queries:
         """The same queries on this mesh."""
@@ -110,12 +112,12 @@ class Lifted:
             X = np.array([goal.at])
             if not enclosed(u):
                 return float(u(X)[0]), 0.0, False
-            value, error = enclose(u, X)
-            return float(value[0]), float(error[0]), True
+            at, off = enclose(u, X)
+            return float(at[0]), float(off[0]), True
         if isinstance(goal, Ball):
             kernel: Any = UniformKernel(d, goal.radius)
-            value, error, proved = data_term(kernel, u, np.array(goal.at), 1e-13 * max(1.0, abs(float(u(np.array([goal.at]))[0]))))
-            return value, error, proved
+            height = max(1.0, abs(float(u(np.array([goal.at]))[0])))
+            return data_term(kernel, u, np.array(goal.at), 1e-13 * height)
         if isinstance(goal, Patch | Flux):
             return self._over(goal, name)
         raise InputError(f"target: query '{name}' has no proved transfer to the continuous solution")
@@ -163,8 +165,8 @@ def lifted(problem: ReactionDiffusion, prediction: Any) -> Lifted:
     kappa, c = problem.diffusion, problem.reaction
     if np.ptp(kappa) != 0.0 or (c is not None and np.ptp(c) != 0.0):
         raise InputError(
-            "lift: the diffusion and the reaction must be the same on all cells; across a jump of κ the prediction's flux "
-            "would jump. Certify without the lift"
+            "lift: the diffusion and the reaction must be the same on all cells; across a jump of κ the prediction's "
+            "flux would jump. Certify without the lift"
         )
     k, reaction = float(kappa[0]), 0.0 if c is None else float(c[0])
     given = problem.given
@@ -185,11 +187,11 @@ def lifted(problem: ReactionDiffusion, prediction: Any) -> Lifted:
 def _negative(f: Any) -> Any:
     if not enclosed(f):
         return lambda X: -f(X)
-    return SmoothField(lambda X: constant(-1.0) * f.taylor(X), getattr(f, "block", 4096))
+    return SmoothField(lambda X: constant(-1.0) * model_of(f, X), getattr(f, "block", 4096))
 
 
 def _with_natural_groups(problem: ReactionDiffusion, lift: Any, kappa: float) -> tuple[Mesh, dict[str, Any]]:
-    """The mesh with a group for every side on which a flux is prescribed, and what the lift leaves of the flux there."""
+    """The mesh with a group for every side with a prescribed flux, and what the lift leaves of the flux there."""
     mesh, n = problem.mesh, len(problem.mesh.points)
     fixed = [np.sort(mesh.facets(g), axis=1) for g in problem.given["dirichlet"]]
     free = _without(np.sort(mesh.boundary, axis=1), fixed, n)
