@@ -449,8 +449,8 @@ MUTATIONS = [
         check_algebra_from_noise,
         estimator.Estimator,
         "_weak",
-        "total = total + np.einsum",
-        "total = total + 0.9 * np.einsum",
+        "total = total + mean_product",
+        "total = total + 0.9 * mean_product",
     ),
     Mutation("Friedrichs by 1 %", check_friedrichs, anchors, "anchors", "up(1.0 / (PI_DOWN", "up(0.99 / (PI_DOWN"),
     Mutation(
