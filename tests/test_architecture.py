@@ -19,7 +19,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"taylor"},
     {"models"},  # `data`, which it reads, holds no modules
     {"io"},
-    {"systems", "queries"},
+    {"systems", "queries", "nonlinear", "cubic"},
     {"certificate"},
     {"transfer", "orders"},
     {"certifiers"},
@@ -32,7 +32,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
 ]
 HEIGHT = {name: i for i, layer in enumerate(LAYERS) for name in layer}
 # within `rounding` too there is an order
-INSIDE = "__init__ arithmetic balls lanes compiled matrices bounds coercivity forms stability".split()
+INSIDE = "__init__ arithmetic doubles balls lanes compiled matrices bounds coercivity forms stability".split()
 
 
 def modules():

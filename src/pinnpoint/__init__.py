@@ -9,8 +9,11 @@ from pinnpoint.certifiers.inexact import Inexact
 from pinnpoint.certifiers.localized import Localized
 from pinnpoint.certifiers.norm import Norm
 from pinnpoint.certifiers.randomized import Randomized
+from pinnpoint.certifiers.root import Root
+from pinnpoint.certifiers.stationary import Stationary
 from pinnpoint.certify import certify
 from pinnpoint.errors import CertificationError, DependencyMissingError, InputError, PinnpointError
+from pinnpoint.nonlinear import NonlinearSystem
 from pinnpoint.orders import observed_orders
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.bounds import Coercivity
@@ -49,11 +52,14 @@ __all__ = [
     "Interpolation",
     "LinearSystem",
     "Localized",
+    "NonlinearSystem",
     "Norm",
     "PinnpointError",
     "Projection",
     "Queries",
     "Randomized",
+    "Root",
+    "Stationary",
     "__version__",
     "certify",
     "observed_orders",

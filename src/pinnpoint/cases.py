@@ -15,15 +15,16 @@ import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.certificate import Certificate
-from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.inexact import Inexact
 from pinnpoint.certifiers.localized import Localized
 from pinnpoint.certifiers.norm import Norm
 from pinnpoint.certifiers.randomized import Randomized
-from pinnpoint.certify import run
+from pinnpoint.certifiers.root import Root
+from pinnpoint.certifiers.stationary import Stationary
+from pinnpoint.certify import AnyCertifier, AnyMethod, run
 from pinnpoint.errors import InputError
-from pinnpoint.fem import Elasticity, ReactionDiffusion
+from pinnpoint.fem import Elasticity, ReactionDiffusion, Semilinear
 from pinnpoint.fem.extraction import NodeValues
 from pinnpoint.io.cases import Case, QuerySpec
 from pinnpoint.io.fields import read_field
@@ -32,12 +33,14 @@ from pinnpoint.io.meshes import read_mesh
 from pinnpoint.mesh import Mesh
 from pinnpoint.queries import Queries
 
-METHODS: dict[str, Callable[..., AbstractMethod]] = {
+METHODS: dict[str, Callable[..., AnyMethod]] = {
     "exact": Exact,
     "norm": Norm,
     "inexact": Inexact,
     "localized": Localized,
     "randomized": Randomized,
+    "root": Root,
+    "stationary": Stationary,
 }
 KEYS = {
     **{
@@ -46,6 +49,7 @@ KEYS = {
             "diffusion",
             "reaction",
             "source",
+            "cubic",
             "dirichlet",
             "neumann",
             "young",
@@ -72,9 +76,9 @@ class Study:
     problem: Any
     prediction: Any
     queries: Queries
-    method: AbstractMethod
+    method: AnyMethod
 
-    def certify(self) -> tuple[Certificate, AbstractCertifier]:
+    def certify(self) -> tuple[Certificate, AnyCertifier]:
         """The certificate, and the certifier with its Green vectors."""
         target = self.case.certificate.target
         with _in_case_words():
@@ -95,8 +99,6 @@ def build(case: Case, progress: Progress = lambda stage: None) -> Study:
 
     `progress` is told each stage before it begins.
     """
-    if case.problem.kind == "semilinear":
-        raise InputError("problem: semilinear problems are not available yet")
     if case.certificate.lift or case.certificate.tolerance is not None:
         raise InputError("certificate: lift and tolerance (refinement) are not available yet; remove them")
     if case.certificate.target == "continuous" and case.problem.kind == "elasticity":
@@ -147,9 +149,10 @@ def _problem(case: Case, mesh: Mesh) -> Any:
             raise InputError("problem.plane: only for 2D meshes; remove it")
         options["plane"] = spec.plane or "strain"
         return Elasticity(mesh, spec.young, spec.poisson, body, spec.dirichlet, spec.neumann, **options)
-    return ReactionDiffusion(
-        mesh, spec.source, spec.diffusion, spec.reaction, spec.dirichlet or {}, spec.neumann or {}, **options
-    )
+    coefficients = (spec.source, spec.diffusion, spec.reaction, spec.dirichlet or {}, spec.neumann or {})
+    if spec.kind == "semilinear":
+        return Semilinear(mesh, spec.cubic, *coefficients, **options)
+    return ReactionDiffusion(mesh, *coefficients, **options)
 
 
 def open_prediction(case: Case, problem: Any) -> Any:
@@ -222,7 +225,7 @@ def _query(spec: QuerySpec, problem: Any) -> Queries:
         raise InputError(f"{label}: {error}") from error
 
 
-def make_method(case: Case) -> AbstractMethod:
+def make_method(case: Case) -> AnyMethod:
     """The method with its options."""
     spec = case.certificate
     options = dict(spec.options or {})

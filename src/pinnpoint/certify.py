@@ -9,18 +9,24 @@ import numpy as np
 from pinnpoint.certificate import Certificate
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
 from pinnpoint.certifiers.exact import Exact
+from pinnpoint.certifiers.nonlinear import AbstractNonlinearCertifier, AbstractNonlinearMethod
+from pinnpoint.certifiers.root import Root
+from pinnpoint.cubic import CubicSystem
 from pinnpoint.errors import InputError
+from pinnpoint.nonlinear import NonlinearSystem
 from pinnpoint.queries import Queries
 from pinnpoint.transfer.interface import Transfer
 
 TARGETS = ("discrete", "continuous")
+AnyMethod = AbstractMethod | AbstractNonlinearMethod
+AnyCertifier = AbstractCertifier | AbstractNonlinearCertifier
 
 
 def certify(
     system: Any,
     U: Any,
     queries: Queries,
-    method: AbstractMethod | None = None,
+    method: AnyMethod | None = None,
     *,
     raw: Any = None,
     transfer: Transfer | None = None,
@@ -39,7 +45,8 @@ def certify(
     queries
         What is asked.
     method
-        `Exact` by default; see also `Norm`, `Inexact`, `Localized`, `Randomized`.
+        `Exact` by default, and `Root` for nonlinear systems; see also `Norm`, `Inexact`, `Localized`, `Randomized`,
+        `Stationary`.
     raw
         The model's own outputs at the queries, before projection; a callable's are computed.
     transfer
@@ -52,8 +59,10 @@ def certify(
 
     For many states of one system, keep ``method.prepare(system, queries)`` and call its ``certify``.
     """
-    method = Exact() if method is None else method
-    if not isinstance(method, AbstractMethod):
+    if method is None:
+        inner = getattr(system, "system", system)
+        method = Root() if isinstance(inner, CubicSystem | NonlinearSystem) else Exact()
+    if not isinstance(method, AbstractMethod | AbstractNonlinearMethod):
         raise InputError(f"method: must be a method such as pinnpoint.Exact(); got {method!r}")
     if target not in (None, *TARGETS):
         raise InputError(f"target: must be 'discrete' or 'continuous'; got {target!r}")
@@ -61,7 +70,7 @@ def certify(
 
 
 def run(
-    method: AbstractMethod,
+    method: AnyMethod,
     system: Any,
     U: Any,
     queries: Queries,
@@ -70,7 +79,7 @@ def run(
     transfer: Transfer | None = None,
     target: str | None = None,
     extraction: str = "nodal",
-) -> tuple[Certificate, AbstractCertifier]:
+) -> tuple[Certificate, AnyCertifier]:
     """`certify`, and the prepared certifier with its Green vectors for further use."""
     problem = system if hasattr(system, "extract") and hasattr(system, "system") else None
     wanted = target or ("continuous" if problem is not None or transfer is not None else "discrete")
@@ -82,6 +91,7 @@ def run(
         )
     if wanted == "discrete" and transfer is not None:
         raise InputError("target: a transfer leads to the continuous target; drop transfer= or target='discrete'")
+    certifier: AnyCertifier
     if problem is None:
         certifier = method.prepare(system, queries)
         return certifier.certify(U, raw=raw, transfer=transfer), certifier

@@ -93,7 +93,7 @@ def fields(study: Study, certifier: Any) -> dict[str, Vector]:
     problem = study.problem
     U = problem.extract(study.prediction).U
     space, n, count = problem.space, len(problem.mesh.points), problem.components
-    solver = certifier.ground.solver
+    solver = certifier.ground.solver if hasattr(certifier, "ground") else None
 
     def shape(V: Vector) -> Vector:
         return V if count == 1 else V.reshape(n, count)
@@ -102,6 +102,9 @@ def fields(study: Study, certifier: Any) -> dict[str, Vector]:
     if solver is not None:
         r = problem.system.residual(U)
         corrected = space.vector_of(U[space.free] - np.asarray(solver.solve(r)))
+        found |= {"corrected": shape(corrected), "error": shape(U - corrected)}
+    elif hasattr(certifier, "newton"):
+        corrected = certifier.newton(U)
         found |= {"corrected": shape(corrected), "error": shape(U - corrected)}
     green = getattr(certifier, "green", None)
     if green is not None:

@@ -36,7 +36,8 @@ class AbstractMethod(ABC):
         a method may then leave out its stability proof.
         """
         if not isinstance(system, LinearSystem):
-            raise InputError(f"system: must be a LinearSystem; got {type(system).__name__}")
+            hint = "; nonlinear systems need Root or Stationary" if hasattr(system, "jacobian") else ""
+            raise InputError(f"system: must be a LinearSystem; got {type(system).__name__}{hint}")
         if not isinstance(queries, Queries):
             raise InputError(f"queries: must be Queries; got {type(queries).__name__}; wrap L as pinnpoint.Queries(L)")
         return self._prepare(system, queries) if discrete else self._prepare_only(system, queries)

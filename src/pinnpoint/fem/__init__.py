@@ -2,5 +2,6 @@
 
 from pinnpoint.fem.elasticity import Elasticity
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
+from pinnpoint.fem.semilinear import Semilinear
 
-__all__ = ["Elasticity", "ReactionDiffusion"]
+__all__ = ["Elasticity", "ReactionDiffusion", "Semilinear"]

@@ -1,0 +1,154 @@
+"""A nonlinear system at one base point: residual, Jacobian and the linear algebra of J there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from pinnpoint.arrays import Vector
+from pinnpoint.certifiers.core import Core
+from pinnpoint.certifiers.setup import solver_for
+from pinnpoint.errors import CertificationError, InputError
+from pinnpoint.queries import Queries
+from pinnpoint.rounding.arithmetic import gamma, require_range
+from pinnpoint.rounding.balls import Ball, exact
+from pinnpoint.rounding.matrices import EnclosedMatrix, LinearMap, PlainMatrix
+from pinnpoint.solvers.protocol import Solver, answer
+from pinnpoint.spaces import AdmissibleSpace
+from pinnpoint.systems import LinearSystem
+
+
+class VerifiedBall(Protocol):
+    """A neighbourhood of the base point that holds the target, with what it says about functionals.
+
+    With d = y − y*: `remainder` bounds |gᵀR(y; d)|, `reach` bounds |sᵀd|.
+    """
+
+    name: str
+    radius: float
+    claim: str
+    status: str
+    details: dict[str, float]
+
+    def remainder(self, g: Ball) -> float:
+        """Upper bound of |gᵀR|."""
+        ...
+
+    def reach(self, s: Ball) -> float:
+        """Upper bound of |sᵀd|."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class BasePoint:
+    """F(y) and J(y), enclosed, with J's factorization."""
+
+    system: Any
+    y: Vector
+    rounding: bool
+
+    @cached_property
+    def F(self) -> Ball:
+        """The residual."""
+        F = self.system.residual(self.y, rounding=self.rounding)
+        if not np.all(np.isfinite(F.hi)):
+            raise CertificationError("residual: F(y) is not finite at the base point; rescale the problem")
+        return F
+
+    @cached_property
+    def core(self) -> Core:
+        """Maps, norms and defects of J(y)."""
+        J, E = self.system.jacobian(self.y, rounding=self.rounding)
+        zeros = np.zeros(J.shape[0])
+        return Core(LinearSystem(J, zeros, weight=self.system.weight, A_error=E), rounding=self.rounding)
+
+    @property
+    def J(self) -> Any:
+        """J(y), rounded."""
+        return self.core.matrix
+
+    @property
+    def J_error(self) -> Any | None:
+        """Entrywise bounds of its error."""
+        return self.core.system.A_error
+
+    @cached_property
+    def solver(self) -> Solver:
+        """For J(y), or for JᵀWJ where F has more entries than y."""
+        try:
+            return solver_for(self.core, None)
+        except InputError as error:
+            raise CertificationError(f"J(y) is singular or nearly so at the base point, as at a fold ({error})") from error
+
+    @cached_property
+    def step(self) -> Vector:
+        """The Newton (or Gauss–Newton) step d̃ ≈ J⁻¹F, rounded."""
+        return np.asarray(answer(self.solver.solve, self.core.normal(self.F).hi))
+
+    def moved(self) -> BasePoint:
+        """The base point one Newton step on."""
+        return BasePoint(self.system, self.y - self.step, self.rounding)
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedQueries:
+    """Queries seen from the free coordinates: values of states, and the functionals ℓ̂ = Zᵀℓ."""
+
+    queries: Queries
+    space: AdmissibleSpace
+    rounding: bool
+
+    @cached_property
+    def reduced(self) -> Queries:
+        """The same functionals of y, with the rounding of Zᵀℓ in their error."""
+        L, E, free = self.queries.L, self.queries.error, self.space.free
+        if L.shape[1] != self.space.N:
+            raise InputError(f"L: must have {self.space.N} columns, the length of U; got shape {L.shape}")
+        if E is not None and not self.rounding:
+            raise InputError("error: interval data needs rounding=True")
+        if free is not None:
+            return Queries(L[:, free], self.queries.names, error=None if E is None else E[:, free])
+        Z = self.space.Z
+        aZ = sp.csr_array(abs(Z))
+        k = int(np.diff(L.indptr).max(initial=0))
+        error = sp.csr_array((abs(L) @ aZ) * (2.0 * gamma(k + 4)))
+        error = error if E is None else sp.csr_array(error + (E @ aZ) * (1.0 + 2.0 * gamma(k + 4)))
+        return Queries(L @ Z, self.queries.names, error=error if self.rounding else None)
+
+    @cached_property
+    def _maps(self) -> tuple[LinearMap, LinearMap | None]:
+        Z = None if self.space.free is not None else self.space.Z
+        if self.rounding:
+            L = EnclosedMatrix(self.queries.L, self.queries.error, "L")
+            return L, None if Z is None else EnclosedMatrix(Z, name="Z")
+        return PlainMatrix(self.queries.L), None if Z is None else PlainMatrix(Z)
+
+    def values(self, y: Vector) -> Ball:
+        """ℓᵀ(U₀ + Z y) + constant, enclosed."""
+        L, Z = self._maps
+        U = exact(self.space.vector_of(y)) if Z is None else Z.affine(exact(y), exact(-self.space.U0))
+        return L.affine(U, exact(-self.queries.constants))
+
+
+def base_point(system: Any, y: Vector, *, rounding: bool, polish: int = 0) -> BasePoint:
+    """The base point, after `polish` Newton steps."""
+    if rounding:
+        require_range("U", y)
+    base = BasePoint(system, y, rounding)
+    for _ in range(polish):
+        base = base.moved()
+        if not np.all(np.isfinite(base.y)):
+            raise CertificationError("polish: Newton's method left the range of float64; start from a better prediction")
+    return base
+
+
+def tightest(balls: Sequence[VerifiedBall], g: Ball, s: Ball) -> tuple[float, float]:
+    """Remainder and algebraic term of the ball that gives the smaller sum."""
+    found = [(ball.remainder(g), ball.reach(s)) for ball in balls]
+    return min(found, key=sum)
+

@@ -1,0 +1,165 @@
+"""−∇·(A∇u) + c u + λu³ = f with linear elements, the cubic integrated exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pinnpoint.arrays import Vector, set_fields, whole
+from pinnpoint.cubic import CubicSystem, share
+from pinnpoint.errors import InputError
+from pinnpoint.fem import assembly
+from pinnpoint.fem.coefficients import per_cell
+from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.extraction import Extraction
+from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
+from pinnpoint.mesh import Mesh
+from pinnpoint.queries import Queries
+from pinnpoint.spaces import AdmissibleSpace
+
+
+@dataclass(frozen=True, eq=False)
+class Semilinear:
+    """The Galerkin system of −∇·(A∇u) + c u + λu³ = f, u = g_D on Dirichlet groups, A∇u·n = g_N on Neumann groups.
+
+    ∫ λu³φ_i is exact for linear elements and λ constant on cells; all other integrals are those of
+    `ReactionDiffusion`. The Lipschitz constants of the certificates follow from λ, the mesh and the state.
+
+    Parameters
+    ----------
+    mesh
+        Intervals, triangles or tetrahedra.
+    cubic
+        λ: a number, a table from cell groups, or one number per cell. For λ ≥ 0 the discrete root is unique; a negative
+        λ is accepted, and then a certificate is refused where no root is verified.
+    source, diffusion, reaction, dirichlet, neumann, weight, quadrature
+        As in `ReactionDiffusion`.
+    degree
+        1: the exact cubic is for linear elements.
+    """
+
+    mesh: Mesh
+    linear: ReactionDiffusion
+    cubic: Vector
+    system: CubicSystem
+
+    components = 1
+    degree = 1
+
+    def __init__(
+        self,
+        mesh: Any,
+        cubic: Any = 1.0,
+        source: Any = 0.0,
+        diffusion: Any = 1.0,
+        reaction: Any = 0.0,
+        dirichlet: Mapping[str, Any] | None = None,
+        neumann: Mapping[str, Any] | None = None,
+        *,
+        weight: Any = None,
+        quadrature: int | None = None,
+        degree: int = 1,
+    ) -> None:
+        if whole("degree", degree, low=1) != 1:
+            raise InputError(f"degree: a cubic reaction has linear elements only, degree = 1; got {degree}")
+        linear = ReactionDiffusion(mesh, source, diffusion, reaction, dirichlet, neumann, quadrature=quadrature)
+        mesh = linear.mesh
+        lam = per_cell("cubic", cubic, mesh)
+        where = assembly.pattern(linear.nodes)
+        A = sp.csr_array((linear.A + linear.A.T) * 0.5)
+        A.sort_indices()
+        if not (np.array_equal(A.indices, where.indices) and np.array_equal(A.indptr, where.indptr)):
+            A = _on_pattern(A, where)
+        system = CubicSystem(
+            A,
+            linear.b,
+            linear.space,
+            mesh.cells,
+            np.asarray(lam * mesh.volumes * share(mesh.dim)),
+            where.slot,
+            weight,
+        )
+        set_fields(self, mesh=mesh, linear=linear, cubic=lam, system=system)
+
+    @property
+    def space(self) -> AdmissibleSpace:
+        """The admissible vectors."""
+        return self.linear.space
+
+    @property
+    def nodes(self) -> Nodes:
+        """The degrees of freedom."""
+        return self.linear.nodes
+
+    @property
+    def quadrature(self) -> int:
+        """Order of the rules for c, f and g_N."""
+        return self.linear.quadrature
+
+    @property
+    def conditions(self) -> Mapping[str, Mapping[str, Any]]:
+        """Dirichlet and Neumann tables."""
+        return self.linear.conditions
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """Source, diffusion, reaction, dirichlet and neumann as they were given, expressions parsed."""
+        return self.linear.given
+
+    @property
+    def total_load(self) -> Vector:
+        """Sum of the load."""
+        return self.linear.total_load
+
+    def points(self, X: Any, names: Sequence[str] | None = None) -> Queries:
+        """Values at points."""
+        return self.linear.points(X, names)
+
+    def averages(self, X: Any, radius: Any, names: Sequence[str] | None = None) -> Queries:
+        """Averages over balls that lie in the domain."""
+        return self.linear.averages(X, radius, names)
+
+    def patch(self, group: str, component: Any = None, name: str | None = None) -> Queries:
+        """The average over a boundary group."""
+        return self.linear.patch(group, component, name)
+
+    def gradients(self, X: Any, direction: Any, names: Sequence[str] | None = None) -> Queries:
+        """Derivatives in a direction in the cells that hold the points."""
+        return self.linear.gradients(X, direction, names)
+
+    def flux(self, group: str, name: str | None = None) -> Queries:
+        """Refused: with the cubic the weak form's flux is not an affine functional of the coefficients."""
+        raise InputError(
+            f"flux '{group}': the flux of a semilinear problem is not a linear functional of its coefficients; ask for "
+            "points or averages"
+        )
+
+    def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
+        """Π_h: the admissible vector of a prediction."""
+        return self.linear.extract(prediction, how)
+
+    def require_transfer(self) -> None:
+        """Refuse the continuous target, for which no transfer is at hand."""
+        raise InputError(
+            "target: no proved transfer to the PDE's own solution is available for semilinear problems; say "
+            "target='discrete', or pass transfer="
+        )
+
+
+def _on_pattern(A: Any, where: assembly.Pattern) -> Any:
+    """A with zeros stored wherever the pattern has an entry."""
+    n = A.shape[0]
+    ones = sp.csr_array((np.ones(where.size), where.indices, where.indptr), shape=(n, n))
+    places = sp.csr_array((np.arange(1.0, where.size + 1.0), where.indices, where.indptr), shape=(n, n))
+    found = places.multiply(A != 0.0).tocsr()
+    data = np.zeros(where.size)
+    stored = A.tocsr()
+    stored.eliminate_zeros()
+    stored.sort_indices()
+    found.sort_indices()
+    data[(found.data - 1.0).astype(np.intp)] = stored.data
+    return sp.csr_array((data, ones.indices, ones.indptr), shape=(n, n))
