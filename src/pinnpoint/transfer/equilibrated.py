@@ -195,9 +195,9 @@ class Equilibrated:
         model, said = self.model, []
         said.append(Claim("continuous target: the weak solution on the domain that the mesh covers"))
         said.append(Claim("κ and c are constant on each cell; energy errors bounded by equilibrated fluxes"))
-        said += _data("source", model.load)
+        said += data_claims("source", model.load)
         if model.boundary_load is not None:
-            said += _data("Neumann data", model.boundary_load.density)
+            said += data_claims("Neumann data", model.boundary_load.density)
         if mismatch > 0.0:
             how = "verified" if sure else "declared"
             said.append(Claim(f"Dirichlet data met to {mismatch:.3e}; maximum principle", how))
@@ -205,7 +205,7 @@ class Equilibrated:
         return tuple(said)
 
 
-def _data(name: str, what: Density) -> list[Claim]:
+def data_claims(name: str, what: Density) -> list[Claim]:
     if not what.proved:
         return [Claim(f"{name}: an opaque function; the error of its integrals is estimated", "declared")]
     if not np.any(what.error2):

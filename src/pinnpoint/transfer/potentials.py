@@ -1,0 +1,101 @@
+"""The kernel Φ of a point value or a ball average as a density on cells, for c = 0 and the mollifier C(1 − s).
+
+With ρ = |x − x₀|/R, s = ρ² and −κΔΦ = δ_{x₀} − C(1 − s), Φ = Φ′ = 0 at ρ = 1, integration of the radial flux gives
+
+    1D:  Φ = R/κ (3/16 − ρ/2 + 3s/8 − s²/16) = R/(16κ) (1 − ρ)³(3 + ρ),
+    2D:  Φ = 1/(4πκ) (−log s − 3/2 + 2s − s²/2),
+    3D:  Φ = 1/(4πκR) (1/ρ − 15/8 + 5s/4 − 3s²/8) = 1/(4πκR) (1 − ρ)³(8 + 9ρ + 3s)/(8ρ).
+
+Each is positive for ρ < 1 and negative beyond, so the extension by zero is the positive part. For the average over the
+ball ρ ≤ ρ₀ the potential outside of it is the same, and inside, with y = s₀ − s, it is Φ(ρ₀) plus
+
+    1D:  y (1/(4ρ₀) − 3/8 + s₀/8) − y²/16,   2D:  y (1/s₀ + s₀ − 2) − y²/2,   3D:  y (1/(2ρ₀s₀) − 5/4 + 3s₀/4) − 3y²/8.
+
+A point value in 2D or 3D is taken as an average over a small ball of radius r₀; the difference is nonnegative,
+supported there, with integral r₀²/(8κ), r₀²/(10κ) and L² norm (r₀/κ) √(5/(96π)), (1/κ) √(33 r₀/(560π)).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pinnpoint.arrays import Vector
+from pinnpoint.bernstein import Density
+from pinnpoint.expressions import parse
+from pinnpoint.mesh import Index
+from pinnpoint.rounding.arithmetic import gamma, up
+from pinnpoint.taylor.simplices import density
+from pinnpoint.transfer.kernels import Kernel
+
+NEAR = {2: 0.05, 3: 0.05}
+"""r₀ of a point value against the size of the cell there."""
+OUTSIDE = {
+    1: "3/16 - T/2 + 3*T**2/8 - T**4/16",
+    2: "-log(T) - 1.5 + 2*T - T**2/2",
+    3: "1/sqrt(T) - 15/8 + 5*T/4 - 3*T**2/8",
+}
+INSIDE = {
+    1: "Y*(1/(4*P) - 3/8 + Q/8) - Y**2/16",
+    2: "Y*(1/Q + Q - 2) - Y**2/2",
+    3: "Y*(1/(2*P*Q) - 5/4 + 3*Q/4) - 3*Y**2/8",
+}
+FOURTH = 5.529
+"""Upper bound of ∫_0^1 (−log s − 3/2 + 2s − s²/2)⁴ ds."""
+
+
+def formula(d: int, radius: float, x0: Vector, inner: float) -> str:
+    """Φ of the unit prefactor as a formula in x, y, z; `inner` is r₀, 0 for a point in one dimension."""
+    square = "+".join(f"({x}-({float(a)!r}))**2" for x, a in zip("xyz", x0, strict=False))
+    s, ratio = f"(({square})/({radius!r})**2)", f"({inner!r}/({radius!r}))"
+    if d == 1:
+        rho = f"(abs(x-({float(x0[0])!r}))/({radius!r}))"
+        far = OUTSIDE[1].replace("T", f"max({rho},{ratio})" if inner else rho)
+    else:
+        far = OUTSIDE[d].replace("T", f"max({s},{ratio}**2)")
+    text = f"max(0,{far})"
+    if inner:
+        text += "+" + INSIDE[d].replace("Y", f"max(0,{ratio}**2-{s})").replace("P", ratio).replace("Q", f"({ratio}**2)")
+    return text
+
+
+def potential(
+    kernel: Kernel, points: Vector, cells: Index, volumes: Vector, x0: Vector, tolerance: float, size: float
+) -> Density:
+    """Φ on the cells that the ball meets, for a kernel with c = 0 and k = 1.
+
+    Parameters
+    ----------
+    volumes
+        Lower bounds of |K|.
+    tolerance
+        Wanted bound of the error at a place, against Φ without its factor (R/κ, 1/(4πκ), 1/(4πκR)).
+    size
+        Of the cells near x₀.
+    """
+    d, R, kappa = kernel.d, kernel.radius, kernel.kappa
+    assert kernel.c == 0.0 and kernel.k == 1
+    inner = kernel.average_radius
+    point = inner == 0.0 and d > 1
+    if point:
+        inner = min(NEAR[d] * size, 0.5 * R)
+    V = points[cells]
+    low, high = V.min(axis=1), V.max(axis=1)
+    gap = np.maximum(np.maximum(low - x0, x0 - high), 0.0)
+    away = np.sqrt((gap**2).sum(axis=1)) * (1.0 - 1e-9)
+    near = np.nonzero(away <= R)[0]
+    f = density(parse(formula(d, R, x0, inner)), V[near], tolerance=tolerance)
+    factor = {1: R / kappa, 2: 1.0 / (4.0 * math.pi * kappa), 3: 1.0 / (4.0 * math.pi * kappa * R)}[d]
+    beta = factor * f.coefficients
+    slip = gamma(16) * np.abs(beta).max(axis=1, initial=0.0)
+    error1, error2 = up(factor * f.error1 + slip, 16), up(factor * f.error2 + slip, 16)
+    if point:
+        whole, root = {
+            2: (inner**2 / (8.0 * kappa), inner / kappa * math.sqrt(5.0 / (96.0 * math.pi))),
+            3: (inner**2 / (10.0 * kappa), math.sqrt(33.0 * inner / (560.0 * math.pi)) / kappa),
+        }[d]
+        touched = away[near] <= inner
+        error1 = np.where(touched, up(error1 + whole / volumes[near], 16), error1)
+        error2 = np.where(touched, up(error2 + root / np.sqrt(volumes[near]), 16), error2)
+    return Density(beta, np.asarray(up(factor * f.high, 16)), error1, error2, near)
