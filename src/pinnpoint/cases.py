@@ -63,6 +63,7 @@ KEYS = {
     "traction": "problem.neumann",
     "quadrature": "certificate.quadrature",
     "target": "certificate.target",
+    "polish": "certificate.polish",
 }
 """What the problems' arguments are called in a case file."""
 Progress = Callable[[str], None]

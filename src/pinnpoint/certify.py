@@ -11,10 +11,10 @@ from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.nonlinear import AbstractNonlinearCertifier, AbstractNonlinearMethod
 from pinnpoint.certifiers.root import Root
-from pinnpoint.cubic import CubicSystem
 from pinnpoint.errors import InputError
 from pinnpoint.nonlinear import NonlinearSystem
 from pinnpoint.queries import Queries
+from pinnpoint.semilinear import AbstractSemilinear
 from pinnpoint.transfer.interface import Transfer
 
 TARGETS = ("discrete", "continuous")
@@ -61,7 +61,7 @@ def certify(
     """
     if method is None:
         inner = getattr(system, "system", system)
-        method = Root() if isinstance(inner, CubicSystem | NonlinearSystem) else Exact()
+        method = Root() if isinstance(inner, AbstractSemilinear | NonlinearSystem) else Exact()
     if not isinstance(method, AbstractMethod | AbstractNonlinearMethod):
         raise InputError(f"method: must be a method such as pinnpoint.Exact(); got {method!r}")
     if target not in (None, *TARGETS):

@@ -25,6 +25,7 @@ from pinnpoint.rounding.arithmetic import TINY, gamma, split, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.doubles import STEP, Pair, add, scale, whole
 from pinnpoint.rounding.matrices import EnclosedMatrix
+from pinnpoint.semilinear import AbstractSemilinear
 from pinnpoint.spaces import AdmissibleSpace
 
 LARGEST = 2.0**150
@@ -38,23 +39,15 @@ def share(m: int) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class CubicSystem:
-    """F(U) = Zᵀ(A U − b + N(U)), N(U)_i = Σ_c w_c h₃(U_c, U_i), with everything stored exactly as it stands.
+class CubicSystem(AbstractSemilinear):
+    """N(U)_i = Σ_c w_c h₃(U_c, U_i), with everything stored exactly as it stands.
 
     Parameters
     ----------
-    A, b
-        The linear part, N × N and bitwise symmetric, and the load.
-    space
-        Admissible vectors with some entries fixed.
-    cells
-        (C, m + 1) vertex numbers.
     w
         (C,), λ|K| m! 3!/(m + 4)! rounded once: these floats are what is certified.
-    slot
-        Where each (cell, i, j) lies in the data of A.
-    weight
-        W of the residual: None, a positive vector, a symmetric positive definite matrix, or "energy" for W = J(y)⁻¹.
+    A, b, space, cells, slot, weight
+        As in `AbstractSemilinear`.
     """
 
     A: Any
@@ -65,55 +58,18 @@ class CubicSystem:
     slot: Any
     weight: Any = None
 
-    is_square = True
-    covers_rounding = True
-    claims: tuple[tuple[str, str], ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.space.free is None:
-            raise InputError("space: a cubic system needs entries that are fixed or free")
-
-    @property
-    def N(self) -> int:
-        """Length of U."""
-        return self.space.N
-
-    @property
-    def n(self) -> int:
-        """Number of free coordinates."""
-        return self.space.n
-
-    @property
-    def M(self) -> int:
-        """Number of reduced residual entries."""
-        return self.n
-
-    @property
-    def m(self) -> int:
-        """Dimension of the cells."""
-        return int(self.cells.shape[1]) - 1
+    proved = True
+    claims = ()
 
     @cached_property
-    def monotone(self) -> bool:
-        """Whether λ ≥ 0: then J(y) ⪰ A for every y, and the root is unique where A is positive definite."""
+    def monotone(self) -> bool:  # type: ignore[override]
+        """Whether λ ≥ 0."""
         return bool(np.all(self.w >= 0.0))
 
     @property
     def target(self) -> str:
-        """What the certified value belongs to, in words."""
+        """With the cubic integrated exactly."""
         return "the root of Zᵀ(A U + N(U) − b) = 0 over the admissible space, N the cubic reaction integrated exactly"
-
-    def require(self, U: Vector, name: str = "U") -> Vector:
-        """Refuse coefficients that cannot be cubed."""
-        if U.size and not float(np.max(np.abs(U))) < LARGEST:
-            raise InputError(f"{name}: entries must be below 2**150 (1e45) in magnitude; rescale the problem")
-        return U
-
-    # Values
-
-    @cached_property
-    def _linear(self) -> EnclosedMatrix:
-        return EnclosedMatrix(self.A[self.space.free])
 
     @cached_property
     def _scatter(self) -> EnclosedMatrix:
@@ -123,21 +79,21 @@ class CubicSystem:
         return EnclosedMatrix(sp.csr_array(S[self.space.free]), name="w")
 
     def residual(self, y: Vector, *, rounding: bool = True) -> Ball:
-        """F at the coordinates y; enclosed in double-double arithmetic, or in plain floats."""
+        """In double-double arithmetic."""
         U, free = self.space.vector_of(y), self.space.free
         if not rounding:
             return Ball(self.A[free] @ U - self.b[free] + self._scatter.A @ _thirds(U[self.cells]).ravel())
-        self.require(U)
+        if not float(np.max(np.abs(U))) < LARGEST:
+            raise InputError("U: entries must be below 2**150 (1e45) in magnitude to be cubed; rescale the problem")
         linear = self._linear.affine(exact(U), exact(self.b[free]))
         return linear + self._scatter.affine(self._cubes(U[self.cells]))
 
     def jacobian(self, y: Vector, *, rounding: bool = True) -> tuple[Any, Any]:
-        """J(y) rounded and bitwise symmetric, and entrywise bounds of its error (None in plain floats)."""
-        U = self.space.vector_of(y)[self.cells]
+        """J(y)_ij = A_ij + Σ_c w_c (1 + δ_ij) h₂(U_c, U_i, U_j)."""
+        U = self._local(y)
         k = U.shape[1]
         both = (np.ones((k, k)) + np.eye(k)) * self.w[:, None, None]
-        N = self._counted(both * _seconds(U))
-        J = self._cut(self.A.data + N)
+        J = self._cut(self.A.data + self._counted(both * _seconds(U)))
         if not rounding:
             return J, None
         size = self._counted(np.abs(both) * _seconds(np.abs(U)))
@@ -145,45 +101,18 @@ class CubicSystem:
         return J, self._cut(error)
 
     def second(self, y: Vector, z: Ball, *, rounding: bool = True) -> tuple[Any, Any]:
-        """G = Σ_k z_k ∇²F_k(y), and entrywise bounds of its error over the ball z."""
-        U = self.space.vector_of(y)[self.cells]
-
-        def spread(v: Vector) -> Vector:
-            full = np.zeros(self.N)
-            full[self.space.free] = v
-            return np.asarray(full[self.cells])
-
-        G = self._cut(self._counted(_thirds_tensor(U, spread(z.hi)) * self.w[:, None, None]))
+        """G_ij = Σ_c w_c Σ_k z_k ∂_i∂_j∂_k h₄(U_c)."""
+        U = self._local(y)
+        G = self._cut(self._counted(_thirds_tensor(U, self._spread(z.hi)) * self.w[:, None, None]))
         if not rounding:
             return G, None
-        wide = np.abs(self.w)[:, None, None]
-        size = self._counted(_thirds_tensor(np.abs(U), spread(np.asarray(z.magnitude()))) * wide)
+        wide, size = np.abs(self.w)[:, None, None], np.abs(U)
+        whole_z = self._counted(_thirds_tensor(size, self._spread(z.magnitude())) * wide)
         away = np.zeros(self.n) if z.lo is None else np.abs(z.lo)
         away = away if z.err is None else away + z.err
-        apart = self._counted(_thirds_tensor(np.abs(U), spread(np.asarray(up(away)))) * wide)
-        grown = 1.0 + gamma(self._valence + 48)
-        return G, self._cut(up(gamma(self._valence + 48) * size * grown + apart * grown + TINY))
-
-    @cached_property
-    def _valence(self) -> int:
-        return int(np.bincount(self.cells.ravel()).max())
-
-    def _counted(self, local: Vector) -> Vector:
-        return np.bincount(self.slot, local.ravel(), minlength=self.A.nnz)
-
-    def _cut(self, data: Vector) -> Any:
-        """The free rows and columns of a matrix with A's pattern."""
-        if self.space.is_whole:
-            return sp.csr_array((data, self.A.indices, self.A.indptr), shape=self.A.shape)
-        where, indices, indptr = self._free_pattern
-        return sp.csr_array((data[where], indices, indptr), shape=(self.n, self.n))
-
-    @cached_property
-    def _free_pattern(self) -> tuple[Any, Any, Any]:
-        numbers = sp.csr_array((np.arange(1.0, self.A.nnz + 1.0), self.A.indices, self.A.indptr), shape=self.A.shape)
-        cut = sp.csr_array(numbers[self.space.free][:, self.space.free])
-        cut.sort_indices()
-        return (cut.data - 1.0).astype(np.intp), cut.indices, cut.indptr
+        apart = self._counted(_thirds_tensor(size, self._spread(np.asarray(up(away)))) * wide)
+        g = gamma(self._valence + 48)
+        return G, self._cut(np.asarray(up((g * whole_z + apart) * (1.0 + g) + TINY)))
 
     def _cubes(self, U: Vector) -> Ball:
         """h₃(u, u_i) for every cell and vertex, flattened."""
@@ -206,36 +135,19 @@ class CubicSystem:
         err = up((3.0 * k + 4.0) * STEP * _thirds(size) + TINY * (1.0 + far) ** 2, 16)
         return Ball(hi.ravel(), lo.ravel(), np.asarray(err).ravel())
 
-    # How far the Jacobian and the residual bend
-
     @cached_property
-    def _lumps(self) -> Vector:
-        """Upper bounds of |λ| ∫_K λ_i for each cell: |w_c| h₃(1, …, 1) with m + 2 ones."""
-        return np.asarray(up(np.abs(self.w) * comb(self.m + 4, 3)))
+    def lumps(self) -> Vector:
+        """|w_c| h₃(1, …, 1) with m + 2 ones."""
+        each = up(np.abs(self.w) * comb(self.m + 4, 3))
+        return np.repeat(each[:, None], self.m + 1, axis=1)
 
-    def gather(self, per_cell: Vector) -> Vector:
-        """Upper bounds of Σ_c |λ| ∫_K λ_i · per_cell_c, by free rows."""
-        k = self.cells.shape[1]
-        found = np.bincount(self.cells.ravel(), np.repeat(self._lumps * per_cell, k), minlength=self.N)
-        return np.asarray(up(found[self.space.free] * (1.0 + 2.0 * gamma(self._valence + 2))))
+    def slope(self, y: Vector, reach: Vector | float) -> Vector:
+        """6 (|u| + reach)."""
+        return np.asarray(up(6.0 * (self.state_top(y) + reach)))
 
-    def cell_top(self, v: Vector) -> Vector:
-        """The largest |v| over each cell's vertices, for free coordinates v."""
-        full = np.zeros(self.N)
-        full[self.space.free] = np.abs(v)
-        return np.asarray(full[self.cells].max(axis=1))
-
-    def state_top(self, y: Vector) -> Vector:
-        """The largest |U| on each cell."""
-        return np.asarray(np.abs(self.space.vector_of(y)[self.cells]).max(axis=1))
-
-    def slope(self, top: Vector, reach: Vector | float) -> Vector:
-        """Upper bounds, per cell and divided by |λ|, of |g″| within `reach` of a state with |u| ≤ top: 6 (top + reach)."""
-        return np.asarray(up(6.0 * (top + reach)))
-
-    def bend(self, top: Vector, reach: Vector | float) -> Vector:
-        """Upper bounds, divided by |λ| e², of |g(u − e) − g(u) + g′(u) e| for |e| ≤ reach: 3 top + reach."""
-        return np.asarray(up(3.0 * top + reach))
+    def bend(self, y: Vector, reach: Vector | float) -> Vector:
+        """|3u − e| ≤ 3|u| + reach."""
+        return np.asarray(up(3.0 * self.state_top(y) + reach))
 
 
 def _thirds(U: Vector) -> Vector:

@@ -1,4 +1,4 @@
-"""Nonlinear systems that a caller describes: residual, Jacobian, second derivative, and the constants that bound them."""
+"""Nonlinear systems as a caller describes them: residual, Jacobian, second derivative, and Lipschitz constants."""
 
 from __future__ import annotations
 
@@ -104,6 +104,8 @@ class NonlinearSystem:
     J_error: Any
     second_lipschitz: Lipschitz | None
 
+    proved = True
+
     def __init__(
         self,
         F: Callable[[Vector], Any],
@@ -124,7 +126,9 @@ class NonlinearSystem:
                 raise InputError(f"{name}: must be a function of y; got {type(f).__name__}")
         space = space if isinstance(space, AdmissibleSpace) else AdmissibleSpace.unconstrained(space)
         if isinstance(weight, str):
-            raise InputError("weight: 'energy' is for symmetric positive definite Jacobians of cubic reactions only")
+            raise InputError(
+                "weight: 'energy' is for symmetric positive definite Jacobians of semilinear problems only"
+            )
         for name, L in (("lipschitz", lipschitz), ("second_lipschitz", second_lipschitz)):
             if L is not None and not callable(L):
                 number(name, L, low=0.0)
@@ -165,8 +169,8 @@ class NonlinearSystem:
     @cached_property
     def claims(self) -> tuple[tuple[str, str], ...]:
         """What rests on the caller's word."""
-        said = "the evaluation errors of F and J are within the given bounds" if self.covers_rounding else ""
-        return ((said or "F and J are evaluated without error", "declared"),)
+        within = "are within the given bounds" if self.covers_rounding else "are negligible"
+        return ((f"the evaluation errors of F, J and the second derivative {within}", "declared"),)
 
     def residual(self, y: Vector, *, rounding: bool = True) -> Ball:
         """F(y), with its declared evaluation error."""
@@ -188,7 +192,7 @@ class NonlinearSystem:
         return J, matrix("J_error", self.J_error)
 
     def second(self, y: Vector, z: Ball, *, rounding: bool = True) -> tuple[Any, Any]:
-        """Σ_k z_k ∇²F_k(y); the caller's own rounding and the width of z are not enclosed but declared."""
+        """Σ_k z_k ∇²F_k(y) at the midpoint of z, with the relative error `J_error` (2⁻⁵⁰ where that is a matrix)."""
         if self.second_derivative is None:
             raise InputError("second: a stationary target needs (y, z) ↦ Σ_k z_k ∇²F_k(y); give it to NonlinearSystem")
         G = matrix("second(y, z)", self.second_derivative(y.copy(), z.hi.copy()))
@@ -196,8 +200,8 @@ class NonlinearSystem:
             raise InputError(f"second: must return {self.n} × {self.n} matrices; got shape {G.shape}")
         if not rounding:
             return G, None
-        wide = sp.csr_array(abs(G) * (number("J_error", self.J_error, low=0.0) + 2.0**-50))
-        return G, wide
+        relative = number("J_error", self.J_error, low=0.0) if dimensions("J_error", self.J_error) == 0 else 0.0
+        return G, sp.csr_array(abs(G) * (relative + 2.0**-50))
 
 
 def constant(given: Lipschitz | None, name: str, y: Vector, reach: float) -> float:

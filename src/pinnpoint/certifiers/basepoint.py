@@ -29,11 +29,30 @@ class VerifiedBall(Protocol):
     With d = y − y*: `remainder` bounds |gᵀR(y; d)|, `reach` bounds |sᵀd|.
     """
 
-    name: str
-    radius: float
-    claim: str
-    status: str
-    details: dict[str, float]
+    @property
+    def name(self) -> str:
+        """The norm."""
+        ...
+
+    @property
+    def radius(self) -> float:
+        """How far the target can be, in that norm."""
+        ...
+
+    @property
+    def claim(self) -> str:
+        """What was proved, in words."""
+        ...
+
+    @property
+    def status(self) -> str:
+        """``"verified"``, or ``"declared"`` where a constant is the caller's word."""
+        ...
+
+    @property
+    def details(self) -> dict[str, float]:
+        """The numbers of the proof."""
+        ...
 
     def remainder(self, g: Ball) -> float:
         """Upper bound of |gᵀR|."""
@@ -55,7 +74,7 @@ class BasePoint:
     @cached_property
     def F(self) -> Ball:
         """The residual."""
-        F = self.system.residual(self.y, rounding=self.rounding)
+        F: Ball = self.system.residual(self.y, rounding=self.rounding)
         if not np.all(np.isfinite(F.hi)):
             raise CertificationError("residual: F(y) is not finite at the base point; rescale the problem")
         return F
@@ -83,7 +102,9 @@ class BasePoint:
         try:
             return solver_for(self.core, None)
         except InputError as error:
-            raise CertificationError(f"J(y) is singular or nearly so at the base point, as at a fold ({error})") from error
+            raise CertificationError(
+                f"J(y) is singular or nearly so at the base point, as at a fold ({error})"
+            ) from error
 
     @cached_property
     def step(self) -> Vector:
@@ -143,7 +164,9 @@ def base_point(system: Any, y: Vector, *, rounding: bool, polish: int = 0) -> Ba
     for _ in range(polish):
         base = base.moved()
         if not np.all(np.isfinite(base.y)):
-            raise CertificationError("polish: Newton's method left the range of float64; start from a better prediction")
+            raise CertificationError(
+                "polish: Newton's method left the range of float64; start from a better prediction"
+            )
     return base
 
 
@@ -151,4 +174,3 @@ def tightest(balls: Sequence[VerifiedBall], g: Ball, s: Ball) -> tuple[float, fl
     """Remainder and algebraic term of the ball that gives the smaller sum."""
     found = [(ball.remainder(g), ball.reach(s)) for ball in balls]
     return min(found, key=sum)
-

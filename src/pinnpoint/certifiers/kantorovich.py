@@ -1,4 +1,4 @@
-"""Newton–Kantorovich: one number says whether a root lies within reach (paper, prop. newton_kantorovich_verified_ball)."""
+"""Newton–Kantorovich: one number says whether a root is near (paper, prop. newton_kantorovich_verified_ball)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class NotVerifiedError(CertificationError):
 
 
 def radius(eta: float, lipschitz: float, norm: str) -> float:
-    """t = (1 − √(1 − 2Lη))/L, rounded up, from upper bounds of η and of L on the ball of radius 2η.
+    """The radius t = (1 − √(1 − 2Lη))/L, rounded up, from upper bounds of η and of L on the ball of radius 2η.
 
     t = 2η/(1 + √(1 − 2Lη)) ≤ 2η, so the ball lies where L holds.
     """
@@ -32,6 +32,7 @@ def refusal(tried: list[CertificationError], polish: int) -> CertificationError:
     """One message out of what was tried, with the numbers and what to do."""
     products = [e.product for e in tried if isinstance(e, NotVerifiedError)]
     said = "; ".join(dict.fromkeys(str(e) for e in tried))
-    steps = 1 if products and min(products) < 2.0 else 3
-    advice = f"take {steps + polish} Newton steps first, polish={steps + polish}, or start from a better prediction"
+    steps = polish + (1 if products and min(products) < 2.0 else 3)
+    word = "step" if steps == 1 else "steps"
+    advice = f"take {steps} Newton {word} first, polish={steps}, or start from a better prediction"
     return CertificationError(f"{said}: no root verified; {advice}")

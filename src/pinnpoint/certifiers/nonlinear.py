@@ -12,11 +12,9 @@ import numpy as np
 from pinnpoint.arrays import Vector, floats, per_query, vector
 from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarantee
 from pinnpoint.certifiers.basepoint import BasePoint, ReducedQueries, VerifiedBall, base_point
-from pinnpoint.certifiers.cubic_balls import anchor, cubic_balls, semidefinite
-from pinnpoint.certifiers.cubic_balls import NORMS as CUBIC_NORMS
 from pinnpoint.certifiers.norm_balls import declared_ball, newton_ball
 from pinnpoint.certifiers.proof import Proof, prove
-from pinnpoint.cubic import CubicSystem
+from pinnpoint.certifiers.reaction_balls import NORMS, anchor, reaction_balls, semidefinite
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.nonlinear import NonlinearSystem
 from pinnpoint.queries import Queries
@@ -24,6 +22,7 @@ from pinnpoint.rounding import stability as st
 from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.forms import InverseForm
+from pinnpoint.semilinear import AbstractSemilinear
 from pinnpoint.transfer.interface import Transfer, TransferContext
 
 
@@ -34,7 +33,7 @@ class AbstractNonlinearMethod(ABC):
 
     def prepare(self, system: Any, queries: Queries) -> AbstractNonlinearCertifier:
         """Check what is given; the linear algebra belongs to each state, where J is taken."""
-        if not isinstance(system, CubicSystem | NonlinearSystem):
+        if not isinstance(system, AbstractSemilinear | NonlinearSystem):
             raise InputError(
                 f"system: {type(self).__name__} certifies nonlinear systems; got {type(system).__name__}; for linear "
                 "ones use Exact"
@@ -112,7 +111,7 @@ class AbstractNonlinearCertifier(ABC):
             claims.append(Claim("floating-point rounding is negligible (not covered)", "declared"))
         claims += found.claims
         details = {**found.details, "polish": self.polish}
-        guarantee = Guarantee.DETERMINISTIC
+        guarantee = Guarantee.DETERMINISTIC if self.system.proved else Guarantee.ESTIMATE
         if transfer is not None:
             bound = transfer.bound(self._context(base, found))
             for name, term in bound.terms.items():
@@ -158,9 +157,7 @@ class AbstractNonlinearCertifier(ABC):
         raws = [None] * len(states) if raw is None else list(raw)
         if len(raws) != len(states):
             raise InputError(f"raw: must have {len(states)} rows, one per state; got {len(raws)}")
-        return CertificateBatch(
-            [self.certify(U, raw=o, transfer=transfer) for U, o in zip(states, raws, strict=True)]
-        )
+        return CertificateBatch([self.certify(U, raw=o, transfer=transfer) for U, o in zip(states, raws, strict=True)])
 
     def _rounded(self, found: Found) -> tuple[Vector, dict[str, Vector], list[str]]:
         center, error = found.center.rounded()
@@ -204,7 +201,7 @@ class AbstractNonlinearCertifier(ABC):
         enough that all of the first ball lies in it. A monotone system has one root.
         """
         found, first = self._discrete(there), self._discrete(base)
-        if isinstance(self.system, CubicSystem) and self.system.monotone and semidefinite(base):
+        if isinstance(self.system, AbstractSemilinear) and self.system.monotone and semidefinite(base):
             return found
         gap = exact(np.asarray(np.nextafter(np.abs(there.y - base.y), np.inf)))
         for name, ball in found.details["balls"].items():
@@ -227,15 +224,15 @@ class AbstractNonlinearCertifier(ABC):
 def verified_balls(base: BasePoint, norm: str, polish: int, declared: float | None) -> tuple[Proof, list[VerifiedBall]]:
     """Stability of J(y), and every ball that holds a root."""
     core, system = base.core, base.system
-    if isinstance(system, CubicSystem):
-        if norm not in ("auto", *CUBIC_NORMS):
-            raise InputError(f"norm: must be 'auto', {' or '.join(map(repr, CUBIC_NORMS))}; got {norm!r}")
+    if isinstance(system, AbstractSemilinear):
+        if norm not in ("auto", *NORMS):
+            raise InputError(f"norm: must be 'auto', {' or '.join(map(repr, NORMS))}; got {norm!r}")
         if declared is not None:
-            raise InputError("ball: only for a NonlinearSystem; a cubic reaction's ball is verified")
+            raise InputError("ball: only for a NonlinearSystem; a semilinear problem's ball is verified")
         at = anchor(base)
         stability = st.Coercive(at.form(), at.claim, "verified")
         form = InverseForm(at.form()) if core.is_energy else core.form
-        return Proof(stability, form, (Claim(at.claim),)), cubic_balls(at, norm, polish)
+        return Proof(stability, form, (Claim(at.claim),)), reaction_balls(at, norm, polish)
     if norm != "auto":
         raise InputError("norm: a NonlinearSystem has its own norm; give it there")
     proof = prove(core, base.solver, None)

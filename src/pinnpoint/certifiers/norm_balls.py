@@ -48,8 +48,8 @@ def newton_ball(base: BasePoint, polish: int) -> NormBall:
     core, system = base.core, base.system
     if not core.system.is_square:
         raise CertificationError(
-            f"{core.system.M} equations for {core.system.n} unknowns: full column rank does not certify a root; verify one "
-            "elsewhere and declare its distance, Root(ball=t), or certify the stationary point, Stationary()"
+            f"{core.system.M} equations for {core.system.n} unknowns: full column rank does not certify a root; verify "
+            "one elsewhere and declare its distance, Root(ball=t), or certify the stationary point, Stationary()"
         )
     H, error = core.normal_matrix
     bound = verify_coercivity(H, system.X.P, error=error)
@@ -97,7 +97,9 @@ class StationaryBall:
         return at_most(float(up(self.X.dual(s) * self.radius)))
 
 
-def stationary_ball(base: BasePoint, K: Any, G: tuple[Any, Any], S: Ball, defect: Any, solve: Any, polish: int) -> StationaryBall:
+def stationary_ball(
+    base: BasePoint, K: Any, G: tuple[Any, Any], S: Ball, defect: Any, solve: Any, polish: int
+) -> StationaryBall:
     """Newton–Kantorovich for S with K ⪰ αP: ‖K⁻¹x‖_X ≤ ‖x‖_{X*}/α. L t/α < 1, so K stays positive definite."""
     system = base.system
     forming = base.core.normal_matrix[1]
@@ -111,8 +113,8 @@ def stationary_ball(base: BasePoint, K: Any, G: tuple[Any, Any], S: Ball, defect
         bound = verify_coercivity(K, system.X.P, error=error)
     except CertificationError as problem:
         raise CertificationError(
-            f"K = D(JᵀWF) was not verified to be positive definite at the base point ({problem}): no stationary point is "
-            "verified; take Newton steps first, or start from a better prediction"
+            f"K = D(JᵀWF) was not verified to be positive definite at the base point ({problem}): no stationary point "
+            "is verified; take Newton steps first, or start from a better prediction"
         ) from problem
     step = np.asarray(solve(S.hi))
     eta = at_most(float(up(system.X.norm(exact(step)) + up(system.X.dual(defect(exact(step), S)) / bound.alpha))))
@@ -124,7 +126,7 @@ def stationary_ball(base: BasePoint, K: Any, G: tuple[Any, Any], S: Ball, defect
         raise refusal([problem], polish) from problem
     claim = (
         f"a unique stationary point lies within {t:.6e} of the base point, and it is a strict local minimizer of "
-        f"½‖F‖²_W: K is positive definite on this ball (η = {eta:.3e}, L = {ratio:.3e}, 2Lη = {2.0 * ratio * eta:.3e} < 1, "
-        f"for the declared Lipschitz constant {L:.6e} of K)"
+        f"½‖F‖²_W: K is positive definite on this ball (η = {eta:.3e}, L = {ratio:.3e}, "
+        f"2Lη = {2.0 * ratio * eta:.3e} < 1, for the declared Lipschitz constant {L:.6e} of K)"
     )
     return StationaryBall(t, L, system.X, claim, {"eta": eta, "lipschitz": ratio, "radius": t})

@@ -1,4 +1,4 @@
-"""The exact-root certificate: a verified ball around the base point, an adjoint solve there, and the Taylor remainder."""
+"""The exact-root certificate: a verified ball at the base point, an adjoint solve there, and the Taylor remainder."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Root(AbstractNonlinearMethod):
     A root y* is verified within reach of the base point first (Newton–Kantorovich; strong monotonicity where it
     applies). Then |gᵀR| is bounded over that neighbourhood, which is quadratic in its radius.
 
-    *Guarantee:* deterministic, for the stored system. *Assumes:* nothing for cubic reactions; the constants that a
-    `NonlinearSystem` was given. *Raises* `CertificationError` with the numbers where no root is verified.
+    *Guarantee:* deterministic, for the stored system. *Assumes:* nothing for cubic reactions and formulas; else the
+    constants that the system was given. *Raises* `CertificationError` with the numbers where no root is verified.
     *Cost:* one factorization of J(y), one solve per query, a handful more.
 
     Parameters
@@ -37,7 +37,7 @@ class Root(AbstractNonlinearMethod):
     rounding
         Cover floating-point rounding.
     norm
-        For cubic reactions: "max" (an M-matrix comparison of J), "energy", or "auto" for the tighter one, query by
+        For semilinear problems: "max" (an M-matrix comparison of J), "energy", or "auto" for the tighter one, query by
         query.
     polish
         Newton steps to take from the prediction first. The interval is then centred where they lead, and the
@@ -89,7 +89,8 @@ class RootCertifier(AbstractNonlinearCertifier):
         bent, algebra = (np.array(column) for column in zip(*pairs, strict=True))
         length = proof.form.norm(base.F)
         terms = {"remainder": bent, "algebra": algebra}
-        center, counted = self.seen.values(base.y), ("remainder", "algebra")
+        center = self.seen.values(base.y)
+        counted: tuple[str, ...] = ("remainder", "algebra")
         if method.correct:
             pairing = green.pair(core.normal(base.F), enclose=core.rounding)
             correction, _ = pairing.rounded()

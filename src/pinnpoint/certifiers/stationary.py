@@ -62,7 +62,7 @@ class Hessian:
     matrix: Any
 
     def green(self, q: Ball) -> Ball:
-        """p = W J q."""
+        """The residual-side p = W J q."""
         return self.base.core.form.apply(self.base.core.reduced.affine(q))
 
     def defect(self, q: Ball, ell: Ball) -> Ball:
@@ -144,4 +144,3 @@ class StationaryCertifier(AbstractNonlinearCertifier):
 
     def _norm(self, base: BasePoint) -> float:
         return base.core.form.norm(base.F)
-

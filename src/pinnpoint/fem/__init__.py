@@ -3,5 +3,6 @@
 from pinnpoint.fem.elasticity import Elasticity
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.fem.semilinear import Semilinear
+from pinnpoint.reaction import Reaction
 
-__all__ = ["Elasticity", "ReactionDiffusion", "Semilinear"]
+__all__ = ["Elasticity", "Reaction", "ReactionDiffusion", "Semilinear"]

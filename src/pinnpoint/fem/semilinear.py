@@ -1,4 +1,4 @@
-"""−∇·(A∇u) + c u + λu³ = f with linear elements, the cubic integrated exactly."""
+"""−∇·(A∇u) + c u + g(u) = f with linear elements; a cubic g is integrated exactly."""
 
 from __future__ import annotations
 
@@ -16,18 +16,22 @@ from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import per_cell
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.extraction import Extraction
+from pinnpoint.fem.quadrature import rule
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.mesh import Mesh
 from pinnpoint.queries import Queries
+from pinnpoint.reaction import Reaction, ReactionSystem
+from pinnpoint.semilinear import AbstractSemilinear
 from pinnpoint.spaces import AdmissibleSpace
 
 
 @dataclass(frozen=True, eq=False)
 class Semilinear:
-    """The Galerkin system of −∇·(A∇u) + c u + λu³ = f, u = g_D on Dirichlet groups, A∇u·n = g_N on Neumann groups.
+    """The Galerkin system of −∇·(A∇u) + c u + g(u) = f with g(u) = λu³, or another g.
 
-    ∫ λu³φ_i is exact for linear elements and λ constant on cells; all other integrals are those of
-    `ReactionDiffusion`. The Lipschitz constants of the certificates follow from λ, the mesh and the state.
+    u = g_D on Dirichlet groups, A∇u·n = g_N on Neumann groups. ∫ λu³φ_i is exact for linear elements and λ constant on
+    cells; all other integrals are those of `ReactionDiffusion`. The Lipschitz constants of the certificates follow from
+    the reaction, the mesh and the state.
 
     Parameters
     ----------
@@ -37,15 +41,17 @@ class Semilinear:
         λ: a number, a table from cell groups, or one number per cell. For λ ≥ 0 the discrete root is unique; a negative
         λ is accepted, and then a certificate is refused where no root is verified.
     source, diffusion, reaction, dirichlet, neumann, weight, quadrature
-        As in `ReactionDiffusion`.
+        As in `ReactionDiffusion`; the rule of `quadrature` also integrates a general g.
     degree
-        1: the exact cubic is for linear elements.
+        1: linear elements.
+    g
+        In place of the cubic: a `Reaction` with g, g′ and g″ as formulas in u or as functions.
     """
 
     mesh: Mesh
     linear: ReactionDiffusion
-    cubic: Vector
-    system: CubicSystem
+    cubic: Vector | None
+    system: AbstractSemilinear
 
     components = 1
     degree = 1
@@ -53,7 +59,7 @@ class Semilinear:
     def __init__(
         self,
         mesh: Any,
-        cubic: Any = 1.0,
+        cubic: Any = None,
         source: Any = 0.0,
         diffusion: Any = 1.0,
         reaction: Any = 0.0,
@@ -63,26 +69,29 @@ class Semilinear:
         weight: Any = None,
         quadrature: int | None = None,
         degree: int = 1,
+        g: Reaction | None = None,
     ) -> None:
         if whole("degree", degree, low=1) != 1:
-            raise InputError(f"degree: a cubic reaction has linear elements only, degree = 1; got {degree}")
+            raise InputError(f"degree: a semilinear problem has linear elements only, degree = 1; got {degree}")
+        if (cubic is None) == (g is None):
+            raise InputError("cubic, g: give exactly one of them, λ of λu³ or a Reaction")
+        if g is not None and not isinstance(g, Reaction):
+            raise InputError(f"g: must be a Reaction, Reaction('exp(u)', 'exp(u)', 'exp(u)'); got {type(g).__name__}")
         linear = ReactionDiffusion(mesh, source, diffusion, reaction, dirichlet, neumann, quadrature=quadrature)
         mesh = linear.mesh
-        lam = per_cell("cubic", cubic, mesh)
+        lam = None if cubic is None else per_cell("cubic", cubic, mesh)
         where = assembly.pattern(linear.nodes)
         A = sp.csr_array((linear.A + linear.A.T) * 0.5)
         A.sort_indices()
         if not (np.array_equal(A.indices, where.indices) and np.array_equal(A.indptr, where.indptr)):
             A = _on_pattern(A, where)
-        system = CubicSystem(
-            A,
-            linear.b,
-            linear.space,
-            mesh.cells,
-            np.asarray(lam * mesh.volumes * share(mesh.dim)),
-            where.slot,
-            weight,
-        )
+        if lam is not None:
+            w = np.asarray(lam * mesh.volumes * share(mesh.dim))
+            system: AbstractSemilinear = CubicSystem(A, linear.b, linear.space, mesh.cells, w, where.slot, weight)
+        elif g is not None:
+            phi, weights = rule(mesh.dim, linear.quadrature)
+            v = mesh.volumes[:, None] * weights[None, :]
+            system = ReactionSystem(A, linear.b, linear.space, mesh.cells, g, phi, v, where.slot, weight)
         set_fields(self, mesh=mesh, linear=linear, cubic=lam, system=system)
 
     @property

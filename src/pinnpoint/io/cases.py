@@ -353,7 +353,10 @@ def _certificate(table: Table, problem: str) -> CertificateSpec:
         "probes": table.whole("probes", None, low=1, high=100_000),
         "delta": table.number("delta", None, "positive"),
         "seed": table.whole("seed", None),
+        "polish": table.whole("polish", None),
     }
+    if values["polish"] is not None and not nonlinear:
+        raise InputError(f"certificate.polish: Newton steps are for kind = 'semilinear'; got kind = '{problem}'")
     if values["delta"] is not None and values["delta"] >= 1:
         raise InputError(f"certificate.delta: must lie between 0 and 1; got {values['delta']!r}")
     spec = CertificateSpec(

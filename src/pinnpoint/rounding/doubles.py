@@ -25,7 +25,7 @@ def whole(x: Vector) -> Pair:
 
 
 def add(a: Pair, b: Pair) -> Pair:
-    """a + b."""
+    """The sum a + b."""
     s, s_low = two_sum(a[0], b[0])
     t, t_low = two_sum(a[1], b[1])
     v, v_low = _fast_two_sum(s, s_low + t)
@@ -33,7 +33,7 @@ def add(a: Pair, b: Pair) -> Pair:
 
 
 def scale(x: Vector, a: Pair, parts: tuple[Any, Any] | None = None) -> Pair:
-    """x a for a float x; `parts` is ``split(x)`` where it is at hand."""
+    """The product x a for a float x; `parts` is ``split(x)`` where it is at hand."""
     p, e = two_prod(a[0], x, parts)
     t, t_low = _fast_two_sum(p, x * a[1])
     return _fast_two_sum(t, t_low + e)

@@ -1,7 +1,8 @@
-"""Verified balls of a cubic reaction: a box from an M-matrix comparison, and the energy norm.
+"""Verified balls of a semilinear system: a box from an M-matrix comparison, and the energy norm.
 
-With d = y − y* and e its finite-element function, R(y; d) = ∫ λ(3u e² − e³)φ, so |R_i| ≤ ∫ |λ| (3|u| + |e|) e² φ_i, and
-(J(v) − J(w))x = ∫ 3λ(v² − w²) x φ. Both are bounded by sums over cells with |u| and |e| at their vertices.
+With d = y − y* and e its finite-element function, R(y; d) = ∫ (g(u − e) − g(u) + g′(u)e)φ, for a cubic
+∫ λ(3u e² − e³)φ, and (J(v) − J(w))x = ∫ (g′(v) − g′(w)) x φ. Both are bounded by sums over cells of the system's `bend`
+and `slope` with |e| at the vertices.
 """
 
 from __future__ import annotations
@@ -48,7 +49,6 @@ class Anchor:
     """What is proved about J(y): J ⪰ α diag(D), D the lumped |λ|-mass, and a witness where there is one."""
 
     base: BasePoint
-    top: Vector
     D: Vector
     alpha: float
     witness: Witness | None
@@ -68,14 +68,14 @@ class Anchor:
 def anchor(base: BasePoint) -> Anchor:
     """Prove J(y) positive definite; raises where it is not."""
     system = base.system
-    top = system.state_top(base.y)
-    lump = system.gather(np.ones(len(top)))
+    lump = system.gather(np.ones(len(system.cells)))
     D = np.maximum(lump, FLOOR * float(lump.max())) if float(lump.max()) > 1e-200 else np.ones(system.n)
-    witness = find_witness(base, system.gather(top + 0.05 * float(top.max())) if float(top.max()) > 0.0 else D)
+    slope = system.slope(base.y, 0.05 * float(np.max(np.abs(base.y))))
+    witness = find_witness(base, system.gather(slope + 1e-3 * float(slope.max())) if float(slope.max()) > 1e-200 else D)
     if witness is not None:
         alpha = float(np.min(down(witness.v / (D * witness.w), 8)))
         if alpha > 0.0:
-            return Anchor(base, top, D, alpha, witness, "M-matrix comparison")
+            return Anchor(base, D, alpha, witness, "M-matrix comparison")
     E = base.J_error
     error = None if E is None else (lambda v: product_up(E, v))
     try:
@@ -85,7 +85,7 @@ def anchor(base: BasePoint) -> Anchor:
             f"J(y) was not verified to be positive definite at the base point, so no root is verified near it: a fold "
             f"or a saddle may be close ({problem})"
         ) from problem
-    return Anchor(base, top, D, bound.alpha, None, bound.how)
+    return Anchor(base, D, bound.alpha, None, bound.how)
 
 
 def find_witness(base: BasePoint, rhs: Vector) -> Witness | None:
@@ -154,17 +154,17 @@ def box(at: Anchor) -> Box:
     rest = W.solved(base.core.reduced.affine(exact(base.step), base.F).magnitude())
     start = np.asarray(up(np.abs(base.step) + W.w * rest, 8))
     eta = float(start.max())
-    slope = system.gather(system.slope(at.top, 2.0 * eta))
+    slope = system.gather(system.slope(base.y, 2.0 * eta))
     lipschitz = at_most(float(up(float(W.w.max()) * W.solved(slope))))
     t = radius(eta, lipschitz, "maximum")
     tau = np.full(system.n, t)
     bent = tau
     for _ in range(3):
         reach = system.cell_top(tau)
-        bent = system.gather(np.asarray(up(system.bend(at.top, reach) * reach * reach)))
+        bent = system.gather(np.asarray(up(system.bend(base.y, reach) * reach * reach)))
         tau = np.minimum(tau, up(start + W.w * W.solved(bent), 8))
     reach = system.cell_top(tau)
-    bent = np.minimum(bent, system.gather(np.asarray(up(system.bend(at.top, reach) * reach * reach))))
+    bent = np.minimum(bent, system.gather(np.asarray(up(system.bend(base.y, reach) * reach * reach))))
     t = float(tau.max())
     claim = (
         f"a unique root lies within {t:.6e} of the base point in the maximum norm (Newton–Kantorovich: η = {eta:.3e}, "
@@ -175,30 +175,34 @@ def box(at: Anchor) -> Box:
 
 @dataclass(frozen=True, eq=False)
 class EnergyBall:
-    """‖y − y*‖_J ≤ radius; nodal values are at most `high` times as large."""
+    """‖y − y*‖_J ≤ radius, ‖R‖_{J⁻¹} ≤ rest; `curve` is the system's bend on each cell within that reach."""
 
     at: Anchor
     form: MatrixForm
     radius: float
-    high: float
+    curve: Vector
+    rest: float
     claim: str
     details: dict[str, float]
     name: str = "energy"
     status: str = "verified"
 
     def remainder(self, g: Ball) -> float:
-        """∫|λ|(3|u| + |e|) e² |g| ≤ max over cells of (3|u| + |e|)|g| times Σ D_i d_i² ≤ t²/α."""
+        """∫ bend e² |g| ≤ max over cells of bend·|g| times Σ D_i d_i² ≤ t²/α; and |gᵀR| ≤ ‖g‖_J ‖R‖_{J⁻¹}."""
         system = self.at.base.system
-        worst = system.bend(self.at.top, float(up(self.high * self.radius))) * system.cell_top(g.magnitude())
-        return at_most(float(up(float(worst.max()) * self.radius * self.radius / self.at.alpha, 8)))
+        worst = self.curve * system.cell_top(g.magnitude())
+        local = at_most(float(up(float(worst.max()) * self.radius * self.radius / self.at.alpha, 8)))
+        return min(local, at_most(float(up(self.form.norm(g) * self.rest))))
 
     def reach(self, s: Ball) -> float:
         """‖s‖_{J⁻¹} t."""
         return at_most(float(up(self.form.cheap_dual(s) * self.radius)))
 
 
-def energy(at: Anchor) -> EnergyBall:
+def energy(at: Anchor, *, monotone: bool = True) -> EnergyBall:
     """The ball in the norm of J(y): Newton–Kantorovich, and for λ ≥ 0 strong monotonicity, which needs no condition.
+
+    `monotone=False` leaves the second one out, which costs a factorization of A.
 
     Monotone: (F(y) − F(y*))ᵀd ≥ dᵀ(A + ¼·3λ∫u²φφ)d, since a² + ab + b² ≥ ¾a², and this is at least ¼‖d‖_J² where A is
     positive semidefinite; so ‖d‖_J ≤ 4‖F‖_{J⁻¹}. In both cases Jd = F + R sharpens: ‖d‖_J ≤ ‖F‖_{J⁻¹} + ‖R‖_{J⁻¹}.
@@ -207,25 +211,26 @@ def energy(at: Anchor) -> EnergyBall:
     form = at.form()
     eta = form.dual(base.F)
     high = at_most(float(up(1.0 / down(math.sqrt(float(down(at.alpha * float(at.D.min()), 8)))), 8)))
-    worst = float(at.top.max())
 
     def rest(t: float) -> float:
-        return float(up(high * t * float(system.bend(np.array([worst]), high * t)[0]) * t / at.alpha, 16))
+        return float(up(high * t * float(system.bend(base.y, float(up(high * t))).max()) * t / at.alpha, 16))
 
-    lipschitz = at_most(float(up(high * float(system.slope(np.array([worst]), up(2.0 * high * eta))[0]) / at.alpha, 8)))
+    lipschitz = at_most(float(up(high * float(system.slope(base.y, float(up(2.0 * high * eta))).max()) / at.alpha, 8)))
     details = {"eta": eta, "lipschitz": lipschitz}
     try:
         t = radius(eta, lipschitz, "energy")
         how = f"a unique root (Newton–Kantorovich: η = {eta:.3e}, L = {lipschitz:.3e})"
     except CertificationError:
-        if not (system.monotone and semidefinite(base)):
+        if not (monotone and system.monotone and semidefinite(base)):
             raise
         t = at_most(float(up(4.0 * eta)))
         how = "the only root (strong monotonicity)"
     for _ in range(8):
         t = min(t, at_most(float(up(eta + rest(t)))))
     claim = f"{how} lies within {t:.6e} of the base point in the energy norm of J(y)"
-    return EnergyBall(at, form, t, high, claim, details | {"radius": t})
+    curve = system.bend(base.y, float(up(high * t)))
+    most = min(at_most(rest(t)), at_most(float(up(t + eta))))  # R = Jd − F
+    return EnergyBall(at, form, t, curve, most, claim, details | {"radius": t})
 
 
 def semidefinite(base: BasePoint) -> bool:
@@ -238,17 +243,16 @@ def semidefinite(base: BasePoint) -> bool:
     return True
 
 
-def cubic_balls(at: Anchor, norm: str, polish: int) -> list[VerifiedBall]:
+def reaction_balls(at: Anchor, norm: str, polish: int) -> list[VerifiedBall]:
     """Every ball that can be verified in the norms asked for; raises with the numbers where there is none."""
     found: list[VerifiedBall] = []
     tried: list[CertificationError] = []
-    for name, make in (("max", box), ("energy", energy)):
+    for name in NORMS:
         if norm in ("auto", name):
             try:
-                found.append(make(at))
+                found.append(box(at) if name == "max" else energy(at, monotone=not found))
             except CertificationError as problem:
                 tried.append(problem)
     if not found:
         raise refusal(tried, polish)
     return found
-

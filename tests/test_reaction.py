@@ -1,0 +1,138 @@
+"""General reactions g(u): formulas are enclosed, functions are declared or estimates; roots in 300-bit arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+
+import pinnpoint as pp
+from newton import BITS, Cubic, inside, largest_gap, solved, value
+from pinnpoint.errors import CertificationError, InputError
+from pinnpoint.io.generate import generate
+from pinnpoint.reaction import Reaction as Declared
+
+Reaction = pp.fem.Reaction
+EXPONENTIAL = Reaction("exp(u) - 1", "exp(u)", "exp(u)")
+SINE = Reaction("3*u + sin(2*u)", "3 + 2*cos(2*u)", "-4*sin(2*u)")
+ARB = {
+    "exp": (EXPONENTIAL, lambda u: (u.exp() - 1, u.exp())),
+    "sin": (SINE, lambda u: (3 * u + (2 * u).sin(), 3 + 2 * (2 * u).cos())),
+}
+
+
+class General(Cubic):
+    """F and J of a stored quadrature system."""
+
+    def __init__(self, system, g) -> None:
+        ctx.prec = BITS
+        self.system, self.g = system, g
+        self.free = list(system.space.free)
+        self.back = {int(i): k for k, i in enumerate(self.free)}
+        self.A = system.A.tocsr()
+
+    def at(self, y):
+        s, U, n = self.system, self.full(y), len(self.free)
+        F = [-arb(float(s.b[i])) for i in self.free]
+        J = [[arb(0)] * n for _ in range(n)]
+        for k, i in enumerate(self.free):
+            for p in range(self.A.indptr[i], self.A.indptr[i + 1]):
+                column, a = int(self.A.indices[p]), arb(float(self.A.data[p]))
+                F[k] += a * U[column]
+                if column in self.back:
+                    J[k][self.back[column]] += a
+        for cell, weights in zip(s.cells.tolist(), s.v.tolist(), strict=True):
+            for v, phi in zip(weights, s.phi.tolist(), strict=True):
+                u = sum((arb(f) * U[i] for f, i in zip(phi, cell, strict=True)), arb(0))
+                g, slope = self.g(u)
+                for f, i in zip(phi, cell, strict=True):
+                    if i not in self.back:
+                        continue
+                    F[self.back[i]] += arb(v) * arb(f) * g
+                    for h, j in zip(phi, cell, strict=True):
+                        if j in self.back:
+                            J[self.back[i]][self.back[j]] += arb(v) * arb(f) * arb(h) * slope
+        return F, J
+
+
+@pytest.mark.parametrize("name", ARB)
+@pytest.mark.parametrize(("domain", "cells"), [("interval", 24), ("square", 5)])
+def test_formulas_are_proved(name, domain, cells):
+    reaction, g = ARB[name]
+    mesh = generate(domain, cells)
+    problem = pp.fem.Semilinear(mesh, g=reaction, source="10 + 20*x", dirichlet={"boundary": "0.2*x"})
+    queries = problem.points([[0.4] * mesh.dim, [0.8] * mesh.dim])
+    U = solved(problem, problem.space.U0)
+    truth = General(problem.system, g)
+    root = truth.root(U[problem.space.free])
+    truths = [value(queries, truth, root, i) for i in range(2)]
+    rng = np.random.default_rng(1)
+    for size in (1e-2, 1e-4, 0.0):
+        V = problem.space.project(U + size * rng.uniform(-1.0, 1.0, U.size)).U
+        for method in (pp.Root(), pp.Root(norm="energy"), pp.Stationary(), pp.Root(correct=False)):
+            c = pp.certify(problem, V, queries, method, target="discrete")
+            assert c.guarantee == "deterministic"
+            assert all(inside(c.lower[i], c.upper[i], truths[i]) for i in range(2)), (size, method)
+            if "max" in c.details["balls"]:
+                assert largest_gap(V[problem.space.free], root) <= arb(c.details["balls"]["max"]["radius"])
+    final = pp.certify(problem, V, queries, target="discrete")
+    assert float(final.radius.max()) < 1e-13
+
+
+def test_a_cubic_formula_agrees_with_the_exact_cubic():
+    mesh = generate("interval", 32)
+    source = "pi**2*sin(pi*x) + 20*sin(pi*x)**3"
+    exact = pp.fem.Semilinear(mesh, cubic=20.0, source=source)
+    ruled = pp.fem.Semilinear(mesh, g=Reaction("20*u**3", "60*u**2", "120*u"), source=source)
+    queries = exact.points([[0.3], [0.5]])
+    guess = lambda X: np.sin(np.pi * X[:, 0]) * 1.005  # noqa: E731
+    a, b = (pp.certify(p, guess, queries, target="discrete") for p in (exact, ruled))
+    assert np.all(np.abs(a.center - b.center) < 1e-14)
+    assert np.all((b.radius < 2.0 * a.radius) & (b.radius > 0.5 * a.radius))
+
+
+def test_functions_are_declared_or_estimates():
+    mesh = generate("interval", 16)
+    plain = Declared(lambda u: np.exp(u) - 1, np.exp, np.exp)
+    bounded = Declared(lambda u: np.exp(u) - 1, np.exp, np.exp, bound=lambda low, high: np.exp(high) * (1 + 1e-12))
+    formula = pp.fem.Semilinear(mesh, g=EXPONENTIAL, source=3.0)
+    queries = formula.points([[0.5]])
+    sure = pp.certify(formula, formula.space.U0, queries, pp.Root(polish=4), target="discrete")
+    for reaction, guarantee in ((plain, "estimate"), (bounded, "deterministic")):
+        problem = pp.fem.Semilinear(mesh, g=reaction, source=3.0)
+        c = pp.certify(problem, problem.space.U0, queries, pp.Root(), target="discrete")
+        assert c.guarantee == guarantee
+        assert any("sup |g″|" in a.claim and a.status == "declared" for a in c.assumptions)
+        assert c.lower[0] <= sure.lower[0]
+        assert sure.upper[0] <= c.upper[0]
+
+
+def test_bratu_beyond_its_fold_is_refused():
+    """−u″ = λeᵘ has no solution for λ > 3.52; below, the lower one is certified."""
+    mesh = generate("interval", 32)
+
+    def bratu(lam):
+        return pp.fem.Semilinear(mesh, g=Reaction(f"-{lam}*exp(u)", f"-{lam}*exp(u)", f"-{lam}*exp(u)"))
+
+    below, beyond = bratu(2.0), bratu(4.0)
+    queries = below.points([[0.5]])
+    c = pp.certify(below, below.space.U0, queries, pp.Root(polish=4), target="discrete")
+    assert abs(c.center[0] - 0.328952) < 1e-3
+    assert c.radius[0] < 1e-12
+    for polish in (0, 3, 6):
+        with pytest.raises(CertificationError, match=r"no root (is )?verified|singular"):
+            pp.certify(beyond, beyond.space.U0, queries, pp.Root(polish=polish), target="discrete")
+
+
+def test_bad_reactions():
+    with pytest.raises(InputError, match="three formulas or three functions"):
+        Reaction("u", "1", np.zeros_like)
+    with pytest.raises(InputError, match="first: must be a formula"):
+        Reaction("u", None, "0")
+    with pytest.raises(InputError, match="give exactly one of them"):
+        pp.fem.Semilinear(generate("interval", 4), cubic=1.0, g=SINE)
+    with pytest.raises(InputError, match="g: must be a Reaction"):
+        pp.fem.Semilinear(generate("interval", 4), g="u")
+    problem = pp.fem.Semilinear(generate("interval", 4), g=Declared(lambda u: u[:1], np.exp, np.exp))
+    with pytest.raises(InputError, match="g: must map"):
+        pp.certify(problem, problem.space.U0, problem.points([[0.5]]), target="discrete")
