@@ -191,7 +191,7 @@ class ReactionDiffusion:
         """The proved way from these queries' discrete values to the PDE's own solution."""
         self.require_transfer()
         T = Topology.of(self.mesh)
-        return Equilibrated(self._continuum(T), queries, lambda group: T.facet_numbers(self.mesh.facets(group)))
+        return Equilibrated(self.continuum(T), queries, lambda group: T.facet_numbers(self.mesh.facets(group)))
 
     def require_transfer(self) -> None:
         """Refuse coefficients for which no transfer to the PDE's own solution is proved."""
@@ -206,7 +206,8 @@ class ReactionDiffusion:
                 "groups; for others say target='discrete'"
             )
 
-    def _continuum(self, T: Topology) -> Continuum:
+    def continuum(self, T: Topology) -> Continuum:
+        """The problem as its transfer sees it."""
         kind = np.where(T.boundary, NEUMANN, 0).astype(np.int8)
         given: dict[str, list[tuple[Any, Any]]] = {"dirichlet": [], "neumann": []}
         for name, groups in given.items():

@@ -242,7 +242,7 @@ class Monotone:
     def _at_state(self, i: int, primal: Primal) -> tuple[float, float, float]:
         """∫ w u_h − ∫ (c u_h + λu_h³)Φ, rounding, and what is not known of w and Φ."""
         model, J, Phi = self.model, self.goals[i], self.potentials[i]
-        C, volume, slack = len(self.cubic), model.topology.volumes, model.anchors.slack
+        C, volume, slack = len(self.cubic), model.anchors.volume, 3.0 * model.anchors.slack + gamma(64)
         w = primal.nodal[model.cell_nodes]
         top = np.abs(w).max(axis=1)
         blur = np.asarray(up(gamma(4) * top))

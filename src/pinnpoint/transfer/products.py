@@ -8,6 +8,7 @@ vertex values u_j has the coefficients u_j u_l.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
@@ -18,7 +19,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.bernstein import Density, exact_gram, gram, mean_of_powers, pairs
-from pinnpoint.rounding.arithmetic import TINY, gamma, sum_up, up
+from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, sum_up, up
 
 CHUNK = 16384
 LOOSE = gamma(200)
@@ -164,6 +165,8 @@ def combined(parts: Sequence[tuple[Vector | float, Density]]) -> Density:
 def paired(a: Density, top: Vector, b: Density, volume: Vector, slack: Vector) -> tuple[float, float, float]:
     """∫ a b over all cells, a bound of the rounding, and of what is not known of a and b; |a| ≤ `top` on each cell.
 
+    `volume` is true to the relative error `slack`.
+
     With a = p + h + ε and b = p′ + h′ + ε′: ∫ab = ∫pp′ + ∫hh′ + ∫ε(p′ + h′) + ∫aε′.
     """
     m = volume_dimension(a)
@@ -172,8 +175,8 @@ def paired(a: Density, top: Vector, b: Density, volume: Vector, slack: Vector) -
     grown = up(volume * (1.0 + slack), 4)
     wrong = 3.0 * (slack + LOOSE) * np.abs(a.coefficients).max(axis=1) * size * grown
     loose = (a.high * b.high + a.error2 * (size + b.high) + top * b.error1) * grown
-    total = float(np.sum(value))
-    return total, float(up(sum_up(up(wrong, 16)) + gamma(len(value) + 1) * sum_up(np.abs(value)))), sum_up(up(loose, 16))
+    total = math.fsum(value.tolist())
+    return total, float(up(sum_up(up(wrong, 16)) + 2.0 * UNIT * abs(total))), sum_up(up(loose, 16))
 
 
 def volume_dimension(a: Density) -> int:
