@@ -14,9 +14,18 @@ b(e₁, v) = R(v), z = z_h + ε. Then b(v, z) = J′(v) and, with q = λ(u³ −
 ‖·‖_b ≥ ‖·‖_a, so the estimators of the linear operator a with the residuals sR ± R_d/s bound ‖s e₁ ± ε/s‖_b, and
 b(e₁, ε) lies between −η₋²/4 and η₊²/4 as for linear problems: the term `transfer`.
 
-*Remainder.* With G = z_h + ε + Φ, ‖eG‖₂ ≤ A t, A = max|z_h| C₂ + C_Φ + C₄² η_d (constants of `norms`). As
-(2u_h + u)² ≤ 4(u² + u u_h + u_h²), |∫qG| ≤ 2 √X √λ ‖eG‖₂ ≤ 2√λ A t √(t(η − t)) ≤ (3√3/8) √λ A η². Also
-|∫qG| ≤ λ(3 max|u_h| ‖e‖₂ + ‖e‖₄²)‖eG‖₂ ≤ λ A (3 max|u_h| C₂ η² + C₄² η³). The smaller is the term `remainder`.
+*Remainder.* G = z + Φ is the Green function of b for the query (b(v, z) + ∫φΦ is the query of the v with b(v, ·) = φ,
+which is ≥ 0 for φ ≥ 0), so G ≥ 0, and with q = q⁺ − q⁻ the remainder −∫qG lies in [−∫q⁺G, ∫q⁻G]. Now ‖eG‖₂ ≤ A t,
+A = max|z_h| C₂ + C_Φ + C₄² η_d (constants of `norms`). As (2u_h + u)² ≤ 4(u² + u u_h + u_h²),
+
+    ∫q^±G ≤ 2√X √λ ‖eG‖₂ ≤ 2√λ A t √(t(η − t)) ≤ (3√3/8) √λ A η²,
+
+and as q = λe²(3u_h + e), q^± ≤ λe²(3u_h^± + |e|), so that also
+
+    ∫q^±G ≤ λ(3 max u_h^± ‖e‖₂ + ‖e‖₄²)‖eG‖₂ ≤ λ A (3 max u_h^± C₂ η² + C₄² η³).
+
+The smaller bounds count; half of their sum is the term `remainder`, and the centre moves by half of their difference.
+Where u_h has one sign, one of them is of third order.
 
 *Dirichlet data.* λu³ is nondecreasing, so two solutions whose data differ by at most m differ by at most m: test the
 difference of the equations with (u − ū − m)⁺. *One dimension:* |u(x) − u_h(x)| ≤ C_pt t ≤ C_pt η.
@@ -216,14 +225,15 @@ class Monotone:
         if pair is not None and z is not None:
             low, high, share = model.estimator.product_bound(primal.bounds, pair)
             value, off, data = self._at_state(i, primal)
-            center = pair.value + value + J.constant + 0.5 * (low + high)
-            size = abs(pair.value) + abs(value) + abs(J.constant) + abs(low) + abs(high)
-            rounding = pair.rounding + off + 8.0 * UNIT * size + max(0.0, J.error - J.data) + 2.0 * J.scale * size
             dual = model.estimator.energy(pair.dual)
+            less, more = self.remainder(primal, J, float(np.max(np.abs(z))), dual)
+            center = pair.value + value + J.constant + 0.5 * (low + high) + 0.5 * (more - less)
+            size = abs(pair.value) + abs(value) + abs(J.constant) + abs(low) + abs(high) + less + more
+            rounding = pair.rounding + off + 8.0 * UNIT * size + max(0.0, J.error - J.data) + 2.0 * J.scale * size
             found = Value(
                 center,
                 float(up(max(0.0, 0.5 * (high - low) - share))),
-                self.remainder(primal, J, float(np.max(np.abs(z))), dual),
+                float(up(0.5 * (less + more))),
                 float(up(share + pair.data + J.data + data)),
                 float(up(rounding)),
                 dual,
@@ -260,16 +270,19 @@ class Monotone:
         off = sum(p[1] for _, p in found) + 8.0 * UNIT * sum(abs(p[0]) for _, p in found)
         return float(value), float(up(off)), float(up(sum(p[2] for _, p in found)))
 
-    def remainder(self, primal: Primal, J: Functional, height: float, dual: float) -> float:
-        """Upper bound of |∫ q (z + Φ)| for max|z_h| ≤ `height`, ‖z − z_h‖_a ≤ `dual`."""
+    def remainder(self, primal: Primal, J: Functional, height: float, dual: float) -> tuple[float, float]:
+        """Upper bounds of ∫q⁺G and ∫q⁻G for max|z_h| ≤ `height`, ‖z − z_h‖_a ≤ `dual`."""
         N, eta, lam = self.norms, primal.energy, float(self.cubic.max(initial=0.0))
         if lam == 0.0:
-            return 0.0
+            return 0.0, 0.0
         A = height * N.second + N.fourth**2 * dual + (0.0 if J.kernel is None else N.weighted(J.kernel))
-        top = float(np.max(np.abs(primal.nodal)))
-        one = STEEP * math.sqrt(lam) * A * eta * eta
-        two = lam * A * (3.0 * top * N.second * eta * eta + N.fourth**2 * eta**3)
-        return float(up(min(at_most(one), at_most(two)), 32))
+        both = at_most(STEEP * math.sqrt(lam) * A * eta * eta)
+        found = []
+        for sign in (1.0, -1.0):
+            top = max(0.0, float(np.max(sign * primal.nodal)))
+            own = at_most(lam * A * (3.0 * top * N.second * eta * eta + N.fourth**2 * eta**3))
+            found.append(float(up(min(both, own), 32)))
+        return found[0], found[1]
 
     def _claims(self, mismatch: float, sure: bool) -> tuple[Claim, ...]:
         model = self.model

@@ -31,6 +31,8 @@ from pinnpoint.transfer.kernels import Kernel
 
 NEAR = {2: 0.05, 3: 0.05}
 """r₀ of a point value against the size of the cell there."""
+ORDER = {1: 6, 2: 4, 3: 4}
+"""Degree of the Taylor models; what they miss is subdivided."""
 OUTSIDE = {
     1: "3/16 - T/2 + 3*T**2/8 - T**4/16",
     2: "-log(T) - 1.5 + 2*T - T**2/2",
@@ -45,16 +47,17 @@ FOURTH = 5.529
 """Upper bound of ∫_0^1 (−log s − 3/2 + 2s − s²/2)⁴ ds."""
 
 
-def formula(d: int, radius: float, x0: Vector, inner: float) -> str:
-    """Φ of the unit prefactor as a formula in x, y, z; `inner` is r₀, 0 for a point in one dimension."""
+def formula(d: int, radius: float, x0: Vector, inner: float, *, between: bool = False) -> str:
+    """Φ without its factor as a formula in x, y, z; `inner` is r₀, 0 for a point in one dimension.
+
+    With `between` it is for places where r₀ ≤ |x − x₀| ≤ R alone.
+    """
     square = "+".join(f"({x}-({float(a)!r}))**2" for x, a in zip("xyz", x0, strict=False))
     s, ratio = f"(({square})/({radius!r})**2)", f"({inner!r}/({radius!r}))"
-    if d == 1:
-        rho = f"(abs(x-({float(x0[0])!r}))/({radius!r}))"
-        far = OUTSIDE[1].replace("T", f"max({rho},{ratio})" if inner else rho)
-    else:
-        far = OUTSIDE[d].replace("T", f"max({s},{ratio}**2)")
-    text = f"max(0,{far})"
+    t, least = (f"(abs(x-({float(x0[0])!r}))/({radius!r}))", ratio) if d == 1 else (s, f"{ratio}**2")
+    if between:
+        return OUTSIDE[d].replace("T", t)
+    text = f"max(0,{OUTSIDE[d].replace('T', f'max({t},{least})' if inner else t)})"
     if inner:
         text += "+" + INSIDE[d].replace("Y", f"max(0,{ratio}**2-{s})").replace("P", ratio).replace("Q", f"({ratio}**2)")
     return text
@@ -85,7 +88,8 @@ def potential(
     gap = np.maximum(np.maximum(low - x0, x0 - high), 0.0)
     away = np.sqrt((gap**2).sum(axis=1)) * (1.0 - 1e-9)
     near = np.nonzero(away <= R)[0]
-    f = density(parse(formula(d, R, x0, inner)), V[near], tolerance=tolerance)
+    far = np.sqrt(((V[near] - x0) ** 2).sum(axis=2).max(axis=1)) * (1.0 + 1e-9)
+    f = _resolved(kernel, V[near], x0, inner, (away[near] > inner) & (far < R), tolerance)
     factor = {1: R / kappa, 2: 1.0 / (4.0 * math.pi * kappa), 3: 1.0 / (4.0 * math.pi * kappa * R)}[d]
     beta = factor * f.coefficients
     slip = gamma(16) * np.abs(beta).max(axis=1, initial=0.0)
@@ -99,3 +103,16 @@ def potential(
         error1 = np.where(touched, up(error1 + whole / volumes[near], 16), error1)
         error2 = np.where(touched, up(error2 + root / np.sqrt(volumes[near]), 16), error2)
     return Density(beta, np.asarray(up(factor * f.high, 16)), error1, error2, near)
+
+
+def _resolved(kernel: Kernel, V: Vector, x0: Vector, inner: float, between: Vector, tolerance: float) -> Density:
+    """Φ without its factor on simplices; `between` says which lie where the formula needs no cases."""
+    count = V.shape[1] * (V.shape[1] + 1) // 2
+    beta, rest = np.zeros((len(V), count)), np.zeros((3, len(V)))
+    for plain in (True, False):
+        these = between if plain else ~between
+        if these.any():
+            text = formula(kernel.d, kernel.radius, x0, inner, between=plain)
+            f = density(parse(text), V[these], order=ORDER[kernel.d], tolerance=tolerance)
+            beta[these], rest[:, these] = f.coefficients, (f.high, f.error1, f.error2)
+    return Density(beta, *rest)
