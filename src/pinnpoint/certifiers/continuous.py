@@ -1,4 +1,4 @@
-"""Certificates of a nonlinear problem's own solution, by a transfer that stands on its own: nothing discrete is proved."""
+"""Certificates of a nonlinear PDE's own solution by a transfer that stands alone: nothing discrete is proved."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from pinnpoint.certifiers.green import FEW, FILLS_FROM
 from pinnpoint.certifiers.setup import solver_for
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import norm_up, up
-from pinnpoint.semilinear import AbstractSemilinear
 from pinnpoint.solvers.protocol import Solver, answer
 from pinnpoint.systems import LinearSystem
 from pinnpoint.transfer.interface import Transfer, TransferContext
@@ -24,7 +23,7 @@ STEPS = 100
 """Newton steps at most; the root of a monotone system takes about log(size) damped and a handful of full ones."""
 
 
-def newton(system: AbstractSemilinear, y: Vector, few: bool = True) -> tuple[Vector, Solver]:
+def newton(system: Any, y: Vector, few: bool = True) -> tuple[Vector, Solver]:
     """Damped Newton steps towards the root of a monotone system, and the solver of the last Jacobian; not trusted.
 
     F is the gradient of a convex function, whose slope along the step, −dᵀF, tells when a step goes too far.
@@ -45,7 +44,7 @@ def newton(system: AbstractSemilinear, y: Vector, few: bool = True) -> tuple[Vec
     return y, solver
 
 
-def _step(system: AbstractSemilinear, y: Vector, few: bool) -> tuple[Solver, Vector]:
+def _step(system: Any, y: Vector, few: bool) -> tuple[Solver, Vector]:
     J, _ = system.jacobian(y, rounding=False)
     core = Core(LinearSystem(J, np.zeros(system.n)), rounding=False)
     fills = system.n > FILLS_FROM and J.nnz > 12.5 * system.n and few
@@ -61,7 +60,7 @@ class ContinuousCertifier:
     the prediction (beyond rounding); the prediction's distance from it is the term ``correction``.
     """
 
-    system: AbstractSemilinear
+    system: Any
     seen: ReducedQueries
     name: str
 
@@ -125,7 +124,7 @@ class ContinuousCertifier:
 
     def _start(self, U: Any) -> Vector:
         space = self.system.space
-        return space.require_member(vector("U", U, space.N), "U")
+        return np.asarray(space.require_member(vector("U", U, space.N), "U"))
 
     def _context(self, root: Any) -> TransferContext:
         return TransferContext(

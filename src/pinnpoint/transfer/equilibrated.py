@@ -206,6 +206,7 @@ class Equilibrated:
 
 
 def data_claims(name: str, what: Density) -> list[Claim]:
+    """How data was integrated."""
     if not what.proved:
         return [Claim(f"{name}: an opaque function; the error of its integrals is estimated", "declared")]
     if not np.any(what.error2):

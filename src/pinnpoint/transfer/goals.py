@@ -84,9 +84,7 @@ class Functional:
         return 1.0 if self.lift is None else -1.0
 
 
-def functional(
-    model: Continuum, goal: Goal | None, name: str, facets_of: Any, *, harmonic: bool = False
-) -> Functional:
+def functional(model: Continuum, goal: Goal | None, name: str, facets_of: Any, *, harmonic: bool = False) -> Functional:
     """The functional of one query.
 
     Parameters

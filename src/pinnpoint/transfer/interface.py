@@ -33,7 +33,7 @@ class TransferContext:
     """U ↦ centres and radii of the discrete target's intervals, certified from the state U; None where the discrete
     target is not proved at all and a transfer must stand on its own."""
     root: Callable[[Vector], tuple[Vector, Callable[[Vector], Vector]]] | None = None
-    """For nonlinear systems: b ↦ an admissible U that nearly solves the system with the load b, and a solver of J(U)."""
+    """For nonlinear systems: b ↦ an admissible U that nearly solves the system with that load, and a solver of J(U)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ supported there, with integral r₀²/(8κ), r₀²/(10κ) and L² norm (r₀/κ
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,10 @@ from pinnpoint.transfer.kernels import Kernel
 
 NEAR = {2: 0.05, 3: 0.05}
 """r₀ of a point value against the size of the cell there."""
+FEW = {1: 8, 2: 64, 3: 400}
+"""Cells within two cell sizes of a point, about."""
+GROWTH = {1: 1.0, 2: 2.0, 3: 4.0}
+"""Of the tolerance from a simplex to its children near x₀."""
 ORDER = {1: 6, 2: 4, 3: 4}
 """Degree of the Taylor models; what they miss is subdivided."""
 OUTSIDE = {
@@ -52,6 +57,7 @@ def formula(d: int, radius: float, x0: Vector, inner: float, *, between: bool = 
 
     With `between` it is for places where r₀ ≤ |x − x₀| ≤ R alone.
     """
+    radius, inner = float(radius), float(inner)
     square = "+".join(f"({x}-({float(a)!r}))**2" for x, a in zip("xyz", x0, strict=False))
     s, ratio = f"(({square})/({radius!r})**2)", f"({inner!r}/({radius!r}))"
     t, least = (f"(abs(x-({float(x0[0])!r}))/({radius!r}))", ratio) if d == 1 else (s, f"{ratio}**2")
@@ -73,12 +79,12 @@ def potential(
     volumes
         Lower bounds of |K|.
     tolerance
-        Wanted bound of the error at a place, against Φ without its factor (R/κ, 1/(4πκ), 1/(4πκR)).
+        Wanted mean error, against Φ without its factor (R/κ, 1/(4πκ), 1/(4πκR)).
     size
         Of the cells near x₀.
     """
     d, R, kappa = kernel.d, kernel.radius, kernel.kappa
-    assert kernel.c == 0.0 and kernel.k == 1
+    assert (kernel.c, kernel.k) == (0.0, 1)
     inner = kernel.average_radius
     point = inner == 0.0 and d > 1
     if point:
@@ -89,7 +95,11 @@ def potential(
     away = np.sqrt((gap**2).sum(axis=1)) * (1.0 - 1e-9)
     near = np.nonzero(away <= R)[0]
     far = np.sqrt(((V[near] - x0) ** 2).sum(axis=2).max(axis=1)) * (1.0 + 1e-9)
-    f = _resolved(kernel, V[near], x0, inner, (away[near] > inner) & (far < R), tolerance)
+    ball = {1: 2.0, 2: math.pi, 3: 4.0}[d] * R**d
+    few = np.maximum(1.0, ball / (FEW[d] * volumes[near]))  # the cells about x₀ are few: they may be less accurate
+    close = away[near] < 2.0 * size
+    limits = tolerance * np.where(close, few, 1.0)
+    f = _resolved(kernel, V[near], x0, inner, (away[near] > inner) & (far < R), close, limits)
     factor = {1: R / kappa, 2: 1.0 / (4.0 * math.pi * kappa), 3: 1.0 / (4.0 * math.pi * kappa * R)}[d]
     beta = factor * f.coefficients
     slip = gamma(16) * np.abs(beta).max(axis=1, initial=0.0)
@@ -105,14 +115,18 @@ def potential(
     return Density(beta, np.asarray(up(factor * f.high, 16)), error1, error2, near)
 
 
-def _resolved(kernel: Kernel, V: Vector, x0: Vector, inner: float, between: Vector, tolerance: float) -> Density:
-    """Φ without its factor on simplices; `between` says which lie where the formula needs no cases."""
+def _resolved(kernel: Kernel, V: Vector, x0: Vector, inner: float, between: Any, close: Any, limits: Vector) -> Density:
+    """Φ without its factor on simplices; `between` says where the formula needs no cases, `close` what is about x₀."""
     count = V.shape[1] * (V.shape[1] + 1) // 2
     beta, rest = np.zeros((len(V), count)), np.zeros((3, len(V)))
-    for plain in (True, False):
-        these = between if plain else ~between
+    steep = GROWTH[kernel.d] if kernel.average_radius == 0.0 else 1.0
+    for these, plain, growth in (
+        (between, True, 1.0),
+        (~between & close, False, steep),
+        (~between & ~close, False, 1.0),
+    ):
         if these.any():
             text = formula(kernel.d, kernel.radius, x0, inner, between=plain)
-            f = density(parse(text), V[these], order=ORDER[kernel.d], tolerance=tolerance)
+            f = density(parse(text), V[these], order=ORDER[kernel.d], tolerance=limits[these], growth=growth)
             beta[these], rest[:, these] = f.coefficients, (f.high, f.error1, f.error2)
     return Density(beta, *rest)

@@ -54,7 +54,7 @@ def product_table(m: int, p: int, q: int) -> Vector:
 
 @cache
 def projection_tables(m: int, n: int) -> tuple[Vector, Vector, Vector]:
-    """L² projection from degree n onto quadratics (pairs, N), elevation back (N, pairs), and means of products (N, N)."""
+    """L² projection from degree n to quadratics (pairs, N), elevation back (N, pairs), and means of products (N, N)."""
     two, many = exponents(m, 2), exponents(m, n)
 
     def mean(a: tuple[int, ...], b: tuple[int, ...]) -> Fraction:
@@ -70,11 +70,10 @@ def projection_tables(m: int, n: int) -> tuple[Vector, Vector, Vector]:
                 rows[i] = [x - rows[i][k] * y for x, y in zip(rows[i], rows[k], strict=True)]
     project = np.array([[float(x) for x in row[size:]] for row in rows])
     lift = np.zeros((len(many), size))
-    for j, c in enumerate(exponents(m, n - 2)):
+    for c in exponents(m, n - 2):
         for i, a in enumerate(two):
             both = tuple(x + y for x, y in zip(a, c, strict=True))
             lift[many.index(both), i] += float(Fraction(_multinomial(a) * _multinomial(c), _multinomial(both)))
-        assert j < len(many)
     return project, lift, np.array([[float(mean(a, b)) for b in many] for a in many])
 
 
@@ -102,13 +101,13 @@ def projected(c: Vector, m: int, n: int, error: Vector) -> Density:
 
 
 def square_coefficients(u: Vector, factor: Vector) -> Vector:
-    """factor · u², (C, pairs), from vertex values (C, m + 1)."""
+    """A factor times u², (C, pairs), from vertex values (C, m + 1)."""
     m = u.shape[1] - 1
     return np.stack([factor * (u[:, j] * u[:, k]) for j, k in pairs(m)], axis=1)
 
 
 def square_times_linear(u: Vector, factor: Vector, v: Vector) -> Density:
-    """factor · u² v for linear functions with vertex values u and v."""
+    """A factor times u² v, for linear functions with vertex values u and v."""
     m = u.shape[1] - 1
     square = square_coefficients(u, factor)
     top = np.abs(square).max(axis=1) * np.abs(v).max(axis=1)
@@ -116,7 +115,7 @@ def square_times_linear(u: Vector, factor: Vector, v: Vector) -> Density:
 
 
 def square_times(u: Vector, factor: Vector, given: Density) -> Density:
-    """factor · u² g for a linear function with vertex values u and a density g, row by row.
+    """A factor times u² g, for a linear function with vertex values u and a density g, row by row.
 
     With g = p + h + ε, u²p is a quartic. The mean of u² times h is orthogonal to the quadratics as h is; the rest of
     u²h is small and counts as error, as does u²ε.
@@ -125,9 +124,7 @@ def square_times(u: Vector, factor: Vector, given: Density) -> Density:
     square = square_coefficients(u, factor)
     top = np.asarray(up(np.abs(square).max(axis=1)))
     size = np.abs(given.coefficients).max(axis=1)
-    found = projected(
-        multiplied(square, given.coefficients, m, 2, 2), m, 4, np.asarray(up(LOOSE * top * size + TINY))
-    )
+    found = projected(multiplied(square, given.coefficients, m, 2, 2), m, 4, np.asarray(up(LOOSE * top * size + TINY)))
     mean = square.mean(axis=1)
     spread = up(np.abs(square - mean[:, None]).max(axis=1) + LOOSE * top)
     return Density(
