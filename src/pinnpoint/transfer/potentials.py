@@ -18,6 +18,7 @@ supported there, with integral r₀²/(8κ), r₀²/(10κ) and L² norm (r₀/κ
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,9 @@ NEAR = {2: 0.05, 3: 0.05}
 FEW = {1: 8, 2: 64, 3: 400}
 """Cells within two cell sizes of a point, about."""
 GROWTH = {1: 1.0, 2: 2.0, 3: 4.0}
-"""Of the tolerance from a simplex to its children near x₀."""
+"""Of the tolerance from a simplex to its children at x₀."""
+SKIN = {1: 1.0, 2: 1.4, 3: 2.0}
+"""The same at the sphere."""
 ORDER = {1: 6, 2: 4, 3: 4}
 """Degree of the Taylor models; what they miss is subdivided."""
 OUTSIDE = {
@@ -52,19 +55,20 @@ FOURTH = 5.529
 """Upper bound of ∫_0^1 (−log s − 3/2 + 2s − s²/2)⁴ ds."""
 
 
-def formula(d: int, radius: float, x0: Vector, inner: float, *, between: bool = False) -> str:
+def formula(d: int, radius: float, x0: Vector, inner: float, *, outside: bool = False, inside: bool = False) -> str:
     """Φ without its factor as a formula in x, y, z; `inner` is r₀, 0 for a point in one dimension.
 
-    With `between` it is for places where r₀ ≤ |x − x₀| ≤ R alone.
+    With `outside` it is for places with |x − x₀| ≥ r₀ alone, with `inside` for |x − x₀| ≤ R.
     """
     radius, inner = float(radius), float(inner)
     square = "+".join(f"({x}-({float(a)!r}))**2" for x, a in zip("xyz", x0, strict=False))
     s, ratio = f"(({square})/({radius!r})**2)", f"({inner!r}/({radius!r}))"
     t, least = (f"(abs(x-({float(x0[0])!r}))/({radius!r}))", ratio) if d == 1 else (s, f"{ratio}**2")
-    if between:
-        return OUTSIDE[d].replace("T", t)
-    text = f"max(0,{OUTSIDE[d].replace('T', f'max({t},{least})' if inner else t)})"
-    if inner:
+    cases = bool(inner) and not outside
+    text = OUTSIDE[d].replace("T", f"max({t},{least})" if cases else t)
+    if not inside:
+        text = f"max(0,{text})"
+    if cases:
         text += "+" + INSIDE[d].replace("Y", f"max(0,{ratio}**2-{s})").replace("P", ratio).replace("Q", f"({ratio}**2)")
     return text
 
@@ -97,9 +101,8 @@ def potential(
     far = np.sqrt(((V[near] - x0) ** 2).sum(axis=2).max(axis=1)) * (1.0 + 1e-9)
     ball = {1: 2.0, 2: math.pi, 3: 4.0}[d] * R**d
     few = np.maximum(1.0, ball / (FEW[d] * volumes[near]))  # the cells about x₀ are few: they may be less accurate
-    close = away[near] < 2.0 * size
-    limits = tolerance * np.where(close, few, 1.0)
-    f = _resolved(kernel, V[near], x0, inner, (away[near] > inner) & (far < R), close, limits)
+    limits = tolerance * np.where(away[near] < 2.0 * size, few, 1.0)
+    f = _resolved(kernel, V[near], x0, inner, away[near] > inner, far < R, limits)
     factor = {1: R / kappa, 2: 1.0 / (4.0 * math.pi * kappa), 3: 1.0 / (4.0 * math.pi * kappa * R)}[d]
     beta = factor * f.coefficients
     slip = gamma(16) * np.abs(beta).max(axis=1, initial=0.0)
@@ -115,18 +118,18 @@ def potential(
     return Density(beta, np.asarray(up(factor * f.high, 16)), error1, error2, near)
 
 
-def _resolved(kernel: Kernel, V: Vector, x0: Vector, inner: float, between: Any, close: Any, limits: Vector) -> Density:
-    """Φ without its factor on simplices; `between` says where the formula needs no cases, `close` what is about x₀."""
+def _resolved(
+    kernel: Kernel, V: Vector, x0: Vector, inner: float, outside: Any, inside: Any, limits: Vector
+) -> Density:
+    """Φ without its factor on simplices, of which some are known to lie outside of r₀ or inside of R."""
     count = V.shape[1] * (V.shape[1] + 1) // 2
     beta, rest = np.zeros((len(V), count)), np.zeros((3, len(V)))
-    steep = GROWTH[kernel.d] if kernel.average_radius == 0.0 else 1.0
-    for these, plain, growth in (
-        (between, True, 1.0),
-        (~between & close, False, steep),
-        (~between & ~close, False, 1.0),
-    ):
+    for out, within in product((True, False), repeat=2):
+        these = (outside == out) & (inside == within)
         if these.any():
-            text = formula(kernel.d, kernel.radius, x0, inner, between=plain)
+            text = formula(kernel.d, kernel.radius, x0, inner, outside=out, inside=within)
+            point = kernel.average_radius == 0.0 and not out
+            growth = GROWTH[kernel.d] if point else 1.0 if within else SKIN[kernel.d]
             f = density(parse(text), V[these], order=ORDER[kernel.d], tolerance=limits[these], growth=growth)
             beta[these], rest[:, these] = f.coefficients, (f.high, f.error1, f.error2)
     return Density(beta, *rest)
