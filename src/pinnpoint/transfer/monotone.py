@@ -48,7 +48,7 @@ from pinnpoint.transfer.remainder import remainder
 
 TERMS = ("transfer", "remainder", "quadrature", "rounding")
 LOOSE = {1: 3e-3, 2: 3e-3, 3: 6e-2}
-"""The error of Φ against (h/R)²."""
+"""The error of Φ against (h/R)², for small h/R."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,8 @@ class Monotone:
         model, x0 = self.model, np.array(self.queries.goals[i].at)  # type: ignore[union-attr]
         T, K = model.topology, J.kernel
         size = float(T.volumes[cell_of(model, x0)]) ** (1.0 / model.d)
-        tolerance = LOOSE[model.d] * min(0.3, model.spacing / K.radius) ** 2
+        x = size / K.radius
+        tolerance = LOOSE[model.d] * (min(0.3, x) * max(1.0, x)) ** 2
         return potential(K, model.points, T.cells, model.anchors.volume, x0, tolerance, size)
 
     def bound(self, context: TransferContext) -> TransferBound:

@@ -12,7 +12,9 @@ ball ρ ≤ ρ₀ the potential outside of it is the same, and inside, with y = 
     1D:  y (1/(4ρ₀) − 3/8 + s₀/8) − y²/16,   2D:  y (1/s₀ + s₀ − 2) − y²/2,   3D:  y (1/(2ρ₀s₀) − 5/4 + 3s₀/4) − 3y²/8.
 
 A point value in 2D or 3D is taken as an average over a small ball of radius r₀; the difference is nonnegative,
-supported there, with integral r₀²/(8κ), r₀²/(10κ) and L² norm (r₀/κ) √(5/(96π)), (1/κ) √(33 r₀/(560π)).
+supported there, with integral r₀²/(8κ), r₀²/(10κ) and L² norm (r₀/κ) √(5/(96π)), (1/κ) √(33 r₀/(560π)). In all cases
+|Φ| ≤ ψ, the potential of the point that vanishes at R (`norms`), with integral R²/(2dκ) and L² norm R/κ times
+√(R/6), 1/√(8π), 1/√(12πR).
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from pinnpoint.rounding.arithmetic import gamma, up
 from pinnpoint.taylor.simplices import density
 from pinnpoint.transfer.kernels import Kernel
 
+PI_DOWN = 3.141592653589793  # float64's value is below π
 NEAR = {2: 0.05, 3: 0.05}
 """r₀ of a point value against the size of the cell there."""
 FEW = {1: 8, 2: 64, 3: 400}
@@ -102,20 +105,35 @@ def potential(
     ball = {1: 2.0, 2: math.pi, 3: 4.0}[d] * R**d
     few = np.maximum(1.0, ball / (FEW[d] * volumes[near]))  # the cells about x₀ are few: they may be less accurate
     limits = tolerance * np.where(away[near] < 2.0 * size, few, 1.0)
-    f = _resolved(kernel, V[near], x0, inner, away[near] > inner, far < R, limits)
+    apart = away[near] > np.maximum(2.0 * inner, 0.25 * (high - low)[near].max(axis=1))
+    f = _resolved(kernel, V[near], x0, inner, apart, far < R, limits)
     factor = {1: R / kappa, 2: 1.0 / (4.0 * math.pi * kappa), 3: 1.0 / (4.0 * math.pi * kappa * R)}[d]
     beta = factor * f.coefficients
     slip = gamma(16) * np.abs(beta).max(axis=1, initial=0.0)
     error1, error2 = up(factor * f.error1 + slip, 16), up(factor * f.error2 + slip, 16)
     if point:
         whole, root = {
-            2: (inner**2 / (8.0 * kappa), inner / kappa * math.sqrt(5.0 / (96.0 * math.pi))),
-            3: (inner**2 / (10.0 * kappa), math.sqrt(33.0 * inner / (560.0 * math.pi)) / kappa),
+            2: (inner**2 / (8.0 * kappa), inner / kappa * math.sqrt(5.0 / (96.0 * PI_DOWN))),
+            3: (inner**2 / (10.0 * kappa), math.sqrt(33.0 * inner / (560.0 * PI_DOWN)) / kappa),
         }[d]
         touched = away[near] <= inner
         error1 = np.where(touched, up(error1 + whole / volumes[near], 16), error1)
         error2 = np.where(touched, up(error2 + root / np.sqrt(volumes[near]), 16), error2)
-    return Density(beta, np.asarray(up(factor * f.high, 16)), error1, error2, near)
+    rest = np.asarray(up(factor * f.high, 16))
+    whole, root = (
+        R**2 / (2.0 * d * kappa),
+        math.sqrt({1: R / 6.0, 2: 0.125 / PI_DOWN, 3: 1.0 / (12.0 * PI_DOWN * R)}[d]),
+    )
+    plain1 = np.asarray(up(whole / volumes[near], 16))
+    plain2 = np.asarray(up(root * R / kappa / np.sqrt(volumes[near]), 16))
+    lost = ~((error1 < plain1) & np.isfinite(error2))  # cells that were not resolved: Φ itself is the error
+    return Density(
+        np.where(lost[:, None], 0.0, beta),
+        np.where(lost, 0.0, rest),
+        np.where(lost, plain1, error1),
+        np.where(lost, plain2, error2),
+        near,
+    )
 
 
 def _resolved(
