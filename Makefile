@@ -33,6 +33,7 @@ bench: $(VENV)/.test
 studies: $(VENV)/.test
 	$(BIN)/python studies/rounding_misses.py
 	$(BIN)/python studies/nonlinear_balls.py
+	$(BIN)/python studies/continuous.py
 
 docs: $(VENV)/.test
 	$(BIN)/python docs/check.py

@@ -25,6 +25,7 @@ sys.path.insert(0, str(HERE.parent / "tests"))
 import gallery  # noqa: E402
 import pinnpoint as pp  # noqa: E402
 from pinnpoint.rounding import matrices  # noqa: E402
+from pinnpoint.solvers.direct import factorize  # noqa: E402
 
 PROBLEMS = {"poisson": gallery.poisson_2d, "elasticity": gallery.elasticity_2d}
 SIZES = {"poisson": 633, "elasticity": 448}
@@ -198,6 +199,59 @@ def elastic_assembly(problem, cells):
     }
 
 
+def refinement(kind, cells):
+    """Bisecting a tenth of the cells, then all, against making the mesh; and the price of checking the result."""
+    from pinnpoint.mesh import Mesh
+    from pinnpoint.refinement import Refiner
+
+    start = time.perf_counter()
+    mesh = pp.io.generate(kind, cells)
+    made = time.perf_counter() - start
+    start = time.perf_counter()
+    refiner = Refiner(mesh)
+    row = {"cells": len(mesh.cells), "mesh [s]": round(made, 2), "tags [s]": round(time.perf_counter() - start, 2)}
+    rng = np.random.default_rng(0)
+    for share in (0.001, 0.1, 1.0):
+        before = len(refiner.mesh.cells)
+        marked = rng.choice(before, int(share * before), replace=False)
+        start = time.perf_counter()
+        refiner.refine(marked)
+        spent = time.perf_counter() - start
+        row[f"{share:.1%} marked [s]"] = round(spent, 2)
+        row[f"{share:.1%} marked [µs per new cell]"] = round(1e6 * spent / (len(refiner.mesh.cells) - before), 2)
+    start = time.perf_counter()
+    Mesh(refiner.mesh.points, refiner.mesh.cells, {}, refiner.mesh.facet_groups)
+    return row | {"cells at the end": len(refiner.mesh.cells), "their check [s]": round(time.perf_counter() - start, 2)}
+
+
+def semilinear(kind, cells):
+    """A root certificate of −Δu + 20u³ = f at ten points, from a prediction one per cent off, in Newton steps."""
+    wave = "sin(pi*x)*sin(pi*y)"
+    mesh = pp.io.generate(kind, cells)
+    problem = pp.fem.Semilinear(mesh, cubic=20.0, source=f"2*pi**2*{wave} + 20*({wave})**3")
+    X = mesh.points
+    U = problem.space.project(np.prod(np.sin(np.pi * X), axis=1) * (1.0 + 0.01 * np.sin(3.0 * X[:, 0]))).U
+    queries = problem.points(np.random.default_rng(0).uniform(0.1, 0.9, (10, 2)))
+    system, y = problem.system, U[problem.space.free]
+
+    def newton():
+        J, _ = system.jacobian(y, rounding=False)
+        return y - factorize(J).solve(system.residual(y, rounding=False).hi)
+
+    def root():
+        return pp.certify(problem, U, queries, pp.Root(), target="discrete")
+
+    certificate = root()
+    step, spent = median_time(newton, 5), median_time(root, 5)
+    return {
+        "unknowns": system.n,
+        "Newton step [s]": round(step, 3),
+        "root certificate [s]": round(spent, 3),
+        "Newton steps": round(spent / step, 2),
+        "largest radius": float(f"{certificate.radius.max():.3g}"),
+    }
+
+
 def plan(sizes, small):
     """Name of each measurement, and the call."""
     for problem, cells in sizes.items():
@@ -208,6 +262,9 @@ def plan(sizes, small):
     quick = sizes is QUICK
     yield "whole case", (whole_case, "poisson", 60 if quick else 317, {})
     yield "3D assembly", (elastic_assembly, "elasticity", 8 if quick else 47, {})
+    yield "semilinear root", (semilinear, "square", 40 if quick else 317, {})
+    yield "refinement 2D", (refinement, "square", 60 if quick else 708, {})
+    yield "refinement 3D", (refinement, "cube", 8 if quick else 44, {})
 
 
 def main():

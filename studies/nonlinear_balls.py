@@ -1,4 +1,4 @@
-"""Verified balls of −u″ + 20u³ = f against roots in 300-bit arithmetic: violations, misses without rounding terms, orders.
+"""Verified balls of −u″ + 20u³ = f against 300-bit roots: violations, misses without rounding terms, radii.
 
 python studies/nonlinear_balls.py [--seeds 4]
 """

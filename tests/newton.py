@@ -114,6 +114,11 @@ def inside(lower: float, upper: float, truth) -> bool:
     return bool(arb(float(lower)) <= truth) and bool(truth <= arb(float(upper)))
 
 
+def within(center: float, radius: float, truth) -> bool:
+    ctx.prec = BITS
+    return bool(abs(arb(float(center)) - truth) <= arb(float(radius)))
+
+
 def largest_gap(y: np.ndarray, truth) -> arb:
     """‖y − truth‖_∞."""
     ctx.prec = BITS

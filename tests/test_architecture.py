@@ -15,7 +15,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"arrays"},
     {"rounding"},
     {"solvers"},
-    {"spaces", "mesh", "expressions", "bernstein"},
+    {"spaces", "mesh", "refinement", "expressions", "bernstein"},
     {"taylor"},
     {"models"},  # `data`, which it reads, holds no modules
     {"io"},
@@ -25,6 +25,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"certifiers"},
     {"fem"},
     {"certify"},
+    {"adaptivity"},
     {"__init__"},
     {"cases"},
     {"outputs"},

@@ -14,6 +14,8 @@ MEASURE = {
     "cube": (1.0, 6.0),
     "lshape": (3.0, 8.0),
     "dumbbell": (2.25, 9.5),
+    "frame": (3.0, 12.0),
+    "fichera": (7.0, 24.0),
 }
 PER_CELL = {"interval": 1, "square": 2, "cube": 6}
 
@@ -41,6 +43,12 @@ def test_inner_walls():
     assert lshape.facet_measures(lshape.facets("reentrant")).sum() == pytest.approx(2.0)
     assert dumbbell.facet_measures(dumbbell.facets("bridge")).sum() == pytest.approx(2.0)
     assert sum(map(len, lshape.facet_groups.values())) == len(lshape.boundary)
+    frame, fichera = generate("frame", 4), generate("fichera", 2)
+    assert frame.facet_measures(frame.facets("hole")).sum() == pytest.approx(4.0)
+    assert fichera.facet_measures(fichera.facets("reentrant")).sum() == pytest.approx(3.0)
+    assert not np.any(np.all(fichera.points > 0.0, axis=1))
+    for mesh in (frame, fichera):
+        assert sum(map(len, mesh.facet_groups.values())) == len(mesh.boundary)
     inside = dumbbell.points[(dumbbell.points[:, 0] > 1) & (dumbbell.points[:, 0] < 2)]
     assert inside[:, 1].min() == 3 / 8
     assert inside[:, 1].max() == 5 / 8

@@ -79,6 +79,48 @@ def test_formulas_are_proved(name, domain, cells):
     assert float(final.radius.max()) < 1e-13
 
 
+@pytest.mark.parametrize("name", ARB)
+def test_enclosures_hold_and_are_needed(name):
+    """F, J and the stored rule at random states; none of the computed values is exact."""
+    reaction, g = ARB[name]
+    problem = pp.fem.Semilinear(generate("square", 3), g=reaction, source=1.0, dirichlet={"boundary": "1 + 0.3*x"})
+    system, truth = problem.system, General(problem.system, g)
+    off = {"F": 0, "J": 0}
+    for seed in range(6):
+        y = np.random.default_rng(seed).uniform(-2.0, 2.0, system.n)
+        F, J = truth.at([arb(v) for v in y])
+        ball, (M, E) = system.residual(y), (a.toarray() for a in system.jacobian(y))
+        for i in range(system.n):
+            gap = abs(arb(ball.hi[i]) + arb(ball.lo[i]) - F[i])
+            assert gap <= arb(ball.err[i])
+            off["F"] += bool(gap > arb("1e-25"))
+            for j in range(system.n):
+                gap = abs(arb(M[i, j]) - J[i][j])
+                assert gap <= arb(E[i, j])
+                off["J"] += bool(gap > arb("1e-25"))
+        u, slack = system._at_rule(y)
+        values, error = reaction.values("g", u, slack)
+        for c in range(3):
+            U = [arb(v) for v in system._local(y)[c]]
+            for q, phi in enumerate(system.phi.tolist()):
+                at = sum((arb(f) * v for f, v in zip(phi, U, strict=True)), arb(0))
+                assert abs(arb(values[c, q]) - g(at)[0]) <= arb(error[c, q])
+                assert error[c, q] < 1e-13
+                assert abs(arb(u[c, q]) - at) <= arb(slack[c, q])
+    assert min(off.values()) > 0
+    S, wide = system._scatter.A.tocsc(), system._scatter.error.tocsc()
+    rounded = 0
+    for c, cell in enumerate(system.cells.tolist()):
+        for q, phi in enumerate(system.phi.tolist()):
+            for f, i in zip(phi, cell, strict=True):
+                if i in truth.back:
+                    where = truth.back[i], c * len(system.phi) + q
+                    gap = abs(arb(float(S[where])) - arb(float(system.v[c, q])) * arb(f))
+                    assert gap <= arb(float(wide[where]))
+                    rounded += bool(gap > 0)
+    assert rounded > 0
+
+
 def test_a_cubic_formula_agrees_with_the_exact_cubic():
     mesh = generate("interval", 32)
     source = "pi**2*sin(pi*x) + 20*sin(pi*x)**3"

@@ -9,7 +9,7 @@ import pytest
 from flint import arb
 
 import pinnpoint as pp
-from newton import ROUGH, SMOOTH, Cubic, inside, largest_gap, line, solved, states, value
+from newton import ROUGH, SMOOTH, Cubic, inside, largest_gap, line, solved, states, value, within
 from pinnpoint.certifiers.basepoint import base_point
 from pinnpoint.certifiers.reaction_balls import anchor
 from pinnpoint.cli.main import main
@@ -60,7 +60,9 @@ def test_corrected_is_ten_times_tighter_than_norm_only_and_contracts_quadratical
 def test_energy_balls_hold_the_root():
     problem, queries, root, truths = line(SMOOTH, 31)
     truth = Cubic(problem.system)
-    for _, U in states(problem, SMOOTH, root):
+    exact = problem.space.vector_of(np.array([float(v) for v in root]))
+    far = [(None, factor * exact) for factor in (3.0, 1.4, 0.3, -1.0)]  # too far for Newton–Kantorovich
+    for _, U in [*states(problem, SMOOTH, root), *far]:
         c = pp.certify(problem, U, queries, pp.Root(norm="energy"), target="discrete")
         assert all(inside(c.lower[i], c.upper[i], truths[i]) for i in range(len(truths)))
         y = [arb(float(v)) for v in U[problem.space.free]]
@@ -79,8 +81,8 @@ def test_without_rounding_terms_it_fails():
         assert naive.rounding == "not covered"
         sure = pp.certify(problem, U, queries, pp.Root(), target="discrete")
         for i, truth in enumerate(truths):
-            assert inside(sure.lower[i], sure.upper[i], truth)
-            missed += not inside(naive.center[i] - naive.radius[i], naive.center[i] + naive.radius[i], truth)
+            assert within(sure.center[i], sure.radius[i], truth)
+            missed += not within(naive.center[i], naive.radius[i], truth)
     assert missed >= 3
 
 
@@ -254,6 +256,7 @@ def test_case_files(tmp_path, capsys):
                 at = problem.points([[0.3]])
                 truth = value(at, Cubic(problem.system), root, 0)
             assert inside(row["lower"], row["upper"], truth)
+    assert main(["check", str(tmp_path / "c.toml")]) == 0
     assert main(["certify", str(tmp_path / "c.toml"), "--quiet", "--set", "certificate.target=continuous"]) == 2
     assert "certificate.target" in capsys.readouterr().err
     assert main(["certify", str(tmp_path / "c.toml"), "--quiet", "--set", "problem.cubic=-1"]) == 2
@@ -291,6 +294,35 @@ def test_enclosures_hold_and_are_needed(domain, cells):
                 rounded["G"] += not (arb(G[i, j]) - exact_G[i][j]).contains(0)
         assert float(np.max(E / np.maximum(np.abs(M), 1e-300), where=M != 0, initial=0.0)) < 1e-12
     assert min(rounded.values()) > 0
+
+
+def test_cubes_in_double_double_are_enclosed_and_not_exact():
+    problem = pp.fem.Semilinear(generate("cube", 2), cubic=1.0)
+    U = np.random.default_rng(1).standard_normal((50, 4)) * 10.0 ** np.arange(-5, 5).repeat(5)[:, None]
+    ball = problem.system._cubes(U)
+    gaps = 0
+    for c, row in enumerate(U.tolist()):
+        for i, u in enumerate(row):
+            x = [arb(v) for v in [*row, u]]
+            h3 = sum((x[a] * x[b] * x[d] for a in range(5) for b in range(a, 5) for d in range(b, 5)), arb(0))
+            k = 4 * c + i
+            gap = abs(arb(ball.hi[k]) + arb(ball.lo[k]) - h3)
+            assert gap <= arb(ball.err[k])
+            assert arb(ball.err[k]) <= arb("1e-28") * sum((abs(v) for v in x), arb(0)) ** 3
+            gaps += bool(gap > arb("1e-250"))
+    assert gaps > 20
+
+
+def test_radii_contract_with_the_mesh():
+    """At the interpolant of u*, d = O(h²): the corrected radius is O(h⁴), the norm-only one O(h²)."""
+    fine = {nodes: line(SMOOTH, nodes) for nodes in (31, 63, 127)}
+    for method, order in ((pp.Root(), 4.0), (pp.Stationary(), 4.0), (pp.Root(correct=False), 2.0)):
+        radii = []
+        for problem, queries, _, _ in fine.values():
+            U = problem.extract(lambda X: np.sin(np.pi * X[:, 0])).U
+            radii.append(pp.certify(problem, U, queries, method, target="discrete").radius)
+        orders = np.log2(np.array(radii[:-1]) / np.array(radii[1:]))
+        assert np.all(np.abs(orders - order) < 0.15), method
 
 
 def test_the_witness_is_one():

@@ -80,8 +80,12 @@ def run(
     transfer: Transfer | None = None,
     target: str | None = None,
     extraction: str = "nodal",
+    tolerance: Any = None,
 ) -> tuple[Certificate, AnyCertifier]:
-    """`certify`, and the prepared certifier with its Green vectors for further use."""
+    """`certify`, and the prepared certifier with its Green vectors for further use.
+
+    `tolerance` says which queries the indicators for refinement are for: those with larger radii.
+    """
     problem = system if hasattr(system, "extract") and hasattr(system, "system") else None
     wanted = target or ("continuous" if problem is not None or transfer is not None else "discrete")
     own = transfer is None and wanted == "continuous"
@@ -101,7 +105,7 @@ def run(
         raw = queries.samples(U)
     if own:
         _require_queries(queries)
-        route = problem.transfer(queries)
+        route = problem.transfer(queries, tolerance)
         certifier = method.prepare(problem.system, route.functionals, discrete=False)
         certificate = certifier.certify(found.U, transfer=route).seen_at(queries, found.U, raw)
     else:

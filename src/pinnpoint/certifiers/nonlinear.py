@@ -114,9 +114,8 @@ class AbstractNonlinearCertifier(ABC):
         claims += [Claim(text, status) for text, status in self.system.claims]
         if self.polish:
             claims.append(Claim(f"base point: {self.polish} Newton steps from the prediction"))
-        if not self.seen.rounding:
-            claims.append(Claim("floating-point rounding is negligible (not covered)", "declared"))
         claims += found.claims
+        covered = self.seen.rounding
         details = {**found.details, "polish": self.polish}
         guarantee = Guarantee.DETERMINISTIC if self.system.proved else Guarantee.ESTIMATE
         if transfer is not None:
@@ -124,7 +123,10 @@ class AbstractNonlinearCertifier(ABC):
             for name, term in bound.terms.items():
                 terms[name] = np.asarray(up(terms[name] + term)) if name in counted else term
                 counted += [] if name in counted else [name]
-            if bound.shift is not None:
+            if bound.center is not None:  # nothing discrete is used
+                center, counted, claims, covered = bound.center, list(bound.terms), [], True
+                terms |= bound.terms
+            elif bound.shift is not None:
                 before, center = center, center + bound.shift
                 extra = UNIT * (np.abs(before) + np.abs(center))
                 terms["rounding"] = np.asarray(up(extra + terms.get("rounding", 0.0)))
@@ -132,6 +134,8 @@ class AbstractNonlinearCertifier(ABC):
             claims += bound.claims
             details |= bound.details
             guarantee = guarantee if bound.proved else Guarantee.ESTIMATE
+        if not covered:
+            claims.append(Claim("floating-point rounding is negligible (not covered)", "declared"))
         if raw is not None:
             raw = per_query("raw", raw, len(queries))
             terms["mismatch"] = np.abs(raw - value)
@@ -145,7 +149,7 @@ class AbstractNonlinearCertifier(ABC):
             guarantee=guarantee,
             method=self.name,
             target="discrete" if transfer is None else "continuous",
-            rounding="covered" if self.seen.rounding else "not covered",
+            rounding="covered" if covered else "not covered",
             correction=found.correction,
             sigma=found.sigma,
             residual_norm=found.residual_norm,

@@ -204,8 +204,9 @@ def energy(at: Anchor, *, monotone: bool = True) -> EnergyBall:
 
     `monotone=False` leaves the second one out, which costs a factorization of A.
 
-    Monotone: (F(y) − F(y*))ᵀd ≥ dᵀ(A + ¼·3λ∫u²φφ)d, since a² + ab + b² ≥ ¾a², and this is at least ¼‖d‖_J² where A is
-    positive semidefinite; so ‖d‖_J ≤ 4‖F‖_{J⁻¹}. In both cases Jd = F + R sharpens: ‖d‖_J ≤ ‖F‖_{J⁻¹} + ‖R‖_{J⁻¹}.
+    Monotone: (F(y) − F(y*))ᵀd ≥ dᵀ(A + ¼M)d with M = 3λ∫u²φφ, since a² + ab + b² ≥ ¾a². With J = A + M, M ⪯ μJ and A
+    positive definite this is at least (1 − ¾μ)‖d‖_J², so ‖d‖_J ≤ ‖F‖_{J⁻¹}/(1 − ¾μ); μ ≤ 1, and μ ≤ 3 max u²/α. In both
+    cases Jd = F + R sharpens: ‖d‖_J ≤ ‖F‖_{J⁻¹} + ‖R‖_{J⁻¹}.
     """
     base, system = at.base, at.base.system
     form = at.form()
@@ -223,7 +224,9 @@ def energy(at: Anchor, *, monotone: bool = True) -> EnergyBall:
     except CertificationError:
         if not (monotone and system.monotone and semidefinite(base)):
             raise
-        t = at_most(float(up(4.0 * eta)))
+        top = float(system.state_top(base.y).max())
+        share = min(1.0, at_most(float(up(3.0 * top * top / at.alpha))))
+        t = at_most(float(up(eta / float(down(1.0 - 0.75 * share)), 8)))
         how = "the only root (strong monotonicity)"
     for _ in range(8):
         t = min(t, at_most(float(up(eta + rest(t)))))

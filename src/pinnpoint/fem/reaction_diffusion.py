@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from pinnpoint.fem.fields import FieldQueries
 from pinnpoint.fem.meshes import as_mesh
 from pinnpoint.fem.quadrature import at_points, rule
 from pinnpoint.mesh import BOUNDARY, Mesh
-from pinnpoint.queries import Flux, Queries
+from pinnpoint.queries import Ball, Flux, Goal, Patch, Point, Queries
 from pinnpoint.spaces import AdmissibleSpace
 from pinnpoint.systems import LinearSystem
 from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN
@@ -187,11 +188,43 @@ class ReactionDiffusion:
         label = [f"flux {group}" if name is None else name]
         return Queries(row[None, :], label, [-float(phi @ self.b)], goals=[Flux(group)])
 
-    def transfer(self, queries: Queries) -> Equilibrated:
+    def refined(self, mesh: Mesh, parents: Any) -> ReactionDiffusion:
+        """The same problem on a refined mesh, whose cells came from these."""
+        given = {name: what[parents] if _by_cell(what) else what for name, what in self.given.items()}
+        order = None if self.quadrature == ORDER[self.degree] else self.quadrature
+        return ReactionDiffusion(mesh, **given, quadrature=order, degree=self.degree)
+
+    def ask(self, goals: Sequence[Goal | None], names: Sequence[str]) -> Queries:
+        """Queries for what is asked of the PDE's own solution."""
+        asked: Queries | None = None
+        for kind, run in groupby(zip(goals, names, strict=True), key=lambda pair: type(pair[0])):
+            these, labels = zip(*run, strict=True)
+            if kind is Point:
+                part = self.points([g.at for g in these], labels)
+            elif kind is Ball:
+                part = self.averages([g.at for g in these], [g.radius for g in these], labels)
+            elif kind in (Patch, Flux):
+                each = [
+                    (self.patch if kind is Patch else self.flux)(g.group, name=n)
+                    for g, n in zip(these, labels, strict=True)
+                ]
+                part = each[0]
+                for more in each[1:]:
+                    part = part + more
+            else:
+                raise InputError(
+                    f"query '{labels[0]}': is not known beyond this mesh; ask for points, averages, patches"
+                )
+            asked = part if asked is None else asked + part
+        assert asked is not None
+        return asked
+
+    def transfer(self, queries: Queries, tolerance: Any = None) -> Equilibrated:
         """The proved way from these queries' discrete values to the PDE's own solution."""
         self.require_transfer()
         T = Topology.of(self.mesh)
-        return Equilibrated(self.continuum(T), queries, lambda group: T.facet_numbers(self.mesh.facets(group)))
+        facets_of = lambda group: T.facet_numbers(self.mesh.facets(group))  # noqa: E731
+        return Equilibrated(self.continuum(T), queries, facets_of, tolerance)
 
     def require_transfer(self) -> None:
         """Refuse coefficients for which no transfer to the PDE's own solution is proved."""
@@ -231,6 +264,11 @@ class ReactionDiffusion:
     def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""
         return extract(self.nodes, self.space, 1, prediction, how)
+
+
+def _by_cell(given: Any) -> bool:
+    """Whether data are one number, or one matrix, for each cell."""
+    return not isinstance(given, Mapping | str) and not callable(given) and np.ndim(given) in (1, 3)
 
 
 def _diffusion(given: Any, mesh: Mesh, order: int) -> Vector:

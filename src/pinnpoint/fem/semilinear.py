@@ -97,6 +97,16 @@ class Semilinear:
         set_fields(self, mesh=mesh, linear=linear, cubic=lam, system=system)
 
     @property
+    def A(self) -> Any:
+        """The linear part's matrix, over all nodes."""
+        return self.system.A
+
+    @property
+    def b(self) -> Vector:
+        """The load."""
+        return self.linear.b
+
+    @property
     def space(self) -> AdmissibleSpace:
         """The admissible vectors."""
         return self.linear.space
@@ -153,13 +163,14 @@ class Semilinear:
         """Π_h: the admissible vector of a prediction."""
         return self.linear.extract(prediction, how)
 
-    def transfer(self, queries: Queries) -> Monotone:
+    def transfer(self, queries: Queries, tolerance: Any = None) -> Monotone:
         """The proved way to these queries' values of the PDE's own solution."""
         self.require_transfer()
         assert self.cubic is not None
         T = Topology.of(self.mesh)
         model = self.linear.continuum(T)
-        return Monotone(model, self.cubic, queries, lambda group: T.facet_numbers(self.mesh.facets(group)))
+        facets_of = lambda group: T.facet_numbers(self.mesh.facets(group))  # noqa: E731
+        return Monotone(model, self.cubic, queries, facets_of, tolerance)
 
     def require_transfer(self) -> None:
         """Refuse problems for which no transfer to the PDE's own solution is proved."""

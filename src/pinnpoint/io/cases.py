@@ -18,7 +18,7 @@ from pinnpoint.io.tables import REQUIRED, Table, components, number
 
 MESH_SUFFIXES = (".msh", ".vtu", ".vtk", ".xdmf", ".inp", ".bdf", ".fem", ".nas")
 DECK_SUFFIXES = (".bdf", ".fem", ".nas", ".dat")
-DOMAINS = ("interval", "square", "cube", "lshape", "dumbbell", "bracket")
+DOMAINS = ("interval", "square", "cube", "lshape", "dumbbell", "frame", "fichera", "bracket")
 PROBLEMS = ("reaction-diffusion", "elasticity", "semilinear")
 SOURCES = ("file", "expression", "onnx", "torch", "zero")
 LINEAR = ("exact", "norm", "inexact", "localized", "randomized")

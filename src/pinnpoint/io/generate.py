@@ -31,6 +31,8 @@ def generate(kind: str, cells: int = 32) -> Mesh:
     cube      (0, 1)³                                                      those, front (z = 0), back (z = 1)
     lshape    (−1, 1)² without [0, 1] × [−1, 0]                            left, right, bottom, top, reentrant
     dumbbell  (0, 1)², (2, 3) × (0, 1) and the bridge [1, 2] × (3/8, 5/8)  left, right, bottom, top, bridge
+    frame     (−1, 1)² without [−½, ½]²                                    left, right, bottom, top, hole
+    fichera   (−1, 1)³ without [0, 1]³                                     those of the cube, reentrant
     ========= ============================================================ =====================================
 
     Parameters
@@ -38,8 +40,8 @@ def generate(kind: str, cells: int = 32) -> Mesh:
     kind
         The domain.
     cells
-        Grid cells per unit length (in the dumbbell rounded across the bridge, exact for multiples of 8); a grid cell is
-        1 interval, 2 triangles or 6 tetrahedra, all along the same diagonal.
+        Grid cells per unit length (in the dumbbell rounded across the bridge, exact for multiples of 8; in the frame
+        the next even number); a grid cell is 1 interval, 2 triangles or 6 tetrahedra, all along the same diagonal.
     """
     if kind not in KINDS:
         close = get_close_matches(str(kind), KINDS, 1)
@@ -62,15 +64,26 @@ def _box(dim: int) -> Callable[[int], Mesh]:
     return build
 
 
-def _lshape(n: int) -> Mesh:
-    line = np.linspace(-1.0, 1.0, 2 * n + 1)
-    keep = np.ones((2 * n, 2 * n), dtype=bool)
-    keep[n:, :n] = False
-    mesh = _grid([line, line], keep)
-    groups = _sides(mesh)
-    X = mesh.points[mesh.boundary]
-    corner = np.all(X[..., 0] == 0.0, axis=1) | np.all(X[..., 1] == 0.0, axis=1)
-    return _named(mesh, groups | {"reentrant": mesh.boundary[corner]})
+def _reentrant(dim: int) -> Callable[[int], Mesh]:
+    """(−1, 1)² without its lower right quarter, or (−1, 1)³ without its last eighth."""
+
+    def build(n: int) -> Mesh:
+        keep = np.ones((2 * n,) * dim, dtype=bool)
+        keep[(slice(n, None), slice(n)) if dim == 2 else (slice(n, None),) * 3] = False
+        mesh = _grid([np.linspace(-1.0, 1.0, 2 * n + 1)] * dim, keep)
+        corner = np.any(np.all(mesh.points[mesh.boundary] == 0.0, axis=1), axis=1)
+        return _named(mesh, _sides(mesh) | {"reentrant": mesh.boundary[corner]})
+
+    return build
+
+
+def _frame(n: int) -> Mesh:
+    n = (n + 1) // 2  # per half
+    keep = np.ones((4 * n, 4 * n), dtype=bool)
+    keep[n : 3 * n, n : 3 * n] = False
+    mesh = _grid([np.linspace(-1.0, 1.0, 4 * n + 1)] * 2, keep)
+    hole = np.all(np.abs(mesh.points[mesh.boundary]) <= 0.5, axis=(1, 2))
+    return _named(mesh, _sides(mesh) | {"hole": mesh.boundary[hole]})
 
 
 def _dumbbell(n: int) -> Mesh:
@@ -132,7 +145,9 @@ KINDS: dict[str, tuple[Callable[[int], Mesh], int, int]] = {
     "interval": (_box(1), 1, 1),
     "square": (_box(2), 2, 2),
     "cube": (_box(3), 6, 3),
-    "lshape": (_lshape, 6, 2),
+    "lshape": (_reentrant(2), 6, 2),
     "dumbbell": (_dumbbell, 5, 2),
+    "frame": (_frame, 6, 2),
+    "fichera": (_reentrant(3), 42, 3),
 }
 """Domain to its builder, its simplices at one grid cell per unit, and its dimension."""

@@ -145,7 +145,20 @@ class Continuum:
 
     def mismatch(self, U: Vector) -> tuple[float, bool]:
         """Upper bound of |g_D − u_h| on the Dirichlet part, and whether it is proved."""
-        worst, proved = 0.0, True
+        found, proved = self._mismatches(U)
+        return max((float(np.max(bounds, initial=0.0)) for _, bounds in found), default=0.0), proved
+
+    def mismatched_cells(self, U: Vector, worst: float) -> Index:
+        """Cells at the Dirichlet facets with the largest mismatch, if there is any."""
+        if worst == 0.0:
+            return np.zeros(0, dtype=np.intp)
+        found = [self.topology.facet_cells[f[b > 0.3 * worst], 0] for f, b in self._mismatches(U)[0]]
+        return np.unique(np.concatenate(found))
+
+    def _mismatches(self, U: Vector) -> tuple[list[tuple[Index, Vector]], bool]:
+        """Facets and bounds of |g_D − u_h| on them."""
+        found: list[tuple[Index, Vector]] = []
+        proved = True
         for facets, given in self.dirichlet:
             vertices = self.topology.facets[facets]
             w = U[self.nodes_of(vertices)]
@@ -153,8 +166,9 @@ class Continuum:
                 continue
             bounds, sure = supremum(given, self.points[vertices], minus=_bernstein(w, self.d - 1, self.degree))
             blur = np.where(np.ptp(w, axis=1) == 0.0, 0.0, gamma(16) * np.abs(w).max(axis=1, initial=0.0))
-            worst, proved = max(worst, float(np.max(up(bounds + blur), initial=0.0))), proved and sure
-        return worst, proved
+            found.append((facets, np.asarray(up(bounds + blur))))
+            proved = proved and sure
+        return found, proved
 
     def vector(self, source: Density | None, load: FacetLoad | None) -> Vector:
         """∫ f φ_i + ∫ g φ_i for every degree of freedom, in floating point."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,11 +68,14 @@ class Equilibrated:
         Queries with goals; `functionals` are their bounded forms, for the discrete certificate.
     facets_of
         Facet numbers of a boundary group.
+    tolerance
+        Indicators are for queries with larger radii; None for all.
     """
 
     model: Continuum
     queries: Queries
     facets_of: Any
+    tolerance: Any = None
     goals: tuple[Functional, ...] = field(init=False)
     functionals: Queries = field(init=False)
 
@@ -109,6 +113,8 @@ class Equilibrated:
             "energy_bound": model.estimator.energy(primal),
             "dual_energy_bound": np.array([f.dual for f in found]),
             "ball_radius": np.array([J.ball for J in self.goals]),
+            "indicators": indicators(model, primal, pairs_, self._sums(terms), self.tolerance),
+            "mismatched_cells": model.mismatched_cells(state, mismatch),
         }
         claims, here = self._claims(mismatch, sure), np.array([f.center for f in found])
         if context.discrete is None:
@@ -117,6 +123,10 @@ class Equilibrated:
         shift = here - center
         terms["rounding"] = up(terms["rounding"] + 2.0 * UNIT * (np.abs(here) + np.abs(shift)))
         return TransferBound(terms, claims, details, shift, None, proved)
+
+    @staticmethod
+    def _sums(terms: Mapping[str, Vector]) -> Vector:
+        return np.sum(list(terms.values()), axis=0)
 
     def _mismatch(self, state: Vector) -> tuple[float, bool]:
         mismatch, sure = self.model.mismatch(state)
@@ -203,6 +213,20 @@ class Equilibrated:
             said.append(Claim(f"Dirichlet data met to {mismatch:.3e}; maximum principle", how))
         said += [Claim(f"{n}: {J.note}") for n, J in zip(self.queries.names, self.goals, strict=True) if J.note]
         return tuple(said)
+
+
+def indicators(
+    model: Continuum, primal: Bounds, pairs_: Mapping[int, Pair], radius: Vector, tolerance: Any
+) -> Vector:
+    """Σ over queries with radii above `tolerance` of each cell's shares of the primal and of the dual energy bound."""
+    limit = np.zeros(len(radius)) if tolerance is None else tolerance
+    shares = model.estimator.shares
+    total, first = np.zeros(len(model.kappa)), shares(primal)
+    for i in np.nonzero(radius > limit)[0].tolist():
+        total += first
+        if i in pairs_:
+            total += shares(pairs_[i].dual)
+    return total
 
 
 def data_claims(name: str, what: Density) -> list[Claim]:

@@ -239,6 +239,12 @@ class Estimator:
         """η ≥ ‖u − u_h‖_a."""
         return self._length(p, None, 1.0, 0.0, 1.0)
 
+    def shares(self, p: Bounds) -> Vector:
+        """How much of η² each cell holds, summing to one: indicators, not bounds."""
+        each = (np.sqrt(np.maximum(p.square, 0.0)) + p.facet + self.anchors.convex * p.oscillation) ** 2
+        total = float(each.sum())
+        return each / total if 0.0 < total < math.inf else np.ones(len(each)) / len(each)
+
     def product_bound(self, p: Bounds, pair: Pair) -> tuple[float, float, float]:
         """Ends [−η₋²/4, η₊²/4] that hold a(u − u_h, z − z_h), and the part of their half-width due to data."""
         d = pair.dual

@@ -26,7 +26,7 @@ from pinnpoint.queries import Ball, Flux, Goal, Patch, Point
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
 from pinnpoint.taylor.simplices import density as density_on
 from pinnpoint.taylor.simplices import enclose
-from pinnpoint.transfer.anchors import DIRICHLET
+from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.data_term import data_term
 from pinnpoint.transfer.distances import largest_ball
@@ -34,8 +34,8 @@ from pinnpoint.transfer.facets import FacetLoad, measures
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.mollifier import density as mollified
 
-SHARE = {1: 1e-3, 2: 1e-3, 3: 3e-3}
-"""The mollifier's integration error against (h/R)^(2 · degree), the expected radius, relative to the solution."""
+SHARE = {1: 1e-6, 2: 2e-3, 3: 1e-2}
+"""The mollifier's integration error against (h/R · h/L)^degree, the expected radius, relative to the solution."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +119,9 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: boo
             return _boundary_value(model, x0, facet)
     if average == 0.0 and R <= 1e-13 * model.spacing:
         if d == 1:
+            ends = np.nonzero((model.kind == NEUMANN) & (model.points[T.facets[:, 0], 0] == x0[0]))[0]
+            if ends.size:  # a unit load at a free end
+                return Functional(load=model.facet_load(ends, Density.constant(np.ones(1), 0)))
             return Functional(note="no ball fits around the point; the one-dimensional bound alone")
         raise InputError(
             f"query '{name}': {x0.tolist()} lies on {_obstacle(model, x0)}; no ball around it stays where the "
@@ -132,8 +135,8 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: boo
     cell = cell_of(model, x0)
     c0 = 0.0 if harmonic else float(model.reaction[cell])
     kernel = Kernel.build(d, float(model.kappa[cell]), c0, R, 1 if harmonic else None, average)
-    h = min(0.3, model.spacing / kernel.radius)
-    small = SHARE[d] * h ** (2 * model.degree)
+    extent = float(np.max(model.points.max(axis=0) - model.points.min(axis=0)))
+    small = SHARE[d] * (min(1.0, model.spacing / kernel.radius) * model.spacing / extent) ** model.degree
     w = mollified(kernel, model.points, T.cells, x0, small)
     f = model.source
     size = max(model.height(f), 1e-300)

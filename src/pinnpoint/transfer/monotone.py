@@ -23,7 +23,7 @@ difference of the equations with (u − ū − m)⁺. *One dimension:* |u(x) −
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,7 +36,7 @@ from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.queries import Flux, Queries
 from pinnpoint.rounding.arithmetic import UNIT, gamma, up
 from pinnpoint.transfer.continuum import Continuum
-from pinnpoint.transfer.equilibrated import BATCH, data_claims
+from pinnpoint.transfer.equilibrated import BATCH, data_claims, indicators
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.goals import Functional, cell_of, functional
 from pinnpoint.transfer.interface import TransferBound, TransferContext
@@ -98,12 +98,15 @@ class Monotone:
         Queries with goals.
     facets_of
         Facet numbers of a boundary group.
+    tolerance
+        Indicators are for queries with larger radii; None for all.
     """
 
     model: Continuum
     cubic: Vector
     queries: Queries
     facets_of: Any
+    tolerance: Any = None
     goals: tuple[Functional, ...] = field(init=False)
     potentials: tuple[Density | None, ...] = field(init=False)
     norms: Norms = field(init=False)
@@ -146,7 +149,8 @@ class Monotone:
         if not math.isfinite(mismatch):
             raise CertificationError("dirichlet: the data's distance from its interpolant could not be bounded")
         free = slice(None) if context.free is None else context.free
-        primal, found = self.enclosed(state, lambda b: _spread(solve(b[free]), free, model.size))
+        primal, pairs_ = self._measured(state, lambda b: _spread(solve(b[free]), free, model.size))
+        found = self._values(primal, pairs_)
         terms = {name: np.array([getattr(f, name) for f in found]) for name in TERMS}
         if mismatch > 0.0:
             terms["boundary"] = np.array([0.0 if J.known else mismatch for J in self.goals])
@@ -156,6 +160,14 @@ class Monotone:
             "energy_bound": primal.energy,
             "dual_energy_bound": np.array([f.dual for f in found]),
             "ball_radius": np.array([J.ball for J in self.goals]),
+            "indicators": indicators(
+                model,
+                primal.bounds,
+                {i: pair for i, (pair, _) in pairs_.items()},
+                np.sum(list(terms.values()), axis=0),
+                self.tolerance,
+            ),
+            "mismatched_cells": model.mismatched_cells(state, mismatch),
         }
         here = np.array([f.center for f in found])
         return TransferBound(terms, self._claims(mismatch, sure), details, None, here, proved)
@@ -165,14 +177,20 @@ class Monotone:
 
         `dual` takes a load vector to coefficients that vanish on the Dirichlet part; the proof does not depend on them.
         """
+        primal, pairs_ = self._measured(state, dual)
+        return primal, self._values(primal, pairs_)
+
+    def _values(self, primal: Primal, pairs_: Mapping[int, tuple[Pair, Vector]]) -> list[Value]:
+        return [self._value(i, primal, *pairs_.get(i, (None, None))) for i in range(len(self.goals))]
+
+    def _measured(self, state: Vector, dual: Callable[[Vector], Vector]) -> tuple[Primal, dict[int, Any]]:
         primal = self.primal(state)
-        size = len(self.cubic) * len(pairs(self.model.d))
-        step = max(1, BATCH // (2 * size))
+        step = max(1, BATCH // (2 * len(self.cubic) * len(pairs(self.model.d))))
         asked = [i for i, J in enumerate(self.goals) if J.acts]
-        pairs_: dict[int, tuple[Pair, Vector]] = {}
+        found: dict[int, Any] = {}
         for a in range(0, len(asked), step):
-            pairs_ |= self._pairs(primal, asked[a : a + step], dual)
-        return primal, [self._value(i, primal, *pairs_.get(i, (None, None))) for i in range(len(self.goals))]
+            found |= self._pairs(primal, asked[a : a + step], dual)
+        return primal, found
 
     def primal(self, state: Vector) -> Primal:
         """λu_h³, the flux of the state, and its energy bound."""
