@@ -8,6 +8,7 @@ import numpy as np
 
 from pinnpoint.certificate import Certificate
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
+from pinnpoint.certifiers.continuous import ContinuousCertifier
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.nonlinear import AbstractNonlinearCertifier, AbstractNonlinearMethod
 from pinnpoint.certifiers.root import Root
@@ -19,7 +20,7 @@ from pinnpoint.transfer.interface import Transfer
 
 TARGETS = ("discrete", "continuous")
 AnyMethod = AbstractMethod | AbstractNonlinearMethod
-AnyCertifier = AbstractCertifier | AbstractNonlinearCertifier
+AnyCertifier = AbstractCertifier | AbstractNonlinearCertifier | ContinuousCertifier
 
 
 def certify(
