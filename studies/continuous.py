@@ -33,7 +33,9 @@ def main() -> None:
     given = parser.parse_args()
     chosen = [name for name in continua.FAMILIES if given.family in name]
     total = sum(WEIGHTS.get(name, 1.0) for name in chosen)
-    print(f"{'family':24} {'cases':>6} {'intervals':>9} {'misses':>6} {'ratio: median':>14} {'worst':>9} {'seconds':>8}")
+    print(
+        f"{'family':24} {'cases':>6} {'intervals':>9} {'misses':>6} {'ratio: median':>14} {'worst':>9} {'seconds':>8}"
+    )
     cases = intervals = 0
     misses = []
     for name in chosen:

@@ -82,7 +82,9 @@ def run(known: Known, tally: Tally, method: Any = None, state: Any = None) -> An
     return certificate
 
 
-def box(lines: list[np.ndarray], keep: Callable[[np.ndarray], np.ndarray] | None = None) -> tuple[np.ndarray, np.ndarray]:
+def box(
+    lines: list[np.ndarray], keep: Callable[[np.ndarray], np.ndarray] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Points and cells of a tensor grid, each box cut into simplices along one diagonal."""
     d, shape = len(lines), tuple(len(x) for x in lines)
     number = np.arange(np.prod(shape)).reshape(shape)
@@ -124,6 +126,7 @@ def lines(rng: Any, n: int, low: float = 0.0, high: float = 1.0, extra: Any = ()
 
 def perturbed(rng: Any, X: np.ndarray, T: np.ndarray, fixed: np.ndarray, size: float) -> np.ndarray:
     """Move points where not fixed (N, d), less and less until no cell is inverted."""
+
     def volumes(P: np.ndarray) -> np.ndarray:
         E = P[T]
         return np.linalg.det(E[:, 1:] - E[:, :1])
@@ -187,7 +190,11 @@ def interval(rng: Any, degree: int) -> Known:
     layers = int(rng.integers(1, min(5, n) + 1))
     at = np.sort(rng.choice(np.arange(1, n), layers - 1, replace=False))
     ends = np.concatenate([[0], at, [n]]).astype(int)
-    k = 10.0 ** rng.uniform(-1.5, 1.5, layers) if rng.uniform() < 0.7 else np.full(layers, float(rng.choice([1.0, 0.1])))
+    k = (
+        10.0 ** rng.uniform(-1.5, 1.5, layers)
+        if rng.uniform() < 0.7
+        else np.full(layers, float(rng.choice([1.0, 0.1])))
+    )
     c = rng.choice([0.0, 0.0, 1.0, 100.0 * rng.uniform()], layers)
     sort = str(rng.choice(["DD", "DN", "ND", "NN"]))
     if sort == "NN" and not c.any():
@@ -291,7 +298,9 @@ def ring(rng: Any, degree: int) -> Known:
     X, T = box([x, x], lambda c: np.abs(c).max(axis=1) > 0.5)
     fixed = (np.abs(np.abs(X).max(axis=1) - 0.5) < 1e-12) | (np.abs(X).max(axis=1) == 1.0)
     X = perturbed(rng, X, T, np.repeat(fixed[:, None], 2, axis=1), float(rng.uniform(0.0, 0.2)) / n)
-    mesh = with_sides(X, T, inner=lambda V: np.abs(V).max(axis=(1, 2)) < 0.6, outer=lambda V: np.abs(V).max(axis=(1, 2)) > 0.6)
+    mesh = with_sides(
+        X, T, inner=lambda V: np.abs(V).max(axis=(1, 2)) < 0.6, outer=lambda V: np.abs(V).max(axis=(1, 2)) > 0.6
+    )
     shape = Factor("poly", ("0.25", "0", "-1.25", "0", "1"))
     tilt = Factor("poly", ("0", "0.25", "0", "-1.25", "0", "1"))
     u = Separable(((shape, shape), (tilt, shape)))
@@ -314,7 +323,12 @@ def ring(rng: Any, degree: int) -> Known:
             flux += sign * exactly(kappa) * u.line_integrals(low, high, axis, at, 1)
     where = np.array([[0.75, float(rng.uniform(-0.9, 0.9))], [-0.6, 0.7]])
     queries = problem.flux("inner") + problem.points(where)
-    return Known(f"ring P{degree} n={n} κ={kappa} c={c} {'N' if neumann else 'D'}", problem, queries, [flux, *(u(p) for p in where)])
+    return Known(
+        f"ring P{degree} n={n} κ={kappa} c={c} {'N' if neumann else 'D'}",
+        problem,
+        queries,
+        [flux, *(u(p) for p in where)],
+    )
 
 
 def layered(rng: Any, d: int, degree: int, near: bool = False) -> Known:
@@ -336,13 +350,17 @@ def layered(rng: Any, d: int, degree: int, near: bool = False) -> Known:
     c = rng.choice([0.0, 0.0, 2.0, 60.0], count)
     modes = [str(rng.choice(["sin", "cos", "one"])) for _ in range(d - 1)]
     waves = sum(m != "one" for m in modes)
-    shape = "*".join({"sin": f"sin(pi*{v})", "cos": f"cos(pi*{v})", "one": "1"}[m] for m, v in zip(modes, "yz", strict=False))
+    shape = "*".join(
+        {"sin": f"sin(pi*{v})", "cos": f"cos(pi*{v})", "one": "1"}[m] for m, v in zip(modes, "yz", strict=False)
+    )
     F = [Factor("poly", tuple(decimal(rng, -2.0, 4.0) for _ in range(int(rng.integers(1, 4)))))]
     lift = waves * arb.pi() ** 2
     ends = [(str(rng.choice(["value", "flux"])), float(rng.choice([0.0, 1.0, -0.5]))) for _ in range(2)]
     if "sin" not in modes and not c.any():
         ends[0] = ("value", ends[0][1])
-    phi = Layers([0.0, *breaks, 1.0], k, [exactly(a) + lift * exactly(b) for a, b in zip(c, k, strict=True)], F, tuple(ends))
+    phi = Layers(
+        [0.0, *breaks, 1.0], k, [exactly(a) + lift * exactly(b) for a, b in zip(c, k, strict=True)], F, tuple(ends)
+    )
     dirichlet: dict[str, Any] = {}
     neumann: dict[str, Any] = {}
     for (what, g), name in zip(ends, ("left", "right"), strict=True):
@@ -350,7 +368,9 @@ def layered(rng: Any, d: int, degree: int, near: bool = False) -> Known:
     for m, pair in zip(modes, SIDES[1:], strict=False):
         dirichlet |= dict.fromkeys(pair, 0.0) if m == "sin" else {}
     source = f"{F[0].text('x')}*{shape}"
-    problem = pp.fem.ReactionDiffusion(mesh, source, k[layer], c[layer], dirichlet=dirichlet, neumann=neumann, degree=degree)
+    problem = pp.fem.ReactionDiffusion(
+        mesh, source, k[layer], c[layer], dirichlet=dirichlet, neumann=neumann, degree=degree
+    )
 
     def u(p: Any) -> arb:
         total = phi(float(p[0]))
@@ -489,13 +509,28 @@ def constants(rng: Any, degree: int) -> Known:
         P, answers, doubt = np.array([[0.75, 0.75]]), ["0.0334473"], 1.0e-7
         mesh = with_sides(X, T)
     elif which == "square":
-        mesh = unit_mesh(rng, 2, int(rng.integers(2, 18 if degree == 1 else 10)), str(rng.choice(["structured", "perturbed", "delaunay"])))
+        mesh = unit_mesh(
+            rng,
+            2,
+            int(rng.integers(2, 18 if degree == 1 else 10)),
+            str(rng.choice(["structured", "perturbed", "delaunay"])),
+        )
         P, answers, doubt = np.array([[0.5, 0.5], [0.25, 0.5]]), ["0.0736713532815138", "0.0573349064746083"], 1e-16
     else:
-        mesh = unit_mesh(rng, 3, int(rng.integers(2, 6 if degree == 1 else 4)), str(rng.choice(["structured", "perturbed", "delaunay"])))
+        mesh = unit_mesh(
+            rng,
+            3,
+            int(rng.integers(2, 6 if degree == 1 else 4)),
+            str(rng.choice(["structured", "perturbed", "delaunay"])),
+        )
         P, answers, doubt = np.array([[0.5, 0.5, 0.5]]), ["0.0562128298294354"], 1e-16
     problem = pp.fem.ReactionDiffusion(mesh, 1.0, degree=degree)
-    return Known(f"{which} P{degree} {len(mesh.cells)} cells", problem, problem.points(P), [arb(a) + arb(0, doubt) for a in answers])
+    return Known(
+        f"{which} P{degree} {len(mesh.cells)} cells",
+        problem,
+        problem.points(P),
+        [arb(a) + arb(0, doubt) for a in answers],
+    )
 
 
 FAMILIES: dict[str, Callable[[Any], Known]] = {

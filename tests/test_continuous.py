@@ -178,7 +178,9 @@ def test_points_at_jumps_and_free_ends_without_a_fixed_end(degree):
     """No ball fits there, and no end is fixed: the bound goes through the reaction."""
     k, c = np.repeat([1.0, 10.0], 4), np.repeat([2.0, 0.0], 4)
     problem = interval(8, source="1 + x", diffusion=k, reaction=c, dirichlet={}, neumann={"right": 0.5}, degree=degree)
-    phi = Layers([0.0, 0.5, 1.0], [1.0, 10.0], [2.0, 0.0], [continua.Factor("poly", ("1", "1"))], (("flux", 0.0), ("flux", 0.5)))
+    phi = Layers(
+        [0.0, 0.5, 1.0], [1.0, 10.0], [2.0, 0.0], [continua.Factor("poly", ("1", "1"))], (("flux", 0.0), ("flux", 0.5))
+    )
     some = [0.5, 0.0, 1.0, 0.3, 0.75]
     found = pp.certify(problem, np.zeros(len(problem.nodes)), problem.points(np.array(some)[:, None]))
     assert all(holds(a, b, phi(x)) for a, b, x in zip(found.lower, found.upper, some, strict=True))
@@ -224,7 +226,13 @@ def test_an_opaque_source_is_an_estimate():
 
 def test_the_truths_themselves():
     """Layers meet their equations; the sides of a jump agree in value and in flux."""
-    phi = Layers([0.0, 0.25, 1.0], [2.0, 30.0], [0.0, 5.0], [continua.Factor("sin", ("3", "0.1"))], (("value", 1.0), ("flux", -0.5)))
+    phi = Layers(
+        [0.0, 0.25, 1.0],
+        [2.0, 30.0],
+        [0.0, 5.0],
+        [continua.Factor("sin", ("3", "0.1"))],
+        (("value", 1.0), ("flux", -0.5)),
+    )
     h = exactly(2.0**-60)
     for t, piece in ((0.1, 0), (0.7, 1)):
         x, k, c = exactly(t), exactly(phi.kappa[piece]), exactly(phi.reaction[piece])

@@ -40,7 +40,9 @@ def model_of(problem: Any) -> Any:
     return problem.transfer(problem.points(x[None, :])).model
 
 
-def side(model: Any, state: Any = 0.0, source: Density | None = None, flux: str | None = "zero", load: Any = None) -> Side:
+def side(
+    model: Any, state: Any = 0.0, source: Density | None = None, flux: str | None = "zero", load: Any = None
+) -> Side:
     """A state with its own equilibrated flux, or with none at all."""
     U = np.zeros(model.size) + state
     f = model.load if source is None else source
@@ -120,7 +122,9 @@ def check_algebra_from_noise() -> None:
     free = problem.space.free
     z, x = np.zeros(model.size), problem.mesh.points[:, 0]
     z[free] = np.linalg.solve(problem.A.toarray()[np.ix_(free, free)], problem.b[free])
-    bounds, (pair,) = model.estimator.measure(side(model, 2.0 * x * (1.0 - x), flux=None), [(side(model, z, flux=None), 1.0, True)])
+    bounds, (pair,) = model.estimator.measure(
+        side(model, 2.0 * x * (1.0 - x), flux=None), [(side(model, z, flux=None), 1.0, True)]
+    )
     low, high, _ = model.estimator.product_bound(bounds, pair)
     m = math.sqrt(3.0)
     truth = (1.0 - math.tanh(m / 2.0) / (m / 2.0)) / 3.0
@@ -183,9 +187,7 @@ def check_neumann_oscillation() -> None:
     T = [[a[i], a[i + 1], b[i + 1]] for i in range(n)] + [[a[i], b[i], b[i + 1]] for i in range(n + 1)]
     T += [[b[i], b[i + 1], len(X) - 2] for i in range(n + 1)] + [[b[-1], len(X) - 1, len(X) - 2]]
     mesh = with_sides(X, np.array(T))
-    model = model_of(
-        pp.fem.ReactionDiffusion(mesh, dirichlet={"top": 0.0}, neumann={"bottom": f"cos({n}*pi*x)"})
-    )
+    model = model_of(pp.fem.ReactionDiffusion(mesh, dirichlet={"top": 0.0}, neumann={"bottom": f"cos({n}*pi*x)"}))
     at_least(energy(model, load=model.boundary_load), math.sqrt(math.tanh(n * PI * H) / (2.0 * n * PI)))
 
 
@@ -293,41 +295,262 @@ class Mutation:
 
 
 MUTATIONS = [
-    Mutation("Payne–Weinberger by 0.1 %", check_payne_weinberger, anchors, "anchors", "up(h / (PI_DOWN * root), 8)", "0.999 * h / (PI_DOWN * root)"),
-    Mutation("the same in one dimension", check_friedrichs_on_cells, anchors, "anchors", "up(h / (PI_DOWN * root), 8)", "0.999 * h / (PI_DOWN * root)"),
-    Mutation("the oscillation of the source by 1 %", check_payne_weinberger, cells, "remains", "np.sqrt(vol) * (spread + blur)", "0.99 * np.sqrt(vol) * (spread + blur)"),
-    Mutation("what is orthogonal to quadratics by 70 %", check_high_oscillation, cells, "remains", "+ high**2", "+ 0.09 * high**2"),
-    Mutation("o²/c by 1 %", check_reaction_and_oscillation, estimator.Estimator, "_length", "q**2 + o**2 /", "q**2 + 0.98 * o**2 /"),
-    Mutation("the factor ¼ above by 0.1 %", lambda: check_product(1.0), estimator.Estimator, "product_bound", "up(0.25 * full * full)", "up(0.2497 * full * full)"),
-    Mutation("the factor ¼ below by 0.1 %", lambda: check_product(-1.0), estimator.Estimator, "product_bound", "up(0.25 * full * full)", "up(0.2497 * full * full)"),
-    Mutation("the sign of the mixed product", lambda: check_product(1.0), estimator.Estimator, "_length", "(2.0 * sign)", "(-2.0 * sign)"),
-    Mutation("δ by 0.1 %", lambda: check_product(1.0), estimator.Estimator, "_length", "q = np.sqrt(np.maximum(square, 0.0)", "q = np.sqrt(np.maximum(0.998 * square, 0.0)"),
-    Mutation("the residual at the dual state by 10 %", check_product_orthogonal, estimator.Estimator, "_weak", "sign * (mass - k * slope)", "sign * 0.9 * (mass - k * slope)"),
-    Mutation("c u_h in the residual", check_algebra_from_noise, estimator.Estimator, "_weak", "f - c * u.coefficients", "f - 0.9 * c * u.coefficients"),
-    Mutation("κ∇u_h·∇z_h in the residual", check_algebra_from_noise, estimator.Estimator, "_weak", "mass - k * slope", "mass - 0.8 * k * slope"),
-    Mutation("∫ w u_h", check_algebra_from_noise, estimator.Estimator, "_weak", "total = total + np.einsum", "total = total + 0.9 * np.einsum"),
+    Mutation(
+        "Payne–Weinberger by 0.1 %",
+        check_payne_weinberger,
+        anchors,
+        "anchors",
+        "up(h / (PI_DOWN * root), 8)",
+        "0.999 * h / (PI_DOWN * root)",
+    ),
+    Mutation(
+        "the same in one dimension",
+        check_friedrichs_on_cells,
+        anchors,
+        "anchors",
+        "up(h / (PI_DOWN * root), 8)",
+        "0.999 * h / (PI_DOWN * root)",
+    ),
+    Mutation(
+        "the oscillation of the source by 1 %",
+        check_payne_weinberger,
+        cells,
+        "remains",
+        "np.sqrt(vol) * (spread + blur)",
+        "0.99 * np.sqrt(vol) * (spread + blur)",
+    ),
+    Mutation(
+        "what is orthogonal to quadratics by 70 %",
+        check_high_oscillation,
+        cells,
+        "remains",
+        "+ high**2",
+        "+ 0.09 * high**2",
+    ),
+    Mutation(
+        "o²/c by 1 %",
+        check_reaction_and_oscillation,
+        estimator.Estimator,
+        "_length",
+        "q**2 + o**2 /",
+        "q**2 + 0.98 * o**2 /",
+    ),
+    Mutation(
+        "the factor ¼ above by 0.1 %",
+        lambda: check_product(1.0),
+        estimator.Estimator,
+        "product_bound",
+        "up(0.25 * full * full)",
+        "up(0.2497 * full * full)",
+    ),
+    Mutation(
+        "the factor ¼ below by 0.1 %",
+        lambda: check_product(-1.0),
+        estimator.Estimator,
+        "product_bound",
+        "up(0.25 * full * full)",
+        "up(0.2497 * full * full)",
+    ),
+    Mutation(
+        "the sign of the mixed product",
+        lambda: check_product(1.0),
+        estimator.Estimator,
+        "_length",
+        "(2.0 * sign)",
+        "(-2.0 * sign)",
+    ),
+    Mutation(
+        "δ by 0.1 %",
+        lambda: check_product(1.0),
+        estimator.Estimator,
+        "_length",
+        "q = np.sqrt(np.maximum(square, 0.0)",
+        "q = np.sqrt(np.maximum(0.998 * square, 0.0)",
+    ),
+    Mutation(
+        "the residual at the dual state by 10 %",
+        check_product_orthogonal,
+        estimator.Estimator,
+        "_weak",
+        "sign * (mass - k * slope)",
+        "sign * 0.9 * (mass - k * slope)",
+    ),
+    Mutation(
+        "c u_h in the residual",
+        check_algebra_from_noise,
+        estimator.Estimator,
+        "_weak",
+        "f - c * u.coefficients",
+        "f - 0.9 * c * u.coefficients",
+    ),
+    Mutation(
+        "κ∇u_h·∇z_h in the residual",
+        check_algebra_from_noise,
+        estimator.Estimator,
+        "_weak",
+        "mass - k * slope",
+        "mass - 0.8 * k * slope",
+    ),
+    Mutation(
+        "∫ w u_h",
+        check_algebra_from_noise,
+        estimator.Estimator,
+        "_weak",
+        "total = total + np.einsum",
+        "total = total + 0.9 * np.einsum",
+    ),
     Mutation("Friedrichs by 1 %", check_friedrichs, anchors, "anchors", "up(1.0 / (PI_DOWN", "up(0.99 / (PI_DOWN"),
-    Mutation("Friedrichs in a box by 2 %", check_friedrichs_in_a_box, anchors, "anchors", "up(1.0 / (PI_DOWN", "up(0.98 / (PI_DOWN"),
-    Mutation("Friedrichs with free ends", check_friedrichs_needs_all_of_the_boundary, anchors, "anchors", "np.all(kind[boundary] == DIRICHLET)", "np.any(kind[boundary] == DIRICHLET)"),
-    Mutation("the paths' constant, twice the best in 1D", check_paths, anchors, "anchors", "4.0 * step * step", "0.9 * step * step"),
-    Mutation("the reaction at the end of a path by 1 %", check_paths_to_reaction, anchors, "anchors", "1.0 / (reaction * low)", "0.98 / (reaction * low)"),
-    Mutation("defects against reaction by 1 %", check_reaction_everywhere, anchors.Anchors, "bound", "np.sqrt(self.volume * self.reaction)", "1.01 * np.sqrt(self.volume * self.reaction)"),
-    Mutation("the defect", check_friedrichs, cells, "remains", "vol * (np.abs(mean) + blur)", "0.99 * vol * (np.abs(mean) + blur)"),
-    Mutation("the mean of Neumann data by 60 %", check_neumann_mean, facets, "facet_remains", "np.abs(mean) + blur", "0.4 * np.abs(mean) + blur"),
-    Mutation("the oscillation of Neumann data by half", check_neumann_oscillation, facets, "facet_remains", "up(trace * top", "up(0.5 * trace * top"),
-    Mutation("the data's error in the oscillation", check_data_error_on_a_cell, cells, "remains", "(spread + blur) + data[0]", "(spread + blur) + 0.99 * data[0]"),
-    Mutation("the data's error in the means by half", check_data_error_in_the_energy, cells, "remains", "(np.abs(mean) + blur) + data[1]", "(np.abs(mean) + blur) + 0.5 * data[1]"),
-    Mutation("the data's error in the value by half", check_data_error_in_the_value, estimator.Estimator, "measure", "sum_up(up(vol * wrong, 8))", "sum_up(up(0.5 * vol * wrong, 8))"),
-    Mutation("the Dirichlet mismatch by half", check_dirichlet_mismatch, continuum.Continuum, "mismatch", "np.max(up(bounds + blur)", "np.max(0.5 * up(bounds + blur)"),
-    Mutation("the mismatch in the interval by half", check_dirichlet_mismatch, equilibrated.Equilibrated, "bound", "else mismatch for", "else 0.5 * mismatch for"),
+    Mutation(
+        "Friedrichs in a box by 2 %",
+        check_friedrichs_in_a_box,
+        anchors,
+        "anchors",
+        "up(1.0 / (PI_DOWN",
+        "up(0.98 / (PI_DOWN",
+    ),
+    Mutation(
+        "Friedrichs with free ends",
+        check_friedrichs_needs_all_of_the_boundary,
+        anchors,
+        "anchors",
+        "np.all(kind[boundary] == DIRICHLET)",
+        "np.any(kind[boundary] == DIRICHLET)",
+    ),
+    Mutation(
+        "the paths' constant, twice the best in 1D",
+        check_paths,
+        anchors,
+        "anchors",
+        "4.0 * step * step",
+        "0.9 * step * step",
+    ),
+    Mutation(
+        "the reaction at the end of a path by 1 %",
+        check_paths_to_reaction,
+        anchors,
+        "anchors",
+        "1.0 / (reaction * low)",
+        "0.98 / (reaction * low)",
+    ),
+    Mutation(
+        "defects against reaction by 1 %",
+        check_reaction_everywhere,
+        anchors.Anchors,
+        "bound",
+        "np.sqrt(self.volume * self.reaction)",
+        "1.01 * np.sqrt(self.volume * self.reaction)",
+    ),
+    Mutation(
+        "the defect",
+        check_friedrichs,
+        cells,
+        "remains",
+        "vol * (np.abs(mean) + blur)",
+        "0.99 * vol * (np.abs(mean) + blur)",
+    ),
+    Mutation(
+        "the mean of Neumann data by 60 %",
+        check_neumann_mean,
+        facets,
+        "facet_remains",
+        "np.abs(mean) + blur",
+        "0.4 * np.abs(mean) + blur",
+    ),
+    Mutation(
+        "the oscillation of Neumann data by half",
+        check_neumann_oscillation,
+        facets,
+        "facet_remains",
+        "up(trace * top",
+        "up(0.5 * trace * top",
+    ),
+    Mutation(
+        "the data's error in the oscillation",
+        check_data_error_on_a_cell,
+        cells,
+        "remains",
+        "(spread + blur) + data[0]",
+        "(spread + blur) + 0.99 * data[0]",
+    ),
+    Mutation(
+        "the data's error in the means by half",
+        check_data_error_in_the_energy,
+        cells,
+        "remains",
+        "(np.abs(mean) + blur) + data[1]",
+        "(np.abs(mean) + blur) + 0.5 * data[1]",
+    ),
+    Mutation(
+        "the data's error in the value by half",
+        check_data_error_in_the_value,
+        estimator.Estimator,
+        "measure",
+        "sum_up(up(vol * wrong, 8))",
+        "sum_up(up(0.5 * vol * wrong, 8))",
+    ),
+    Mutation(
+        "the Dirichlet mismatch by half",
+        check_dirichlet_mismatch,
+        continuum.Continuum,
+        "mismatch",
+        "np.max(up(bounds + blur)",
+        "np.max(0.5 * up(bounds + blur)",
+    ),
+    Mutation(
+        "the mismatch in the interval by half",
+        check_dirichlet_mismatch,
+        equilibrated.Equilibrated,
+        "bound",
+        "else mismatch for",
+        "else 0.5 * mismatch for",
+    ),
     Mutation("C_pt by 1 %", check_pointwise, one_dimension, "pointwise", "C * eta + wrong", "0.99 * C * eta + wrong"),
-    Mutation("nodal residuals by 1 %", check_pointwise, one_dimension, "residual_estimate", "eta + extra", "eta + 0.99 * extra"),
-    Mutation("the data term by 1 %", check_square, data_term, "scaled", "return f * value,", "return 0.99 * f * value,"),
-    Mutation("the constant of a functional", check_square, equilibrated.Equilibrated, "_enclosed", "pair.value + J.constant + ", "pair.value + "),
-    Mutation("a reaction that is not there, in the kernel", check_ball_at_a_jump, goals, "_ball", "float(model.kappa[cell]), float(model.reaction[cell])", "float(model.kappa[cell]), 4.0"),
-    Mutation("c in the kernel", check_reaction_in_the_kernel, goals, "_ball", "float(model.reaction[cell]), R", "0.9 * float(model.reaction[cell]), R"),
-    Mutation("balls across jumps of κ", check_ball_at_a_jump, continuum.Continuum, "blocking", "(two < 0) | (self.kappa[one] != self.kappa[two]) | ", "(two < 0) | "),
-    Mutation("the sign of the product for a flux", check_flux, equilibrated.Equilibrated, "_enclosed", "J.sign * 0.5", "0.5"),
+    Mutation(
+        "nodal residuals by 1 %",
+        check_pointwise,
+        one_dimension,
+        "residual_estimate",
+        "eta + extra",
+        "eta + 0.99 * extra",
+    ),
+    Mutation(
+        "the data term by 1 %", check_square, data_term, "scaled", "return f * value,", "return 0.99 * f * value,"
+    ),
+    Mutation(
+        "the constant of a functional",
+        check_square,
+        equilibrated.Equilibrated,
+        "_enclosed",
+        "pair.value + J.constant + ",
+        "pair.value + ",
+    ),
+    Mutation(
+        "a reaction that is not there, in the kernel",
+        check_ball_at_a_jump,
+        goals,
+        "_ball",
+        "float(model.kappa[cell]), float(model.reaction[cell])",
+        "float(model.kappa[cell]), 4.0",
+    ),
+    Mutation(
+        "c in the kernel",
+        check_reaction_in_the_kernel,
+        goals,
+        "_ball",
+        "float(model.reaction[cell]), R",
+        "0.9 * float(model.reaction[cell]), R",
+    ),
+    Mutation(
+        "balls across jumps of κ",
+        check_ball_at_a_jump,
+        continuum.Continuum,
+        "blocking",
+        "(two < 0) | (self.kappa[one] != self.kappa[two]) | ",
+        "(two < 0) | ",
+    ),
+    Mutation(
+        "the sign of the product for a flux", check_flux, equilibrated.Equilibrated, "_enclosed", "J.sign * 0.5", "0.5"
+    ),
 ]
 
 

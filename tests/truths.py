@@ -251,7 +251,9 @@ class Layers:
 
     def piece(self, x: float) -> int:
         """The interval that holds x."""
-        return int(np.clip(np.searchsorted(np.asarray(self.breaks, dtype=float), x, side="right") - 1, 0, len(self.kappa) - 1))
+        return int(
+            np.clip(np.searchsorted(np.asarray(self.breaks, dtype=float), x, side="right") - 1, 0, len(self.kappa) - 1)
+        )
 
     def __call__(self, x: float, slope: bool = False) -> arb:
         """φ(x), or φ′(x)."""

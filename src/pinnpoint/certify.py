@@ -60,14 +60,18 @@ def certify(
 
     For many states of one system, keep ``method.prepare(system, queries)`` and call its ``certify``.
     """
-    if method is None:
-        inner = getattr(system, "system", system)
-        method = Root() if isinstance(inner, AbstractSemilinear | NonlinearSystem) else Exact()
+    method = default_method(system) if method is None else method
     if not isinstance(method, AbstractMethod | AbstractNonlinearMethod):
         raise InputError(f"method: must be a method such as pinnpoint.Exact(); got {method!r}")
     if target not in (None, *TARGETS):
         raise InputError(f"target: must be 'discrete' or 'continuous'; got {target!r}")
     return run(method, system, U, queries, raw=raw, transfer=transfer, target=target, extraction=extraction)[0]
+
+
+def default_method(system: Any) -> AnyMethod:
+    """`Root` for nonlinear systems and problems, else `Exact`."""
+    inner = getattr(system, "system", system)
+    return Root() if isinstance(inner, AbstractSemilinear | NonlinearSystem) else Exact()
 
 
 def run(

@@ -36,11 +36,13 @@ class Enclosed:
     rounding: float
     dual: float = math.nan
     """Energy bound of the dual error, where one was used."""
+    remainder: float = 0.0
+    """Of a nonlinear problem."""
 
     @property
     def radius(self) -> float:
         """Sum of the parts."""
-        return self.transfer + self.quadrature + self.rounding
+        return self.transfer + self.quadrature + self.rounding + self.remainder
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +128,7 @@ class Equilibrated:
 
     @staticmethod
     def _sums(terms: Mapping[str, Vector]) -> Vector:
-        return np.sum(list(terms.values()), axis=0)
+        return np.asarray(np.sum(list(terms.values()), axis=0))
 
     def _mismatch(self, state: Vector) -> tuple[float, bool]:
         mismatch, sure = self.model.mismatch(state)
@@ -215,9 +217,7 @@ class Equilibrated:
         return tuple(said)
 
 
-def indicators(
-    model: Continuum, primal: Bounds, pairs_: Mapping[int, Pair], radius: Vector, tolerance: Any
-) -> Vector:
+def indicators(model: Continuum, primal: Bounds, pairs_: Mapping[int, Pair], radius: Vector, tolerance: Any) -> Vector:
     """Σ over queries with radii above `tolerance` of each cell's shares of the primal and of the dual energy bound."""
     limit = np.zeros(len(radius)) if tolerance is None else tolerance
     shares = model.estimator.shares
