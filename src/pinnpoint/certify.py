@@ -65,9 +65,7 @@ def certify(
 
     For many states of one system, keep ``method.prepare(system, queries)`` and call its ``certify``.
     """
-    if method is None:
-        inner = getattr(system, "system", system)
-        method = Root() if isinstance(inner, AbstractSemilinear | NonlinearSystem) else Exact()
+    method = default_method(system) if method is None else method
     if not isinstance(method, AbstractMethod | AbstractNonlinearMethod):
         raise InputError(f"method: must be a method such as pinnpoint.Exact(); got {method!r}")
     if target not in (None, *TARGETS):
@@ -79,6 +77,12 @@ def certify(
         found = run(method, system.lifted(U), U, queries)[0]
         return found.with_details(plain_radius=plain.radius, narrowing=plain.radius / found.radius)
     return run(method, system, U, queries, raw=raw, transfer=transfer, target=target, extraction=extraction)[0]
+
+
+def default_method(system: Any) -> AnyMethod:
+    """`Root` for nonlinear systems and problems, else `Exact`."""
+    inner = getattr(system, "system", system)
+    return Root() if isinstance(inner, AbstractSemilinear | NonlinearSystem) else Exact()
 
 
 def run(

@@ -14,12 +14,12 @@ from pinnpoint.cubic import CubicSystem, share
 from pinnpoint.errors import InputError
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import per_cell
-from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.extraction import Extraction
 from pinnpoint.fem.quadrature import rule
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.mesh import Mesh
-from pinnpoint.queries import Queries
+from pinnpoint.queries import Goal, Queries
 from pinnpoint.reaction import Reaction, ReactionSystem
 from pinnpoint.semilinear import AbstractSemilinear
 from pinnpoint.spaces import AdmissibleSpace
@@ -162,6 +162,18 @@ class Semilinear:
     def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""
         return self.linear.extract(prediction, how)
+
+    def refined(self, mesh: Mesh, parents: Any) -> Semilinear:
+        """The same problem on a refined mesh, whose cells came from these."""
+        self.require_transfer()
+        assert self.cubic is not None
+        linear = self.linear.refined(mesh, parents)
+        order = None if self.quadrature == ORDER[1] else self.quadrature
+        return Semilinear(mesh, self.cubic[parents], **linear.given, quadrature=order)
+
+    def ask(self, goals: Sequence[Goal | None], names: Sequence[str]) -> Queries:
+        """Queries for what is asked of the PDE's own solution."""
+        return self.linear.ask(goals, names)
 
     def transfer(self, queries: Queries, tolerance: Any = None) -> Monotone:
         """The proved way to these queries' values of the PDE's own solution."""

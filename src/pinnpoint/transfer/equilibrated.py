@@ -36,11 +36,13 @@ class Enclosed:
     rounding: float
     dual: float = math.nan
     """Energy bound of the dual error, where one was used."""
+    remainder: float = 0.0
+    """Of a nonlinear problem."""
 
     @property
     def radius(self) -> float:
         """Sum of the parts."""
-        return self.transfer + self.quadrature + self.rounding
+        return self.transfer + self.quadrature + self.rounding + self.remainder
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,9 +230,7 @@ class Equilibrated:
         return tuple(said)
 
 
-def indicators(
-    model: Continuum, primal: Bounds, pairs_: Mapping[int, Pair], radius: Vector, tolerance: Any
-) -> Vector:
+def indicators(model: Continuum, primal: Bounds, pairs_: Mapping[int, Pair], radius: Vector, tolerance: Any) -> Vector:
     """Σ over queries with radii above `tolerance` of each cell's shares of the primal and of the dual energy bound."""
     limit = np.zeros(len(radius)) if tolerance is None else tolerance
     shares = model.estimator.shares

@@ -36,7 +36,7 @@ from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.queries import Flux, Queries
 from pinnpoint.rounding.arithmetic import UNIT, gamma, up
 from pinnpoint.transfer.continuum import Continuum
-from pinnpoint.transfer.equilibrated import BATCH, data_claims, indicators
+from pinnpoint.transfer.equilibrated import BATCH, Enclosed, data_claims, indicators
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.goals import Functional, cell_of, functional
 from pinnpoint.transfer.interface import TransferBound, TransferContext
@@ -49,24 +49,6 @@ from pinnpoint.transfer.remainder import remainder
 TERMS = ("transfer", "remainder", "quadrature", "rounding")
 LOOSE = {1: 3e-3, 2: 3e-3, 3: 6e-2}
 """The error of Φ against (h/R)², for small h/R."""
-
-
-@dataclass(frozen=True)
-class Value:
-    """A value of the PDE's own solution: centre, and what its radius is made of."""
-
-    center: float
-    transfer: float
-    remainder: float
-    quadrature: float
-    rounding: float
-    dual: float = math.nan
-    """Energy bound of the dual error, where one was used."""
-
-    @property
-    def radius(self) -> float:
-        """Sum of the parts."""
-        return self.transfer + self.remainder + self.quadrature + self.rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +154,7 @@ class Monotone:
         here = np.array([f.center for f in found])
         return TransferBound(terms, self._claims(mismatch, sure), details, None, here, proved)
 
-    def enclosed(self, state: Vector, dual: Callable[[Vector], Vector]) -> tuple[Primal, list[Value]]:
+    def enclosed(self, state: Vector, dual: Callable[[Vector], Vector]) -> tuple[Primal, list[Enclosed]]:
         """Every value, from any state that has the boundary values, and a solver for dual states.
 
         `dual` takes a load vector to coefficients that vanish on the Dirichlet part; the proof does not depend on them.
@@ -180,7 +162,7 @@ class Monotone:
         primal, pairs_ = self._measured(state, dual)
         return primal, self._values(primal, pairs_)
 
-    def _values(self, primal: Primal, pairs_: Mapping[int, tuple[Pair, Vector]]) -> list[Value]:
+    def _values(self, primal: Primal, pairs_: Mapping[int, tuple[Pair, Vector]]) -> list[Enclosed]:
         return [self._value(i, primal, *pairs_.get(i, (None, None))) for i in range(len(self.goals))]
 
     def _measured(self, state: Vector, dual: Callable[[Vector], Vector]) -> tuple[Primal, dict[int, Any]]:
@@ -228,10 +210,10 @@ class Monotone:
         _, found = model.estimator.measure(primal.side, duals)
         return {i: (found[k], nodal[k]) for k, i in enumerate(these)}
 
-    def _value(self, i: int, primal: Primal, pair: Pair | None, z: Vector | None) -> Value:
+    def _value(self, i: int, primal: Primal, pair: Pair | None, z: Vector | None) -> Enclosed:
         J, goal, model = self.goals[i], self.queries.goals[i], self.model
         if J.known:
-            return Value(J.constant, 0.0, 0.0, J.data, max(0.0, J.error - J.data))
+            return Enclosed(J.constant, 0.0, J.data, max(0.0, J.error - J.data))
         found = None
         if pair is not None and z is not None:
             low, high, share = model.estimator.product_bound(primal.bounds, pair)
@@ -241,18 +223,18 @@ class Monotone:
             center = pair.value + value + J.constant + 0.5 * (low + high) + 0.5 * (more - less)
             size = abs(pair.value) + abs(value) + abs(J.constant) + abs(low) + abs(high) + less + more
             rounding = pair.rounding + off + 8.0 * UNIT * size + max(0.0, J.error - J.data) + 2.0 * J.scale * size
-            found = Value(
+            found = Enclosed(
                 center,
                 float(up(max(0.0, 0.5 * (high - low) - share))),
-                float(up(0.5 * (less + more))),
                 float(up(share + pair.data + J.data + data)),
                 float(up(rounding)),
                 dual,
+                float(up(0.5 * (less + more))),
             )
         other = pointwise(model, goal, primal.nodal, primal.bounds, primal.side.source)
         if other is not None and (found is None or other[1] < found.radius):
             dual = math.nan if found is None else found.dual
-            found = Value(other[0], max(0.0, other[1] - other[2]), 0.0, other[2], 0.0, dual)
+            found = Enclosed(other[0], max(0.0, other[1] - other[2]), other[2], 0.0, dual)
         if found is None:
             raise InputError(
                 f"query '{self.queries.names[i]}': no ball around {list(getattr(goal, 'at', ()))} stays where the "
