@@ -15,13 +15,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from continua import box, with_sides
 
 import pinnpoint as pp
+from continua import box, with_sides
 from pinnpoint.bernstein import Density
 from pinnpoint.mesh import Mesh
-from pinnpoint.transfer import anchors, cells, continuum, data_term, equilibrated, estimator, facets, goals, kernels
-from pinnpoint.transfer import mollifier, one_dimension
+from pinnpoint.transfer import (
+    anchors,
+    cells,
+    continuum,
+    data_term,
+    equilibrated,
+    estimator,
+    facets,
+    goals,
+    kernels,
+    mollifier,
+    one_dimension,
+)
 from pinnpoint.transfer.estimator import Side
 
 PI = math.pi
@@ -492,9 +503,9 @@ MUTATIONS = [
         "the Dirichlet mismatch by half",
         check_dirichlet_mismatch,
         continuum.Continuum,
-        "mismatch",
-        "np.max(up(bounds + blur)",
-        "np.max(0.5 * up(bounds + blur)",
+        "_mismatches",
+        "np.asarray(up(bounds + blur))",
+        "np.asarray(0.5 * up(bounds + blur))",
     ),
     Mutation(
         "the mismatch in the interval by half",
@@ -529,7 +540,7 @@ MUTATIONS = [
         check_ball_at_a_jump,
         goals,
         "_ball",
-        "float(model.kappa[cell]), float(model.reaction[cell])",
+        "float(model.kappa[cell]), c0",
         "float(model.kappa[cell]), 4.0",
     ),
     Mutation(
@@ -537,16 +548,16 @@ MUTATIONS = [
         check_reaction_in_the_kernel,
         goals,
         "_ball",
-        "float(model.reaction[cell]), R",
-        "0.9 * float(model.reaction[cell]), R",
+        "float(model.kappa[cell]), c0, R",
+        "float(model.kappa[cell]), 0.9 * c0, R",
     ),
     Mutation(
         "balls across jumps of κ",
         check_ball_at_a_jump,
         continuum.Continuum,
         "blocking",
-        "(two < 0) | (self.kappa[one] != self.kappa[two]) | ",
-        "(two < 0) | ",
+        "(two < 0) | (self.kappa[one] != self.kappa[two])",
+        "(two < 0)",
     ),
     Mutation(
         "the sign of the product for a flux", check_flux, equilibrated.Equilibrated, "_enclosed", "J.sign * 0.5", "0.5"
