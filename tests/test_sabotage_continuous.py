@@ -277,7 +277,7 @@ def check_reaction_in_the_kernel() -> None:
 
 
 def check_ball_at_a_jump() -> None:
-    """κ = 1 and 9 in two layers, u(0) = 0, u(1) = 1: u = 0.9 at the jump, linear in between; the data is met exactly."""
+    """κ = 1 and 9 in two layers, u(0) = 0, u(1) = 1: u = 0.9 at the jump, linear in between; data met exactly."""
     x = np.linspace(0.0, 1.0, 5)
     X, T = box([x, x])
     k = np.where(X[T].mean(axis=1)[:, 0] < 0.5, 1.0, 9.0)
