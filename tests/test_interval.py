@@ -11,9 +11,11 @@ from flint import acb, arb, ctx, fmpq
 
 import exactly
 from pinnpoint.errors import InputError
+from pinnpoint.expressions import parse
 from pinnpoint.rounding import decimals
 from pinnpoint.transfer import interval
 from pinnpoint.transfer.interval import DirectRoute, point_constant
+from pinnpoint.transfer.residuals import interval_residual
 
 
 @pytest.fixture(autouse=True)
@@ -217,3 +219,62 @@ def test_refusals():
         DirectRoute([0.0, 0.5, 1.0], [1.0, 2.0], 0.5, reaction=1.0)
     with pytest.raises(InputError, match="exactly one"):
         DirectRoute([0.0, 1.0], 1.0, 0.5).split(1.0)
+
+
+# The direct route without declarations
+
+
+def random_sum(rng):
+    """A polynomial plus waves as text, and minus its second derivative."""
+    terms, bent = [], []
+    for k in range(rng.integers(1, 5)):
+        a = round(float(rng.normal()), 3)
+        terms.append(f"({a})*x**{k}")
+        if k >= 2:
+            bent.append(f"({a})*{k * (k - 1)}*x**{k - 2}")
+    for _ in range(rng.integers(1, 3)):
+        a, w = round(float(rng.normal()), 3), round(float(rng.uniform(0.5, 9.0)), 2)
+        terms.append(f"({a})*sin({w}*x + 0.3)")
+        bent.append(f"-({a})*{w}*{w}*sin({w}*x + 0.3)")
+    return " + ".join(terms), "-(" + " + ".join(bent) + ")"
+
+
+def test_error_of_fields_needs_no_declarations():
+    rng = np.random.default_rng(4)
+    sharpest = math.inf
+    for trial in range(60):
+        kappa, c = int(rng.integers(2, 40)) / 16.0, float(rng.choice([0.0, 0.0, 2.5]))  # decimals that are floats
+        a, b = -0.5, int(rng.integers(4, 20)) / 8.0
+        x = float(rng.uniform(a, b))
+        radius = None if trial % 2 else float(rng.uniform(0.05, 0.5))
+        truth, bent = random_sum(rng)
+        wrong, _ = random_sum(rng)
+        size = 10.0 ** -int(rng.integers(0, 8))
+        field = f"{truth} + {size!r}*({wrong})"
+        source = f"{kappa!r}*({bent}) + {c!r}*({truth})"
+        ends = [truth.replace("x", f"({t!r})") for t in (a, b)]
+        route = DirectRoute([a, b], kappa, x, reaction=c, radius=radius)
+        bound = route.error(field, source, left=ends[0], right=ends[1])
+        error = abs(float(parse(f"{size!r}*({wrong})")(np.array([[x]]))[0]))
+        assert error <= bound
+        sharpest = min(sharpest, bound / error)
+        assert bound < 1e4 * size
+    assert sharpest < 3.0
+
+
+def test_error_of_fields_with_what_is_not_smooth():
+    route = DirectRoute([0.0, 1.0], 1.0, 0.3)
+    assert route.error("sqrt(x)", 0.0) == math.inf  # its second derivative is not square integrable
+    with pytest.raises(InputError, match="abs has no second derivatives"):
+        route.error("abs(x - 0.5)", 0.0)
+    with pytest.raises(InputError, match="source: must be a number or a formula"):
+        route.error("x", lambda X: X[:, 0])
+    with pytest.raises(InputError, match="jumps with κ"):
+        DirectRoute([0.0, 0.5, 1.0], [1.0, 2.0], 0.3).error("x", 0.0)
+
+
+def test_norms_of_residuals_are_sharp():
+    F = interval_residual("x**3", 0.0, (0.0, 1.0), 1.0, 0.0, (0.25, 0.5), (0.0, 0.5))  # F = −6x
+    exact = math.sqrt(12.0), math.sqrt(12.0 * (0.5**3 - 0.25**3)), math.sqrt(12.0 * (1.0 - 0.5**3 + 0.25**3)), 0.0, 0.5
+    for bound, true in zip((F.whole, F.local, F.tail, F.left, F.right), exact, strict=True):
+        assert true * (1.0 - 1e-15) <= bound <= true * (1.0 + 1e-13) + 1e-15

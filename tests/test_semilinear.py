@@ -205,8 +205,9 @@ def test_refusals():
         pp.fem.Semilinear(mesh, cubic=1.0, degree=2)
     problem = pp.fem.Semilinear(mesh, cubic=1.0, source=1.0)
     queries = problem.points([[0.5]])
+    negative = pp.fem.Semilinear(mesh, cubic=-1.0, source=1.0)
     with pytest.raises(InputError, match="target"):
-        pp.certify(problem, problem.space.U0, queries)
+        pp.certify(negative, negative.space.U0, queries)
     with pytest.raises(InputError, match="Root or Stationary"):
         pp.certify(problem, problem.space.U0, queries, pp.Exact(), target="discrete")
     with pytest.raises(InputError, match="norm: must be"):

@@ -3,6 +3,7 @@
 import importlib
 from typing import Any
 
+from pinnpoint.adaptivity import Refined, certify_to
 from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarantee
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.inexact import Inexact
@@ -23,6 +24,7 @@ from pinnpoint.systems import LinearSystem
 from pinnpoint.transfer.comparison import Comparison
 from pinnpoint.transfer.external import External
 from pinnpoint.transfer.interpolation import Interpolation
+from pinnpoint.transfer.interval import DirectRoute
 from pinnpoint.version import __version__
 
 _LAZY = ("fem", "io", "models")
@@ -44,6 +46,7 @@ __all__ = [
     "Coercivity",
     "Comparison",
     "DependencyMissingError",
+    "DirectRoute",
     "Exact",
     "External",
     "Guarantee",
@@ -58,10 +61,12 @@ __all__ = [
     "Projection",
     "Queries",
     "Randomized",
+    "Refined",
     "Root",
     "Stationary",
     "__version__",
     "certify",
+    "certify_to",
     "observed_orders",
     "verify_coercivity",
 ]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector
-from pinnpoint.cases import Study, provenance
+from pinnpoint.cases import Result, Study, provenance
 from pinnpoint.certificate import Certificate
 from pinnpoint.errors import InputError
 from pinnpoint.io.vtu import write_vtu
@@ -22,8 +22,9 @@ GREEN_LIMIT = 20
 """At most so many Green vectors go into field.vtu."""
 
 
-def write_outputs(study: Study, certificate: Certificate, certifier: Any, out: Path) -> list[Path]:
+def write_outputs(result: Result, out: Path) -> list[Path]:
     """Write all outputs into a folder; they appear together, once every one of them is complete."""
+    study, certificate, certifier = result.study, result.certificate, result.certifier
     out = Path(out)
     require_place(out)
     try:
@@ -32,7 +33,7 @@ def write_outputs(study: Study, certificate: Certificate, certifier: Any, out: P
     except OSError as error:
         raise InputError(f"--out: '{out}' could not be made ({error.strerror}); choose another place") from error
     try:
-        certificate.write_json(part / FILES[0], summary(study, certificate))
+        certificate.write_json(part / FILES[0], summary(result))
         write_csv(part / FILES[1], certificate, study.case.units)
         write_vtu(part / FILES[2], study.problem.mesh, fields(study, certifier), nodes=study.problem.nodes)
         out.mkdir(exist_ok=True)
@@ -56,8 +57,9 @@ def require_place(out: Path) -> None:
         raise InputError(f"--out: '{place}' cannot be written to; choose another place")
 
 
-def summary(study: Study, certificate: Certificate) -> dict[str, Any]:
+def summary(result: Result) -> dict[str, Any]:
     """The content of certificate.json."""
+    study, certificate = result.study, result.certificate
     case = study.case
     made = {k: certificate.details[k] for k in ("extraction", "projection_mismatch", "matching_distance")}
     data = certificate.to_dict(
@@ -66,10 +68,21 @@ def summary(study: Study, certificate: Certificate) -> dict[str, Any]:
         inputs=provenance(case),
         problem={**case.to_dict()["problem"], "quadrature": study.problem.quadrature},
         prediction={"source": case.prediction.source, **made},
+        **({"refinement": _refinement(result)} if result.history else {}),
     )
-    for row, query in zip(data["queries"], case.queries, strict=True):
+    narrowing = certificate.details.get("narrowing")
+    for i, (row, query) in enumerate(zip(data["queries"], case.queries, strict=True)):
         row["kind"] = query.kind
+        if narrowing is not None:
+            row["narrowing"] = float(narrowing[i])
     return data
+
+
+def _refinement(result: Result) -> dict[str, Any]:
+    """Unknowns and radii of every mesh on the way."""
+    steps = [{"dofs": s.dofs, "cells": s.cells, "radius": [float(r) for r in s.radius]} for s in result.history]
+    limits = [float(t) if np.isfinite(t) else None for t in result.study.limits]
+    return {"tolerance": limits, "steps": steps, "stopped": result.stopped}
 
 
 def write_csv(path: Path, certificate: Certificate, units: str) -> None:
@@ -98,11 +111,16 @@ def fields(study: Study, certifier: Any) -> dict[str, Vector]:
     def shape(V: Vector) -> Vector:
         return V if count == 1 else V.reshape(n, count)
 
-    found = {"prediction": shape(U)}
+    lift = getattr(problem, "lift", None)  # then U is what the prediction leaves over
+    own = 0.0 if lift is None else np.asarray(lift.value(problem.nodes.points))
+    found = {"prediction": shape(U if lift is None else np.asarray(own))}
     if solver is not None:
         r = problem.system.residual(U)
-        corrected = space.vector_of(U[space.free] - np.asarray(solver.solve(r)))
-        found |= {"corrected": shape(corrected), "error": shape(U - corrected)}
+        corrected = space.vector_of(U[space.free] - np.asarray(solver.solve(r))) + own
+        found |= {
+            "corrected": shape(corrected),
+            "error": shape(found["prediction"].reshape(corrected.shape) - corrected),
+        }
     elif hasattr(certifier, "newton"):
         corrected = certifier.newton(U)
         found |= {"corrected": shape(corrected), "error": shape(U - corrected)}

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.cases import Study, build
-from pinnpoint.certificate import Certificate
+from pinnpoint.adaptivity import Step
+from pinnpoint.arrays import Vector
+from pinnpoint.cases import Result, build
 from pinnpoint.cli.progress import Stages
-from pinnpoint.io.cases import Case, read_case
+from pinnpoint.io.cases import read_case
 from pinnpoint.outputs import require_place, write_outputs
 
 
@@ -35,29 +36,46 @@ def run(arguments: argparse.Namespace) -> int:
     with Stages(6, quiet=arguments.quiet) as stage:
         study = build(case, stage)
         stage(f"certifying {len(study.queries)} queries on {study.problem.system.n} unknowns")
-        certificate, certifier = study.certify()
+        result = study.certify(lambda step: stage.note(falling(step, study.limits)))
         stage("writing the outputs")
-        files = write_outputs(study, certificate, certifier, out)
+        files = write_outputs(result, out)
     if arguments.json:
         print(files[0].read_text(encoding="utf-8"), end="")
     elif not arguments.quiet:
-        print(summary(study, certificate, files))
-    return 1 if wide(case, certificate).any() else 0
+        print(summary(result, files))
+    return 1 if wide(result).any() else 0
 
 
-def wide(case: Case, certificate: Certificate) -> Any:
+def falling(step: Step, limits: Vector) -> str:
+    """How far refinement has come, and where it is expected to end."""
+    worst = int(np.argmax(step.radius / limits))
+    ahead = f", {limits[worst]:.1e} expected at {step.expected:.0f}" if np.isfinite(step.expected) else ""
+    return f"{step.dofs} unknowns: worst radius {step.radius[worst]:.2e}{ahead}"
+
+
+def wide(result: Result) -> Any:
     """Which intervals exceed their tolerance."""
-    limits = np.array([np.inf if q.tolerance is None else q.tolerance for q in case.queries])
-    return certificate.radius > limits
+    return result.certificate.radius > result.study.limits
 
 
-def summary(study: Study, certificate: Certificate, files: list[Path]) -> str:
+def summary(result: Result, files: list[Path]) -> str:
     """The table and what to open."""
+    study, certificate = result.study, result.certificate
     lines = [study.case.title, str(certificate)]
+    if len(result.history) > 1:
+        first, last = result.history[0], result.history[-1]
+        lines.append(f"refined {len(result.history) - 1} times, from {first.dofs} to {last.dofs} unknowns")
+    narrowing = certificate.details.get("narrowing")
+    if narrowing is not None:
+        lines.append(
+            f"the prediction narrows the proof by a factor of {np.min(narrowing):.3g} to {np.max(narrowing):.3g}"
+        )
+    if result.stopped:
+        lines.append(f"stopped early: {result.stopped}")
     changed = certificate.details["projection_mismatch"]
     if changed > 0.0:
         lines.append(f"boundary conditions changed the prediction by at most {changed:.3g} at a node")
-    for name, flag in zip(certificate.names, wide(study.case, certificate), strict=True):
+    for name, flag in zip(certificate.names, wide(result), strict=True):
         if flag:
             lines.append(f"{name}: wider than its tolerance")
     declared = [c.claim for c in certificate.assumptions if c.status == "declared"]

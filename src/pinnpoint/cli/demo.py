@@ -68,9 +68,10 @@ def run(arguments: argparse.Namespace) -> int:
         np.savez(Path(folder) / "prediction.npz", values=nodal.U, points=problem.mesh.points)
         study = Study(case, problem, bump.network, make_queries(case, problem), make_method(case))
         stage("certifying")
-        certificate, certifier = study.certify()
+        result = study.certify()
+        certificate = result.certificate
         stage("writing")
-        files = write_outputs(study, certificate, certifier, out)
+        files = write_outputs(result, out)
         for name in ("case.toml", "prediction.npz"):
             (out / name).write_bytes((Path(folder) / name).read_bytes())
     print(story(bump, certificate))
@@ -95,8 +96,8 @@ def story(bump: Any, certificate: Certificate) -> str:
     worst = int(np.argmax(np.abs(certificate.value - certificate.center)))
     lines += [
         "",
-        f"The loss saw nothing; the certificate proves '{certificate.names[worst]}' wrong. The intervals hold the PDE's "
-        f"own solution: {certificate.guarantee}, rounding {certificate.rounding}.",
+        f"The loss saw nothing; the certificate proves '{certificate.names[worst]}' wrong. The intervals hold the "
+        f"PDE's own solution: {certificate.guarantee}, rounding {certificate.rounding}.",
     ]
     return "\n".join(lines)
 

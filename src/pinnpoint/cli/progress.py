@@ -27,6 +27,17 @@ class Stages:
             filled = "#" * round(20 * share)
             print(f"\r\x1b[K[{filled:20}] {text}{left}", end="", file=sys.stderr, flush=True)
 
+    def note(self, text: str) -> None:
+        """Tell how the present stage is going."""
+        if not self.quiet:
+            line = f"  {text}"
+            print(
+                f"\r\x1b[K{line}" if self.terminal else line,
+                end="" if self.terminal else "\n",
+                file=sys.stderr,
+                flush=True,
+            )
+
     def _close(self) -> None:
         if self.text and not self.quiet:
             line = f"{self.text}: {time.monotonic() - self.began:.1f} s"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from pinnpoint.arrays import Vector, point_list, set_fields, vector
 from pinnpoint.errors import InputError
@@ -32,8 +33,57 @@ def _sin(z: Vector) -> Bent:
     return s, np.cos(z), -s
 
 
-ACTIVATIONS: dict[str, Callable[[Vector], Vector]] = {"tanh": np.tanh, "sin": np.sin}
-_BENT: dict[str, Callable[[Vector], Bent]] = {"tanh": _tanh, "sin": _sin}
+def _sigmoid(z: Vector) -> Bent:
+    t, slope, bend = _tanh(0.5 * z)
+    return 0.5 + 0.5 * t, 0.25 * slope, 0.125 * bend
+
+
+def _softplus(z: Vector) -> Bent:
+    s, slope, _ = _sigmoid(z)
+    return np.logaddexp(0.0, z), s, slope
+
+
+def _normal(z: Vector) -> Bent:
+    density = np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
+    return ndtr(z), density, -z * density
+
+
+def _gate(z: Vector) -> Bent:
+    """The gate (1 + tanh p)/2 of the tanh form of GELU, with p = √(2/π) (z + 0.044715 z³)."""
+    root = np.sqrt(2.0 / np.pi)
+    t, slope, bend = _tanh(root * (z + 0.044715 * z**3))
+    p1, p2 = root * (1.0 + 3.0 * 0.044715 * z * z), root * 6.0 * 0.044715 * z
+    return 0.5 + 0.5 * t, 0.5 * slope * p1, 0.5 * (bend * p1 * p1 + slope * p2)
+
+
+def _gated(gate: Callable[[Vector], Bent]) -> Callable[[Vector], Bent]:
+    """The function z g(z) with its derivatives, from g with its own."""
+
+    def bent(z: Vector) -> Bent:
+        g, slope, bend = gate(z)
+        return z * g, g + z * slope, 2.0 * slope + z * bend
+
+    return bent
+
+
+_BENT: dict[str, Callable[[Vector], Bent]] = {
+    "tanh": _tanh,
+    "sin": _sin,
+    "sigmoid": _sigmoid,
+    "softplus": _softplus,
+    "silu": _gated(_sigmoid),
+    "gelu": _gated(_normal),
+    "gelu-tanh": _gated(_gate),
+}
+ACTIVATIONS: dict[str, Callable[[Vector], Vector]] = {
+    "tanh": np.tanh,
+    "sin": np.sin,
+    "sigmoid": lambda z: _sigmoid(z)[0],
+    "softplus": lambda z: np.asarray(np.logaddexp(0.0, z)),
+    "silu": lambda z: z * _sigmoid(z)[0],
+    "gelu": lambda z: z * np.asarray(ndtr(z)),
+    "gelu-tanh": lambda z: z * _gate(z)[0],
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +97,8 @@ class MLP:
     biases
         b_k of shape (outputs,), as many as there are weights.
     activation
-        ``"tanh"`` or ``"sin"``, after every layer but the last.
+        After every layer but the last: ``"tanh"``, ``"sin"``, ``"sigmoid"``, ``"softplus"``, ``"silu"``, ``"gelu"``
+        (by the normal distribution) or ``"gelu-tanh"``.
     factor
         ``"none"`` (w = 1) or ``"unit-box"``: w = ∏ x_i (1 − x_i), so that u is exactly zero on the unit box's boundary.
     """
@@ -61,7 +112,7 @@ class MLP:
         self, weights: Sequence[Any], biases: Sequence[Any], activation: str = "tanh", factor: str = "none"
     ) -> None:
         if activation not in ACTIVATIONS:
-            raise InputError(f"activation: must be 'tanh' or 'sin'; got {activation!r}")
+            raise InputError(f"activation: must be one of {', '.join(map(repr, ACTIVATIONS))}; got {activation!r}")
         if factor not in FACTORS:
             raise InputError(f"factor: must be 'none' or 'unit-box'; got {factor!r}")
         if not len(weights) or len(weights) != len(biases):

@@ -47,3 +47,38 @@ def weighted(A, B, weights):  # type: ignore[no-untyped-def]
                 for n in range(count):
                     row[n] += w * (left[n] * right[n])
     return total
+
+
+@njit(cache=True, error_model="numpy")
+def added(a, b):  # type: ignore[no-untyped-def]
+    """See `kernels.added`."""
+    batch, size, count = a.shape
+    C, total = np.empty((batch, size, count)), np.zeros((batch, count))
+    for z in range(batch):
+        sums = total[z]
+        for m in range(size):
+            left, right, row = a[z, m], b[z, m], C[z, m]
+            for n in range(count):
+                row[n] = left[n] + right[n]
+                sums[n] += abs(row[n])
+    return C, total
+
+
+@njit(cache=True, error_model="numpy")
+def ranged(C, even, first):  # type: ignore[no-untyped-def]
+    """See `kernels.ranged`."""
+    batch, size, count = C.shape
+    low, high = np.zeros((batch, count)), np.zeros((batch, count))
+    for z in range(batch):
+        below, above = low[z], high[z]
+        for m in range(first, size):
+            row = C[z, m]
+            if even[m]:
+                for n in range(count):
+                    below[n] += min(row[n], 0.0)
+                    above[n] += max(row[n], 0.0)
+            else:
+                for n in range(count):
+                    below[n] -= abs(row[n])
+                    above[n] += abs(row[n])
+    return low, high

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -14,15 +14,38 @@ from pinnpoint.taylor.formulas import evaluate
 from pinnpoint.taylor.geometry import Index, Simplices, coordinates, path_order
 from pinnpoint.taylor.models import TaylorModel
 
-Data = float | Expression | Callable[[Vector], Any]
+
+@runtime_checkable
+class Smooth(Protocol):
+    """Data that encloses itself: a function of points that also gives its model from the models of the coordinates."""
+
+    def __call__(self, X: Any, /) -> Any:
+        """Values (N,) at points (N, d)."""
+
+    def taylor(self, coordinates: Sequence[TaylorModel], /) -> TaylorModel:
+        """The model, from models of the d coordinates over any set."""
+
+
+Enclosed = Expression | Smooth
+Data = float | Enclosed | Callable[[Vector], Any]
 ORDER = {0: 0, 1: 10, 2: 8, 3: 6}
 
 
-def models(f: Expression, simplices: Simplices, q: int) -> tuple[TaylorModel, Index]:
+def enclosed(f: Any) -> TypeGuard[Enclosed]:
+    """Whether f is a formula or smooth data, of which models are proved."""
+    return isinstance(f, Expression | Smooth)
+
+
+def model_of(f: Enclosed, coordinates: Sequence[TaylorModel]) -> TaylorModel:
+    """The model of a formula or of smooth data from the models of the coordinates."""
+    return evaluate(f, coordinates) if isinstance(f, Expression) else f.taylor(coordinates)
+
+
+def models(f: Enclosed, simplices: Simplices, q: int) -> tuple[TaylorModel, Index]:
     """The model of f on each simplex, and the order of vertices it stands in."""
     which = path_order(simplices.vertices)
     X = coordinates(simplices, which, q)
-    model = evaluate(f, X)
+    model = model_of(f, X)
     if model.C.shape != X[0].C.shape:
         zero = TaylorModel(X[0].space, np.zeros_like(X[0].C), np.zeros_like(X[0].e))
         model = zero + model
@@ -44,7 +67,7 @@ def fixed(f: Data) -> tuple[float, float] | None:
 def function(f: Any) -> Callable[[Vector], Any]:
     """Data that is neither a number nor a formula: a function of points."""
     if not callable(f):
-        raise InputError(f"f: must be a number, a formula or a function of points; got {type(f).__name__}")
+        raise InputError(f"f: must be a number, a formula, smooth data or a function of points; got {type(f).__name__}")
     return f  # type: ignore[no-any-return]
 
 

@@ -38,6 +38,26 @@ def graded(C: Any, degree: Any, q: int) -> Vector:
     return np.asarray(np.add.reduceat(np.abs(C), starts, axis=1))
 
 
+def added(a: Any, b: Any) -> tuple[Any, Any]:
+    """The sum C of two arrays (…, monomial, element) and Σ_α |C_α|."""
+    fast = _compiled()
+    if fast is not None and a.shape == b.shape:
+        C, size = fast.added(*(np.ascontiguousarray(v).reshape(-1, *v.shape[-2:]) for v in (a, b)))
+        return C.reshape(a.shape), size.reshape(*a.shape[:-2], a.shape[-1])
+    C = a + b
+    return C, np.abs(C).sum(axis=-2)
+
+
+def ranged(C: Any, even: Any, first: int) -> tuple[Any, Any]:
+    """Bounds of Σ_{α ≥ first} C_α ξ^α with ξ^α in [0, 1] for even α and in [−1, 1] for others, (batch, element)."""
+    fast = _compiled()
+    if fast is not None:
+        return fast.ranged(C, even, first)  # type: ignore[no-any-return]
+    D, positive = C[:, first:], even[first:, None]
+    low = np.where(positive, np.minimum(D, 0.0), -np.abs(D)).sum(axis=1)
+    return low, np.where(positive, np.maximum(D, 0.0), np.abs(D)).sum(axis=1)
+
+
 def weighted(A: Vector, B: Vector, weights: Vector) -> Vector:
     """Σ_{j,k} w_{j+k} A_j B_k, (batch, element)."""
     fast = _compiled()

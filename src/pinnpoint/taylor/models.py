@@ -169,10 +169,9 @@ class TaylorModel:
             else:
                 low, high = low - np.abs(E).sum(axis=-2), high + np.abs(E).sum(axis=-2)
         if S.q >= 2:
-            D = self.C[..., S.slices[1].stop :, :]
-            even = (S.powers[S.slices[1].stop :] % 2 == 0).all(axis=1)[:, None]
-            low = low + np.where(even, np.minimum(D, 0.0), -np.abs(D)).sum(axis=-2)
-            high = high + np.where(even, np.maximum(D, 0.0), np.abs(D)).sum(axis=-2)
+            even = (S.powers % 2 == 0).all(axis=1)
+            below, above = kernels.ranged(_three(self.C), even, S.slices[1].stop)
+            low, high = low + below.reshape(low.shape), high + above.reshape(high.shape)
         slack = (self.e + 4.0 * UNIT * (S.size + 4.0) * (self.norm - np.abs(self.C[..., 0, :]))) * MANY + TINY
         centre = self.C[..., 0, :]
         with np.errstate(all="ignore"):
@@ -192,8 +191,8 @@ class TaylorModel:
         a, b = (self, other) if self.space.size >= other.space.size else (other, self)
         with np.errstate(all="ignore"):
             if b.space.size == a.space.size:
-                C = a.C + b.C
-                rounding = UNIT * np.abs(C).sum(axis=-2) * MANY
+                C, size = kernels.added(a.C, b.C)
+                rounding = UNIT * size * MANY
             else:
                 shape = np.broadcast_shapes(a.C.shape, (*b.C.shape[:-2], 1, b.C.shape[-1]))
                 C = np.array(np.broadcast_to(a.C, shape))

@@ -15,12 +15,20 @@ import numpy as np
 from pinnpoint.arrays import Vector, floats, whole
 from pinnpoint.bernstein import Density, gram, pairs
 from pinnpoint.errors import InputError
-from pinnpoint.expressions import Expression
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma
 from pinnpoint.taylor import opaque, tables
-from pinnpoint.taylor.formulas import evaluate
 from pinnpoint.taylor.geometry import Index, Simplices, to_own_order
-from pinnpoint.taylor.inputs import Data, checked_order, checked_vertices, fixed, function, models
+from pinnpoint.taylor.inputs import (
+    Data,
+    Enclosed,
+    checked_order,
+    checked_vertices,
+    enclosed,
+    fixed,
+    function,
+    model_of,
+    models,
+)
 from pinnpoint.taylor.models import MANY, POINT, TaylorModel
 from pinnpoint.taylor.suprema import supremum
 
@@ -28,6 +36,8 @@ Rows = tuple[Vector, Vector, Vector, Vector]
 
 DEPTH = {0: 0, 1: 16, 2: 8, 3: 5}
 CHUNK = 2048
+FLOOR = 2e-14
+"""Remainders below this share of the model are left alone."""
 SMALL = 2.0**-500
 """More than a root mean square loses when squares underflow."""
 
@@ -47,8 +57,8 @@ def density(
     ----------
     f
         A number, which is exact; a formula, in which decimals, pi and e mean real numbers and which is assumed to be
-        defined on the simplices up to rounding; or a function of points (N, d), for which errors are only estimated
-        and the result says so.
+        defined on the simplices up to rounding; smooth data (`inputs.Smooth`); or a function of points (N, d), for
+        which errors are only estimated and the result says so.
     vertices
         (N, m + 1, d) with m ≤ d and m ≤ 3, taken to be exact.
     order
@@ -69,7 +79,7 @@ def density(
         error = np.full(N, known[1])
         return Density(d.coefficients, d.high, error, error)
     q = checked_order(order, m)
-    if not isinstance(f, Expression):
+    if not enclosed(f):
         return opaque.density(function(f), V, q)
     limit = _limits(tolerance, N)
     most = DEPTH[m] if depth is None else whole("depth", depth)
@@ -79,7 +89,7 @@ def density(
 
 
 def enclose(f: Data, points: Any) -> tuple[Vector, Vector]:
-    """Values of a number or a formula at points (N, d), and proved bounds of their errors."""
+    """Values of a number, a formula or smooth data at points (N, d), and proved bounds of their errors."""
     P = floats("points", points)
     P = P[:, None] if P.ndim == 1 else P
     if P.ndim != 2 or not np.isfinite(P).all():
@@ -87,14 +97,16 @@ def enclose(f: Data, points: Any) -> tuple[Vector, Vector]:
     known = fixed(f)
     if known is not None:
         return np.full(len(P), known[0]), np.full(len(P), known[1])
-    if not isinstance(f, Expression):
-        raise InputError(f"f: only a number or a formula has values with a proved error; got {type(f).__name__}")
-    model = evaluate(f, [TaylorModel(POINT, x[None].copy(), np.zeros(len(P))) for x in P.T])
+    if not enclosed(f):
+        raise InputError(
+            f"f: only a number, a formula or smooth data has values with a proved error; got {type(f).__name__}"
+        )
+    model = model_of(f, [TaylorModel(POINT, x[None].copy(), np.zeros(len(P))) for x in P.T])
     return np.array(np.broadcast_to(model.C[0], len(P))), np.array(np.broadcast_to(model.e, len(P)))
 
 
 def _resolve(
-    f: Expression, simplices: Simplices, q: int, limit: Vector, before: Vector, depth: int, growth: float
+    f: Enclosed, simplices: Simplices, q: int, limit: Vector, before: Vector, depth: int, growth: float
 ) -> Rows:
     """β, high, error1, error2; `before` is the remainder of the parents."""
     m, N = simplices.m, len(simplices)
@@ -105,8 +117,9 @@ def _resolve(
         model, which = models(f, simplices[part], q)
         for row, value in zip(rows, _read(model, which, m, q), strict=True):
             row[part] = value
-        stuck = (model.e > 0.8 * before[part]) & (model.e < 1e-9 * model.norm)
-        again[part] = (model.e > limit[part]) & ~stuck
+        # truncation falls by 2^(q+1) a level; what falls less at this size is rounding
+        stuck = (model.e > 0.3 * before[part]) & (model.e < 1e-9 * model.norm)
+        again[part] = (model.e > limit[part]) & (model.e > FLOOR * model.norm) & ~stuck
     chosen = np.flatnonzero(again)
     if depth == 0 or m == 0 or not chosen.size:
         return rows

@@ -13,11 +13,10 @@ import numpy as np
 from pinnpoint.arrays import Vector, floats, number, whole
 from pinnpoint.bernstein import pairs, values
 from pinnpoint.errors import InputError
-from pinnpoint.expressions import Expression
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma
 from pinnpoint.taylor import opaque, tables
 from pinnpoint.taylor.geometry import Simplices, to_path_order
-from pinnpoint.taylor.inputs import Data, checked_order, checked_vertices, fixed, function, models
+from pinnpoint.taylor.inputs import Data, Enclosed, checked_order, checked_vertices, enclosed, fixed, function, models
 from pinnpoint.taylor.models import MANY
 
 DEPTH = {0: 0, 1: 10, 2: 5, 3: 4}
@@ -52,7 +51,7 @@ def supremum(
     known = fixed(f)
     if known is not None:
         return _of_constant(*known, beta), True
-    if not isinstance(f, Expression):
+    if not enclosed(f):
         return _sampled(function(f), V, beta), False
     q = checked_order(order, m)
     close = 1.0 + number("relative", relative, above=0.0)
@@ -80,7 +79,7 @@ def supremum(
     return upper, True
 
 
-def _bounds(f: Expression, simplices: Simplices, beta: Vector, q: int, blur: Vector) -> tuple[Vector, Vector, Vector]:
+def _bounds(f: Enclosed, simplices: Simplices, beta: Vector, q: int, blur: Vector) -> tuple[Vector, Vector, Vector]:
     """An upper bound of the supremum, a lower one, and the remainder with all rounding."""
     model, which = models(f, simplices, q)
     m, C = simplices.m, model.C

@@ -39,7 +39,7 @@ class Continuum:
     kind
         0 for interior facets, 1 for Dirichlet, 2 for Neumann.
     source
-        f: a number, an `Expression`, or a function of points.
+        f: a number, an `Expression`, smooth data (`taylor.inputs.Smooth`), or a function of points.
     dirichlet, neumann
         Facet numbers and what is given on them.
     """

@@ -12,27 +12,27 @@ from scipy.special import roots_legendre
 
 from pinnpoint.arrays import Vector, number
 from pinnpoint.errors import InputError
-from pinnpoint.expressions import Expression
 from pinnpoint.rounding.arithmetic import UNIT, at_most, up
+from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.transfer.kernels import Kernel
 
 
 def data_term(kernel: Kernel, f: Any, x0: Any, tolerance: float) -> tuple[float, float, bool]:
     """∫_B f Φ dx: value, bound of the error, and whether that is proved.
 
-    A number is integrated in closed form. A formula is enclosed by Taylor models in polar coordinates, refined until
-    the error is below `tolerance` or rounding stops it. For any other function, called with points (N, d), the error
-    is the difference between two product rules, an estimate.
+    A number is integrated in closed form. A formula or smooth data is enclosed by Taylor models in polar coordinates,
+    refined until the error is below `tolerance` or rounding stops it. For any other function, called with points
+    (N, d), the error is the difference between two product rules, an estimate.
     """
     x0 = np.asarray(x0, dtype=np.float64).reshape(-1)
     if x0.shape != (kernel.d,):
         raise InputError(f"x0: must have {kernel.d} coordinates for this kernel; got {x0.size}")
     if isinstance(f, Real) and not isinstance(f, bool):
         return (*scaled(kernel, number("f", f), 0.0), True)
-    if isinstance(f, Expression):
-        from pinnpoint.transfer.polar_models import enclosed
+    if enclosed(f):
+        from pinnpoint.transfer import polar_models
 
-        return (*enclosed(kernel, f, x0, float(tolerance)), True)
+        return (*polar_models.enclosed(kernel, f, x0, float(tolerance)), True)
     if callable(f):
         return (*_sampled(kernel, f, x0, float(tolerance)), False)
     raise InputError(f"f: must be a number, a formula or a function of points (N, d); got {type(f).__name__}")

@@ -102,6 +102,7 @@ class Equilibrated:
         if context.solve is None or context.adjoint is None:
             raise CertificationError("transfer: this method gives no solver, which the equilibrated transfer needs")
         model = self.model
+        self._require_held()
         state = context.solve(model.vector(model.load, model.boundary_load))
         mismatch, sure = self._mismatch(state)
         primal, pairs_ = self._measure(state, context.adjoint(), context)
@@ -125,6 +126,16 @@ class Equilibrated:
         shift = here - center
         terms["rounding"] = up(terms["rounding"] + 2.0 * UNIT * (np.abs(here) + np.abs(shift)))
         return TransferBound(terms, claims, details, shift, None, proved)
+
+    def _require_held(self) -> None:
+        """Parts that meet in a vertex or an edge alone do not hold each other, whatever the discrete system says."""
+        loose = ~np.isfinite(self.model.anchors.reach)
+        if loose.any():
+            where = self.model.points[self.model.topology.cells[int(np.argmax(loose))]].mean(axis=0)
+            raise InputError(
+                f"mesh: {int(loose.sum())} cells, for example at {where.tolist()}, are joined through facets to no "
+                "Dirichlet group and to no reaction, so the PDE has no unique solution there; fix a value on that part"
+            )
 
     @staticmethod
     def _sums(terms: Mapping[str, Vector]) -> Vector:
@@ -151,6 +162,8 @@ class Equilibrated:
             found = Enclosed(J.constant, 0.0, J.data, max(0.0, J.error - J.data))
         elif pair is not None:
             low, high, share = self.model.estimator.product_bound(primal, pair)
+            if not math.isfinite(share):
+                low, high, share = 0.0, 0.0, math.inf
             half = 0.5 * (high - low)
             center = pair.value + J.constant + J.sign * 0.5 * (low + high)
             size = abs(pair.value) + abs(J.constant) + abs(low) + abs(high)

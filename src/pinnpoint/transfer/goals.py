@@ -21,9 +21,9 @@ import numpy as np
 from pinnpoint.arrays import Vector
 from pinnpoint.bernstein import Density
 from pinnpoint.errors import InputError
-from pinnpoint.expressions import Expression
 from pinnpoint.queries import Ball, Flux, Goal, Patch, Point
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
+from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.taylor.simplices import density as density_on
 from pinnpoint.taylor.simplices import enclose
 from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN
@@ -130,7 +130,7 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: boo
     if average > R:
         raise InputError(
             f"query '{name}': the ball of radius {average:g} about {x0.tolist()} crosses {_obstacle(model, x0)}, "
-            f"{R:.6g} away from its centre; make the radius smaller, or say target='discrete'"
+            f"{R!r} away from its centre; make the radius smaller, or say target='discrete'"
         )
     cell = cell_of(model, x0)
     c0 = 0.0 if harmonic else float(model.reaction[cell])
@@ -209,7 +209,7 @@ def cell_of(model: Continuum, x0: Vector) -> int:
 def _boundary_value(model: Continuum, x0: Vector, facet: int) -> Functional:
     for facets, given in model.dirichlet:
         if facet in facets:
-            sure = not callable(given) or isinstance(given, Expression)
+            sure = not callable(given) or enclosed(given)
             value, error = enclose(given, x0[None, :]) if sure else (given(x0[None, :]), np.zeros(1))
             return Functional(
                 constant=float(value[0]),

@@ -149,6 +149,35 @@ class DirectRoute:
         far = self.tail[1] * number("tail", tail, low=0.0)
         return at_most(up(near + far + self._boundary(left, right), 8))
 
+    def error(self, field: Any, source: Any, *, left: Any = 0.0, right: Any = 0.0) -> float:
+        """Upper bound of |u(x) − u*(x)| for a smooth field u, from its residual, which is enclosed by Taylor models.
+
+        Nothing is declared: the norms of F over (a, b), the window and the rest, and |u(a) − g_a|, |u(b) − g_b| are
+        proved bounds, and the smaller of `bound` and `split` is returned.
+
+        Parameters
+        ----------
+        field
+            u, twice differentiable on [a, b]: a formula, a number, an `MLP` of one input, or a `Lift`.
+        source
+            f, a number or a formula.
+        left, right
+            g_a and g_b, numbers or formulas.
+        """
+        from pinnpoint.transfer.residuals import interval_residual
+
+        if np.any(self.kappa != self.kappa[0]):
+            raise InputError("kappa: must be the same everywhere; κu′ of a smooth field jumps with κ")
+        ends = float(self.nodes[0]), float(self.nodes[-1])
+        F = interval_residual(field, source, ends, float(self.kappa[0]), self.reaction, self.window, (left, right))
+        found = (F.whole, F.local, F.tail, F.left, F.right)
+        if not np.all(np.isfinite(found)):
+            return math.inf
+        return min(
+            self.bound(F.whole, left=F.left, right=F.right),
+            self.split(F.tail, local=F.local, left=F.left, right=F.right),
+        )
+
     def _boundary(self, left: float, right: float) -> float:
         each = (number("left", left, low=0.0), number("right", right, low=0.0))
         return float(up(sum(p[1] * r for p, r in zip(self.ends, each, strict=True))))

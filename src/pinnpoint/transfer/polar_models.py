@@ -1,6 +1,6 @@
-"""Integrals of formulas against Φ, with Taylor models on patches of polar coordinates.
+"""Integrals of formulas and smooth data against Φ, with Taylor models on patches of polar coordinates.
 
-On a patch r ∈ [a, b], angles in a box, the formula is a polynomial in local coordinates in [−1, 1] plus at most e
+On a patch r ∈ [a, b], angles in a box, f is a polynomial in local coordinates in [−1, 1] plus at most e
 (pinnpoint.taylor). The polynomial is integrated with the radial moments of Φ, the rest is at most e ∫|Φ| over the
 patch. In 3D the model is multiplied by sin θ first. Patches are halved along their longest side.
 """
@@ -14,10 +14,9 @@ import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.bernstein import Index
-from pinnpoint.expressions import Expression
 from pinnpoint.rounding.arithmetic import TINY, UNIT, at_most, gamma, sum_up, up
-from pinnpoint.taylor.formulas import evaluate
 from pinnpoint.taylor.functions import sincos
+from pinnpoint.taylor.inputs import Enclosed, fixed, model_of
 from pinnpoint.taylor.models import TaylorModel, constant, space
 from pinnpoint.transfer.data_term import scaled
 from pinnpoint.transfer.kernels import Kernel
@@ -29,11 +28,11 @@ THINNEST = 6
 CHUNK = 1024
 
 
-def enclosed(kernel: Kernel, f: Expression, x0: Vector, tolerance: float) -> tuple[float, float]:
+def enclosed(kernel: Kernel, f: Enclosed, x0: Vector, tolerance: float) -> tuple[float, float]:
     """∫_B f Φ dx and a proved bound of the error."""
-    if not f.variables_used:
-        model = evaluate(f, [])
-        return scaled(kernel, float(model.C[0, 0]), float(model.e[0]))
+    known = fixed(f)
+    if known is not None:
+        return scaled(kernel, *known)
     work = _Patches(kernel, f, x0)
     pool = work.first()
     values, errors, floors = work.integrate(pool)
@@ -67,7 +66,7 @@ class _Patches:
     """Patches are rows (level, place) of each coordinate: the place-th of 2^level parts of the coordinate's range."""
 
     kernel: Kernel
-    f: Expression
+    f: Enclosed
     x0: Vector
     rings: dict[tuple[int, int], tuple[Vector, Vector, float]] = field(default_factory=dict)
 
@@ -117,7 +116,7 @@ class _Patches:
     def _chunk(self, patches: Index) -> tuple[Vector, Vector, Vector]:
         d, q = self.kernel.d, ORDER[self.kernel.d]
         S = space(d, q)
-        model = evaluate(self.f, self._coordinates(patches))
+        model = model_of(self.f, self._coordinates(patches))
         if d == 3:
             model = model * sincos(self._angle(patches, 1))[0]
         C = np.broadcast_to(model.C, (S.size, len(patches))) if model.space.size == S.size else None

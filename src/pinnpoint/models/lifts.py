@@ -1,0 +1,225 @@
+"""Predictions as lifts: what a smooth u leaves for a correction e = u* − u to solve.
+
+For −∇·(κ∇u*) + c u* = f with constant κ and c the correction solves the same equation with the source
+r = f + κΔu − c u, the boundary values g − u and the fluxes g_N − κ∂u/∂n. Each of these is data that encloses itself:
+Taylor models of u, ∇u and Δu through formulas and networks, formed as one model, so that what cancels does cancel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector, number, point_list, set_fields, vector, whole
+from pinnpoint.errors import InputError
+from pinnpoint.expressions import Expression, parse
+from pinnpoint.models.mlp import MLP
+from pinnpoint.taylor.inputs import enclosed, model_of
+from pinnpoint.taylor.jets import Jet, jet_of, plus, seeds, times
+from pinnpoint.taylor.models import POINT, TaylorModel, constant
+from pinnpoint.taylor.networks import BLOCK, in_blocks, network, row
+
+CHUNK = 4096
+Function = Callable[[Vector], Any]
+Models = Sequence[TaylorModel]
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothField:
+    """A function of points that encloses itself: the centres of its models at points are its values."""
+
+    model: Callable[[list[TaylorModel]], TaylorModel]
+    block: int = CHUNK
+    """Elements computed at once."""
+
+    def taylor(self, coordinates: Models) -> TaylorModel:
+        """The model over the set on which the coordinates are given."""
+        return in_blocks(self.model, coordinates, self.block)
+
+    def __call__(self, X: Any) -> Vector:
+        """Values (N,) at points (N, d)."""
+        P = point_list("X", X, len(X))
+        values = np.empty(len(P))
+        for start in range(0, len(P), CHUNK):
+            part = P[start : start + CHUNK]
+            model = in_blocks(
+                self.model, [TaylorModel(POINT, x[None].copy(), np.zeros(len(part))) for x in part.T], CHUNK
+            )
+            if not np.isfinite(model.e).all():
+                bad = part[int(np.argmax(~np.isfinite(model.e)))]
+                raise InputError(f"X: the prediction is not defined at {bad.tolist()}, or leaves the range of float64")
+            values[start : start + CHUNK] = model.C[0]
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class Lift:
+    """u = offset + factor · prediction(inputs), and what it leaves of an equation.
+
+    Parameters
+    ----------
+    prediction
+        An `MLP` with one output, a formula (`Expression` or text), or a number. Weights are exactly the floats stored.
+    factor
+        A formula that multiplies it, for example one that vanishes on the boundary.
+    offset
+        A formula that is added, for example one with the boundary values.
+    inputs
+        Formulas of the coordinates that a network sees in place of them, for example ``["2*x - 1", "2*y - 1"]``.
+    """
+
+    prediction: Any
+    factor: Expression | None
+    offset: Expression | None
+    inputs: tuple[Expression, ...] | None
+
+    def __init__(
+        self, prediction: Any, factor: Any = None, offset: Any = None, inputs: Sequence[Any] | None = None
+    ) -> None:
+        u = parse(prediction, name="prediction") if isinstance(prediction, str) else prediction
+        if not isinstance(u, MLP | Expression):
+            u = number("prediction", u)
+        fed = None if inputs is None else tuple(_formula(f"inputs[{i}]", f) for i, f in enumerate(inputs))
+        if isinstance(u, MLP):
+            if u.outputs != 1:
+                raise InputError(f"prediction: must have one output; this network has {u.outputs}")
+            if fed is not None and len(fed) != u.dim:
+                raise InputError(f"inputs: the network has {u.dim} inputs; got {len(fed)} formulas")
+        elif fed is not None:
+            raise InputError("inputs: only a network has inputs; put them into the formula")
+        w, g = (None if v is None else _formula(n, v) for n, v in (("factor", factor), ("offset", offset)))
+        set_fields(self, prediction=u, factor=w, offset=g, inputs=fed)
+
+    @staticmethod
+    def opaque(value: Function, laplacian: Function, gradient: Function | None = None) -> OpaqueLift:
+        """The lift of a function of points (N, d) with its Laplacian (N,) and gradient (N, d), all taken as given."""
+        return OpaqueLift(value, laplacian, gradient)
+
+    def jet(self, coordinates: Models, axes: Sequence[int] | None = None) -> Jet:
+        """Models of u, ∇u and Δu from those of the coordinates, or of derivatives along some axes alone."""
+        u = self.prediction
+        if isinstance(u, MLP):
+            fed = seeds(coordinates, axes)
+            if self.inputs is not None:
+                fed = [jet_of(f, coordinates, axes) for f in self.inputs]
+            if len(fed) != u.dim:
+                raise InputError(f"prediction: the network has {u.dim} inputs, the problem {len(fed)}; say inputs")
+            jet = row(network(u.weights, u.biases, u.activation, fed), 0)
+            if u.factor == "unit-box":
+                jet = _unit_box(seeds(coordinates, axes)) * jet
+        elif isinstance(u, Expression):
+            jet = jet_of(u, coordinates, axes)
+        else:
+            jet = Jet.constant(constant(u), len(coordinates if axes is None else axes))
+        if self.factor is not None:
+            jet = jet_of(self.factor, coordinates, axes) * jet
+        return jet if self.offset is None else jet_of(self.offset, coordinates, axes) + jet
+
+    @property
+    def value(self) -> SmoothField:
+        """The field u."""
+        return self._field(lambda X: self.jet(X, ()).value)
+
+    @property
+    def laplacian(self) -> SmoothField:
+        """The field Δu."""
+        return self._field(lambda X: self.jet(X).laplacian)
+
+    def slope(self, axis: int) -> SmoothField:
+        """The field ∂u/∂x_axis."""
+        i = whole("axis", axis)
+        return self._field(lambda X: self.jet(X, (i,)).gradient[0])
+
+    def flux(self, normal: Any, kappa: float, given: Any = 0.0) -> Function:
+        """The field g − κ n·∇u for one normal n, exactly these floats; what a Neumann condition leaves."""
+        n, k, g = vector("normal", normal), number("kappa", kappa, above=0.0), _data("given", given)
+        if callable(g) and not enclosed(g):
+            slopes = [self.slope(i) for i in range(len(n))]
+            return lambda X: _values(g, X) - k * sum(v * s(X) for v, s in zip(n, slopes, strict=True))
+        axes = [i for i, v in enumerate(n) if v]
+
+        def model(X: list[TaylorModel]) -> TaylorModel:
+            out = _model(g, X)
+            for i, slope in zip(axes, self.jet(X, axes).gradient, strict=True):
+                out = out - constant(k) * (constant(n[i]) * slope)
+            return out
+
+        return self._field(model)
+
+    def minus(self, given: Any) -> Function:
+        """The field u − g; it encloses itself where g is a number, a formula or smooth data."""
+        g = _data("given", given)
+        if callable(g) and not enclosed(g):
+            return OpaqueLift(self.value, self.laplacian).minus(g)
+        return self._field(lambda X: self.jet(X, ()).value - _model(g, X))
+
+    def residual(self, source: Any, kappa: float, reaction: float = 0.0) -> Function:
+        """The field r = f + κΔu − c u for numbers κ > 0 and c ≥ 0; it encloses itself unless f is opaque."""
+        f, k, c = _data("source", source), number("kappa", kappa, above=0.0), number("reaction", reaction, low=0.0)
+        if callable(f) and not enclosed(f):
+            return OpaqueLift(self.value, self.laplacian).residual(f, k, c)
+
+        def model(X: list[TaylorModel]) -> TaylorModel:
+            u = self.jet(X)
+            r = plus(_model(f, X), u.laplacian if k == 1.0 else times(constant(k), u.laplacian))
+            return r if c == 0.0 else r - constant(c) * u.value
+
+        return self._field(model)
+
+    def _field(self, model: Callable[[list[TaylorModel]], TaylorModel]) -> SmoothField:
+        return SmoothField(model, BLOCK if isinstance(self.prediction, MLP) else CHUNK)
+
+
+@dataclass(frozen=True, eq=False)
+class OpaqueLift:
+    """A lift of which only values are known: its fields are plain functions of points, so what follows is estimated."""
+
+    value: Function
+    laplacian: Function
+    gradient: Function | None = None
+
+    def slope(self, axis: int) -> Function:
+        """The function ∂u/∂x_axis."""
+        gradient, i = self.gradient, whole("axis", axis)
+        if gradient is None:
+            raise InputError("gradient: missing; the fluxes of an opaque prediction need Lift.opaque(…, gradient)")
+        return lambda X: np.asarray(gradient(X))[:, i]
+
+    def minus(self, given: Any) -> Function:
+        """The function u − g."""
+        g = _data("given", given)
+        return lambda X: self.value(X) - _values(g, X)
+
+    def residual(self, source: Any, kappa: float, reaction: float = 0.0) -> Function:
+        """The function f + κΔu − c u."""
+        f, k, c = _data("source", source), number("kappa", kappa, above=0.0), number("reaction", reaction, low=0.0)
+        return lambda X: _values(f, X) + k * self.laplacian(X) - c * self.value(X)
+
+
+def _unit_box(coordinates: Sequence[Jet]) -> Jet:
+    """The jet of ∏ x_i (1 − x_i)."""
+    one = Jet.constant(constant(1.0), len(coordinates[0].gradient))
+    product = one
+    for i, x in enumerate(coordinates):
+        product = x * (one - x) if i == 0 else product * (x * (one - x))
+    return product
+
+
+def _formula(name: str, given: Any) -> Expression:
+    return given if isinstance(given, Expression) else parse(given, name=name)
+
+
+def _data(name: str, given: Any) -> Any:
+    given = parse(given, name=name) if isinstance(given, str) else given
+    return given if callable(given) else number(name, given)
+
+
+def _model(g: Any, coordinates: Models) -> TaylorModel:
+    return model_of(g, coordinates) if callable(g) else constant(g)
+
+
+def _values(g: Any, X: Vector) -> Any:
+    return np.asarray(g(X)) if callable(g) else g

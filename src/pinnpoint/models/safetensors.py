@@ -1,0 +1,76 @@
+"""Safetensors files: a length, a table in JSON, and plain numbers; nothing in them is executed."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector
+from pinnpoint.errors import InputError
+
+SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
+MOST_HEADER = 100_000_000
+KEYS = {"dtype", "shape", "data_offsets"}
+
+
+def read_safetensors(path: str | os.PathLike[str]) -> dict[str, Vector]:
+    """Every tensor in float64, exactly. Refuses what leaves the file, overlaps, has holes or is no floating point."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read; {error.strerror}") from error
+    length = int.from_bytes(data[:8], "little")
+    if len(data) < 8 or length > min(len(data) - 8, MOST_HEADER):
+        raise InputError(f"{path}: must be a safetensors file; its table would leave the file")
+    try:
+        table = json.loads(data[8 : 8 + length].decode("utf-8"), object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: must be a safetensors file; its table is not JSON: {error}") from error
+    if not isinstance(table, dict):
+        raise InputError(f"{path}: must be a safetensors file; its table is no object")
+    body = memoryview(data)[8 + length :]
+    table.pop("__metadata__", None)
+    entries = [(_checked(path, name, entry), name) for name, entry in table.items()]
+    at, found = 0, {}
+    for (start, stop, dtype, shape), name in sorted(entries):
+        if start != at or stop > len(body):
+            raise InputError(f"{path}: {name} is not stored next to the tensor before it, or leaves the file")
+        found[name] = decoded(bytes(body[start:stop]), dtype).reshape(shape)
+        at = stop
+    if at != len(body):
+        raise InputError(f"{path}: {len(body) - at} bytes at its end belong to no tensor")
+    return found
+
+
+def decoded(raw: bytes, dtype: str) -> Vector:
+    """Little-endian numbers of one kind, in float64."""
+    if dtype == "BF16":
+        wide = np.frombuffer(raw, dtype="<u2").astype(np.uint32) << 16
+        return wide.view(np.float32).astype(np.float64)
+    return np.frombuffer(raw, dtype=f"<f{SIZES[dtype]}").astype(np.float64)
+
+
+def _checked(path: Any, name: str, entry: Any) -> tuple[int, int, str, tuple[int, ...]]:
+    if not isinstance(entry, dict) or set(entry) != KEYS:
+        raise InputError(f"{path}: {name} must have dtype, shape and data_offsets")
+    dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+    if dtype not in SIZES:
+        raise InputError(f"{path}: {name} must be of {', '.join(SIZES)}; got {dtype!r}")
+    whole = [isinstance(v, list) and all(type(n) is int and n >= 0 for n in v) for v in (shape, offsets)]
+    if not all(whole) or len(offsets) != 2 or len(shape) > 8:
+        raise InputError(f"{path}: {name} must have a shape and two offsets of whole numbers")
+    if offsets[1] - offsets[0] != math.prod(shape) * SIZES[dtype]:
+        raise InputError(f"{path}: {name} has {offsets[1] - offsets[0]} bytes for the shape {shape} of {dtype}")
+    return offsets[0], offsets[1], dtype, tuple(shape)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a name stands twice")
+    return made
