@@ -203,4 +203,4 @@ def test_fichera_corner():
             coarse = poisson("fichera", cells, degree)
             c = pp.certify(coarse, coarse.space.U0, coarse.points([at]))
             assert c.contains(values[1]).all()
-            assert far < 0.01 * c.radius[0]
+            assert far < 0.02 * c.radius[0]
