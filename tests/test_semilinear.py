@@ -258,8 +258,11 @@ def test_case_files(tmp_path, capsys):
                 truth = value(at, Cubic(problem.system), root, 0)
             assert inside(row["lower"], row["upper"], truth)
     assert main(["check", str(tmp_path / "c.toml")]) == 0
-    assert main(["certify", str(tmp_path / "c.toml"), "--quiet", "--set", "certificate.target=continuous"]) == 2
-    assert "certificate.target" in capsys.readouterr().err
+    words = ["--quiet", "--set", "certificate.target=continuous"]
+    assert main(["certify", str(tmp_path / "c.toml"), "--out", str(tmp_path / "o"), *words]) == 0
+    (row,) = json.loads((tmp_path / "o" / "certificate.json").read_text())["queries"]
+    assert (row["target"], row["guarantee"]) == ("continuous", "deterministic")
+    capsys.readouterr()
     assert main(["certify", str(tmp_path / "c.toml"), "--quiet", "--set", "problem.cubic=-1"]) == 2
     assert "problem.cubic" in capsys.readouterr().err
 
