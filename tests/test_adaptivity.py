@@ -6,11 +6,15 @@ import json
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+import skfem
 
 import pinnpoint as pp
 from pinnpoint.adaptivity import Step
 from pinnpoint.cli.main import main
 from pinnpoint.io.generate import generate
+from pinnpoint.refinement import Refiner
 
 FRAME = 0.0334473  # −Δu = 1 on (−1,1)² without [−½,½]², at (¾,¾), to 1e-7
 CUBE = 0.0562128298294354
@@ -168,3 +172,35 @@ def test_command_line(tmp_path, capsys):
     assert "stopped early" in capsys.readouterr().out
     assert main(["certify", str(path), "--out", str(tmp_path / "no"), "--set", "certificate.target=discrete"]) == 2
     assert "certificate.tolerance: refines the mesh" in capsys.readouterr().err
+
+
+def test_fichera_corner():
+    """Truth: scikit-fem's quadratic elements on the refined mesh cut once more, far finer than the radius."""
+    problem = poisson("fichera", 2, 2)
+    at = [-0.4, -0.4, 0.4]
+    found = pp.certify_to(problem, problem.space.U0, problem.points([at]), 5e-4, theta=0.4)
+    assert found.reached
+    refiner = Refiner(found.problem.mesh)
+    values = []
+    for _ in range(2):
+        mesh = skfem.MeshTet(
+            np.ascontiguousarray(refiner.mesh.points.T), np.ascontiguousarray(refiner.mesh.cells.T), validate=False
+        )
+        basis = skfem.Basis(mesh, skfem.ElementTetP2(), intorder=4)
+        A = skfem.BilinearForm(lambda u, v, w: sum(u.grad[i] * v.grad[i] for i in range(3))).assemble(basis).tocsr()
+        b = skfem.LinearForm(lambda v, w: 1.0 * v).assemble(basis)
+        free = basis.complement_dofs(basis.get_dofs())
+        u = np.zeros(basis.N)
+        u[free], code = spla.cg(A[free][:, free], b[free], rtol=1e-10, M=sp.diags_array(1.0 / A.diagonal()[free]))
+        assert code == 0
+        values.append(float((basis.probes(np.array(at)[:, None]) @ u)[0]))
+        refiner.uniform()
+    far = abs(values[1] - values[0])
+    assert far < 0.2 * found.certificate.radius[0]
+    assert abs(values[1] - found.certificate.center[0]) <= found.certificate.radius[0]
+    for cells in (2, 3):
+        for degree in (1, 2):
+            coarse = poisson("fichera", cells, degree)
+            c = pp.certify(coarse, coarse.space.U0, coarse.points([at]))
+            assert c.contains(values[1]).all()
+            assert far < 0.02 * c.radius[0]

@@ -12,8 +12,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector, per_query, whole
 from pinnpoint.certificate import Certificate
-from pinnpoint.certifiers.exact import Exact
-from pinnpoint.certify import AnyCertifier, AnyMethod, run
+from pinnpoint.certify import AnyCertifier, AnyMethod, default_method, run
 from pinnpoint.errors import InputError
 from pinnpoint.queries import Queries
 from pinnpoint.refinement import Refiner, dorfler
@@ -90,7 +89,8 @@ def certify_to(
     """
     if not hasattr(problem, "refined"):
         raise InputError(
-            "tolerance: this problem has no refinement; give a reaction–diffusion problem, or no tolerance"
+            "tolerance: this problem has no refinement; give a reaction–diffusion or semilinear problem, or no "
+            "tolerance"
         )
     limit = np.asarray(
         per_query("tolerance", np.where(np.isinf(tolerance), 1e300, tolerance), len(queries), sign="positive")
@@ -98,7 +98,7 @@ def certify_to(
     most = whole("max_dofs", max_dofs, low=1)
     if not 0.0 < theta <= 1.0:
         raise InputError(f"theta: must lie between 0 and 1; got {theta!r}")
-    method = Exact() if method is None else method
+    method = default_method(problem) if method is None else method
     refiner = Refiner(problem.mesh)
     history: list[Step] = []
     best: Refined | None = None

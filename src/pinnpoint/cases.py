@@ -32,6 +32,7 @@ from pinnpoint.io.fields import read_field
 from pinnpoint.io.generate import generate
 from pinnpoint.io.meshes import read_mesh
 from pinnpoint.mesh import Mesh
+from pinnpoint.models import Lift, load_network
 from pinnpoint.queries import Queries
 
 METHODS: dict[str, Callable[..., AnyMethod]] = {
@@ -64,6 +65,7 @@ KEYS = {
     "traction": "problem.neumann",
     "quadrature": "certificate.quadrature",
     "target": "certificate.target",
+    "lift": "certificate.lift",
     "polish": "certificate.polish",
 }
 """What the problems' arguments are called in a case file."""
@@ -90,9 +92,13 @@ class Study:
                     self.problem, self.prediction, self.queries, self.limits, self.method, max_dofs=most, report=report
                 )
                 study = replace(self, problem=found.problem, prediction=found.prediction, queries=found.queries)
-                return Result(study, found.certificate, found.certifier, found.history, found.stopped)
-            certificate, certifier = run(self.method, self.problem, self.prediction, self.queries, target=spec.target)
-            return Result(self, certificate, certifier)
+                done = Result(study, found.certificate, found.certifier, found.history, found.stopped)
+            else:
+                certificate, certifier = run(
+                    self.method, self.problem, self.prediction, self.queries, target=spec.target
+                )
+                done = Result(self, certificate, certifier)
+            return done.compared() if spec.lift else done
 
     @property
     def limits(self) -> Vector:
@@ -120,6 +126,13 @@ class Result:
     history: tuple[Step, ...] = ()
     stopped: str = ""
 
+    def compared(self) -> Result:
+        """With the factor by which a lifted prediction narrows the proof, against none on the same mesh."""
+        base, asked = self.study.problem.base, self.study.queries
+        plain = run(self.study.method, base, base.space.U0, base.ask(asked.goals, asked.names))[0]
+        details = {"plain_radius": plain.radius, "narrowing": plain.radius / self.certificate.radius}
+        return replace(self, certificate=self.certificate.with_details(**details))
+
 
 def open_mesh(case: Case) -> Mesh:
     """The mesh of a case, from a file or generated."""
@@ -135,8 +148,8 @@ def build(case: Case, progress: Progress = lambda stage: None) -> Study:
 
     `progress` is told each stage before it begins.
     """
-    if case.certificate.lift:
-        raise InputError("certificate.lift: is not available yet; remove it")
+    if case.certificate.lift and (case.certificate.target != "continuous" or case.problem.kind != "reaction-diffusion"):
+        raise InputError("certificate.lift: is for the continuous target of kind = 'reaction-diffusion'; remove it")
     if case.certificate.tolerance is not None and case.certificate.target == "discrete":
         raise InputError(
             "certificate.tolerance: refines the mesh until the radius for the PDE's own solution is below it; say "
@@ -155,6 +168,9 @@ def build(case: Case, progress: Progress = lambda stage: None) -> Study:
     prediction = open_prediction(case, problem)
     progress("locating the queries")
     queries = make_queries(case, problem)
+    if case.certificate.lift:
+        with _in_case_words():
+            problem = problem.lifted(smooth_prediction(case))
     return Study(case, problem, prediction, queries, make_method(case))
 
 
@@ -214,8 +230,28 @@ def open_prediction(case: Case, problem: Any) -> Any:
             return np.stack([f(X) for f in given], axis=1)  # type: ignore[misc]
 
         return evaluate
+    if count != 1:
+        raise InputError(f"prediction.{spec.source}: networks are read for problems with one component")
+    return smooth_prediction(case).value
+
+
+def smooth_prediction(case: Case) -> Lift:
+    """The prediction with its derivatives: a network by its weights, or a formula."""
+    spec = case.prediction
+    if spec.source == "expression" and not isinstance(spec.expression, tuple):
+        return Lift(spec.expression)
+    if spec.source == "onnx":
+        return Lift(load_network(spec.onnx), spec.factor)  # type: ignore[arg-type]
+    if spec.source == "torch" and spec.activation is not None:
+        return Lift(load_network(spec.torch, spec.activation), spec.factor)  # type: ignore[arg-type]
+    if spec.source == "torch":
+        raise InputError(
+            "prediction.factory: code is not run from case files; say prediction.activation, e.g. 'tanh', for a plain "
+            "chain of linear layers, or evaluate the network at the mesh nodes into a file"
+        )
     raise InputError(
-        f"prediction.{spec.source}: networks are not read yet; evaluate yours at the mesh nodes into a file"
+        "certificate.lift: needs a prediction with known derivatives, a formula or a network; "
+        f"prediction.{spec.source} has none"
     )
 
 
@@ -280,8 +316,9 @@ def provenance(case: Case) -> dict[str, Any]:
     files = {"case": case.path}
     if case.mesh is not None and case.mesh.file is not None:
         files["mesh"] = case.mesh.file
-    if case.prediction.file is not None:
-        files["prediction"] = case.prediction.file
+    for path in (case.prediction.file, case.prediction.onnx, case.prediction.torch):
+        if path is not None:
+            files["prediction"] = path
     found: dict[str, Any] = {name: {"file": path.name, "sha256": _sha256(path)} for name, path in files.items()}
     if case.overrides:
         found["case"]["set"] = list(case.overrides)

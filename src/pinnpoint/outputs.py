@@ -75,8 +75,11 @@ def summary(result: Result) -> dict[str, Any]:
         prediction={"source": case.prediction.source, **made},
         **({"refinement": _refinement(result)} if result.history else {}),
     )
-    for row, query in zip(data["queries"], case.queries, strict=True):
+    narrowing = certificate.details.get("narrowing")
+    for i, (row, query) in enumerate(zip(data["queries"], case.queries, strict=True)):
         row["kind"] = query.kind
+        if narrowing is not None:
+            row["narrowing"] = float(narrowing[i])
     return data
 
 
@@ -113,11 +116,16 @@ def fields(study: Study, certifier: Any) -> dict[str, Vector]:
     def shape(V: Vector) -> Vector:
         return V if count == 1 else V.reshape(n, count)
 
-    found = {"prediction": shape(U)}
+    lift = getattr(problem, "lift", None)  # then U is what the prediction leaves over
+    own = 0.0 if lift is None else np.asarray(lift.value(problem.nodes.points))
+    found = {"prediction": shape(U if lift is None else np.asarray(own))}
     if solver is not None:
         r = problem.system.residual(U)
-        corrected = space.vector_of(U[space.free] - np.asarray(solver.solve(r)))
-        found |= {"corrected": shape(corrected), "error": shape(U - corrected)}
+        corrected = space.vector_of(U[space.free] - np.asarray(solver.solve(r))) + own
+        found |= {
+            "corrected": shape(corrected),
+            "error": shape(found["prediction"].reshape(corrected.shape) - corrected),
+        }
     elif hasattr(certifier, "newton"):
         corrected = certifier.newton(U)
         found |= {"corrected": shape(corrected), "error": shape(U - corrected)}

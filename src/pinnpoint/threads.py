@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+Part = TypeVar("Part")
+Done = TypeVar("Done")
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 SHARE_FROM = 2_000_000
 """Products below which threads cost more than they save."""
 
 
-def on_all_cores(work: Callable[[int], None], starts: Iterable[int]) -> None:
-    """work(start) for every start, in any order; the first error is raised."""
+def on_all_cores(work: Callable[[Part], Done], starts: Iterable[Part]) -> list[Done]:
+    """work(start) for every start, done in any order; the results in the order of the starts, or the first error."""
     parts = list(starts)
     if len(parts) <= 1 or CORES == 1:
-        for part in parts:
-            work(part)
-        return
+        return [work(part) for part in parts]
     with ThreadPoolExecutor(min(CORES, len(parts))) as pool:
-        list(pool.map(work, parts))
+        return list(pool.map(work, parts))
 
 
 def share(count: int, products: int) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 from pinnpoint.arrays import Vector, floats, per_query, vector
 from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarantee
 from pinnpoint.certifiers.basepoint import BasePoint, ReducedQueries, VerifiedBall, base_point
+from pinnpoint.certifiers.continuous import ContinuousCertifier
 from pinnpoint.certifiers.norm_balls import declared_ball, newton_ball
 from pinnpoint.certifiers.proof import Proof, prove
 from pinnpoint.certifiers.reaction_balls import NORMS, anchor, reaction_balls, semidefinite
@@ -31,10 +32,12 @@ class AbstractNonlinearMethod(ABC):
 
     rounding: bool
 
-    def prepare(self, system: Any, queries: Queries, *, discrete: bool = True) -> AbstractNonlinearCertifier:
+    def prepare(
+        self, system: Any, queries: Queries, *, discrete: bool = True
+    ) -> AbstractNonlinearCertifier | ContinuousCertifier:
         """Check what is given; the linear algebra belongs to each state, where J is taken.
 
-        The discrete target is proved whether or not it is asked for (`discrete`).
+        With ``discrete=False`` the discrete target is not proved, because a transfer will stand on its own.
         """
         if not isinstance(system, AbstractSemilinear | NonlinearSystem):
             raise InputError(
@@ -46,7 +49,8 @@ class AbstractNonlinearMethod(ABC):
         rounding = self.rounding and system.covers_rounding
         seen = ReducedQueries(queries, system.space, rounding)
         assert seen.reduced is not None
-        return self._prepare(system, seen)
+        prepared = self._prepare(system, seen)
+        return prepared if discrete else ContinuousCertifier(system, seen, prepared.name)
 
     @abstractmethod
     def _prepare(self, system: Any, queries: ReducedQueries) -> AbstractNonlinearCertifier:

@@ -65,6 +65,11 @@ def summary(result: Result, files: list[Path]) -> str:
     if len(result.history) > 1:
         first, last = result.history[0], result.history[-1]
         lines.append(f"refined {len(result.history) - 1} times, from {first.dofs} to {last.dofs} unknowns")
+    narrowing = certificate.details.get("narrowing")
+    if narrowing is not None:
+        lines.append(
+            f"the prediction narrows the proof by a factor of {np.min(narrowing):.3g} to {np.max(narrowing):.3g}"
+        )
     if result.stopped:
         lines.append(f"stopped early: {result.stopped}")
     changed = certificate.details["projection_mismatch"]

@@ -19,6 +19,7 @@ from pinnpoint.fem.conditions import admissible, prescribed, require_apart, requ
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import FieldQueries
+from pinnpoint.fem.lifted import Lifted, lifted
 from pinnpoint.fem.meshes import as_mesh
 from pinnpoint.fem.quadrature import at_points, rule
 from pinnpoint.mesh import BOUNDARY, Mesh
@@ -224,7 +225,11 @@ class ReactionDiffusion:
         self.require_transfer()
         T = Topology.of(self.mesh)
         facets_of = lambda group: T.facet_numbers(self.mesh.facets(group))  # noqa: E731
-        return Equilibrated(self._continuum(T), queries, facets_of, tolerance)
+        return Equilibrated(self.continuum(T), queries, facets_of, tolerance)
+
+    def lifted(self, prediction: Any) -> Lifted:
+        """The problem of what a smooth prediction leaves over, to be certified in the place of this one."""
+        return lifted(self, prediction)
 
     def require_transfer(self) -> None:
         """Refuse coefficients for which no transfer to the PDE's own solution is proved."""
@@ -239,7 +244,8 @@ class ReactionDiffusion:
                 "groups; for others say target='discrete'"
             )
 
-    def _continuum(self, T: Topology) -> Continuum:
+    def continuum(self, T: Topology) -> Continuum:
+        """The problem as its transfer sees it."""
         kind = np.where(T.boundary, NEUMANN, 0).astype(np.int8)
         given: dict[str, list[tuple[Any, Any]]] = {"dirichlet": [], "neumann": []}
         for name, groups in given.items():

@@ -14,15 +14,17 @@ from pinnpoint.cubic import CubicSystem, share
 from pinnpoint.errors import InputError
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import per_cell
-from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.extraction import Extraction
 from pinnpoint.fem.quadrature import rule
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.mesh import Mesh
-from pinnpoint.queries import Queries
+from pinnpoint.queries import Goal, Queries
 from pinnpoint.reaction import Reaction, ReactionSystem
 from pinnpoint.semilinear import AbstractSemilinear
 from pinnpoint.spaces import AdmissibleSpace
+from pinnpoint.transfer.monotone import Monotone
+from pinnpoint.transfer.topology import Topology
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,12 +163,41 @@ class Semilinear:
         """Π_h: the admissible vector of a prediction."""
         return self.linear.extract(prediction, how)
 
+    def refined(self, mesh: Mesh, parents: Any) -> Semilinear:
+        """The same problem on a refined mesh, whose cells came from these."""
+        self.require_transfer()
+        assert self.cubic is not None
+        linear = self.linear.refined(mesh, parents)
+        order = None if self.quadrature == ORDER[1] else self.quadrature
+        return Semilinear(mesh, self.cubic[parents], **linear.given, quadrature=order)
+
+    def ask(self, goals: Sequence[Goal | None], names: Sequence[str]) -> Queries:
+        """Queries for what is asked of the PDE's own solution."""
+        return self.linear.ask(goals, names)
+
+    def transfer(self, queries: Queries, tolerance: Any = None) -> Monotone:
+        """The proved way to these queries' values of the PDE's own solution."""
+        self.require_transfer()
+        assert self.cubic is not None
+        T = Topology.of(self.mesh)
+        model = self.linear.continuum(T)
+        facets_of = lambda group: T.facet_numbers(self.mesh.facets(group))  # noqa: E731
+        return Monotone(model, self.cubic, queries, facets_of, tolerance)
+
     def require_transfer(self) -> None:
-        """Refuse the continuous target, for which no transfer is at hand."""
-        raise InputError(
-            "target: no proved transfer to the PDE's own solution is available for semilinear problems; say "
-            "target='discrete', or pass transfer="
-        )
+        """Refuse problems for which no transfer to the PDE's own solution is proved."""
+        if self.cubic is None:
+            raise InputError(
+                "target: the transfer to the PDE's own solution is proved for the cubic reaction λu³ only; for another "
+                "g say target='discrete', or pass transfer="
+            )
+        if float(self.cubic.min()) < 0.0:
+            cell = int(np.argmin(self.cubic))
+            raise InputError(
+                f"target: the continuous target needs λ ≥ 0, a monotone reaction; cell {cell} has "
+                f"{float(self.cubic[cell])!r}. Say target='discrete', or pass transfer="
+            )
+        self.linear.require_transfer()
 
 
 def _on_pattern(A: Any, where: assembly.Pattern) -> Any:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pinnpoint.errors import InputError
-from pinnpoint.expressions import Expression
+from pinnpoint.expressions import Expression, parse
 from pinnpoint.io.fields import SUFFIXES as FIELD_SUFFIXES
 from pinnpoint.io.files import PathLike, read_bytes
 from pinnpoint.io.overrides import apply_overrides
@@ -20,6 +20,7 @@ MESH_SUFFIXES = (".msh", ".vtu", ".vtk", ".xdmf", ".inp", ".bdf", ".fem", ".nas"
 DECK_SUFFIXES = (".bdf", ".fem", ".nas", ".dat")
 DOMAINS = ("interval", "square", "cube", "lshape", "dumbbell", "frame", "fichera", "bracket")
 PROBLEMS = ("reaction-diffusion", "elasticity", "semilinear")
+ACTIVATIONS = ("tanh", "sin", "sigmoid", "softplus", "silu", "gelu", "gelu-tanh")
 SOURCES = ("file", "expression", "onnx", "torch", "zero")
 LINEAR = ("exact", "norm", "inexact", "localized", "randomized")
 NONLINEAR = ("root", "stationary")
@@ -77,6 +78,8 @@ class PredictionSpec:
     onnx: Path | None = None
     torch: Path | None = None
     factory: str | None = None
+    activation: str | None = None
+    factor: Expression | None = None
 
 
 @dataclass(frozen=True)
@@ -266,21 +269,35 @@ def _prediction(table: Table) -> PredictionSpec:
     if source != "file":
         table.refuse(["field"], "only with prediction.file; remove it")
     if source != "torch":
-        table.refuse(["factory"], "only with prediction.torch; remove it")
+        table.refuse(["factory", "activation"], "only with prediction.torch; remove it")
+    if source not in ("onnx", "torch"):
+        table.refuse(["factor"], "only with a network; remove it")
     values: dict[str, Any] = {}
     if source == "file":
         values = {"file": table.path("file", FIELD_SUFFIXES), "field": table.text("field", None)}
     elif source == "expression":
         values["expression"] = components(table.key("expression"), table.take("expression"))
     elif source == "onnx":
-        values["onnx"] = table.path("onnx", (".onnx",))
+        values = {"onnx": table.path("onnx", (".onnx",)), "factor": _factor(table)}
     elif source == "torch":
-        values = {"torch": table.path("torch", (".safetensors",)), "factory": _factory(table)}
+        values = {"torch": table.path("torch", (".safetensors",)), "factor": _factor(table)}
+        if table.has("activation"):
+            table.refuse(["factory"], "give prediction.activation or prediction.factory, not both")
+            values["activation"] = table.choice("activation", ACTIVATIONS, None)
+        else:
+            values["factory"] = _factory(table)
     elif not table.flag("zero", True):
         raise InputError("prediction.zero: must be true; name another source instead")
-    table.known.extend(("field", "factory"))
+    table.known.extend(("field", "factory", "activation", "factor"))
     table.done()
     return PredictionSpec(source, **values)
+
+
+def _factor(table: Table) -> Expression | None:
+    """What a network's output is multiplied with."""
+    if not table.has("factor"):
+        return None
+    return parse(str(table.text("factor")), name=table.key("factor"))
 
 
 def _factory(table: Table) -> str:

@@ -43,7 +43,13 @@ SMALL = 2.0**-500
 
 
 def density(
-    f: Data, vertices: Any, *, order: int | None = None, tolerance: Any = None, depth: int | None = None
+    f: Data,
+    vertices: Any,
+    *,
+    order: int | None = None,
+    tolerance: Any = None,
+    depth: int | None = None,
+    growth: float = 1.0,
 ) -> Density:
     """Data on each simplex as a quadratic, the size of the rest, and a proved error.
 
@@ -62,6 +68,8 @@ def density(
         those with an infinite bound are.
     depth
         How often at most. A bound that is infinite after that stays so.
+    growth
+        The tolerance of a child against its parent's: above 1 for singularities, where small simplices matter less.
     """
     V = checked_vertices(vertices)
     m, N = V.shape[1] - 1, len(V)
@@ -76,7 +84,7 @@ def density(
     limit = _limits(tolerance, N)
     most = DEPTH[m] if depth is None else whole("depth", depth)
     simplices = Simplices(V, np.zeros((N, V.shape[2])))
-    beta, high, error1, error2 = _resolve(f, simplices, q, limit, np.full(N, np.inf), most)
+    beta, high, error1, error2 = _resolve(f, simplices, q, limit, np.full(N, np.inf), most, growth)
     return Density(beta, high, error1, error2)
 
 
@@ -97,7 +105,9 @@ def enclose(f: Data, points: Any) -> tuple[Vector, Vector]:
     return np.array(np.broadcast_to(model.C[0], len(P))), np.array(np.broadcast_to(model.e, len(P)))
 
 
-def _resolve(f: Enclosed, simplices: Simplices, q: int, limit: Vector, before: Vector, depth: int) -> Rows:
+def _resolve(
+    f: Enclosed, simplices: Simplices, q: int, limit: Vector, before: Vector, depth: int, growth: float
+) -> Rows:
     """β, high, error1, error2; `before` is the remainder of the parents."""
     m, N = simplices.m, len(simplices)
     rows = (np.empty((N, len(pairs(m)))), np.empty(N), np.empty(N), np.empty(N))
@@ -115,7 +125,8 @@ def _resolve(f: Enclosed, simplices: Simplices, q: int, limit: Vector, before: V
         return rows
     count = 2**m
     remainder = np.repeat(rows[2][chosen], count)
-    finer = _resolve(f, simplices[chosen].children(), q, np.repeat(limit[chosen], count), remainder, depth - 1)
+    limits = np.repeat(limit[chosen] * growth, count)
+    finer = _resolve(f, simplices[chosen].children(), q, limits, remainder, depth - 1, growth)
     gathered = _gather(m, finer)
     better = ~(gathered[2] > rows[2][chosen])
     for row, value in zip(rows, gathered, strict=True):

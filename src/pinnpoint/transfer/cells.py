@@ -164,7 +164,7 @@ def remains(
     blur = up(slack * weight + reaction * state.blur, 8) + TINY
     mean = rho.mean(axis=0)
     away = rho - mean
-    spread = np.einsum("pn,pq,qn->n", away, gram(d), away, optimize=True)
+    spread = mean_product(away, away, d)
     spread = np.sqrt(np.maximum(spread, 0.0) + gamma(COUNT) * np.abs(away).max(axis=0) ** 2 + high**2)
     data = np.stack([up(np.sqrt(vol) * error2, 4), up(vol * error1, 4)])
     return Remains(
@@ -193,4 +193,13 @@ def balance(shapes: Shapes, s: Vector, total: Vector) -> None:
 
 def inner(shapes: Shapes, kappa: Vector, one: Vector, two: Vector) -> Vector:
     """∫_K κ⁻¹ δ₁·δ₂ as computed; true to γ times the product of the two `size`."""
-    return np.asarray(np.einsum("pcn,pq,qcn->n", one, gram(shapes.d), two, optimize=True) * shapes.volume / kappa)
+    total = sum(mean_product(one[:, i], two[:, i], shapes.d) for i in range(shapes.d))
+    return np.asarray(total * shapes.volume / kappa)
+
+
+def mean_product(one: Vector, two: Vector, d: int) -> Vector:
+    """Means over the cells of products of two quadratics, (pairs, n) each.
+
+    einsum by itself: BLAS would spread such small products over threads, which wait for each other.
+    """
+    return np.asarray(np.einsum("pn,pn->n", one, np.einsum("pq,qn->pn", gram(d), two)))

@@ -207,10 +207,12 @@ class Continuum:
                     prescribed[g.facets, :, i] = area * (t if order == 1 else t.mean(axis=1, keepdims=True))
         return equilibrate(T, self.kappa, slopes, rest, self.kind, prescribed, order)
 
-    def blocking(self) -> Index:
-        """Facets that a ball may not cross: the boundary, and jumps of κ or of c."""
+    def blocking(self, *, reaction: bool = True) -> Index:
+        """Facets that a ball may not cross: the boundary, and jumps of κ or, if asked, of c."""
         one, two = self.topology.facet_cells.T
-        jump = (two < 0) | (self.kappa[one] != self.kappa[two]) | (self.reaction[one] != self.reaction[two])
+        jump = (two < 0) | (self.kappa[one] != self.kappa[two])
+        if reaction:
+            jump |= self.reaction[one] != self.reaction[two]
         return np.nonzero(jump)[0]
 
     def kind_of_vertices(self) -> Vector:

@@ -36,11 +36,13 @@ class Enclosed:
     rounding: float
     dual: float = math.nan
     """Energy bound of the dual error, where one was used."""
+    remainder: float = 0.0
+    """Of a nonlinear problem."""
 
     @property
     def radius(self) -> float:
         """Sum of the parts."""
-        return self.transfer + self.quadrature + self.rounding
+        return self.transfer + self.quadrature + self.rounding + self.remainder
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +141,7 @@ class Equilibrated:
             "energy_bound": model.estimator.energy(primal),
             "dual_energy_bound": np.array([f.dual for f in found]),
             "ball_radius": np.array([J.ball for J in self.goals]),
-            "indicators": self._indicators(primal, pairs_, self._sums(terms)),
+            "indicators": indicators(model, primal, pairs_, self._sums(terms), self.tolerance),
             "mismatched_cells": model.mismatched_cells(state, mismatch),
             "witness": Witness(self, state, duals, mismatch),
         }
@@ -164,17 +166,6 @@ class Equilibrated:
     @staticmethod
     def _sums(terms: Mapping[str, Vector]) -> Vector:
         return np.asarray(np.sum(list(terms.values()), axis=0))
-
-    def _indicators(self, primal: Bounds, pairs_: Mapping[int, Pair], radius: Vector) -> Vector:
-        """Σ over open queries of each cell's shares of the primal and of the dual energy bound."""
-        limit = np.zeros(len(radius)) if self.tolerance is None else self.tolerance
-        shares = self.model.estimator.shares
-        total, first = np.zeros(len(self.model.kappa)), shares(primal)
-        for i in np.nonzero(radius > limit)[0].tolist():
-            total += first
-            if i in pairs_:
-                total += shares(pairs_[i].dual)
-        return total
 
     def _mismatch(self, state: Vector) -> tuple[float, bool]:
         mismatch, sure = self.model.mismatch(state)
@@ -259,9 +250,9 @@ class Equilibrated:
         model, said = self.model, []
         said.append(Claim("continuous target: the weak solution on the domain that the mesh covers"))
         said.append(Claim("κ and c are constant on each cell; energy errors bounded by equilibrated fluxes"))
-        said += _data("source", model.load)
+        said += data_claims("source", model.load)
         if model.boundary_load is not None:
-            said += _data("Neumann data", model.boundary_load.density)
+            said += data_claims("Neumann data", model.boundary_load.density)
         if mismatch > 0.0:
             how = "verified" if sure else "declared"
             said.append(Claim(f"Dirichlet data met to {mismatch:.3e}; maximum principle", how))
@@ -269,7 +260,20 @@ class Equilibrated:
         return tuple(said)
 
 
-def _data(name: str, what: Density) -> list[Claim]:
+def indicators(model: Continuum, primal: Bounds, pairs_: Mapping[int, Pair], radius: Vector, tolerance: Any) -> Vector:
+    """Σ over queries with radii above `tolerance` of each cell's shares of the primal and of the dual energy bound."""
+    limit = np.zeros(len(radius)) if tolerance is None else tolerance
+    shares = model.estimator.shares
+    total, first = np.zeros(len(model.kappa)), shares(primal)
+    for i in np.nonzero(radius > limit)[0].tolist():
+        total += first
+        if i in pairs_:
+            total += shares(pairs_[i].dual)
+    return total
+
+
+def data_claims(name: str, what: Density) -> list[Claim]:
+    """How data was integrated."""
     if not what.proved:
         return [Claim(f"{name}: an opaque function; the error of its integrals is estimated", "declared")]
     if not np.any(what.error2):

@@ -13,23 +13,25 @@ constants of `anchors`. Since a(e, ε) = ¼(‖s e + ε/s‖² − ‖s e − ε
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import Density, gram
+from pinnpoint.bernstein import Density
 from pinnpoint.errors import CertificationError
 from pinnpoint.rounding.arithmetic import UNIT, at_most, down, gamma, sum_up, up
+from pinnpoint.threads import on_all_cores
 from pinnpoint.transfer.anchors import NEUMANN, Anchors
-from pinnpoint.transfer.cells import COUNT, State, inner, remains
+from pinnpoint.transfer.cells import COUNT, State, inner, mean_product, remains
 from pinnpoint.transfer.facets import FacetLoad, facet_remains
 from pinnpoint.transfer.geometry import Shapes
 from pinnpoint.transfer.topology import Topology
 
-CHUNK = 16384
+CHUNK = 2048
+"""Cells at once: few enough for the caches, and for products that BLAS does not spread over threads."""
 PI_DOWN = 3.141592653589793  # float64's value is below π
 
 
@@ -118,11 +120,6 @@ class Estimator:
         """Of the flux."""
         return self.degree - 1
 
-    def _chunks(self) -> Iterator[tuple[slice, Shapes]]:
-        for a in range(0, len(self.kappa), CHUNK):
-            part = slice(a, min(a + CHUNK, len(self.kappa)))
-            yield part, Shapes.of(self.points, self.topology.cells[part])
-
     def measure(self, primal: Side, duals: Sequence[tuple[Side, float, bool]]) -> tuple[Bounds, list[Pair]]:
         """Bounds of a primal side, and of each dual with it.
 
@@ -134,11 +131,14 @@ class Estimator:
             name: np.empty((K + 1, C)) for name in ("square", "size", "fuzz", "oscillation", "defect", "osc", "def")
         }
         product, values = np.empty((K, C)), np.empty((K, C))
-        off, data = np.zeros(K), np.zeros(K)
-        for part, shapes in self._chunks():
+        sides = [primal, *(dual for dual, _, _ in duals)]
+
+        def work(part: slice) -> list[tuple[float, float]]:
+            """Fill the rows of some cells; what they add to the rounding and to the data's error of each value."""
+            shapes, sums = Shapes.of(self.points, self.topology.cells[part]), []
             k, c = self.kappa[part], self.reaction[part]
             first: Any = None
-            for i, side in enumerate([primal, *(dual for dual, _, _ in duals)]):
+            for i, side in enumerate(sides):
                 state = State.of(shapes, side.nodal[self.cell_nodes[part]].T, self.degree)
                 f = side.source
                 source = np.ascontiguousarray(f.coefficients[part].T)
@@ -155,11 +155,14 @@ class Estimator:
                 product[i - 1, part] = inner(shapes, k, first[2].delta, left.delta)
                 weak = self._weak(shapes, k, c, first[0], first[1], state, source if acts else None, sign)
                 values[i - 1, part] = weak[0]
-                off[i - 1] = up(off[i - 1] + sum_up(weak[1]))
                 vol = up(shapes.volume * (1.0 + shapes.slack), 4)
                 wrong = primal.source.error1[part] * state.top + (f.error1[part] * first[0].top if acts else 0.0)
-                data[i - 1] = up(data[i - 1] + sum_up(up(vol * wrong, 8)))
-        sides = [primal, *(dual for dual, _, _ in duals)]
+                sums.append((sum_up(weak[1]), sum_up(up(vol * wrong, 8))))
+            return sums
+
+        parts = [slice(a, min(a + CHUNK, C)) for a in range(0, C, CHUNK)]
+        added: Vector = np.array(on_all_cores(work, parts), dtype=np.float64).reshape(len(parts), K, 2)
+        off, data = (np.array([sum_up(added[:, i, j]) for i in range(K)]) for j in (0, 1))
         found = [self._bounds(side, {name: rows[name][i] for name in rows}) for i, side in enumerate(sides)]
         pairs_ = []
         for i, (dual, sign, _) in enumerate(duals):
@@ -185,17 +188,16 @@ class Estimator:
     ) -> tuple[Vector, Vector]:
         """∫_K w u_h + sign [∫ (f − c u_h) z_h − κ ∇u_h·∇z_h], and a bound of its rounding."""
         d = shapes.d
-        G = gram(d)
-        mass = np.einsum("pn,pq,qn->n", f - c * u.coefficients, G, z.coefficients, optimize=True)
+        mass = mean_product(f - c * u.coefficients, z.coefficients, d)
         size = (np.abs(f).max(axis=0) + c * u.top) * z.top
         ones = np.full((d + 1, d + 1), 1.0 / ((d + 1) * (d + 2))) + np.eye(d + 1) / ((d + 1) * (d + 2))
         if self.degree == 1:
             slope = (u.slopes[0] * z.slopes[0]).sum(axis=0)
         else:
-            slope = np.einsum("jcn,jk,kcn->n", u.slopes, ones, z.slopes, optimize=True)
+            slope = np.einsum("jcn,jcn->n", u.slopes, np.einsum("jk,kcn->jcn", ones, z.slopes))
         total = sign * (mass - k * slope)
         if w is not None:
-            total = total + np.einsum("pn,pq,qn->n", w, G, u.coefficients, optimize=True)
+            total = total + mean_product(w, u.coefficients, d)
             size = size + np.abs(w).max(axis=0) * u.top
         slack = 3.0 * (shapes.slack + gamma(COUNT))
         wrong = slack * (size + d * k * u.size * z.size)

@@ -54,8 +54,8 @@ class Functional:
         Whether J does not depend on the solution at all: it is the constant.
     scale
         Relative error of w and g as a whole.
-    ball
-        Radius of the mollifier's ball.
+    ball, kernel
+        Radius of the mollifier's ball, and its kernel.
     proved
         False where an ingredient is an estimate.
     """
@@ -69,6 +69,7 @@ class Functional:
     known: bool = False
     scale: float = 0.0
     ball: float = math.nan
+    kernel: Kernel | None = None
     proved: bool = True
     note: str = ""
 
@@ -83,18 +84,20 @@ class Functional:
         return 1.0 if self.lift is None else -1.0
 
 
-def functional(model: Continuum, goal: Goal | None, name: str, facets_of: Any) -> Functional:
+def functional(model: Continuum, goal: Goal | None, name: str, facets_of: Any, *, harmonic: bool = False) -> Functional:
     """The functional of one query.
 
     Parameters
     ----------
     facets_of
         Facet numbers of a boundary group.
+    harmonic
+        Whether kernels are those of −κΔ alone: then c may jump in the ball, and −∫ c v Φ is left to the caller.
     """
     if isinstance(goal, Point):
-        return _ball(model, np.array(goal.at), 0.0, name)
+        return _ball(model, np.array(goal.at), 0.0, name, harmonic)
     if isinstance(goal, Ball):
-        return _ball(model, np.array(goal.at), goal.radius, name)
+        return _ball(model, np.array(goal.at), goal.radius, name, harmonic)
     if isinstance(goal, Patch):
         return _patch(model, facets_of(goal.group), goal.group, name)
     if isinstance(goal, Flux):
@@ -105,9 +108,9 @@ def functional(model: Continuum, goal: Goal | None, name: str, facets_of: Any) -
     )
 
 
-def _ball(model: Continuum, x0: Vector, average: float, name: str) -> Functional:
+def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: bool) -> Functional:
     d, T = model.d, model.topology
-    blocking = model.blocking()
+    blocking = model.blocking(reaction=not harmonic)
     V = model.points[T.facets[blocking]]
     R = largest_ball(x0, V)
     if average == 0.0 and R <= 1e-9 * model.spacing:
@@ -129,8 +132,9 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str) -> Functional
             f"query '{name}': the ball of radius {average:g} about {x0.tolist()} crosses {_obstacle(model, x0)}, "
             f"{R!r} away from its centre; make the radius smaller, or say target='discrete'"
         )
-    cell = _cell_of(model, x0)
-    kernel = Kernel.build(d, float(model.kappa[cell]), float(model.reaction[cell]), R, None, average)
+    cell = cell_of(model, x0)
+    c0 = 0.0 if harmonic else float(model.reaction[cell])
+    kernel = Kernel.build(d, float(model.kappa[cell]), c0, R, 1 if harmonic else None, average)
     extent = float(np.max(model.points.max(axis=0) - model.points.min(axis=0)))
     small = SHARE[d] * (min(1.0, model.spacing / kernel.radius) * model.spacing / extent) ** model.degree
     w = mollified(kernel, model.points, T.cells, x0, small)
@@ -145,6 +149,7 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str) -> Functional
         error=float(up(error)),
         data=max(0.0, float(error) - rounding),
         ball=kernel.radius,
+        kernel=kernel,
         proved=w.proved and sure,
     )
 
@@ -188,7 +193,7 @@ def _holds_origin(corners: list[list[Fraction]]) -> bool:
     return flat and all(sum(n * c for n, c in zip(normal, cross, strict=True)) >= 0 for cross in crosses)
 
 
-def _cell_of(model: Continuum, x0: Vector) -> int:
+def cell_of(model: Continuum, x0: Vector) -> int:
     """The cell with the least negative barycentric coordinates of x0, around which κ and c are constant."""
     T = model.topology
     P = model.points[T.cells[:, 0]]

@@ -32,6 +32,8 @@ class TransferContext:
     discrete: Callable[[Any], tuple[Vector, Vector]] | None = None
     """U ↦ centres and radii of the discrete target's intervals, certified from the state U; None where the discrete
     target is not proved at all and a transfer must stand on its own."""
+    root: Callable[[Vector], tuple[Vector, Callable[[Vector], Vector]]] | None = None
+    """For nonlinear systems: b ↦ an admissible U that nearly solves the system with that load, and a solver of J(U)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -211,3 +211,40 @@ def _check(d: int, kappa: float, c: float, radius: float, k: int, average_radius
         raise InputError(f"average_radius: must be between 0 and the ball's radius {radius!r}; got {average_radius!r}")
     if 0.0 < average_radius < 1e-12 * radius:
         raise InputError(f"average_radius: {average_radius!r} is below 1e-12 of the radius; ask for the point value")
+
+
+@dataclass(frozen=True)
+class UniformKernel:
+    """The uniform unit mass on a ball, in the place of Φ: the data term of f is then its average over the ball."""
+
+    d: int
+    radius: float
+
+    @property
+    def potential(self) -> tuple[float, float]:
+        """∫ Φ = 1, exactly."""
+        return 1.0, 0.0
+
+    def moments(self, a: float, b: float, order: int) -> tuple[Vector, Vector, float]:
+        """As `Kernel.moments`: ∫_a^b ξ^m r^{d−1} dr / |B|."""
+        with precision(40):
+            mid, half = (Enclosed.of(a) + Enclosed.of(b)) / 2, (Enclosed.of(b) - Enclosed.of(a)) / 2
+            R = Enclosed.of(self.radius)
+            size = R
+            for _ in range(self.d - 1):
+                size = size * R
+            size = size * sphere_measure(self.d) / self.d
+            rows = []
+            for m in range(order + 1):
+                total = Enclosed.of(0)
+                for i in range(self.d):  # (mid + half ξ)^{d−1} by powers of ξ
+                    if (m + i) % 2 == 0:
+                        term = Enclosed.of(math.comb(self.d - 1, i)) * 2 / (m + i + 1)
+                        for _ in range(i):
+                            term = term * half
+                        for _ in range(self.d - 1 - i):
+                            term = term * mid
+                        total = total + term
+                rows.append((total * half / size).rounded())
+        values, errors = (np.array(x) for x in zip(*rows, strict=True))
+        return values, errors, float(up(abs(values[0]) + errors[0]))

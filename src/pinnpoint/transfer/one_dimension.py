@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import gram
+from pinnpoint.bernstein import Density, gram
 from pinnpoint.queries import Goal, Point
 from pinnpoint.rounding.arithmetic import at_most, dot_up, gamma, norm_up, up
 from pinnpoint.transfer.anchors import DIRICHLET
@@ -28,15 +28,20 @@ if TYPE_CHECKING:
     from pinnpoint.transfer.estimator import Bounds
 
 
-def pointwise(model: Continuum, goal: Goal | None, state: Vector, primal: Bounds) -> tuple[float, float, float] | None:
-    """Centre, radius and the data's share of it for a point value; None where there is no such bound."""
+def pointwise(
+    model: Continuum, goal: Goal | None, state: Vector, primal: Bounds, load: Density | None = None
+) -> tuple[float, float, float] | None:
+    """Centre, radius and the data's share of it for a point value; None where there is no such bound.
+
+    `load` is the source, where it is not the problem's own.
+    """
     if model.d != 1 or not isinstance(goal, Point):
         return None
     x = goal.at[0]
     value, wrong = evaluate(model, state, x)
     cell = _cell(model, x)
     C = min(float(reach(model, np.array([x]))[0]), float(up(model.anchors.reach[cell] + model.anchors.step[cell])))
-    eta, share = residual_estimate(model, state)
+    eta, share = residual_estimate(model, state, load)
     flux = model.estimator.energy(primal)
     if flux < eta:
         eta, share = flux, 0.0
@@ -84,9 +89,9 @@ def _cell(model: Continuum, x: float) -> int:
     return int(np.argmax((P.min(axis=1) <= x) & (x <= P.max(axis=1))))
 
 
-def residual_estimate(model: Continuum, state: Vector) -> tuple[float, float]:
+def residual_estimate(model: Continuum, state: Vector, load: Density | None = None) -> tuple[float, float]:
     """η of the module's text, and the part of it that is due to the data's error."""
-    T, f = model.topology, model.load
+    T, f = model.topology, model.load if load is None else load
     shapes = Shapes.of(model.points, T.cells)
     u = State.of(shapes, state[model.cell_nodes].T, model.degree)
     source = f.coefficients.T
@@ -107,7 +112,7 @@ def residual_estimate(model: Continuum, state: Vector) -> tuple[float, float]:
     weight = up(model.anchors.convex * root, 8)
     all_data = norm_up(up(weight * f.error2, 4))
     eta = norm_up(up(weight * (rms + blur + f.error2), 8))
-    nodal, off, data = _nodal_residuals(model, shapes, u, source, state)
+    nodal, off, data = _nodal_residuals(model, shapes, u, f)
     inside = model.kind_of_vertices() != DIRICHLET
     C = np.where(inside, reach(model, model.points[:, 0]), 0.0)
     extra = dot_up(np.where(inside, up(np.abs(nodal) + off + data), 0.0), C)
@@ -119,11 +124,9 @@ UNIT_GAP = gamma(60)
 """A blur divided by this is a size whose rounding it is."""
 
 
-def _nodal_residuals(
-    model: Continuum, shapes: Shapes, u: State, source: Vector, state: Vector
-) -> tuple[Vector, Vector, Vector]:
+def _nodal_residuals(model: Continuum, shapes: Shapes, u: State, f: Density) -> tuple[Vector, Vector, Vector]:
     """∫ f φ_i + g_i − a(u_h, φ_i) for the hat functions, bounds of the rounding, and of the data's error."""
-    T, f, n = model.topology, model.load, len(model.points)
+    T, n, source = model.topology, len(model.points), f.coefficients.T
     rest = source - model.reaction * u.coefficients
     hats = np.array([[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]])
     mean_slope = 0.5 * (u.slopes[0, 0] + u.slopes[1, 0])

@@ -1,0 +1,138 @@
+"""Certificates of a nonlinear PDE's own solution by a transfer that stands alone: nothing discrete is proved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector, floats, per_query, vector
+from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarantee
+from pinnpoint.certifiers.basepoint import ReducedQueries
+from pinnpoint.certifiers.core import Core
+from pinnpoint.certifiers.green import FEW, FILLS_FROM
+from pinnpoint.certifiers.setup import solver_for
+from pinnpoint.errors import CertificationError, InputError
+from pinnpoint.rounding.arithmetic import norm_up, up
+from pinnpoint.solvers.protocol import Solver, answer
+from pinnpoint.systems import LinearSystem
+from pinnpoint.transfer.interface import Transfer, TransferContext
+
+STEPS = 100
+"""Newton steps at most; the root of a monotone system takes about log(size) damped and a handful of full ones."""
+
+
+def newton(system: Any, y: Vector, few: bool = True) -> tuple[Vector, Solver]:
+    """Damped Newton steps towards the root of a monotone system, and the solver of the last Jacobian; not trusted.
+
+    F is the gradient of a convex function, whose slope along the step, −dᵀF, tells when a step goes too far.
+    """
+    before = np.inf
+    solver, d = _step(system, y, few)
+    for _ in range(STEPS):
+        drop = float(d @ system.residual(y, rounding=False).hi)
+        size = 1.0
+        while size > 1e-12 and float(d @ system.residual(y - size * d, rounding=False).hi) < -0.9 * abs(drop):
+            size *= 0.5
+        y = y - size * d
+        length, scale = float(np.max(np.abs(size * d), initial=0.0)), float(np.max(np.abs(y), initial=0.0))
+        if length <= 1e-13 * scale or (length <= 1e-9 * scale and length > 0.3 * before):
+            break
+        before = length
+        solver, d = _step(system, y, few)
+    return y, solver
+
+
+def _step(system: Any, y: Vector, few: bool) -> tuple[Solver, Vector]:
+    J, _ = system.jacobian(y, rounding=False)
+    core = Core(LinearSystem(J, np.zeros(system.n)), rounding=False)
+    fills = system.n > FILLS_FROM and J.nnz > 12.5 * system.n and few
+    solver = solver_for(core, "krylov" if fills else None)
+    return solver, answer(solver.solve, system.residual(y, rounding=False).hi)
+
+
+@dataclass(frozen=True, eq=False)
+class ContinuousCertifier:
+    """A nonlinear method whose target is the PDE's own solution.
+
+    The state of the transfer is the discrete root as Newton's method finds it, so that the interval does not depend on
+    the prediction (beyond rounding); the prediction's distance from it is the term ``correction``.
+    """
+
+    system: Any
+    seen: ReducedQueries
+    name: str
+
+    def newton(self, U: Any) -> Vector:
+        """The discrete root near an admissible state."""
+        return np.asarray(self.system.space.vector_of(newton(self.system, self._start(U))[0]))
+
+    def certify(self, U: Any, *, raw: Any = None, transfer: Transfer | None = None) -> Certificate:
+        """Intervals for one state."""
+        queries = self.seen.queries
+        start = self._start(U)
+        value, _ = self.seen.values(start).rounded()
+        if transfer is None or not callable(getattr(transfer, "bound", None)):
+            raise InputError("transfer: prepared for the continuous target, which needs the problem's own transfer")
+        roots: list[Vector] = []
+
+        def root(b: Vector) -> tuple[Vector, Any]:
+            y, solver = newton(replace(self.system, b=b), start, len(queries) <= FEW)
+            roots.append(y)
+            return self.system.space.vector_of(y), lambda r: answer(solver.solve, r)
+
+        bound = transfer.bound(self._context(root))
+        if bound.center is None or not roots:
+            raise CertificationError("transfer: needs a proved discrete target; prepare with discrete=True")
+        correction = value - self.seen.values(roots[0]).rounded()[0]
+        terms = {"correction": np.abs(correction), **bound.terms}
+        radius = np.zeros(len(queries))
+        for term in bound.terms.values():
+            radius = np.asarray(up(radius + term))
+        if raw is not None:
+            raw = per_query("raw", raw, len(queries))
+            terms["mismatch"] = np.abs(raw - value)
+        return Certificate(
+            names=queries.names,
+            value=value,
+            center=bound.center,
+            radius=radius,
+            terms=terms,
+            radius_terms=tuple(bound.terms),
+            guarantee=Guarantee.DETERMINISTIC if bound.proved else Guarantee.ESTIMATE,
+            method=self.name,
+            target="continuous",
+            correction=correction,
+            residual_norm=norm_up(np.asarray(self.system.residual(start).magnitude())),
+            raw=raw,
+            assumptions=(*(Claim(n) for n in queries.notes), *bound.claims),
+            points=queries.points,
+            dofs=self.system.n,
+            details=bound.details,
+        )
+
+    def certify_many(self, U_batch: Any, *, raw: Any = None, transfer: Transfer | None = None) -> CertificateBatch:
+        """Intervals for many states, shape (states, N)."""
+        states = floats("U_batch", U_batch)
+        if states.ndim != 2:
+            raise InputError(f"U_batch: must have shape (states, {self.system.N}); got {states.shape}")
+        raws = [None] * len(states) if raw is None else list(raw)
+        if len(raws) != len(states):
+            raise InputError(f"raw: must have {len(states)} rows, one per state; got {len(raws)}")
+        return CertificateBatch([self.certify(U, raw=o, transfer=transfer) for U, o in zip(states, raws, strict=True)])
+
+    def _start(self, U: Any) -> Vector:
+        space = self.system.space
+        return np.asarray(space.require_member(vector("U", U, space.N), "U"))
+
+    def _context(self, root: Any) -> TransferContext:
+        return TransferContext(
+            self.seen.queries.names,
+            None,
+            lambda U: norm_up(np.asarray(self.system.residual(self._start(U)).magnitude())),
+            False,
+            None,
+            self.system.space.free,
+            root=root,
+        )

@@ -1,0 +1,252 @@
+"""The neural lift: keep the prediction as it is, and certify what it leaves over.
+
+With a smooth prediction u_θ, e = u − u_θ solves the same equation with the source r = f + κΔu_θ − c u_θ, the Dirichlet
+data g_D − u_θ and the fluxes g_N − κ∂_n u_θ. Its value is certified like any other, with a radius that scales with ‖r‖,
+and u_θ's own value is added. κ and c must be the same everywhere; flux boundaries must be parallel to the axes, where
+the normal is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector
+from pinnpoint.certificate import Certificate, Claim
+from pinnpoint.errors import InputError
+from pinnpoint.fem.extraction import Extraction, extract
+from pinnpoint.mesh import Index, Mesh
+from pinnpoint.models.lifts import Lift, OpaqueLift, SmoothField
+from pinnpoint.queries import Ball, Flux, Goal, Patch, Point, Queries
+from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
+from pinnpoint.taylor.inputs import enclosed, model_of
+from pinnpoint.taylor.models import constant
+from pinnpoint.taylor.simplices import density, enclose
+from pinnpoint.transfer.data_term import data_term
+from pinnpoint.transfer.facets import measures
+from pinnpoint.transfer.kernels import UniformKernel
+
+if TYPE_CHECKING:
+    from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
+    from pinnpoint.transfer.equilibrated import Equilibrated
+
+NATURAL = "natural:"
+"""Names of the boundary groups on which the lift's own flux is prescribed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lifted:
+    """A problem seen from a prediction: `rest` is the problem of what the prediction leaves over.
+
+    Takes the place of the problem in `certify` and `certify_to`.
+    """
+
+    base: ReactionDiffusion
+    rest: ReactionDiffusion
+    lift: Any
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("system", "space", "mesh", "nodes", "degree", "quadrature", "components"):
+            return getattr(self.rest, name)
+        raise AttributeError(name)
+
+    def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
+        """The state of the rest: nothing but its boundary values."""
+        return replace(
+            extract(self.rest.nodes, self.rest.space, 1, self.rest.space.U0, how), how="lifted, not projected"
+        )
+
+    def ask(self, goals: Any, names: Any) -> Queries:
+        """The same queries on this mesh."""
+        return self.rest.ask(goals, names)
+
+    def refined(self, mesh: Mesh, parents: Any) -> Lifted:
+        """The same on a refined mesh."""
+        groups = {k: v for k, v in mesh.facet_groups.items() if not k.startswith(NATURAL)}
+        plain = Mesh.trusted(mesh.points, mesh.cells, mesh.cell_groups, groups)
+        return Lifted(self.base.refined(plain, parents), self.rest.refined(mesh, parents), self.lift)
+
+    def require_transfer(self) -> None:
+        """Nothing to refuse: `lifted` has."""
+
+    def transfer(self, queries: Queries, tolerance: Any = None) -> Equilibrated:
+        """The transfer of the rest."""
+        return self.rest.transfer(queries, tolerance)
+
+    def finished(self, certificate: Certificate, queries: Queries) -> Certificate:
+        """Add the prediction's own values, enclosed, to the intervals of the rest."""
+        own, error, proved = self.own_values(queries)
+        center = certificate.center + own
+        extra = up(error + UNIT * (np.abs(center) + np.abs(own)))
+        terms = {**certificate.terms, "quadrature": up(certificate.terms["quadrature"] + extra)}
+        terms.pop("evaluation", None)
+        values = queries.L @ self.base.extract(self.lift.value).U + queries.constants
+        terms["mismatch"] = np.abs(own - values)
+        said = "enclosed by Taylor models" if proved else "taken as given"
+        return replace(
+            certificate,
+            value=np.asarray(values),
+            raw=own,
+            center=center,
+            radius=np.asarray(up(certificate.radius + extra)),
+            terms=terms,
+            guarantee=certificate.guarantee if proved else type(certificate.guarantee).ESTIMATE,
+            assumptions=(
+                *certificate.assumptions,
+                Claim(f"lift: the prediction's value and residual, {said}", "verified" if proved else "declared"),
+            ),
+        )
+
+    def own_values(self, queries: Queries) -> tuple[Vector, Vector, bool]:
+        """u_θ's value of each query, bounds of the errors, and whether they are proved."""
+        found = [self._own(goal, name) for goal, name in zip(queries.goals, queries.names, strict=True)]
+        value, error, proved = zip(*found, strict=True)
+        return np.array(value), np.array(error), all(proved)
+
+    def _own(self, goal: Goal | None, name: str) -> tuple[float, float, bool]:
+        u, d = self.lift.value, self.rest.mesh.dim
+        if isinstance(goal, Point):
+            X = np.array([goal.at])
+            if not enclosed(u):
+                return float(u(X)[0]), 0.0, False
+            at, off = enclose(u, X)
+            return float(at[0]), float(off[0]), True
+        if isinstance(goal, Ball):
+            kernel: Any = UniformKernel(d, goal.radius)
+            height = max(1.0, abs(float(u(np.array([goal.at]))[0])))
+            return data_term(kernel, u, np.array(goal.at), 1e-13 * height)
+        if isinstance(goal, Patch | Flux):
+            return self._over(goal, name)
+        raise InputError(f"target: query '{name}' has no proved transfer to the continuous solution")
+
+    def _over(self, goal: Patch | Flux, name: str) -> tuple[float, float, bool]:
+        """The average over, or the flux through, a boundary group."""
+        mesh = self.base.mesh
+        facets = np.sort(mesh.facets(goal.group), axis=1)
+        parts = [(facets, self.lift.value)]
+        if isinstance(goal, Flux):
+            kappa = float(self.base.diffusion[0])
+            parts = [(f, self.lift.flux(-n, kappa, 0.0)) for f, n in _by_normal(mesh, facets, f"query '{name}'")]
+        total = size = 0.0
+        error, proved = 0.0, True
+        for these, f in parts:
+            V = mesh.points[these]
+            area, slack = measures(V)
+            g = density(f, V)
+            top = np.abs(g.coefficients).max(axis=1)
+            total += math.fsum((area * g.coefficients.mean(axis=1)).tolist())
+            size += math.fsum(area.tolist())
+            error += sum_up(up(area * (1.0 + slack) * (g.error1 + (2.0 * slack + gamma(40)) * top), 8))
+            proved = proved and g.proved
+        if isinstance(goal, Patch):
+            return total / size, float(up(error / size + 4.0 * UNIT * abs(total / size), 8)), proved
+        return total, float(up(error, 8)), proved
+
+
+def lifted(problem: ReactionDiffusion, prediction: Any) -> Lifted:
+    """The problem of what a smooth prediction leaves over.
+
+    Parameters
+    ----------
+    prediction
+        An `MLP`, an `Expression` or its text, a number, a `Lift`, or `Lift.opaque(…)`.
+    """
+    if callable(prediction) and not hasattr(prediction, "program") and not hasattr(prediction, "weights"):
+        if not isinstance(prediction, Lift | OpaqueLift):
+            raise InputError(
+                "lift: needs a prediction with known derivatives: a network by its weights, a formula, or "
+                "Lift.opaque(value, laplacian, gradient); a plain function has none"
+            )
+    lift = prediction if isinstance(prediction, Lift | OpaqueLift) else Lift(prediction)
+    problem.require_transfer()
+    kappa, c = problem.diffusion, problem.reaction
+    if np.ptp(kappa) != 0.0 or (c is not None and np.ptp(c) != 0.0):
+        raise InputError(
+            "lift: the diffusion and the reaction must be the same on all cells; across a jump of κ the prediction's "
+            "flux would jump. Certify without the lift"
+        )
+    k, reaction = float(kappa[0]), 0.0 if c is None else float(c[0])
+    given = problem.given
+    mesh, fluxes = _with_natural_groups(problem, lift, k)
+    rest = type(problem)(
+        mesh,
+        lift.residual(given["source"], k, reaction),
+        k,
+        reaction,
+        {group: _negative(lift.minus(g)) for group, g in given["dirichlet"].items()},
+        fluxes,
+        quadrature=max(problem.quadrature, 8),
+        degree=problem.degree,
+    )
+    return Lifted(problem, rest, lift)
+
+
+def _negative(f: Any) -> Any:
+    if not enclosed(f):
+        return lambda X: -f(X)
+    return SmoothField(lambda X: constant(-1.0) * model_of(f, X), getattr(f, "block", 4096))
+
+
+def _with_natural_groups(problem: ReactionDiffusion, lift: Any, kappa: float) -> tuple[Mesh, dict[str, Any]]:
+    """The mesh with a group for every side with a prescribed flux, and what the lift leaves of the flux there."""
+    mesh, n = problem.mesh, len(problem.mesh.points)
+    fixed = [np.sort(mesh.facets(g), axis=1) for g in problem.given["dirichlet"]]
+    free = _without(np.sort(mesh.boundary, axis=1), fixed, n)
+    groups, fluxes = dict(mesh.facet_groups), {}
+    parts = [(np.sort(mesh.facets(name), axis=1), g) for name, g in problem.given["neumann"].items()]
+    parts.append((_without(free, [f for f, _ in parts], n), 0.0))
+    for number, (facets, g) in enumerate(parts):
+        for side, (these, normal) in enumerate(_by_normal(mesh, facets, "lift")):
+            name = f"{NATURAL}{number}.{side}"
+            groups[name], fluxes[name] = these, lift.flux(normal, kappa, g)
+    return Mesh.trusted(mesh.points, mesh.cells, mesh.cell_groups, groups), fluxes
+
+
+def _without(facets: Index, others: list[Index], n: int) -> Index:
+    def keys(f: Index) -> Any:
+        key = np.zeros(len(f), dtype=np.float64 if n ** f.shape[1] < 2**52 else object)
+        for column in f.T:
+            key = key * n + column
+        return key
+
+    held = np.concatenate([keys(f) for f in others]) if others else np.zeros(0)
+    return facets[~np.isin(keys(facets), held)]
+
+
+def _by_normal(mesh: Mesh, facets: Index, what: str) -> list[tuple[Index, Vector]]:
+    """Facets parallel to the axes, by their outward normals; others are refused."""
+    if not len(facets):
+        return []
+    P, d = mesh.points[facets], mesh.dim
+    flat = np.ptp(P, axis=1) == 0.0 if d > 1 else np.ones((len(P), 1), dtype=bool)
+    if not np.all(flat.any(axis=1)):
+        bad = P[int(np.argmin(flat.any(axis=1)))]
+        raise InputError(
+            f"{what}: fluxes of a prediction are enclosed on facets parallel to the axes; one with the corners "
+            f"{bad.tolist()} is not. Fix values there, or certify without the lift"
+        )
+    axis = np.argmax(flat, axis=1)
+    middle = mesh.points[mesh.cells].mean(axis=1)
+    owner = _owners(mesh, facets)
+    level = P[np.arange(len(P)), 0, axis]
+    sign = np.where(middle[owner, axis] < level, 1.0, -1.0)
+    found = []
+    for i in range(d):
+        for s in (-1.0, 1.0):
+            these = facets[(axis == i) & (sign == s)]
+            if len(these):
+                normal = np.zeros(d)
+                normal[i] = s
+                found.append((these, normal))
+    return found
+
+
+def _owners(mesh: Mesh, facets: Index) -> Index:
+    """The cell of each boundary facet."""
+    from pinnpoint.transfer.topology import Topology
+
+    T = Topology.of(mesh)
+    return np.asarray(T.facet_cells[T.facet_numbers(facets), 0])

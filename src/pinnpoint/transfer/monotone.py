@@ -1,0 +1,286 @@
+"""The transfer to the solution of −∇·(κ∇u) + c u + λu³ = f, λ ≥ 0, by equilibrated fluxes and a linearised dual.
+
+Let u_h be any state with u's boundary values, e = u − u_h, t = ‖e‖_a, and R(v) = (f − λu_h³, v) + (g_N, v) − a(u_h, v).
+
+*Energy.* a(e, v) + (λ(u³ − u_h³), v) = R(v). With v = e and X = ∫ λ(u² + u u_h + u_h²) e² ≥ 0, t² + X = R(e) ≤ η t,
+where η is the estimator of the linear problem with source f − λu_h³. So t ≤ η, X ≤ t(η − t).
+
+*A query.* Let J(v) = ∫w v − ∫(c v + λv³)Φ + ∫g v + ∫fΦ be the value asked (Φ = 0 for boundary averages), with the
+kernel Φ of −κΔ. Let b(v, y) = a(v, y) + (3λu_h² v, y), z_h any state, R_d(v) = J′(v) − b(v, z_h), and b(v, ε) = R_d(v),
+b(e₁, v) = R(v), z = z_h + ε. Then b(v, z) = J′(v) and, with q = λ(u³ − u_h³ − 3u_h² e) = λe²(2u_h + u),
+
+    J(u) = J(u_h) + R(z_h) + b(e₁, ε) − ∫ q (z_h + ε + Φ).
+
+‖·‖_b ≥ ‖·‖_a, so the estimators of the linear operator a with the residuals sR ± R_d/s bound ‖s e₁ ± ε/s‖_b, and
+b(e₁, ε) lies between −η₋²/4 and η₊²/4 as for linear problems: the term `transfer`.
+
+*Remainder.* ∫ q (z + Φ) is bounded in `remainder`.
+
+*Dirichlet data.* λu³ is nondecreasing, so two solutions whose data differ by at most m differ by at most m: test the
+difference of the equations with (u − ū − m)⁺. *One dimension:* |u(x) − u_h(x)| ≤ C_pt t ≤ C_pt η.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector
+from pinnpoint.bernstein import Density, from_linear, pairs
+from pinnpoint.certificate import Claim
+from pinnpoint.errors import CertificationError, InputError
+from pinnpoint.queries import Flux, Queries
+from pinnpoint.rounding.arithmetic import UNIT, gamma, up
+from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.transfer.equilibrated import BATCH, Enclosed, data_claims, indicators
+from pinnpoint.transfer.estimator import Bounds, Pair, Side
+from pinnpoint.transfer.goals import Functional, cell_of, functional
+from pinnpoint.transfer.interface import TransferBound, TransferContext
+from pinnpoint.transfer.norms import Norms
+from pinnpoint.transfer.one_dimension import pointwise
+from pinnpoint.transfer.potentials import potential
+from pinnpoint.transfer.products import combined, paired, square_times, square_times_linear
+from pinnpoint.transfer.remainder import remainder
+
+TERMS = ("transfer", "remainder", "quadrature", "rounding")
+LOOSE = {1: 3e-3, 2: 3e-3, 3: 6e-2}
+"""The error of Φ against (h/R)², for small h/R."""
+
+
+@dataclass(frozen=True, eq=False)
+class Primal:
+    """A state with everything that does not depend on the query."""
+
+    nodal: Vector
+    cube: Density
+    """λu_h³."""
+    side: Side
+    bounds: Bounds
+    energy: float
+
+
+@dataclass(frozen=True, eq=False)
+class Monotone:
+    """J(u*) of a problem with the cubic reaction λu³, λ ≥ 0, from any admissible state; see the module's text.
+
+    *Guarantee:* deterministic, for the solution on the domain that the mesh covers. *Assumes:* nothing, where all data
+    are numbers or expressions; opaque functions make it an estimate.
+
+    Parameters
+    ----------
+    model
+        The problem without its cubic part, degree 1.
+    cubic
+        λ ≥ 0 on each cell.
+    queries
+        Queries with goals.
+    facets_of
+        Facet numbers of a boundary group.
+    tolerance
+        Indicators are for queries with larger radii; None for all.
+    """
+
+    model: Continuum
+    cubic: Vector
+    queries: Queries
+    facets_of: Any
+    tolerance: Any = None
+    goals: tuple[Functional, ...] = field(init=False)
+    potentials: tuple[Density | None, ...] = field(init=False)
+    norms: Norms = field(init=False)
+
+    def __post_init__(self) -> None:
+        model, asked = self.model, self.queries
+        found = []
+        for goal, name in zip(asked.goals, asked.names, strict=True):
+            if isinstance(goal, Flux):
+                raise InputError(f"query '{name}': fluxes of semilinear problems have no transfer; ask for points")
+            found.append(functional(model, goal, name, self.facets_of, harmonic=True))
+        object.__setattr__(self, "norms", Norms.of(model))
+        object.__setattr__(self, "goals", tuple(found))
+        object.__setattr__(self, "potentials", tuple(self._potential(i, J) for i, J in enumerate(found)))
+
+    @property
+    def functionals(self) -> Queries:
+        """What the discrete certificate is asked: the queries themselves."""
+        return self.queries
+
+    def _potential(self, i: int, J: Functional) -> Density | None:
+        if J.kernel is None:
+            return None
+        model, x0 = self.model, np.array(self.queries.goals[i].at)  # type: ignore[union-attr]
+        T, K = model.topology, J.kernel
+        size = float(T.volumes[cell_of(model, x0)]) ** (1.0 / model.d)
+        x = size / K.radius
+        tolerance = LOOSE[model.d] * (min(0.3, x) * max(1.0, x)) ** 2
+        return potential(K, model.points, T.cells, model.anchors.volume, x0, tolerance, size)
+
+    def bound(self, context: TransferContext) -> TransferBound:
+        """Centres and terms for all queries."""
+        if context.root is None:
+            raise CertificationError(
+                "transfer: this method gives no root, which the transfer of a cubic reaction needs"
+            )
+        model = self.model
+        state, solve = context.root(model.vector(model.load, model.boundary_load))
+        mismatch, sure = model.mismatch(state)
+        if not math.isfinite(mismatch):
+            raise CertificationError("dirichlet: the data's distance from its interpolant could not be bounded")
+        free = slice(None) if context.free is None else context.free
+        primal, pairs_ = self._measured(state, lambda b: _spread(solve(b[free]), free, model.size))
+        found = self._values(primal, pairs_)
+        terms = {name: np.array([getattr(f, name) for f in found]) for name in TERMS}
+        if mismatch > 0.0:
+            terms["boundary"] = np.array([0.0 if J.known else mismatch for J in self.goals])
+        proved = sure and model.load.proved and all(J.proved for J in self.goals)
+        proved = proved and (model.boundary_load is None or model.boundary_load.density.proved)
+        details = {
+            "energy_bound": primal.energy,
+            "dual_energy_bound": np.array([f.dual for f in found]),
+            "ball_radius": np.array([J.ball for J in self.goals]),
+            "indicators": indicators(
+                model,
+                primal.bounds,
+                {i: pair for i, (pair, _) in pairs_.items()},
+                np.sum(list(terms.values()), axis=0),
+                self.tolerance,
+            ),
+            "mismatched_cells": model.mismatched_cells(state, mismatch),
+        }
+        here = np.array([f.center for f in found])
+        return TransferBound(terms, self._claims(mismatch, sure), details, None, here, proved)
+
+    def enclosed(self, state: Vector, dual: Callable[[Vector], Vector]) -> tuple[Primal, list[Enclosed]]:
+        """Every value, from any state that has the boundary values, and a solver for dual states.
+
+        `dual` takes a load vector to coefficients that vanish on the Dirichlet part; the proof does not depend on them.
+        """
+        primal, pairs_ = self._measured(state, dual)
+        return primal, self._values(primal, pairs_)
+
+    def _values(self, primal: Primal, pairs_: Mapping[int, tuple[Pair, Vector]]) -> list[Enclosed]:
+        return [self._value(i, primal, *pairs_.get(i, (None, None))) for i in range(len(self.goals))]
+
+    def _measured(self, state: Vector, dual: Callable[[Vector], Vector]) -> tuple[Primal, dict[int, Any]]:
+        primal = self.primal(state)
+        step = max(1, BATCH // (2 * len(self.cubic) * len(pairs(self.model.d))))
+        asked = [i for i, J in enumerate(self.goals) if J.acts]
+        found: dict[int, Any] = {}
+        for a in range(0, len(asked), step):
+            found |= self._pairs(primal, asked[a : a + step], dual)
+        return primal, found
+
+    def primal(self, state: Vector) -> Primal:
+        """λu_h³, the flux of the state, and its energy bound."""
+        model = self.model
+        w = state[model.cell_nodes]
+        cube = square_times_linear(w, self.cubic, w)
+        source = combined([(1.0, model.load), (-1.0, cube)])
+        flux = model.fluxes(state[None, :], [source], [model.boundary_load])[..., 0]
+        side = Side(state, source, flux, model.boundary_load)
+        bounds = model.estimator.measure(side, [])[0]
+        return Primal(state, cube, side, bounds, model.estimator.energy(bounds))
+
+    def _pairs(self, primal: Primal, these: list[int], dual: Callable[[Vector], Vector]) -> dict[int, Any]:
+        model, C = self.model, len(self.cubic)
+        u, slope = primal.nodal[model.cell_nodes], 3.0 * self.cubic
+        nodal, sources, loads = [], [], [self.goals[i].load for i in these]
+        zero = Density.constant(np.zeros(C), model.d)
+        for i in these:
+            parts: list[tuple[Vector | float, Density]] = [(1.0, zero)]
+            J, Phi = self.goals[i], self.potentials[i]
+            if J.source is not None:
+                parts.append((1.0, J.source.on_all(C)))
+            if Phi is not None:
+                near = Phi.cells
+                assert near is not None
+                parts.append((-1.0, square_times(u[near], slope[near], Phi).on_all(C)))
+                if np.any(model.reaction):
+                    parts.append((-model.reaction, Phi.on_all(C)))
+            known = combined(parts)
+            z = dual(model.vector(known, J.load))
+            nodal.append(z)
+            sources.append(combined([(1.0, known), (-1.0, square_times_linear(u, slope, z[model.cell_nodes]))]))
+        fluxes = model.fluxes(np.stack(nodal), sources, loads)
+        duals = [(Side(nodal[k], sources[k], fluxes[..., k], loads[k]), 1.0, False) for k in range(len(these))]
+        _, found = model.estimator.measure(primal.side, duals)
+        return {i: (found[k], nodal[k]) for k, i in enumerate(these)}
+
+    def _value(self, i: int, primal: Primal, pair: Pair | None, z: Vector | None) -> Enclosed:
+        J, goal, model = self.goals[i], self.queries.goals[i], self.model
+        if J.known:
+            return Enclosed(J.constant, 0.0, J.data, max(0.0, J.error - J.data))
+        found = None
+        if pair is not None and z is not None:
+            low, high, share = model.estimator.product_bound(primal.bounds, pair)
+            value, off, data = self._at_state(i, primal)
+            dual = model.estimator.energy(pair.dual)
+            less, more = remainder(self.norms, self.cubic, primal.nodal, primal.energy, J.kernel, z, dual)
+            center = pair.value + value + J.constant + 0.5 * (low + high) + 0.5 * (more - less)
+            size = abs(pair.value) + abs(value) + abs(J.constant) + abs(low) + abs(high) + less + more
+            rounding = pair.rounding + off + 8.0 * UNIT * size + max(0.0, J.error - J.data) + 2.0 * J.scale * size
+            found = Enclosed(
+                center,
+                float(up(max(0.0, 0.5 * (high - low) - share))),
+                float(up(share + pair.data + J.data + data)),
+                float(up(rounding)),
+                dual,
+                float(up(0.5 * (less + more))),
+            )
+        other = pointwise(model, goal, primal.nodal, primal.bounds, primal.side.source)
+        if other is not None and (found is None or other[1] < found.radius):
+            dual = math.nan if found is None else found.dual
+            found = Enclosed(other[0], max(0.0, other[1] - other[2]), other[2], 0.0, dual)
+        if found is None:
+            raise InputError(
+                f"query '{self.queries.names[i]}': no ball around {list(getattr(goal, 'at', ()))} stays where the "
+                "diffusion is constant, and no end of the interval is fixed. Move the point, or say target='discrete'"
+            )
+        return found
+
+    def _at_state(self, i: int, primal: Primal) -> tuple[float, float, float]:
+        """∫ w u_h − ∫ (c u_h + λu_h³)Φ, rounding, and what is not known of w and Φ."""
+        model, J, Phi = self.model, self.goals[i], self.potentials[i]
+        C, volume, slack = len(self.cubic), model.anchors.volume, 3.0 * model.anchors.slack + gamma(64)
+        w = primal.nodal[model.cell_nodes]
+        top = np.abs(w).max(axis=1)
+        blur = np.asarray(up(gamma(4) * top))
+        linear = Density(from_linear(w), np.zeros(C), blur, blur)
+        found = []
+        if J.source is not None:
+            found.append((1.0, paired(linear, top, J.source.on_all(C), volume, slack)))
+        if Phi is not None:
+            full = Phi.on_all(C)
+            cubed = np.asarray(up(self.cubic * top**3, 8))
+            found.append((-1.0, paired(primal.cube, cubed, full, volume, slack)))
+            if np.any(model.reaction):
+                found.append((-1.0, paired(linear, top, combined([(model.reaction, full)]), volume, slack)))
+        value = sum(sign * p[0] for sign, p in found)
+        off = sum(p[1] for _, p in found) + 8.0 * UNIT * sum(abs(p[0]) for _, p in found)
+        return float(value), float(up(off)), float(up(sum(p[2] for _, p in found)))
+
+    def _claims(self, mismatch: float, sure: bool) -> tuple[Claim, ...]:
+        model = self.model
+        said = [
+            Claim("continuous target: the weak solution on the domain that the mesh covers"),
+            Claim("κ, c ≥ 0 and λ ≥ 0 are constant on each cell; the reaction λu³ is monotone, so u is unique"),
+            Claim("energy errors bounded by equilibrated fluxes; the remainder of the linearised dual is bounded"),
+            *data_claims("source", model.load),
+        ]
+        if model.boundary_load is not None:
+            said += data_claims("Neumann data", model.boundary_load.density)
+        if mismatch > 0.0:
+            how = "verified" if sure else "declared"
+            said.append(Claim(f"Dirichlet data met to {mismatch:.3e}; comparison principle", how))
+        said += [Claim(f"{n}: {J.note}") for n, J in zip(self.queries.names, self.goals, strict=True) if J.note]
+        return tuple(said)
+
+
+def _spread(q: Vector, free: Any, size: int) -> Vector:
+    z = np.zeros(size)
+    z[free] = q
+    return z
