@@ -20,7 +20,7 @@ from pinnpoint.cubic import CubicSystem
 from pinnpoint.expressions import Expression
 from pinnpoint.queries import Ball, Flux, Patch, Point
 from pinnpoint.rounding.coercivity import equilibration, verify_coercivity
-from pinnpoint.solvers.direct import factorize
+from pinnpoint.solvers.direct import DenseLU, SparseLU, factorize
 from pinnpoint.solvers.protocol import Solver, answer
 from pinnpoint.systems import LinearSystem
 from pinnpoint.transfer.equilibrated import Witness
@@ -30,8 +30,6 @@ from pinnpoint.version import __version__
 SCHEMA = "pinnpoint-bundle/1"
 SAFETY = 1e-6
 """Stored coercivity bounds are this much smaller than computed ones, so that another rounding also proves them."""
-STEPS = 4
-"""Newton steps towards the discrete solution that serves as a witness."""
 
 
 class Writer:
@@ -98,7 +96,8 @@ def write_bundle(folder: Path, result: Result, certificate: Mapping[str, Any]) -
         "degree": study.problem.degree if study.problem.components == 1 else 1,
         "components": study.problem.components,
     }
-    proof |= _system(out, study.problem, study.queries, study.problem.extract(study.prediction).U)
+    U = study.problem.extract(study.prediction).U
+    _system(out, study.problem, study.queries, U)
     if found.target == "continuous":
         if isinstance(found.details.get("witness"), Witness):
             proof |= _continuous(out, found.details["witness"], study.queries.goals)
@@ -107,14 +106,14 @@ def write_bundle(folder: Path, result: Result, certificate: Mapping[str, Any]) -
     elif isinstance(study.problem.system, LinearSystem):
         proof |= _linear(out, study.problem.system, study.queries, result.certifier)
     elif isinstance(study.problem.system, CubicSystem) and study.problem.system.monotone:
-        proof |= _cubic(out, study.problem.system, study.queries, found, study.problem.extract(study.prediction).U)
+        proof |= _cubic(out, study.problem.system, study.queries, U)
     else:
         proof["unsupported"] = "the reaction is not monotone"
     out.json("proof.json", proof)
     out.close()
 
 
-def _system(out: Writer, problem: Any, queries: Any, U: Vector) -> dict[str, Any]:
+def _system(out: Writer, problem: Any, queries: Any, U: Vector) -> None:
     space, system = problem.space, problem.system
     out.array("mesh/nodes", problem.nodes.points)
     out.array("mesh/cells", np.sort(problem.mesh.cells, axis=1))
@@ -125,7 +124,6 @@ def _system(out: Writer, problem: Any, queries: Any, U: Vector) -> dict[str, Any
     out.array("system/u", U)
     out.sparse("system/l", queries.L)
     out.array("system/constants", queries.constants)
-    return {}
 
 
 def _linear(out: Writer, system: LinearSystem, queries: Any, certifier: Any) -> dict[str, Any]:
@@ -133,7 +131,7 @@ def _linear(out: Writer, system: LinearSystem, queries: Any, certifier: Any) -> 
     free = system.space.free
     B = sp.csr_array(system.A[free][:, free])
     ground = certifier.ground
-    solver = ground.solver if hasattr(ground.solver, "rcond") or _is_direct(ground.solver) else factorize(B)
+    solver = ground.solver if isinstance(ground.solver, DenseLU | SparseLU) else factorize(B)
     y = np.zeros(len(free))
     for _ in range(3):
         y = y - answer(solver.solve, _plain_residual(system, system.space.vector_of(y)))
@@ -145,10 +143,6 @@ def _linear(out: Writer, system: LinearSystem, queries: Any, certifier: Any) -> 
     return {"coercivity": _coercive(out, B, solver)}
 
 
-def _is_direct(solver: Any) -> bool:
-    return type(solver).__name__ in ("DenseLU", "SparseLU")
-
-
 def _plain_residual(system: Any, U: Vector) -> Vector:
     """A U − b on the free rows, in extended precision where the machine has it."""
     A = sp.csr_array(system.A[system.space.free])
@@ -157,9 +151,11 @@ def _plain_residual(system: Any, U: Vector) -> Vector:
     return np.asarray(rows - system.b[system.space.free], dtype=np.float64)
 
 
-def _cubic(out: Writer, system: CubicSystem, queries: Any, found: Any, U: Vector) -> dict[str, Any]:
+def _cubic(out: Writer, system: CubicSystem, queries: Any, U: Vector) -> dict[str, Any]:
     """A root of the discrete system by Newton's method, Green vectors there, and a coercivity witness for A."""
     y, free = system.space.require_member(U), system.space.free
+    right = np.ascontiguousarray(queries.L[:, free].toarray().T)
+    out.array("witness/base", answer(factorize(system.jacobian(y, rounding=False)[0]).solve_transposed, right).T)
     for _ in range(30):
         J = system.jacobian(y, rounding=False)[0]
         step = answer(factorize(J).solve, system.residual(y).hi)
@@ -167,7 +163,7 @@ def _cubic(out: Writer, system: CubicSystem, queries: Any, found: Any, U: Vector
         if float(np.max(np.abs(step))) <= 1e-15 * max(1e-300, float(np.max(np.abs(y)))):
             break
     solver = factorize(system.jacobian(y, rounding=False)[0])
-    q = np.asarray(answer(solver.solve_transposed, np.ascontiguousarray(queries.L[:, free].toarray().T)).T)
+    q = np.asarray(answer(solver.solve_transposed, right).T)
     out.array("system/cubic", system.w)
     out.array("witness/state", system.space.vector_of(y))
     out.array("witness/green", q)
@@ -222,6 +218,8 @@ def _continuous(out: Writer, witness: Witness, goals: Any) -> dict[str, Any]:
     _load(out, "source/g", primal.load)
     for k, (facets, _) in enumerate(model.dirichlet):
         out.array(f"continuous/d{k}", facets)
+    for k, (facets, _) in enumerate(model.neumann):
+        out.array(f"continuous/n{k}", facets)
     said = []
     for i, (J, goal) in enumerate(zip(route.goals, goals, strict=True)):
         about: dict[str, Any] = {
@@ -247,14 +245,15 @@ def _continuous(out: Writer, witness: Witness, goals: Any) -> dict[str, Any]:
             out.array(f"dual/w{i}_cells", where[keep])
             _density(out, f"dual/w{i}", w, keep)
             _load(out, f"dual/g{i}", side.load)
-            if isinstance(goal, Patch | Flux):
-                out.array(f"dual/facets{i}", route.facets_of(goal.group))
+        if isinstance(goal, Patch | Flux):
+            out.array(f"dual/facets{i}", route.facets_of(goal.group))
         said.append(about)
     return {
         "goals": said,
         "source": _text(model.source),
         "mismatch": witness.mismatch,
         "dirichlet": [_text(given) for _, given in model.dirichlet],
+        "neumann": [_text(given) for _, given in model.neumann],
     }
 
 
