@@ -84,7 +84,9 @@ def listing(root: Path) -> set[str]:
     found, todo = set(), [""]
     while todo:
         here = todo.pop()
-        for entry in os.scandir(root / here):
+        with os.scandir(root / here) as entries:
+            inside = list(entries)
+        for entry in inside:
             path = f"{here}{entry.name}"
             need(not entry.is_symlink(), f"{path!r}: is a symbolic link")
             need(len(found) < MOST_FILES and path.count("/") < 3, f"{path!r}: too many files or folders")
@@ -1177,6 +1179,9 @@ def verify(path: Any) -> list[str]:
     need(not unused, f"{sorted(unused)[:1]}: is part of no proof")
     for row, (c, rest, radius) in zip(rows, found):
         holds(row, c, rest, radius, rounded)
+        if proof["target"] == "continuous" and proof["method"] == "exact" and row["radius"] is not None:
+            fits = near(row["radius"], radius, 1e-5, 1e-13 * abs(c)) and near(row["center"], c, 1e-12, 1e-5 * radius)
+            need(fits, f"{row['name']!r}: {row['center']!r} ± {row['radius']!r} is not the interval of its witnesses, {c!r} ± {radius!r}")
         lines.append(f"{row['name']}: proved {c + rest!r} ± {radius:.3e}; claimed [{row['lower']!r}, {row['upper']!r}]")
     if not rounded:
         lines.append("declared: rounding is negligible; claims may be narrower than proved by 1e-9 of the value")

@@ -162,7 +162,8 @@ class Continuum:
         for facets, given in self.dirichlet:
             vertices = self.topology.facets[facets]
             w = U[self.nodes_of(vertices)]
-            if not callable(given) and np.all(w == float(given)):
+            number = getattr(given, "constant", None) if callable(given) else float(given)
+            if number is not None and np.all(w == number):
                 continue
             bounds, sure = supremum(given, self.points[vertices], minus=_bernstein(w, self.d - 1, self.degree))
             blur = np.where(np.ptp(w, axis=1) == 0.0, 0.0, gamma(16) * np.abs(w).max(axis=1, initial=0.0))
