@@ -135,7 +135,7 @@ def _linear(out: Writer, system: LinearSystem, queries: Any, certifier: Any) -> 
     y = np.zeros(len(free))
     for _ in range(3):
         y = y - answer(solver.solve, _plain_residual(system, system.space.vector_of(y)))
-    green = getattr(certifier, "green", None)
+    green = getattr(certifier, "green", None) if solver is ground.solver else None
     rhs = np.ascontiguousarray(queries.L[:, free].toarray().T)
     q = np.asarray(answer(solver.solve_transposed, rhs).T) if green is None else green.q
     out.array("witness/state", system.space.vector_of(y))
@@ -217,9 +217,9 @@ def _continuous(out: Writer, witness: Witness, goals: Any) -> dict[str, Any]:
     _density(out, "source/f", primal.source)
     _load(out, "source/g", primal.load)
     for k, (facets, _) in enumerate(model.dirichlet):
-        out.array(f"continuous/d{k}", facets)
+        out.array(f"continuous/d{k}", np.sort(facets))
     for k, (facets, _) in enumerate(model.neumann):
-        out.array(f"continuous/n{k}", facets)
+        out.array(f"continuous/n{k}", np.sort(facets))
     said = []
     for i, (J, goal) in enumerate(zip(route.goals, goals, strict=True)):
         about: dict[str, Any] = {

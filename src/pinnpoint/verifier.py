@@ -240,6 +240,7 @@ def coercivity(bundle: Bundle, B: Array, said: dict[str, Any]) -> tuple[float, A
     n = B.shape[0]
     D = bundle("witness/scale", n)
     need(np.all(np.frexp(D)[0] == 0.5), "coercivity: the scales are not powers of two")
+    need(np.all(np.abs(np.log2(D * D * B.diagonal())) <= 1.01), "coercivity: the scales do not fit the diagonal")
     S = sp.csr_array((B + B.T) * 0.5)
     S = sp.csr_array(sp.diags_array(D) @ S @ sp.diags_array(D))
     one = np.ones(n)
@@ -247,7 +248,7 @@ def coercivity(bundle: Bundle, B: Array, said: dict[str, Any]) -> tuple[float, A
     if said.get("how") == "m-matrix":
         # a symmetric Z-matrix with w > 0 has λ_min ≥ min (S w)_i/w_i; positive entries off the diagonal are subtracted
         w = bundle("witness/w", n)
-        need(np.all(w > 0.0), "coercivity: the witness w is not positive")
+        need(np.all(w > 0.0) and w.max() == 1.0, "coercivity: the witness w is not positive with maximum 1")
         C = S.tocoo()
         plus = (C.row != C.col) & (C.data > 0.0)
         excess = float(np.bincount(C.row[plus], C.data[plus], minlength=n).max())
@@ -368,6 +369,8 @@ class Discrete:
         state, green = bundle("witness/state", self.N), bundle("witness/green", K, n)
         need(np.array_equal(state[self.fixed], self.held), "state: is not admissible")
         hi, lo, err = self.residual(state)
+        size = length(abs(self.rows) @ np.abs(state)) + length(self.b)
+        need(length(hi) <= 1e-12 * size, "state: does not solve the system to rounding")
         t = float(up(length(D * (np.abs(hi) + np.abs(lo) + err)) / alpha))
         far = np.zeros(self.N)
         far[self.free] = up(t * D)
@@ -379,6 +382,7 @@ class Discrete:
             q, bent = green[i], 0.0
             s, s_lo, s_err = product(Bt, q, ell[self.free])
             more, more_err = self.slope(state, q)
+            need(length(s + more) <= 1e-8 * length(ell), "green: a Green vector does not solve its equation")
             algebra = t * length(D * up(np.abs(s + s_lo + more) + s_err + more_err + 4.0 * UNIT * (np.abs(s) + np.abs(more))))
             if self.cells is not None:  # |R_i| ≤ ∫ λ(3|u| + |e|) e² φ_i, and λ|K| = w (m + 4)!/(6 m!)
                 Q = np.zeros(self.N)
@@ -869,6 +873,7 @@ def sampled_neumann(bundle: Bundle, proof: dict[str, Any], mesh: Mesh, load: Loa
     place = {} if load is None else {int(f): i for i, f in enumerate(load.facets)}
     for k, given in enumerate(proof["neumann"]):
         facets = bundle(f"continuous/n{k}", None, whole=len(mesh.facets))
+        need(np.all(np.diff(facets) > 0), "Neumann data: facets are not in order")
         if given == 0.0:
             continue
         need(load is not None and all(int(f) in place for f in facets), "Neumann data: facets without their load")
@@ -886,6 +891,7 @@ def boundary_mismatch(bundle: Bundle, proof: dict[str, Any], mesh: Mesh, p: Side
     for k, given in enumerate(proof["dirichlet"]):
         facets = bundle(f"continuous/d{k}", None, whole=len(mesh.facets))
         seen += facets.tolist()
+        need(np.all(np.diff(facets) > 0), "kind: facets are not in order")
         T, m = mesh.facets[facets], mesh.d - 1
         b = bernstein(p.nodal[mesh.nodes_of(T)], m, mesh.degree)
         bary, _ = rule(m, 5)
@@ -1056,8 +1062,8 @@ def rows_agree(certificate: dict[str, Any], case: dict[str, Any], proof: dict[st
         name = row["name"]
         need(name == query["name"] and row["kind"] == query["kind"], f"{name!r}: another query than in the case")
         need(row["target"] == proof["target"] == case["certificate"]["target"], f"{name!r}: another target")
-        if query.get("at") is not None and "at" in row:
-            need(row["at"] == query["at"], f"{name!r}: the point is not where the case has it")
+        if query.get("at") is not None:
+            need(row.setdefault("at", query["at"]) == query["at"], f"{name!r}: the point is not where the case has it")
         if row["radius"] is None:
             continue
         c, r, v = row["center"], row["radius"], row["value"]
