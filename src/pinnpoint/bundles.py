@@ -129,6 +129,7 @@ def _system(out: Writer, problem: Any, queries: Any, U: Vector) -> None:
 def _linear(out: Writer, system: LinearSystem, queries: Any, certifier: Any) -> dict[str, Any]:
     """A solved state, Green vectors and a coercivity witness; they prove any linear method's claim."""
     free = system.space.free
+    assert free is not None  # case files fix entries only
     B = sp.csr_array(system.A[free][:, free])
     ground = certifier.ground
     solver = ground.solver if isinstance(ground.solver, DenseLU | SparseLU) else factorize(B)
@@ -186,7 +187,7 @@ def _coercive(out: Writer, B: Any, solver: Solver) -> dict[str, Any]:
 
 
 def _positive(C: Any, solver: Solver, D: Vector) -> tuple[Vector | None, float]:
-    """w > 0 with C w ≥ ratio · w, in plain floats; None where C is no M-matrix to speak of."""
+    """W > 0 with C w ≥ ratio · w, in plain floats; None where C is no M-matrix to speak of."""
     M = C.tocoo()
     plus = (M.row != M.col) & (M.data > 0.0)
     excess = 2.0 * float(np.bincount(M.row[plus], M.data[plus], minlength=C.shape[0]).max())

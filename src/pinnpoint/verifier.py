@@ -118,7 +118,9 @@ class Bundle:
         need(root.is_dir(), f"{str(path)!r}: is not a folder")
         text = read(root, "manifest.json")
         mark = read(root, "manifest.sha256", 65).decode("latin-1")
-        need(mark == hashlib.sha256(text).hexdigest() + "\n", "manifest.json: does not have the hash of manifest.sha256")
+        need(
+            mark == hashlib.sha256(text).hexdigest() + "\n", "manifest.json: does not have the hash of manifest.sha256"
+        )
         said = strict_json(text, "manifest.json")
         need(isinstance(said, dict) and said.get("schema") == SCHEMA, f"manifest.json: the schema is not {SCHEMA}")
         files = said.get("files")
@@ -190,14 +192,14 @@ def length(x: Array) -> float:
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """a + b = s + e exactly."""
+    """A + b = s + e exactly."""
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
 
 
 def two_prod(a: Array, b: Array) -> tuple[Array, Array]:
-    """a b = p + e exactly (up to underflow, which TINY pays for)."""
+    """A b = p + e exactly (up to underflow, which TINY pays for)."""
     p = a * b
     c, d = 134217729.0 * a, 134217729.0 * b
     ah, bh = c - (c - a), d - (d - b)
@@ -292,7 +294,7 @@ def dd_add(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array
 
 
 def dd_scale(x: Array, a: tuple[Array, Array]) -> tuple[Array, Array]:
-    """x times a pair; off by at most 2⁻¹⁰⁰ of the magnitude."""
+    """X times a pair; off by at most 2⁻¹⁰⁰ of the magnitude."""
     p, e = two_prod(x, a[0])
     return two_sum(p, e + x * a[1])
 
@@ -357,8 +359,13 @@ class Discrete:
         Q[self.free] = q
         X = [U[c] for c in self.cells.T]
         for i, j in ((i, j) for i in range(len(X)) for j in range(len(X))):
-            for to, Y, z in ((found, X, Q[self.cells[:, j]]), (size, list(map(np.abs, X)), np.abs(Q[self.cells[:, j]]))):
-                to += np.bincount(self.cells[:, i], (1.0 + (i == j)) * self.w * h_plain([*Y, Y[i], Y[j]], 2) * z, self.N)
+            for to, Y, z in (
+                (found, X, Q[self.cells[:, j]]),
+                (size, list(map(np.abs, X)), np.abs(Q[self.cells[:, j]])),
+            ):
+                to += np.bincount(
+                    self.cells[:, i], (1.0 + (i == j)) * self.w * h_plain([*Y, Y[i], Y[j]], 2) * z, self.N
+                )
         return found[self.free], up(gamma(np.bincount(self.cells.ravel()).max() + 60) * size)[self.free]
 
     def bounds(self, bundle: Bundle, proof: dict[str, Any]) -> list[tuple[float, float, float]]:
@@ -383,7 +390,9 @@ class Discrete:
             s, s_lo, s_err = product(Bt, q, ell[self.free])
             more, more_err = self.slope(state, q)
             need(length(s + more) <= 1e-8 * length(ell), "green: a Green vector does not solve its equation")
-            algebra = t * length(D * up(np.abs(s + s_lo + more) + s_err + more_err + 4.0 * UNIT * (np.abs(s) + np.abs(more))))
+            algebra = t * length(
+                D * up(np.abs(s + s_lo + more) + s_err + more_err + 4.0 * UNIT * (np.abs(s) + np.abs(more)))
+            )
             if self.cells is not None:  # |R_i| ≤ ∫ λ(3|u| + |e|) e² φ_i, and λ|K| = w (m + 4)!/(6 m!)
                 Q = np.zeros(self.N)
                 Q[self.free] = np.abs(q)
@@ -406,7 +415,7 @@ DIRICHLET, NEUMANN = 1, 2
 
 
 def pairs(m: int) -> list[tuple[int, int]]:
-    """j ≤ l on an m-simplex."""
+    """J ≤ l on an m-simplex."""
     return list(combinations_with_replacement(range(m + 1), 2))
 
 
@@ -426,7 +435,11 @@ def bernstein(w: Array, m: int, degree: int) -> Array:
     middle = iter(range(m + 1, w.shape[1]))
     both = lambda j, k: 0.5 * (w[:, j] + w[:, k])  # noqa: E731
     return np.stack(
-        [w[:, j] if j == k else (both(j, k) if degree == 1 else 2.0 * w[:, next(middle)] - both(j, k)) for j, k in pairs(m)], axis=1
+        [
+            w[:, j] if j == k else (both(j, k) if degree == 1 else 2.0 * w[:, next(middle)] - both(j, k))
+            for j, k in pairs(m)
+        ],
+        axis=1,
     )
 
 
@@ -442,7 +455,9 @@ def cofactors(E: Array, sign: float) -> Array:
 
 
 def _cross(p: Array, q: Array, sign: float) -> Array:
-    return np.stack([p[:, (i + 1) % 3] * q[:, (i + 2) % 3] + sign * p[:, (i + 2) % 3] * q[:, (i + 1) % 3] for i in range(3)], 1)
+    return np.stack(
+        [p[:, (i + 1) % 3] * q[:, (i + 2) % 3] + sign * p[:, (i + 2) % 3] * q[:, (i + 1) % 3] for i in range(3)], 1
+    )
 
 
 def areas(V: Array) -> tuple[Array, Array]:
@@ -453,7 +468,9 @@ def areas(V: Array) -> tuple[Array, Array]:
     E = V[:, 1:] - V[:, :1]
     if d == 2:
         return np.hypot(E[:, 0, 0], E[:, 0, 1]), np.full(n, gamma(8))
-    size, rough = (0.5 * np.sqrt((_cross(*x) ** 2).sum(axis=1)) for x in ((E[:, 0], E[:, 1], -1.0), (*abs(E).swapaxes(0, 1), 1.0)))
+    size, rough = (
+        0.5 * np.sqrt((_cross(*x) ** 2).sum(axis=1)) for x in ((E[:, 0], E[:, 1], -1.0), (*abs(E).swapaxes(0, 1), 1.0))
+    )
     return size, up(gamma(10) * rough / size + gamma(8))
 
 
@@ -485,13 +502,22 @@ class Mesh:
         need(d in (1, 2, 3) and degree in (1, 2), "mesh: dimension or degree out of range")
         self.cells = T = bundle("mesh/cells", None, d + 1, whole=len(nodes))
         need(np.all(np.diff(T, axis=1) > 0), "mesh: vertices of a cell are not ascending")
-        edges = np.unique(T[:, list(combinations(range(d + 1), 2))].reshape(-1, 2), axis=0) if degree == 2 else np.zeros((0, 2), int)
+        edges = (
+            np.unique(T[:, list(combinations(range(d + 1), 2))].reshape(-1, 2), axis=0)
+            if degree == 2
+            else np.zeros((0, 2), int)
+        )
         self.n = len(nodes) - len(edges)
-        need(T.max() < self.n and np.allclose(nodes[self.n :], nodes[edges].mean(axis=1), rtol=1e-12), "mesh: wrong midpoints")
+        need(
+            T.max() < self.n and np.allclose(nodes[self.n :], nodes[edges].mean(axis=1), rtol=1e-12),
+            "mesh: wrong midpoints",
+        )
         self.keys = edges[:, 0] * self.n + edges[:, 1]
         self.points, self.C = nodes[: self.n], len(T)
         every = np.stack([np.delete(T, i, axis=1) for i in range(d + 1)], axis=1).reshape(-1, d)
-        self.facets, first, number, times = np.unique(every, axis=0, return_index=True, return_inverse=True, return_counts=True)
+        self.facets, first, number, times = np.unique(
+            every, axis=0, return_index=True, return_inverse=True, return_counts=True
+        )
         need(times.max() <= 2, "mesh: more than two cells share a facet")
         self.cell_facets = number.reshape(self.C, d + 1)
         self.sign = np.where(np.isin(np.arange(len(every)), first), 1.0, -1.0).reshape(self.C, d + 1)
@@ -505,17 +531,26 @@ class Mesh:
         det = (E[:, 0] * co[:, 0]).sum(axis=1)
         raw = gamma(10) * (np.abs(E[:, 0]) * sizes[:, 0]).sum(axis=1) / np.abs(det)
         need(np.all(raw < 0.01), "mesh: a cell is too flat")
-        self.V, self.E, self.slack = V, np.concatenate([np.zeros((self.C, 1, d)), E], axis=1), up(raw / (1.0 - raw) + gamma(8))
+        self.V, self.E, self.slack = (
+            V,
+            np.concatenate([np.zeros((self.C, 1, d)), E], axis=1),
+            up(raw / (1.0 - raw) + gamma(8)),
+        )
         self.vol = np.abs(det) / math.factorial(d)
         self.top, self.low = up(self.vol * (1.0 + self.slack)), self.vol * (1.0 - self.slack) * (1.0 - 1e-14)
         G = co / det[:, None, None]
         self.grad = np.concatenate([-G.sum(axis=1, keepdims=True), G], axis=1)
         self.steep = up(sizes.max(axis=(1, 2)) / np.abs(det) * d)
-        self.h = up(np.sqrt(np.max([((V[:, i] - V[:, j]) ** 2).sum(axis=1) for i, j in combinations(range(d + 1), 2)], axis=0)))
+        self.h = up(
+            np.sqrt(np.max([((V[:, i] - V[:, j]) ** 2).sum(axis=1) for i, j in combinations(range(d + 1), 2)], axis=0))
+        )
         self.kappa, self.c = bundle("continuous/kappa", self.C), bundle("continuous/reaction", self.C)
         self.kind = bundle("continuous/kind", len(self.facets), whole=3)
         need(np.all(self.kappa > 0.0) and np.all(self.c >= 0.0), "coefficients: κ > 0 and c ≥ 0 are needed")
-        need(np.array_equal(self.kind == 0, self.inside), "kind: boundary facets must be Dirichlet or Neumann, others neither")
+        need(
+            np.array_equal(self.kind == 0, self.inside),
+            "kind: boundary facets must be Dirichlet or Neumann, others neither",
+        )
         # constants of step 2: Payne–Weinberger, paths to what is fixed, Friedrichs
         root = np.sqrt(self.kappa)
         self.convex, self.step = up(self.h / (PI * root)), up(self.h / (d * np.sqrt(self.low) * root))
@@ -523,7 +558,10 @@ class Mesh:
         held[self.owner[self.kind == DIRICHLET]] = True
         hop = up(4.0 * self.step**2)
         ends = np.nonzero(held | (self.c > 0.0))[0]
-        start = up(hop[ends] + np.where(held[ends], 0.0, 1.0 / np.where(self.c[ends] > 0.0, self.c[ends] * self.low[ends], 1.0)))
+        start = up(
+            hop[ends]
+            + np.where(held[ends], 0.0, 1.0 / np.where(self.c[ends] > 0.0, self.c[ends] * self.low[ends], 1.0))
+        )
         a, b = self.owner[self.inside], self.neighbour[self.inside]
         rows, columns = np.concatenate([np.full(len(ends), self.C), a, b]), np.concatenate([ends, b, a])
         graph = sp.csr_array((np.concatenate([start, hop[b], hop[a]]), (rows, columns)), shape=(self.C + 1,) * 2)
@@ -532,7 +570,9 @@ class Mesh:
         self.friedrichs = math.inf
         if np.all(self.kind != NEUMANN):
             widths = np.ptp(self.points, axis=0) * (1.0 + 1e-14)
-            self.friedrichs = float(up(1.0 / (PI * math.sqrt(float(np.sum(widths**-2.0)) * (1.0 - 1e-14)) * root.min())))
+            self.friedrichs = float(
+                up(1.0 / (PI * math.sqrt(float(np.sum(widths**-2.0)) * (1.0 - 1e-14)) * root.min()))
+            )
 
     def nodes_of(self, simplices: Array) -> Array:
         """Vertices, then edges j < l, of sorted simplices."""
@@ -554,7 +594,10 @@ class Load:
 
     def __init__(self, bundle: Bundle, name: str, mesh: Mesh) -> None:
         self.facets = bundle(f"{name}_facets", None, whole=len(mesh.facets))
-        need(np.all(mesh.kind[self.facets] == NEUMANN) and len(np.unique(self.facets)) == len(self.facets), f"{name}: wrong facets")
+        need(
+            np.all(mesh.kind[self.facets] == NEUMANN) and len(np.unique(self.facets)) == len(self.facets),
+            f"{name}: wrong facets",
+        )
         self.density = Density(bundle, name, mesh.d - 1, len(self.facets))
         self.area, self.slack = areas(mesh.points[mesh.facets[self.facets]])
 
@@ -606,7 +649,9 @@ class Side:
         rest = source.beta - mesh.c[:, None] * b
         at = np.arange(d + 1)
         if degree == 2:  # interior moments are free: they are chosen to leave nothing of degree 1
-            mass = np.array([[2.0 + 2.0 * (i == a) + 2.0 * (i == k) for a, k in P] for i in at]) / ((d + 1) * (d + 2) * (d + 3))
+            mass = np.array([[2.0 + 2.0 * (i == a) + 2.0 * (i == k) for a, k in P] for i in at]) / (
+                (d + 1) * (d + 2) * (d + 3)
+            )
             r = rest @ ((d + 1.0) * ((d + 2.0) * mass - mass.sum(axis=0))).T
             s[:, at, at] = 0.0
             D = -s.sum(axis=1) - d / (d + 1.0) * mesh.vol[:, None] * r
@@ -617,14 +662,23 @@ class Side:
         half = 0.5 * mesh.kappa[:, None, None] * slopes
         self.delta = np.stack(
             [
-                (0.5 * scale)[:, None] * (columns[:, j, None] * mesh.E[:, k] + columns[:, k, None] * mesh.E[:, j] - moments[:, j] - moments[:, k])
+                (0.5 * scale)[:, None]
+                * (
+                    columns[:, j, None] * mesh.E[:, k]
+                    + columns[:, k, None] * mesh.E[:, j]
+                    - moments[:, j]
+                    - moments[:, k]
+                )
                 - half[:, j]
                 - half[:, k]
                 for j, k in P
             ],
             axis=1,
         )
-        wrong, root = slack * (2.0 * heavy * mesh.h * scale + mesh.kappa * self.steep), np.sqrt(d * mesh.top / mesh.kappa)
+        wrong, root = (
+            slack * (2.0 * heavy * mesh.h * scale + mesh.kappa * self.steep),
+            np.sqrt(d * mesh.top / mesh.kappa),
+        )
         self.size = up(root * (np.abs(self.delta).max(axis=(1, 2)) + wrong))
         self.fuzz = up(root * wrong)
         # ϱ = f − c u_h + ∇·σ: its mean, and what is left
@@ -633,7 +687,10 @@ class Side:
         weight = np.abs(source.beta).max(axis=1) + mesh.c * self.height + 2.0 * (d + 1.0) ** 2 * heavy * scale
         blur, mean = up(slack * weight + mesh.c * self.blur), rho.mean(axis=1)
         away = rho - mean[:, None]
-        spread = np.maximum(np.einsum("np,pq,nq->n", away, gram(d), away), 0.0) + gamma(COUNT) * np.abs(away).max(axis=1) ** 2
+        spread = (
+            np.maximum(np.einsum("np,pq,nq->n", away, gram(d), away), 0.0)
+            + gamma(COUNT) * np.abs(away).max(axis=1) ** 2
+        )
         self.osc = up(np.sqrt(mesh.top) * (np.sqrt(spread + source.high**2) + blur + source.e2))
         self.mean = mesh.means(up(mesh.top * (np.abs(mean) + blur + source.e1)))
         self.facet = np.zeros(mesh.C)
@@ -649,11 +706,15 @@ class Side:
         """What the flux leaves of g: oscillation by the trace inequality, means by paths."""
         d, m, g = mesh.d, mesh.d - 1, load.density
         t = t[load.facets] if mesh.degree == 2 else np.repeat(t[load.facets], d, axis=1)
-        gap = np.stack([g.beta[:, p] - 0.5 * (t[:, j] + t[:, k]) / load.area for p, (j, k) in enumerate(pairs(m))], axis=1)
+        gap = np.stack(
+            [g.beta[:, p] - 0.5 * (t[:, j] + t[:, k]) / load.area for p, (j, k) in enumerate(pairs(m))], axis=1
+        )
         blur = up((load.slack + gamma(20)) * (np.abs(g.beta).max(axis=1) + np.abs(t).max(axis=1) / load.area))
         mean = gap.mean(axis=1)
         away = gap - mean[:, None]
-        spread = np.maximum(np.einsum("np,pq,nq->n", away, gram(m), away), 0.0) + gamma(60) * np.abs(away).max(axis=1) ** 2
+        spread = (
+            np.maximum(np.einsum("np,pq,nq->n", away, gram(m), away), 0.0) + gamma(60) * np.abs(away).max(axis=1) ** 2
+        )
         rms = up(np.sqrt(spread + g.high**2) + blur + g.e2) if d > 1 else np.zeros(len(mean))
         cell, top = mesh.owner[load.facets], up(load.area * (1.0 + load.slack))
         trace = math.sqrt(1.0 / PI**2 + 2.0 / (d * PI))
@@ -662,7 +723,9 @@ class Side:
         self.mean += total(up(top * (np.abs(mean) + blur + g.e1) * (mesh.reach[cell] + mesh.step[cell])))
 
 
-def energy(mesh: Mesh, p: Side, dual: Side | None = None, product: Array | None = None, s: float = 1.0, sign: float = 1.0) -> float:
+def energy(
+    mesh: Mesh, p: Side, dual: Side | None = None, product: Array | None = None, s: float = 1.0, sign: float = 1.0
+) -> float:
     """Upper bound of ‖e‖_a, or of ‖s e ± ε/s‖_a: the formula of step 2 with δ, ϱ and means combined first."""
     mix = lambda a, b: s * a if dual is None else s * a + b / s  # noqa: E731
     q = dual or p
@@ -673,7 +736,10 @@ def energy(mesh: Mesh, p: Side, dual: Side | None = None, product: Array | None 
     flat = np.sqrt(np.maximum(square, 0.0) + 4.0 * (mesh.slack + gamma(COUNT)) * size * size)
     flat = flat + mix(p.fuzz, q.fuzz) + mix(p.facet, q.facet)
     o = mix(p.osc, q.osc)
-    cells = np.minimum((flat + mesh.convex * o) ** 2, flat**2 + np.where(mesh.c > 0.0, o**2 / np.where(mesh.c > 0.0, mesh.c, 1.0), np.inf))
+    cells = np.minimum(
+        (flat + mesh.convex * o) ** 2,
+        flat**2 + np.where(mesh.c > 0.0, o**2 / np.where(mesh.c > 0.0, mesh.c, 1.0), np.inf),
+    )
     return float(up(math.sqrt(total(up(cells))) + mix(p.mean, q.mean)))
 
 
@@ -734,16 +800,24 @@ def line_bound(mesh: Mesh, p: Side, x: float) -> tuple[float, float]:
     if mesh.degree == 2:
         bend = 0.5 * (p.slopes[:, 1, 0] - p.slopes[:, 0, 0]) * (mesh.grad[:, 1, 0] - mesh.grad[:, 0, 0])
         rest, size = rest + (mesh.kappa * bend)[:, None], size + 4.0 * mesh.kappa * p.steep * mesh.steep
-    rms = np.sqrt(np.maximum(np.einsum("np,pq,nq->n", rest, gram(1), rest), 0.0) + gamma(60) * np.abs(rest).max(axis=1) ** 2 + p.source.high**2)
+    rms = np.sqrt(
+        np.maximum(np.einsum("np,pq,nq->n", rest, gram(1), rest), 0.0)
+        + gamma(60) * np.abs(rest).max(axis=1) ** 2
+        + p.source.high**2
+    )
     eta = length(up(mesh.convex * np.sqrt(mesh.top) * (rms + (mesh.slack + gamma(60)) * size + p.source.e2)))
     # nodal residuals ∫ f φ_i + g_i − a(u_h, φ_i), zero for a Galerkin solution up to rounding
     plain, residual, off = p.source.beta - mesh.c[:, None] * p.b, np.zeros(mesh.n), np.zeros(mesh.n)
     slope = 0.5 * (p.slopes[:, 0, 0] + p.slopes[:, 1, 0])
-    base = np.abs(p.source.beta).max(axis=1) + mesh.c * (p.height + p.blur / gamma(60)) + mesh.kappa * p.steep * mesh.steep
+    base = (
+        np.abs(p.source.beta).max(axis=1) + mesh.c * (p.height + p.blur / gamma(60)) + mesh.kappa * p.steep * mesh.steep
+    )
     for i, hat in enumerate(([1.0, 0.5, 0.0], [0.0, 0.5, 1.0])):
         part = (plain @ gram(1) @ np.array(hat) - mesh.kappa * slope * mesh.grad[:, i, 0]) * mesh.vol
         residual += np.bincount(mesh.cells[:, i], part, minlength=mesh.n)
-        wrong = 3.0 * (mesh.slack + gamma(60)) * base * mesh.vol + 2.0 * gamma(8) * np.abs(part) + p.source.e1 * mesh.top
+        wrong = (
+            3.0 * (mesh.slack + gamma(60)) * base * mesh.vol + 2.0 * gamma(8) * np.abs(part) + p.source.e1 * mesh.top
+        )
         off += np.bincount(mesh.cells[:, i], up(wrong), minlength=mesh.n)
     if p.load is not None:
         at = mesh.facets[p.load.facets, 0]
@@ -759,7 +833,9 @@ def line_bound(mesh: Mesh, p: Side, x: float) -> tuple[float, float]:
     return float(value), float(up(C * min(eta, energy(mesh, p)) + gamma(40) * 4.0 * np.abs(w).sum()))
 
 
-def continuous(bundle: Bundle, proof: dict[str, Any], rows: list[dict[str, Any]]) -> tuple[list[tuple[float, float, float]], Mesh, Side]:
+def continuous(
+    bundle: Bundle, proof: dict[str, Any], rows: list[dict[str, Any]]
+) -> tuple[list[tuple[float, float, float]], Mesh, Side]:
     """J(u) of every query from the stored states, fluxes and data."""
     mesh = Mesh(bundle, int(proof["degree"]))
     d, F = mesh.d, len(mesh.facets)
@@ -767,7 +843,10 @@ def continuous(bundle: Bundle, proof: dict[str, Any], rows: list[dict[str, Any]]
     load = Load(bundle, "source/g", mesh) if "source/g_beta" in bundle.arrays else None
     width = 1 if mesh.degree == 1 else d
     p = Side(mesh, bundle("continuous/state", mesh.size), f, bundle("continuous/flux", F, width), load)
-    held, d_free = np.unique(mesh.nodes_of(mesh.facets[mesh.kind == DIRICHLET])), bundle("system/free", None, whole=mesh.size)
+    held, d_free = (
+        np.unique(mesh.nodes_of(mesh.facets[mesh.kind == DIRICHLET])),
+        bundle("system/free", None, whole=mesh.size),
+    )
     mismatch, found = boundary_mismatch(bundle, proof, mesh, p), []
     sampled_neumann(bundle, proof, mesh, load)
     for i, (row, goal) in enumerate(zip(rows, proof["goals"])):
@@ -782,7 +861,10 @@ def continuous(bundle: Bundle, proof: dict[str, Any], rows: list[dict[str, Any]]
             if goal["kind"] == "flux":
                 part = bundle(f"dual/facets{i}", None, whole=F)
                 others = np.setdiff1d(np.nonzero(mesh.kind == DIRICHLET)[0], part)
-                need(np.all(mesh.kind[part] == DIRICHLET) and not np.isin(mesh.facets[part], mesh.facets[others]).any(), f"{name!r}: no flux group")
+                need(
+                    np.all(mesh.kind[part] == DIRICHLET) and not np.isin(mesh.facets[part], mesh.facets[others]).any(),
+                    f"{name!r}: no flux group",
+                )
                 lift[mesh.nodes_of(mesh.facets[part])] = 1.0
             need(np.array_equal(z[held], lift[held]), f"{name!r}: the dual state has other boundary values")
             w = Density(bundle, f"dual/w{i}", d, None, mesh.C)
@@ -791,7 +873,10 @@ def continuous(bundle: Bundle, proof: dict[str, Any], rows: list[dict[str, Any]]
             c, r = product_bound(mesh, p, side, -1.0 if goal["kind"] == "flux" else 1.0, goal["kind"] != "flux")
             moved = np.linalg.norm(z[d_free]) if goal["kind"] != "flux" else None
             said = row["sensitivity"]
-            need(moved is None or proof["method"] != "exact" or near(said, moved, 1e-6), f"{name!r}: sensitivity is not {moved!r}")
+            need(
+                moved is None or proof["method"] != "exact" or near(said, moved, 1e-6),
+                f"{name!r}: sensitivity is not {moved!r}",
+            )
             scale = float(goal["scale"]) * 2.0 * (abs(c) + abs(constant) + r)
             best = c + constant, float(up(r + error + scale + 4.0 * UNIT * (abs(c) + abs(constant))))
             sampled_goal(bundle, proof, mesh, row, goal, w, g, i, p)
@@ -824,7 +909,10 @@ def formula(given: Any, X: Array) -> Array:
             return walk(node.operand) * (-1.0 if isinstance(node.op, ast.USub) else 1.0)
         if isinstance(node, ast.BinOp) and type(node.op) in BINARY:
             return BINARY[type(node.op)](walk(node.left), walk(node.right))
-        need(isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS, "formula: unknown part")
+        need(
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS,
+            "formula: unknown part",
+        )
         first, *more = [walk(a) for a in node.args]
         f = FUNCTIONS[node.func.id]
         if node.func.id not in ("min", "max"):
@@ -854,18 +942,26 @@ def rule(m: int, n: int) -> tuple[Array, Array]:
 
 
 def sampled(what: str, density: Density, X: Array, given: Any, loose: Array | float = 0.0) -> None:
-    """f − Σ β B against quadratics, and its size, on cells (n, m + 1, d) by quadrature."""
+    """F − Σ β B against quadratics, and its size, on cells (n, m + 1, d) by quadrature."""
     m, some = X.shape[1] - 1, np.unique(np.linspace(0, len(X) - 1, min(len(X), 20_000)).astype(int))
     bary, weights = rule(m, 6)
     B = np.stack([bary[:, j] * bary[:, k] * (2.0 - (j == k)) for j, k in pairs(m)], axis=1)
     points = np.einsum("qi,nic->nqc", bary, X[some])
-    f = (given(points) if callable(given) else formula(given, points.reshape(-1, X.shape[2])).reshape(points.shape[:2]))
+    f = given(points) if callable(given) else formula(given, points.reshape(-1, X.shape[2])).reshape(points.shape[:2])
     gap = f - density.beta[some] @ B.T
-    size = (np.abs(f).max(axis=1) + np.abs(density.beta[some]).max(axis=1)) * 1e-10 + (loose[some] if np.ndim(loose) else loose)
+    size = (np.abs(f).max(axis=1) + np.abs(density.beta[some]).max(axis=1)) * 1e-10 + (
+        loose[some] if np.ndim(loose) else loose
+    )
     against = np.abs((gap * weights) @ B).max(axis=1)
-    need(np.all(against <= density.e1[some] + size), f"{what}: its stored coefficients are not those of the data (sampled)")
+    need(
+        np.all(against <= density.e1[some] + size),
+        f"{what}: its stored coefficients are not those of the data (sampled)",
+    )
     rms = np.sqrt((gap**2) @ weights)
-    need(np.all(rms <= 1.001 * (density.high[some] + density.e2[some]) + 10.0 * size), f"{what}: its stored bounds are too small (sampled)")
+    need(
+        np.all(rms <= 1.001 * (density.high[some] + density.e2[some]) + 10.0 * size),
+        f"{what}: its stored bounds are too small (sampled)",
+    )
 
 
 def sampled_neumann(bundle: Bundle, proof: dict[str, Any], mesh: Mesh, load: Load | None) -> None:
@@ -886,7 +982,7 @@ def sampled_neumann(bundle: Bundle, proof: dict[str, Any], mesh: Mesh, load: Loa
 
 
 def boundary_mismatch(bundle: Bundle, proof: dict[str, Any], mesh: Mesh, p: Side) -> float:
-    """max |g_D − u_h| on Γ_D: proved for numbers, the stored bound compared with samples for formulas."""
+    """Max |g_D − u_h| on Γ_D: proved for numbers, the stored bound compared with samples for formulas."""
     claimed, seen = float(proof["mismatch"]), []
     for k, given in enumerate(proof["dirichlet"]):
         facets = bundle(f"continuous/d{k}", None, whole=len(mesh.facets))
@@ -899,7 +995,10 @@ def boundary_mismatch(bundle: Bundle, proof: dict[str, Any], mesh: Mesh, p: Side
         X = np.einsum("qi,nic->nqc", bary, mesh.points[T]).reshape(-1, mesh.d)
         gap = np.abs(formula(given, X) - (b @ B.T).ravel()) if isinstance(given, str) else np.abs(b - given)
         top = float(np.abs(b).max(initial=0.0))
-        need(gap.max(initial=0.0) <= claimed * (1.0 + 1e-9) + 1e-13 * top * isinstance(given, str), "state: misses the Dirichlet data")
+        need(
+            gap.max(initial=0.0) <= claimed * (1.0 + 1e-9) + 1e-13 * top * isinstance(given, str),
+            "state: misses the Dirichlet data",
+        )
     need(sorted(seen) == np.nonzero(mesh.kind == DIRICHLET)[0].tolist(), "kind: not the facets with Dirichlet data")
     return claimed
 
@@ -943,13 +1042,20 @@ def kernel(d: int, kappa: float, c: float, R: float, a: float) -> tuple[float, A
 
     def cauchy(r: Array, s: Array) -> Array:
         if d == 2:
-            return s * (np.log(s / r) if m * R < 1e-6 else special.i0(m * s) * special.k0(m * r) - special.i0(m * r) * special.k0(m * s))
+            return s * (
+                np.log(s / r)
+                if m * R < 1e-6
+                else special.i0(m * s) * special.k0(m * r) - special.i0(m * r) * special.k0(m * s)
+            )
         sinh = (s - r) if m * R < 1e-6 else np.sinh(m * (s - r)) / m
         return sinh if d == 1 else sinh * s / r
 
     def phi(r: Array, n: int) -> Array:
         total_ = np.zeros_like(r)
-        for low, high, density in ((r, np.maximum(r, a), 1.0 / (ball * a**d) if a > 0.0 else 0.0), (np.maximum(r, a), np.full_like(r, R), 0.0)):
+        for low, high, density in (
+            (r, np.maximum(r, a), 1.0 / (ball * a**d) if a > 0.0 else 0.0),
+            (np.maximum(r, a), np.full_like(r, R), 0.0),
+        ):
             s, w = gauss(low, high, n)
             total_ -= (w * cauchy(r[..., None], s) * (density - C * (1.0 - (s / R) ** 2))).sum(axis=-1) / kappa
         return total_
@@ -979,14 +1085,19 @@ def data_term(d: int, f: Any, x0: Array, R: float, a: float, phi: Any, n: int) -
     return value, size
 
 
-def sampled_known(bundle: Bundle, proof: dict[str, Any], mesh: Mesh, p: Side, row: dict[str, Any], goal: dict[str, Any], i: int) -> None:
+def sampled_known(
+    bundle: Bundle, proof: dict[str, Any], mesh: Mesh, p: Side, row: dict[str, Any], goal: dict[str, Any], i: int
+) -> None:
     """A query of the Dirichlet boundary has the data's value."""
     name, constant, error = row["name"], float(goal["constant"]), float(goal["error"]) + float(proof["mismatch"])
     if goal["kind"] == "patch":
         part = bundle(f"dual/facets{i}", None, whole=len(mesh.facets))
         need(np.all(mesh.kind[part] == DIRICHLET), f"{name!r}: not on the Dirichlet boundary")
         T = mesh.facets[part]
-        size, mean = areas(mesh.points[T])[0], bernstein(p.nodal[mesh.nodes_of(T)], mesh.d - 1, mesh.degree).mean(axis=1)
+        size, mean = (
+            areas(mesh.points[T])[0],
+            bernstein(p.nodal[mesh.nodes_of(T)], mesh.d - 1, mesh.degree).mean(axis=1),
+        )
         values = [float(size @ mean / size.sum())]
     else:
         x0 = np.array(goal["at"], dtype=float)
@@ -998,7 +1109,17 @@ def sampled_known(bundle: Bundle, proof: dict[str, Any], mesh: Mesh, p: Side, ro
     need(fits, f"{name!r}: the value on the Dirichlet boundary is not {constant!r} (sampled)")
 
 
-def sampled_goal(bundle: Bundle, proof: dict[str, Any], mesh: Mesh, row: dict[str, Any], goal: dict[str, Any], w: Density, g: Load | None, i: int, p: Side) -> None:
+def sampled_goal(
+    bundle: Bundle,
+    proof: dict[str, Any],
+    mesh: Mesh,
+    row: dict[str, Any],
+    goal: dict[str, Any],
+    w: Density,
+    g: Load | None,
+    i: int,
+    p: Side,
+) -> None:
     """The bounded form of a query is that of the query: ball, mollifier and constant, or the group's load."""
     name, kind, constant, error = row["name"], goal["kind"], float(goal["constant"]), float(goal["error"])
     if kind in ("patch", "flux"):
@@ -1007,7 +1128,11 @@ def sampled_goal(bundle: Bundle, proof: dict[str, Any], mesh: Mesh, row: dict[st
         if g is not None:
             size = areas(mesh.points[mesh.facets[part]])[0].sum()
             free = part[mesh.kind[part] != DIRICHLET]
-            need(np.array_equal(np.sort(g.facets), np.sort(free)) and np.allclose(g.density.beta * size, 1.0, rtol=1e-12), f"{name!r}: wrong load")
+            need(
+                np.array_equal(np.sort(g.facets), np.sort(free))
+                and np.allclose(g.density.beta * size, 1.0, rtol=1e-12),
+                f"{name!r}: wrong load",
+            )
             T = mesh.facets[part[mesh.kind[part] == DIRICHLET]]
             mean = bernstein(p.nodal[mesh.nodes_of(T)], mesh.d - 1, mesh.degree).mean(axis=1) if len(T) else np.zeros(0)
             value = float(areas(mesh.points[T])[0] @ mean / size) if len(T) else 0.0
@@ -1017,9 +1142,15 @@ def sampled_goal(bundle: Bundle, proof: dict[str, Any], mesh: Mesh, row: dict[st
             need(constant == 0.0, f"{name!r}: a flux has no constant")
         return
     x0, a = np.array(goal["at"], dtype=float), float(goal["average"])
-    need(goal["at"] == row["at"] and (a > 0.0) == (row["kind"] == "average"), f"{name!r}: the ball is not about the query's point")
+    need(
+        goal["at"] == row["at"] and (a > 0.0) == (row["kind"] == "average"),
+        f"{name!r}: the ball is not about the query's point",
+    )
     if g is not None:
-        need(mesh.d == 1 and mesh.points[mesh.facets[g.facets, 0], 0] == x0 and np.all(g.density.beta == 1.0), f"{name!r}: wrong load")
+        need(
+            mesh.d == 1 and mesh.points[mesh.facets[g.facets, 0], 0] == x0 and np.all(g.density.beta == 1.0),
+            f"{name!r}: wrong load",
+        )
         need(constant == 0.0 and not np.any(w.beta), f"{name!r}: not a unit load")
         return
     R, d = float(goal["radius"]), mesh.d
@@ -1028,8 +1159,14 @@ def sampled_goal(bundle: Bundle, proof: dict[str, Any], mesh: Mesh, row: dict[st
     k0, c0 = float(mesh.kappa[cell]), float(mesh.c[cell])
     other = mesh.neighbour
     jump = (other < 0) | (mesh.kappa[mesh.owner] != mesh.kappa[other]) | (mesh.c[mesh.owner] != mesh.c[other])
-    need(min(rest[cell].min(), 1.0 - rest[cell].sum()) > -1e-9 and 0.0 < R and a <= R, f"{name!r}: no ball about a point of the mesh")
-    need(R <= distance(x0, mesh.points[mesh.facets[jump]]) * (1.0 + 1e-12), f"{name!r}: the ball leaves where the coefficients are constant")
+    need(
+        min(rest[cell].min(), 1.0 - rest[cell].sum()) > -1e-9 and 0.0 < R and a <= R,
+        f"{name!r}: no ball about a point of the mesh",
+    )
+    need(
+        R <= distance(x0, mesh.points[mesh.facets[jump]]) * (1.0 + 1e-12),
+        f"{name!r}: the ball leaves where the coefficients are constant",
+    )
     C, phi = kernel(d, k0, c0, R, a)
     sphere = lambda X: C * np.maximum(0.0, 1.0 - ((X - x0) ** 2).sum(axis=-1) / R**2)  # noqa: E731
     far = np.sqrt(((mesh.V - x0) ** 2).sum(axis=2))
@@ -1041,7 +1178,10 @@ def sampled_goal(bundle: Bundle, proof: dict[str, Any], mesh: Mesh, row: dict[st
     if R * math.sqrt(c0 / k0) < 20.0:
         (rough, _), (fine, size) = (data_term(d, proof["source"], x0, R, a, phi, n) for n in (20, 32))
         allowed = error + 10.0 * abs(fine - rough) + 1e-9 * size
-        need(near(constant, fine, 0.0, allowed), f"constant of {name!r}: ∫fΦ is {fine!r}, {constant!r} is stored (sampled)")
+        need(
+            near(constant, fine, 0.0, allowed),
+            f"constant of {name!r}: ∫fΦ is {fine!r}, {constant!r} is stored (sampled)",
+        )
 
 
 # 6. The certificate: its numbers must agree with each other and hold what was proved.
@@ -1072,10 +1212,15 @@ def rows_agree(certificate: dict[str, Any], case: dict[str, Any], proof: dict[st
         need(near(r, sums, 1e-12, 1e-300), f"{name!r}: the radius {r!r} is not the sum of its terms, {sums!r}")
         ends = math.nextafter(c - r, -math.inf), math.nextafter(c + r, math.inf)
         need((row["lower"], row["upper"]) == ends, f"{name!r}: lower and upper are not center ± radius")
-        need(near(row["value_radius"], abs(v - c) + r, 1e-12), f"{name!r}: value_radius is not |value − center| + radius")
+        need(
+            near(row["value_radius"], abs(v - c) + r, 1e-12), f"{name!r}: value_radius is not |value − center| + radius"
+        )
         if row["raw"] is not None:
             need(near(row["raw_radius"], abs(row["raw"] - c) + r, 1e-12), f"{name!r}: raw_radius does not fit raw")
-            need(near(row["terms"].get("mismatch"), abs(row["raw"] - v), 1e-12, 1e-300), f"{name!r}: mismatch is not |raw − value|")
+            need(
+                near(row["terms"].get("mismatch"), abs(row["raw"] - v), 1e-12, 1e-300),
+                f"{name!r}: mismatch is not |raw − value|",
+            )
     return list(rows)
 
 
@@ -1091,15 +1236,24 @@ def state_agrees(d: Discrete, rows: list[dict[str, Any]], proof: dict[str, Any],
     cells = bundle("mesh/cells", None, d.points.shape[1] + 1, whole=len(d.points))
     for i, row in enumerate(rows):
         name = row["name"]
-        need(near(row["value"], values[i], 0.0, 1e-13 * sizes[i] + 1e-300), f"{name!r}: value is not that of U, {values[i]!r}")
+        need(
+            near(row["value"], values[i], 0.0, 1e-13 * sizes[i] + 1e-300),
+            f"{name!r}: value is not that of U, {values[i]!r}",
+        )
         need(near(row["residual_norm"], norm, 1e-6, floor), f"{name!r}: residual_norm is not ‖A U − b‖ = {norm!r}")
         if row["kind"] in ("point", "average"):
             here = d.L[[i]]
             nodes, x = here.indices // count, here.data
-            need(near(x.sum(), 1.0, 1e-12) and np.all(here.indices % count == here.indices[0] % count), f"{name!r}: ℓ is no mean")
+            need(
+                near(x.sum(), 1.0, 1e-12) and np.all(here.indices % count == here.indices[0] % count),
+                f"{name!r}: ℓ is no mean",
+            )
             at = np.array(row["at"])
             off = np.abs(x @ d.points[nodes] - at).max()
-            need(off <= 1e-12 * np.abs(d.points).max() * max(1.0, np.abs(x).sum()), f"{name!r}: ℓ belongs to another point, {off!r} away")
+            need(
+                off <= 1e-12 * np.abs(d.points).max() * max(1.0, np.abs(x).sum()),
+                f"{name!r}: ℓ belongs to another point, {off!r} away",
+            )
             if row["kind"] == "point" and proof["degree"] == 1:
                 nodes = nodes[x != 0.0]
                 inside = np.isin(cells, nodes).sum(axis=1) == len(nodes)
@@ -1134,7 +1288,10 @@ def sensitivities_agree(green: Array, rows: list[dict[str, Any]], method: str, c
             need(near(row["terms"]["norm"], said * row["residual_norm"], 1e-9), f"{row['name']!r}: norm is not σ‖r‖")
         if method in ("exact", "root", "inexact") and row["radius"] is not None:
             moved = abs(row["value"] - row["center"])
-            need(near(row["terms"]["correction"], moved, 1e-9, 1e-12 * (abs(row["value"]) + moved)), f"{row['name']!r}: correction is not |value − center|")
+            need(
+                near(row["terms"]["correction"], moved, 1e-9, 1e-12 * (abs(row["value"]) + moved)),
+                f"{row['name']!r}: correction is not |value − center|",
+            )
 
 
 def holds(row: dict[str, Any], c: float, rest: float, radius: float, rounded: bool) -> None:
@@ -1171,7 +1328,9 @@ def verify(path: Any) -> list[str]:
             given = problem[what]
             need(not isinstance(given, int | float) or np.all(values == given), f"{what}: not that of the case")
         sampled("source", p.source, mesh.V, proof["source"])
-        lines.append("verified: fluxes in H(div) by representation; divergence, means, oscillation, product bound, sums")
+        lines.append(
+            "verified: fluxes in H(div) by representation; divergence, means, oscillation, product bound, sums"
+        )
         lines.append("declared: κ, c and groups of facets belong to the case")
         lines.append("declared: enclosures of the data, mollifiers and ∫fΦ (checked by sampling)")
     else:
@@ -1180,14 +1339,19 @@ def verify(path: Any) -> list[str]:
             green = base_green(bundle, d, len(rows))
         sensitivities_agree(green, rows, proof["method"], case)
         found = d.bounds(bundle, proof)
-        lines.append(f"verified: coercivity {proof['coercivity']['alpha']!r} by {proof['coercivity']['how']}; s = ℓ − Aᵀg; rounding")
+        lines.append(
+            f"verified: coercivity {proof['coercivity']['alpha']!r} by {proof['coercivity']['how']}; s = ℓ − Aᵀg; rounding"
+        )
     unused = set(bundle.arrays) - bundle.used
     need(not unused, f"{sorted(unused)[:1]}: is part of no proof")
     for row, (c, rest, radius) in zip(rows, found):
         holds(row, c, rest, radius, rounded)
         if proof["target"] == "continuous" and proof["method"] == "exact" and row["radius"] is not None:
             fits = near(row["radius"], radius, 1e-5, 1e-13 * abs(c)) and near(row["center"], c, 1e-12, 1e-5 * radius)
-            need(fits, f"{row['name']!r}: {row['center']!r} ± {row['radius']!r} is not the interval of its witnesses, {c!r} ± {radius!r}")
+            need(
+                fits,
+                f"{row['name']!r}: {row['center']!r} ± {row['radius']!r} is not the interval of its witnesses, {c!r} ± {radius!r}",
+            )
         lines.append(f"{row['name']}: proved {c + rest!r} ± {radius:.3e}; claimed [{row['lower']!r}, {row['upper']!r}]")
     if not rounded:
         lines.append("declared: rounding is negligible; claims may be narrower than proved by 1e-9 of the value")
@@ -1203,7 +1367,16 @@ def main(path: Any) -> int:
     except Refused as line:
         print(f"NOT VERIFIED: {line}")
         return 1
-    except (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError, MemoryError) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        OSError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+        MemoryError,
+    ) as error:
         print(f"NOT VERIFIED: malformed ({type(error).__name__}: {str(error)[:200]})")
         return 1
     print("\n".join([*lines, "VERIFIED"]))
