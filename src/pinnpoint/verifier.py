@@ -150,7 +150,7 @@ class Bundle:
         need(name in self.arrays, f"{name}.npy: is missing")
         a = self.arrays[name]
         self.used.add(name)
-        fits = a.ndim == len(shape) and all(n is None or n == m for n, m in zip(shape, a.shape))
+        fits = a.ndim == len(shape) and all(n is None or n == m for n, m in zip(shape, a.shape, strict=False))
         need(fits, f"{name}.npy: has shape {a.shape}, expected {shape}")
         need((a.dtype.kind == "i") == (whole is not None), f"{name}.npy: has the wrong dtype {a.dtype}")
         need(whole is None or not a.size or (a.min() >= 0 and a.max() < whole), f"{name}.npy: out of range")
@@ -486,7 +486,7 @@ class Density:
         if self.where is not None:
             need(len(np.unique(self.where)) == n, f"{name}: a cell appears twice")
             full = [np.zeros((spread, *p.shape[1:])) for p in parts]
-            for a, p in zip(full, parts):
+            for a, p in zip(full, parts, strict=True):
                 a[self.where] = p
             parts = full
         self.beta, self.high, self.e1, self.e2 = parts
@@ -849,7 +849,7 @@ def continuous(
     )
     mismatch, found = boundary_mismatch(bundle, proof, mesh, p), []
     sampled_neumann(bundle, proof, mesh, load)
-    for i, (row, goal) in enumerate(zip(rows, proof["goals"])):
+    for i, (row, goal) in enumerate(zip(rows, proof["goals"], strict=True)):
         name, best = row["name"], (0.0, math.inf)
         constant, error = float(goal["constant"]), float(goal["error"])
         if goal["known"]:
@@ -1198,7 +1198,7 @@ def rows_agree(certificate: dict[str, Any], case: dict[str, Any], proof: dict[st
     need(certificate.get("method") == proof["method"] == case["certificate"]["method"], "certificate: another method")
     rows, asked = certificate["queries"], case["queries"]
     need(len(rows) == len(asked) > 0, "certificate: another number of queries than the case")
-    for row, query in zip(rows, asked):
+    for row, query in zip(rows, asked, strict=True):
         name = row["name"]
         need(name == query["name"] and row["kind"] == query["kind"], f"{name!r}: another query than in the case")
         need(row["target"] == proof["target"] == case["certificate"]["target"], f"{name!r}: another target")
@@ -1280,7 +1280,7 @@ def sensitivities_agree(green: Array, rows: list[dict[str, Any]], method: str, c
         z = np.random.default_rng(int(seed)).standard_normal((int(m), green.shape[1]))
         quantile = 2.0 * float(special.gammaincinv(0.5 * m, delta / len(rows)))
         sizes = np.sqrt(((green @ z.T) ** 2).mean(axis=1) * m / quantile)
-    for row, size in zip(rows, sizes):
+    for row, size in zip(rows, sizes, strict=True):
         said, both = row["sensitivity"], method not in ("inexact", "stationary")
         fits = said is None or (said >= size * (1.0 - 1e-6) and (not both or said <= size * (1.0 + 1e-6)))
         need(fits or method == "stationary", f"{row['name']!r}: sensitivity is not {float(size)!r}")
@@ -1344,7 +1344,7 @@ def verify(path: Any) -> list[str]:
         )
     unused = set(bundle.arrays) - bundle.used
     need(not unused, f"{sorted(unused)[:1]}: is part of no proof")
-    for row, (c, rest, radius) in zip(rows, found):
+    for row, (c, rest, radius) in zip(rows, found, strict=True):
         holds(row, c, rest, radius, rounded)
         if proof["target"] == "continuous" and proof["method"] == "exact" and row["radius"] is not None:
             fits = near(row["radius"], radius, 1e-5, 1e-13 * abs(c)) and near(row["center"], c, 1e-12, 1e-5 * radius)
