@@ -14,6 +14,7 @@ from pinnpoint.arrays import Vector
 from pinnpoint.bernstein import Density, from_linear, from_quadratic, gram, linear_projection, pairs
 from pinnpoint.mesh import Index
 from pinnpoint.rounding.arithmetic import gamma, up
+from pinnpoint.taylor.inputs import fixed
 from pinnpoint.taylor.simplices import density
 from pinnpoint.taylor.suprema import supremum
 from pinnpoint.transfer.anchors import DIRICHLET, Anchors, anchors
@@ -162,7 +163,8 @@ class Continuum:
         for facets, given in self.dirichlet:
             vertices = self.topology.facets[facets]
             w = U[self.nodes_of(vertices)]
-            if not callable(given) and np.all(w == float(given)):
+            known = fixed(given)
+            if known is not None and known[1] == 0.0 and np.all(w == known[0]):
                 continue
             bounds, sure = supremum(given, self.points[vertices], minus=_bernstein(w, self.d - 1, self.degree))
             blur = np.where(np.ptp(w, axis=1) == 0.0, 0.0, gamma(16) * np.abs(w).max(axis=1, initial=0.0))
