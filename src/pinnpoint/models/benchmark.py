@@ -60,4 +60,5 @@ def load() -> Benchmark:
     for name in NAMES:
         with as_file(files("pinnpoint") / "data" / f"{name}.npz") as path:
             found.append(MLP.load(path))
-    return Benchmark(*found)
+    rough, fair, good = found
+    return Benchmark(rough, fair, good)
