@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import pairwise
 
+import continua
 import numpy as np
 import pytest
 
-import continua
 import pinnpoint as pp
 from pinnpoint.expressions import parse
 from pinnpoint.io.generate import generate
@@ -66,7 +65,7 @@ def test_what_a_trained_network_is_worth():
 @pytest.mark.parametrize("degree", [1, 2])
 def test_radii_follow_residuals(degree):
     found = [at_points(name, 8, degree) for name in ("rough", "fair", "good")]
-    for worse, better in pairwise(found):
+    for worse, better in zip(found, found[1:], strict=False):
         assert np.all(better.radius < worse.radius)
     for certificate in found:
         assert certificate.guarantee.value == "deterministic"
