@@ -2,11 +2,10 @@
 
     python studies/train_lift.py [--quick] [--out src/pinnpoint/data]
 
-−Δu = f on the unit square, u = 0 on its boundary: the paper's benchmark, a narrow bump and a wave. The network is a
-tanh perceptron (2, 32, 32, 32, 1) times x(1−x)y(1−y), in double precision. The loss is the mean of (Δu + f)² over 2,048
-Sobol points and nothing else: no value of the solution is used. One training, kept at three moments: after 500 steps of
-Adam, after 3,000, and after L-BFGS from there. One core, a few minutes; the same seed gives the same files on the same
-machine.
+−Δu = f on the unit square, u = 0 on its boundary: the paper's benchmark, a narrow bump and a wave. The network is a tanh
+perceptron (2, 32, 32, 32, 1) times x(1−x)y(1−y), in double precision. The loss is the mean of (Δu + f)² over 2,048 Sobol
+points and nothing else: no value of the solution is used. One training, kept at three moments: after 500 steps of Adam,
+after 3,000, and after L-BFGS from there. One core, a few minutes; the same seed gives the same files on the same machine.
 """
 
 from __future__ import annotations

@@ -60,5 +60,4 @@ def load() -> Benchmark:
     for name in NAMES:
         with as_file(files("pinnpoint") / "data" / f"{name}.npz") as path:
             found.append(MLP.load(path))
-    rough, fair, good = found
-    return Benchmark(rough, fair, good)
+    return Benchmark(*found)

@@ -93,7 +93,7 @@ def density(
     limit = _limits(tolerance, N)
     most = DEPTH[m] if depth is None else whole("depth", depth)
     simplices = Simplices(V, np.zeros((N, V.shape[2])))
-    if order is None and tolerance is not None and N >= 2 * TRIAL and m == 2 and not isinstance(f, Expression):
+    if order is None and tolerance is not None and N >= 8 * TRIAL and m == 2 and not isinstance(f, Expression):
         q = _order(f, simplices, q, limit)
     beta, high, error1, error2 = _resolve(f, simplices, q, limit, np.full(N, np.inf), most, growth)
     return Density(beta, high, error1, error2)

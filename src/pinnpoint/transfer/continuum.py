@@ -23,8 +23,8 @@ from pinnpoint.transfer.estimator import CHUNK, Estimator
 from pinnpoint.transfer.facets import FacetLoad, measures
 from pinnpoint.transfer.topology import Topology
 
-SHARE = {1: 2e-2, 2: 5e-2}
-"""The data's error on a cell, relative to its size, against (h/L)^(2 · degree), by degree; well below 1 % of the radius."""
+SHARE = 1e-2
+"""The data's error on a cell, relative to its size, against (h/L)^(2 · degree), the expected radius."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ class Continuum:
         """F on every cell."""
         X = self.points[self.topology.cells]
         extent = float(np.max(self.points.max(axis=0) - self.points.min(axis=0)))
-        small = SHARE[self.degree] * (self.spacing / extent) ** (2 * self.degree)
+        small = SHARE * (self.spacing / extent) ** (2 * self.degree)
         height = self.height(self.source)
         return density(self.source, X, tolerance=small * height if height > 0.0 else None)
 
