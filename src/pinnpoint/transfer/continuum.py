@@ -23,7 +23,7 @@ from pinnpoint.transfer.estimator import CHUNK, Estimator
 from pinnpoint.transfer.facets import FacetLoad, measures
 from pinnpoint.transfer.topology import Topology
 
-SHARE = 1e-2
+SHARE = 2e-3
 """The data's error on a cell, relative to its size, against (h/L)^(2 · degree), the expected radius."""
 
 
