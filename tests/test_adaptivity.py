@@ -170,6 +170,12 @@ def test_command_line(tmp_path, capsys):
     assert data["refinement"]["steps"][-1]["dofs"] == data["dofs"] <= 1200
     assert main(["certify", str(path), "--out", str(tmp_path / "few"), "--set", "certificate.max_dofs=300"]) == 1
     assert "stopped early" in capsys.readouterr().out
+    path.write_text(CASE.replace('kind = "point"', "") + '[[query]]\nname = "out"\nkind = "flux"\ngroup = "boundary"\n')
+    assert main(["certify", str(path), "--out", str(tmp_path / "flux"), "--set", "certificate.tolerance=1e-2"]) == 0
+    flux = json.loads((tmp_path / "flux" / "certificate.json").read_text())["queries"][1]
+    assert flux["lower"] <= -3.0 <= flux["upper"]  # what the source gives leaves through the boundary
+    assert "boundary" not in flux["terms"]
+    path.write_text(CASE)
     assert main(["certify", str(path), "--out", str(tmp_path / "no"), "--set", "certificate.target=discrete"]) == 2
     assert "certificate.tolerance: refines the mesh" in capsys.readouterr().err
 

@@ -120,7 +120,11 @@ def certify_to(
         if best is None or _worst(certificate, limit) <= _worst(best.certificate, limit):
             best = Refined(certificate, certifier, problem, queries, prediction, (), reached, "")
         marked = _marked(certificate, limit, theta)
-        stopped = "" if reached else _limits(problem, most, marked.size, len(problem.mesh.cells))
+        stopped = (
+            ""
+            if reached
+            else _hopeless(certificate, limit) or _limits(problem, most, marked.size, len(problem.mesh.cells))
+        )
         if reached or stopped:
             return Refined(
                 best.certificate,
@@ -163,6 +167,13 @@ def _expected(history: list[Step], certificate: Certificate, limit: Vector, dofs
             rate = math.log(then / now) / math.log(dofs / step.dofs)
             return float(dofs * now ** (1.0 / max(rate, 0.05)))
     return math.nan
+
+
+def _hopeless(certificate: Certificate, limit: Vector) -> str:
+    """Refinement does not help where the data could not be enclosed at all."""
+    if np.all(np.isfinite(certificate.radius[limit < 1e300])):
+        return ""
+    return "an interval is unbounded: the source or the boundary data could not be enclosed"
 
 
 def _limits(problem: Any, most: int, marked: int, cells: int) -> str:

@@ -109,6 +109,8 @@ def run(
             "target: the continuous target needs a proved transfer, and none is known for this problem; pass "
             "transfer=, or say target='discrete' for the solution of the discrete system"
         )
+    if hasattr(transfer, "functionals"):
+        raise InputError("transfer: a problem uses its own transfer by itself; leave transfer= out")
     if wanted == "discrete" and transfer is not None:
         raise InputError("target: a transfer leads to the continuous target; drop transfer= or target='discrete'")
     certifier: AnyCertifier

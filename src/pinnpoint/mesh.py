@@ -68,7 +68,8 @@ class Mesh:
                 f"points: {unused.size} points belong to no cell, the first is point {int(unused[0])}; remove them"
             )
         facets = {
-            str(k): _indices(f"facet group '{k}'", v, X.shape[1], len(X)) for k, v in (facet_groups or {}).items()
+            str(k): _once(_indices(f"facet group '{k}'", v, X.shape[1], len(X)))
+            for k, v in (facet_groups or {}).items()
         }
         groups = {str(k): np.unique(np.asarray(v, dtype=np.intp)) for k, v in (cell_groups or {}).items()}
         for name, members in groups.items():
@@ -196,6 +197,12 @@ class Mesh:
                 raise InputError(
                     f"facet group '{name}': {facets[int(np.argmax(missing))].tolist()} is not a facet of any cell"
                 )
+
+
+def _once(facets: Index) -> Index:
+    """Each facet once, in the order given."""
+    _, first = np.unique(np.sort(facets, axis=1), axis=0, return_index=True)
+    return facets if len(first) == len(facets) else facets[np.sort(first)]
 
 
 def _frame(base: Vector, tip: Vector) -> Vector:

@@ -54,8 +54,9 @@ def falling(step: Step, limits: Vector) -> str:
 
 
 def wide(result: Result) -> Any:
-    """Which intervals exceed their tolerance."""
-    return result.certificate.radius > result.study.limits
+    """Which intervals exceed their tolerance, or are unbounded."""
+    radius = result.certificate.radius
+    return (radius > result.study.limits) | ~np.isfinite(radius)
 
 
 def summary(result: Result, files: list[Path]) -> str:

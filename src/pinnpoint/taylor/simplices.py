@@ -36,6 +36,8 @@ Rows = tuple[Vector, Vector, Vector, Vector]
 
 DEPTH = {0: 0, 1: 16, 2: 8, 3: 5}
 CHUNK = 2048
+MOST = 100_000
+"""Sub-simplices of one level, or four times the simplices where these are more."""
 FLOOR = 2e-14
 """Remainders below this share of the model are left alone."""
 SMALL = 2.0**-500
@@ -120,10 +122,12 @@ def _resolve(
         # truncation falls by 2^(q+1) a level; what falls less at this size is rounding
         stuck = (model.e > 0.3 * before[part]) & (model.e < 1e-9 * model.norm)
         again[part] = (model.e > limit[part]) & (model.e > FLOOR * model.norm) & ~stuck
-    chosen = np.flatnonzero(again)
+    chosen, count = np.flatnonzero(again), 2**m
     if depth == 0 or m == 0 or not chosen.size:
         return rows
-    count = 2**m
+    room = (max(MOST, 4 * N) if np.all(np.isinf(before)) else MOST) // count
+    if chosen.size > room:  # those with the largest remainders
+        chosen = np.sort(chosen[np.argsort(-rows[2][chosen], kind="stable")[:room]])
     remainder = np.repeat(rows[2][chosen], count)
     limits = np.repeat(limit[chosen] * growth, count)
     finer = _resolve(f, simplices[chosen].children(), q, limits, remainder, depth - 1, growth)

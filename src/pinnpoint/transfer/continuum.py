@@ -14,6 +14,7 @@ from pinnpoint.arrays import Vector
 from pinnpoint.bernstein import Density, from_linear, from_quadratic, gram, linear_projection, pairs
 from pinnpoint.mesh import Index
 from pinnpoint.rounding.arithmetic import gamma, up
+from pinnpoint.taylor.inputs import fixed
 from pinnpoint.taylor.simplices import density
 from pinnpoint.taylor.suprema import supremum
 from pinnpoint.transfer.anchors import DIRICHLET, Anchors, anchors
@@ -114,13 +115,16 @@ class Continuum:
         X = self.points[self.topology.cells]
         extent = float(np.max(self.points.max(axis=0) - self.points.min(axis=0)))
         small = SHARE * (self.spacing / extent) ** (2 * self.degree)
-        return density(self.source, X, tolerance=small * self.height(self.source))
+        height = self.height(self.source)
+        return density(self.source, X, tolerance=small * height if height > 0.0 else None)
 
     def height(self, given: Any) -> float:
         """The size of a function at the vertices, for tolerances."""
         if not callable(given):
             return abs(float(given))
-        return float(np.max(np.abs(given(self.points)), initial=0.0))
+        P = self.points[self.topology.cells]
+        inside = 0.6 * P[:, 0] + (0.4 / self.d) * P[:, 1:].sum(axis=1)  # vertices may all be zeros of it
+        return float(max(np.max(np.abs(given(X)), initial=0.0) for X in (self.points, inside)))
 
     @cached_property
     def boundary_load(self) -> FacetLoad | None:
@@ -162,8 +166,8 @@ class Continuum:
         for facets, given in self.dirichlet:
             vertices = self.topology.facets[facets]
             w = U[self.nodes_of(vertices)]
-            number = getattr(given, "constant", None) if callable(given) else float(given)
-            if number is not None and np.all(w == number):
+            known = fixed(given)
+            if known is not None and known[1] == 0.0 and np.all(w == known[0]):
                 continue
             bounds, sure = supremum(given, self.points[vertices], minus=_bernstein(w, self.d - 1, self.degree))
             blur = np.where(np.ptp(w, axis=1) == 0.0, 0.0, gamma(16) * np.abs(w).max(axis=1, initial=0.0))

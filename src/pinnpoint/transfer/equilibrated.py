@@ -124,6 +124,8 @@ class Equilibrated:
         """Shifts and terms for all queries."""
         if context.solve is None or context.adjoint is None:
             raise CertificationError("transfer: this method gives no solver, which the equilibrated transfer needs")
+        if context.names != self.queries.names:
+            raise InputError("transfer: belongs to other queries; make it from these, problem.transfer(queries)")
         model = self.model
         self._require_held()
         state = context.solve(model.vector(model.load, model.boundary_load))

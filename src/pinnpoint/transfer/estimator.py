@@ -266,7 +266,9 @@ class Estimator:
     def _length(self, p: Bounds, pair: Pair | None, s: float, sign: float, data: float) -> float:
         """Upper bound of ‖s e ± ε/s‖_a, or of ‖e‖_a; `data` = 0 leaves the data's own error out (for reports only)."""
         near, convex = self.anchors.slack, self.anchors.convex
-        drop = 1.0 - data
+
+        def kept(whole: Any, share: Any) -> Any:
+            return whole if data else whole - share
 
         def mix(a: Vector, b: Vector | None) -> Vector:
             return s * a if b is None else s * a + b / s
@@ -278,13 +280,13 @@ class Estimator:
         size = mix(p.size, None if d is None else d.size)
         q = np.sqrt(np.maximum(square, 0.0) + 4.0 * (near + gamma(COUNT)) * size * size)
         q = q + mix(p.fuzz, None if d is None else d.fuzz) + mix(p.facet, None if d is None else d.facet)
-        o = mix(p.oscillation - drop * p.data[0], None if d is None else d.oscillation - drop * d.data[0])
+        o = mix(kept(p.oscillation, p.data[0]), None if d is None else kept(d.oscillation, d.data[0]))
         one = (q + convex * o) ** 2
         c = self.reaction
         with np.errstate(divide="ignore", over="ignore"):
             two = np.where(c > 0.0, q**2 + o**2 / np.where(c > 0.0, c, 1.0), np.inf)
         total = math.sqrt(sum_up(up(np.minimum(one, two), 32)))
-        F = s * (p.means - drop * p.data[1]) + (0.0 if d is None else (d.means - drop * d.data[1]) / s)
+        F = s * kept(p.means, p.data[1]) + (0.0 if d is None else kept(d.means, d.data[1]) / s)
         return at_most(float(up(total * (1.0 + 32.0 * UNIT) + F, 8)))
 
 
