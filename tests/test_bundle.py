@@ -69,6 +69,14 @@ CASES = {
     "continuous 2D quadratic": text(more="degree = 2", target="continuous"),
     "continuous norm": text(target="continuous", method="norm"),
     "continuous without reaction": text(reaction=0.0, target="continuous"),
+    "continuous root 1D": text(d=1, kind="semilinear", more="cubic = 20.0", target="continuous", method="root"),
+    "continuous root 2D": text(kind="semilinear", more="cubic = 20.0", target="continuous", method="root"),
+    "continuous root 3D": text(
+        d=3, cells=4, kind="semilinear", more="cubic = 5.0", target="continuous", method="stationary"
+    ),
+    "lift": text(target="continuous") + "lift = true\n",
+    "lift 1D quadratic": text(d=1, more="degree = 2", target="continuous") + "lift = true\n",
+    "tolerance": text(target="continuous", cells=4) + "tolerance = 1e-2\n",
     "mixed": text(target="continuous").replace("boundary = 0.0", 'left = "y**3"\n[problem.neumann]\nright = "1+y"')
     + '[[query]]\nname = "p"\nkind = "patch"\ngroup = "right"\n',
     "flux": text(target="continuous").replace("boundary = 0.0", "left = 0.0")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
 import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector
@@ -23,9 +21,7 @@ from pinnpoint.rounding.coercivity import equilibration, verify_coercivity
 from pinnpoint.solvers.direct import DenseLU, SparseLU, factorize
 from pinnpoint.solvers.protocol import Solver, answer
 from pinnpoint.systems import LinearSystem
-from pinnpoint.transfer.equilibrated import Witness
 from pinnpoint.transfer.facets import FacetLoad
-from pinnpoint.version import __version__
 
 SCHEMA = "pinnpoint-bundle/1"
 SAFETY = 1e-6
@@ -61,18 +57,10 @@ class Writer:
         self._path(name).write_bytes(text)
         self._note(name, text)
 
-    def close(self) -> None:
-        """Write the manifest and its own hash."""
-        versions = {
-            "pinnpoint": __version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-        }
+    def close(self, versions: Any) -> None:
+        """Write the manifest."""
         said = {"schema": SCHEMA, "versions": versions, "files": dict(sorted(self.files.items()))}
-        text = json.dumps(said, indent=1).encode() + b"\n"
-        (self.folder / "manifest.json").write_bytes(text)
-        (self.folder / "manifest.sha256").write_text(hashlib.sha256(text).hexdigest() + "\n", encoding="ascii")
+        (self.folder / "manifest.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
 
     def _path(self, name: str) -> Path:
         path = self.folder / name
@@ -99,10 +87,7 @@ def write_bundle(folder: Path, result: Result, certificate: Mapping[str, Any]) -
     U = study.problem.extract(study.prediction).U
     _system(out, study.problem, study.queries, U)
     if found.target == "continuous":
-        if isinstance(found.details.get("witness"), Witness):
-            proof |= _continuous(out, found.details["witness"], study.queries.goals)
-        else:
-            proof["unsupported"] = "it has no witnesses of the continuous target"
+        proof |= _continuous(out, found.details["witness"], study.problem, study.queries)
     elif isinstance(study.problem.system, LinearSystem):
         proof |= _linear(out, study.problem.system, study.queries, result.certifier)
     elif isinstance(study.problem.system, CubicSystem) and study.problem.system.monotone:
@@ -110,7 +95,7 @@ def write_bundle(folder: Path, result: Result, certificate: Mapping[str, Any]) -
     else:
         proof["unsupported"] = "the reaction is not monotone"
     out.json("proof.json", proof)
-    out.close()
+    out.close(certificate["versions"])
 
 
 def _system(out: Writer, problem: Any, queries: Any, U: Vector) -> None:
@@ -124,6 +109,8 @@ def _system(out: Writer, problem: Any, queries: Any, U: Vector) -> None:
     out.array("system/u", U)
     out.sparse("system/l", queries.L)
     out.array("system/constants", queries.constants)
+    if isinstance(system, CubicSystem):
+        out.array("system/cubic", system.w)
 
 
 def _linear(out: Writer, system: LinearSystem, queries: Any, certifier: Any) -> dict[str, Any]:
@@ -165,7 +152,6 @@ def _cubic(out: Writer, system: CubicSystem, queries: Any, U: Vector) -> dict[st
             break
     solver = factorize(system.jacobian(y, rounding=False)[0])
     q = np.asarray(answer(solver.solve_transposed, right).T)
-    out.array("system/cubic", system.w)
     out.array("witness/state", system.space.vector_of(y))
     out.array("witness/green", q)
     B = sp.csr_array(system.A[free][:, free])
@@ -207,10 +193,11 @@ def _positive(C: Any, solver: Solver, D: Vector) -> tuple[Vector | None, float]:
     return (kept, best) if best > 0.0 else (None, 0.0)
 
 
-def _continuous(out: Writer, witness: Witness, goals: Any) -> dict[str, Any]:
+def _continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[str, Any]:
     """States, fluxes and data of the transfer, with every query's bounded form."""
     route, model = witness.route, witness.route.model
-    for name, a in (("kappa", model.kappa), ("reaction", model.reaction), ("kind", model.kind)):
+    cubic = getattr(route, "cubic", np.zeros(len(model.kappa)))
+    for name, a in (("kappa", model.kappa), ("reaction", model.reaction), ("cubic", cubic), ("kind", model.kind)):
         out.array(f"continuous/{name}", a)
     primal = witness.primal()
     out.array("continuous/state", primal.nodal)
@@ -221,8 +208,10 @@ def _continuous(out: Writer, witness: Witness, goals: Any) -> dict[str, Any]:
         out.array(f"continuous/d{k}", np.sort(facets))
     for k, (facets, _) in enumerate(model.neumann):
         out.array(f"continuous/n{k}", np.sort(facets))
+    lift = getattr(problem, "lift", None)
+    own = None if lift is None else problem.own_values(queries)
     said = []
-    for i, (J, goal) in enumerate(zip(route.goals, goals, strict=True)):
+    for i, (J, goal) in enumerate(zip(route.goals, queries.goals, strict=True)):
         about: dict[str, Any] = {
             "kind": _KINDS[type(goal)],
             "known": J.known,
@@ -230,27 +219,28 @@ def _continuous(out: Writer, witness: Witness, goals: Any) -> dict[str, Any]:
             "constant": J.constant,
             "error": J.error,
             "scale": J.scale,
+            "radius": J.ball if np.isfinite(J.ball) else None,
+            "kappa": None if J.kernel is None else J.kernel.kappa,
+            "own": None if own is None else [float(own[0][i]), float(own[1][i])],
         }
         if isinstance(goal, Point | Ball):
             about["at"], about["average"] = list(goal.at), getattr(goal, "radius", 0.0)
-            about["radius"] = J.ball if np.isfinite(J.ball) else None
         if about["acts"]:
             side = witness.dual(i)
             out.array(f"dual/z{i}", side.nodal)
             out.array(f"dual/t{i}", side.flux)
-            w = J.source
-            if w is None or w.cells is None:
-                w = side.source
-            where = np.arange(len(model.kappa)) if w.cells is None else w.cells
-            keep = np.any(w.coefficients, axis=1) | (w.high > 0.0) | (w.error2 > 0.0) | (w.error1 > 0.0)
-            out.array(f"dual/w{i}_cells", where[keep])
-            _density(out, f"dual/w{i}", w, keep)
+            _density(out, f"dual/w{i}", side.source)
             _load(out, f"dual/g{i}", side.load)
+            if np.any(cubic):
+                zero = Density.constant(np.zeros(len(cubic)), model.d)
+                _density(out, f"dual/m{i}", J.source or zero)
+                _density(out, f"dual/phi{i}", witness.potential(i) or zero)
         if isinstance(goal, Patch | Flux):
-            out.array(f"dual/facets{i}", route.facets_of(goal.group))
+            out.array(f"dual/facets{i}", np.sort(route.facets_of(goal.group)))
         said.append(about)
     return {
         "goals": said,
+        "lift": None if lift is None else True,
         "source": _text(model.source),
         "mismatch": witness.mismatch,
         "dirichlet": [_text(given) for _, given in model.dirichlet],
@@ -262,15 +252,23 @@ _KINDS = {Point: "point", Ball: "ball", Patch: "patch", Flux: "flux"}
 
 
 def _text(given: Any) -> Any:
-    return given.text if isinstance(given, Expression) else float(given)
+    """What the case says; None for what is no formula, such as the residual of a network."""
+    if isinstance(given, Expression):
+        return given.text
+    return None if callable(given) else float(given)
 
 
-def _density(out: Writer, name: str, what: Density, keep: Any = slice(None)) -> None:
-    for key, a in (("beta", what.coefficients), ("high", what.high), ("error1", what.error1), ("error2", what.error2)):
-        out.array(f"{name}_{key}", a[keep])
+def _density(out: Writer, name: str, what: Density, at: Any = None) -> None:
+    """Coefficients, bounds and the cells or facets they belong to; where all are zero nothing is stored."""
+    beta, rest = what.coefficients, np.stack([what.high, what.error1, what.error2], axis=1)
+    where = np.arange(len(beta)) if what.cells is None else what.cells
+    where = where if at is None else at
+    keep = np.nonzero(np.any(beta, axis=1) | np.any(rest > 0.0, axis=1))[0] if at is None else np.arange(len(beta))
+    keep = keep[np.argsort(where[keep])]
+    for part, a in (("at", where[keep]), ("beta", beta[keep]), ("rest", rest[keep])):
+        out.array(f"{name}_{part}", a)
 
 
 def _load(out: Writer, name: str, load: FacetLoad | None) -> None:
     if load is not None:
-        out.array(f"{name}_facets", load.facets)
-        _density(out, name, load.density)
+        _density(out, name, load.density, load.facets)

@@ -19,7 +19,7 @@ from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.goals import Functional, functional
-from pinnpoint.transfer.interface import TransferBound, TransferContext
+from pinnpoint.transfer.interface import TransferBound, TransferContext, with_reserve
 from pinnpoint.transfer.one_dimension import pointwise
 
 BATCH = 4_000_000
@@ -66,6 +66,9 @@ class Witness:
         model, J, z = self.route.model, self.route.goals[i], self.duals[i]
         source = self.route.dual_source(i)
         return Side(z, source, model.fluxes(z[None, :], [source], [J.load])[..., 0], J.load)
+
+    def potential(self, i: int) -> None:
+        """No kernel is left over in a linear problem."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,11 +152,11 @@ class Equilibrated:
         }
         claims, here = self._claims(mismatch, sure), np.array([f.center for f in found])
         if context.discrete is None:
-            return TransferBound(terms, claims, details, None, here, proved)
+            return TransferBound(with_reserve(terms), claims, details, None, here, proved)
         center, terms["algebra"] = context.discrete(state)
         shift = here - center
         terms["rounding"] = up(terms["rounding"] + 2.0 * UNIT * (np.abs(here) + np.abs(shift)))
-        return TransferBound(terms, claims, details, shift, None, proved)
+        return TransferBound(with_reserve(terms), claims, details, shift, None, proved)
 
     def _require_held(self) -> None:
         """Parts that meet in a vertex or an edge alone do not hold each other, whatever the discrete system says."""

@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
+
 from pinnpoint.arrays import Vector
 from pinnpoint.certificate import Claim
+from pinnpoint.rounding.arithmetic import up
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,3 +58,12 @@ class Transfer(Protocol):
     def bound(self, context: TransferContext) -> TransferBound:
         """The transfer's terms for these queries."""
         ...
+
+
+RESERVE = 1e-6
+"""Share of a radius that is added to it, so that another program with another rounding can prove the interval."""
+
+
+def with_reserve(terms: dict[str, Vector]) -> dict[str, Vector]:
+    """The terms, with the reserve counted as rounding."""
+    return {**terms, "rounding": np.asarray(up(terms["rounding"] + RESERVE * np.sum(list(terms.values()), axis=0)))}

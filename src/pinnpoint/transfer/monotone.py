@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.equilibrated import BATCH, Enclosed, data_claims, indicators
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.goals import Functional, cell_of, functional
-from pinnpoint.transfer.interface import TransferBound, TransferContext
+from pinnpoint.transfer.interface import TransferBound, TransferContext, with_reserve
 from pinnpoint.transfer.norms import Norms
 from pinnpoint.transfer.one_dimension import pointwise
 from pinnpoint.transfer.potentials import potential
@@ -61,6 +61,28 @@ class Primal:
     side: Side
     bounds: Bounds
     energy: float
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """What a bound rests on: the states; the dual sources and fluxes that go with them are made again when asked for."""
+
+    route: Monotone
+    state: Primal
+    duals: Mapping[int, Vector]
+    mismatch: float
+
+    def primal(self) -> Side:
+        """u_h with the flux of f − λu_h³."""
+        return self.state.side
+
+    def dual(self, i: int) -> Side:
+        """z_h with the source w − (c + 3λu_h²)Φ − 3λu_h² z_h and its flux."""
+        return self.route.sides(self.state, [i], lambda b: self.duals[i])[0]
+
+    def potential(self, i: int) -> Density | None:
+        """Φ of a query."""
+        return self.route.potentials[i]
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,9 +172,10 @@ class Monotone:
                 self.tolerance,
             ),
             "mismatched_cells": model.mismatched_cells(state, mismatch),
+            "witness": Witness(self, primal, {i: z for i, (_, z) in pairs_.items()}, mismatch),
         }
         here = np.array([f.center for f in found])
-        return TransferBound(terms, self._claims(mismatch, sure), details, None, here, proved)
+        return TransferBound(with_reserve(terms), self._claims(mismatch, sure), details, None, here, proved)
 
     def enclosed(self, state: Vector, dual: Callable[[Vector], Vector]) -> tuple[Primal, list[Enclosed]]:
         """Every value, from any state that has the boundary values, and a solver for dual states.
@@ -186,6 +209,12 @@ class Monotone:
         return Primal(state, cube, side, bounds, model.estimator.energy(bounds))
 
     def _pairs(self, primal: Primal, these: list[int], dual: Callable[[Vector], Vector]) -> dict[int, Any]:
+        sides = self.sides(primal, these, dual)
+        _, found = self.model.estimator.measure(primal.side, [(side, 1.0, False) for side in sides])
+        return {i: (found[k], sides[k].nodal) for k, i in enumerate(these)}
+
+    def sides(self, primal: Primal, these: list[int], dual: Callable[[Vector], Vector]) -> list[Side]:
+        """The dual states of some queries with their sources and fluxes."""
         model, C = self.model, len(self.cubic)
         u, slope = primal.nodal[model.cell_nodes], 3.0 * self.cubic
         nodal, sources, loads = [], [], [self.goals[i].load for i in these]
@@ -206,9 +235,7 @@ class Monotone:
             nodal.append(z)
             sources.append(combined([(1.0, known), (-1.0, square_times_linear(u, slope, z[model.cell_nodes]))]))
         fluxes = model.fluxes(np.stack(nodal), sources, loads)
-        duals = [(Side(nodal[k], sources[k], fluxes[..., k], loads[k]), 1.0, False) for k in range(len(these))]
-        _, found = model.estimator.measure(primal.side, duals)
-        return {i: (found[k], nodal[k]) for k, i in enumerate(these)}
+        return [Side(nodal[k], sources[k], fluxes[..., k], loads[k]) for k in range(len(these))]
 
     def _value(self, i: int, primal: Primal, pair: Pair | None, z: Vector | None) -> Enclosed:
         J, goal, model = self.goals[i], self.queries.goals[i], self.model
@@ -255,8 +282,9 @@ class Monotone:
             found.append((1.0, paired(linear, top, J.source.on_all(C), volume, slack)))
         if Phi is not None:
             full = Phi.on_all(C)
-            cubed = np.asarray(up(self.cubic * top**3, 8))
-            found.append((-1.0, paired(primal.cube, cubed, full, volume, slack)))
+            cubed, rough = (np.asarray(up(self.cubic * a**3, 8)) for a in (top, np.ptp(w, axis=1)))
+            cube = replace(primal.cube, high=rough)  # simple, and enough beside Φ's own high part
+            found.append((-1.0, paired(cube, cubed, full, volume, slack)))
             if np.any(model.reaction):
                 found.append((-1.0, paired(linear, top, combined([(model.reaction, full)]), volume, slack)))
         value = sum(sign * p[0] for sign, p in found)
