@@ -26,9 +26,9 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"fem"},
     {"certify"},
     {"adaptivity"},
+    {"bundles"},
     {"__init__"},
     {"cases"},
-    {"bundles"},
     {"outputs", "verifier"},
     {"cli"},
 ]

@@ -4,6 +4,7 @@ import importlib
 from typing import Any
 
 from pinnpoint.adaptivity import Refined, certify_to
+from pinnpoint.bundles import write_bundle
 from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarantee
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.inexact import Inexact
@@ -69,4 +70,5 @@ __all__ = [
     "certify_to",
     "observed_orders",
     "verify_coercivity",
+    "write_bundle",
 ]

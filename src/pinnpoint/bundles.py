@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector
 from pinnpoint.bernstein import Density
-from pinnpoint.cases import Result
+from pinnpoint.certificate import Certificate
 from pinnpoint.cubic import CubicSystem
+from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression
-from pinnpoint.queries import Ball, Flux, Patch, Point
+from pinnpoint.queries import Ball, Flux, Patch, Point, Queries
 from pinnpoint.rounding.coercivity import equilibration, verify_coercivity
 from pinnpoint.solvers.direct import DenseLU, SparseLU, factorize
 from pinnpoint.solvers.protocol import Solver, answer
@@ -71,39 +73,121 @@ class Writer:
         self.files[name] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data), **more}
 
 
-def write_bundle(folder: Path, result: Result, certificate: Mapping[str, Any]) -> None:
-    """The bundle of a certified case; `certificate` is the content of certificate.json."""
-    study, found = result.study, result.certificate
-    out = Writer(folder)
-    out.json("certificate.json", certificate)
-    out.json("case.json", study.case.to_dict())
+def write_bundle(
+    folder: str | os.PathLike[str],
+    certificate: Certificate,
+    problem: Any,
+    prediction: Any,
+    queries: Queries,
+    *,
+    options: Mapping[str, Any] | None = None,
+    said: Mapping[str, Any] | None = None,
+    case: Mapping[str, Any] | None = None,
+    solver: Solver | None = None,
+    partial: bool = False,
+) -> Path:
+    """Write everything that makes a certificate true into a new folder, for ``pinnpoint verify``.
+
+    For finite-element problems, and for systems whose spaces fix entries (or none), with any of the methods. Systems
+    with general Z, least squares and reactions that are not monotone are refused.
+
+    Parameters
+    ----------
+    problem
+        The problem or system that was certified.
+    options
+        Of the method, where the checker needs them: probes, delta and seed of `Randomized`.
+    said, case
+        The content of certificate.json, and the resolved case; made from the other arguments by default.
+    solver
+        Of the reduced matrix, where one is at hand.
+    partial
+        Write what cannot be re-checked without witnesses, with the reason in it, instead of refusing it.
+    """
+    system = getattr(problem, "system", problem)
+    U = problem.extract(prediction).U if hasattr(problem, "extract") else np.asarray(prediction, dtype=np.float64)
+    against = obstacle(certificate, system)
+    if against and not partial:
+        raise InputError(against)
+    said = _said(certificate, queries) if said is None else said
+    case = _case(certificate, problem, said, options) if case is None else case
+    out = Writer(Path(folder))
+    out.json("certificate.json", said)
+    out.json("case.json", case)
     proof: dict[str, Any] = {
-        "target": found.target,
-        "method": found.method,
-        "radius_terms": list(found.radius_terms),
-        "degree": study.problem.degree if study.problem.components == 1 else 1,
-        "components": study.problem.components,
+        "target": certificate.target,
+        "method": certificate.method,
+        "radius_terms": list(certificate.radius_terms),
     }
-    U = study.problem.extract(study.prediction).U
-    _system(out, study.problem, study.queries, U)
-    if found.target == "continuous":
-        proof |= _continuous(out, found.details["witness"], study.problem, study.queries)
-    elif isinstance(study.problem.system, LinearSystem):
-        proof |= _linear(out, study.problem.system, study.queries, result.certifier)
-    elif isinstance(study.problem.system, CubicSystem) and study.problem.system.monotone:
-        proof |= _cubic(out, study.problem.system, study.queries, U)
+    if against:
+        proof = {"unsupported": against}
+    elif certificate.target == "continuous":
+        proof |= _system(out, problem, system, queries, U)
+        proof |= _continuous(out, certificate.details["witness"], problem, queries)
+    elif isinstance(system, LinearSystem):
+        proof |= _system(out, problem, system, queries, U)
+        proof |= _linear(out, system, queries, solver)
     else:
-        proof["unsupported"] = "the reaction is not monotone"
+        proof |= _system(out, problem, system, queries, U)
+        proof |= _cubic(out, system, queries, U)
     out.json("proof.json", proof)
-    out.close(certificate["versions"])
+    out.close(said["versions"])
+    return Path(folder)
 
 
-def _system(out: Writer, problem: Any, queries: Any, U: Vector) -> None:
-    space, system = problem.space, problem.system
-    out.array("mesh/nodes", problem.nodes.points)
-    out.array("mesh/cells", np.sort(problem.mesh.cells, axis=1))
-    out.sparse("system/a", system.A)
-    out.array("system/b", system.b)
+def obstacle(certificate: Certificate, system: Any) -> str:
+    """Why the checker cannot prove a certificate; empty where it can."""
+    if not isinstance(system, LinearSystem) and not (isinstance(system, CubicSystem) and system.monotone):
+        return "problem: bundles are for linear systems and for cubic reactions with λ ≥ 0"
+    if system.space.free is None or system.A.shape != (system.space.N, system.space.N):
+        return (
+            "problem: bundles are for square systems whose space fixes entries, AdmissibleSpace.dirichlet, or none; "
+            "got a general Z or more rows than unknowns"
+        )
+    if certificate.target == "continuous" and "witness" not in certificate.details:
+        return (
+            "certificate: its transfer leaves no witnesses; bundles of the continuous target are for the problem's own "
+            "transfer, certify(problem, …, target='continuous')"
+        )
+    if not np.all(np.isfinite(certificate.radius)):
+        return "certificate: an interval is unbounded; leave out that query"
+    return ""
+
+
+def _said(certificate: Certificate, queries: Queries) -> dict[str, Any]:
+    data = certificate.to_dict()
+    goals = queries.goals or (None,) * len(queries)
+    for row, goal in zip(data["queries"], goals, strict=True):
+        row["kind"] = "functional" if goal is None else _KINDS[type(goal)].replace("ball", "average")
+        if isinstance(goal, Point | Ball):
+            row["at"] = [float(x) for x in goal.at]
+        else:
+            row.pop("at", None)
+    return data
+
+
+def _case(certificate: Certificate, problem: Any, said: Mapping[str, Any], options: Any) -> dict[str, Any]:
+    given = getattr(problem, "given", {})
+    source = _text(given["source"]) if "source" in given else None
+    asked = [{k: row.get(k) for k in ("name", "kind", "at")} for row in said["queries"]]
+    return {
+        "problem": {"source": source},
+        "queries": asked,
+        "certificate": {
+            "method": certificate.method,
+            "target": certificate.target,
+            "options": dict(options or {}),
+        },
+    }
+
+
+def _system(out: Writer, problem: Any, system: Any, queries: Queries, U: Vector) -> dict[str, Any]:
+    space, components = system.space, getattr(problem, "components", 1)
+    if hasattr(problem, "mesh"):
+        out.array("mesh/nodes", problem.nodes.points)
+        out.array("mesh/cells", np.sort(problem.mesh.cells, axis=1))
+    out.sparse("system/a", sp.csr_array(system.A)[space.free])
+    out.array("system/b", system.b[space.free])
     out.array("system/free", space.free)
     out.array("system/fixed", space.U0[space.fixed])
     out.array("system/u", U)
@@ -111,23 +195,26 @@ def _system(out: Writer, problem: Any, queries: Any, U: Vector) -> None:
     out.array("system/constants", queries.constants)
     if isinstance(system, CubicSystem):
         out.array("system/cubic", system.w)
+    return {
+        "components": components,
+        "degree": getattr(problem, "degree", 1) if components == 1 else 1,
+        "weighted": system.weight is not None,
+    }
 
 
-def _linear(out: Writer, system: LinearSystem, queries: Any, certifier: Any) -> dict[str, Any]:
+def _linear(out: Writer, system: LinearSystem, queries: Queries, solver: Solver | None) -> dict[str, Any]:
     """A solved state, Green vectors and a coercivity witness; they prove any linear method's claim."""
     free = system.space.free
-    assert free is not None  # case files fix entries only
+    assert free is not None
     B = sp.csr_array(system.A[free][:, free])
-    ground = certifier.ground
-    solver = ground.solver if isinstance(ground.solver, DenseLU | SparseLU) else factorize(B)
+    if not isinstance(solver, DenseLU | SparseLU):
+        solver = factorize(B)
     y = np.zeros(len(free))
     for _ in range(3):
         y = y - answer(solver.solve, _plain_residual(system, system.space.vector_of(y)))
-    green = getattr(certifier, "green", None) if solver is ground.solver else None
     rhs = np.ascontiguousarray(queries.L[:, free].toarray().T)
-    q = np.asarray(answer(solver.solve_transposed, rhs).T) if green is None else green.q
     out.array("witness/state", system.space.vector_of(y))
-    out.array("witness/green", q)
+    out.array("witness/green", np.asarray(answer(solver.solve_transposed, rhs).T))
     return {"coercivity": _coercive(out, B, solver)}
 
 

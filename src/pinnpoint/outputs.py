@@ -1,4 +1,4 @@
-"""What a certified case leaves behind: certificate.json, certificate.csv, field.vtu and bundle/, all of them or none."""
+"""What a certified case leaves behind: certificate.json, certificate.csv, field.vtu and bundle/, all or none."""
 
 from __future__ import annotations
 
@@ -38,7 +38,17 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
         certificate.write_json(part / FILES[0], said)
         write_csv(part / FILES[1], certificate, study.case.units)
         write_vtu(part / FILES[2], study.problem.mesh, fields(study, certifier), nodes=study.problem.nodes)
-        write_bundle(part / FILES[3], result, said)
+        write_bundle(
+            part / FILES[3],
+            certificate,
+            study.problem,
+            study.prediction,
+            study.queries,
+            said=said,
+            case=study.case.to_dict(),
+            solver=getattr(getattr(certifier, "ground", None), "solver", None),
+            partial=True,
+        )
         out.mkdir(exist_ok=True)
         if (out / FILES[3]).is_dir():  # folders are not replaced in one step: move the old one away first
             os.replace(out / FILES[3], part / "old")

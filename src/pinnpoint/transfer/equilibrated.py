@@ -216,7 +216,7 @@ class Equilibrated:
         return found
 
     def dual_source(self, i: int) -> Density:
-        """w of a query on every cell."""
+        """The source w of a query on every cell."""
         cells, w = len(self.model.kappa), self.goals[i].source
         return Density.constant(np.zeros(cells), self.model.d) if w is None else w.on_all(cells)
 

@@ -61,9 +61,10 @@ class Transfer(Protocol):
 
 
 RESERVE = 1e-6
-"""Share of a radius that is added to it, so that another program with another rounding can prove the interval."""
+"""Share of a radius that is added to it, and four times its rounding: another program can then prove the interval."""
 
 
 def with_reserve(terms: dict[str, Vector]) -> dict[str, Vector]:
     """The terms, with the reserve counted as rounding."""
-    return {**terms, "rounding": np.asarray(up(terms["rounding"] + RESERVE * np.sum(list(terms.values()), axis=0)))}
+    more = 4.0 * terms["rounding"] + RESERVE * np.sum(list(terms.values()), axis=0)
+    return {**terms, "rounding": np.asarray(up(terms["rounding"] + more))}

@@ -65,7 +65,7 @@ class Primal:
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    """What a bound rests on: the states; the dual sources and fluxes that go with them are made again when asked for."""
+    """What a bound rests on: the states; the dual sources and fluxes are made again when asked for."""
 
     route: Monotone
     state: Primal

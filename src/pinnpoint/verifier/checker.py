@@ -8,20 +8,20 @@ set by hand, so that a formula is a line: its shortness is what it is for.
 from __future__ import annotations
 
 import math
+from functools import cache
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
-from scipy import special
 from scipy.sparse.csgraph import dijkstra
 
 from pinnpoint.verifier.reader import Array, Bundle, need
 
 # 1. Arithmetic in binary64, round to nearest, u = 2⁻⁵³: balls m ± r, and sums in twice the precision.
 
-UNIT, TINY, PI = 2.0**-53, 1e-280, 3.141592653589793  # the last is below π
+UNIT, TINY, PI = 2.0**-53, 1e-305, 3.141592653589793  # the last is below π
 
 def gamma(k: float) -> float:
     """γ_k = k u/(1 − k u), with a little more."""
@@ -93,7 +93,8 @@ def rounded(m: Any, more: Any) -> Ball:
 def mix(what: str, *given: Any) -> Ball:
     """A sum of products, by einsum: off by γ times the sum of magnitudes, in whatever order it is taken."""
     parts, (inputs, output) = [ball(g) for g in given], what.split("->")
-    sizes = {k: n for word, p in zip(inputs.split(","), parts, strict=True) for k, n in zip(word, p.m.shape, strict=True)}
+    words = zip(inputs.split(","), parts, strict=True)
+    sizes = {k: n for word, p in words for k, n in zip(word, p.m.shape, strict=True)}
     count = math.prod(n for k, n in sizes.items() if k not in output) + 2 * len(parts)
     m, size, tops = (np.einsum(what, *x, optimize=len(x) > 2) for x in
                      ([p.m for p in parts], [np.abs(p.m) for p in parts], [p.top for p in parts]))
@@ -175,14 +176,14 @@ class Discrete:
     def __init__(self, bundle: Bundle, count: int) -> None:
         self.U = bundle("system/u", None)
         self.N = N = len(self.U)
-        self.A, self.b = bundle.sparse("system/a", N, N), bundle("system/b", N)
         self.L, self.constants = bundle.sparse("system/l", count, N), bundle("system/constants", count)
         self.free = bundle("system/free", None, whole=N)
+        self.rows, self.b = bundle.sparse("system/a", len(self.free), N), bundle("system/b", len(self.free))
         need(len(self.free) and np.all(np.diff(self.free) > 0), "free: not a sorted list of unknowns")
         self.fixed = np.setdiff1d(np.arange(N), self.free)
         self.held = bundle("system/fixed", len(self.fixed))
         need(np.array_equal(self.U[self.fixed], self.held), "u: is not admissible, fixed entries have other values")
-        self.rows, self.w, self.cells = self.A[self.free], np.zeros(0), np.zeros((0, 0), int)
+        self.w, self.cells = np.zeros(0), np.zeros((0, 0), int)
         if "system/cubic" in bundle:
             self.w = bundle("system/cubic", None)
             self.cells = bundle("mesh/cells", len(self.w), None, whole=N)
@@ -190,7 +191,7 @@ class Discrete:
 
     def residual(self, U: Array) -> tuple[Array, Array, Array]:
         """F(U) on the free rows: hi, low, err; ∫_K λu³φ_i = w_K h₃(u_0, …, u_m, u_i)."""
-        hi, lo, err = product(self.rows, U, self.b[self.free])
+        hi, lo, err = product(self.rows, U, self.b)
         if not self.w.size:
             return hi, lo, err
         X, sums = [np.asarray(U[c], np.longdouble) for c in self.cells.T], np.zeros((2, self.N), np.longdouble)
@@ -245,12 +246,13 @@ class Discrete:
             found.append((c, float(up(t * length(D * (np.abs(s[i]) + off[i])) + bent + loss))))
         return found
 
-# 3. The PDE's own solution: −∇·(κ∇u) + c u + λu³ = f, from any state u_h, dual state z_h and fluxes: with S = f − λu_h³,
+# 3. The PDE's own solution: −∇·(κ∇u) + c u + λu³ = f, from any u_h, dual state z_h and fluxes: with S = f − λu_h³,
 #     J(u) = J(u_h) + ∫(S − c u_h) z_h − ∫κ∇u_h·∇z_h + ∫g z_h + a(e, ε) − ∫q G ,   −η₋²/4 ≤ a(e, ε) ≤ η₊²/4 .
 # Functions are quadratics Σ b_jk λ_j λ_k on cells; data are such plus h ⟂ quadratics, rms ≤ high, and errors e1, e2.
 
 DIRICHLET, NEUMANN, CHUNK = 1, 2, 20_000
 
+@cache
 def means(d: int, n: int) -> Ball:
     """Means of products of n barycentric coordinates over a d-simplex, (d + 1, …, d + 1)."""
     M = np.empty((d + 1,) * n)
@@ -415,10 +417,11 @@ class Side:
 
     def against(self, other: Side, g: Cells) -> Ball:
         """∫ κ⁻¹ δ₁·δ₂ on every cell."""
-        return mix("njkc,jklm,nlmc->n", self.delta, means(self.mesh.d, 4), other.delta) * g.vol / g.kappa
+        both: Ball = mix("njkc,jklm,nlmc->n", self.delta, means(self.mesh.d, 4), other.delta) * (g.vol / g.kappa)
+        return both
 
     def finish(self) -> None:
-        """The means by paths; what the flux leaves of g: its oscillation by the trace inequality, its means by paths."""
+        """The means by paths; what the flux leaves of g: oscillation by the trace inequality, means by paths."""
         mesh, d = self.mesh, self.mesh.d
         self.mean = mesh.cost(self.defect)
         if self.load is not None:
@@ -447,10 +450,10 @@ def spread(f: Ball, d: int, high: Array) -> tuple[Array, Ball]:
     return up(np.sqrt(np.maximum(mix("njk,jklm,nlm->n", away, means(d, 4), away).top, 0.0) + high**2)), mean
 
 def energy(p: Side, z: Side | None = None, both: Any = 0.0, s: float = 1.0) -> float:
-    """Upper bound of ‖e‖_a, or of ‖s e ± ε/s‖_a where `both` bounds ±2 ∫κ⁻¹δ₁·δ₂, with δ, ϱ and means combined first."""
+    """Upper bound of ‖e‖_a, or of ‖s e ± ε/s‖_a where `both` bounds ±2∫κ⁻¹δ₁·δ₂: δ, ϱ and means are combined first."""
     c = np.where(p.mesh.c > 0.0, p.mesh.c, 1e-300)
     square = p.square * s * s + (0.0 if z is None else z.square / (s * s))
-    add = lambda a: s * getattr(p, a) + (0.0 if z is None else getattr(z, a) / s)  # noqa: E731
+    add: Any = lambda a: s * getattr(p, a) + (0.0 if z is None else getattr(z, a) / s)  # noqa: E731
     flat = np.sqrt(np.maximum(square + both, 0.0) + 8.0 * UNIT * (square + np.abs(both))) + add("facet")
     cells = np.minimum((flat + p.mesh.convex * add("osc")) ** 2, flat**2 + add("osc") ** 2 / c)
     return float(up(math.sqrt(total(up(cells))) + add("mean")))
@@ -468,17 +471,17 @@ class Query:
         """∫ w u_h + (S − c u_h, z_h) − (κ∇u_h, ∇z_h) on a range of cells."""
         p, z, d = self.p, self.z, self.p.mesh.d
         z.measure(g)
-        M, top = means(d, 4), lambda side: side.b.top.max(axis=(1, 2))
+        M, top_p, top_z = means(d, 4), p.b.top.max(axis=(1, 2)), z.b.top.max(axis=(1, 2))
         terms = self.sign * (mix("njk,jklm,nlm->n", p.f - g.c[:, None, None] * p.b, M, z.b)
                              - g.kappa * mix("njc,jk,nkc->n", p.slopes, means(d, 2), z.slopes))
         w, _, e1, _ = self.w.on(g.part.start, g.part.stop)
         terms = terms + (self.sign > 0.0) * mix("njk,jklm,nlm->n", w, M, p.b)
-        off = p.e1 * top(z) + e1 * top(p) * (self.sign > 0.0)
+        off = p.e1 * top_z + e1 * top_p * (self.sign > 0.0)
         if self.phi is not None:  # Φ = quadratic + h + ε, and u_h³ is quadratic up to (u_h − mean)³
             u, (f, high, e1, _) = p.nodal[p.mesh.cells[g.part]], self.phi.on(g.part.start, g.part.stop)
             cube = g.cubic * mix("na,nb,nc,njk,abcjk->n", u, u, u, f, means(d, 5))
             terms = terms - cube - g.c * mix("njk,jklm,nlm->n", f, M, p.b)
-            off = off + g.cubic * (up(np.ptp(u, axis=1) ** 3) * high + top(p) ** 3 * e1) + g.c * top(p) * e1
+            off = off + g.cubic * (up(np.ptp(u, axis=1) ** 3) * high + top_p**3 * e1) + g.c * top_p * e1
         both = p.against(z, g)
         self.both.m[g.part], self.value = both.m, self.value + (terms * g.vol).total()
         self.both.r = np.array(self.both.r)
@@ -547,16 +550,16 @@ class Norms:
 def on_a_line(p: Side, x: float) -> tuple[float, float]:
     """In one dimension |u(x) − u_h(x)| ≤ C_pt η, with the smaller of two energy bounds."""
     mesh, X, g = p.mesh, p.mesh.points[:, 0], Cells(p.mesh, slice(0, p.mesh.C))
-    P, cost = X[mesh.cells], up(mesh.h / mesh.kappa)
-    low, ends = P.min(axis=1), X[mesh.facets[mesh.kind == DIRICHLET, 0]]
-    order = np.argsort(low)
-    before = np.concatenate([[0.0], np.cumsum(cost[order])])
+    P, ends = X[mesh.cells], X[mesh.facets[mesh.kind == DIRICHLET, 0]]
+    order = np.argsort(P.min(axis=1))
+    low, kappa, cost = P.min(axis=1)[order], mesh.kappa[order], up(mesh.h / mesh.kappa)[order]
+    before, after = np.concatenate([[0.0], np.cumsum(cost)]), np.concatenate([np.cumsum(cost[::-1])[::-1], [0.0]])
     def reach(y: Array) -> Array:
-        at = np.clip(np.searchsorted(low[order], y, side="right") - 1, 0, mesh.C - 1)
-        left = before[at] + (y - low[order][at]) / mesh.kappa[order][at]
-        found = np.minimum(np.where(np.any(ends == X.min()), left, np.inf),
-                           np.where(np.any(ends == X.max()), before[-1] - left, np.inf))
-        return up(np.sqrt(np.maximum(found, 0.0) + gamma(4 * mesh.C + 20) * before[-1]))
+        at = np.clip(np.searchsorted(low, y, side="right") - 1, 0, mesh.C - 1)
+        left = before[at] + np.maximum(y - low[at], 0.0) / kappa[at]
+        right = after[at + 1] + np.maximum(P.max(axis=1)[order][at] - y, 0.0) / kappa[at]
+        found = np.minimum(*(np.where(np.any(ends == e), a, np.inf) for e, a in ((X.min(), left), (X.max(), right))))
+        return up(np.sqrt(up(found * (1.0 + gamma(4 * mesh.C + 20)))))
     p.measure(g)
     rest, curved = p.f - g.c[:, None, None] * p.b, g.kappa * mix("njc,njc->n", p.slopes, g.grad) * (mesh.degree - 1.0)
     whole = rest + curved[:, None, None]
@@ -573,7 +576,7 @@ def on_a_line(p: Side, x: float) -> tuple[float, float]:
         off[at] += p.load.rest[:, 1] + 4.0 * UNIT * (np.abs(r[at]) + np.abs(p.load.beta[:, 0]))
     inside = ~np.isin(np.arange(mesh.n), mesh.facets[mesh.kind == DIRICHLET, 0])
     eta = eta + total(up((np.abs(r) + off) * reach(X[: mesh.n]))[inside])
-    cell = int(np.argmax((low <= x) & (x <= P.max(axis=1))))
+    cell = int(np.argmax((P.min(axis=1) <= x) & (x <= P.max(axis=1))))
     need(P[cell].min() <= x <= P[cell].max(), "query: the point is outside the mesh")
     t = (Ball(x) - P[cell, :1]) / (Ball(P[cell, 1:]) - P[cell, :1])
     bary = [1.0 - t, t]

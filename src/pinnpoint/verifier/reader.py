@@ -16,32 +16,41 @@ import scipy.sparse as sp
 Array = Any
 SCHEMA = "pinnpoint-bundle/1"
 
-class Refused(Exception):
+
+class Refused(Exception):  # noqa: N818
     """The line that fails."""
+
 
 def need(true: Any, line: str) -> None:
     """Everything below is a list of these."""
     if not bool(true):
         raise Refused(line)
 
+
 NAME = re.compile(r"[a-z0-9_]{1,40}(/[a-z0-9_]{1,40}){0,2}\.(npy|json)")
 MOST_FILES, MOST_JSON = 20_000, 2**27
 
+
 def strict_json(data: bytes, name: str) -> Any:
     """JSON without duplicate keys and without numbers that are not finite."""
+
     def once(items: list[tuple[str, Any]]) -> dict[str, Any]:
         need(len(dict(items)) == len(items), f"{name}: a key appears twice")
         return dict(items)
+
     def finite(text: str) -> float:
         need(math.isfinite(float(text)), f"{name}: the number {text[:20]} is not finite")
         return float(text)
+
     try:
         return json.loads(data.decode(), object_pairs_hook=once, parse_float=finite, parse_constant=finite)
     except (ValueError, RecursionError) as error:
         raise Refused(f"{name}: is not strict JSON ({type(error).__name__})") from error
 
+
 class Bundle:
     """Files by name, each looked at through the manifest; `used` are those that a proof has read."""
+
     def __init__(self, path: Any) -> None:
         root, there, todo = Path(path), dict[str, int](), [""]
         need(root.is_dir(), f"{str(path)!r}: is not a folder")
@@ -57,7 +66,9 @@ class Bundle:
                 need(entry.is_file(), f"{name!r}: is not a regular file")
                 there[name] = entry.stat().st_size
         need(0 < there.pop("manifest.json", 0) <= MOST_JSON, "manifest.json: is missing or too large")
-        said = strict_json((root / "manifest.json").read_bytes(), "manifest.json")
+        text = (root / "manifest.json").read_bytes()
+        need(text.endswith(b"}\n"), "manifest.json: does not end as it should")
+        said = strict_json(text, "manifest.json")
         need(isinstance(said, dict) and set(said) == {"schema", "versions", "files"}, "manifest.json: wrong keys")
         need(said["schema"] == SCHEMA, "manifest.json: unknown schema")
         odd = sorted(set(there) ^ set(said["files"]))[:3] if isinstance(said["files"], dict) else ["no list"]
@@ -117,4 +128,3 @@ class Bundle:
         A = sp.csr_array((x, at, start), shape=(rows, columns))
         need(A.has_canonical_format, f"{name}: indices are not sorted, or appear twice")
         return A
-

@@ -13,10 +13,11 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.polynomial import chebyshev
 from scipy import special
 
-from pinnpoint.verifier.checker import DIRICHLET, Cells, Density, Mesh, Query, Side, areas, quadratic
+from pinnpoint.verifier.checker import DIRICHLET, Cells, Density, Discrete, Mesh, Query, Side, areas, means, quadratic
 from pinnpoint.verifier.reader import Array, Bundle, Refused, need
 
 Row = dict[str, Any]
@@ -30,7 +31,7 @@ def formula(given: Any, X: Array) -> Array:
     """A number, or a formula in x, y, z at points (…, d): a walk over its syntax tree, nothing is executed."""
 
     def walk(node: Any) -> Any:
-        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
             return float(node.value)
         if isinstance(node, ast.Name) and node.id in ("pi", "e"):
             return getattr(math, node.id)
@@ -72,7 +73,7 @@ def rule(m: int, n: int) -> tuple[Array, Array]:
 
 
 def compare(what: str, data: tuple[Array, ...], V: Array, f: Callable[[Array, Array], Array], loose: Any = 0.0) -> None:
-    """Stored coefficients and bounds against a function of points and barycentric coordinates, on cells (n, m + 1, d)."""
+    """Stored coefficients and bounds against a function of points and barycentric coordinates, cells (n, m + 1, d)."""
     beta, high, e1, e2 = data
     m, found = V.shape[1] - 1, []
     for n in (5, 8):
@@ -119,24 +120,26 @@ def directions(d: int, n: int) -> tuple[Array, Array]:
     return points.reshape(-1, 3), np.repeat(w, 2 * n) / (4.0 * n)
 
 
-def radial(d: int, kappa: float, c: float, R: float, a: float, f: Callable[[Array], Array], n: int) -> tuple[float, ...]:
+def radial(d: int, kappa: float, c: float, R: float, a: float, f: Callable[[Array], Array], n: int) -> Any:
     """C of w = C (1 − s), s = r²/R², and ∫fΦ, with the size of what it is the difference of.
 
-    For the mean v of a solution over spheres −κ(4 s v″ + 2 d v′)/R² + c v = f̄(s). The query of v is ∫w v + ∫fΦ; with f = 0
-    this gives C, with v(0) = 0 it gives ∫fΦ. Collocation at Chebyshev points in s.
+    For the mean v of a solution over spheres −κ(4 s v″ + 2 d v′)/R² + c v = f̄(s). The query of v is ∫w v + ∫fΦ; with
+    f = 0 this gives C, with v(0) = 0 it gives ∫fΦ. Collocation at Chebyshev points in s.
     """
     s = 0.5 * (1.0 - np.cos(math.pi * (np.arange(n) + 0.5) / n))
-    T = [chebyshev.Chebyshev.basis(k, [0.0, 1.0]) for k in range(n + 1)]
-    op = np.stack([c * t(s) - kappa * (4.0 * s * t.deriv(2)(s) + 2.0 * d * t.deriv(1)(s)) / R**2 for t in T], axis=1)
-    system = np.concatenate([op, [[t(0.0) for t in T]]])
+
+    def at(y: Array, k: int = 0) -> Array:
+        return chebyshev.chebvander(2.0 * y - 1.0, n - k) @ (2.0**k * chebyshev.chebder(np.eye(n + 1), k))
+
+    op = c * at(s) - kappa / R**2 * (4.0 * s[:, None] * at(s, 2) + 2.0 * d * at(s, 1))
+    system = np.concatenate([op, at(np.zeros(1))])
     right = np.zeros((n + 1, 2))
     right[-1, 0], right[:-1, 1] = 1.0, f(R * np.sqrt(s))
     both = np.linalg.solve(system, right)
     x, w = special.roots_legendre(2 * n)
     x, w = 0.5 * (1.0 + x), 0.5 * w * d
     w = w * x ** (d - 1)
-    at = lambda part, y: sum(k * t(y) for k, t in zip(part, T, strict=True))  # noqa: E731
-    h, v = ((w @ at(part, (a / R * x) ** 2), w @ (at(part, x**2) * (1.0 - x**2))) for part in both.T)
+    h, v = ((w @ at((a / R * x) ** 2) @ part, (w * (1.0 - x**2)) @ at(x**2) @ part) for part in both.T)
     C = h[0] / (BALL[d] * R**d * h[1])
     rest = C * BALL[d] * R**d * v[1]
     return C, v[0] - rest, abs(v[0]) + abs(rest)
@@ -149,7 +152,8 @@ def potential(d: int, kappa: float, R: float, a: float, r: Array) -> Array:
     factor = {1: R / kappa, 2: 1.0 / (4.0 * math.pi * kappa), 3: 1.0 / (4.0 * math.pi * kappa * R)}[d]
     y = np.maximum(0.0, q**2 - (r / R) ** 2)
     if d == 1:
-        out, slope, bend = 3 / 16 - p / 2 + 3 * s / 8 - s**2 / 16, (1 / (4 * q) if q else 0.0) - 3 / 8 + q**2 / 8, 1 / 16
+        out, slope = 3 / 16 - p / 2 + 3 * s / 8 - s**2 / 16, (1 / (4 * q) if q else 0.0) - 3 / 8 + q**2 / 8
+        bend = 1 / 16
     elif d == 2:
         out, slope, bend = -np.log(s) - 1.5 + 2 * s - s**2 / 2, (1 / q**2 if q else 0.0) + q**2 - 2, 0.5
     else:
@@ -163,13 +167,45 @@ class Samples:
 
     def __init__(self, bundle: Bundle, mesh: Mesh, proof: Row, case: Row) -> None:
         self.bundle, self.mesh, self.proof = bundle, mesh, proof
-        self.nonlinear, self.balls = bool(np.any(mesh.cubic)), dict[int, Any]()
+        self.nonlinear = bool(np.any(mesh.cubic))
+        self.balls: dict[int, tuple[Array, float, float, float]] = {}
         problem = case["problem"]
         if proof.get("lift") is None:
             need(proof["source"] == problem["source"], "source: not that of the case")
         for key, values in (("diffusion", mesh.kappa), ("reaction", mesh.c), ("cubic", mesh.cubic)):
             given = problem.get(key)
             need(not isinstance(given, int | float) or np.all(values == given), f"{key}: not that of the case")
+
+    def system(self, d: Discrete, rows: list[Row]) -> None:
+        """The stored matrix is that of the mesh and the coefficients; ℓ of groups are their means or fluxes."""
+        mesh, m = self.mesh, self.mesh.d
+        T = mesh.nodes_of(mesh.cells)
+        hats, rises = (x.m for x in quadratic(np.eye(T.shape[1]), m, mesh.degree))
+        one, two = means(m, 2).m, means(m, 4).m
+        mass = np.einsum("pjk,jklm,qlm->pq", hats, two, hats)
+        K = sp.csr_array((d.N, d.N))
+        for g in mesh.parts():
+            slopes = 2.0 * np.einsum("pjk,nkc->npjc", rises, g.grad.m)
+            local = np.einsum("npjc,jk,nqkc->npq", slopes, one, slopes, optimize=True) * g.kappa[:, None, None]
+            local = (local + g.c[:, None, None] * mass) * g.vol.m[:, None, None]
+            at = T[g.part]
+            i, j = np.broadcast_to(at[:, :, None], local.shape), np.broadcast_to(at[:, None, :], local.shape)
+            K = K + sp.csr_array((local.ravel(), (i.ravel(), j.ravel())), shape=K.shape)
+        far = abs(K[d.free] - d.rows).max()
+        need(far <= 1e-11 * abs(K).max(), "a: is not the matrix of the mesh and the coefficients (sampled)")
+        for number, row in enumerate(rows):
+            if row["kind"] not in ("patch", "flux"):
+                continue
+            facets = mesh.facets[self.bundle(f"dual/facets{number}", None, whole=len(mesh.facets))]
+            on = mesh.nodes_of(facets)
+            area = areas(mesh.points[facets]).m
+            hats = quadratic(np.eye(on.shape[1]), m - 1, mesh.degree if m > 1 else 1)[0].m
+            share = np.einsum("pjk,jk->p", hats, means(m - 1, 2).m) / area.sum()
+            ell = np.bincount(on.ravel(), (area[:, None] * share).ravel(), minlength=d.N)
+            if row["kind"] == "flux":
+                ell = K[np.unique(on)].sum(axis=0)
+            gap = np.abs(d.L[[number]].toarray()[0] - ell).max()
+            need(gap <= 1e-10 * np.abs(ell).max(), f"{row['name']!r}: ℓ is not that of the group (sampled)")
 
     def primal(self, p: Side, g: Cells) -> None:
         """S = f − λu_h³ on a range of cells."""
@@ -235,7 +271,8 @@ class Samples:
             f = lambda r: formula(self.proof["source"], x0 + r[:, None, None] * points) @ weights  # noqa: E731
             (_, rough, _), (C, value, size) = (radial(d, kappa, c, R, a, f, n) for n in (16, 24))
             off = goal["error"] + 10.0 * abs(value - rough) + 1e-9 * size
-            need(abs(goal["constant"] - value) <= off, f"{name!r}: ∫fΦ is {value!r}, not {goal['constant']!r} (sampled)")
+            fits = abs(goal["constant"] - value) <= off
+            need(fits, f"{name!r}: ∫fΦ is {value!r}, not {goal['constant']!r} (sampled)")
         elif R * math.sqrt(c / kappa) < 20.0:
             C = radial(d, kappa, c, R, a, lambda r: 0.0 * r, 24)[0]
         self.balls[i] = x0, R, a, C
@@ -263,23 +300,24 @@ class Samples:
         if math.isnan(C):
             return
         loose = np.where(cut, 0.1 * C * np.minimum(1.0, h / R), 1e-9 * C)
-        u, v, slope = (s.nodal[mesh.cells[g.part]][here] for s in (query.p, z, z)) if self.nonlinear else (None,) * 3
         apart = far.min(axis=1) > h
+        u, v = (side.nodal[mesh.cells[g.part]][here] for side in (query.p, z))
+        c, cubic = g.c[here][:, None], g.cubic[here][:, None]
 
         def w(X: Array, bary: Array) -> Array:
             r = np.sqrt(((X - x0) ** 2).sum(axis=-1))
             found = C * np.maximum(0.0, 1.0 - (r / R) ** 2)
-            if self.nonlinear and u is not None and v is not None:
-                cube, c = 3.0 * g.cubic[here][:, None] * (u @ bary.T) ** 2, g.c[here][:, None]
-                kappa = float(goal["kappa"])
-                found = found - (c + cube) * potential(mesh.d, kappa, R, a, r) - cube * (v @ bary.T)
-            return found
+            if not self.nonlinear:
+                return found
+            slope = 3.0 * cubic * (u[:, : mesh.d + 1] @ bary.T) ** 2
+            phi = potential(mesh.d, float(goal["kappa"]), R, a, r)
+            return found - (c + slope) * phi - slope * (v[:, : mesh.d + 1] @ bary.T)
 
         data = tuple(x[here] for x in (z.f, z.high, z.e1, z.e2))
         if self.nonlinear:  # Φ is singular, and kinks at its spheres
             keep = apart & ~cut & ((far.min(axis=1) > a) | (far.max(axis=1) < a))
             data, V, loose = tuple(x[keep] for x in data), V[keep], (1e-6 * C + 0.0 * loose)[keep]
-            here, u, v = here[keep], u[keep], v[keep]
+            u, v, c, cubic = u[keep], v[keep], c[keep], cubic[keep]
         compare(f"mollifier of {row['name']!r}", data, V, w, loose)
 
     def goal(self, i: int, query: Query | None, p: Side, goal: Row, row: Row) -> None:
@@ -306,7 +344,8 @@ class Samples:
             w = query.z.source
             held = float(np.sum(w.beta.mean(axis=1) * mesh.top[w.at]))
             off = 1e-9 * mass + float(np.sum(mesh.top[w.at] * w.rest[:, 1]))
-            need(math.isnan(mass) or abs(held - mass) <= off, f"mollifier of {name!r}: its mass is not {mass!r} (sampled)")
+            fits = math.isnan(mass) or abs(held - mass) <= off
+            need(fits, f"mollifier of {name!r}: its mass is not {mass!r} (sampled)")
 
     def _group(self, i: int, query: Query | None, p: Side, goal: Row, name: str) -> None:
         """An average over a group, or a flux through it."""
@@ -322,9 +361,9 @@ class Samples:
         places = np.zeros(0, int) if load is None else load.at
         even = load is None or np.allclose(load.beta * area.sum(), 1.0, rtol=1e-12)
         need(even and np.array_equal(places, part[~fixed]), f"{name!r}: not the load of the group")
-        b = quadratic(p.nodal[mesh.nodes_of(mesh.facets[part[fixed]])], mesh.d - 1, mesh.degree if mesh.d > 1 else 1)[0].m
+        at, degree = p.nodal[mesh.nodes_of(mesh.facets[part[fixed]])], mesh.degree if mesh.d > 1 else 1
+        b = quadratic(at, mesh.d - 1, degree)[0].m
         mean = np.einsum("njk,jk->n", b, (1.0 + np.eye(mesh.d)) / (mesh.d * (mesh.d + 1)))
         value = float(area[fixed] @ mean / area.sum())
         off = goal["error"] + float(self.proof["mismatch"]) + 1e-12 * abs(value)
         need(abs(goal["constant"] - value) <= off, f"{name!r}: the Dirichlet part has the mean {value!r} (sampled)")
-
