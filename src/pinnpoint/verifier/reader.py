@@ -56,15 +56,16 @@ class Bundle:
         need(root.is_dir(), f"{str(path)!r}: is not a folder")
         while todo:
             here = todo.pop()
-            for entry in os.scandir(root / here):
-                name = here + entry.name
-                need(not entry.is_symlink(), f"{name!r}: is a symbolic link")
-                need(len(there) < MOST_FILES and name.count("/") < 3, f"{name!r}: too many files or folders")
-                if entry.is_dir():
-                    todo.append(name + "/")
-                    continue
-                need(entry.is_file(), f"{name!r}: is not a regular file")
-                there[name] = entry.stat().st_size
+            with os.scandir(root / here) as entries:
+                for entry in entries:
+                    name = here + entry.name
+                    need(not entry.is_symlink(), f"{name!r}: is a symbolic link")
+                    need(len(there) < MOST_FILES and name.count("/") < 3, f"{name!r}: too many files or folders")
+                    if entry.is_dir():
+                        todo.append(name + "/")
+                        continue
+                    need(entry.is_file(), f"{name!r}: is not a regular file")
+                    there[name] = entry.stat().st_size
         need(0 < there.pop("manifest.json", 0) <= MOST_JSON, "manifest.json: is missing or too large")
         text = (root / "manifest.json").read_bytes()
         need(text.endswith(b"}\n"), "manifest.json: does not end as it should")
