@@ -60,7 +60,7 @@ class Transfer(Protocol):
         ...
 
 
-RESERVE = 1e-6
+RESERVE = 3e-10
 """Share of a radius that is added to it, and four times its rounding: another program can then prove the interval."""
 
 
