@@ -97,7 +97,7 @@ class Reaction:
                 raise InputError(f"{name}: must map {flat.size} numbers to as many; got shape {v.shape}")
             if not np.all(np.isfinite(v)):
                 at = int(np.argmin(np.isfinite(v)))
-                raise InputError(f"{name}: must be finite; it is {v[at]} at u = {flat[at]!r}")
+                raise InputError(f"{name}: must be finite; it is {v[at]} at u = {float(flat[at])!r}")
             return v.reshape(shape), np.asarray(up(TRUSTED * np.abs(v) + TINY)).reshape(shape)
         known = fixed(f)
         if known is not None:

@@ -16,6 +16,7 @@ from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import per_cell
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.extraction import Extraction
+from pinnpoint.fem.meshes import as_mesh
 from pinnpoint.fem.quadrature import rule
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.mesh import Mesh
@@ -79,9 +80,12 @@ class Semilinear:
             raise InputError("cubic, g: give exactly one of them, λ of λu³ or a Reaction")
         if g is not None and not isinstance(g, Reaction):
             raise InputError(f"g: must be a Reaction, Reaction('exp(u)', 'exp(u)', 'exp(u)'); got {type(g).__name__}")
-        linear = ReactionDiffusion(mesh, source, diffusion, reaction, dirichlet, neumann, quadrature=quadrature)
-        mesh = linear.mesh
+        mesh = as_mesh(mesh)
         lam = None if cubic is None else per_cell("cubic", cubic, mesh)
+        acts = lam is None or bool(np.any(lam))
+        linear = ReactionDiffusion(
+            mesh, source, diffusion, reaction, dirichlet, neumann, quadrature=quadrature, floating=acts
+        )
         where = assembly.pattern(linear.nodes)
         A = sp.csr_array((linear.A + linear.A.T) * 0.5)
         A.sort_indices()
@@ -196,6 +200,11 @@ class Semilinear:
             raise InputError(
                 f"target: the continuous target needs λ ≥ 0, a monotone reaction; cell {cell} has "
                 f"{float(self.cubic[cell])!r}. Say target='discrete', or pass transfer="
+            )
+        if self.space.n == self.space.N and not np.any(self.linear.reaction):
+            raise InputError(
+                "target: without a Dirichlet group and without a reaction c the energy error is not bounded; fix a "
+                "value on some group, give c > 0, or say target='discrete'"
             )
         self.linear.require_transfer()
 

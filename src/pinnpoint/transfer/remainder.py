@@ -53,6 +53,6 @@ def remainder(
     found = []
     for sign in (1.0, -1.0):
         top = max(0.0, float(np.max(sign * state)))
-        own = at_most(lam * A * (3.0 * top * norms.second * eta * eta + norms.fourth**2 * eta**3))
+        own = at_most(lam * A * (3.0 * top * norms.second * eta * eta + norms.fourth**2 * eta * eta * eta))
         found.append(float(up(min(both, own), 32)))
     return found[0], found[1]
