@@ -23,8 +23,10 @@ from pinnpoint.mesh import Mesh
 from pinnpoint.queries import Goal, Queries
 from pinnpoint.reaction import Reaction, ReactionSystem
 from pinnpoint.semilinear import AbstractSemilinear
+from pinnpoint.signs import everywhere, nonnegative
 from pinnpoint.spaces import AdmissibleSpace
 from pinnpoint.transfer.monotone import Monotone
+from pinnpoint.transfer.reactions import CubicTerm, ReactionTerm
 from pinnpoint.transfer.topology import Topology
 
 
@@ -54,6 +56,7 @@ class Semilinear:
     mesh: Mesh
     linear: ReactionDiffusion
     cubic: Vector | None
+    g: Reaction | None
     system: AbstractSemilinear
 
     components = 1
@@ -98,7 +101,7 @@ class Semilinear:
             phi, weights = rule(mesh.dim, linear.quadrature)
             v = mesh.volumes[:, None] * weights[None, :]
             system = ReactionSystem(A, linear.b, linear.space, mesh.cells, g, phi, v, where.slot, weight)
-        set_fields(self, mesh=mesh, linear=linear, cubic=lam, system=system)
+        set_fields(self, mesh=mesh, linear=linear, cubic=lam, g=g, system=system)
 
     @property
     def A(self) -> Any:
@@ -170,10 +173,10 @@ class Semilinear:
     def refined(self, mesh: Mesh, parents: Any) -> Semilinear:
         """The same problem on a refined mesh, whose cells came from these."""
         self.require_transfer()
-        assert self.cubic is not None
         linear = self.linear.refined(mesh, parents)
         order = None if self.quadrature == ORDER[1] else self.quadrature
-        return Semilinear(mesh, self.cubic[parents], **linear.given, quadrature=order)
+        cubic = None if self.cubic is None else self.cubic[parents]
+        return Semilinear(mesh, cubic, **linear.given, quadrature=order, g=self.g)
 
     def ask(self, goals: Sequence[Goal | None], names: Sequence[str]) -> Queries:
         """Queries for what is asked of the PDE's own solution."""
@@ -182,20 +185,26 @@ class Semilinear:
     def transfer(self, queries: Queries, tolerance: Any = None) -> Monotone:
         """The proved way to these queries' values of the PDE's own solution."""
         self.require_transfer()
-        assert self.cubic is not None
         T = Topology.of(self.mesh)
         model = self.linear.continuum(T)
         facets_of = lambda group: T.facet_numbers(self.mesh.facets(group))  # noqa: E731
-        return Monotone(model, self.cubic, queries, facets_of, tolerance)
+        term = CubicTerm(self.cubic) if self.g is None else ReactionTerm(self.g)  # type: ignore[arg-type]
+        return Monotone(model, term, queries, facets_of, tolerance)
 
     def require_transfer(self) -> None:
         """Refuse problems for which no transfer to the PDE's own solution is proved."""
-        if self.cubic is None:
+        if self.g is not None and not self.g.differentiated:
             raise InputError(
-                "target: the transfer to the PDE's own solution is proved for the cubic reaction λu³ only; for another "
-                "g say target='discrete', or pass transfer="
+                "target: the transfer to the PDE's own solution needs g as a formula without corners; for others say "
+                "target='discrete', or pass transfer="
             )
-        if float(self.cubic.min()) < 0.0:
+        if self.g is not None and not (everywhere(self.g.g) and nonnegative(self.g.first)):
+            raise InputError(
+                "target: the continuous target needs a g that is nondecreasing on the whole real line, and g′ = "
+                f"{self.g.first.text[:80]} was not proved to be ≥ 0 there. Write g with powers, exp, sinh, tanh, atan "
+                "and sums of them, or say target='discrete', or pass transfer="
+            )
+        if self.cubic is not None and float(self.cubic.min()) < 0.0:
             cell = int(np.argmin(self.cubic))
             raise InputError(
                 f"target: the continuous target needs λ ≥ 0, a monotone reaction; cell {cell} has "
