@@ -111,6 +111,8 @@ CASES = {
     "continuous root 1D": text(d=1, **CUBIC, target="continuous", method="root"),
     "continuous root 2D": text(**CUBIC, target="continuous", method="root"),
     "continuous root 3D": text(d=3, cells=2, **CUBIC, target="continuous", method="stationary"),
+    "continuous root mixed": text(**CUBIC, target="continuous", method="root").replace("boundary = 0.0", "left = 0.0"),
+    "continuous root free": text(d=1, **CUBIC, target="continuous", method="root").replace("boundary = 0.0", ""),
     "lift": text(target="continuous") + "lift = true\n",
     "lift 1D quadratic": text(d=1, more="degree = 2", target="continuous") + "lift = true\n",
     "tolerance": text(target="continuous", cells=4) + "tolerance = 1e-2\n",

@@ -283,7 +283,7 @@ def _positive(C: Any, solver: Solver, D: Vector) -> tuple[Vector | None, float]:
 def _continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[str, Any]:
     """States, fluxes and data of the transfer, with every query's bounded form."""
     route, model = witness.route, witness.route.model
-    cubic = getattr(route, "cubic", np.zeros(len(model.kappa)))
+    cubic = getattr(getattr(route, "term", None), "cubic", np.zeros(len(model.kappa)))
     for name, a in (("kappa", model.kappa), ("reaction", model.reaction), ("cubic", cubic), ("kind", model.kind)):
         out.array(f"continuous/{name}", a)
     primal = witness.primal()

@@ -204,7 +204,12 @@ def _problem(table: Table) -> ProblemSpec:
         values["reaction"] = _reaction(table)
         values["source"] = table.expression("source", 0.0)
     if kind == "semilinear":
-        values["cubic"] = table.number("cubic", sign="nonnegative")
+        values["cubic"] = table.number("cubic")
+        if values["cubic"] < 0.0:
+            raise InputError(
+                f"problem.cubic: must be ≥ 0, a monotone reaction; got {values['cubic']!r}. For λ < 0 the PDE can have "
+                "several solutions or none: verify a discrete root in Python, fem.Semilinear with target='discrete'"
+            )
     else:
         table.refuse(["cubic"], "only for kind = 'semilinear'; remove it")
     values["dirichlet"] = _conditions(table.table("dirichlet"), elastic, free=elastic)

@@ -515,22 +515,32 @@ class Norms:
         mesh, self.p, self.d = p.mesh, p, p.mesh.d
         gradient = float(up(1.0 / math.sqrt(mesh.kappa.min())))
         second = min(mesh.friedrichs, float(up(1.0 / math.sqrt(max(mesh.c.min(), 1e-300)))))
+        self.vanishing = bool(np.all(mesh.kind != NEUMANN))
         if mesh.d == 1:
-            X, fixed = np.sort(mesh.points[mesh.cells][:, :, 0], axis=1), np.count_nonzero(mesh.kind == DIRICHLET)
-            need(fixed, "remainder: no end is fixed")
-            self.top = float(up(math.sqrt(total(up((X[:, 1] - X[:, 0]) / mesh.kappa)) / (4.0 if fixed == 2 else 1.0))))
-            second = min(second, float(up(self.top * math.sqrt(total(up(X[:, 1] - X[:, 0]))))))
-        else:
-            need(math.isfinite(mesh.friedrichs), "remainder: the whole boundary must be fixed")
-        self.second, self.gradient = second, gradient
-        fourth = self.top * second if mesh.d == 1 else math.sqrt(0.5) * second * gradient if mesh.d == 2 else \
-            math.sqrt(second * gradient**3 / (3.0 * math.sqrt(3.0)))
-        self.fourth = float(up(math.sqrt(fourth)))
+            h, fixed = up(np.ptp(mesh.points[mesh.cells][:, :, 0], axis=1)), np.count_nonzero(mesh.kind == DIRICHLET)
+            self.top = float(up(math.sqrt(total(up(h / mesh.kappa)) / (4.0 if fixed == 2 else 1.0))))
+            self.top = self.top if fixed else float(up(mesh.reach + mesh.step).max())
+            second = min(second, float(up(self.top * math.sqrt(total(h)))))
+            fourth = self.top * second
+        elif self.vanishing:
+            fourth = math.sqrt(0.5) * second * gradient if mesh.d == 2 else math.sqrt(second * gradient**3 / 27.0**0.5)
+        else:  # a box, by the faces across each axis that are fixed
+            P, kind = mesh.points[mesh.facets[mesh.kind > 0]], mesh.kind[mesh.kind > 0]
+            on = [[np.all(P[:, :, i] == e, axis=1) for e in (X.min(), X.max())] for i, X in enumerate(mesh.points.T)]
+            need(np.all(np.any(on, axis=(0, 1))), "remainder: no box, and not all of the boundary is fixed")
+            faces = np.array([sum(np.all(kind[face] == DIRICHLET) for face in two) for two in on])
+            widths = np.ptp(mesh.points, axis=0)
+            mu = float(mesh.kappa.min() * PI**2 * np.sum(faces**2 / (2.0 * widths) ** 2) + mesh.c.min())
+            second = float(up(1.0 / math.sqrt(mu)))
+            lines = np.where(faces == 0, 1.0 / widths, 0.0) * second + np.where(faces == 2, 1.0, 2.0) * gradient
+            fourth = math.sqrt(second ** (4 - mesh.d) * float(np.prod(lines)))
+        self.second, self.gradient, self.fourth = second, gradient, float(up(math.sqrt(fourth)))
 
     def weighted(self, R: float, kappa: float, point: bool) -> float:
         """Upper bound of ‖vΦ‖₂/E for the kernel of a ball of radius R."""
         if self.d == 3:  # Φ ≤ 1/(4πκ|x − x₀|) and Hardy's inequality
-            return float(up(self.gradient / (2.0 * PI * kappa)))
+            free = 2.0 * self.gradient if self.vanishing else 4.0 * self.gradient + 2.0 * self.second / R
+            return float(up(free / (4.0 * PI * kappa)))
         if self.d == 2:  # ∫ over the ball of |Φ|⁴; 5.529 ≥ ∫_0^1 (−log s − 3/2 + 2s − s²/2)⁴ ds, 24 = ∫_0^1 log⁴ s ds
             fourth = math.sqrt(math.sqrt(3.1415926535897936 * R * R * (5.529 if point else 24.0)))
             return float(up(self.fourth * fourth / (4.0 * PI * kappa)))
