@@ -108,7 +108,9 @@ class Elasticity:
                 raise InputError("fixed: nothing holds the body; fix displacements on at least one boundary group")
             space = admissible(d * len(nodes), dofs, values)
         elif fixed or space.N != d * len(nodes):
-            raise InputError(f"space: must hold {d * len(nodes)} displacements and replaces fixed; give only one of them")
+            raise InputError(
+                f"space: must hold {d * len(nodes)} displacements and replaces fixed; give only one of them"
+            )
         lam, mu = lame(per_cell("young", young, mesh), per_cell("poisson", poisson, mesh), d, plane)
         A = assembly.elasticity_matrix(mesh, lam, mu, assembly.pattern(nodes))
         b = np.zeros((len(mesh.points), d))

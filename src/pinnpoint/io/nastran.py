@@ -27,7 +27,20 @@ READ = {
     *("GRID", "CTETRA", "CTRIA3", "MAT1", "PSOLID", "PSHELL", "SPC", "SPC1", "SPCADD", "FORCE", "MOMENT", "PLOAD4"),
     *("LOAD", "RBE2", "RBE3", "PARAM", *SYSTEMS),
 }
-HARMLESS = {"PLOTEL", "SET", "SET1", "CONM1", "CONM2", "EIGR", "EIGRL", "ECHOON", "ECHOOFF", "CORD1R", "CORD1C", "CORD1S"}
+HARMLESS = {
+    "PLOTEL",
+    "SET",
+    "SET1",
+    "CONM1",
+    "CONM2",
+    "EIGR",
+    "EIGRL",
+    "ECHOON",
+    "ECHOOFF",
+    "CORD1R",
+    "CORD1C",
+    "CORD1S",
+}
 """Cards without an effect on statics: masses, output, systems of coordinates (refused where they are used)."""
 PARAMETERS = frozenset(
     "POST PRTMAXIM PRGPST GRDPNT AUTOSPC COUPMASS WTMASS MAXRATIO OGEOM NOCOMPS BAILOUT CHECKOUT K6ROT USETPRT OUGCORD "
@@ -106,14 +119,22 @@ def _passed(cards: dict[str, Cards], parameters: list[tuple[str, int]], text: Te
     for name, table in cards.items():
         if name not in READ and name not in HARMLESS:
             _require_elements(cards)
-            raise table.refuse(0, "this card is not read and may change the physics; remove it, or write the deck without it")
+            raise table.refuse(
+                0, "this card is not read and may change the physics; remove it, or write the deck without it"
+            )
     table = cards.get("PARAM")
     found = [*parameters]
     if table is not None:
-        found += [(table.words(i)[0].decode("ascii", "replace"), int(table.line[i])) for i in range(len(table)) if table.words(i)]
+        found += [
+            (table.words(i)[0].decode("ascii", "replace"), int(table.line[i]))
+            for i in range(len(table))
+            if table.words(i)
+        ]
     for name, line in found:
         if name not in PARAMETERS:
-            raise InputError(f"PARAM {name[:20]} on {text.where(line)}: this parameter is not read and may change the physics")
+            raise InputError(
+                f"PARAM {name[:20]} on {text.where(line)}: this parameter is not read and may change the physics"
+            )
     return [*(n for n in cards if n in HARMLESS), *(f"PARAM {name}" for name, _ in found)]
 
 

@@ -151,7 +151,9 @@ class Loads:
             return one.rows, spread(self.grids.points[one.rows], one.weights, at, force, load[3:], one.name)
         body = bodies[0]
         if not body.mask[:3].all():
-            raise InputError(f"{body.name}: its centre is loaded, and its nodes follow in some components only; not read")
+            raise InputError(
+                f"{body.name}: its centre is loaded, and its nodes follow in some components only; not read"
+            )
         return body.rows, spread(self.grids.points[body.rows], np.ones(len(body.rows)), at, force, load[3:], body.name)
 
 

@@ -83,7 +83,11 @@ class Supports:
 
     def _body(self, r: Rigid, values: Vector) -> Body:
         known = values[r.centre].copy()
-        if r.mask[:3].all() and len(r.rows) == 1 and not np.any(self.grids.points[r.rows[0]] - self.grids.points[r.centre]):
+        if (
+            r.mask[:3].all()
+            and len(r.rows) == 1
+            and not np.any(self.grids.points[r.rows[0]] - self.grids.points[r.centre])
+        ):
             known[3:] = np.where(np.isnan(known[3:]), 0.0, known[3:])  # no lever: its rotation moves nothing
         return Body(
             r.name,
@@ -122,8 +126,10 @@ class Supports:
     def _sets(self, chosen: int) -> list[int]:
         table = self.cards.get("SPCADD")
         if table is not None:
-            for i in np.flatnonzero(table.whole(0) == chosen):
-                card = table.take([int(i)])
+            card = table.take(table.whole(0) == chosen)
+            if len(card) > 1:
+                raise card.refuse(1, f"set {chosen} is given twice")
+            if len(card):
                 rest = card.fields[1:]
                 return integers(rest[~blank(rest)], lambda k: f"{card.at(0)}: a set").tolist()
         return [chosen]
@@ -144,7 +150,9 @@ def node_list(table: Cards, card: int, first: int, grids: Grids) -> Index:
     fields = fields[~blank(fields)]
     thru = np.flatnonzero(np.char.strip(fields) == b"THRU")
     if not thru.size:
-        return require_nodes(_same(table, card, len(fields)), grids, integers(fields, lambda k: f"{table.at(card)}: a node"))
+        return require_nodes(
+            _same(table, card, len(fields)), grids, integers(fields, lambda k: f"{table.at(card)}: a node")
+        )
     if thru[0] == 0 or thru[-1] == len(fields) - 1:
         raise table.refuse(card, "THRU stands between two nodes")
     lone = np.ones(len(fields), dtype=bool)
@@ -159,7 +167,13 @@ def node_list(table: Cards, card: int, first: int, grids: Grids) -> Index:
 
 def _same(table: Cards, card: int, count: int) -> Cards:
     """The same card so many times, for messages about its nodes."""
-    return Cards(table.name, table.fields[:0], np.zeros(count + 1, dtype=np.intp), np.repeat(table.line[card], count), table.where)
+    return Cards(
+        table.name,
+        table.fields[:0],
+        np.zeros(count + 1, dtype=np.intp),
+        np.repeat(table.line[card], count),
+        table.where,
+    )
 
 
 def read_rigid(cards: dict[str, Cards], grids: Grids, number: Index) -> list[Rigid]:

@@ -143,13 +143,13 @@ def _eliminated(points: Vector, fixed: Vector, loose: Sequence[Body]) -> Admissi
             rows.append(dofs[hit])
             columns.append(np.full(hit.size, number[k]))
             values.append(flat[hit, k])
-    Z = sp.csr_array(
-        (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=(n * d, count)
-    )
+    Z = sp.csr_array((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=(n * d, count))
     try:
         return AdmissibleSpace(U0, Z)
     except InputError as error:
-        raise InputError(f"{', '.join(b.name for b in loose)}: their free motions are not independent ({error})") from error
+        raise InputError(
+            f"{', '.join(b.name for b in loose)}: their free motions are not independent ({error})"
+        ) from error
 
 
 def _turns(points: Vector, body: Body) -> Vector:
