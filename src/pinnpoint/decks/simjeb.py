@@ -1,8 +1,8 @@
 """SimJEB's brackets: mesh, supports, four load cases and the released displacements as one family of problems.
 
-The dataset (doi:10.7910/DVN/XFUWJG) is not part of this package. A bracket is `<id>.fem`, an OptiStruct deck whose bolts
-are RBE2 with fixed centres and whose pin is an RBE3 that carries the load, and `<id>field.csv`, the fields of the four
-cases at the nodes, in mm and MPa with 7 digits.
+The dataset (doi:10.7910/DVN/XFUWJG) is not part of this package. A bracket is `<id>.fem`, an OptiStruct deck whose
+bolts are RBE2 with fixed centres and whose pin is an RBE3 that carries the load, and `<id>field.csv`, the fields of the
+four cases at the nodes, in mm and MPa with 7 digits.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Bracket:
         return certifier.certify_many(states, loads=self.loads)
 
 
-def load(folder: PathLike, id: int | str) -> Bracket:  # noqa: A002  the dataset's own word
+def load(folder: PathLike, id: int | str) -> Bracket:
     """Read a bracket.
 
     Parameters
@@ -126,7 +126,7 @@ def load(folder: PathLike, id: int | str) -> Bracket:  # noqa: A002  the dataset
     return Bracket(deck, bracket.numbers, released, stress, bracket.surface, tuple(notes))
 
 
-def _table(place: Path, id: int | str, notes: list[str]) -> Vector:  # noqa: A002
+def _table(place: Path, id: int | str, notes: list[str]) -> Vector:
     path, other = place / f"{id}field.csv", place / f"{id}.csv"
     if not path.exists() and other.exists():
         notes.append(f"read '{other.name}', as the dataset's README calls it; its files are named '{path.name}'")
@@ -147,7 +147,7 @@ def _table(place: Path, id: int | str, notes: list[str]) -> Vector:  # noqa: A00
     return flat.reshape(-1, len(HEADER))
 
 
-def _rows(deck: Deck, table: Vector, id: int | str, notes: list[str]) -> Index:  # noqa: A002
+def _rows(deck: Deck, table: Vector, id: int | str, notes: list[str]) -> Index:
     """Rows of the table in the order of the mesh: by id where the coordinates agree, else by coordinates."""
     X, P, ids = deck.mesh.points, table[:, 2:5], table[:, 0]
     order = np.argsort(ids, kind="stable")
@@ -181,12 +181,12 @@ def _moved(P: Vector, X: Vector, same: Any, place: Index) -> str:
     angle = np.degrees(np.arccos(np.clip((np.trace(R) - 1.0) / 2.0, -1.0, 1.0)))
     shift = B.mean(axis=0) - A.mean(axis=0) @ R
     return (
-        f"the deck is the field's part rotated by {angle:.4g}° and moved by ({', '.join(f'{v:.4g}' for v in shift)}), as "
-        "some of the dataset's are; bring both into one position"
+        f"the deck is the field's part rotated by {angle:.4g}° and moved by {np.round(shift, 4).tolist()}, as some of "
+        "the dataset's are; bring both into one position"
     )
 
 
-def _cases(deck: Deck, id: int | str) -> dict[str, int]:  # noqa: A002
+def _cases(deck: Deck, id: int | str) -> dict[str, int]:
     """Subcases by their labels, else by their order."""
     if len(deck.subcases) != len(CASES):
         raise InputError(f"bracket {id}: must have {len(CASES)} subcases, {', '.join(CASES)}; got {len(deck.subcases)}")

@@ -71,7 +71,8 @@ def _require_known(sections: Sequence[Keyword]) -> str | None:
 
 def _require_scopes(sections: Sequence[Keyword]) -> None:
     """A set's name means one thing: it is not given in the part and again in the assembly."""
-    inside, given = False, {}
+    inside = False
+    given: dict[tuple[str, str], bool] = {}
     for s in sections:
         if s.name in ("PART", "INSTANCE", "END PART", "END INSTANCE"):
             inside = not s.name.startswith("END")

@@ -21,8 +21,8 @@ SUFFIXES = (".msh", *FORMATS, ".inp", *NASTRAN)
 def read_mesh(path: PathLike) -> Mesh:
     """Read a mesh of intervals, triangles or tetrahedra with its groups.
 
-    MSH 2.2 and 4.1 (text and binary), Abaqus and Nastran files need nothing else; VTU, legacy VTK and XDMF need the extra
-    ``mesh``. Cells of highest dimension make the mesh; elements one dimension lower name boundary groups. Groups
+    MSH 2.2 and 4.1 (text and binary), Abaqus and Nastran files need nothing else; VTU, legacy VTK and XDMF need the
+    extra ``mesh``. Cells of highest dimension make the mesh; elements one dimension lower name boundary groups. Groups
     without a name go by their number. Quadrilaterals, hexahedra, curved elements and groups of any other dimension are
     refused. A planar mesh is cut to two coordinates when z = 0 everywhere, a straight one to one. Points that no cell
     uses are left out, and `logging` says how many.

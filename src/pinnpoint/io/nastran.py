@@ -81,7 +81,7 @@ def read_nastran(text: Text) -> DeckData:
     sets = {f"SPC {k}": (~np.isnan(supports.table(k)[:, :3])).any(axis=1) for k in spaces if k is not None}
     sets |= {r.name.partition(" on ")[0] + f" {int(grids.ids[r.centre])}": _mask(grids, r.rows) for r in rigid}
     sets |= {f"RBE3 {int(grids.ids[a.reference])}": _mask(grids, a.rows) for a in averages}
-    mesh = _named(mesh, {name: mask[number >= 0] for name, mask in sets.items()})
+    mesh = _named(mesh, {name: np.asarray(mask)[number >= 0] for name, mask in sets.items()})
     node_ids = grids.ids[number >= 0]
     plane = "stress" if mesh.dim == 2 else None
     return DeckData(mesh, node_ids, elements.ids, young, poisson, plane, cases, tuple(dict.fromkeys(ignored)))
@@ -122,9 +122,9 @@ def _passed(cards: dict[str, Cards], parameters: list[tuple[str, int]], text: Te
             raise table.refuse(
                 0, "this card is not read and may change the physics; remove it, or write the deck without it"
             )
-    table = cards.get("PARAM")
     found = [*parameters]
-    if table is not None:
+    if "PARAM" in cards:
+        table = cards["PARAM"]
         found += [
             (table.words(i)[0].decode("ascii", "replace"), int(table.line[i]))
             for i in range(len(table))

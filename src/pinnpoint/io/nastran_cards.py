@@ -40,6 +40,10 @@ class Cards:
         """A card in words."""
         return f"{self.name} on {self.where(int(self.line[card]))}"
 
+    def part(self, what: str) -> Callable[[int], str]:
+        """Names a part of the first card in a message."""
+        return lambda _: f"{self.at(0)}: {what}"
+
     def refuse(self, card: int, why: str) -> InputError:
         """An error that names the card and its line."""
         return InputError(f"{self.at(card)}: {why}")

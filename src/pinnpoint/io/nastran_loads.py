@@ -178,10 +178,10 @@ def read_averages(cards: dict[str, Cards], grids: Grids, number: Index) -> list[
         component[start + 1] = True
         if np.any(words[component] != b"123"):
             raise table.refuse(i, "only averages of the components 123 are read")
-        weights = reals(words[start], lambda k, card=card: f"{card.at(0)}: a weight")
+        weights = reals(words[start], card.part("a weight"))
         group = np.cumsum(point) - 1
         nodes = ~point & ~component
-        ids = integers(words[nodes], lambda k, card=card: f"{card.at(0)}: a node")
+        ids = integers(words[nodes], card.part("a node"))
         rows = grids.find(ids)
         if (rows < 0).any() or (number[rows] < 0).any() or len(np.unique(rows)) < len(rows) or weights.min() <= 0.0:
             raise table.refuse(i, "its nodes must be nodes of elements, each once, with weights > 0")

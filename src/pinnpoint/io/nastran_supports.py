@@ -131,7 +131,7 @@ class Supports:
                 raise card.refuse(1, f"set {chosen} is given twice")
             if len(card):
                 rest = card.fields[1:]
-                return integers(rest[~blank(rest)], lambda k: f"{card.at(0)}: a set").tolist()
+                return [int(k) for k in integers(rest[~blank(rest)], lambda k: f"{card.at(0)}: a set")]
         return [chosen]
 
 
