@@ -111,7 +111,8 @@ def read_deck(path: PathLike) -> Deck:
         raise InputError(f"deck '{target}': '{suffix}' files are not read (known: {', '.join(NASTRAN + ABAQUS)})")
     try:
         text = read_text(target)
-        return Deck(target, read_nastran(text) if suffix in NASTRAN else read_abaqus_deck(text))
+        with np.errstate(all="ignore"):  # what overflows is refused where it is used
+            return Deck(target, read_nastran(text) if suffix in NASTRAN else read_abaqus_deck(text))
     except InputError as error:
         message = str(error)
         raise InputError(message if message.startswith("deck '") else f"deck '{target}': {message}") from error

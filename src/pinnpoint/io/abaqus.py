@@ -72,12 +72,12 @@ def _read(part: Part, keyword: str, options: dict[str, str], body: str) -> None:
     if keyword == "NODE":
         width = len([t for t in body.strip().partition("\n")[0].split(",") if t.strip()])
         table = _table(keyword, body, width)
-        part.tags.append(table[:, 0].astype(np.intp))
+        part.tags.append(_whole(keyword, table[:, 0]))
         part.points.append(np.pad(table[:, 1:4], ((0, 0), (0, 4 - min(width, 4)))))
         _add(part, "NSET", options.get("NSET"), part.tags[-1])
     elif keyword == "ELEMENT":
         kind, width = _kind(options.get("TYPE", ""), body)
-        rows: Index = _table(keyword, body, width + 1).astype(np.intp)
+        rows = _whole(keyword, _table(keyword, body, width + 1))
         part.blocks.append((kind, rows[:, 0], rows[:, 1:]))
         _add(part, "ELSET", options.get("ELSET"), rows[:, 0])
     elif keyword in ("NSET", "ELSET"):
@@ -107,10 +107,15 @@ def _table(keyword: str, body: str, width: int) -> Vector:
         raise InputError(f"*{keyword}: holds {error}") from error
     if width < 2 or flat.size % width:
         raise InputError(f"*{keyword}: holds {flat.size} numbers, which are not rows of {width}")
-    table = flat.reshape(-1, width)
-    if not np.all(table[:, 0] == np.rint(table[:, 0])):
+    return flat.reshape(-1, width)
+
+
+def _whole(keyword: str, numbers_: Vector) -> Index:
+    with np.errstate(invalid="ignore"):
+        fits = (numbers_ == np.rint(numbers_)) & (np.abs(numbers_) < 2.0**53)
+    if not fits.all():
         raise InputError(f"*{keyword}: a number that should be whole is not")
-    return table
+    return numbers_.astype(np.intp)
 
 
 def _members(part: Part, keyword: str, options: dict[str, str], body: str) -> Index:
@@ -128,6 +133,7 @@ def _members(part: Part, keyword: str, options: dict[str, str], body: str) -> In
 
 def _generated(keyword: str, rows: Vector, most: int) -> Index:
     """Numbers from first to last in steps; there cannot be more of them than were given."""
+    _whole(keyword, rows)
     first, last = rows[:, 0], rows[:, 1]
     step = rows[:, 2] if rows.shape[1] == 3 else np.ones(len(rows))
     if not len(rows) or np.any(step < 1) or np.any((last - first) / step >= most):

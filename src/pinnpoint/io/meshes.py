@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from pinnpoint.errors import InputError
 from pinnpoint.io.abaqus import read_abaqus
 from pinnpoint.io.blocks import Blocks, build_mesh
@@ -39,7 +41,8 @@ def read_mesh(path: PathLike) -> Mesh:
     if suffix not in SUFFIXES:
         raise InputError(f"mesh file '{target}': '{suffix}' files are not read (known: {', '.join(SUFFIXES)})")
     try:
-        return build_mesh(_read(target, suffix, data))
+        with np.errstate(all="ignore"):  # what overflows has no volume
+            return build_mesh(_read(target, suffix, data))
     except InputError as error:
         raise InputError(f"mesh file '{target}': {error}") from error
     except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
