@@ -69,7 +69,7 @@ def test_treatments(poisson, how, by):
     which = {"free": {"free": poisson.free[::-1]}, "mask": {"free": mask}, "fixed": {"fixed": ~mask}}[by]
     values = {"values": poisson.x} if HOW[how] else {}
     system = pp.adapters.from_assembled(A, b, **which, **values)
-    assert system.N == poisson.basis.N and system.n == len(poisson.free)
+    assert (system.N, system.n) == (poisson.basis.N, len(poisson.free))
     L = np.zeros((2, system.N))
     L[0, poisson.free[5]], L[1] = 1.0, 1.0 / system.N
     U = system.space.project(np.zeros(system.N)).U
@@ -144,7 +144,9 @@ def test_skfem(poisson, how):
     made = pp.adapters.from_skfem(p.basis, *system, p.x, D=p.basis.get_dofs())
     queries = made.points([[0.3, 0.4], [0.71, 0.2]], ["a", "b"])
     certificate = pp.certify(made.system, made.admissible(np.sin(p.basis.doflocs[0])), queries)
-    np.testing.assert_allclose(certificate.center, p.basis.probes(np.array([[0.3, 0.71], [0.4, 0.2]])) @ p.u, rtol=1e-12)
+    np.testing.assert_allclose(
+        certificate.center, p.basis.probes(np.array([[0.3, 0.71], [0.4, 0.2]])) @ p.u, rtol=1e-12
+    )
     other = pp.adapters.from_skfem(p.basis, *system, p.x, interior=p.free)
     np.testing.assert_array_equal(other.system.space.free, made.system.space.free)
 
@@ -168,7 +170,7 @@ def test_skfem_vectors_and_functionals(poisson):
         made.points([[0.5, 0.3, 0.3]])
     with pytest.raises(InputError, match="points: must have 3 coordinates"):
         made.points([[0.5, 0.3]], component=0)
-    with pytest.raises(InputError, match="points: .*outside the mesh"):
+    with pytest.raises(InputError, match=r"points: .*outside the mesh"):
         made.points([[5.0, 0.3, 0.3]], component=0)
     with pytest.raises(InputError, match="exactly one of D= and interior="):
         pp.adapters.from_skfem(basis, A, b)
@@ -212,7 +214,6 @@ class Mat:
 def test_petsc_by_its_looks(poisson):
     A, b = treated(poisson, "rows")
     A = A + 0.0 * poisson.A  # explicit zeros in the identity rows, as PETSc keeps them
-    assert (A.nnz, A.count_nonzero())[0] >= A.count_nonzero()
     load = SimpleNamespace(array=b)
     for matrix in (Mat(A), Mat(A, "seqbaij"), Mat(A, "seqsbaij"), SimpleNamespace(to_scipy=lambda: sp.bsr_array(A))):
         system = pp.adapters.from_petsc(matrix, load, fixed=poisson.D)
@@ -241,6 +242,7 @@ def test_petsc_itself(poisson, kind):
     x, b = PETSc.Vec().createSeq(N), PETSc.Vec().createSeq(N)
     x.array[:], b.array[:] = poisson.x, poisson.b
     mat.zeroRowsColumns(poisson.D.astype(np.int32), diag=1.0, x=x, b=b)
+    mat.setOption(PETSc.Mat.Option.SYMMETRIC, True)
     mat = mat.convert(kind)
     system = pp.adapters.from_petsc(mat, b, fixed=poisson.D)
     L = sp.csr_array(np.ones((1, N)) / N)

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse.linalg as spla
-from written import free, large, least_forces, small, solve, stiffness, value_of, voxels
 
 import pinnpoint as pp
 from pinnpoint.errors import InputError
 from pinnpoint.io.nastran_fields import integers, reals
+from written import free, large, least_forces, small, solve, stiffness, value_of, voxels
 
 E, NU = 3.0e7, 0.3
 WRITERS = {"small": small, "large": large, "free": free}
@@ -176,7 +176,19 @@ def test_rigid_elements(tmp_path):
         small("GRID", 1, "", *a.tolist()),
         small("GRID", 2, "", *b.tolist()),
         small("RBE2", 800, 1, 123456, *beam.ids[tip].tolist(), 1.2e-5),
-        small("RBE3", 801, "", 2, 123456, 1.0, 123, *beam.ids[side[:half]].tolist(), 2.0, 123, *beam.ids[side[half:]].tolist()),
+        small(
+            "RBE3",
+            801,
+            "",
+            2,
+            123456,
+            1.0,
+            123,
+            *beam.ids[side[:half]].tolist(),
+            2.0,
+            123,
+            *beam.ids[side[half:]].tolist(),
+        ),
         small("FORCE", 2, 1, "", 1.0, *F.tolist()),
         small("MOMENT", 2, 1, "", 1.0, *M.tolist()),
         small("FORCE", 2, 2, "", 1.0, *G.tolist()),
@@ -255,7 +267,11 @@ def test_membrane(tmp_path):
     cards = [large("GRID", k + 1, "", *x, 0.0) for k, x in enumerate(mesh.points.tolist())]
     cards += [small("CTRIA3", k + 1, 1, *(c + 1)) for k, c in enumerate(mesh.cells)]
     cards += [small("PSHELL", 1, 1, 0.5, 1), small("MAT1", 1, 100.0, "", 0.25)]
-    cards += [small("SPC1", 1, 12, *(left + 1).tolist()), small("SPC1", 1, 3456, 1, "THRU", 99), small("FORCE", 1, 16, 0, 2.0, 1.0, 0.0, 0.0)]
+    cards += [
+        small("SPC1", 1, 12, *(left + 1).tolist()),
+        small("SPC1", 1, 3456, 1, "THRU", 99),
+        small("FORCE", 1, 16, 0, 2.0, 1.0, 0.0, 0.0),
+    ]
     deck = read(tmp_path, "SPC = 1\nLOAD = 1\nBEGIN BULK\n" + "\n".join(cards))
     problem = deck.problem()
     other = pp.fem.Elasticity(mesh, 50.0, 0.25, fixed={"left": 0.0}, plane="stress")
@@ -276,7 +292,7 @@ def test_include(tmp_path):
     other = read(tmp_path, whole, "whole.bdf")
     np.testing.assert_array_equal(deck.mesh.points, other.mesh.points)
     for target in ("../outside.inc", "/etc/hostname", "with.bdf", "none.inc", ""):
-        with pytest.raises(InputError, match="INCLUDE|no such file|included"):
+        with pytest.raises(InputError, match=r"INCLUDE|no such file|included"):
             read(tmp_path, text.replace("sub/nodes.inc", target), "with.bdf")
     (tmp_path / "sub" / "link.inc").symlink_to("/etc/hostname")
     with pytest.raises(InputError, match="outside the deck's folder"):
@@ -339,7 +355,10 @@ REFUSED = {
     "rigid on air": (add("GRID,4,,0.,0.,0.\nGRID,3,,0.,0.,0.\nRBE2,9,4,123,3,8"), "must be nodes of elements"),
     "uneven pressure": (add("PLOAD4,1,1,1.,2.,3.,,5,8"), "only even pressure"),
     "directed pressure": (add("PLOAD4,1,1,1.,,,,5,8,\n,0,1.,0.,0."), "only pressure normal"),
-    "number": (edit("FORCE   1       5 ", "FORCE   1       5x"), "FORCE on line .*field 3 must be a whole number; got '5X'"),
+    "number": (
+        edit("FORCE   1       5 ", "FORCE   1       5x"),
+        "FORCE on line .*field 3 must be a whole number; got '5X'",
+    ),
     "long free field": (add("GRID,4,,0.,0.,0.,,,,,,,9"), "more than 8 fields"),
     "lost continuation": (edit("BEGIN BULK\n", "BEGIN BULK\n+       1.0\n"), "a continuation without a card"),
     "continuation order": (
@@ -347,6 +366,14 @@ REFUSED = {
         "continuation 'B' does not follow its card",
     ),
     "components": (add("SPC1,9,127,5"), "components must be digits from 1 to 6; got '127'"),
+    "offset": (
+        lambda text: "SPC = 1\nBEGIN BULK\nGRID,1\nGRID,2,,1.\nGRID,3,,0.,1.\nCTRIA3,1,1,1,2,3,,.1\n",
+        "CTRIA3 on line .*offsets and thicknesses",
+    ),
+    "space": (
+        lambda text: "SPC = 1\nBEGIN BULK\nGRID,1\nGRID,2,,1.\nGRID,3,,0.,1.,2.\nCTRIA3,1,1,1,2,3\n",
+        "CTRIA3: triangles are read in the plane z = 0 only",
+    ),
     "no control": (edit(CONTROL, ""), "has no case control"),
     "empty bulk": (lambda text: CONTROL, "holds no GRID"),
     "no elements": (lambda text: CONTROL + "GRID,1,,0.,0.,0.\n", "holds no CTETRA"),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_decks import E, Beam, edit, read
-from test_io_meshes import entities
-from written import large
 
 import pinnpoint as pp
 from pinnpoint.errors import InputError
+from test_decks import Beam, E, edit, read
+from test_io_meshes import entities
+from written import large
 
 PRESSURE = 250.0
 
@@ -87,7 +87,8 @@ def test_round_trips(tmp_path, capsys):
     problems["inp as a mesh"] = pp.fem.Elasticity(found, E, 0.3, fixed={"end": 0.0}, nodal=forces[order])
     at = [[1.0, 1.0, 0.4], [0.5, 1.2, 2.0]]
     certificates = {
-        k: pp.certify(p, 1e-3 * np.sin(p.mesh.points), p.points(at, "x"), target="discrete") for k, p in problems.items()
+        k: pp.certify(p, 1e-3 * np.sin(p.mesh.points), p.points(at, "x"), target="discrete")
+        for k, p in problems.items()
     }
     first = certificates[".bdf"]
     assert len(certificates) == 6
@@ -198,7 +199,10 @@ def before(keyword, text):
 
 
 REFUSED = {
-    "equation": (before("Step", "*Equation\n2\n5, 1, 1., 8, 1, -1."), r"\*EQUATION on line \d+: this keyword is not read"),
+    "equation": (
+        before("Step", "*Equation\n2\n5, 1, 1., 8, 1, -1."),
+        r"\*EQUATION on line \d+: this keyword is not read",
+    ),
     "coupling": (before("Step", "*Coupling, constraint name=a"), r"\*COUPLING on line"),
     "plastic": (before("Density", "*Plastic\n1., 0."), r"\*PLASTIC on line"),
     "temperature": (before("Static", "*Temperature\nall, 3."), r"\*TEMPERATURE on line"),
@@ -233,6 +237,14 @@ REFUSED = {
         ),
         "the set 'end' is given in the part and in the assembly",
     ),
+    "unnamed set": (before("Step", "*Nset\n5"), r"\*NSET on line .*has no name; say NSET="),
+    "unnamed surface": (edit("*Surface, name=top, ", "*Surface, "), "has no name; say NAME="),
+    "overlapping sections": (
+        edit("*Solid Section", "*Elset, elset=some\n1, 2\n*Solid Section, elset=some, material=steel\n*Solid Section"),
+        "some of its elements have a section already",
+    ),
+    "overlapping supports": (edit("end, 1, 6", "end, 1, 6\n56, 1, 1, 0.5"), "node .* is given twice in one step"),
+    "mixed blocks": (before("Step", "*Element, type=S3\n900, 5, 8, 11"), "elements of type 'S3'"),
     "junk": (lambda text: "hello", "holds no keyword"),
 }
 

@@ -6,10 +6,10 @@ import logging
 
 import numpy as np
 import pytest
-from written import CASES, FORCES, Bracket
 
 import pinnpoint as pp
 from pinnpoint.errors import InputError
+from written import CASES, FORCES, Bracket
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,8 @@ def folder(tmp_path_factory):
 def test_family(folder, caplog):
     with caplog.at_level(logging.WARNING):
         bracket = pp.io.simjeb.load(folder, 7)
-    assert bracket.notes == () and not caplog.messages
+    assert bracket.notes == ()
+    assert not caplog.messages
     made = Bracket()
     truth = made.released()
     assert tuple(bracket.numbers) == CASES
@@ -95,7 +96,8 @@ def test_rotated(tmp_path):
     made = Bracket(rotation=turn)
     made.write(tmp_path)
     notes = pp.io.simjeb.load(tmp_path, 7).notes
-    assert len(notes) == 1 and "the part is rotated: the bolts' plane has the normal" in notes[0]
+    assert len(notes) == 1
+    assert "the part is rotated: the bolts' plane has the normal" in notes[0]
     made.write(tmp_path, points=Bracket().X)
     with pytest.raises(InputError, match=r"the deck is the field's part rotated by 90° and moved by \[.*0.0.*\]"):
         pp.io.simjeb.load(tmp_path, 7)
@@ -120,7 +122,10 @@ REFUSED = {
     "cut": (lambda t: t[: len(t) // 2].rpartition(",")[0], "rows of 25 finite numbers; is it complete"),
     "text": (lambda t: t.replace("\n2,", "\ntwo,", 1), "text where numbers"),
     "nan": (lambda t: t.replace("\n2,", "\nnan,", 1), "finite numbers"),
-    "short": (lambda t: "\n".join(t.splitlines()[:50]) + "\n", "the field's points are not the deck's nodes|only 49 points"),
+    "short": (
+        lambda t: "\n".join(t.splitlines()[:50]) + "\n",
+        "the field's points are not the deck's nodes|only 49 points",
+    ),
 }
 
 
@@ -141,7 +146,9 @@ def test_refused_folders(tmp_path, folder):
     with pytest.raises(InputError, match=r"8.fem': no such file"):
         pp.io.simjeb.load(folder, 8)
     text = (folder / "7.fem").read_text()
-    (tmp_path / "7.fem").write_text(text.replace("SUBCASE       4\n  LABEL torsion\n  SPC =        1\n  LOAD =        5\n", ""))
+    (tmp_path / "7.fem").write_text(
+        text.replace("SUBCASE       4\n  LABEL torsion\n  SPC =        1\n  LOAD =        5\n", "")
+    )
     (tmp_path / "7field.csv").write_bytes((folder / "7field.csv").read_bytes())
     with pytest.raises(InputError, match="must have 4 subcases"):
         pp.io.simjeb.load(tmp_path, 7)

@@ -74,7 +74,11 @@ def short(v):
         mantissa, exponent = f"{v:.{digits}e}".split("e")
         power = f"{mantissa if '.' in mantissa else mantissa + '.'}{int(exponent):+d}"
         plain = f"{v:.{digits}f}" + ("" if digits else ".")
-        found += [t for t in (plain, plain.replace("0.", ".", 1) if abs(v) < 1 else plain, power) if len(t) <= 8 and any(c.isdigit() for c in t)]
+        found += [
+            t
+            for t in (plain, plain.replace("0.", ".", 1) if abs(v) < 1 else plain, power)
+            if len(t) <= 8 and any(c.isdigit() for c in t)
+        ]
     return min(found, key=lambda t: (abs(float(value_of(t)) - v), len(t)))
 
 
@@ -142,7 +146,7 @@ class Bracket:
         if gap:
             self.ids[len(X) // 2 :] += gap
         self.centres = [self.X[b].mean(axis=0) for b in self.bolts]
-        self.reference = self.X[self.pin].mean(axis=0) + [0.0, 0.0, 3.0]
+        self.reference = self.X[self.pin].mean(axis=0) + np.array([0.0, 0.0, 3.0])
         if rotation is not None:
             move = lambda P: np.round(P @ rotation.T, 3)  # noqa: E731
             self.X, self.reference = move(self.X), move(self.reference)

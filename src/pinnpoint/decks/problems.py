@@ -110,7 +110,7 @@ def read_deck(path: PathLike) -> Deck:
     if suffix not in NASTRAN + ABAQUS:
         raise InputError(f"deck '{target}': '{suffix}' files are not read (known: {', '.join(NASTRAN + ABAQUS)})")
     try:
-        text = read_text(target)
+        text = read_text(target, include=suffix in NASTRAN)
         with np.errstate(all="ignore"):  # what overflows is refused where it is used
             return Deck(target, read_nastran(text) if suffix in NASTRAN else read_abaqus_deck(text))
     except InputError as error:

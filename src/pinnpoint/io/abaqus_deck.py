@@ -21,6 +21,7 @@ from pinnpoint.mesh import Index, Mesh
 
 ELEMENTS = {"C3D4": None, "CPS3": "stress", "CPE3": "strain"}
 MESH = frozenset("NODE,ELEMENT,NSET,ELSET,SURFACE,PART,END PART,ASSEMBLY,END ASSEMBLY,INSTANCE,END INSTANCE".split(","))
+NAMED = {"NSET": "NSET", "ELSET": "ELSET", "SURFACE": "NAME"}
 PHYSICS = frozenset("MATERIAL,ELASTIC,SOLID SECTION,BOUNDARY,CLOAD,DLOAD,DSLOAD,STEP,STATIC,END STEP".split(","))
 HARMLESS = frozenset(
     "HEADING,PREPRINT,RESTART,OUTPUT,NODE OUTPUT,ELEMENT OUTPUT,ENERGY OUTPUT,CONTACT OUTPUT,NODE PRINT,EL PRINT,"
@@ -55,6 +56,8 @@ def _require_known(sections: Sequence[Keyword]) -> str | None:
             s.only(("TYPE", "ELSET"))
         elif s.name == "NODE":
             s.only(("NSET",))
+        elif s.name in NAMED and not s.options.get(NAMED[s.name]):
+            raise s.refuse(f"has no name; say {NAMED[s.name]}=")
         elif s.name not in MESH | PHYSICS | HARMLESS:
             raise s.refuse(
                 "this keyword is not read and may change the physics; remove it, or write the deck without it"

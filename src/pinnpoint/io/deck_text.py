@@ -30,10 +30,10 @@ class Text:
         return f"line {number} of '{name}'" if name else f"line {number}"
 
 
-def read_text(path: PathLike) -> Text:
-    """A deck's text; included files must lie in the deck's folder or below it."""
+def read_text(path: PathLike, *, include: bool = True) -> Text:
+    """A deck's text; files that INCLUDE names must lie in the deck's folder or below it."""
     data = _clean(read_bytes(path, "deck"))
-    if INCLUDE.search(data) is None:
+    if not include or INCLUDE.search(data) is None:
         return Text(data)
     folder = Path(path).resolve().parent
     pieces: list[bytes] = []
@@ -62,7 +62,8 @@ def read_text(path: PathLike) -> Text:
 
 
 def _clean(data: bytes) -> bytes:
-    """Lines that end in one newline, without tabs."""
+    """Lines that end in one newline, without tabs or a mark of the byte order."""
+    data = data.removeprefix(b"\xef\xbb\xbf")
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return data.expandtabs(8) if b"\t" in data else data

@@ -6,6 +6,7 @@ with commas. Continuation lines begin with a blank, `+` or `*` and follow their 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -153,6 +154,8 @@ def _fields(
 def _split(line: bytes, where: Callable[[], str]) -> list[bytes]:
     """A line of free field: its name and fields, without the name of the continuation at its end."""
     cells = [t.strip() for t in line.split(b",")]
+    if len(cells) > 1 and cells[-1][:1] in (b"+", b"*") and not re.match(rb"[+*][0-9.]", cells[-1]):
+        cells.pop()
     large = b"*" in (cells[0][:1], cells[0][-1:])
     most = 5 if large else 9
     extra = [t for t in cells[most:] if t]

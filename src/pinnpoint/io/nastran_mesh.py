@@ -103,6 +103,8 @@ def read_elements(cards: dict[str, Cards], kind: str) -> Elements | None:
                 f"{int(curved.sum())} of {len(table)} have nodes beyond their 4 vertices: second-order tetrahedra are "
                 "not read; mesh again with first-order ones",
             )
+    elif table.beyond(3 + count).any():
+        raise table.refuse(int(np.argmax(table.beyond(3 + count))), "offsets and thicknesses of its own are not read")
     ids, vertices = table.whole(0), np.stack([table.whole(2 + k) for k in range(count)], axis=1)
     order = np.argsort(ids, kind="stable")
     twice = np.flatnonzero(np.diff(ids[order]) == 0)
@@ -140,6 +142,8 @@ def _thickness(card: Cards) -> float:
         raise card.refuse(0, f"the thickness must be > 0; got {t!r}")
     if card.given(4)[0] and float(card.real(4)[0]) != 1.0:
         raise card.refuse(0, "a bending stiffness of its own is not read")
+    if card.given(10)[0]:
+        raise card.refuse(0, "a coupling of membrane and bending, MID4, is not read")
     return t
 
 

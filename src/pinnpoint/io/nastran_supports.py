@@ -117,7 +117,7 @@ class Supports:
                 some = table.take(table.given(k))
                 if len(some):
                     rows = require_nodes(some, self.grids, some.whole(k))
-                    masks = component_masks(some, some.text(k + 1), optional=True)
+                    masks = component_masks(some, some.text(k + 1))
                     found.append((some.name, rows, masks, some.real(k + 2, 0.0)))
         if not found:
             raise InputError(f"SPC = {chosen}: the deck has no such set of SPC, SPC1 or SPCADD")
