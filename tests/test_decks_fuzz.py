@@ -73,7 +73,7 @@ def test_only_refusals(tmp_path, which):
     assert len(whole.mesh.points) == 18
     assert whole.subcases
     refused = unnamed = 0
-    for _ in range(250):
+    for _ in range(150):
         path.write_bytes(broken(data, rng))
         begin = time.perf_counter()
         for reader in (pp.io.read_deck, pp.io.read_mesh):
@@ -83,7 +83,7 @@ def test_only_refusals(tmp_path, which):
                 refused += str(path) in str(error)
                 unnamed += str(path) not in str(error)
         assert time.perf_counter() - begin < 5.0
-    assert refused > 100
+    assert refused > 60
     assert not unnamed
 
 

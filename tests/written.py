@@ -136,7 +136,7 @@ class Bracket:
             mask[i * s : (i + 1) * s, j * s : (j + 1) * s] = False
         mask[4 * s : 5 * s, :, 2 * s : 3 * s] = False
         X, self.T = voxels(mask, size / s)
-        self.X = np.array([[float(short_value(v)) for v in row] for row in X.tolist()]) if scale < 4 else X
+        self.X = np.array([[float(short_value(v)) for v in row] for row in X.tolist()])
         grid = X * s / size
         near = [(np.abs(grid[:, :2] - (np.array(c) * s + s / 2)).max(axis=1) <= s / 2) for c in bolts]
         self.bolts = [np.flatnonzero(m) for m in near]
