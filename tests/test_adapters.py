@@ -81,13 +81,15 @@ def test_treatments(poisson, how, by):
 
 def test_values_are_found_or_asked_for(poisson):
     from_assembled = pp.adapters.from_assembled
-    for how, message in {"full": "fixed rows are plain", "penalty": "are penalized"}.items():
+    asked = {"full": "fixed rows are plain", "penalty": "are penalized", "eliminated": "were eliminated"}
+    for how, message in asked.items():
         with pytest.raises(InputError, match=f"values: .*{message}"):
             from_assembled(*treated(poisson, how), poisson.free)
     A, _ = treated(poisson, "penalty")
     b = np.where(np.isin(np.arange(len(poisson.b)), poisson.D), 0.0, poisson.b)
     assert np.all(from_assembled(A, b, poisson.free).space.U0 == 0.0)  # no load, so no value
-    assert np.all(from_assembled(*treated(poisson, "eliminated"), poisson.free).space.U0 == 0.0)
+    with pytest.raises(InputError, match=r"values: entry \d+ is given as 0.0, but its penalty and load say about"):
+        from_assembled(*treated(poisson, "penalty"), poisson.free, values=0.0)
     system = from_assembled(*treated(poisson, "rows"), poisson.free, values=poisson.x[poisson.D])
     np.testing.assert_array_equal(system.space.U0[poisson.D], poisson.x[poisson.D])
     with pytest.raises(InputError, match=r"values: entry 0 is given as 7.0, but its identity row and load say 1.0"):

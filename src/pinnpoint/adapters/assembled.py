@@ -11,9 +11,9 @@ entries, U = g on d, and only g has to be found:
 treatment   what A and b are                                     g
 =========== ==================================================== ==============================================
 full        as assembled, N × N                                  must be given
-eliminated  A_ff, and b_f − A_fd g                               given; it only completes U (0 by default)
+eliminated  A_ff, and b_f − A_fd g                               must be given; it only completes U
 identity    rows d are multiples of unit rows (columns may stay)  b_d over the diagonal; `values` must agree
-penalty     diagonals of d are huge                              given; 0 where b_d is exactly 0
+penalty     diagonals of d are huge                              must be given unless b_d = 0; the load must fit
 =========== ==================================================== ==============================================
 """
 
@@ -44,6 +44,13 @@ class Treatment(StrEnum):
     ELIMINATED = "eliminated"
     IDENTITY = "identity"
     PENALTY = "penalty"
+
+
+WHY = {
+    Treatment.FULL: "the fixed rows are plain",
+    Treatment.ELIMINATED: "the fixed rows were eliminated",
+    Treatment.PENALTY: "the diagonals of the fixed rows are penalized",
+}
 
 
 def from_assembled(
@@ -84,18 +91,16 @@ def from_assembled(
         return LinearSystem(A, b, weight=weight)
     how = _treatment(treatment, A, held, N)
     g = _given(values, held, N)
-    if how is Treatment.ELIMINATED:
-        A, b = _embedded(A, b, free_rows, N)
-        g = np.zeros(held.size) if g is None else g
-    elif how is Treatment.IDENTITY:
+    if how is Treatment.IDENTITY:
         g = _agreed(b[held] / A.diagonal()[held], g, held)
-    elif g is None and how is Treatment.PENALTY and not np.any(b[held]):
+    elif how is Treatment.PENALTY and g is None and not np.any(b[held]):
         g = np.zeros(held.size)
-    elif g is None:
-        why = (
-            "the diagonals of the fixed rows are penalized" if how is Treatment.PENALTY else "the fixed rows are plain"
-        )
-        raise InputError(f"values: {why}, so the matrix does not say the Dirichlet values; give them")
+    if g is None:
+        raise InputError(f"values: {WHY[how]}, so the matrix does not say the Dirichlet values; give them")
+    if how is Treatment.PENALTY:
+        _require_fit(A, b, held, g)
+    elif how is Treatment.ELIMINATED:
+        A, b = _embedded(A, b, free_rows, N)
     space = AdmissibleSpace.dirichlet(N, held, g)
     return LinearSystem(A, b, space=space, weight=weight, reduction="galerkin")
 
@@ -200,6 +205,20 @@ def _agreed(found: Vector, given: Vector | None, held: Index) -> Vector:
             f"{float(found[k])!r}; which is meant?"
         )
     return given
+
+
+def _require_fit(A: Any, b: Vector, held: Index, g: Vector) -> None:
+    """A penalty's load over its diagonal is about the value: up to the stiffness and the load that it outweighs."""
+    diagonal = A.diagonal()[held]
+    found = b[held] / diagonal
+    rest = np.delete(b, held)
+    off = np.abs(found - g) - 1e-4 * float(np.abs(g).max()) - 10.0 * float(np.abs(rest).max()) / np.abs(diagonal)
+    if np.any(off > 0.0):
+        k = int(np.argmax(off))
+        raise InputError(
+            f"values: entry {int(held[k])} is given as {float(g[k])!r}, but its penalty and load say about "
+            f"{float(found[k]):.6g}; which is meant?"
+        )
 
 
 def _embedded(A: Any, b: Vector, free: Index, N: int) -> tuple[Any, Vector]:

@@ -89,7 +89,7 @@ def from_skfem(
     free[dofs.astype(np.intp)] = True
     free = free if D is None else ~free
     values = None if x is None else vector("x", x, N)
-    if values is None and A.shape[0] == N and not _has_unit_rows(A, ~free):
+    if values is None and not (A.shape[0] == N and _has_unit_rows(A, ~free)):
         values = np.zeros(N)
     return Assembled(basis, from_assembled(A, b, free, values=values, treatment=treatment, weight=weight))
 
