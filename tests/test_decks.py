@@ -332,6 +332,21 @@ REFUSED = {
     "method": (edit("   SPC = 2", "   METHOD = 3"), "METHOD on line 8"),
     "subcase": (edit("SUBCASE 1", "SUBCASE one"), "SUBCASE on line 5: must be followed by a positive whole number"),
     "no such support": (edit("   SPC = 2", "   SPC = 77"), "SUBCASE 1: SPC = 77: the deck has no such set"),
+    "no such part of it": (
+        edit("SPCADD  2       1       3", "SPCADD  2       1       4"),
+        "SPC = 4, which SPCADD 2 names",
+    ),
+    "moment on an average": (
+        add("GRID,4,,0.,0.,0.\nRBE3,9,,4,123,1.,123,5,8,\n,11\nMOMENT,1,4,,1.,1.,0.,0."),
+        "node 4 is loaded in a component that the element does not average",
+    ),
+    "turned follower": (
+        lambda text: (
+            "SPC = 1\nBEGIN BULK\nCORD2R,5,,0.,0.,0.,1.,0.,0.,\n,1.,1.,0.\nGRID,1\nGRID,2,,1.,,,5\nGRID,3,,,1.\n"
+            "GRID,4,,,,1.\nGRID,5\nCTETRA,1,1,1,2,3,4\nPSOLID,1,1\nMAT1,1,1.,,.3\nRBE2,9,5,12,2\nSPC1,1,123,1,3,4\n"
+        ),
+        "RBE2 on line .*a coordinate system of their own",
+    ),
     "no support": (edit("   SPC = 2", ""), "nothing holds the body"),
     "no such load": (edit("   LOAD = 2", "   LOAD = 77"), "LOAD = 77: the deck has no such set"),
     "missing node": (add("FORCE,1,4,0,1.,1.,0.,0."), "FORCE on line .*node 4 is used but not given"),

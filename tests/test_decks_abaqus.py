@@ -245,6 +245,12 @@ REFUSED = {
     ),
     "overlapping supports": (edit("end, 1, 6", "end, 1, 6\n56, 1, 1, 0.5"), "node .* is given twice in one step"),
     "mixed blocks": (before("Step", "*Element, type=S3\n900, 5, 8, 11"), "elements of type 'S3'"),
+    "set by elements": (before("Step", "*Nset, nset=a, elset=all"), "the option ELSET is not read"),
+    "empty set": (edit("*Boundary\nend", "*Nset, nset=none\n*Boundary\nnone"), "the set 'none' is empty"),
+    "two parts": (
+        lambda text: text.replace("*Node\n", "*Part, name=p\n*End Part\n*Part, name=q\n*Node\n"),
+        "only one part is read",
+    ),
     "junk": (lambda text: "hello", "holds no keyword"),
 }
 

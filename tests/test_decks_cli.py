@@ -65,6 +65,8 @@ def test_check(folder, capsys):
     said = capsys.readouterr().out
     assert "elasticity, 3D, 96 tetrahedra, 45 nodes" in said
     assert "total applied load [inch]: 30000, 0, 0" in said
+    assert "deck 'part.bdf', subcase 1 'bending': 27 displacements held or tied" in said
+    assert "passed over, no effect on the solution: CEND, ECHO, TITLE" in said
     assert "group 'SPC 2': 2D, 8 facets" in said
 
 

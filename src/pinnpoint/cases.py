@@ -83,6 +83,7 @@ class Study:
     prediction: Any
     queries: Queries
     method: AnyMethod
+    deck: Deck | None = None
 
     def certify(self, report: Callable[[Step], None] | None = None) -> Result:
         """Certify, on finer meshes where a tolerance of the continuous target asks for it."""
@@ -174,7 +175,7 @@ def build(case: Case, progress: Progress = lambda stage: None) -> Study:
     if case.certificate.lift:
         with _in_case_words():
             problem = problem.lifted(smooth_prediction(case))
-    return Study(case, problem, prediction, queries, make_method(case))
+    return Study(case, problem, prediction, queries, make_method(case), deck)
 
 
 def make_problem(case: Case, mesh: Mesh) -> Any:

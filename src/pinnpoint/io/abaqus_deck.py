@@ -22,6 +22,7 @@ from pinnpoint.mesh import Index, Mesh
 ELEMENTS = {"C3D4": None, "CPS3": "stress", "CPE3": "strain"}
 MESH = frozenset("NODE,ELEMENT,NSET,ELSET,SURFACE,PART,END PART,ASSEMBLY,END ASSEMBLY,INSTANCE,END INSTANCE".split(","))
 NAMED = {"NSET": "NSET", "ELSET": "ELSET", "SURFACE": "NAME"}
+SETS = ("GENERATE", "UNSORTED", "INSTANCE", "INTERNAL")
 PHYSICS = frozenset("MATERIAL,ELASTIC,SOLID SECTION,BOUNDARY,CLOAD,DLOAD,DSLOAD,STEP,STATIC,END STEP".split(","))
 HARMLESS = frozenset(
     "HEADING,PREPRINT,RESTART,OUTPUT,NODE OUTPUT,ELEMENT OUTPUT,ENERGY OUTPUT,CONTACT OUTPUT,NODE PRINT,EL PRINT,"
@@ -50,14 +51,23 @@ def read_abaqus_deck(text: Text) -> DeckData:
 def _require_known(sections: Sequence[Keyword]) -> str | None:
     """Refuse keywords and elements that are not known; the plane state of the elements."""
     kinds: dict[str, Keyword] = {}
+    parts = 0
     for s in sections:
         if s.name == "ELEMENT":
             kinds.setdefault(s.options.get("TYPE", "").upper(), s)
             s.only(("TYPE", "ELSET"))
         elif s.name == "NODE":
             s.only(("NSET",))
-        elif s.name in NAMED and not s.options.get(NAMED[s.name]):
-            raise s.refuse(f"has no name; say {NAMED[s.name]}=")
+        elif s.name in NAMED:
+            s.only((NAMED[s.name], *(("TYPE", "INTERNAL") if s.name == "SURFACE" else SETS)))
+            if not s.options.get(NAMED[s.name]):
+                raise s.refuse(f"has no name; say {NAMED[s.name]}=")
+            if s.options.get("TYPE", "ELEMENT").upper() not in ("ELEMENT", "NODE"):
+                raise s.refuse("only surfaces of TYPE=ELEMENT or TYPE=NODE are read")
+        elif s.name == "PART":
+            parts += 1
+            if parts > 1:
+                raise s.refuse("only one part is read")
         elif s.name not in MESH | PHYSICS | HARMLESS:
             raise s.refuse(
                 "this keyword is not read and may change the physics; remove it, or write the deck without it"

@@ -205,7 +205,10 @@ class Steps:
             return np.array([int(word)])
         if (kind, word.upper()) not in self.part.sets:
             raise s.refuse(f"the set '{text[:40]}' is not given")
-        return members_of(self.part, kind, word)
+        found = members_of(self.part, kind, word)
+        if not found.size:
+            raise s.refuse(f"the set '{text[:40]}' is empty")
+        return found
 
     def _nodes(self, s: Keyword, text: str, *, complete: bool = False) -> Index:
         """Mesh rows; nodes of no element hold nothing, but cannot be loaded."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from pinnpoint.errors import InputError
 from pinnpoint.io.coordinates import System, system_of
 from pinnpoint.io.nastran_cards import Cards
 from pinnpoint.io.nastran_fields import blank, integers, reals
-from pinnpoint.io.nastran_mesh import Elements, Grids
+from pinnpoint.io.nastran_mesh import Elements, Grids, component_masks
 from pinnpoint.io.nastran_supports import Rigid, require_nodes
 from pinnpoint.io.rigid import spread
 from pinnpoint.mesh import Index
@@ -21,10 +22,11 @@ KINDS = ("FORCE", "MOMENT", "PLOAD4")
 
 @dataclass(frozen=True, eq=False)
 class Average:
-    """One RBE3: reference node, and weighted nodes, as GRID rows."""
+    """One RBE3: reference node, its components that are averages, and weighted nodes, as GRID rows."""
 
     name: str
     reference: int
+    mask: Any
     rows: Index
     weights: Vector
 
@@ -148,6 +150,8 @@ class Loads:
             )
         if own:
             one = own[0]
+            if np.any(load[~one.mask] != 0.0):
+                raise InputError(f"{one.name}: node {node} is loaded in a component that the element does not average")
             return one.rows, spread(self.grids.points[one.rows], one.weights, at, force, load[3:], one.name)
         body = bodies[0]
         if not body.mask[:3].all():
@@ -163,7 +167,7 @@ def read_averages(cards: dict[str, Cards], grids: Grids, number: Index) -> list[
     found: list[Average] = []
     if table is None:
         return found
-    centres = require_nodes(table, grids, table.whole(2))
+    centres, masks = require_nodes(table, grids, table.whole(2)), component_masks(table, table.text(3))
     for i in range(len(table)):
         card = table.take([i])
         fields = card.fields[4:]
@@ -187,5 +191,5 @@ def read_averages(cards: dict[str, Cards], grids: Grids, number: Index) -> list[
             raise table.refuse(i, "its nodes must be nodes of elements, each once, with weights > 0")
         if number[centres[i]] >= 0:
             raise table.refuse(i, "its reference node belongs to an element, which is not read")
-        found.append(Average(table.at(i), int(centres[i]), rows, weights[group[nodes]]))
+        found.append(Average(table.at(i), int(centres[i]), masks[i], rows, weights[group[nodes]]))
     return found

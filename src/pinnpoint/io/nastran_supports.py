@@ -61,8 +61,7 @@ class Supports:
                 values[rows[hit], c] = given[hit]
             touched[rows] = True
         held = ~np.isnan(values[:, :3])
-        partly = held.any(axis=1) & (~held.all(axis=1) | (np.nan_to_num(values[:, :3]) != 0.0).any(axis=1))
-        turned = self.grids.turned & partly
+        turned = self.grids.turned & (_partly(values[:, :3]) | _partly(values[:, 3:]))
         if turned.any():
             node = int(self.grids.ids[np.argmax(turned)])
             raise InputError(
@@ -103,6 +102,11 @@ class Supports:
         if chosen is None:
             return []
         sets = self._sets(chosen)
+        given = [self.cards[name].whole(0) for name in ("SPC", "SPC1") if name in self.cards]
+        missing = np.setdiff1d(sets, np.concatenate([np.zeros(0, dtype=np.intp), *given]))
+        if missing.size:
+            via = "" if sets == [chosen] else f", which SPCADD {chosen} names"
+            raise InputError(f"SPC = {int(missing[0])}{via}: the deck has no such set of SPC, SPC1 or SPCADD")
         found: list[tuple[str, Index, Any, Vector]] = []
         table = self.cards.get("SPC1")
         if table is not None:
@@ -119,8 +123,6 @@ class Supports:
                     rows = require_nodes(some, self.grids, some.whole(k))
                     masks = component_masks(some, some.text(k + 1))
                     found.append((some.name, rows, masks, some.real(k + 2, 0.0)))
-        if not found:
-            raise InputError(f"SPC = {chosen}: the deck has no such set of SPC, SPC1 or SPCADD")
         return found
 
     def _sets(self, chosen: int) -> list[int]:
@@ -133,6 +135,12 @@ class Supports:
                 rest = card.fields[1:]
                 return [int(k) for k in integers(rest[~blank(rest)], lambda k: f"{card.at(0)}: a set")]
         return [chosen]
+
+
+def _partly(values: Vector) -> Any:
+    """Which rows fix some components only, or to something else than 0: these depend on the axes."""
+    held = ~np.isnan(values)
+    return held.any(axis=1) & (~held.all(axis=1) | (np.nan_to_num(values) != 0.0).any(axis=1))
 
 
 def require_nodes(table: Cards, grids: Grids, ids: Index) -> Index:
@@ -195,5 +203,7 @@ def read_rigid(cards: dict[str, Cards], grids: Grids, number: Index) -> list[Rig
             raise table.refuse(i, "its dependent nodes must be nodes of elements")
         if not masks[i, :3].any():
             continue
+        if grids.turned[rows].any() and not masks[i, :3].all():
+            raise table.refuse(i, "some of its nodes have a coordinate system of their own (field CD): not read")
         found.append(Rigid(table.at(i), int(centres[i]), rows, masks[i]))
     return found
