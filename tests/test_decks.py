@@ -130,6 +130,22 @@ def test_solid_bending_of_pynastran():
     np.testing.assert_allclose(certificate.value - certificate.correction, queries.L @ u, rtol=1e-12)
 
 
+def test_marks_of_continuations(tmp_path):
+    """Names of continuations, plain and numbered, in free and small field; fields to the left and the right."""
+    beam = Beam((2, 1, 2))
+    nodes = [int(i) for i in beam.ids]
+    end = set(beam.ids[beam.end].tolist())
+    held = [n for n in nodes if n in end] + [nodes[0]] * 4
+    free_ = f"SPC1,1,123,{','.join(map(str, held[:6]))},+1\n+1,{','.join(map(str, held[6:]))},+\n+\n"
+    marked = "SPC1    1       123     " + "".join(f"{n:>8}" for n in held[:6]) + "+A\n+A      "
+    marked += "".join(f"{n:<8}" for n in held[6:])
+    plain = read(tmp_path, beam.deck(cards=[*beam.usual(small)[:-3], "SPCADD,2,1", small("SPC1", 1, 123, *held)]))
+    for text in (free_, marked):
+        deck = read(tmp_path, beam.deck(cards=[*beam.usual(small)[:-3], "SPCADD,2,1", text]))
+        np.testing.assert_array_equal(deck.problem().space.free, plain.problem().space.free)
+    assert plain.problem().system.n == 3 * (len(nodes) - len(end) - 1)
+
+
 def test_pressure_and_coordinate_systems(tmp_path):
     beam = Beam()
     inner = [card for card in beam.usual(small) if not card.startswith(("FORCE", "LOAD"))]

@@ -90,12 +90,13 @@ def value_of(text):
     return text
 
 
-def small(name, *fields):
-    """A card in small field, with continuations that begin with `+`."""
+def small(name, *fields, side="<", mark=""):
+    """A card in small field, with continuations that begin with `+`; `mark` stands in the tenth field before them."""
     words = [short(f) if isinstance(f, float) else str(f) for f in fields]
     lines = [words[k : k + 8] for k in range(0, len(words), 8)]
     heads = [name] + ["+"] * (len(lines) - 1)
-    return "\n".join(f"{h:<8}" + "".join(f"{w:<8}" for w in row) for h, row in zip(heads, lines, strict=True))
+    rows = [f"{h:<8}" + "".join(f"{w:{side}8}" for w in row) for h, row in zip(heads, lines, strict=True)]
+    return "\n".join([row + mark for row in rows[:-1]] + rows[-1:])
 
 
 def large(name, *fields):
@@ -153,23 +154,28 @@ class Bracket:
             self.centres = [move(c) for c in self.centres]
 
     def deck(self):
+        """As a preprocessor writes it: fields to the right, a `+` at both ends of a continuation."""
         last = int(self.ids[-1])
+
+        def card(*fields):
+            return small(*fields, side=">", mark="+")
+
         lines = ["$ OptiStruct", "DISPLACEMENT(H3D) = ALL"]
         for k, case in enumerate(CASES):
             lines += [f"SUBCASE       {k + 1}", f"  LABEL {case}", "  SPC =        1", f"  LOAD =        {k + 2}"]
         lines += ["BEGIN BULK", "PARAM,POST,-1"]
         rows = [(i, "", *x) for i, x in zip(self.ids.tolist(), self.X.tolist(), strict=True)]
         rows += [(last + 1 + k, "", *map(float, c)) for k, c in enumerate([*self.centres, self.reference])]
-        lines += [small("GRID", *row) for row in rows]
-        lines += [small("CTETRA", e + 1, 1, *row) for e, row in enumerate(self.ids[self.T].tolist())]
-        lines += [small("PSOLID", 1, 1), "MAT1    1       113800.         .342    4.43-9"]
+        lines += [card("GRID", *row) for row in rows]
+        lines += [card("CTETRA", e + 1, 1, *row) for e, row in enumerate(self.ids[self.T].tolist())]
+        lines += [card("PSOLID", 1, 1), "MAT1    1       113800.         .342    4.43-9"]
         for k, bolt in enumerate(self.bolts):
-            lines.append(small("RBE2", 900001 + k, last + 1 + k, 123, *self.ids[bolt].tolist()))
-            lines.append(small("SPC", 1, last + 1 + k, 123456, 0.0))
-        lines.append(small("RBE3", 900009, "", last + 5, 123456, 1.0, 123, *self.ids[self.pin].tolist()))
+            lines.append(card("RBE2", 900001 + k, last + 1 + k, 123, *self.ids[bolt].tolist()))
+            lines.append(card("SPC", 1, last + 1 + k, 123456, 0.0))
+        lines.append(card("RBE3", 900009, "", last + 5, 123456, 1.0, 123, *self.ids[self.pin].tolist()))
         for k, (force, moment) in enumerate(FORCES.values()):
-            card, vector = ("MOMENT", moment) if any(moment) else ("FORCE", force)
-            lines.append(small(card, k + 2, last + 5, 0, 1.0, *vector))
+            name, vector = ("MOMENT", moment) if any(moment) else ("FORCE", force)
+            lines.append(card(name, k + 2, last + 5, 0, 1.0, *vector))
         return "\n".join([*lines, "ENDDATA", ""])
 
     def released(self):

@@ -6,10 +6,8 @@ with commas. Continuation lines begin with a blank, `+` or `*` and follow their 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +20,7 @@ from pinnpoint.mesh import Index
 WIDTH = 80
 LONGEST = 64
 """Longest field in free field."""
+DIGITS = [bytes([c]) for c in b"0123456789."]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +98,11 @@ def read_cards(lines: Sequence[bytes], first: int, where: Callable[[int], str]) 
         return {}
     table, B = table[kept], B[kept]
     commaed = (B == 44).any(axis=1)
-    free = {int(k): _split(lines[kept[k]], partial(where, first + int(kept[k]))) for k in np.flatnonzero(commaed)}
+    free = _split([lines[k] for k in kept[commaed].tolist()], lambda i: where(first + int(kept[commaed][i])))
     F = table.view("S8").reshape(-1, 10)
     heads = np.ascontiguousarray(F[:, 0])
-    for k, row in free.items():
-        heads[k] = row[0]
+    heads[commaed] = free.heads
+    row_of = np.cumsum(commaed) - 1
     codes, inverse = np.unique(heads.view(np.uint64), return_inverse=True)
     names = [bytes(h).strip(b"\0 ") for h in codes.view("S8")]
     follows = np.array([not n or n[:1] in b"+*" for n in names])[inverse]
@@ -122,48 +121,69 @@ def read_cards(lines: Sequence[bytes], first: int, where: Callable[[int], str]) 
     for i, name in enumerate(known):
         rows = order[cuts[i] : cuts[i + 1]]
         if rows.size:
-            fields, size = _fields(rows, F, B, large, commaed, free)
+            fields, size = _fields(rows, F, B, large, np.where(commaed, row_of, -1), free)
             start = np.cumsum(np.concatenate([[0], size]))[np.append(np.flatnonzero(~follows[rows]), len(rows))]
             found[name] = Cards(name, fields, start, first + kept[rows[~follows[rows]]], where)
     return found
 
 
-def _fields(
-    rows: Index, F: Any, B: Any, large: Any, commaed: Any, free: Mapping[int, list[bytes]]
-) -> tuple[Fields, Index]:
+@dataclass(frozen=True, eq=False)
+class _Free:
+    """Lines of free field: names, and the cells of line i from start[i] on, count[i] of them."""
+
+    heads: Fields
+    cells: Fields
+    start: Index
+    count: Index
+
+
+def _split(lines: Sequence[bytes], where: Callable[[int], str]) -> _Free:
+    """Lines of free field, without the names of continuations at their ends."""
+    nothing = np.zeros(0, dtype=np.intp)
+    if not lines:
+        return _Free(np.zeros(0, dtype="S8"), np.zeros(0, dtype="S8"), nothing, nothing)
+    cells = np.array(b",".join(lines).split(b","))
+    size = np.array([line.count(b",") for line in lines], dtype=np.intp) + 1
+    start = np.cumsum(size) - size
+    heads = np.char.strip(cells[start])
+    if cells.dtype.itemsize > LONGEST or int(np.char.str_len(heads).max()) > 8:
+        long = np.char.str_len(cells) > LONGEST
+        long[start[np.char.str_len(heads) > 8]] = True
+        raise InputError(
+            f"{where(int(np.searchsorted(start, np.argmax(long), side='right')) - 1)}: a field is too long"
+        )
+    last = np.char.strip(cells[start + size - 1])
+    marks = np.isin(last.astype("S1"), [b"+", b"*"]) & ~np.isin(np.char.strip(last, b"+*").astype("S1"), DIGITS)
+    cells[(start + size - 1)[marks & (size > 1)]] = b""
+    large = np.char.startswith(heads, b"*") | np.char.endswith(heads, b"*")
+    most = np.where(large, 4, 8)
+    line = np.repeat(np.arange(len(lines)), size)
+    column = np.arange(len(cells)) - start[line]
+    named = (column == most[line] + 1) & np.isin(np.char.lstrip(cells).astype("S1"), [b"+", b"*"])
+    beyond = (column > most[line]) & ~named & ~blank(cells)
+    if beyond.any():
+        k = int(line[np.argmax(beyond)])
+        raise InputError(f"{where(k)}: more than {int(most[k])} fields on a line of free field")
+    return _Free(heads.astype("S8"), cells, start + 1, np.minimum(size - 1, most))
+
+
+def _fields(rows: Index, F: Any, B: Any, large: Any, row_of: Index, free: _Free) -> tuple[Fields, Index]:
     """The fields of some lines one after the other, and how many each line has."""
     size = np.where(large[rows], 4, 8)
-    commas = commaed[rows]
+    line = row_of[rows]
+    commas = line >= 0
     if not large[rows].any() and not commas.any():
         return F[rows, 1:9].reshape(-1), size
     place = np.cumsum(size) - size
-    longest = max((len(t) for k in rows[commas] for t in free[int(k)]), default=16)
-    flat = np.zeros(int(size.sum()), dtype=f"S{max(16, longest)}")
+    flat = np.zeros(int(size.sum()), dtype=f"S{max(16, free.cells.dtype.itemsize if commas.any() else 0)}")
     small, wide = ~commas & ~large[rows], ~commas & large[rows]
     flat[place[small][:, None] + np.arange(8)] = F[rows[small], 1:9]
     columns = np.ascontiguousarray(B[rows[wide], 8:72]).view("S16").reshape(-1, 4)
     flat[place[wide][:, None] + np.arange(4)] = columns
-    cells = [free[int(k)][1 : 1 + n] for k, n in zip(rows[commas], size[commas], strict=True)]
-    counts = np.array([len(c) for c in cells], dtype=np.intp)
-    if counts.sum():
-        begin = np.repeat(place[commas] - (np.cumsum(counts) - counts), counts)
-        flat[begin + np.arange(counts.sum())] = [t for c in cells for t in c]
+    count = free.count[line[commas]]
+    within = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+    flat[np.repeat(place[commas], count) + within] = free.cells[np.repeat(free.start[line[commas]], count) + within]
     return flat, size
-
-
-def _split(line: bytes, where: Callable[[], str]) -> list[bytes]:
-    """A line of free field: its name and fields, without the name of the continuation at its end."""
-    cells = [t.strip() for t in line.split(b",")]
-    if len(cells) > 1 and cells[-1][:1] in (b"+", b"*") and not re.match(rb"[+*][0-9.]", cells[-1]):
-        cells.pop()
-    large = b"*" in (cells[0][:1], cells[0][-1:])
-    most = 5 if large else 9
-    extra = [t for t in cells[most:] if t]
-    if len(extra) > 1 or any(t[:1] not in b"+*" for t in extra):
-        raise InputError(f"{where()}: more than {most - 1} fields on a line of free field")
-    if max(len(t) for t in cells) > LONGEST or len(cells[0]) > 8:
-        raise InputError(f"{where()}: a field is too long")
-    return cells[:most]
 
 
 def _require_order(F: Any, heads: Any, follows: Any, commaed: Any, where: Callable[[int], str]) -> None:
