@@ -148,6 +148,7 @@ class Bracket:
             self.ids[len(X) // 2 :] += gap
         self.centres = [self.X[b].mean(axis=0) for b in self.bolts]
         self.reference = self.X[self.pin].mean(axis=0) + np.array([0.0, 0.0, 3.0])
+        self.reference = np.array([float(short_value(v)) for v in self.reference])  # as the deck holds it
         if rotation is not None:
             move = lambda P: np.round(P @ rotation.T, 3)  # noqa: E731
             self.X, self.reference = move(self.X), move(self.reference)
