@@ -24,6 +24,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"transfer", "orders"},
     {"certifiers"},
     {"fem"},
+    {"decks", "adapters"},
     {"certify"},
     {"adaptivity"},
     {"bundles"},

@@ -416,7 +416,7 @@ REFUSED = {
     "facet given twice": (meshed("twice.msh"), "twice.msh': group 'right'"),
     "quadrilaterals": (meshed("quads.msh"), "quads.msh'"),
     "junk VTU": (meshed("junk.vtu"), "junk.vtu': could not be read as VTU"),
-    "deck as a mesh": (meshed("mesh.bdf"), "'.bdf' files are not read"),
+    "deck without elements": (meshed("mesh.bdf"), "mesh.bdf': the file holds no intervals"),
     "unknown mesh format": (meshed("bits.xyz"), "mesh.file: "),
     "cells of a file": (meshed("good.msh", "[problem]", "cells = 3\n[problem]"), "mesh.cells: only for a generated"),
     # fields

@@ -17,7 +17,7 @@ from pinnpoint.io.overrides import apply_overrides
 from pinnpoint.io.tables import REQUIRED, Table, components, number
 
 MESH_SUFFIXES = (".msh", ".vtu", ".vtk", ".xdmf", ".inp", ".bdf", ".fem", ".nas")
-DECK_SUFFIXES = (".bdf", ".fem", ".nas", ".dat")
+DECK_SUFFIXES = (".bdf", ".fem", ".nas", ".dat", ".inp")
 DOMAINS = ("interval", "square", "cube", "lshape", "dumbbell", "frame", "fichera", "bracket")
 PROBLEMS = ("reaction-diffusion", "elasticity", "semilinear")
 ACTIVATIONS = ("tanh", "sin", "sigmoid", "softplus", "silu", "gelu", "gelu-tanh")
@@ -48,7 +48,7 @@ class ProblemSpec:
     Attributes
     ----------
     deck
-        A Nastran deck that gives the mesh and everything else; then all but `kind`, `deck` and `subcase` is empty.
+        A deck that gives the mesh and everything else; then all but `kind`, `deck` and `subcase` is empty.
     """
 
     kind: str
