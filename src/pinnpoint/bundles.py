@@ -24,6 +24,7 @@ from pinnpoint.solvers.direct import DenseLU, SparseLU, factorize
 from pinnpoint.solvers.protocol import Solver, answer
 from pinnpoint.systems import LinearSystem
 from pinnpoint.transfer.facets import FacetLoad
+from pinnpoint.transfer.monotone import Monotone
 
 SCHEMA = "pinnpoint-bundle/1"
 SAFETY = 1e-6
@@ -110,7 +111,7 @@ def write_bundle(
     if against and not partial:
         raise InputError(against)
     said = _said(certificate, queries) if said is None else said
-    case = _case(certificate, problem, said, options) if case is None else case
+    case = _case(certificate, problem, said, queries, options) if case is None else case
     out = Writer(Path(folder))
     out.json("certificate.json", said)
     out.json("case.json", case)
@@ -166,16 +167,24 @@ def _said(certificate: Certificate, queries: Queries) -> dict[str, Any]:
     return data
 
 
-def _case(certificate: Certificate, problem: Any, said: Mapping[str, Any], options: Any) -> dict[str, Any]:
+def _case(
+    certificate: Certificate, problem: Any, said: Mapping[str, Any], queries: Queries, options: Any
+) -> dict[str, Any]:
     given = getattr(problem, "given", {})
-    source = _text(given["source"]) if "source" in given else None
+    data: dict[str, Any] = {"source": _text(given["source"]) if "source" in given else None}
+    for key in ("dirichlet", "neumann"):
+        if getattr(problem, "components", 2) == 1 and key in given:
+            data[key] = {group: _text(value) for group, value in given[key].items()}
     asked = [{k: row.get(k) for k in ("name", "kind", "at")} for row in said["queries"]]
+    for row, goal in zip(asked, queries.goals or (), strict=False):
+        row |= {"radius": goal.radius} if isinstance(goal, Ball) else {}
     return {
-        "problem": {"source": source},
+        "problem": data,
         "queries": asked,
         "certificate": {
             "method": certificate.method,
             "target": certificate.target,
+            "lift": getattr(problem, "lift", None) is not None,
             "options": dict(options or {}),
         },
     }
@@ -318,7 +327,7 @@ def _continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[s
             out.array(f"dual/t{i}", side.flux)
             _density(out, f"dual/w{i}", side.source)
             _load(out, f"dual/g{i}", side.load)
-            if np.any(cubic):
+            if isinstance(route, Monotone):
                 zero = Density.constant(np.zeros(len(cubic)), model.d)
                 _density(out, f"dual/m{i}", J.source or zero)
                 _density(out, f"dual/phi{i}", witness.potential(i) or zero)

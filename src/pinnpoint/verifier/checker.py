@@ -36,8 +36,8 @@ def total(x: Array) -> float:
     return float(up(np.sum(x) * (1.0 + gamma(np.size(x) + 4))))
 
 def length(x: Array) -> float:
-    """Upper bound of ‖x‖₂."""
-    return float(up(math.sqrt(total(np.square(x)))))
+    """Upper bound of ‖x‖₂; zero is zero."""
+    return float(up(math.sqrt(total(np.square(x))))) if np.any(x) else 0.0
 
 class Ball:
     """Arrays of numbers known to lie in m ± r. Every operation adds what its rounding can do."""
@@ -113,10 +113,10 @@ def two_prod(a: Array, b: Array) -> tuple[Array, Array]:
 
 def product(A: Array, x: Array, b: Array) -> tuple[Array, Array, Array]:
     """A x − b as (hi, low, err): hi + low in twice the precision, |true − hi − low| ≤ err."""
-    counts = np.diff(A.indptr)
+    counts, rows = np.diff(A.indptr), np.argsort(-np.diff(A.indptr), kind="stable")
     hi, low, size = -b, np.zeros(len(b)), np.zeros(len(b))
     for k in range(int(counts.max(initial=0))):
-        rows = np.nonzero(counts > k)[0]
+        rows = rows[: np.searchsorted(-counts[rows], -k)]
         at = A.indptr[rows] + k
         p, e = two_prod(A.data[at], x[A.indices[at]])
         hi[rows], f = two_sum(hi[rows], p)
@@ -133,6 +133,7 @@ def coercivity(bundle: Bundle, B: Array, said: dict[str, Any]) -> tuple[float, A
     """α and D with (B + Bᵀ)/2 ⪰ α D⁻², proved here from the witness."""
     n, one = B.shape[0], np.ones(B.shape[0])
     D = bundle("witness/scale", n)
+    need(said["how"] in ("m-matrix", "shift"), "coercivity: an unknown proof")
     fits = np.all(np.frexp(D)[0] == 0.5) and np.all(np.abs(np.log2(D * D * B.diagonal())) <= 1.01)
     need(fits, "coercivity: the scales are not powers of two that fit the diagonal")
     S = sp.csr_array(sp.diags_array(D) @ sp.csr_array((B + B.T) * 0.5) @ sp.diags_array(D))
@@ -140,13 +141,13 @@ def coercivity(bundle: Bundle, B: Array, said: dict[str, Any]) -> tuple[float, A
     if said["how"] == "m-matrix":
         # a symmetric Z-matrix with w > 0 has λ_min ≥ min (S w)_i/w_i; positive entries off the diagonal are subtracted
         w, C = bundle("witness/w", n), S.tocoo()
-        need(np.all(w > 0.0) and w.max() == 1.0, "coercivity: the witness w is not positive with maximum 1")
+        need(w.min() > 1e-200 and w.max() == 1.0, "coercivity: the witness w is not positive with maximum 1")
         plus = (C.row != C.col) & (C.data > 0.0)
         excess = float(np.bincount(C.row[plus], C.data[plus], minlength=n).max())
         Z = sp.csr_array((np.where(plus, 0.0, C.data), (C.row, C.col)), shape=S.shape)
         off += gamma(int(np.diff(Z.indptr).max()) + 4) * float(np.max((abs(Z) @ w) / w)) + 2.0 * excess
         proved = float(np.min((Z @ w) / w)) - float(up(off))
-    else:  # S − θ = L V with positive pivots: |S − θ − LV| ≤ γ|L||V|, and L diag(V) Lᵀ is positive definite
+    else:  # how = "shift": S − θ = L V with positive pivots: |S − θ − LV| ≤ γ|L||V|, and L diag(V) Lᵀ is positive definite
         theta, options = float(said["theta"]), {"SymmetricMode": True, "Equil": False}
         shifted = sp.csc_array(S - theta * sp.eye_array(n))
         lu = spla.splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
@@ -241,8 +242,9 @@ class Discrete:
                 v, e, g = (np.abs(a)[self.cells].max(axis=1) for a in (state, e, g))
                 bent = total(self.w * math.factorial(m + 4) / (6 * math.factorial(m)) * (3.0 * v + e) * e * e * g)
             parts = [x for two in two_prod(row.data, state[row.indices]) for x in two.tolist()]
-            c = math.fsum([*parts, float(self.constants[i]), -float(G[i] @ r)])
-            loss = total(q * err) + gamma(len(r) + 8) * total(q * np.abs(r)) + 2.0 * UNIT * abs(c)
+            parts += [float(self.constants[i]), -float(G[i] @ r)]
+            c = math.fsum(parts)
+            loss = total(q * err) + gamma(len(r) + 8) * total(q * np.abs(r)) + abs(math.fsum([*parts, -c])) * 1.01
             found.append((c, float(up(t * length(D * (np.abs(s[i]) + off[i])) + bent + loss))))
         return found
 
@@ -312,8 +314,8 @@ class Mesh:
         edges = np.unique(np.concatenate([T[:, list(e)] for e in combinations(range(d + 1), 2)]), axis=0)
         edges = edges if degree == 2 else edges[:0]
         self.n, self.C, self.points = len(nodes) - len(edges), len(T), nodes
-        middle = nodes[edges].mean(axis=1)
-        need(T.max() < self.n and np.allclose(nodes[self.n :], middle, rtol=1e-12), "mesh: wrong midpoints")
+        apart = np.max(np.abs(nodes[self.n :] - nodes[edges].mean(axis=1)), initial=0.0)
+        need(T.max() < self.n and apart <= 1e-13 * np.abs(nodes).max(), "mesh: wrong midpoints")
         self.keys = edges[:, 0] * self.n + edges[:, 1]
         every = np.stack([np.delete(T, i, axis=1) for i in range(d + 1)], axis=1).reshape(-1, d)
         self.facets, first, number, times = np.unique(every, True, True, True, axis=0)
@@ -464,7 +466,7 @@ class Query:
         self.p, self.z = p, Side(bundle, p.mesh, f"dual/z{i}", f"dual/w{i}", f"dual/g{i}", f"dual/t{i}")
         self.sign, self.both, self.value, self.off = -1.0 if flux else 1.0, Ball(np.zeros(p.mesh.C)), Ball(0.0), 0.0
         self.w, self.phi = self.z.source, None
-        if np.any(p.mesh.cubic):  # then that is w − (c + 3λu_h²)Φ − 3λu_h² z_h, and J(u_h) = ∫w u_h − ∫(c u_h + λu_h³)Φ
+        if np.any(p.mesh.cubic) or f"dual/phi{i}_at" in bundle:  # then that is w − (c + 3λu_h²)Φ − 3λu_h² z_h, and J(u_h) = ∫w u_h − ∫(c u_h + λu_h³)Φ
             self.w, self.phi = (Density(bundle, f"dual/{k}{i}", p.mesh.d, p.mesh.C) for k in ("m", "phi"))
 
     def measure(self, g: Cells) -> None:
