@@ -240,7 +240,7 @@ def _cubic(out: Writer, system: CubicSystem, queries: Any, U: Vector) -> dict[st
     y, free = system.space.require_member(U), system.space.free
     right = np.ascontiguousarray(queries.L[:, free].toarray().T)
     out.array("witness/base", answer(factorize(system.jacobian(y, rounding=False)[0]).solve_transposed, right).T)
-    for _ in range(30):
+    for _ in range(150):  # from afar λu³ lets Newton's method come nearer by a third at a time
         J = system.jacobian(y, rounding=False)[0]
         step = answer(factorize(J).solve, system.residual(y).hi)
         y = y - step

@@ -238,7 +238,7 @@ def continuous(bundle: Bundle, proof: Row, case: Row, rows: list[Row], d: Discre
 def holds(row: Row, c: float, radius: float) -> str:
     """The claimed interval holds the one proved here, as a line; 1e-9 is allowed where rounding is not covered."""
     rounded = row["rounding"] == "covered"
-    slack = 0.0 if rounded else 1e-9 * abs(c) + 1e-12 * abs(row["value"])
+    slack = 0.0 if rounded else 1e-9 * abs(c) + 1e-12 * abs(row["value"]) + SMALL
     low, high = math.fsum([c, -radius, slack, -row["lower"]]), math.fsum([row["upper"], -c, -radius, slack])
     line = f"{row['name']!r}: [{row['lower']!r}, {row['upper']!r}] is claimed, {c!r} ± {radius!r} is proved"
     need(math.isfinite(radius) and low >= 0.0 and high >= 0.0, line)
@@ -269,7 +269,8 @@ def declarations(certificate: Row, proof: Row, rows: list[Row], blind: list[str]
         said.append("error bounds of data that are estimates")
     for one in certificate["assumptions"]:
         need(isinstance(one["claim"], str) and one["status"] in ("verified", "declared"), "certificate: assumptions")
-    return [f"declared: {c}" for c in said + [a["claim"] for a in certificate["assumptions"] if a["status"] == "declared"]]
+        said += [one["claim"]] if one["status"] == "declared" else []
+    return [f"declared: {line}" for line in said]
 
 
 def verify(path: Any) -> list[str]:
@@ -305,7 +306,7 @@ def verify(path: Any) -> list[str]:
     for row, (c, radius) in zip(rows, found, strict=True):
         lines.append(holds(row, c, radius))
         if proof["target"] == "continuous" and proof["method"] in ALONE:
-            fits = row["radius"] <= radius * (1.0 + 1e-4) + 1e-9 * abs(c) + 1e-290
+            fits = row["radius"] <= radius * (1.0 + 1e-4) + 1e-9 * abs(c) + 10.0 * SMALL
             fits = fits and near(row["center"], c, 1e-9, 1e-4 * radius)
             need(fits, f"{row['name']!r}: {row['center']!r} ± {row['radius']!r} is not the interval of its witnesses")
     return lines + declarations(certificate, proof, rows, blind)
@@ -329,8 +330,8 @@ def main(path: Any) -> int:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             lines = verify(path)
-    except Refused as line:
-        say(f"NOT VERIFIED: {str(line)[:2000]}")
+    except Refused as error:
+        say(f"NOT VERIFIED: {str(error)[:2000]}")
         return 1
     except TROUBLE as error:
         say(f"NOT VERIFIED: malformed ({type(error).__name__}: {str(error)[:200]})")

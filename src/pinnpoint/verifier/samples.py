@@ -197,6 +197,7 @@ class Samples:
     def system(self, d: Discrete, rows: list[Row]) -> None:
         """The stored matrix is that of the mesh and the coefficients; ℓ of groups are their means or fluxes."""
         mesh, m = self.mesh, self.mesh.d
+        self._unfolded()
         T = mesh.nodes_of(mesh.cells)
         hats, rises = (x.m for x in quadratic(np.eye(T.shape[1]), m, mesh.degree))
         one, two = means(m, 2).m, means(m, 4).m
@@ -224,6 +225,19 @@ class Samples:
                 ell = K[np.unique(on)].sum(axis=0)
             gap = np.abs(d.L[[number]].toarray()[0] - ell).max()
             need(gap <= 1e-10 * np.abs(ell).max(), f"{row['name']!r}: ℓ is not that of the group (sampled)")
+
+    def _unfolded(self) -> None:
+        """Two cells that share a facet lie on either side of it."""
+        mesh = self.mesh
+        inner = np.nonzero(mesh.kind == 0)[0]
+        order = np.argsort(mesh.cell_facets.ravel(), kind="stable")
+        first = np.searchsorted(mesh.cell_facets.ravel()[order], inner)
+        V, sides = mesh.points[mesh.facets[inner]], []
+        for k in (0, 1):
+            opposite = mesh.points[mesh.cells.ravel()[order[first + k]]]
+            E = np.concatenate([V[:, 1:] - V[:, :1], (opposite - V[:, 0])[:, None]], axis=1)
+            sides.append(np.sign(np.linalg.det(E)))
+        need(np.all(sides[0] * sides[1] < 0.0), "mesh: cells that share a facet overlap")
 
     def primal(self, p: Side, g: Cells) -> None:
         """S = f − λu_h³ on a range of cells."""
@@ -326,7 +340,7 @@ class Samples:
         cut = ((last > R * (1.0 - 1e-9)) & (first - g.h < R))[here]
         if math.isnan(C):
             return
-        loose = np.where(cut, 0.1 * C * np.minimum(1.0, g.h[here] / R), 1e-9 * C)
+        loose = np.where(cut, 0.02 * C * np.minimum(1.0, g.h[here] / R), 1e-9 * C)
 
         def w(X: Array, bary: Array) -> Array:
             return C * np.maximum(0.0, 1.0 - ((X - x0) ** 2).sum(axis=-1) / R**2)
