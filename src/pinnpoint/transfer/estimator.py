@@ -278,9 +278,7 @@ class Estimator:
         if pair is not None:
             square = square + (2.0 * sign) * pair.product + pair.dual.square / (s * s)
         size = mix(p.size, None if d is None else d.size)
-        m = self.points.shape[1]
-        wide = 4.0 * (near + gamma(COUNT)) + gamma(4 * (m * (m + 1) ** 4 + 8))  # of any order of summation
-        q = np.sqrt(np.maximum(square, 0.0) + wide * size * size)
+        q = np.sqrt(np.maximum(square, 0.0) + 4.0 * (near + gamma(COUNT)) * size * size)
         q = q + mix(p.fuzz, None if d is None else d.fuzz) + mix(p.facet, None if d is None else d.facet)
         o = mix(kept(p.oscillation, p.data[0]), None if d is None else kept(d.oscillation, d.data[0]))
         one = (q + convex * o) ** 2

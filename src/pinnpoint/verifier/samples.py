@@ -53,10 +53,9 @@ def formula(given: Any, X: Array) -> Array:
         return first
 
     if isinstance(given, str):
-        need(len(given) <= 2000, "formula: too long")
         try:
-            given = walk(ast.parse(given.strip(), mode="eval").body)
-        except (SyntaxError, RecursionError) as error:
+            given = walk(syntax(given))
+        except RecursionError as error:
             raise Refused("formula: cannot be read") from error
     return np.broadcast_to(np.asarray(given, dtype=float), X.shape[:-1])
 
@@ -65,9 +64,17 @@ def plain(given: Any) -> Any:
     """What a case says of data: a number where no coordinate enters, else the text."""
     if not isinstance(given, str):
         return given
-    tree = ast.walk(ast.parse(given.strip(), mode="eval"))
-    names = {node.id for node in tree if isinstance(node, ast.Name)}
+    names = {node.id for node in ast.walk(syntax(given)) if isinstance(node, ast.Name)}
     return given.strip() if names & {"x", "y", "z"} else float(formula(given, np.zeros((1, 3)))[0])
+
+
+def syntax(text: str) -> ast.expr:
+    """The tree of a formula."""
+    need(len(text) <= 2000, "formula: too long")
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, RecursionError, ValueError, MemoryError) as error:
+        raise Refused("formula: cannot be read") from error
 
 
 def rule(m: int, n: int) -> tuple[Array, Array]:
@@ -261,7 +268,7 @@ class Samples:
             X = np.einsum("qi,nic->nqc", bary, mesh.points[T])
             gap = 0.0 if given is None else np.abs(formula(given, X) - at if isinstance(given, str) else at - given)
             top = 1e-13 * float(np.abs(b).max(initial=0.0)) * isinstance(given, str)
-            need(np.max(gap, initial=0.0) <= claimed * (1.0 + 1e-9) + top, "state: misses the Dirichlet data")
+            need(np.max(gap, initial=0.0) <= claimed * (1.0 + 1e-9 * isinstance(given, str)) + top, "state: misses the Dirichlet data")
         fixed = np.nonzero(mesh.kind == DIRICHLET)[0].tolist()
         need(sorted(seen) == fixed, "kind: not the facets with Dirichlet data")
         left = set() if p.load is None else set(p.load.at.tolist())
