@@ -12,7 +12,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector, floats, per_query
 from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarantee
-from pinnpoint.certifiers.core import Core
+from pinnpoint.certifiers.core import Core, Functionals
 from pinnpoint.certifiers.least_squares import effective_norm
 from pinnpoint.certifiers.proof import Proof
 from pinnpoint.certifiers.setup import direct_solver
@@ -58,7 +58,7 @@ class Ground:
     core: Core
     queries: Queries
     L: LinearMap
-    ell: Sequence[Ball]
+    ell: Functionals
     solver: Solver | None
     proof: Proof
 

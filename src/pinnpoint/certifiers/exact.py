@@ -49,7 +49,14 @@ class Exact(AbstractMethod):
 
     def _prepare(self, system: LinearSystem, queries: Queries) -> ExactCertifier:
         """Green vectors, sensitivities and the stability proof."""
-        ground = lay_ground(system, queries, rounding=self.rounding, solver=self.solver, coercivity=self.coercivity)
+        ground = lay_ground(
+            system,
+            queries,
+            rounding=self.rounding,
+            solver=self.solver,
+            coercivity=self.coercivity,
+            adjoints=len(queries),
+        )
         assert ground.solver is not None
         return ExactCertifier(ground, green_vectors(ground, ground.solver, refine=self.refine))
 

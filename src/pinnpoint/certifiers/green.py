@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,14 +18,10 @@ from pinnpoint.rounding.arithmetic import require_range, up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.bounds import Coercivity
 from pinnpoint.rounding.matrices import dots
-from pinnpoint.solvers.direct import DenseLU, SparseLU
+from pinnpoint.solvers.direct import MANY, DenseLU, SparseLU
 from pinnpoint.solvers.protocol import Solver, answer
 from pinnpoint.systems import LinearSystem
-from pinnpoint.threads import CORES, on_all_cores
-
-COLUMNS = 8
-"""Right-hand sides that SuperLU solves at once: they share a pass over the factors and stay in cache."""
-
+from pinnpoint.threads import on_all_cores
 
 FILLS_FROM, FEW = 10_000, 24
 """Unknowns from which, and queries up to which, conjugate gradients beat a factorization that fills in."""
@@ -63,16 +60,20 @@ def lay_ground(
     solver: Any,
     coercivity: Coercivity | float | None,
     inverts: bool = True,
+    adjoints: int = 0,
 ) -> Ground:
     """Core, functionals, solver and stability proof.
 
-    In exact arithmetic a direct solve needs no proof; with rounding covered, or an iterative solver, it does.
+    In exact arithmetic a direct solve needs no proof; with rounding covered, or an iterative solver, it does. So many
+    `adjoints` will be solved for afterwards.
     """
     core = Core(system, rounding=rounding)
     L, ell = core.functionals(queries)
     if not inverts:
         return Ground(core, queries, L, ell, None, weight_only(core))
     found = solver_for(core, solver)
+    if isinstance(found, SparseLU):
+        found.expect(adjoints)
     if rounding or coercivity is not None or solver not in (None, "direct"):
         proof = prove(core, found, coercivity)
     else:
@@ -103,30 +104,48 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool) -> GreenVecto
     Q = np.empty((K, core.system.n))
     q_lo = np.zeros_like(Q) if refine else None
     left, sigma, delta = (np.zeros(K) for _ in range(3))
+    # many defects at once pay where there are many, with nothing but rounding in them
+    together = sparse and accurate and not refine and K >= MANY and ground.ell.exact and proof.stability is not None
+    many = core.many if together else None
+
+    def measure(i: int, defect: Callable[[Ball], Ball]) -> None:
+        q = Ball(Q[i], None if q_lo is None else q_lo[i])
+        length = proof.form.dual(core.green(q)) if not core.is_energy else proof.form.dual(q)
+        if proof.stability is None:
+            sigma[i] = length
+            return
+        left[i] = proof.stability.left(defect(q))
+        delta[i] = left[i] if not core.system.is_square else proof.stability.green_error(left[i], proof.form)
+        sigma[i] = up(length + delta[i])
 
     def bound(i: int, ell: Ball) -> None:
         if not accurate:
             Q[i] -= _correction(core, solver, Ball(Q[i]), ell)
         if q_lo is not None:
             q_lo[i] = -_correction(core, solver, Ball(Q[i]), ell)
-        q = Ball(Q[i], None if q_lo is None else q_lo[i])
-        length = proof.form.dual(core.green(q)) if not core.is_energy else proof.form.dual(q)
-        if proof.stability is None:
-            sigma[i] = length
-            return
-        left[i] = proof.stability.left(core.defect(q, ell))
-        delta[i] = left[i] if not core.system.is_square else proof.stability.green_error(left[i], proof.form)
-        sigma[i] = up(length + delta[i])
+        measure(i, lambda q: core.defect(q, ell))
 
-    width = max(1, min(COLUMNS, -(-K // CORES))) if sparse else K
+    def solve(rhs: Vector, at: Any) -> Vector:
+        X = answer(solver.solve_transposed, rhs)
+        if core.rounding:
+            require_range("Green vectors", X)
+        Q[at] = X.T
+        return X
+
+    width = solver.width(K) if isinstance(solver, SparseLU) else K
+
+    order = solver.near(ground.ell.first()) if many is not None and isinstance(solver, SparseLU) else np.arange(K)
 
     def part(a: int) -> None:
-        ells = [ground.ell[i] for i in range(a, min(a + width, K))]
-        rhs = np.array([ell.hi for ell in ells]).T  # columns are contiguous, as solvers want them
-        Q[a : a + width] = answer(solver.solve_transposed, rhs).T
-        if core.rounding:
-            require_range("Green vectors", Q[a : a + width])
-        for i, ell in enumerate(ells, a):
+        at = order[a : a + width]
+        if many is not None:
+            block = ground.ell.columns(at)
+            for i, s in zip(at, many.residuals(solve(block, at), block), strict=True):
+                measure(i, lambda q, s=s: s)  # type: ignore[misc]
+            return
+        ells = [ground.ell[i] for i in at]
+        solve(np.array([ell.hi for ell in ells]).T, at)  # columns are contiguous, as solvers want them
+        for i, ell in zip(at, ells, strict=True):
             bound(i, ell)
 
     on_all_cores(part, range(0, K, width))

@@ -190,7 +190,7 @@ def m_matrix_bound(S: Any, solve: Solve) -> float:
         v = M.affine(exact(w))
         low, err = v.rounded()
         ratio = float(np.min(down((low - err) / w, 8)))
-        if best > 0.0 and ratio < best * 1.0005:
+        if best > 0.0 and ratio < best * 1.01:
             return max(best, ratio)
         best = max(best, ratio)
     return best
