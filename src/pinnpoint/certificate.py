@@ -195,6 +195,7 @@ class Certificate:
             "method": self.method,
             "dofs": self.dofs,
             **header,
+            **({"solver": self.details["solver"]} if "solver" in self.details else {}),
             "assumptions": [{"claim": c.claim, "status": c.status} for c in self.assumptions],
             "queries": [self._query(i) for i in range(len(self))],
         }

@@ -53,6 +53,10 @@ class Scratch(threading.local):
             flat = self._flat[name] = np.empty(size)
         return flat[:size].reshape(shape)
 
+    def clear(self) -> None:
+        """Let go of this thread's arrays."""
+        self._flat.clear()
+
 
 SCRATCH = Scratch()
 

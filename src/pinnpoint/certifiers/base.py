@@ -15,12 +15,13 @@ from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarante
 from pinnpoint.certifiers.core import Core, Functionals
 from pinnpoint.certifiers.least_squares import effective_norm
 from pinnpoint.certifiers.proof import Proof
-from pinnpoint.certifiers.setup import direct_solver
+from pinnpoint.certifiers.setup import solver_for
 from pinnpoint.errors import InputError
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import UNIT, require_range, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.matrices import LinearMap
+from pinnpoint.solvers.choice import Choice
 from pinnpoint.solvers.protocol import Solver, answer
 from pinnpoint.systems import LinearSystem
 from pinnpoint.transfer.interface import Transfer, TransferContext
@@ -61,6 +62,7 @@ class Ground:
     ell: Functionals
     solver: Solver | None
     proof: Proof
+    choice: Choice | None = None
 
     @property
     def K(self) -> int:
@@ -188,6 +190,8 @@ class AbstractCertifier(ABC):
         claims = [Claim(f"discrete target: {core.system.target}"), *(Claim(note) for note in queries.notes)]
         claims += [*ground.proof.claims, *out.claims]
         details, guarantee, covered = dict(out.details), out.guarantee, core.rounding
+        if ground.choice is not None:
+            details["solver"] = str(ground.choice)
         if transfer is not None:
             bound = transfer.bound(self._context(seen, out))
             for name, term in bound.terms.items():
@@ -260,7 +264,7 @@ class AbstractCertifier(ABC):
 
     @cached_property
     def _solver(self) -> Solver:
-        return direct_solver(self.ground.core) if self.ground.solver is None else self.ground.solver
+        return solver_for(self.ground.core, None)[0] if self.ground.solver is None else self.ground.solver
 
     def _context(self, seen: Observation, out: Outcome) -> TransferContext:
         core = self.ground.core

@@ -100,7 +100,7 @@ class BasePoint:
     def solver(self) -> Solver:
         """For J(y), or for JᵀWJ where F has more entries than y."""
         try:
-            return solver_for(self.core, None)
+            return solver_for(self.core, None)[0]
         except InputError as error:
             raise CertificationError(
                 f"J(y) is singular or nearly so at the base point, as at a fold ({error})"

@@ -48,7 +48,7 @@ def _step(system: Any, y: Vector, few: bool) -> tuple[Solver, Vector]:
     J, _ = system.jacobian(y, rounding=False)
     core = Core(LinearSystem(J, np.zeros(system.n)), rounding=False)
     fills = system.n > FILLS_FROM and J.nnz > 12.5 * system.n and few
-    solver = solver_for(core, "krylov" if fills else None)
+    solver = solver_for(core, "krylov" if fills else None)[0]
     return solver, answer(solver.solve, system.residual(y, rounding=False).hi)
 
 

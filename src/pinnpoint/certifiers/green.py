@@ -18,10 +18,11 @@ from pinnpoint.rounding.arithmetic import require_range, up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.bounds import Coercivity
 from pinnpoint.rounding.matrices import dots
-from pinnpoint.solvers.direct import MANY, DenseLU, SparseLU
-from pinnpoint.solvers.protocol import Solver, answer
+from pinnpoint.rounding.slices import Sliced
+from pinnpoint.solvers.direct import DENSE_UP_TO, MANY, SparseLU
+from pinnpoint.solvers.protocol import Solver, answer, is_accurate, width
 from pinnpoint.systems import LinearSystem
-from pinnpoint.threads import on_all_cores
+from pinnpoint.threads import SCRATCH, on_all_cores
 
 FILLS_FROM, FEW = 10_000, 24
 """Unknowns from which, and queries up to which, conjugate gradients beat a factorization that fills in."""
@@ -71,14 +72,14 @@ def lay_ground(
     L, ell = core.functionals(queries)
     if not inverts:
         return Ground(core, queries, L, ell, None, weight_only(core))
-    found = solver_for(core, solver)
+    found, choice = solver_for(core, solver, len(queries))
     if isinstance(found, SparseLU):
         found.expect(adjoints)
-    if rounding or coercivity is not None or solver not in (None, "direct"):
+    if rounding or coercivity is not None or choice.own or not is_accurate(found):
         proof = prove(core, found, coercivity)
     else:
         proof = unproved(core, found)
-    return Ground(core, queries, L, ell, found, proof)
+    return Ground(core, queries, L, ell, found, proof, choice)
 
 
 def bare_ground(system: LinearSystem, queries: Queries, solver: Any) -> Ground:
@@ -90,7 +91,8 @@ def bare_ground(system: LinearSystem, queries: Queries, solver: Any) -> Ground:
     L, ell = core.functionals(queries)
     if solver is None and system.n > FILLS_FROM and core.matrix.nnz > 12.5 * system.n and len(queries) <= FEW:
         solver = "krylov"
-    return Ground(core, queries, L, ell, solver_for(core, solver), weight_only(core))
+    found, choice = solver_for(core, solver, len(queries))
+    return Ground(core, queries, L, ell, found, weight_only(core), choice)
 
 
 def green_vectors(ground: Ground, solver: Solver, *, refine: bool) -> GreenVectors:
@@ -99,14 +101,13 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool) -> GreenVecto
     *Cost:* one solve per query with a direct solver of a square system, two with others, one more when refined.
     """
     core, proof, K = ground.core, ground.proof, ground.K
-    sparse = isinstance(solver, SparseLU)
-    accurate = core.system.is_square and (sparse or isinstance(solver, DenseLU))  # backward stable as it is
+    accurate = core.system.is_square and is_accurate(solver)
     Q = np.empty((K, core.system.n))
     q_lo = np.zeros_like(Q) if refine else None
     left, sigma, delta = (np.zeros(K) for _ in range(3))
     # many defects at once pay where there are many, with nothing but rounding in them
-    together = sparse and accurate and not refine and K >= MANY and ground.ell.exact and proof.stability is not None
-    many = core.many if together else None
+    enough = K >= MANY if isinstance(solver, SparseLU) else K > 1 and core.system.n > DENSE_UP_TO
+    many = core.many if enough and not refine and ground.ell.exact and proof.stability is not None else None
 
     def measure(i: int, defect: Callable[[Ball], Ball]) -> None:
         q = Ball(Q[i], None if q_lo is None else q_lo[i])
@@ -125,30 +126,39 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool) -> GreenVecto
             q_lo[i] = -_correction(core, solver, Ball(Q[i]), ell)
         measure(i, lambda q: core.defect(q, ell))
 
-    def solve(rhs: Vector, at: Any) -> Vector:
+    def solve(rhs: Vector) -> Vector:
         X = answer(solver.solve_transposed, rhs)
+        return X if isinstance(solver, SparseLU) else X.copy()  # another's array may change once it was measured
+
+    def keep(at: Any, X: Vector) -> None:
         if core.rounding:
             require_range("Green vectors", X)
         Q[at] = X.T
-        return X
 
-    width = solver.width(K) if isinstance(solver, SparseLU) else K
-
-    order = solver.near(ground.ell.first()) if many is not None and isinstance(solver, SparseLU) else np.arange(K)
+    def together(at: Any, many: Sliced) -> None:
+        block = ground.ell.columns(at)
+        X = solve(block)
+        if not accurate:
+            keep(at, X)
+            X -= solve(np.stack([s.hi for s in many.residuals(X, block)], axis=1))
+        keep(at, X)
+        for i, s in zip(at, many.residuals(X, block), strict=True):
+            measure(i, lambda q, s=s: s)  # type: ignore[misc]
 
     def part(a: int) -> None:
-        at = order[a : a + width]
+        at = order[a : a + step]
         if many is not None:
-            block = ground.ell.columns(at)
-            for i, s in zip(at, many.residuals(solve(block, at), block), strict=True):
-                measure(i, lambda q, s=s: s)  # type: ignore[misc]
+            together(at, many)
             return
         ells = [ground.ell[i] for i in at]
-        solve(np.array([ell.hi for ell in ells]).T, at)  # columns are contiguous, as solvers want them
+        keep(at, solve(np.array([ell.hi for ell in ells]).T))  # columns are contiguous, as solvers want them
         for i, ell in zip(at, ells, strict=True):
             bound(i, ell)
 
-    on_all_cores(part, range(0, K, width))
+    step = width(solver, K)
+    order = solver.near(ground.ell.first()) if many is not None and isinstance(solver, SparseLU) else np.arange(K)
+    on_all_cores(part, range(0, K, step))
+    SCRATCH.clear()
     return GreenVectors(Q, q_lo, None if proof.stability is None else left, sigma, delta)
 
 

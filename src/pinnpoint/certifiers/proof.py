@@ -17,8 +17,9 @@ from pinnpoint.rounding.arithmetic import Vector
 from pinnpoint.rounding.bounds import Coercivity, fingerprint
 from pinnpoint.rounding.coercivity import verify_coercivity
 from pinnpoint.rounding.forms import DiagonalForm, Form, InverseForm
-from pinnpoint.solvers.direct import DenseLU, SparseLU, WeightedQR
-from pinnpoint.solvers.protocol import Solver, answer
+from pinnpoint.solvers.cholmod import Cholmod
+from pinnpoint.solvers.pardiso import Pardiso
+from pinnpoint.solvers.protocol import Solver, answer, is_accurate
 
 SYMMETRY = 1e-8
 """How far from symmetric, relative to its largest entry, Â may be for the energy weight."""
@@ -108,7 +109,7 @@ def _solve(solver: Solver | None) -> Any:
 
 def _inverse(solver: Solver | None) -> Any:
     """A direct solver's inverse, to look for eigenvalues with; iterative ones are too rough for that."""
-    return solver.solve if isinstance(solver, DenseLU | SparseLU | WeightedQR) else None
+    return _solve(solver) if is_accurate(solver) else None
 
 
 def _coercive(core: Core, bound: Coercivity, sharpen: Solver | None) -> st.Coercive:
@@ -147,13 +148,17 @@ def _square(core: Core, solver: Solver | None, sharpen: Solver | None) -> st.Sta
     tried = ""
     try:
         bound = verify_coercivity(
-            B, equilibrate=True, error=symmetrised, solve=_inverse(solver) if is_symmetric(B) else None
+            B,
+            equilibrate=True,
+            error=symmetrised,
+            solve=_inverse(solver) if is_symmetric(B) else None,
+            definite=solver.definite if isinstance(solver, Cholmod | Pardiso) else None,
         )
         return _coercive(core, bound, sharpen)
     except CertificationError as problem:
         tried = str(problem)
     if errors is None and solver is not None:
-        witness = st.inverse_positive(B, solver.solve)
+        witness = st.inverse_positive(B, _solve(solver))
         if witness is not None:
             return witness
     for found in (

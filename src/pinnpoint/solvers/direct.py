@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
@@ -33,6 +34,7 @@ class DenseLU:
     """LAPACK's LU factorization."""
 
     name = "dense LU"
+    accurate = True
 
     def __init__(self, B: Vector) -> None:
         with warnings.catch_warnings():
@@ -57,6 +59,7 @@ class SparseLU:
     """
 
     name = "SuperLU"
+    accurate = True
     _order: Any = slice(None)
     _levels: Levels | None = None
     _arranged: Future[Levels | None] | None = None
@@ -80,15 +83,7 @@ class SparseLU:
         n = B.shape[0]
         self._position = np.empty(n, dtype=np.intp)
         self._position[self._order] = self._lu.perm_r
-        inverse = spla.LinearOperator(
-            (n, n),
-            matvec=lambda v: self._lu.solve(v.ravel()),
-            rmatvec=lambda v: self._lu.solve(v.ravel(), self._transposed),
-            dtype=np.float64,
-        )
-        with np.errstate(all="ignore"):
-            size = float(spla.onenormest(inverse, t=1)) if n > 1 else float(abs(self._lu.solve(np.ones(1))[0]))
-        _refuse_singular(n, size * float(spla.norm(B, 1)))
+        refuse_singular(B, self._lu.solve, lambda v: self._lu.solve(v, self._transposed))
 
     def solve(self, b: Vector) -> Vector:
         """B⁻¹ b."""
@@ -138,6 +133,7 @@ class WeightedQR:
     """(RᵀR)⁻¹ for the QR factorization of a dense C with Ĥ = CᵀC: the normal matrix is never formed."""
 
     name = "weighted QR"
+    accurate = True
 
     def __init__(self, C: Vector) -> None:
         self._R = dense.qr(C, mode="r")[0][: C.shape[1]]
@@ -158,6 +154,17 @@ def factorize(B: Any) -> Solver:
     if B.shape[0] <= DENSE_UP_TO:
         return DenseLU(B.toarray() if sp.issparse(B) else np.asarray(B))
     return SparseLU(B)
+
+
+def refuse_singular(B: Any, solve: Callable[[Vector], Vector], transposed: Callable[[Vector], Vector]) -> None:
+    """Refuse a sparse matrix whose condition number, estimated in the 1-norm from a few solves, is too large."""
+    n = B.shape[0]
+    inverse = spla.LinearOperator(
+        (n, n), matvec=lambda v: solve(v.ravel()), rmatvec=lambda v: transposed(v.ravel()), dtype=np.float64
+    )
+    with np.errstate(all="ignore"):
+        size = float(spla.onenormest(inverse, t=1)) if n > 1 else float(abs(solve(np.ones(1))[0]))
+    _refuse_singular(n, size * float(spla.norm(B, 1)))
 
 
 def _refuse_singular(n: int, condition: float) -> None:
