@@ -13,6 +13,8 @@ from pinnpoint.certifiers.base import Ground
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.proof import prove, unproved, weight_only
 from pinnpoint.certifiers.setup import solver_for
+from pinnpoint.certifiers.storage import DOUBLE, Storage
+from pinnpoint.errors import InputError
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import require_range, up
 from pinnpoint.rounding.balls import Ball
@@ -46,7 +48,7 @@ class GreenVectors:
 
     def ball(self, i: int) -> Ball:
         """q_i as a ball without radius."""
-        return Ball(self.q[i], None if self.q_lo is None else self.q_lo[i])
+        return Ball(np.asarray(self.q[i], dtype=np.float64), None if self.q_lo is None else self.q_lo[i])
 
     def pair(self, rho: Ball, *, enclose: bool) -> Ball:
         """q_iᵀρ for all i."""
@@ -95,22 +97,27 @@ def bare_ground(system: LinearSystem, queries: Queries, solver: Any) -> Ground:
     return Ground(core, queries, L, ell, found, weight_only(core), choice)
 
 
-def green_vectors(ground: Ground, solver: Solver, *, refine: bool) -> GreenVectors:
-    """Solve Bᵀq = ℓ̂ for every query and bound what is left.
+def green_vectors(ground: Ground, solver: Solver, *, refine: bool, storage: Storage = DOUBLE) -> GreenVectors:
+    """Solve Bᵀq = ℓ̂ for every query and bound what is left, for q as it is stored.
 
     *Cost:* one solve per query with a direct solver of a square system, two with others, one more when refined.
     """
+    if refine and storage.is_single:
+        raise InputError("storage: refined Green vectors are pairs of doubles; use 'float64', or refine=False")
     core, proof, K = ground.core, ground.proof, ground.K
     accurate = core.system.is_square and is_accurate(solver)
-    Q = np.empty((K, core.system.n))
-    q_lo = np.zeros_like(Q) if refine else None
+    Q = storage.rows(K, core.system.n)
+    q_lo = np.zeros(Q.shape) if refine else None
     left, sigma, delta = (np.zeros(K) for _ in range(3))
     # many defects at once pay where there are many, with nothing but rounding in them
     enough = K >= MANY if isinstance(solver, SparseLU) else K > 1 and core.system.n > DENSE_UP_TO
     many = core.many if enough and not refine and ground.ell.exact and proof.stability is not None else None
 
+    def stored(i: int) -> Ball:
+        return Ball(np.asarray(Q[i], dtype=np.float64), None if q_lo is None else q_lo[i])
+
     def measure(i: int, defect: Callable[[Ball], Ball]) -> None:
-        q = Ball(Q[i], None if q_lo is None else q_lo[i])
+        q = stored(i)
         length = proof.form.dual(core.green(q)) if not core.is_energy else proof.form.dual(q)
         if proof.stability is None:
             sigma[i] = length
@@ -121,7 +128,8 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool) -> GreenVecto
 
     def bound(i: int, ell: Ball) -> None:
         if not accurate:
-            Q[i] -= _correction(core, solver, Ball(Q[i]), ell)
+            q = stored(i).hi
+            Q[i] = storage.rounded(q - _correction(core, solver, Ball(q), ell))
         if q_lo is not None:
             q_lo[i] = -_correction(core, solver, Ball(Q[i]), ell)
         measure(i, lambda q: core.defect(q, ell))
@@ -130,18 +138,19 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool) -> GreenVecto
         X = answer(solver.solve_transposed, rhs)
         return X if isinstance(solver, SparseLU) else X.copy()  # another's array may change once it was measured
 
-    def keep(at: Any, X: Vector) -> None:
+    def keep(at: Any, X: Vector) -> Vector:
+        X = storage.rounded(X)
         if core.rounding:
             require_range("Green vectors", X)
         Q[at] = X.T
+        return X
 
     def together(at: Any, many: Sliced) -> None:
         block = ground.ell.columns(at)
         X = solve(block)
         if not accurate:
-            keep(at, X)
-            X -= solve(np.stack([s.hi for s in many.residuals(X, block)], axis=1))
-        keep(at, X)
+            X = X - solve(np.stack([s.hi for s in many.residuals(X, block)], axis=1))
+        X = keep(at, X)
         for i, s in zip(at, many.residuals(X, block), strict=True):
             measure(i, lambda q, s=s: s)  # type: ignore[misc]
 

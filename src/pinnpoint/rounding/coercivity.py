@@ -213,8 +213,8 @@ def _by_shift(
             f"coercivity: the symmetric part has a computed smallest eigenvalue of {guess:.3e}, not above zero; the "
             "matrix is singular, indefinite or too ill-conditioned for float64"
         )
-    prove, how = lu_defect, "LU"
-    if B.shape[0] <= DENSE_UP_TO or definite is not None:
+    prove, how = (cholesky_defect, "Cholesky") if B.shape[0] <= DENSE_UP_TO else (lu_defect, "LU")
+    if B.shape[0] > DENSE_UP_TO and definite is not None:
         prove, how = partial(cholesky_defect, definite=definite), "Cholesky"
     best = -math.inf
     for factor in (1.0,) if shift is not None else (0.997, 0.97, 0.7, 0.2, 0.01):
@@ -301,7 +301,7 @@ def cholesky_defect(B: Any, theta: float, P: Any | None = None, definite: Defini
     """
     C, rounding = _shifted(B, theta, P)
     n = C.shape[0]
-    if not (_dense_definite if definite is None or n <= DENSE_UP_TO else definite)(C):
+    if not (definite or _dense_definite)(C):
         return math.inf
     g = gamma(n + 2)
     defect = up(g / (1.0 - g) * sum_up(np.abs(C.diagonal())) + n * n * TINY, 8)

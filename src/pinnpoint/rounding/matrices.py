@@ -21,6 +21,8 @@ COMPILE_FROM = 200_000
 """Entries of one product from which a compiled kernel is quicker than numpy."""
 LOAD_AFTER = 50_000_000
 """Entries that numpy goes through in the time that the compiled kernels take to load: they wait until then."""
+PIECE = 16384
+"""Columns of Green vectors that are brought to double precision at a time."""
 PRODUCTS = 10
 """How often, at least, a certificate goes through its matrix."""
 
@@ -200,10 +202,23 @@ def product_up(A: Any, x: Vector) -> Vector:
     return np.asarray(up((A @ x) * (1.0 + 2.0 * gamma(k + 1)) + k * TINY))
 
 
-def dots(G: Vector, x: Ball, G_lo: Vector | None = None, *, enclose: bool = True) -> Ball:
-    """Enclosure of the products of the rows of G + G_lo with x; plain floats where not asked to enclose."""
+def plain_products(G: Any, X: Vector) -> Vector:
+    """G X in double precision, in pieces where G is single precision or mapped from a file."""
+    if G.dtype == np.float64 and type(G) is np.ndarray:
+        return np.asarray(G @ X)
+    total = np.zeros((len(G), *X.shape[1:]))
+    for a in range(0, G.shape[1], PIECE):
+        total += np.asarray(G[:, a : a + PIECE], dtype=np.float64) @ X[a : a + PIECE]
+    return total
+
+
+def dots(G: Any, x: Ball, G_lo: Vector | None = None, *, enclose: bool = True) -> Ball:
+    """Enclosure of the products of the rows of G + G_lo with x; plain floats where not asked to enclose.
+
+    G may be single precision, or mapped from a file.
+    """
     if not enclose:
-        y = G @ x.hi
+        y = plain_products(G, x.hi)
         return Ball(y if G_lo is None else y + G_lo @ x.hi)
     module = kernels(G.size)
     if module is not None:

@@ -62,9 +62,9 @@ class Sliced:
         m = self.A.shape[0]
         rows = SCRATCH.array("third", (X.shape[1], m))
         for a in range(0, m, CHUNK):
-            D, T = _product(self.lead, X1, a), _product(self.lead, X2, a)
+            D, T = (rows_of_product(self.lead, V, a, CHUNK) for V in (X1, X2))
             if self.tail is not None:
-                T += _product(self.tail, X, a)
+                T += rows_of_product(self.tail, X, a, CHUNK)
             D -= B[a : a + CHUNK]
             D += T
             rows[:, a : a + CHUNK] = D.T
@@ -72,9 +72,9 @@ class Sliced:
             yield Ball(d, None, np.asarray(up(4.0 * UNIT * np.abs(d) + self.row * size, 8)))
 
 
-def _product(A: Any, X: Vector, a: int) -> Vector:
-    """A few rows of A X, from row a on."""
-    pointers = A.indptr[a : a + CHUNK + 1]
+def rows_of_product(A: Any, X: Vector, a: int, count: int) -> Vector:
+    """So many rows of A X, from row a on, for A by rows."""
+    pointers = A.indptr[a : a + count + 1]
     m, k = pointers.size - 1, X.shape[1]
     if csr_matvecs is None:  # pragma: no cover
         return np.asarray(A[a : a + m] @ X)
