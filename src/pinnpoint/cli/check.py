@@ -14,7 +14,7 @@ from pinnpoint.io.cases import read_case
 from pinnpoint.mesh import BOUNDARY, CELLS, Mesh
 from pinnpoint.rounding.coercivity import NEARLY, z_part
 from pinnpoint.rounding.matrices import LOAD_AFTER, PRODUCTS
-from pinnpoint.solvers.choice import Choice, Task, asked_for, choose
+from pinnpoint.solvers.choice import GB, Choice, Task, asked_for, choose
 from pinnpoint.solvers.direct import DENSE_UP_TO
 
 MEASURES = {0: "points", 1: "length", 2: "area", 3: "volume"}
@@ -54,7 +54,9 @@ def run(arguments: argparse.Namespace) -> int:
     if case.problem.kind != "semilinear" and name in ("auto", "superlu", "cholmod", "pardiso", "amg", "petsc"):
         choice = choice_for(problem, len(study.queries), str(name))
         print(f"solver: {choice}")
-    print(f"predicted memory: {memory(problem, len(study.queries)):.2f} GB")
+    else:
+        choice = None
+    print(f"predicted memory: {memory(problem, len(study.queries), choice):.2f} GB")
     return 0
 
 
@@ -76,14 +78,16 @@ def groups(mesh: Mesh, unit: str) -> list[str]:
     return [f"group '{n}': {d}D, {count} {what}, {MEASURES[d]} {size:.6g}{unit}" for n, d, what, count, size in found]
 
 
-def memory(problem: Any, queries: int) -> float:
+def memory(problem: Any, queries: int, choice: Choice | None = None) -> float:
     """Peak memory of `certify` in GB, from measured growth: the program, LU factors with their fill, Green vectors.
 
     A Z-matrix is verified with one factorization, others with two and their products, which costs three to five times
-    as much. Quadratic elements have denser rows and fill in more.
+    as much. Quadratic elements have denser rows and fill in more. Other solvers know what they need.
     """
     n, dim = problem.system.n, problem.mesh.dim
     program = 0.08 + (0.1 if PRODUCTS * problem.A.nnz + n * queries >= LOAD_AFTER else 0.0)
+    if choice is not None and choice.name in ("cholmod", "pardiso", "amg", "petsc", "krylov"):
+        return float(program + (choice.memory + 60.0 * problem.A.nnz) / GB)
     easy = z_part(problem.A)[1] <= NEARLY * float(problem.A.diagonal().max())
     growth = n ** (4.0 / 3.0) if dim == 3 else n * np.log2(max(n, 2))
     if problem.degree == 2:

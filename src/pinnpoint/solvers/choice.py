@@ -84,7 +84,9 @@ def predicted(name: str, task: Task) -> float:
     """Bytes that a backend needs for a task, from measured growth; Green vectors and their work space included.
 
     Cholesky factors hold about 48 (r/15)^0.7 n^(4/3) bytes in space, r entries per row, and 26 (r/7) n log₂ n in the
-    plane; SuperLU holds both factors, and a copy of one by levels. A multigrid hierarchy holds the matrix five times.
+    plane; the proof of stability makes a second one. SuperLU holds both of its factors and a copy of one by levels,
+    and, where the proof needs more than a positive vector, those of a second factorization with their products. A
+    multigrid hierarchy holds the matrix five times.
     """
     n, row = float(task.n), task.nnz / max(task.n, 1)
     if task.solid:
@@ -94,9 +96,9 @@ def predicted(name: str, task: Task) -> float:
     if task.dim == 1:
         cholesky = 60.0 * n
     own = {
-        "superlu": (8.0 if task.solid else 4.5) * cholesky,
-        "cholmod": 1.2 * cholesky,
-        "pardiso": 1.2 * cholesky,
+        "superlu": (8.0 if task.solid else 5.0) * (1.0 if row <= (16.0 if task.solid else 9.0) else 4.0) * cholesky,
+        "cholmod": 2.4 * cholesky,
+        "pardiso": 2.4 * cholesky,
         "amg": 60.0 * task.nnz + 64.0 * n * min(task.queries, 32),
         "petsc": 60.0 * task.nnz,
         "krylov": 64.0 * n,

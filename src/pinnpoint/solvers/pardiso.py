@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
@@ -65,7 +66,7 @@ class Pardiso:
 
     def __del__(self) -> None:
         solver = self.__dict__.get("_solver")
-        if solver is not None:
+        if solver is not None and not sys.is_finalizing():
             solver.free_memory(everything=True)
 
 
