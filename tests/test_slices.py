@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from flint import fmpq
 
 import exactly
+from pinnpoint.rounding import sliced_dots
 from pinnpoint.rounding.arithmetic import UNIT
 from pinnpoint.rounding.slices import Sliced
 
@@ -85,3 +86,57 @@ def test_many_rows_are_chunked(monkeypatch):
     whole = [ball.hi.copy() for ball in Sliced(A).residuals(X, B)]
     monkeypatch.setattr(slices, "CHUNK", 7)
     assert all(np.array_equal(a, ball.hi) for a, ball in zip(whole, Sliced(A).residuals(X, B), strict=True))
+
+
+@pytest.mark.parametrize("wild", [0, 3])
+@pytest.mark.parametrize("low", [False, True])
+def test_products_with_stored_vectors_are_enclosed(wild, low, monkeypatch):
+    rng = np.random.default_rng(5)
+    K, n = 5, 2 * sliced_dots.CHUNK + 77
+    G = rng.normal(size=(K, n)) * 10.0 ** rng.integers(-wild, wild + 1, (K, n))
+    x = rng.normal(size=n) * 10.0 ** rng.integers(-wild, wild + 1, n)
+    G[:, n // 2 :] *= -1.0
+    G[0, n - n // 2 :], x[n - n // 2 :] = -G[0, : n // 2], x[: n // 2]  # cancels
+    lo = 1e-17 * rng.normal(size=n) * np.abs(x) if low else None
+    for stored in (G, G.astype(np.float32)):
+        hi, rest, err = sliced_dots.dots(stored, x, lo, None)
+        for i in range(K):
+            true = sum((exactly.rational(g) * exactly.rational(v) for g, v in zip(stored[i], x, strict=True)), fmpq(0))
+            if low:
+                true += sum(
+                    (exactly.rational(g) * exactly.rational(v) for g, v in zip(stored[i], lo, strict=True)), fmpq(0)
+                )
+            distance = abs(true - exactly.rational(hi[i]) - exactly.rational(rest[i]))
+            assert distance <= exactly.rational(err[i])
+            assert err[i] < 1e-3 * UNIT * float(np.abs(stored[i]).max() * np.abs(x).max())
+
+
+def test_radii_of_products_count():
+    rng = np.random.default_rng(6)
+    G, x = rng.normal(size=(3, 5000)), rng.normal(size=5000)
+    err = np.full(5000, 1e-27)
+    assert sliced_dots.fits(x, err)
+    assert not sliced_dots.fits(x, 1e6 * err)
+    assert np.all(sliced_dots.dots(G, x, None, err)[2] >= np.abs(G).sum(axis=1) * 1e-27)
+
+
+@pytest.mark.parametrize("broken", ["exact sums", "radius"])
+def test_every_part_of_a_product_is_needed(broken, monkeypatch):
+    rng = np.random.default_rng(7)
+    G, x = rng.normal(size=(4, 4000)), rng.normal(size=4000)
+    if broken == "exact sums":
+        monkeypatch.setattr(sliced_dots, "BITS", (26, 26))
+    else:
+        monkeypatch.setattr(sliced_dots, "gamma", lambda k: 0.0)
+    hi, rest, err = sliced_dots.dots(G, x, None, None)
+    missed = 0
+    for i in range(4):
+        true = sum((exactly.rational(g) * exactly.rational(v) for g, v in zip(G[i], x, strict=True)), fmpq(0))
+        missed += abs(true - exactly.rational(hi[i]) - exactly.rational(rest[i])) > exactly.rational(err[i])
+    assert missed
+
+
+def test_overflow_is_not_a_number_with_infinite_radius():
+    hi, _, err = sliced_dots.dots(np.array([[1e300, 1e300], [1.0, 2.0]]), np.array([1e300, 1e300]), None, None)
+    assert np.isnan(hi[0])
+    assert np.isinf(err[0])

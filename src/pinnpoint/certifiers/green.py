@@ -75,8 +75,8 @@ def lay_ground(
     if not inverts:
         return Ground(core, queries, L, ell, None, weight_only(core))
     found, choice = solver_for(core, solver, len(queries))
-    if isinstance(found, SparseLU):
-        found.expect(adjoints)
+    if adjoints and isinstance(found, SparseLU) and ell.exact:
+        found.expect(adjoints, ell.L.indices)
     if rounding or coercivity is not None or choice.own or not is_accurate(found):
         proof = prove(core, found, coercivity)
     else:

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.errors import InputError
-from pinnpoint.rounding import lanes
+from pinnpoint.rounding import lanes, sliced_dots
 from pinnpoint.rounding.arithmetic import TINY, Vector, gamma, require_range, up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.slices import LONGEST, Sliced
@@ -226,5 +226,12 @@ def dots(G: Any, x: Ball, G_lo: Vector | None = None, *, enclose: bool = True) -
     step = share(len(G), G.size)
     parts = [slice(a, a + step) for a in range(0, len(G), step)]
     low = [None if G_lo is None else G_lo[at] for at in parts]
-    done = on_all_cores(lambda i: lanes.dots(G[parts[i]], low[i], x.hi, x.lo, x.err), range(len(parts)))
+    sliced = G_lo is None and G.size >= COMPILE_FROM and sliced_dots.fits(x.hi, x.err)
+
+    def some(i: int) -> Any:
+        if sliced:
+            return sliced_dots.dots(G[parts[i]], x.hi, x.lo, x.err)
+        return lanes.dots(G[parts[i]], low[i], x.hi, x.lo, x.err)
+
+    done = on_all_cores(some, range(len(parts)))
     return Ball(*(np.concatenate(column) for column in zip(*done, strict=True)))

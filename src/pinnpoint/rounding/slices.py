@@ -42,8 +42,8 @@ class Sliced:
         size = np.zeros(self.A.shape[0])
         filled = length > 0
         size[filled] = np.maximum.reduceat(np.abs(self.A.data), self.A.indptr[:-1][filled]) if self.A.nnz else 0.0
-        nu = _scale(size)
-        lead, tail = _cut(self.A.data, np.repeat(nu, length), self.p)
+        nu = scale(size)
+        lead, tail = cut(self.A.data, np.repeat(nu, length), self.p)
         self.lead = sp.csr_array((lead, self.A.indices, self.A.indptr), shape=self.A.shape)
         self.tail = sp.csr_array((tail, self.A.indices, self.A.indptr), shape=self.A.shape) if np.any(tail) else None
         # twice γ_{k+4} k ν (2⁻ᵖ⁻¹ + 2⁻ᵠ⁻¹): the second half is far above all underflow
@@ -56,9 +56,9 @@ class Sliced:
         With P = A₁X₁ exact, T = fl(A₁X₂ + A₂X) is off by at most γ_{k+2} k ν μ (2⁻ᵖ⁻¹ + 2⁻ᵠ⁻¹), and
         D = fl(fl(P − B) + T) by u|fl(P − B)| + u|D| more, where |fl(P − B)| ≤ (|D| + |T|)(1 + 2u).
         """
-        mu = _scale(np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0)))
+        mu = scale(np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0)))
         X1, X2 = (SCRATCH.array(name, X.shape) for name in ("first", "second"))
-        _cut(X, mu, self.q, (X1, X2))
+        cut(X, mu, self.q, (X1, X2))
         m = self.A.shape[0]
         rows = SCRATCH.array("third", (X.shape[1], m))
         for a in range(0, m, CHUNK):
@@ -83,14 +83,14 @@ def rows_of_product(A: Any, X: Vector, a: int, count: int) -> Vector:
     return Y
 
 
-def _scale(size: Vector) -> Vector:
+def scale(size: Vector) -> Vector:
     """Powers of two above the given sizes."""
     return np.asarray(np.maximum(np.ldexp(1.0, np.frexp(size)[1]), FLOOR))
 
 
-def _cut(x: Vector, scale: Vector, bits: int, out: Any = (None, None)) -> tuple[Vector, Vector]:
-    """Cut x = lead + tail exactly, lead the multiple of 2^−bits · scale nearest to x, |x| ≤ scale, bits ≤ 51."""
-    sigma = 1.5 * 2.0 ** (52 - bits) * scale
+def cut(x: Vector, size: Vector, bits: int, out: Any = (None, None)) -> tuple[Vector, Vector]:
+    """Cut x = lead + tail exactly, lead the multiple of 2^−bits · size nearest to x, |x| ≤ size, bits ≤ 51."""
+    sigma = 1.5 * 2.0 ** (52 - bits) * size
     lead = np.add(x, sigma, out=out[0])
     lead -= sigma
     return lead, np.subtract(x, lead, out=out[1])

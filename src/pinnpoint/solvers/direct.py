@@ -113,10 +113,10 @@ class SparseLU:
         x.T[..., self._order] = lu.solve(b.T[..., self._order].T, how).T
         return x
 
-    def expect(self, count: int) -> None:
-        """Begin to arrange the factor for so many right-hand sides, beside what comes before them."""
+    def expect(self, count: int, unknowns: Any) -> None:
+        """Begin to arrange the factor for so many right-hand sides, zero elsewhere, beside what comes before them."""
         if self._symmetric and self._arranged is None and self.width(count) >= MANY:
-            self._arranged = begin(lambda: levels_of(self._lu, self._order))
+            self._arranged = begin(lambda: levels_of(self._lu, self._order, unknowns))
 
     def _arrange(self) -> None:
         """Take the factor out of SuperLU, which is then let go of."""

@@ -7,7 +7,7 @@ twenty times slower for a hundred right-hand sides.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +22,15 @@ except ImportError:  # pragma: no cover
     csc_matvecs = csr_matvecs = None
 
 Indices = NDArray[Any]
+
+
+class Focus(NamedTuple):
+    """Rows and all their ancestors, with the columns of L that belong to them, numbered among themselves."""
+
+    rows: Indices
+    holds: Indices
+    starts: Indices
+    parts: tuple[Indices, Indices, Vector]
 
 
 class Levels:
@@ -52,6 +61,7 @@ class Levels:
         self._starts = np.concatenate([[0], np.cumsum(np.bincount(depth)[1:])])
         self._reciprocal = 1.0 / d[order]
         self._place = place[position]
+        self._focus: Focus | None = None
 
     @property
     def nbytes(self) -> int:
@@ -72,31 +82,46 @@ class Levels:
         found: Vector = X[self._place]
         return found if B.ndim == 2 else found[:, 0]
 
+    def focus(self, unknowns: Indices) -> None:
+        """Right-hand sides to come are zero elsewhere."""
+        self._focus = self._reached(np.unique(self._place[unknowns]))
+
     def _forward(self, X: Vector) -> None:
         """X ← L⁻¹X; where X has few nonzero rows, only these and their ancestors take part."""
         n, k = X.shape
-        flat = X.reshape(-1)
         touched = np.flatnonzero(X.any(axis=1))
-        if touched.size * 4 > n:
-            pointers, indices, data = self._parts(self._rows)
-            for a, b in zip(self._starts[-2::-1], self._starts[:0:-1], strict=True):
-                csc_matvecs(n, b - a, k, pointers[a : b + 1], indices, data, flat[a * k : b * k], flat)
-            return
-        reach = _closure(touched, self._parent)
-        pointers, indices, data = self._parts(self._rows[reach])
-        starts = np.searchsorted(reach, self._starts)
+        focus = self._focus
+        if focus is None or not focus.holds[touched].all():
+            focus = self._reached(touched) if touched.size * 4 <= n else None
+        if focus is None:
+            flat, starts, (pointers, indices, data) = X.reshape(-1), self._starts, self._parts(self._rows)
+        else:
+            part = X[focus.rows]
+            n, flat, starts, (pointers, indices, data) = len(part), part.reshape(-1), focus.starts, focus.parts
         for a, b in zip(starts[-2::-1], starts[:0:-1], strict=True):
-            if a < b:
-                part = X[reach[a:b]].reshape(-1)
-                csc_matvecs(n, b - a, k, pointers[a : b + 1], indices, data, part, flat)
+            csc_matvecs(n, b - a, k, pointers[a : b + 1], indices, data, flat[a * k : b * k], flat)
+        if focus is not None:
+            X[focus.rows] = part
+
+    def _reached(self, rows: Indices) -> Focus:
+        reach = _closure(rows, self._parent)
+        holds = np.zeros(self._place.size, dtype=bool)
+        holds[reach] = True
+        some = self._rows[reach]
+        place = np.cumsum(holds, dtype=some.indices.dtype) - 1
+        starts = np.searchsorted(reach, self._starts)
+        keep = np.append(starts[:-1] < starts[1:], True)
+        return Focus(reach, holds, starts[keep], (some.indptr, place[some.indices], some.data))
 
     @staticmethod
     def _parts(M: Any) -> tuple[Indices, Indices, Vector]:
         return M.indptr, M.indices, M.data
 
 
-def levels_of(lu: Any, order: Any) -> Levels | None:
+def levels_of(lu: Any, order: Any, unknowns: Any = None) -> Levels | None:
     """Levels for SuperLU's factors of a symmetric matrix with rows and columns taken in `order`.
+
+    Right-hand sides that are not zero at these `unknowns` alone are solved for more quickly.
 
     With the same permutation of rows and columns U is D Lᵀ, so L and the pivots are enough. None where the
     permutations differ or a pivot vanished.
@@ -110,7 +135,10 @@ def levels_of(lu: Any, order: Any) -> Levels | None:
         return None
     position = np.empty_like(lu.perm_r)
     position[order] = lu.perm_r
-    return Levels(L, d, position)
+    found = Levels(L, d, position)
+    if unknowns is not None:
+        found.focus(unknowns)
+    return found
 
 
 def _tree(L: Any) -> tuple[Indices, Indices]:
