@@ -53,7 +53,7 @@ class Levels:
         place = np.empty(n, dtype=L.indices.dtype)
         place[order] = np.arange(n, dtype=place.dtype)
         rows = sp.csr_array((L.data, L.indices, L.indptr), shape=(n, n))[order]  # row j holds column j of L
-        rows.indices = place[rows.indices]
+        np.take(place, rows.indices, out=rows.indices, mode="clip")
         rows.data[rows.indptr[:-1]] = 0.0  # the diagonal
         np.negative(rows.data, out=rows.data)
         self._rows = rows
@@ -144,9 +144,9 @@ def levels_of(lu: Any, order: Any, unknowns: Any = None) -> Levels | None:
 def _tree(L: Any) -> tuple[Indices, Indices]:
     """Parent of each column (n for roots), the first row below its diagonal, and its depth, one for roots."""
     n = L.shape[1]
-    below = L.indices.copy()
-    below[L.indptr[:-1]] = n
-    parent = np.append(np.minimum.reduceat(below, L.indptr[:-1]), n)
+    L.indices[L.indptr[:-1]] = n  # in place of the diagonal, for a moment
+    parent = np.append(np.minimum.reduceat(L.indices, L.indptr[:-1]), n)
+    L.indices[L.indptr[:-1]] = np.arange(n)
     depth = np.append(np.ones(n, dtype=np.int64), 0)
     ahead = parent
     while np.any(ahead != n):  # ancestors twice as far each time
