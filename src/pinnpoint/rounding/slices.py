@@ -72,14 +72,15 @@ class Sliced:
             yield Ball(d, None, np.asarray(up(4.0 * UNIT * np.abs(d) + self.row * size, 8)))
 
 
-def rows_of_product(A: Any, X: Vector, a: int, count: int) -> Vector:
-    """So many rows of A X, from row a on, for A by rows."""
+def rows_of_product(A: Any, X: Vector, a: int, count: int, out: Vector | None = None) -> Vector:
+    """So many rows of A X, from row a on, for A by rows; added to `out` where it is given."""
     pointers = A.indptr[a : a + count + 1]
     m, k = pointers.size - 1, X.shape[1]
+    Y = np.zeros((m, k)) if out is None else out
     if csr_matvecs is None:  # pragma: no cover
-        return np.asarray(A[a : a + m] @ X)
-    Y = np.zeros((m, k))
-    csr_matvecs(m, A.shape[1], k, pointers, A.indices, A.data, X.reshape(-1), Y.reshape(-1))
+        Y += A[a : a + m] @ X
+    else:
+        csr_matvecs(m, A.shape[1], k, pointers, A.indices, A.data, X.reshape(-1), Y.reshape(-1))
     return Y
 
 
