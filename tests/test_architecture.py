@@ -23,6 +23,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"certificate"},
     {"transfer", "orders"},
     {"certifiers"},
+    {"families"},
     {"fem"},
     {"certify"},
     {"adaptivity"},

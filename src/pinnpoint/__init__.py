@@ -14,6 +14,7 @@ from pinnpoint.certifiers.root import Root
 from pinnpoint.certifiers.stationary import Stationary
 from pinnpoint.certify import certify
 from pinnpoint.errors import CertificationError, DependencyMissingError, InputError, PinnpointError
+from pinnpoint.families.loads import LoadFamily
 from pinnpoint.nonlinear import NonlinearSystem
 from pinnpoint.orders import observed_orders
 from pinnpoint.queries import Queries
@@ -54,6 +55,7 @@ __all__ = [
     "InputError",
     "Interpolation",
     "LinearSystem",
+    "LoadFamily",
     "Localized",
     "NonlinearSystem",
     "Norm",
