@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from exactly import functional, rational, rational_matrix, solve_rational, within
 
 import pinnpoint as pp
+from exactly import functional, rational, rational_matrix, solve_rational, within
 
 METHODS = [
     pp.Exact(),

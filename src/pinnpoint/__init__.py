@@ -15,6 +15,7 @@ from pinnpoint.certifiers.stationary import Stationary
 from pinnpoint.certify import certify
 from pinnpoint.errors import CertificationError, DependencyMissingError, InputError, PinnpointError
 from pinnpoint.families.loads import LoadFamily
+from pinnpoint.monitor import Decision, Monitor
 from pinnpoint.nonlinear import NonlinearSystem
 from pinnpoint.orders import observed_orders
 from pinnpoint.queries import Queries
@@ -46,6 +47,7 @@ __all__ = [
     "Claim",
     "Coercivity",
     "Comparison",
+    "Decision",
     "DependencyMissingError",
     "DirectRoute",
     "Exact",
@@ -57,6 +59,7 @@ __all__ = [
     "LinearSystem",
     "LoadFamily",
     "Localized",
+    "Monitor",
     "NonlinearSystem",
     "Norm",
     "PinnpointError",
