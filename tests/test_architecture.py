@@ -26,7 +26,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"families"},
     {"fem"},
     {"certify", "monitor"},
-    {"adaptivity"},
+    {"adaptivity", "training"},
     {"__init__"},
     {"cases"},
     {"outputs"},

@@ -29,11 +29,11 @@ from pinnpoint.transfer.interpolation import Interpolation
 from pinnpoint.transfer.interval import DirectRoute
 from pinnpoint.version import __version__
 
-_LAZY = ("fem", "io", "models")
+_LAZY = ("fem", "io", "models", "training")
 
 
 def __getattr__(name: str) -> Any:
-    """Import finite elements, files and models when they are first used; the core needs numpy and scipy alone."""
+    """Import what needs more than numpy and scipy when it is first used."""
     if name in _LAZY:
         return importlib.import_module(f"pinnpoint.{name}")
     raise AttributeError(f"module 'pinnpoint' has no attribute {name!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,3 +75,33 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) != len(pairs):
         raise ValueError("a name stands twice")
     return made
+
+
+def write_safetensors(
+    path: str | os.PathLike[str], tensors: Mapping[str, Any], metadata: Mapping[str, str] | None = None
+) -> Path:
+    """Write arrays in float64, whole or not at all."""
+    table: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
+    at, body = 0, []
+    for name, given in tensors.items():
+        a = np.ascontiguousarray(np.asarray(given, dtype="<f8"))
+        table[name] = {"dtype": "F64", "shape": list(a.shape), "data_offsets": [at, at + a.nbytes]}
+        body.append(a.tobytes())
+        at += a.nbytes
+    head = json.dumps(table).encode("utf-8")
+    head += b" " * (-len(head) % 8)
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise InputError(f"path: the folder '{target.parent}' does not exist; make it first")
+    part = target.with_name(target.name + ".part")
+    part.write_bytes(len(head).to_bytes(8, "little") + head + b"".join(body))
+    os.replace(part, target)
+    return target
+
+
+def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
+    """What the writer of a file noted beside its tensors."""
+    read_safetensors(path)
+    data = Path(path).read_bytes()
+    table = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    return {str(k): str(v) for k, v in table.get("__metadata__", {}).items()}
