@@ -28,7 +28,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"certify", "monitor"},
     {"adaptivity", "training"},
     {"__init__"},
-    {"cases"},
+    {"cases", "foreign"},
     {"outputs"},
     {"cli"},
 ]

@@ -27,7 +27,7 @@ def test_example_runs_and_is_short(path, capsys):
 @pytest.mark.parametrize("path", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda p: p.name)
 def test_python_blocks_run(path, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.S)
+    blocks = re.findall(r"```python\n(?!# needs:)(.*?)```", path.read_text(encoding="utf-8"), flags=re.S)
     scope: dict[str, object] = {}
     for block in blocks:
         exec(block, scope)

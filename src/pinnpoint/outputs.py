@@ -61,7 +61,8 @@ def summary(result: Result) -> dict[str, Any]:
     """The content of certificate.json."""
     study, certificate = result.study, result.certificate
     case = study.case
-    made = {k: certificate.details[k] for k in ("extraction", "projection_mismatch", "matching_distance")}
+    kept = ("extraction", "projection_mismatch", "matching_distance", "model")
+    made = {k: certificate.details[k] for k in kept if k in certificate.details}
     data = certificate.to_dict(
         title=case.title,
         units=case.units,

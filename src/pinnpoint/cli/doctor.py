@@ -19,6 +19,11 @@ PACKAGES = {
     "numba": "fast",
     "pandas": "frame",
     "h5py": "mesh",
+    "torch": "torch",
+    "onnxruntime": "onnx",
+    "jax": "jax",
+    "deepxde": "deepxde",
+    "scikit-learn": "sklearn",
 }
 
 

@@ -88,8 +88,8 @@ def train_family(
     """Train μ ↦ a on the normalised compatible residual, mean of ‖A(U₀ + V a) − b_μ‖² / ‖A U₀ − b_μ‖² over the loads.
 
     The residual is M x with x = (1, a, −μ) and M = [A U₀ − b₀, A V, F] = QR, so its norm is that of R x: after one
-    factorization a step costs nothing that grows with the mesh. The best weights by validation loss are kept. The default
-    settings are the paper's: AdamW, rate 2e-3, batches of 64, 1200 epochs.
+    factorization a step costs nothing that grows with the mesh. The best weights by validation loss are kept. Without
+    `settings` they are the paper's: AdamW, rate 2e-3, batches of 64, 1200 epochs.
     """
     settings = Settings(epochs=1200, optimizer="adamw", batch=64) if settings is None else settings
     states = certifier.reduced(basis).states
