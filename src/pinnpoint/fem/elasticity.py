@@ -12,14 +12,13 @@ import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector, set_fields, whole
 from pinnpoint.errors import InputError
-from pinnpoint.families.loads import LoadFamily
+from pinnpoint.families.loads import LoadFamily, vectors
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import components, per_cell
 from pinnpoint.fem.conditions import admissible, prescribed, require_apart, require_boundary
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import AXES, FieldQueries, component_of
-from pinnpoint.fem.loads import vectors
 from pinnpoint.fem.meshes import as_mesh
 from pinnpoint.mesh import Mesh
 from pinnpoint.queries import Queries

@@ -13,7 +13,7 @@ import numpy as np
 from pinnpoint.arrays import Vector, set_fields, whole
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression
-from pinnpoint.families.loads import LoadFamily
+from pinnpoint.families.loads import LoadFamily, vectors
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import function, parsed, per_cell
 from pinnpoint.fem.conditions import admissible, prescribed, require_apart, require_boundary
@@ -21,7 +21,6 @@ from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import FieldQueries
 from pinnpoint.fem.lifted import Lifted, lifted
-from pinnpoint.fem.loads import vectors
 from pinnpoint.fem.meshes import as_mesh
 from pinnpoint.fem.quadrature import at_points, rule
 from pinnpoint.mesh import BOUNDARY, Mesh

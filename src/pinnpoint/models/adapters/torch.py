@@ -30,7 +30,10 @@ def torch_predictor(module: Any, *, chunk: int = CHUNK) -> Predictor:
     def evaluate(X: Vector) -> Vector:
         training = isinstance(module, torch.nn.Module) and module.training
         if training:
-            module.eval()
+            try:
+                module.eval()
+            except NotImplementedError:  # an exported program is as it was exported
+                training = False
         try:
             with torch.no_grad():
                 found = module(torch.as_tensor(X, dtype=dtype, device=device))
