@@ -153,9 +153,10 @@ def main() -> None:
         row = job(*given, **options)
         rows.append(row)
         held = f"{row['discrete held']}+{row['continuous held']}/{row['queries']}"
+        error, radius = row["worst raw error"], row["median continuous radius"]
         print(
             f"{row['kind']:12} {row['cells']:5d} {row['seed']:4d} {row['best loss']:9.2e} "
-            f"{row['training seconds']:8.1f} {held:>11} {row['worst raw error']:9.2e} {row['median continuous radius']:9.2e}",
+            f"{row['training seconds']:8.1f} {held:>11} {error:9.2e} {radius:9.2e}",
             flush=True,
         )
         if arguments.out:

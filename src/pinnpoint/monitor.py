@@ -78,14 +78,12 @@ class Monitor:
         log: str | os.PathLike[str] | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        if not (callable(getattr(certifier, "certify", None)) and hasattr(certifier, "ground")):
-            raise InputError(
-                f"certifier: must be prepared, such as Exact().prepare(system, queries); got {certifier!r}"
-            )
+        if not (hasattr(certifier, "names") or hasattr(certifier, "ground")):
+            raise InputError(f"certifier: must be prepared, as by Exact().prepare(system, queries); got {certifier!r}")
         if solver is not None and not callable(solver):
             raise InputError(f"solver: must be a function from a right-hand side to a state; got {solver!r}")
         self.certifier = certifier
-        self.names = certifier.ground.queries.names
+        self.names = certifier.names if hasattr(certifier, "names") else certifier.ground.queries.names
         self.tolerance = per_query("tolerance", tolerance, len(self.names), sign="positive")
         self.solver, self.options = solver, dict(options or {})
         self.counts: Counter[str] = Counter({action: 0 for action in ACTIONS})
@@ -103,6 +101,12 @@ class Monitor:
         except InputError as error:
             return self._finish(self._rescue(None, f"refused: {error}", mu, load), None, label, start)
         return self._finish(self._decide(found, mu, load), found, label, start)
+
+    def judge(self, found: Certificate, label: Any = None) -> Decision:
+        """Decide about a certificate that was made elsewhere, for the same queries."""
+        if found.names != self.names:
+            raise InputError(f"found: must be a certificate of {', '.join(self.names)}; got {', '.join(found.names)}")
+        return self._finish(self._decide(found, None, None), found, label, time.perf_counter())
 
     def check_many(
         self, predictions: Any, *, raw: Any = None, mu: Any = None, loads: Any = None, labels: Any = None
