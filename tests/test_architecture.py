@@ -25,7 +25,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"certifiers"},
     {"families"},
     {"fem"},
-    {"certify", "monitor"},
+    {"certify", "monitor", "conformal"},
     {"adaptivity", "training"},
     {"__init__"},
     {"cases", "foreign"},

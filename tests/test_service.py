@@ -51,7 +51,7 @@ tolerance = 0.05
 [certificate]
 target = "{target}"
 """
-REQUESTS = int(os.environ.get("PINNPOINT_REQUESTS", "400"))
+REQUESTS = int(os.environ.get("PINNPOINT_REQUESTS", "240"))
 
 
 def ask(port, body, path="/v1/certify", method="POST", kind="application/json", timeout=30):
@@ -336,7 +336,7 @@ def test_refused_options(tmp_path, capsys):
 def test_schemathesis_finds_nothing(server, tmp_path):
     port = server
     program = shutil.which("schemathesis", path=str(Path(sys.executable).parent)) or "schemathesis"
-    count = os.environ.get("PINNPOINT_EXAMPLES", "15")
+    count = os.environ.get("PINNPOINT_EXAMPLES", "8")
     command = [program, "run", f"http://127.0.0.1:{port}/openapi.json", "--max-examples", count, "--seed", "1"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stdout[-3000:]

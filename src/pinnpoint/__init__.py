@@ -29,7 +29,7 @@ from pinnpoint.transfer.interpolation import Interpolation
 from pinnpoint.transfer.interval import DirectRoute
 from pinnpoint.version import __version__
 
-_LAZY = ("fem", "io", "models", "training")
+_LAZY = ("fem", "io", "models", "training", "conformal")
 
 
 def __getattr__(name: str) -> Any:
