@@ -151,7 +151,7 @@ class FamilyCertifier:
         return value, norms
 
     def _blocks(self, given: Any, mu: Vector, block: int | None) -> Iterator[tuple[slice, Vector]]:
-        N, count = self.ground.core.system.N, len(mu)
+        space, N, count = self.ground.core.system.space, self.ground.core.system.N, len(mu)
         step = max(1, BLOCK_BYTES // (8 * N)) if block is None else int(block)
         if not callable(given) and np.shape(given) != (count, N):
             raise InputError(f"predictions: must have shape ({count}, {N}), one state per load; got {np.shape(given)}")
@@ -163,5 +163,7 @@ class FamilyCertifier:
             if not np.all(np.isfinite(U)):
                 raise InputError(f"predictions: state {a + int(np.argmin(np.isfinite(U).all(axis=1)))} is not finite")
             for i, state in enumerate(U):
-                self.ground.core.system.space.require_member(state, f"predictions[{a + i}]")
+                space.require_member(state, f"predictions[{a + i}]")
+            if space.free is not None:  # what is certified has its prescribed values exactly
+                U[:, space.fixed] = space.U0[space.fixed]
             yield at, U
