@@ -330,6 +330,14 @@ def test_refused_options(tmp_path, capsys):
         assert main(["serve", case, option, value]) == 2
         assert words in capsys.readouterr().err
     assert main(["serve", str(tmp_path / "none.toml")]) == 2
+    (tmp_path / "free.toml").write_text(CASE.format(target="discrete").replace("tolerance = 0.05\n", ""))
+    assert main(["serve", str(tmp_path / "free.toml"), "--log", str(tmp_path / "log.jsonl")]) == 2
+    assert "--log: records decisions" in capsys.readouterr().err
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        assert main(["serve", case, "--port", str(taken.getsockname()[1])]) == 2
+    assert "is it taken?" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(importlib.util.find_spec("schemathesis") is None, reason="pip install schemathesis")

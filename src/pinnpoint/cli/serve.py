@@ -44,13 +44,16 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(f"--port: must lie between 0 and 65535; got {arguments.port}")
     limits = Limits(arguments.max_body, arguments.max_batch, arguments.workers, arguments.waiting)
     case = read_case(arguments.case, arguments.set)
+    given = [case.certificate.tolerance, *(q.tolerance for q in case.queries)]
+    if arguments.log is not None and all(t is None for t in given):
+        raise InputError("--log: records decisions, which need a tolerance; give one to the queries of the case")
     with Stages(5, quiet=False) as stage:
         study = build(case, stage, trust=arguments.trust_model)
         stage("preparing the certifier")
         engine = engine_of_case(study)
-    monitor = None
     bounded = np.isfinite(study.limits)
-    if bounded.any() or arguments.log is not None:
+    monitor = None
+    if bounded.any():
         tolerance = np.where(bounded, study.limits, 1e300)
         monitor = Monitor(engine, tolerance, log=arguments.log)
     app = make_app(engine, limits, monitor)

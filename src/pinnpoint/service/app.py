@@ -191,6 +191,10 @@ def run_app(app: Any, host: str = "127.0.0.1", port: int = 8765, started: Callab
     before = [signal.signal(number, lambda *_: None) for number in ends]  # uvicorn raises them again when it is done
     try:
         Server(config).run()
+    except SystemExit as error:  # uvicorn ends the program where it cannot listen
+        raise InputError(
+            f"--port: cannot listen on {host}:{port}; is it taken? choose another, or 0 for any"
+        ) from error
     finally:
         for number, handler in zip(ends, before, strict=True):
             signal.signal(number, handler)
