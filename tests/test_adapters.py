@@ -19,8 +19,11 @@ from pinnpoint.models import Predictor, grid_predictor
 from pinnpoint.models.safetensors import read_state, write_safetensors
 
 ROOT = Path(__file__).parent.parent
-TEXT = (ROOT / "docs" / "predictors.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"## (.+?)\n.*?```python\n(.*?)```", TEXT, flags=re.S)
+BLOCKS = [
+    (f"{path.stem} {i}", block)
+    for path in sorted((ROOT / "docs").glob("*.md"))
+    for i, block in enumerate(re.findall(r"```python\n(# needs:.*?)```", path.read_text(encoding="utf-8"), flags=re.S))
+]
 
 
 def missing(block: str) -> list[str]:
