@@ -14,7 +14,7 @@ $(VENV)/.test: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install torch==2.13.0 || $(PIP) install torch
 	$(PIP) install -e ".[all,test,lint,torch]"
-	$(PIP) install -e ".[adapters]" || echo "some libraries of the adapters are missing: their tests are skipped"
+	$(PIP) install -e ".[predictors]" || echo "some libraries of the predictors are missing: their tests are skipped"
 	touch $@
 
 demo: $(VENV)/.core

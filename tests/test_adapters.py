@@ -1,319 +1,305 @@
-"""Models of other libraries, each by the real library where it is installed."""
+"""What people have: however Dirichlet rows were treated, the certified value is that of the same solution."""
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import re
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
 
 import pinnpoint as pp
-from pinnpoint.cli.main import main
-from pinnpoint.models import Predictor, grid_predictor
-from pinnpoint.models.safetensors import read_state, write_safetensors
+from pinnpoint.errors import InputError
 
-ROOT = Path(__file__).parent.parent
-BLOCKS = [
-    (f"{path.stem} {i}", block)
-    for path in sorted((ROOT / "docs").glob("*.md"))
-    for i, block in enumerate(re.findall(r"```python\n(# needs:.*?)```", path.read_text(encoding="utf-8"), flags=re.S))
-]
+skfem = pytest.importorskip("skfem")
 
 
-def missing(block: str) -> list[str]:
-    needs = re.match(r"# needs: (.*)\n", block)
-    return [name for name in needs[1].split(", ") if importlib.util.find_spec(name) is None] if needs else []
+@pytest.fixture(scope="module")
+def poisson():
+    """Matrix, load, basis, Dirichlet entries and values, and the solution, by scikit-fem and scipy alone."""
+    from skfem.models.poisson import laplace, unit_load
+
+    basis = skfem.Basis(skfem.MeshTri().refined(3), skfem.ElementTriP1())
+    A, b = laplace.assemble(basis), unit_load.assemble(basis)
+    D = np.sort(basis.get_dofs().flatten())
+    x = np.zeros(basis.N)
+    x[D] = 1.0 + basis.doflocs[0, D] ** 2
+    u = skfem.solve(*skfem.condense(A, b, x=x, D=D))
+    return SimpleNamespace(A=A.tocsr(), b=b, basis=basis, D=D, x=x, u=u, free=np.setdiff1d(np.arange(basis.N), D))
 
 
-@pytest.mark.parametrize(("title", "block"), BLOCKS, ids=[title for title, _ in BLOCKS])
-def test_examples_of_the_documentation(title, block, tmp_path):
-    """Each stands alone, is short, and runs as written in a fresh process."""
-    assert len(block.splitlines()) < 30
-    lost = missing(block)
-    if lost:
-        pytest.skip(f"not installed: {', '.join(lost)}")
-    source = str(Path(pp.__file__).parent.parent)
-    done = subprocess.run(
-        [sys.executable, "-c", block],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
+def treated(p, how):
+    """The matrix and load as different codes leave them."""
+    A, b = p.A.tolil(copy=True), p.b.copy()
+    if how == "full":
+        return p.A, p.b
+    if how == "eliminated":
+        return p.A[p.free][:, p.free], p.b[p.free] - p.A[p.free][:, p.D] @ p.x[p.D]
+    if how == "penalty":
+        A[p.D, p.D] = A[p.D, p.D].toarray() * 0 + 1e12
+        b[p.D] = 1e12 * p.x[p.D]
+        return A.tocsr(), b
+    scale = 3.0 if how == "scaled rows" else 1.0
+    if how == "symmetric rows":
+        b = b - p.A[:, p.D] @ p.x[p.D]
+        A[:, p.D] = 0.0
+    A[p.D, :] = 0.0
+    A[p.D, p.D] = scale
+    b[p.D] = scale * p.x[p.D]
+    return A.tocsr(), b
+
+
+HOW = {
+    "full": {"values": True},
+    "eliminated": {"values": True},
+    "penalty": {"values": True},
+    "rows": {},
+    "symmetric rows": {},
+    "scaled rows": {},
+}
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("by", ["free", "mask", "fixed"])
+def test_treatments(poisson, how, by):
+    A, b = treated(poisson, how)
+    mask = np.zeros(poisson.basis.N, dtype=bool)
+    mask[poisson.free] = True
+    which = {"free": {"free": poisson.free[::-1]}, "mask": {"free": mask}, "fixed": {"fixed": ~mask}}[by]
+    values = {"values": poisson.x} if HOW[how] else {}
+    system = pp.adapters.from_assembled(A, b, **which, **values)
+    assert (system.N, system.n) == (poisson.basis.N, len(poisson.free))
+    L = np.zeros((2, system.N))
+    L[0, poisson.free[5]], L[1] = 1.0, 1.0 / system.N
+    U = system.space.project(np.zeros(system.N)).U
+    np.testing.assert_allclose(U[poisson.D], poisson.x[poisson.D], rtol=1e-15)
+    certificate = pp.certify(system, U, pp.Queries(L))
+    np.testing.assert_allclose(certificate.center, L @ poisson.u, rtol=1e-12)
+    assert np.all(certificate.radius < 1e-12)
+
+
+def test_values_are_found_or_asked_for(poisson):
+    from_assembled = pp.adapters.from_assembled
+    asked = {"full": "fixed rows are plain", "penalty": "are penalized", "eliminated": "were eliminated"}
+    for how, message in asked.items():
+        with pytest.raises(InputError, match=f"values: .*{message}"):
+            from_assembled(*treated(poisson, how), poisson.free)
+    A, _ = treated(poisson, "penalty")
+    b = np.where(np.isin(np.arange(len(poisson.b)), poisson.D), 0.0, poisson.b)
+    assert np.all(from_assembled(A, b, poisson.free).space.U0 == 0.0)  # no load, so no value
+    with pytest.raises(InputError, match=r"values: entry \d+ is given as 0.0, but its penalty and load say about"):
+        from_assembled(*treated(poisson, "penalty"), poisson.free, values=0.0)
+    system = from_assembled(*treated(poisson, "rows"), poisson.free, values=poisson.x[poisson.D])
+    np.testing.assert_array_equal(system.space.U0[poisson.D], poisson.x[poisson.D])
+    with pytest.raises(InputError, match=r"values: entry 0 is given as 7.0, but its identity row and load say 1.0"):
+        from_assembled(*treated(poisson, "rows"), poisson.free, values=7.0)
+
+
+def test_ambiguity_is_refused(poisson):
+    from_assembled = pp.adapters.from_assembled
+    A, b = treated(poisson, "rows")
+    mixed = A.tolil()
+    mixed[poisson.D[:4]] = poisson.A[poisson.D[:4]]
+    with pytest.raises(InputError, match="the fixed rows look full and identity; say treatment="):
+        from_assembled(mixed.tocsr(), b, poisson.free, values=poisson.x)
+    assert from_assembled(mixed.tocsr(), b, poisson.free, values=poisson.x, treatment="full").n == len(poisson.free)
+    odd = poisson.A.tolil()
+    odd[poisson.D, poisson.D] = 1e4
+    with pytest.raises(InputError, match=r"the diagonal of row 0 is 1.0e\+04 times|too little for a penalty"):
+        from_assembled(odd.tocsr(), b, poisson.free, values=poisson.x)
+    with pytest.raises(InputError, match="treatment: 'identity' was asked for, but the matrix looks full"):
+        from_assembled(poisson.A, poisson.b, poisson.free, values=0.0, treatment="identity")
+    with pytest.raises(InputError, match="treatment: must be one of full"):
+        from_assembled(poisson.A, poisson.b, poisson.free, treatment="nitsche")
+
+
+REFUSED = {
+    "both": ({"free": [0], "fixed": [1]}, "exactly one of free= and fixed="),
+    "none": ({}, "exactly one of free= and fixed="),
+    "twice": ({"free": [0, 0]}, "listed twice"),
+    "negative": ({"free": [-1, 0]}, "must be indices ≥ 0"),
+    "floats": ({"free": [0.5]}, "must be indices or a mask"),
+    "too many": ({"free": [0, 1, 500]}, "do not fit a matrix of size 81"),
+    "nothing free": ({"fixed": np.ones(81, dtype=bool)}, "nothing is free"),
+    "mask": ({"free": np.ones(80, dtype=bool)}, "do not fit a matrix of size 81"),
+    "values": ({"fixed": [0, 1], "values": [1.0, 2.0, 3.0]}, "values"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(poisson, name):
+    options, message = REFUSED[name]
+    with pytest.raises(InputError, match=message):
+        pp.adapters.from_assembled(poisson.A, poisson.b, **options)
+
+
+@pytest.mark.parametrize("how", ["as assembled", "condensed", "enforced", "penalized"])
+def test_skfem(poisson, how):
+    p = poisson
+    system = {
+        "as assembled": lambda: (p.A, p.b),
+        "condensed": lambda: skfem.condense(p.A, p.b, x=p.x, D=p.D)[:2],
+        "enforced": lambda: skfem.enforce(p.A, p.b, x=p.x, D=p.D),
+        "penalized": lambda: skfem.penalize(p.A, p.b, x=p.x, D=p.D),
+    }[how]()
+    made = pp.adapters.from_skfem(p.basis, *system, p.x, D=p.basis.get_dofs())
+    queries = made.points([[0.3, 0.4], [0.71, 0.2]], ["a", "b"])
+    certificate = pp.certify(made.system, made.admissible(np.sin(p.basis.doflocs[0])), queries)
+    np.testing.assert_allclose(
+        certificate.center, p.basis.probes(np.array([[0.3, 0.71], [0.4, 0.2]])) @ p.u, rtol=1e-12
     )
-    assert done.returncode == 0, done.stderr[-2000:]
+    other = pp.adapters.from_skfem(p.basis, *system, p.x, interior=p.free)
+    np.testing.assert_array_equal(other.system.space.free, made.system.space.free)
 
 
-def test_every_adapter_has_its_example():
-    told = "\n".join(block for _, block in BLOCKS)
-    for name in pp.models.__all__:
-        if name.endswith("_predictor"):
-            assert name in told, name
+def test_skfem_vectors_and_functionals(poisson):
+    from skfem.models.elasticity import lame_parameters, linear_elasticity
+
+    mesh = skfem.MeshTet().refined(1)
+    basis = skfem.Basis(mesh, skfem.ElementVector(skfem.ElementTetP1()))
+    A = linear_elasticity(*lame_parameters(1e3, 0.3)).assemble(basis)
+    b = np.zeros(basis.N)
+    b[basis.nodal_dofs[0, -1]] = 1.0
+    D = basis.get_dofs(lambda x: x[0] == 0.0)
+    u = skfem.solve(*skfem.condense(A, b, D=D))
+    made = pp.adapters.from_skfem(basis, A, b, D=D)
+    queries = made.points([[0.5, 0.3, 0.3]], component=2) + made.average(b)
+    certificate = pp.certify(made.system, np.zeros(basis.N), queries)
+    probe = basis.probes(np.array([[0.5], [0.3], [0.3]])) @ u
+    np.testing.assert_allclose(certificate.center, [probe[2], b @ u], rtol=1e-11)
+    with pytest.raises(InputError, match="component: must be a number below 3"):
+        made.points([[0.5, 0.3, 0.3]])
+    with pytest.raises(InputError, match="points: must have 3 coordinates"):
+        made.points([[0.5, 0.3]], component=0)
+    with pytest.raises(InputError, match=r"points: .*outside the mesh"):
+        made.points([[5.0, 0.3, 0.3]], component=0)
+    with pytest.raises(InputError, match="exactly one of D= and interior="):
+        pp.adapters.from_skfem(basis, A, b)
+    with pytest.raises(InputError, match="D: must be degrees of freedom between 0 and"):
+        pp.adapters.from_skfem(basis, A, b, D=[10**6])
+    with pytest.raises(InputError, match="basis: must be a scikit-fem basis"):
+        pp.adapters.from_skfem(mesh, A, b, D=D)
 
 
-def test_chunks_and_padding_change_nothing():
-    sizes = []
+class Comm:
+    def __init__(self, size=1):
+        self.size = size
 
-    def f(X):
-        sizes.append(len(X))
-        return np.stack([X[:, 0] + X[:, 1], X[:, 0]], axis=1)
-
-    X = np.random.default_rng(0).normal(size=(10, 2))
-    np.testing.assert_array_equal(Predictor(f, "", chunk=4)(X), f(X))
-    assert sizes == [4, 4, 2, 10]
-    np.testing.assert_array_equal(Predictor(f, "", chunk=4, pad=True)(X), f(X))
-    assert sizes[4:7] == [4, 4, 4]
-    assert Predictor(lambda X: X[:, :1], "")(X).shape == (10,)
-    for bad, words in ((lambda X: X[:-1], "as many rows"), (lambda X: "a", "real numbers"), (lambda X: 1j * X, "real")):
-        with pytest.raises(pp.InputError, match=words):
-            Predictor(bad, "")(X)
+    def getSize(self):
+        return self.size
 
 
-def test_grids_are_interpolated_where_they_are():
-    x, y = np.linspace(-1, 1, 5), np.linspace(0, 3, 7)
-    values = 2 * x[:, None] - 3 * y[None, :] + 1
-    X = np.random.default_rng(0).uniform([-1, 0], [1, 3], size=(50, 2))
-    right = 2 * X[:, 0] - 3 * X[:, 1] + 1
-    np.testing.assert_allclose(grid_predictor(values, [-1, 0], [1, 3])(X), right, atol=1e-13)
-    x, y = (np.arange(4) + 0.5) / 2 - 1, (np.arange(6) + 0.5) / 2
-    cells = np.stack([2 * x[:, None] - 3 * y[None, :] + 1, 0 * x[:, None] + y[None, :]])
-    both = grid_predictor(cells, [-1, 0], [1, 3], channels=True, at="cells")(X)
-    np.testing.assert_allclose(both, np.stack([right, X[:, 1]], axis=1), atol=1e-13)
-    with pytest.raises(pp.InputError, match="outside the grid"):
-        grid_predictor(values, [-1, 0], [1, 3])([[0.0, 3.1]])
-    with pytest.raises(pp.InputError, match="2 coordinates"):
-        grid_predictor(values)([[0.0]])
-    for bad in (np.zeros((1, 5)), np.full((3, 3), np.nan), np.zeros((2, 2, 2, 2))):
-        with pytest.raises(pp.InputError, match="values"):
-            grid_predictor(bad)
-    with pytest.raises(pp.InputError, match="corners"):
-        grid_predictor(values, 1.0, 0.0)
+class Mat:
+    """As much of a PETSc matrix as the adapter asks for."""
+
+    def __init__(self, A, kind="seqaij", size=1):
+        self.A, self.kind, self.comm = A.tocsr(), kind, Comm(size)
+
+    def getComm(self):
+        return self.comm
+
+    def getType(self):
+        return self.kind
+
+    def convert(self, kind):
+        return Mat(self.A, f"seq{kind}")
+
+    def getSize(self):
+        return self.A.shape
+
+    def getValuesCSR(self):
+        assert self.kind == "seqaij"
+        return self.A.indptr, self.A.indices, self.A.data
 
 
-def test_torch_modules_are_left_as_they_were():
-    torch = pytest.importorskip("torch", reason="pip install 'pinnpoint[torch]'")
-    net = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.BatchNorm1d(8), torch.nn.Dropout(0.5)).double()
-    predict = pp.models.torch_predictor(net, chunk=3)
-    X = np.random.default_rng(0).normal(size=(10, 2))
-    before = {k: v.clone() for k, v in net.state_dict().items()}
-    np.testing.assert_array_equal(predict(X), predict(X))
-    assert net.training
-    assert all(torch.equal(v, before[k]) for k, v in net.state_dict().items())
-    assert predict.description.endswith("float64")
-    assert "bfloat16" in pp.models.torch_predictor(net.bfloat16()).description
-    with pytest.raises(pp.InputError, match="must return a tensor"):
-        pp.models.torch_predictor(lambda x: [x])(X)
-    with pytest.raises(pp.InputError, match="module"):
-        pp.models.torch_predictor(3)
+def test_petsc_by_its_looks(poisson):
+    A, b = treated(poisson, "rows")
+    A = A + 0.0 * poisson.A  # explicit zeros in the identity rows, as PETSc keeps them
+    load = SimpleNamespace(array=b)
+    for matrix in (Mat(A), Mat(A, "seqbaij"), Mat(A, "seqsbaij"), SimpleNamespace(to_scipy=lambda: sp.bsr_array(A))):
+        system = pp.adapters.from_petsc(matrix, load, fixed=poisson.D)
+        L = np.zeros((1, system.N))
+        L[0, poisson.free[3]] = 1.0
+        certificate = pp.certify(system, system.space.project(np.zeros(system.N)).U, pp.Queries(L))
+        np.testing.assert_allclose(certificate.center, L @ poisson.u, rtol=1e-12)
+    with pytest.raises(InputError, match="spread over 4 processes"):
+        pp.adapters.from_petsc(Mat(A, size=4), load, fixed=poisson.D)
+    with pytest.raises(InputError, match="complex PETSc"):
+        pp.adapters.from_petsc(Mat(A.astype(complex)), load, fixed=poisson.D)
+    with pytest.raises(InputError, match="A: must be a PETSc matrix"):
+        pp.adapters.from_petsc(3, load, fixed=poisson.D)
 
 
-def test_onnx_names_and_fixed_rows(tmp_path):
-    onnx = pytest.importorskip("onnx", reason="pip install onnx")
-    pytest.importorskip("onnxruntime", reason="pip install 'pinnpoint[onnx]'")
-    helper, F = onnx.helper, onnx.TensorProto.FLOAT
-    tensor = helper.make_tensor_value_info
+@pytest.mark.parametrize("kind", ["aij", "baij", "sbaij"])
+def test_petsc_itself(poisson, kind):
+    """Debian: python3-petsc4py, with the system's Python and numpy < 2."""
+    pytest.importorskip("petsc4py", reason="petsc4py is not installed; on Debian: apt install python3-petsc4py")
+    from petsc4py import PETSc
 
-    def model(rows, kind=F):
-        nodes = [helper.make_node("ReduceSum", ["x", "axis"], ["s"], keepdims=1), helper.make_node("Neg", ["s"], ["n"])]
-        axis = helper.make_tensor("axis", onnx.TensorProto.INT64, [1], [1])
-        outputs = [tensor("s", kind, [rows, 1]), tensor("n", kind, [rows, 1])]
-        graph = helper.make_graph(nodes, "g", [tensor("x", kind, [rows, 2])], outputs, [axis])
-        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
-        path = tmp_path / f"{rows}.onnx"
-        onnx.save(made, path)
-        return path
-
-    X = np.random.default_rng(0).normal(size=(10, 2))
-    for rows in ("rows", 4):
-        predict = pp.models.onnx_predictor(model(rows), output="n")
-        np.testing.assert_allclose(predict(X), -X.sum(axis=1), rtol=1e-6)
-        assert "float32" in predict.description
-    for options, words in (
-        ({}, "output: say which; it has s, n"),
-        ({"output": "u"}, "there is no 'u'"),
-        ({"input": "z", "output": "s"}, "input: there is no 'z'"),
-    ):
-        with pytest.raises(pp.InputError, match=words):
-            pp.models.onnx_predictor(model("rows"), **options)
-    (tmp_path / "bad.onnx").write_bytes(b"nothing")
-    with pytest.raises(pp.InputError, match="does not read it"):
-        pp.models.onnx_predictor(tmp_path / "bad.onnx")
-    with pytest.raises(pp.InputError, match="no such file"):
-        pp.models.onnx_predictor(tmp_path / "none.onnx")
-    with pytest.raises(pp.InputError, match="does not accept points"):
-        pp.models.onnx_predictor(model("rows"), output="s")(X[:, :1])
+    A = poisson.A.tocsr()
+    N = A.shape[0]
+    mat = PETSc.Mat().createAIJ((N, N), csr=(A.indptr, A.indices, A.data))
+    mat.assemble()
+    x, b = PETSc.Vec().createSeq(N), PETSc.Vec().createSeq(N)
+    x.array[:], b.array[:] = poisson.x, poisson.b
+    mat.zeroRowsColumns(poisson.D.astype(np.int32), diag=1.0, x=x, b=b)
+    mat.setOption(PETSc.Mat.Option.SYMMETRIC, True)
+    mat = mat.convert(kind)
+    system = pp.adapters.from_petsc(mat, b, fixed=poisson.D)
+    L = sp.csr_array(np.ones((1, N)) / N)
+    certificate = pp.certify(system, system.space.project(np.zeros(N)).U, pp.Queries(L))
+    np.testing.assert_allclose(certificate.center, L @ poisson.u, rtol=1e-12)
 
 
-def test_sklearn_refusals():
-    linear = pytest.importorskip("sklearn.linear_model", reason="pip install 'pinnpoint[sklearn]'")
-    with pytest.raises(pp.InputError, match="estimator"):
-        pp.models.sklearn_predictor(linear.LinearRegression())([[0.0, 1.0]])
-    with pytest.raises(pp.InputError, match="classifier"):
-        pp.models.sklearn_predictor(linear.LogisticRegression().fit([[0.0], [1.0]], [0, 1]))
-    with pytest.raises(pp.InputError, match="predict"):
-        pp.models.sklearn_predictor(3)
-
-
-# ---- from case files
-
-CASE = """
-[mesh]
-generate = "square"
-cells = 6
-[problem]
-kind = "reaction-diffusion"
-source = "1"
-[problem.dirichlet]
-boundary = 0.0
-[prediction]
-{prediction}
-[[query]]
-at = [0.5, 0.5]
-"""
-FACTORY = """
-import torch
-ran = True
-def build():
-    return torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.BatchNorm1d(4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
-value = 3
-def other():
-    return 3
-"""
-
-
-def certified(tmp_path, prediction, *flags):
-    case = tmp_path / "case.toml"
-    case.write_text(CASE.format(prediction=prediction))
-    return main(["certify", str(case), "--out", str(tmp_path / "out"), "--quiet", *flags])
-
-
-@pytest.fixture
-def weights(tmp_path, monkeypatch):
-    torch = pytest.importorskip("torch", reason="pip install 'pinnpoint[torch]'")
-    name = f"nets_{abs(hash(str(tmp_path)))}"
-    (tmp_path / "code").mkdir()
-    (tmp_path / "code" / f"{name}.py").write_text(FACTORY)
-    monkeypatch.syspath_prepend(str(tmp_path / "code"))
-    module = importlib.import_module(name)
-    net = module.build()
-    net.eval()
-    safetensors = pytest.importorskip("safetensors.torch", reason="pip install safetensors")
-    safetensors.save_file(net.state_dict(), tmp_path / "weights.safetensors")
-    with torch.no_grad():
-        value = float(net(torch.tensor([[0.5, 0.5]]))[0, 0])
-    return name, value
-
-
-def test_safetensors_with_a_factory(tmp_path, weights, capsys):
-    import json
-
-    name, value = weights
-    assert certified(tmp_path, f'torch = "weights.safetensors"\nfactory = "{name}:build"') == 0
-    data = json.loads((tmp_path / "out" / "certificate.json").read_text())
-    assert abs(data["queries"][0]["raw"] - value) < 1e-6
-    assert "float32" in data["prediction"]["model"]
-    assert data["inputs"]["prediction"]["file"] == "weights.safetensors"
-    assert read_state(tmp_path / "weights.safetensors")["1.num_batches_tracked"].dtype == np.int64
-    for factory, words in (
-        ("os:abort", "Python's own library"),
-        ("nothing_here:build", "cannot be imported"),
-        (f"{name}:value", "must be a function or a class"),
-        (f"{name}:other", "must make a torch module"),
-        (f"{name}:none", "must be a function or a class"),
-    ):
-        assert certified(tmp_path, f'torch = "weights.safetensors"\nfactory = "{factory}"') == 2
-        assert words in capsys.readouterr().err
-    write_safetensors(tmp_path / "weights.safetensors", {"0.weight": np.zeros((4, 3))})
-    assert certified(tmp_path, f'torch = "weights.safetensors"\nfactory = "{name}:build"') == 2
-    assert "differ in" in capsys.readouterr().err
-
-
-def test_code_beside_the_case_needs_trust(tmp_path, weights, capsys):
-    assert weights
-    (tmp_path / "beside_the_case.py").write_text(FACTORY)
-    given = 'torch = "weights.safetensors"\nfactory = "beside_the_case:build"'
-    assert certified(tmp_path, given) == 2
-    assert "--trust-model" in capsys.readouterr().err
-    assert "beside_the_case" not in sys.modules
-    assert certified(tmp_path, given, "--trust-model") == 0
-    assert str(tmp_path) not in sys.path
-
-
-def test_files_that_run_code_need_trust(tmp_path, capsys):
-    torch = pytest.importorskip("torch", reason="pip install 'pinnpoint[torch]'")
-    net = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)).double().eval()
-    torch.save(net, tmp_path / "net.pt")
-    rows = torch.export.Dim("rows", min=2)
-    exported = torch.export.export(net, (torch.zeros(4, 2, dtype=torch.float64),), dynamic_shapes=({0: rows},))
-    torch.export.save(exported, tmp_path / "net.pt2")
-    for name in ("net.pt", "net.pt2"):
-        assert certified(tmp_path, f'model = "{name}"') == 2
-        assert "--trust-model" in capsys.readouterr().err
-        assert not (tmp_path / "out").exists()
-        assert main(["check", str(tmp_path / "case.toml")]) == 2
-        capsys.readouterr()
-    for name in ("net.pt", "net.pt2"):
-        assert certified(tmp_path, f'model = "{name}"', "--trust-model") == 0
-    (tmp_path / "bad.pt").write_bytes(b"nothing")
-    assert certified(tmp_path, 'model = "bad.pt"', "--trust-model") == 2
-    assert "cannot be opened" in capsys.readouterr().err
-    joblib = pytest.importorskip("joblib", reason="pip install scikit-learn")
-    from sklearn.linear_model import LinearRegression
-
-    joblib.dump(LinearRegression().fit([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0]], [0, 1, 2]), tmp_path / "fit.joblib")
-    assert certified(tmp_path, 'model = "fit.joblib"') == 2
-    assert certified(tmp_path, 'model = "fit.joblib"', "--trust-model") == 0
-
-
-def test_onnx_graphs_that_are_no_chain_are_run(tmp_path, capsys):
-    onnx = pytest.importorskip("onnx", reason="pip install onnx")
-    pytest.importorskip("onnxruntime", reason="pip install 'pinnpoint[onnx]'")
-    helper, F = onnx.helper, onnx.TensorProto.DOUBLE
-    tensor = helper.make_tensor_value_info
-    axis = helper.make_tensor("axis", onnx.TensorProto.INT64, [1], [1])
-    nodes = [helper.make_node("ReduceSum", ["x", "axis"], ["s"], keepdims=1)]
-    graph = helper.make_graph(nodes, "g", [tensor("x", F, ["r", 2])], [tensor("s", F, ["r", 1])], [axis])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10), tmp_path / "g.onnx")
-    import json
-
-    for given in ('onnx = "g.onnx"', 'onnx = "g.onnx"\ninput = "x"\noutput = "s"\nfactor = "2*x"'):
-        assert certified(tmp_path, given) == 0
-        raw = json.loads((tmp_path / "out" / "certificate.json").read_text())["queries"][0]["raw"]
-        assert raw == pytest.approx(1.0)
-    assert certified(tmp_path, 'onnx = "g.onnx"\noutput = "none"') == 2
-    assert "there is no 'none'" in capsys.readouterr().err
-    assert certified(tmp_path, 'expression = "x"\noutput = "s"') == 2
-    assert "only with prediction.onnx" in capsys.readouterr().err
-
-
-def test_missing_libraries_are_named():
-    """Without the libraries the adapters say what to install."""
-    code = textwrap.dedent(
-        """
-        import sys
-        for name in ("torch", "jax", "onnxruntime"):
-            sys.modules[name] = None
-        import pinnpoint as pp
-        for make in (pp.models.torch_predictor, pp.models.jax_predictor, pp.models.onnx_predictor):
-            try:
-                make(print)
-            except pp.DependencyMissingError as error:
-                assert "pip install 'pinnpoint[" in str(error)
-            else:
-                raise SystemExit("not refused")
-        try:
-            pp.training
-        except pp.DependencyMissingError as error:
-            print("fine")
-        """
+def grid_of(mesh, **fields):
+    """As much of a PyVista grid as the adapter asks for: the cells, and the left side as triangles with a tag."""
+    left = mesh.facets("left")
+    types = np.concatenate([np.full(len(left), 5), np.full(len(mesh.cells), 10)])
+    points = np.concatenate([[[9.0, 9.0, 9.0]], mesh.points])  # one point of no cell
+    return SimpleNamespace(
+        points=points,
+        celltypes=types,
+        cells_dict={5: left + 1, 10: mesh.cells + 1},
+        cell_data={"gmsh:physical": np.where(types == 5, 3, 8)},
+        point_data={k: np.concatenate([v[:1], v]) for k, v in fields.items()},
     )
-    source = str(Path(pp.__file__).parent.parent)
-    environment = {**os.environ, "PYTHONPATH": source}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "fine", done.stderr
+
+
+def test_pyvista_by_its_looks():
+    mesh = pp.io.generate("cube", 2)
+    u = np.sin(mesh.points[:, 0])
+    grid = pp.adapters.from_pyvista(grid_of(mesh, u=u))
+    np.testing.assert_array_equal(grid.mesh.points, mesh.points)
+    np.testing.assert_array_equal(grid.values("u"), u)
+    assert len(grid.mesh.facets("3")) == len(mesh.facets("left"))
+    assert len(grid.mesh.cells_of("8")) == len(mesh.cells)
+    with pytest.raises(InputError, match="no such point data; it has u"):
+        grid.values("v")
+    curved = grid_of(mesh)
+    curved.celltypes[-3:] = 24
+    with pytest.raises(InputError, match="3 cells of VTK type 24; only straight simplices"):
+        pp.adapters.from_pyvista(curved)
+    with pytest.raises(InputError, match="no cell data 'tag'"):
+        pp.adapters.from_pyvista(grid_of(mesh), groups="tag")
+    with pytest.raises(InputError, match="grid: must be a PyVista grid"):
+        pp.adapters.from_pyvista(mesh)
+
+
+def test_pyvista_itself():
+    pyvista = pytest.importorskip("pyvista", reason="pyvista is not installed: pip install pyvista")
+    mesh = pp.io.generate("square", 4)
+    cells = np.concatenate([np.full((len(mesh.cells), 1), 3), mesh.cells], axis=1)
+    surface = pyvista.PolyData(np.pad(mesh.points, ((0, 0), (0, 1))), faces=cells.ravel())
+    surface.point_data["u"] = mesh.points[:, 0]
+    grid = pp.adapters.from_pyvista(surface)
+    np.testing.assert_allclose(grid.mesh.points, mesh.points, atol=1e-7)
+    np.testing.assert_allclose(grid.values("u"), mesh.points[:, 0], atol=1e-7)
+
+
+def test_scaled_systems_and_solvers_agree(poisson):
+    """The load of an eliminated system is taken as it stands."""
+    A, b = treated(poisson, "eliminated")
+    system = pp.adapters.from_assembled(A, b, poisson.free, values=poisson.x)
+    y = spla.spsolve(A.tocsc(), b)
+    np.testing.assert_allclose(system.residual(system.space.vector_of(y)), 0.0, atol=1e-14)

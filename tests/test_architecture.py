@@ -15,7 +15,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"arrays"},
     {"rounding"},
     {"solvers"},
-    {"spaces", "mesh", "refinement", "expressions", "bernstein"},
+    {"spaces", "mesh", "refinement", "expressions", "derivatives", "signs", "bernstein"},
     {"taylor"},
     {"models"},  # `data`, which it reads, holds no modules
     {"io"},
@@ -25,11 +25,13 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"certifiers"},
     {"families"},
     {"fem"},
+    {"decks", "adapters"},
     {"certify", "monitor", "conformal"},
     {"adaptivity", "training"},
+    {"bundles"},
     {"__init__"},
     {"cases", "foreign"},
-    {"outputs", "service"},
+    {"outputs", "verifier", "service"},
     {"cli"},
 ]
 HEIGHT = {name: i for i, layer in enumerate(LAYERS) for name in layer}
