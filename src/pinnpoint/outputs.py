@@ -1,4 +1,4 @@
-"""What a certified case leaves behind: certificate.json, certificate.csv and field.vtu, all of them or none."""
+"""What a certified case leaves behind: certificate, table, field and report, all of them or none."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ from pinnpoint.cases import Result, Study, provenance
 from pinnpoint.certificate import Certificate
 from pinnpoint.errors import InputError
 from pinnpoint.io.vtu import write_vtu
+from pinnpoint.report import View, write_report
 
-FILES = ("certificate.json", "certificate.csv", "field.vtu")
+FILES = ("certificate.json", "certificate.csv", "field.vtu", "report.html")
 GREEN_LIMIT = 20
 """At most so many Green vectors go into field.vtu."""
+SWEPT, RADII = 50, 41
+"""Local and tail parts are shown for so many queries at most, at so many radii."""
 
 
 def write_outputs(result: Result, out: Path) -> list[Path]:
@@ -33,9 +36,11 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
     except OSError as error:
         raise InputError(f"--out: '{out}' could not be made ({error.strerror}); choose another place") from error
     try:
-        certificate.write_json(part / FILES[0], summary(result))
+        data, seen = summary(result), fields(study, certifier)
+        certificate.write_json(part / FILES[0], data)
         write_csv(part / FILES[1], certificate, study.case.units)
-        write_vtu(part / FILES[2], study.problem.mesh, fields(study, certifier), nodes=study.problem.nodes)
+        write_vtu(part / FILES[2], study.problem.mesh, seen, nodes=study.problem.nodes)
+        write_report(part / FILES[3], data, View.of(study.problem.mesh, seen), sweep=sweep(result))
         out.mkdir(exist_ok=True)
         for name in FILES:
             os.replace(part / name, out / name)
@@ -73,9 +78,24 @@ def summary(result: Result) -> dict[str, Any]:
     narrowing = certificate.details.get("narrowing")
     for i, (row, query) in enumerate(zip(data["queries"], case.queries, strict=True)):
         row["kind"] = query.kind
+        asked = {"component": query.component, "group": query.group, "ball": query.radius}
+        asked["tolerance"] = float(study.limits[i]) if np.isfinite(study.limits[i]) else None
+        row |= {key: value for key, value in asked.items() if value is not None}
         if narrowing is not None:
             row["narrowing"] = float(narrowing[i])
     return data
+
+
+def sweep(result: Result) -> dict[str, Any] | None:
+    """Local and tail parts over the radius of the ball, where the method is localized by distance."""
+    study, certifier = result.study, result.certifier
+    queries = study.queries
+    if not hasattr(certifier, "sweep") or queries.points is None or len(queries) > SWEPT:
+        return None
+    rows = study.problem.system.row_points
+    reach = float(np.linalg.norm(np.ptp(rows, axis=0)))
+    found = certifier.sweep(study.problem.extract(study.prediction).U, np.linspace(0.0, reach, RADII))
+    return {"radii": found.radii, "local": found.local, "tail": found.tail, "radius": found.radius}
 
 
 def _refinement(result: Result) -> dict[str, Any]:

@@ -1,0 +1,212 @@
+"""The parts of a report: intervals, widths, what they rest on, where they come from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pinnpoint.report.charts import bar, whisker
+from pinnpoint.report.markup import data as number
+from pinnpoint.report.markup import name, text
+from pinnpoint.report.numbers import above, below, interval, near, percent
+from pinnpoint.report.terms import TERMS, advise, label, shares
+from pinnpoint.report.verdict import missed, off, said
+
+MOST_BARS = 60
+"""Widths are drawn for so many queries, those furthest from their tolerance."""
+
+
+def section(key: str, title: str, body: str, note: str = "") -> str:
+    """A part with its heading; nothing where it has no body."""
+    intro = f'<p class="note">{note}</p>' if note else ""
+    return f'<section aria-labelledby="{key}"><h2 id="{key}">{title}</h2>{intro}{body}</section>' if body else ""
+
+
+def intervals(data: Mapping[str, Any]) -> str:
+    """One row per query: what was said, what is proved, how far apart."""
+    rows, unit = data["queries"], f" [{text(data['units'])}]" if data.get("units") else ""
+    tolerances = any(r.get("tolerance") is not None for r in rows)
+    columns = ["", "Query", f"Prediction says{unit}", f"True value lies between{unit}", "", f"± radius{unit}"]
+    columns += [f"Tolerance{unit}"] if tolerances else []
+    columns += [f"Prediction is off by{unit}"]
+    head = "".join(f'<th scope="col">{c}</th>' if c else "<td></td>" for c in columns)
+    body, load = [], None
+    for i, row in enumerate(rows):
+        if row.get("load") != load:
+            load = row.get("load")
+            body.append(f'<tr class="load"><th colspan="{len(columns)}" scope="rowgroup">{name(load)}</th></tr>')
+        body.append(_interval(i, row, columns, tolerances))
+    many = " many" if len(rows) > 30 else ""
+    return (
+        f'<div class="scroll{many}" tabindex="0" role="region" aria-label="Intervals"><table class="intervals">'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
+        '<p class="tools"><button type="button" id="digits" aria-pressed="false" hidden>All digits</button></p>'
+    )
+
+
+def _interval(i: int, row: Mapping[str, Any], columns: Sequence[str], tolerances: bool) -> str:
+    lower, upper = interval(row["lower"], row["upper"])
+    least, most = off(row)
+    between = (
+        f"{number(row['lower'], lower)}<span class='to'> … </span>{number(row['upper'], upper)}"
+        if row["radius"] is not None
+        else "unbounded"
+    )
+    if most is None:
+        apart = "unbounded"
+    elif least > 0.0:
+        apart = f"{number(least, below(least))}<span class='to'> … </span>{number(most, above(most))}"
+    else:
+        apart = f"≤ {number(most, above(most))}"
+    cells = [
+        number(said(row), near(said(row)), "said"),
+        between,
+        whisker(row["lower"], row["upper"], said(row)),
+        number(row["radius"], above(row["radius"])),
+    ]
+    if tolerances:
+        cells.append(_mark(row))
+    cells.append(apart)
+    where = _where(row)
+    first = (
+        f'<td class="count">{i + 1}</td><th scope="row"><button type="button" class="pick" aria-pressed="false">'
+        f'{name(row["query"] if row.get("load") is not None else row["name"])}</button><span class="where">{where}</span></th>'
+    )
+    labels = [text(c) for c in columns[2:]]
+    rest = "".join(f'<td data-label="{t}">{c}</td>' for t, c in zip(labels, cells, strict=True))
+    return f'<tr id="q-{i}"{" class=missed" if missed(row) else ""}>{first}{rest}</tr>'
+
+
+def _mark(row: Mapping[str, Any]) -> str:
+    tolerance = row.get("tolerance")
+    if tolerance is None:
+        return "none" if row["radius"] is not None else "<b>✗ unbounded</b>"
+    sign = '<b class="no">✗ wider than</b>' if missed(row) else '<b class="yes">✓ within</b>'
+    return f"{sign} {number(tolerance, near(tolerance, 3))}"
+
+
+def _where(row: Mapping[str, Any]) -> str:
+    kind = row.get("kind", "")
+    parts = [text(kind)] if kind else []
+    if row.get("component") is not None:
+        parts.append(f"component {text(row['component'])}")
+    if row.get("group") is not None:
+        parts.append(f"group {name(row['group'])}")
+    elif row.get("at"):
+        parts.append("at (" + ", ".join(f"{c:.4g}" for c in row["at"]) + ")")
+    if row.get("ball") is not None:
+        parts.append(f"radius {row['ball']:.4g}")
+    return ", ".join(parts)
+
+
+def widths(data: Mapping[str, Any]) -> str:
+    """Stacked bars of each radius, and the action that would shrink it most."""
+    rows, counted = data["queries"], list(data["radius_terms"])
+    order = sorted(range(len(rows)), key=lambda i: -urgency(rows[i]))
+    drawn = sorted(order[:MOST_BARS])
+    worst = advise(rows[order[0]], data)
+    used, items = {}, []
+    for i in drawn:
+        row, parts = rows[i], shares(rows[i], counted)
+        used |= {part.term: None for part in parts}
+        strips = [(p.share, _colour(p.term), f"{label(p.term)} {_size(p.size)} ({percent(p.share)})") for p in parts]
+        advice = advise(row, data)
+        left = f"; {text(advice.left)}" if advice.left else ""
+        items.append(
+            f'<li data-row="q-{i}"><div class="head"><a href="#q-{i}">{name(row["name"])}</a>'
+            f"<span>±{number(row['radius'], above(row['radius']))}</span></div>{bar(strips)}"
+            f'<p><b>{text(advice.action)}.</b> <span class="why">{text(advice.why)}{left}.</span></p></li>'
+        )
+    keys = "".join(
+        f'<li><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" rx="2" fill="{_colour(t)}"/></svg>'
+        f"<b>{text(label(t))}</b> <span>{text(TERMS[t][2]) if t in TERMS else ''}</span></li>"
+        for t in used
+    )
+    more = f'<p class="note">The {MOST_BARS} widest of {len(rows)} are drawn.</p>' if len(rows) > MOST_BARS else ""
+    first = (
+        f'<p class="advice"><span>What would help most</span> <b>{text(worst.action)}.</b> {text(worst.why)}.</p>'
+        if len(rows) > 1
+        else ""
+    )
+    return f'{first}<ol class="widths">{"".join(items)}</ol>{more}<ul class="legend terms">{keys}</ul>{_terms(data)}'
+
+
+def urgency(row: Mapping[str, Any]) -> float:
+    """How much an interval wants to be narrower: against its tolerance, else against its value."""
+    if row["radius"] is None:
+        return float("inf")
+    if row.get("tolerance"):
+        return 1e6 * float(row["radius"] / row["tolerance"])
+    return float(row["radius"] / (abs(row["center"]) or 1.0))
+
+
+def _terms(data: Mapping[str, Any]) -> str:
+    """Every term of every query, those too that are not part of the radius."""
+    rows, counted = data["queries"], data["radius_terms"]
+    every = list(dict.fromkeys([*counted, *(t for r in rows for t in r["terms"])]))
+    every = [t for t in every if any(t in r["terms"] for r in rows)]
+    head = "".join(f'<th scope="col">{text(t)}{"" if t in counted else " *"}</th>' for t in every)
+    body = "".join(
+        f'<tr><th scope="row">{name(r["name"])}</th>'
+        + "".join(f"<td>{number(r['terms'][t], above(r['terms'][t])) if t in r['terms'] else ''}</td>" for t in every)
+        + "</tr>"
+        for r in rows
+    )
+    return (
+        '<details><summary>All terms</summary><div class="scroll" tabindex="0" role="region" aria-label="All terms">'
+        f'<table class="plain"><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        '<p class="note">* moves the centre, or belongs to the interval around the prediction; no part of the radius.</p>'
+        "</details>"
+    )
+
+
+def _colour(term: str) -> str:
+    return TERMS[term][1] if term in TERMS else "#808894"
+
+
+def _size(size: float | None) -> str:
+    return "unbounded" if size is None else f"±{above(size, 2)}"
+
+
+def assumptions(data: Mapping[str, Any]) -> str:
+    """What the intervals rest on: proved here, or somebody's word."""
+    items = [
+        f'<li class="{"verified" if a["status"] == "verified" else "declared"}"><span class="badge">{text(a["status"])}</span>'
+        f"<span>{text(a['claim'])}</span></li>"
+        for a in sorted(data["assumptions"], key=lambda a: a["status"])
+    ]
+    return f'<ul class="claims">{"".join(items)}</ul>' if items else ""
+
+
+def origin(data: Mapping[str, Any]) -> str:
+    """Inputs with their hashes, versions, and the problem."""
+    rows = []
+    for what, found in (data.get("inputs") or {}).items():
+        details = "".join(
+            f"<div><span>{text(key)}</span> <code>{text(value if isinstance(value, str | int) else json.dumps(value))}</code></div>"
+            for key, value in found.items()
+        )
+        rows.append(f'<tr><th scope="row">{text(what)}</th><td>{details}</td></tr>')
+    versions = ", ".join(f"{text(k)} {text(v)}" for k, v in (data.get("versions") or {}).items())
+    unknowns = "" if data.get("dofs") is None else f"; {data['dofs']:,} unknowns".replace(",", "\N{THIN SPACE}")
+    rows.append(f'<tr><th scope="row">made by</th><td>{versions}; method {text(data["method"])}{unknowns}</td></tr>')
+    if data.get("problem"):
+        shown = text(json.dumps(data["problem"], indent=1, ensure_ascii=False))
+        rows.append(f'<tr><th scope="row">problem</th><td><details><summary>as certified</summary><pre>{shown}</pre></details></td></tr>')
+    return f'<table class="origin"><tbody>{"".join(rows)}</tbody></table>'
+
+
+def recheck(data: Mapping[str, Any], bundle: str | None) -> str:
+    """How somebody else can see for themselves."""
+    commands = []
+    if bundle:
+        commands.append(("pinnpoint verify " + bundle, "re-checks every interval with code that shares nothing with what made it"))
+    sums = [found for found in (data.get("inputs") or {}).values() if "sha256" in found]
+    if sums:
+        commands.append(("sha256sum " + " ".join(str(f["file"]) for f in sums), "must print the hashes above"))
+        commands.append((f"pinnpoint certify {data['inputs']['case']['file']}", "makes all of this again"))
+    if not commands:
+        return ""
+    items = "".join(f"<dt><code>{text(c)}</code></dt><dd>{text(why)}</dd>" for c, why in commands)
+    return f'<dl class="commands">{items}</dl>'

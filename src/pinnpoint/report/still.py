@@ -1,0 +1,128 @@
+"""A still picture of a surface, for browsers without WebGL or scripts and for paper."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from pinnpoint.arrays import Vector
+from pinnpoint.mesh import Index
+from pinnpoint.report.colours import colour
+from pinnpoint.report.surface import Surface
+
+WIDTH, HEIGHT, MARGIN = 760, 500, 28
+EYE = (0.58, -0.95, 0.62)
+"""Where a part in space is looked at from; the viewer starts there too."""
+CHUNK = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Still:
+    """Which triangle each pixel shows, with its barycentric coordinates and brightness."""
+
+    surface: Surface
+    axes: Vector
+    """Rows: right, up, towards the eye."""
+    scale: float
+    shift: Vector
+    pixels: Index
+    triangle: Index
+    weights: Vector
+    light: Vector
+
+    def place(self, at: Vector) -> Vector:
+        """Points of space, (K, 3), in pixels."""
+        flat = at @ self.axes[:2].T
+        return np.stack([self.shift[0] + self.scale * flat[:, 0], self.shift[1] - self.scale * flat[:, 1]], axis=1)
+
+    def png(self, t: Vector, kind: str) -> str:
+        """A field from 0 to 1 at the nodes as a data URI; the ground is transparent."""
+        nodal = np.einsum("pk,pk->p", t[self.surface.triangles[self.triangle]], self.weights)
+        image = np.zeros((HEIGHT * WIDTH, 4), dtype=np.uint8)
+        image[self.pixels, :3] = np.rint(colour(nodal, kind) * self.light[:, None]).clip(0, 255)
+        image[self.pixels, 3] = 255
+        return "data:image/png;base64," + base64.b64encode(encode(image.reshape(HEIGHT, WIDTH, 4))).decode("ascii")
+
+
+def still(surface: Surface) -> Still:
+    """Look at a surface: from above in 2D, from a corner in 3D, without perspective."""
+    axes = np.eye(3) if surface.dim == 2 else frame(EYE)
+    X = surface.points @ axes.T
+    lo, hi = X.min(axis=0), X.max(axis=0)
+    room = np.array([WIDTH - 2 * MARGIN, HEIGHT - 2 * MARGIN])
+    scale = float(np.min(room / np.maximum(hi[:2] - lo[:2], 1e-300)))
+    middle = 0.5 * (lo + hi)
+    shift = np.array([WIDTH / 2 - scale * middle[0], HEIGHT / 2 + scale * middle[1]])
+    flat = np.stack([shift[0] + scale * X[:, 0], shift[1] - scale * X[:, 1]], axis=1)
+    pixels, triangle, weights = visible(flat, X[:, 2], surface.triangles)
+    P = X[surface.triangles[triangle]]
+    normal = np.cross(P[:, 1] - P[:, 0], P[:, 2] - P[:, 0])
+    facing = np.abs(normal[:, 2]) / np.maximum(np.linalg.norm(normal, axis=1), 1e-300)
+    light = np.ones(len(pixels)) if surface.dim == 2 else 0.55 + 0.5 * facing
+    return Still(surface, axes, scale, shift, pixels, triangle, weights, light)
+
+
+def frame(eye: tuple[float, float, float]) -> Vector:
+    """Right, up and towards the eye, with z upwards."""
+    towards = np.array(eye) / np.linalg.norm(eye)
+    right = np.cross([0.0, 0.0, 1.0], towards)
+    right /= np.linalg.norm(right)
+    return np.stack([right, np.cross(towards, right), towards])
+
+
+def visible(flat: Vector, depth: Vector, triangles: Index) -> tuple[Index, Index, Vector]:
+    """The nearest triangle of every covered pixel, and where in it the pixel lies."""
+    P = flat[triangles]
+    first = np.maximum(np.ceil(P.min(axis=1) - 0.5), 0.0).astype(np.intp)
+    last = np.minimum(np.floor(P.max(axis=1) - 0.5), [WIDTH - 1, HEIGHT - 1]).astype(np.intp)
+    size = np.maximum(last - first + 1, 0)
+    count = size[:, 0] * size[:, 1]
+    nearest = np.full(WIDTH * HEIGHT, -np.inf)
+    owner = np.zeros(WIDTH * HEIGHT, dtype=np.intp)
+    weight = np.zeros((WIDTH * HEIGHT, 3))
+    ends = np.cumsum(count)
+    cuts = np.searchsorted(ends, np.arange(0, ends[-1] if len(ends) else 0, CHUNK), side="left")
+    for begin, stop in zip(cuts, [*cuts[1:], len(count)], strict=True):
+        some = np.arange(begin, stop)
+        T = np.repeat(some, count[begin:stop])
+        k = np.arange(len(T)) - np.repeat(ends[begin:stop] - count[begin:stop] - (ends[begin] - count[begin]), count[some])
+        x, y = first[T, 0] + k % size[T, 0], first[T, 1] + k // size[T, 0]
+        w = barycentric(P[T], x + 0.5, y + 0.5)
+        inside = w.min(axis=1) >= -1e-9
+        T, x, y, w = T[inside], x[inside], y[inside], w[inside]
+        z = np.einsum("pk,pk->p", depth[triangles[T]], w)
+        pixel = y * WIDTH + x
+        better = np.flatnonzero(z > nearest[pixel])
+        better = better[np.argsort(z[better], kind="stable")]  # the last one written is the nearest
+        at = pixel[better]
+        nearest[at], owner[at], weight[at] = z[better], T[better], w[better]
+    seen = np.flatnonzero(np.isfinite(nearest))
+    return seen, owner[seen], weight[seen]
+
+
+def barycentric(P: Vector, x: Vector, y: Vector) -> Vector:
+    """Barycentric coordinates of points in triangles of the plane; outside for those without area."""
+    a, b, c = P[:, 0], P[:, 1], P[:, 2]
+    area = (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (c[:, 0] - a[:, 0]) * (b[:, 1] - a[:, 1])
+    safe = np.where(area == 0.0, 1.0, area)
+    u = ((x - a[:, 0]) * (c[:, 1] - a[:, 1]) - (c[:, 0] - a[:, 0]) * (y - a[:, 1])) / safe
+    v = ((b[:, 0] - a[:, 0]) * (y - a[:, 1]) - (x - a[:, 0]) * (b[:, 1] - a[:, 1])) / safe
+    return np.where((area == 0.0)[:, None], -1.0, np.stack([1.0 - u - v, u, v], axis=1))
+
+
+def encode(image: Vector) -> bytes:
+    """PNG of red, green, blue and opacity, rows as differences to the pixel on the left."""
+    height, width, _ = image.shape
+    rows = image.copy()
+    rows[:, 1:] -= image[:, :-1]
+    body = np.concatenate([np.ones((height, 1), dtype=np.uint8), rows.reshape(height, -1)], axis=1).tobytes()
+
+    def chunk(tag: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + tag + content + struct.pack(">I", zlib.crc32(tag + content))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(body, 6)) + chunk(b"IEND", b"")

@@ -1,0 +1,115 @@
+"""What a radius is made of, in words, and what would shrink it most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pinnpoint.report.numbers import above, percent
+
+LIMIT = 1e-12
+"""A radius below this share of its value is floating-point rounding: there is nothing left to gain."""
+TERMS: dict[str, tuple[str, str, str]] = {
+    "transfer": ("discretisation", "#4f7cc4", "from the discrete solution to the PDE's own"),
+    "quadrature": ("data", "#4aa3a2", "source and data integrals, known within bounds"),
+    "boundary": ("boundary data", "#7a9e3f", "boundary values that the elements do not meet exactly"),
+    "evaluation": ("evaluation", "#a7844d", "the functional that was certified against the one that was evaluated"),
+    "norm": ("residual norm", "#c8663f", "sensitivity times the size of the residual"),
+    "tail": ("tail", "#c8913a", "the residual outside the ball, bounded by its norm"),
+    "remainder": ("nonlinearity", "#a05a9c", "the Taylor remainder of the nonlinear problem"),
+    "algebra": ("algebra", "#8b6fc0", "what the linear solves left over"),
+    "rounding": ("rounding", "#7d8794", "floating-point rounding"),
+    "correction": ("correction", "#5a6b7d", "the computed error of the prediction, moved into the centre"),
+    "local": ("local part", "#5a6b7d", "the computed error near the query, moved into the centre"),
+    "mismatch": ("mismatch", "#5a6b7d", "the model's own output against its projection"),
+}
+"""Name of a term: what it is called, its colour, what it means."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """One part of a radius; an infinite one has no size and takes all of it."""
+
+    term: str
+    size: float | None
+    share: float
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The one action that would narrow an interval most."""
+
+    action: str
+    why: str
+    left: str
+    """What would remain without the largest term."""
+
+
+def label(term: str) -> str:
+    """What a term is called."""
+    return TERMS[term][0] if term in TERMS else term
+
+
+def shares(row: Mapping[str, Any], counted: list[str]) -> list[Share]:
+    """The terms of a radius, the largest first; those that are infinite count for everything."""
+    terms = {name: row["terms"][name] for name in counted if name in row["terms"]}
+    endless = [name for name, size in terms.items() if size is None]
+    if endless:
+        return [Share(name, None, 1.0 / len(endless)) for name in endless]
+    total = sum(terms.values())
+    found = [Share(name, size, size / total if total > 0.0 else 0.0) for name, size in terms.items()]
+    return sorted(found, key=lambda part: -part.share)
+
+
+def advise(row: Mapping[str, Any], data: Mapping[str, Any]) -> Advice:
+    """Derived from the largest term of the radius and from the method that made it."""
+    parts = shares(row, data["radius_terms"])
+    if not parts or row["radius"] == 0.0:
+        return Advice("Nothing to do", "the interval is a single number", "")
+    first = parts[0]
+    why = f"{percent(first.share)} of the width is {label(first.term)}"
+    if first.size is None:
+        return Advice(_action(first.term, row, data), f"{label(first.term)} could not be bounded", "")
+    if row["radius"] is not None and row["radius"] <= LIMIT * abs(row["center"]):
+        return Advice("Nothing to do", "the width is at the level of floating-point rounding", "")
+    rest = sum(part.size or 0.0 for part in parts[1:])
+    left = f"all else adds up to ±{above(rest, 2)}" if rest > 0.0 else "nothing else adds to it"
+    return Advice(_action(first.term, row, data), why, left)
+
+
+def _action(term: str, row: Mapping[str, Any], data: Mapping[str, Any]) -> str:
+    name, method = row["name"], data["method"]
+    kind = (data.get("problem") or {}).get("kind", "")
+    where = f"near ‘{name}’" if row.get("at") else f"for ‘{name}’"
+    if term in ("transfer", "boundary", "quadrature"):
+        return _finer(term, where, kind, data)
+    if term == "tail":
+        return f"A larger ball around ‘{name}’: more of the residual is then computed instead of bounded"
+    if term == "norm":
+        other = "" if method == "norm" and kind == "semilinear" else "; or method = “exact”, which computes the error"
+        return f"A better prediction: the width is proportional to its residual{other}"
+    if term == "remainder":
+        return "A better prediction: the remainder falls with the square of its error"
+    if term == "algebra":
+        return {
+            "inexact": "A tighter adjoint: let the solver of the Green vectors run longer",
+            "randomized": "More probes: they tighten the bound of the algebra",
+        }.get(method, "A tighter adjoint: refine = true, or a better prediction")
+    if term == "evaluation":
+        return f"A finer mesh {where}, so that the evaluated functional comes closer to the certified one"
+    if term == "rounding":
+        return "A better-scaled system: the width is floating-point rounding"
+    return f"Look at the term ‘{term}’ of ‘{name}’"
+
+
+def _finer(term: str, where: str, kind: str, data: Mapping[str, Any]) -> str:
+    stopped = (data.get("refinement") or {}).get("stopped")
+    if term == "boundary":
+        return "A finer mesh along the boundary, where the given values are not met exactly"
+    if term == "quadrature":
+        return f"A finer mesh {where}, or a higher quadrature order: the data is enclosed too coarsely"
+    if stopped:
+        return f"A finer mesh {where}: refinement stopped early ({stopped})"
+    automatic = "; tolerance = … in the case file refines by itself" if kind and kind != "elasticity" else ""
+    return f"A finer mesh {where}{automatic}"

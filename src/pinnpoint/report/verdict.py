@@ -1,0 +1,105 @@
+"""The first lines of a report: what was proved, and how far off the prediction is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pinnpoint.report.markup import name, text
+from pinnpoint.report.numbers import above, below, interval, near, percent
+
+MARKS = {"good": "✓", "bad": "!", "open": "?"}
+TARGETS = {
+    "continuous": "the PDE’s own solution",
+    "discrete": "the solution of the discrete system",
+}
+WORTH = {
+    "deterministic": "by proof",
+    "probabilistic": "all together with the stated confidence, over the method’s own random draws",
+    "estimate": "as an estimate: at least one ingredient is not proved",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """In one word, one line, and a sentence."""
+
+    kind: str
+    headline: str
+    story: str
+
+    def html(self) -> str:
+        """The card at the top."""
+        mark = f'<span class="mark" aria-hidden="true">{MARKS[self.kind]}</span>'
+        return (
+            f'<section class="verdict {self.kind}" aria-labelledby="verdict">{mark}<div><h2 id="verdict">{self.headline}'
+            f"</h2><p>{self.story}</p></div></section>"
+        )
+
+
+def said(row: Mapping[str, Any]) -> float | None:
+    """What the prediction says: the model's own output, or that of its projection."""
+    return row["value"] if row.get("raw") is None else row["raw"]
+
+
+def off(row: Mapping[str, Any]) -> tuple[float, float | None]:
+    """The prediction is off by at least, and at most; no upper bound is None."""
+    if row["radius"] is None or said(row) is None:
+        return 0.0, None
+    least = abs(said(row) - row["center"]) * (1.0 - 2.0**-50) - row["radius"] * (1.0 + 2.0**-50)  # type: ignore[operator]
+    return max(0.0, least), row["value_radius"] if row.get("raw") is None else row["raw_radius"]
+
+
+def missed(row: Mapping[str, Any]) -> bool:
+    """Whether an interval is wider than its tolerance, or unbounded."""
+    tolerance = row.get("tolerance")
+    return row["radius"] is None or (tolerance is not None and row["radius"] > tolerance)
+
+
+def judge(data: Mapping[str, Any]) -> Verdict:
+    """From the rows of a certificate."""
+    rows = data["queries"]
+    wide, endless = [r for r in rows if missed(r)], [r for r in rows if r["radius"] is None]
+    asked = [r for r in rows if r.get("tolerance") is not None]
+    guarantee = rows[0]["guarantee"]
+    noun = "interval" if len(rows) == 1 else "intervals"
+    if endless:
+        headline = f"{len(endless)} of {len(rows)} {noun} could not be bounded"
+    elif wide:
+        headline = f"{len(wide)} of {len(rows)} {noun} {'is' if len(wide) == 1 else 'are'} wider than asked"
+    else:
+        word = {"deterministic": "proved", "probabilistic": "certified"}.get(guarantee, "estimated")
+        narrow = ", all within tolerance" if len(asked) == len(rows) > 1 else ", within tolerance" if asked else ""
+        headline = f"{len(rows)} {noun} {word}{narrow}"
+    kind = "bad" if wide else "open" if guarantee == "estimate" else "good"
+    return Verdict(kind, headline, f"{_worst(rows)} {_worth(rows[0])}")
+
+
+def _worst(rows: list[Mapping[str, Any]]) -> str:
+    """Where the prediction is proved to be furthest off."""
+    bounded = [r for r in rows if r["radius"] is not None]
+    if not bounded:
+        return "Nothing is proved about the prediction."
+    row = max(bounded, key=lambda r: off(r)[0])
+    least, most = off(row)
+    if least <= 0.0:
+        row = max(bounded, key=lambda r: off(r)[1] or 0.0)
+        return (
+            f"The prediction lies inside every interval; it is off by at most <b>{above(off(row)[1])}</b>, "
+            f"at {name(row['name'])}."
+        )
+    lower, upper = interval(row["lower"], row["upper"])
+    scale = abs(row["center"])
+    share = f", {percent(least / scale)} of the value" if scale > 0.0 and 1e-3 < least / scale < 100.0 else ""
+    return (
+        f"At {name(row['name'])} the prediction says {near(said(row))}, and the true value lies between "
+        f"{lower} and {upper}: it is off by at least <b>{below(least)}</b>{share}."
+    )
+
+
+def _worth(row: Mapping[str, Any]) -> str:
+    sure = f" (confidence {row['confidence']:g})" if row["guarantee"] == "probabilistic" else ""
+    rounding = "rounding included" if row["rounding"] == "covered" else "rounding not covered"
+    target = TARGETS.get(row["target"], text(row["target"]))
+    return f"The intervals hold {target}, {WORTH.get(row['guarantee'], '')}{sure}, {rounding}."
