@@ -40,6 +40,7 @@ export class Part {
     this.controls = new OrbitControls(this.camera, this.canvas);
     this.controls.enableDamping = false;
     this.controls.addEventListener("change", () => this.draw());
+    this.controls.addEventListener("start", () => (this.touched = true));
     this.reset();
     new ResizeObserver(() => this.#fit()).observe(holder);
     this.#fit();
@@ -90,6 +91,23 @@ export class Part {
 
   local(at) {
     return new Vector3(...[0, 1, 2].map((k) => ((at[k] ?? 0) - this.middle[k]) / this.unit));
+  }
+
+  // The drawn node nearest to a point, and the point moved along with it.
+  nearest(at) {
+    const p = this.local(at);
+    let best = Infinity;
+    let node = 0;
+    for (let i = 0; i < this.data.count; i++) {
+      const d = (this.base[3 * i] - p.x) ** 2 + (this.base[3 * i + 1] - p.y) ** 2 + (this.base[3 * i + 2] - p.z) ** 2;
+      if (d < best) [best, node] = [d, i];
+    }
+    return node;
+  }
+
+  carried(home, node) {
+    const to = this.position.array;
+    return new Vector3(...["x", "y", "z"].map((axis, k) => home[axis] + to[3 * node + k] - this.base[3 * node + k]));
   }
 
   ball(at, radius) {
@@ -147,23 +165,34 @@ export class Part {
   }
 
   reset(tilted = this.data.dim === 3) {
+    this.touched = false;
+    this.tilted = tilted;
     const eye = new Vector3(...(tilted ? this.data.eye : [0, -1e-4, 1])).normalize();
+    const far = this.#distance(eye) * (tilted && this.data.dim === 2 ? 1.12 : 1);
     this.controls.target.set(0, 0, 0);
-    this.camera.position.copy(eye.multiplyScalar(this.#distance(tilted)));
+    this.camera.position.copy(eye.multiplyScalar(far));
     this.turning(tilted);
     this.controls.update();
     this.draw();
   }
 
-  #distance(tilted) {
+  // Far enough for every corner of the bounding box to be seen.
+  #distance(towards) {
     const slope = Math.tan((FIELD_OF_VIEW * Math.PI) / 360);
-    const aspect = this.camera.aspect || 1;
-    if (tilted) return (1.02 / slope) * Math.max(1, 1 / aspect) * 0.98;
-    const [w, h] = this.half.map((a) => a / this.unit);
-    return 1.1 * Math.max(h / slope, w / (slope * aspect), 0.05);
+    const right = new Vector3(0, 0, 1).cross(towards).normalize();
+    const up = towards.clone().cross(right);
+    const room = { x: slope * (this.camera.aspect || 1), y: slope };
+    let far = 0.1;
+    for (let k = 0; k < 8; k++) {
+      const corner = new Vector3(...this.half.map((a, axis) => ((k >> axis) & 1 ? a : -a) / this.unit));
+      const wide = Math.max(Math.abs(corner.dot(right)) / room.x, Math.abs(corner.dot(up)) / room.y);
+      far = Math.max(far, corner.dot(towards) + 1.14 * wide);
+    }
+    return far;
   }
 
   turn(dx, dy) {
+    this.touched = true;
     const offset = this.camera.position.clone().sub(this.controls.target);
     const far = offset.length();
     if (!this.controls.enableRotate) {
@@ -180,6 +209,7 @@ export class Part {
   }
 
   zoom(factor) {
+    this.touched = true;
     this.camera.position.sub(this.controls.target).multiplyScalar(factor).add(this.controls.target);
     this.controls.update();
     this.draw();
@@ -207,12 +237,12 @@ export class Part {
   #fit() {
     const { clientWidth, clientHeight } = this.holder;
     if (!clientWidth || !clientHeight) return;
-    const first = !this.width;
+    const first = !this.width || !this.touched;
     [this.width, this.height] = [clientWidth, clientHeight];
     this.renderer.setSize(clientWidth, clientHeight, false);
     this.camera.aspect = clientWidth / clientHeight;
     this.camera.updateProjectionMatrix();
-    if (first) this.reset();
+    if (first) this.reset(this.tilted);
     this.draw();
   }
 

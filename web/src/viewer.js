@@ -3,7 +3,7 @@ import { AXES, Field, shown } from "./fields.js";
 import { Part, ramp } from "./scene.js";
 import { inflate, scaled, whole } from "./unpack.js";
 
-const WARP = 0.16;
+const WARP = 0.1;
 const RELIEF = 0.45;
 const HOVER = 60000;
 
@@ -62,6 +62,7 @@ export class Viewer {
     box.classList.add("live");
     this.#panel();
     this.show();
+    this.#occlude();
   }
 
   get field() {
@@ -112,24 +113,25 @@ export class Viewer {
       if (!query.at) return;
       const pin = make("button", { type: "button", class: "pin3", "data-row": query.row, "aria-pressed": false, title: query.name,
         "aria-label": `Query ${i + 1}, ${query.name}`, onclick: () => select(query.row, "pin") }, String(query.mark ?? i + 1));
-      this.pins.push({ pin, query, local: this.part.local(query.at) });
+      const same = this.pins.filter((p) => p.query.load === query.load && String(p.query.at) === String(query.at)).length;
+      this.pins.push({ pin, query, aside: 22 * same, home: this.part.local(query.at), node: this.part.nearest(query.at) });
       this.layer.append(pin);
     });
     this.stage.append(this.layer);
   }
 
   #place() {
-    for (const { pin, query, local } of this.pins ?? []) {
-      const at = this.part.screen(local);
+    for (const { pin, query, home, node, aside } of this.pins ?? []) {
+      const at = this.part.screen(this.part.carried(home, node));
       const inside = at.ahead && at.x > 0 && at.y > 0 && at.x < this.part.width && at.y < this.part.height;
       pin.hidden = !inside || (query.load != null && query.load !== this.state.load);
-      pin.style.transform = `translate(${at.x.toFixed(1)}px, ${at.y.toFixed(1)}px)`;
+      pin.style.transform = `translate(${(at.x + aside).toFixed(1)}px, ${at.y.toFixed(1)}px)`;
     }
   }
 
   #occlude() {
     if (this.dim !== 3 || this.pins.length > 30) return;
-    for (const { pin, local } of this.pins) pin.classList.toggle("behind", this.part.hidden(local));
+    for (const { pin, home, node } of this.pins) pin.classList.toggle("behind", this.part.hidden(this.part.carried(home, node)));
   }
 
   #panel() {
@@ -206,7 +208,8 @@ export class Viewer {
     const pixels = ramp(this.part.data.maps[this.seen.map]);
     const strip = make("canvas", { width: 256, height: 1, "aria-hidden": "true" });
     strip.getContext("2d").putImageData(new ImageData(new Uint8ClampedArray(pixels), 256, 1), 0, 0);
-    const marks = [0, 0.5, 1].map((s) => make("span", {}, shown(this.seen.back(s))));
+    const same = this.seen.back(0) === this.seen.back(1);
+    const marks = (same ? [0.5] : [0, 0.5, 1]).map((s) => make("span", {}, shown(this.seen.back(s))));
     const title = `${field.query == null ? field.label : "Influence"}${field.query == null ? this.units : ""}`;
     this.legend.replaceChildren(make("div", {}, title), strip, make("div", { class: "marks" }, ...marks));
   }

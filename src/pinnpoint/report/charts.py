@@ -60,7 +60,7 @@ class Plot:
             if value in levels:
                 y = _y(down, value)
                 parts.append(f'<line class="level" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>')
-                parts.append(f'<text class="tick" x="{WIDTH - RIGHT - 2}" y="{y - 4}" text-anchor="end">{text(name)}</text>')
+                parts.append(f'<text class="tick" x="{LEFT + 4}" y="{y - 4}">{text(name)}</text>')
         for line, x, y in lines:
             parts.append(_line(line, x, y, across, down))
         for px, py, mark, target in self.pins:
@@ -103,6 +103,11 @@ class Axis:
 
     def ticks(self) -> list[tuple[float, str]]:
         """About five round numbers."""
+        if self.log and 0.8 <= self.hi - self.lo < 2.5:
+            range_ = range(math.floor(self.lo), math.ceil(self.hi) + 1)
+            fine = [m * 10.0**p for p in range_ for m in (1.0, 2.0, 5.0)]
+            inside = [v for v in fine if self.lo - 1e-9 <= math.log10(v) <= self.hi + 1e-9]
+            return [(v, f"{v:.0e}".replace("e-0", "e-") if v < 1e-3 else f"{v:g}") for v in inside]
         if self.log and self.hi - self.lo >= 1.0:
             step = max(1, math.ceil((self.hi - self.lo) / 6.0))
             powers = range(math.ceil(self.lo), math.floor(self.hi) + 1, step)

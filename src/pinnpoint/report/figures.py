@@ -17,6 +17,8 @@ from pinnpoint.report.view import Field, View
 
 MOST_LINES = 8
 MOST_PINS = 200
+DEPTH = 1e-5
+"""Parts of a sweep that are smaller than this share of the largest are not drawn."""
 
 
 def foremost(rows: list[Mapping[str, Any]], most: int) -> list[int]:
@@ -39,7 +41,7 @@ def convergence(data: Mapping[str, Any]) -> str:
         for k, i in enumerate(shown)
     ]
     levels = sorted({t for i in shown if (t := rows[i].get("tolerance")) is not None})
-    marks = [(t, f"tolerance {near(t, 3)}") for t in levels[:4]]
+    marks = [(t, f"tolerance {t:g}") for t in levels[:4]]
     unit = f" [{data['units']}]" if data.get("units") else ""
     title = "Radius of each interval over the number of unknowns"
     picture = Plot(title, "unknowns", f"radius{unit}", lines, True, True, marks).svg()
@@ -47,8 +49,9 @@ def convergence(data: Mapping[str, Any]) -> str:
     return f'<div class="plots"><div>{picture}</div></div>{ended}'
 
 
-def sweep(data: Mapping[str, Any], found: Mapping[str, Any] | None) -> str:
+def sweep(data: Mapping[str, Any]) -> str:
     """The local correction and the bound of the tail over the radius of the ball."""
+    found = data.get("sweep")
     if not found:
         return ""
     rows, radii = data["queries"], np.asarray(found["radii"], dtype=float)
@@ -56,10 +59,15 @@ def sweep(data: Mapping[str, Any], found: Mapping[str, Any] | None) -> str:
     plots = []
     for i in foremost(rows, 4):
         local, tail = np.abs(np.asarray(found["local"])[:, i]), np.asarray(found["tail"])[:, i]
+        proved = np.asarray(found["radius"])[:, i]
+        least = DEPTH * max(float(np.max(v[np.isfinite(v)], initial=0.0)) for v in (local, proved))
         lines = [
-            Line("local part, computed", radii, local, SERIES[0], key=f"q-{i}"),
-            Line("tail, bounded", radii, tail, SERIES[1], key=f"q-{i}"),
-            Line("radius that would be proved", radii, np.asarray(found["radius"])[:, i], SERIES[7], True),
+            Line(label, radii, np.where(v >= least, v, np.nan), colour, dashed, key=f"q-{i}")
+            for label, v, colour, dashed in (
+                ("local part, computed", local, SERIES[0], False),
+                ("tail, bounded", tail, SERIES[1], False),
+                ("radius that would be proved", proved, SERIES[7], True),
+            )
         ]
         title = f"{rows[i]['name']}: local part and tail over the radius of the ball"
         picture = Plot(title, "radius of the ball", f"size{unit}", lines, log_y=True).svg()

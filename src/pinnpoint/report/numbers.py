@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 UNBOUNDED = "unbounded"
 NONE = "–"
+SPACE = "\N{NO-BREAK SPACE}"
+EXACT = Context(prec=1200)
+"""Enough digits for any float64, so that a number is rounded once."""
 MOST = 17
 """Digits of a float64."""
 
@@ -17,7 +20,8 @@ def interval(lower: float | None, upper: float | None) -> tuple[str, str]:
         return UNBOUNDED, UNBOUNDED
     size, half = max(abs(lower), abs(upper)), 0.5 * (upper - lower)
     power = _power(size)
-    last = max(_exponent(half) - 1 if half > 0.0 else _exponent(size) - MOST + 1, _exponent(size) - MOST + 1)
+    least = _exponent(size) - MOST + 1 if size > 0.0 else 0
+    last = max(_exponent(half) - 1, least) if half > 0.0 else least
     return _show(lower, power, last, ROUND_FLOOR), _show(upper, power, last, ROUND_CEILING)
 
 
@@ -32,13 +36,20 @@ def below(x: float | None, digits: int = 3) -> str:
 
 
 def near(x: float | None, digits: int = 6) -> str:
-    """A value, rounded to the nearest."""
-    return NONE if x is None else _digits(x, digits, ROUND_HALF_EVEN)
+    """A value, rounded to the nearest, without zeros at its end."""
+    if x is None:
+        return NONE
+    plain, mark, power = _digits(x, digits, ROUND_HALF_EVEN).partition("e")
+    return (plain.rstrip("0").rstrip(".") if "." in plain else plain) + mark + power
 
 
 def percent(share: float) -> str:
     """A share of one."""
-    return "< 0.1 %" if 0.0 < share < 0.001 else f"{100.0 * share:.{1 if share < 0.1 else 0}f} %"
+    if 0.999 < share < 1.0:
+        return f"over 99.9{SPACE}%"
+    if 0.0 < share < 0.001:
+        return f"under 0.1{SPACE}%"
+    return f"{100.0 * share:.{1 if 0.0 < share < 0.1 or 0.99 < share < 1.0 else 0}f}{SPACE}%"
 
 
 def _digits(x: float, digits: int, rule: str) -> str:
@@ -56,6 +67,6 @@ def _power(size: float) -> int:
 
 def _show(x: float, power: int, last: int, rule: str) -> str:
     last = min(last, power)
-    mantissa = Decimal(x).scaleb(-power).quantize(Decimal(1).scaleb(last - power), rounding=rule)
+    mantissa = Decimal(x).scaleb(-power, EXACT).quantize(Decimal(1).scaleb(last - power), rule, EXACT)
     plain = f"{mantissa:f}".replace("-", "\N{MINUS SIGN}")
     return plain + (f"e{power:+03d}" if power else "")

@@ -54,7 +54,9 @@ def render(
     bundle
         The folder that ``pinnpoint verify`` takes, as seen from the report.
     """
-    style, script = asset("report.css"), asset("viewer.js")
+    style = asset("report.css")
+    script = asset("page.js" if view is None or view.surface.dim == 1 else "viewer.js")
+    data = {**data, "sweep": sweep}
     title = data.get("title") or "Certificate"
     policy = (
         f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(style)}'; img-src data:; "
@@ -75,7 +77,7 @@ def render(
         section(
             "sweep",
             "Near and far",
-            figures.sweep(data, sweep),
+            figures.sweep(data),
             "Inside the ball the error is computed, outside it is bounded; the discrete target.",
         ),
         section("convergence", "Mesh by mesh", figures.convergence(data)),

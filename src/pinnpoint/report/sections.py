@@ -15,6 +15,8 @@ from pinnpoint.report.verdict import missed, off, said
 
 MOST_BARS = 60
 """Widths are drawn for so many queries, those furthest from their tolerance."""
+NOTHING = 1e-200
+"""Terms below this guard against underflow and say nothing."""
 
 
 def section(key: str, title: str, body: str, note: str = "") -> str:
@@ -74,7 +76,7 @@ def _interval(i: int, row: Mapping[str, Any], columns: Sequence[str], tolerances
         f'{name(row["query"] if row.get("load") is not None else row["name"])}</button><span class="where">{where}</span></th>'
     )
     labels = [text(c) for c in columns[2:]]
-    rest = "".join(f'<td data-label="{t}">{c}</td>' for t, c in zip(labels, cells, strict=True))
+    rest = "".join(f'<td data-label="{t}"><div>{c}</div></td>' for t, c in zip(labels, cells, strict=True))
     return f'<tr id="q-{i}"{" class=missed" if missed(row) else ""}>{first}{rest}</tr>'
 
 
@@ -83,7 +85,7 @@ def _mark(row: Mapping[str, Any]) -> str:
     if tolerance is None:
         return "none" if row["radius"] is not None else "<b>✗ unbounded</b>"
     sign = '<b class="no">✗ wider than</b>' if missed(row) else '<b class="yes">✓ within</b>'
-    return f"{sign} {number(tolerance, near(tolerance, 3))}"
+    return f"{sign} {number(tolerance, f'{tolerance:g}')}"
 
 
 def _where(row: Mapping[str, Any]) -> str:
@@ -112,22 +114,21 @@ def widths(data: Mapping[str, Any]) -> str:
         used |= {part.term: None for part in parts}
         strips = [(p.share, _colour(p.term), f"{label(p.term)} {_size(p.size)} ({percent(p.share)})") for p in parts]
         advice = advise(row, data)
-        left = f"; {text(advice.left)}" if advice.left else ""
+        chips = "".join(f"<li>{_swatch(p.term)}{text(label(p.term))} {_size(p.size)}</li>" for p in parts if p.size is None or p.size > NOTHING)
         items.append(
             f'<li data-row="q-{i}"><div class="head"><a href="#q-{i}">{name(row["name"])}</a>'
             f"<span>±{number(row['radius'], above(row['radius']))}</span></div>{bar(strips)}"
-            f'<p><b>{text(advice.action)}.</b> <span class="why">{text(advice.why)}{left}.</span></p></li>'
+            f'<ul class="legend">{chips}</ul><p><b>{text(advice.action)}</b>'
+            f'<span class="why">: {text(advice.why)}.</span></p></li>'
         )
     keys = "".join(
-        f'<li><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" rx="2" fill="{_colour(t)}"/></svg>'
-        f"<b>{text(label(t))}</b> <span>{text(TERMS[t][2]) if t in TERMS else ''}</span></li>"
+        f"<li>{_swatch(t)}<b>{text(label(t))}</b> <span>{text(TERMS[t][2]) if t in TERMS else ''}</span></li>"
         for t in used
     )
     more = f'<p class="note">The {MOST_BARS} widest of {len(rows)} are drawn.</p>' if len(rows) > MOST_BARS else ""
     first = (
-        f'<p class="advice"><span>What would help most</span> <b>{text(worst.action)}.</b> {text(worst.why)}.</p>'
-        if len(rows) > 1
-        else ""
+        f'<p class="advice"><span>{"What would help most" if any(map(missed, rows)) else "What would narrow it further"}</span> <b>{text(worst.action)}:</b> {text(worst.why)}'
+        f"{'; ' + text(worst.hint) if worst.hint else ''}.</p>"
     )
     return f'{first}<ol class="widths">{"".join(items)}</ol>{more}<ul class="legend terms">{keys}</ul>{_terms(data)}'
 
@@ -159,6 +160,10 @@ def _terms(data: Mapping[str, Any]) -> str:
         '<p class="note">* moves the centre, or belongs to the interval around the prediction; no part of the radius.</p>'
         "</details>"
     )
+
+
+def _swatch(term: str) -> str:
+    return f'<svg width="11" height="11" aria-hidden="true"><rect width="11" height="11" rx="2" fill="{_colour(term)}"/></svg>'
 
 
 def _colour(term: str) -> str:

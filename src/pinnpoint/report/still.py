@@ -18,6 +18,8 @@ WIDTH, HEIGHT, MARGIN = 760, 500, 28
 EYE = (0.58, -0.95, 0.62)
 """Where a part in space is looked at from; the viewer starts there too."""
 CHUNK = 2_000_000
+SHADES = 16
+"""Steps of brightness; with the colours they share a palette of 256."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +44,14 @@ class Still:
     def png(self, t: Vector, kind: str) -> str:
         """A field from 0 to 1 at the nodes as a data URI; the ground is transparent."""
         nodal = np.einsum("pk,pk->p", t[self.surface.triangles[self.triangle]], self.weights)
-        image = np.zeros((HEIGHT * WIDTH, 4), dtype=np.uint8)
-        image[self.pixels, :3] = np.rint(colour(nodal, kind) * self.light[:, None]).clip(0, 255)
-        image[self.pixels, 3] = 255
-        return "data:image/png;base64," + base64.b64encode(encode(image.reshape(HEIGHT, WIDTH, 4))).decode("ascii")
+        light = np.unique(np.rint(self.light * SHADES)) / SHADES
+        steps = 255 // len(light)
+        shade = np.searchsorted(light, np.rint(self.light * SHADES) / SHADES)
+        image = np.zeros(HEIGHT * WIDTH, dtype=np.uint8)
+        image[self.pixels] = 1 + shade * steps + np.rint(nodal.clip(0.0, 1.0) * (steps - 1)).astype(np.intp)
+        table = colour(np.linspace(0.0, 1.0, steps), kind) * light[:, None, None]
+        palette = np.rint(table).clip(0, 255).astype(np.uint8).reshape(-1, 3)
+        return "data:image/png;base64," + base64.b64encode(encode(image.reshape(HEIGHT, WIDTH), palette)).decode("ascii")
 
 
 def still(surface: Surface) -> Still:
@@ -114,15 +120,15 @@ def barycentric(P: Vector, x: Vector, y: Vector) -> Vector:
     return np.where((area == 0.0)[:, None], -1.0, np.stack([1.0 - u - v, u, v], axis=1))
 
 
-def encode(image: Vector) -> bytes:
-    """PNG of red, green, blue and opacity, rows as differences to the pixel on the left."""
-    height, width, _ = image.shape
-    rows = image.copy()
-    rows[:, 1:] -= image[:, :-1]
-    body = np.concatenate([np.ones((height, 1), dtype=np.uint8), rows.reshape(height, -1)], axis=1).tobytes()
+def encode(image: Vector, palette: Vector) -> bytes:
+    """PNG with a palette, whose colour 0 is the transparent ground."""
+    height, width = image.shape
+    body = np.concatenate([np.zeros((height, 1), dtype=np.uint8), image], axis=1).tobytes()
 
     def chunk(tag: bytes, content: bytes) -> bytes:
         return struct.pack(">I", len(content)) + tag + content + struct.pack(">I", zlib.crc32(tag + content))
 
-    head = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(body, 6)) + chunk(b"IEND", b"")
+    head = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
+    pieces = [(b"IHDR", head), (b"PLTE", b"\0\0\0" + palette.tobytes()), (b"tRNS", b"\0")]
+    pieces += [(b"IDAT", zlib.compress(body, 9)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(tag, content) for tag, content in pieces)

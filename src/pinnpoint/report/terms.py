@@ -44,6 +44,8 @@ class Advice:
     why: str
     left: str
     """What would remain without the largest term."""
+    hint: str = ""
+    """How to go about it."""
 
 
 def label(term: str) -> str:
@@ -75,27 +77,23 @@ def advise(row: Mapping[str, Any], data: Mapping[str, Any]) -> Advice:
         return Advice("Nothing to do", "the width is at the level of floating-point rounding", "")
     rest = sum(part.size or 0.0 for part in parts[1:])
     left = f"all else adds up to ±{above(rest, 2)}" if rest > 0.0 else "nothing else adds to it"
-    return Advice(_action(first.term, row, data), why, left)
+    return Advice(_action(first.term, row, data), why, left, _hint(first.term, row, data))
 
 
 def _action(term: str, row: Mapping[str, Any], data: Mapping[str, Any]) -> str:
     name, method = row["name"], data["method"]
-    kind = (data.get("problem") or {}).get("kind", "")
     where = f"near ‘{name}’" if row.get("at") else f"for ‘{name}’"
     if term in ("transfer", "boundary", "quadrature"):
-        return _finer(term, where, kind, data)
+        return _finer(term, where)
     if term == "tail":
-        return f"A larger ball around ‘{name}’: more of the residual is then computed instead of bounded"
+        return f"A larger ball around ‘{name}’"
     if term == "norm":
-        other = "" if method == "norm" and kind == "semilinear" else "; or method = “exact”, which computes the error"
-        return f"A better prediction: the width is proportional to its residual{other}"
+        return "A better prediction"
     if term == "remainder":
-        return "A better prediction: the remainder falls with the square of its error"
+        return "A better prediction"
     if term == "algebra":
-        return {
-            "inexact": "A tighter adjoint: let the solver of the Green vectors run longer",
-            "randomized": "More probes: they tighten the bound of the algebra",
-        }.get(method, "A tighter adjoint: refine = true, or a better prediction")
+        tighter = {"inexact": "A tighter adjoint: more iterations", "randomized": "More probes"}
+        return tighter.get(method, "A tighter adjoint, or a better prediction")
     if term == "evaluation":
         return f"A finer mesh {where}, so that the evaluated functional comes closer to the certified one"
     if term == "rounding":
@@ -103,13 +101,40 @@ def _action(term: str, row: Mapping[str, Any], data: Mapping[str, Any]) -> str:
     return f"Look at the term ‘{term}’ of ‘{name}’"
 
 
-def _finer(term: str, where: str, kind: str, data: Mapping[str, Any]) -> str:
-    stopped = (data.get("refinement") or {}).get("stopped")
+def _finer(term: str, where: str) -> str:
     if term == "boundary":
         return "A finer mesh along the boundary, where the given values are not met exactly"
     if term == "quadrature":
         return f"A finer mesh {where}, or a higher quadrature order: the data is enclosed too coarsely"
-    if stopped:
-        return f"A finer mesh {where}: refinement stopped early ({stopped})"
-    automatic = "; tolerance = … in the case file refines by itself" if kind and kind != "elasticity" else ""
-    return f"A finer mesh {where}{automatic}"
+    return f"A finer mesh {where}"
+
+
+def _hint(term: str, row: Mapping[str, Any], data: Mapping[str, Any]) -> str:
+    """How to go about it."""
+    if term == "tail":
+        return _wider(row, data)
+    if term == "norm":
+        other = "; method = “exact” computes the error instead" if data["method"] == "norm" else ""
+        return f"the width is proportional to its residual{other}"
+    if term == "remainder":
+        return "the remainder falls with the square of its error"
+    if term == "algebra" and data["method"] == "exact":
+        return "in Python, pp.Exact(refine=True)"
+    if term not in ("transfer", "boundary", "quadrature"):
+        return ""
+    refinement = data.get("refinement") or {}
+    if refinement.get("stopped"):
+        return f"refinement stopped early: {refinement['stopped']}"
+    kind = (data.get("problem") or {}).get("kind", "elasticity")
+    return "" if refinement or kind == "elasticity" else "a tolerance in the case file refines by itself"
+
+
+def _wider(row: Mapping[str, Any], data: Mapping[str, Any]) -> str:
+    """The first radius of the sweep that halves the interval."""
+    found = data.get("sweep")
+    if not found or row["radius"] is None:
+        return ""
+    i = [r["name"] for r in data["queries"]].index(row["name"])
+    proved = [float(r[i]) for r in found["radius"]]
+    k = next((k for k, r in enumerate(proved) if r <= 0.5 * row["radius"]), None)
+    return "" if k is None else f"radius {found['radii'][k]:.3g} would give ±{above(proved[k], 2)}"

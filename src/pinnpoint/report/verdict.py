@@ -9,7 +9,9 @@ from typing import Any
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.numbers import above, below, interval, near, percent
 
-MARKS = {"good": "✓", "bad": "!", "open": "?"}
+MARKS = {"good": "✓", "bad": "!", "open": "?", "off": "≠"}
+FAR = 0.01
+"""A prediction that is proved to be off by this share of the largest value is worth the first line."""
 TARGETS = {
     "continuous": "the PDE’s own solution",
     "discrete": "the solution of the discrete system",
@@ -73,7 +75,24 @@ def judge(data: Mapping[str, Any]) -> Verdict:
         narrow = ", all within tolerance" if len(asked) == len(rows) > 1 else ", within tolerance" if asked else ""
         headline = f"{len(rows)} {noun} {word}{narrow}"
     kind = "bad" if wide else "open" if guarantee == "estimate" else "good"
+    worst, share = _furthest(rows)
+    if worst is not None and share >= FAR and guarantee != "estimate":
+        kind = "off" if kind == "good" else kind
+        headline += f"; at {name(worst['name'])} the prediction is off by {percent(share)}"
     return Verdict(kind, headline, f"{_worst(rows)} {_worth(rows[0])}")
+
+
+def _furthest(rows: list[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | None, float]:
+    """The query where the prediction is proved to be furthest off, and by which share of the value there.
+
+    Where the value is small against the others, they are what counts.
+    """
+    bounded = [r for r in rows if r["radius"] is not None]
+    if not bounded:
+        return None, 0.0
+    row = max(bounded, key=lambda r: off(r)[0])
+    scale = max(abs(row["center"]), 0.1 * max(abs(r["center"]) for r in bounded))
+    return row, off(row)[0] / scale if scale > 0.0 else 0.0
 
 
 def _worst(rows: list[Mapping[str, Any]]) -> str:

@@ -15,15 +15,17 @@ from pinnpoint.mesh import Mesh
 from pinnpoint.report.colours import MAPS
 from pinnpoint.report.packing import PLACES, Packer
 from pinnpoint.report.still import EYE, Still, still
-from pinnpoint.report.surface import Surface, surface
+from pinnpoint.report.surface import MAX_NODES, Surface, surface
 
 GREEN = "green "
 """Fields of this prefix are the influence of the query that the rest names."""
 LABELS = {"prediction": "Prediction", "corrected": "Corrected", "error": "Difference"}
 POWER = 3
 """Influences peak at their query: colours follow the cube root."""
-BUDGET = 1_700_000
-"""Bytes of fields, before they are deflated, beyond which further influences are left out."""
+BUDGET = 1_600_000
+"""Bytes of fields, before they are deflated: what exceeds it is drawn with fewer nodes, and without further influences."""
+FEWEST = 4_000
+"""Nodes that are drawn however many fields there are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +86,9 @@ class View:
             The names ``prediction``, ``corrected``, ``error`` and ``green <query>`` have their meaning; or a list of
             (load, fields) for a family.
         """
-        seen = surface(mesh)
         each = [(None, fields)] if isinstance(fields, Mapping) else [(str(load), f) for load, f in fields]
+        columns = sum(np.ndim(a) and np.size(a) // len(a) for _, some in each for k, a in some.items() if not _query(k))
+        seen = surface(mesh, min(MAX_NODES, max(FEWEST, BUDGET // (2 * columns + 2))))
         found = [_field(seen, len(mesh.points), name, a, load) for load, some in each for name, a in some.items()]
         if not found:
             raise InputError("fields: is empty; give at least the prediction")
@@ -132,5 +135,8 @@ def _field(seen: Surface, count: int, name: str, values: Any, load: str | None) 
     rows = point_list(f"field '{name}'", a, len(a) if a.ndim else count)
     if len(rows) < count:
         raise InputError(f"field '{name}': must have {count} rows, one per node; got {len(rows)}")
-    query = name.removeprefix(GREEN) if name.startswith(GREEN) else None
-    return Field(name, rows[seen.nodes], query, load)
+    return Field(name, rows[seen.nodes], _query(name), load)
+
+
+def _query(name: str) -> str | None:
+    return name.removeprefix(GREEN) if name.startswith(GREEN) else None
