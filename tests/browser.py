@@ -108,7 +108,9 @@ class Browser:
         line, _, self.rest = self.rest.partition(b"\0")
         return json.loads(line)
 
-    def open(self, path: Path, width: int = 1280, height: int = 900, *, dark: bool = False, phone: bool = False) -> None:
+    def open(
+        self, path: Path, width: int = 1280, height: int = 900, *, dark: bool = False, phone: bool = False
+    ) -> None:
         """Show a file at a size and wait until the viewer has settled."""
         self("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
         self("Emulation.setTouchEmulationEnabled", enabled=phone)
@@ -143,7 +145,8 @@ class Browser:
         """A real click in the middle of an element."""
         at = self.run(
             f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'center', "
-            "behavior: 'instant'}); const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()"
+            "behavior: 'instant'}); const b = e.getBoundingClientRect(); "
+            "return [b.x + b.width / 2, b.y + b.height / 2]; })()"
         )
         for kind in ("mousePressed", "mouseReleased"):
             self("Input.dispatchMouseEvent", type=kind, x=at[0], y=at[1], button="left", clickCount=1)
@@ -154,7 +157,9 @@ class Browser:
         codes = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
         extra = {"text": "\r"} if key == "Enter" else {}
         for kind in ("keyDown", "keyUp"):
-            self("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes.get(key, 0), **extra)
+            self(
+                "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes.get(key, 0), **extra
+            )
         self.settle()
 
     def picture(self, path: Path | None = None, *, whole: bool = False) -> bytes:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reports import CASES, NASTY, certified, family, hostile
 
 import pinnpoint as pp
 from pinnpoint.io.generate import generate
@@ -24,6 +23,7 @@ from pinnpoint.report.packing import Packer
 from pinnpoint.report.surface import merge, surface
 from pinnpoint.report.terms import advise, shares
 from pinnpoint.report.verdict import judge, off
+from reports import CASES, NASTY, certified, family, hostile
 
 VOID = {"meta", "link", "img", "br", "input"}
 
@@ -159,7 +159,12 @@ def test_shares_add_up_and_advice_follows_the_largest(made):
             assert sum(p.size for p in parts) == pytest.approx(row["radius"], rel=1e-12)
     _, data = made["plate"]
     row = data["queries"][1]
-    words = {"norm": "better prediction", "tail": "larger ball", "algebra": "tighter adjoint", "boundary": "along the boundary"}
+    words = {
+        "norm": "better prediction",
+        "tail": "larger ball",
+        "algebra": "tighter adjoint",
+        "boundary": "along the boundary",
+    }
     for term, word in words.items():
         mine = {**row, "terms": {"transfer": 1e-9, term: 1.0}, "radius": 1.0}
         assert word in advise(mine, {**data, "radius_terms": ["transfer", term]}).action
@@ -217,7 +222,9 @@ def test_whole_or_not_at_all(tmp_path, certificate):
 
 @pytest.fixture
 def certificate():
-    return pp.certify(pp.LinearSystem(np.diag([2.0, 3.0]), np.ones(2)), np.zeros(2), pp.Queries(np.eye(2), ["a<b", "c"]))
+    return pp.certify(
+        pp.LinearSystem(np.diag([2.0, 3.0]), np.ones(2)), np.zeros(2), pp.Queries(np.eye(2), ["a<b", "c"])
+    )
 
 
 def test_without_a_mesh(certificate, tmp_path):
@@ -269,7 +276,10 @@ def test_packing_goes_back():
     x, k = rng.normal(size=1000) * 1e300, rng.integers(0, 2**30, size=(500, 3))
     fields = packer.scaled(x), packer.scaled(np.full(4, 7.0)), packer.whole(k)
     block = packer.base64()
-    got = fields[0]["lo"] + unpack(block, fields[0]) / fields[0]["levels"] * (fields[0]["hi"] / 2 - fields[0]["lo"] / 2) * 2
+    got = (
+        fields[0]["lo"]
+        + unpack(block, fields[0]) / fields[0]["levels"] * (fields[0]["hi"] / 2 - fields[0]["lo"] / 2) * 2
+    )
     assert np.max(np.abs(got / 1e300 - x / 1e300)) <= (x.max() / 1e300 - x.min() / 1e300) / 8000
     assert not unpack(block, fields[1]).any()
     steps = unpack(block, fields[2]).astype(np.int64)
@@ -318,7 +328,7 @@ def test_quadratic_nodes_and_a_large_surface(tmp_path):
     T = np.concatenate([np.stack([a, b, c], 1), np.stack([a, c, d], 1)])
     two = np.concatenate([T, T + n * n])
     X = np.stack([x.ravel(), y.ravel()], axis=1)
-    mesh = Mesh.trusted(np.concatenate([X, X + [5.0, 0.0]]), two, {}, {})
+    mesh = Mesh.trusted(np.concatenate([X, X + np.array([5.0, 0.0])]), two, {}, {})
     rng = np.random.default_rng(0)
     noise = {name: rng.normal(size=(2 * n * n + 7, 2)) for name in ("prediction", "corrected", "error")}
     green = {f"green q{i}": rng.normal(size=2 * n * n) for i in range(20)}
@@ -338,10 +348,34 @@ def test_contrast():
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
         return float(np.dot([0.2126, 0.7152, 0.0722], linear))
 
-    themes = [dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", block)) for block in re.findall(r":root \{(.*?)\}", css, flags=re.S)[:2]]
-    pairs = [("ink", "card"), ("ink", "ground"), ("soft", "card"), ("soft", "ground"), ("accent", "card"), ("ink", "tint")]
-    pairs += [("soft", "tint"), ("ink", "stage"), ("good", "card"), ("bad", "card"), ("good", "good-tint"), ("bad", "bad-tint")]
-    pairs += [("open", "open-tint"), ("card", "good"), ("card", "bad"), ("card", "open"), ("card", "accent"), ("ink", "bad-tint")]
+    themes = [
+        dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", block))
+        for block in re.findall(r":root \{(.*?)\}", css, flags=re.S)[:2]
+    ]
+    pairs = [
+        ("ink", "card"),
+        ("ink", "ground"),
+        ("soft", "card"),
+        ("soft", "ground"),
+        ("accent", "card"),
+        ("ink", "tint"),
+    ]
+    pairs += [
+        ("soft", "tint"),
+        ("ink", "stage"),
+        ("good", "card"),
+        ("bad", "card"),
+        ("good", "good-tint"),
+        ("bad", "bad-tint"),
+    ]
+    pairs += [
+        ("open", "open-tint"),
+        ("card", "good"),
+        ("card", "bad"),
+        ("card", "open"),
+        ("card", "accent"),
+        ("ink", "bad-tint"),
+    ]
     assert len(themes) == 2
     for theme in themes:
         for front, back in pairs:

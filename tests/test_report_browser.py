@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from browser import NO_WEBGL, WEBGL, Browser, executable
 from reports import CASES, NASTY, certified, family, hostile
 
@@ -13,6 +14,11 @@ pytestmark = pytest.mark.skipif(
 SIZES = {"desktop": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 844, "phone": True, "dark": True}}
 NUMBERS = """[...document.querySelectorAll('table.intervals tr[id]')].map(tr =>
     [...tr.querySelectorAll('data')].map(d => [d.getAttribute('value'), d.textContent]))"""
+
+PINS = """[...document.querySelectorAll('.pin3')].map(p => p.getBoundingClientRect()).map(b =>
+    [b.x + b.width / 2, b.y + b.height / 2])"""
+UNNAMED = """[...document.querySelectorAll('button, input, select, canvas[tabindex], a')].filter(e =>
+    !(e.textContent.trim() || e.ariaLabel || e.closest('label')?.textContent.trim())).length"""
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +85,7 @@ def test_pins_select_rows_and_rows_select_pins(browser, reports):
 def test_pins_sit_where_their_queries_are(browser, reports):
     path, data = reports["plate"]
     browser.open(path)
-    script = "[...document.querySelectorAll('.pin3')].map(p => { const b = p.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })"
-    at = np.array(browser.run(script))
+    at = np.array(browser.run(PINS))
     X = np.array([row["at"] for row in data["queries"]])
     A = np.column_stack([X, np.ones(len(X))])
     fit = np.linalg.lstsq(A, at, rcond=None)[0]
@@ -113,7 +118,9 @@ def test_fields_components_and_shapes(browser, reports):
     assert labels == ["Prediction", "Corrected", "Difference", "Influence"]
     before = browser.pixels(".stage")
     browser.run("document.querySelectorAll('.choice input')[1].click()")
-    browser.run("(s => { s.selectedIndex = 3; s.dispatchEvent(new Event('change')); })(document.querySelector('select'))")
+    browser.run(
+        "(s => { s.selectedIndex = 3; s.dispatchEvent(new Event('change')); })(document.querySelector('select'))"
+    )
     browser.settle()
     corrected = browser.pixels(".stage")
     assert np.mean(np.any(before != corrected, axis=2)) > 0.1
@@ -143,9 +150,10 @@ def test_from_the_keyboard(browser, reports):
     assert browser.run("document.activeElement.className") == "pin3"
     browser.press("Enter")
     assert browser.run("document.querySelector('tr.selected').id") == "q-0"
-    unnamed = "[...document.querySelectorAll('button, input, select, canvas[tabindex], a')].filter(e => !(e.textContent.trim() || e.ariaLabel || e.closest('label')?.textContent.trim())).length"
-    assert browser.run(unnamed) == 0
-    assert browser.run("[...document.querySelectorAll('svg:not([aria-hidden])')].every(s => s.getAttribute('aria-label'))")
+    assert browser.run(UNNAMED) == 0
+    assert browser.run(
+        "[...document.querySelectorAll('svg:not([aria-hidden])')].every(s => s.getAttribute('aria-label'))"
+    )
 
 
 def test_family_follows_its_load(browser, reports):
@@ -153,7 +161,10 @@ def test_family_follows_its_load(browser, reports):
     browser.open(path)
     browser.click("#q-5 .pick")
     assert browser.run("document.querySelector('.menu select').value") == "pull"
-    assert browser.run("[...document.querySelectorAll('.pin3:not([hidden])')].map(p => p.dataset.row)") == ["q-4", "q-5"]
+    assert browser.run("[...document.querySelectorAll('.pin3:not([hidden])')].map(p => p.dataset.row)") == [
+        "q-4",
+        "q-5",
+    ]
     quiet(browser, path)
 
 

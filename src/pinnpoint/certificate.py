@@ -248,7 +248,13 @@ class Certificate:
         return target
 
     def to_html(
-        self, path: str | os.PathLike[str], *, mesh: Any = None, fields: Any = None, tolerance: Any = None, **header: Any
+        self,
+        path: str | os.PathLike[str],
+        *,
+        mesh: Any = None,
+        fields: Any = None,
+        tolerance: Any = None,
+        **header: Any,
     ) -> Path:
         """Write a report, one HTML file that needs nothing else, whole or not at all.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -58,9 +59,9 @@ class Plot:
         parts += _grid(across, down, self.x, self.y)
         for value, name in self.levels:
             if value in levels:
-                y = _y(down, value)
-                parts.append(f'<line class="level" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>')
-                parts.append(f'<text class="tick" x="{LEFT + 4}" y="{y - 4}">{text(name)}</text>')
+                at = _y(down, value)
+                parts.append(f'<line class="level" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at}" y2="{at}"/>')
+                parts.append(f'<text class="tick" x="{LEFT + 4}" y="{at - 4}">{text(name)}</text>')
         for line, x, y in lines:
             parts.append(_line(line, x, y, across, down))
         for px, py, mark, target in self.pins:
@@ -103,23 +104,26 @@ class Axis:
 
     def ticks(self) -> list[tuple[float, str]]:
         """About five round numbers."""
-        if self.log and 0.8 <= self.hi - self.lo < 2.5:
-            range_ = range(math.floor(self.lo), math.ceil(self.hi) + 1)
-            fine = [m * 10.0**p for p in range_ for m in (1.0, 2.0, 5.0)]
-            inside = [v for v in fine if self.lo - 1e-9 <= math.log10(v) <= self.hi + 1e-9]
-            return [(v, f"{v:.0e}".replace("e-0", "e-") if v < 1e-3 else f"{v:g}") for v in inside]
-        if self.log and self.hi - self.lo >= 1.0:
-            step = max(1, math.ceil((self.hi - self.lo) / 6.0))
-            powers = range(math.ceil(self.lo), math.floor(self.hi) + 1, step)
-            return [(10.0**p, f"1e{p}" if abs(p) > 3 else f"{10.0**p:g}") for p in powers]
         if self.log:
-            return [(v, f"{v:.2g}") for v in np.geomspace(10.0**self.lo, 10.0**self.hi, 4)[1:-1].tolist()]
+            return self._powers()
         raw = (self.hi - self.lo) / 5.0
         base = 10.0 ** math.floor(math.log10(raw))
-        step = next(s * base for s in (1.0, 2.0, 5.0, 10.0) if s * base >= raw)
+        step = next((s * base for s in (1.0, 2.0, 5.0) if s * base >= raw), 10.0 * base)
         values = [k * step for k in range(math.ceil(self.lo / step), math.floor(self.hi / step) + 1)]
         digits = max(3, math.ceil(math.log10(max(abs(self.lo), abs(self.hi)) / step)) + 1)
-        return [(v, f"{v:.{digits}g}") for v in values]
+        return [(v, f"{v:.{digits}g}".replace("-", "\N{MINUS SIGN}")) for v in values]
+
+    def _powers(self) -> list[tuple[float, str]]:
+        span = self.hi - self.lo
+        if span < 0.8:
+            return [(v, f"{v:.2g}") for v in np.geomspace(10.0**self.lo, 10.0**self.hi, 4)[1:-1].tolist()]
+        steps = (1.0, 2.0, 5.0) if span < 2.5 else (1.0,)
+        every = range(math.floor(self.lo), math.ceil(self.hi) + 1, max(1, math.ceil(span / 6.0)))
+        fine = [m * 10.0**p for p in every for m in steps]
+        inside = [v for v in fine if v > 0.0 and self.lo - 1e-9 <= math.log10(v) <= self.hi + 1e-9]
+        return [
+            (v, f"{v:g}" if 1e-3 <= v < 1e5 else f"{v:.0e}".replace("e-0", "e-").replace("e+0", "e")) for v in inside
+        ]
 
 
 def thinned(x: Vector, y: Vector) -> tuple[Vector, Vector]:
@@ -128,7 +132,7 @@ def thinned(x: Vector, y: Vector) -> tuple[Vector, Vector]:
         return x, y
     edges = np.linspace(0, len(x), MOST_POINTS // 2 + 1).astype(int)
     kept = [0, len(x) - 1]
-    for a, b in zip(edges[:-1], edges[1:], strict=True):
+    for a, b in pairwise(edges.tolist()):
         kept += [a + int(np.argmin(y[a:b])), a + int(np.argmax(y[a:b]))]
     order = np.unique(kept)
     return x[order], y[order]
@@ -197,7 +201,9 @@ def bar(shares: Sequence[tuple[float, str, str]]) -> str:
 def whisker(lower: float | None, upper: float | None, said: float | None) -> str:
     """The proved interval and what the prediction says, on one line."""
     if lower is None or upper is None:
-        return '<svg class="whisker" aria-hidden="true"><line class="endless" x1="4%" x2="96%" y1="50%" y2="50%"/></svg>'
+        return (
+            '<svg class="whisker" aria-hidden="true"><line class="endless" x1="4%" x2="96%" y1="50%" y2="50%"/></svg>'
+        )
     values = [lower, upper] + ([] if said is None else [said])
     lo, hi = min(values), max(values)
     span = hi - lo

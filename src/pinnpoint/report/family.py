@@ -56,6 +56,8 @@ def write_family(
     if mesh is None:
         return write_report(path, marked(data, tolerance))
     if fields is None or len(fields) != len(states):
-        raise InputError(f"fields: must be {len(states)} mappings, one per state; got {0 if fields is None else len(fields)}")
+        raise InputError(
+            f"fields: must be {len(states)} mappings, one per state; got {0 if fields is None else len(fields)}"
+        )
     names = list(dict.fromkeys(row["load"] for row in data["queries"]))
     return write_report(path, marked(data, tolerance), View.of(mesh, list(zip(names, fields, strict=True))))

@@ -81,10 +81,11 @@ def curves(data: Mapping[str, Any], view: View) -> str:
     x, rows = view.surface.points[:, 0], data["queries"]
     unit = f" [{data['units']}]" if data.get("units") else ""
     plain = [f for f in view.fields if f.query is None and f.name != "error"]
+    shown = set(foremost(rows, 40))
     pins = [
         (row["at"][0], row["center"], str(i + 1), f"q-{i}")
         for i, row in enumerate(rows)
-        if row.get("at") and i in foremost(rows, 40)
+        if row.get("at") and i in shown
     ]
 
     def lines(fields: list[Field]) -> list[Line]:
@@ -123,7 +124,7 @@ def picture(data: Mapping[str, Any], view: View) -> str:
     fields = [f for f in view.fields if f.query is None and f.load == load][:3]
     images = [
         f'<image data-field="{text(f.label)}" width="{WIDTH}" height="{HEIGHT}" href="{still.png(f.unit, _map(f))}"'
-        f'{"" if k == 0 else " visibility=" + chr(34) + "hidden" + chr(34)}/>'
+        f"{'' if k == 0 else ' visibility=' + chr(34) + 'hidden' + chr(34)}/>"
         for k, f in enumerate(fields)
     ]
     rows = data["queries"]
@@ -131,12 +132,12 @@ def picture(data: Mapping[str, Any], view: View) -> str:
     for i in foremost(rows, MOST_PINS):
         at = rows[i].get("at")
         if at and rows[i].get("load") == load:
-            (x, y), = still.place(np.array([[*at, 0.0, 0.0][:3]]))
+            ((x, y),) = still.place(np.array([[*at, 0.0, 0.0][:3]]))
             pins.append(
                 f'<a href="#q-{i}" class="pin" data-row="q-{i}" aria-label="Query {i + 1}"><circle cx="{x:.1f}" '
                 f'cy="{y:.1f}" r="11"/><text x="{x:.1f}" y="{y + 4.5:.1f}">{i + 1}</text></a>'
             )
-    scales = "".join(_scale(f, data, k > 0) for k, f in enumerate(fields))
+    scales = "".join(_scale(f, data, k) for k, f in enumerate(fields))
     what = f"The part, coloured by the {fields[0].label.lower()}"
     return (
         f'<figure class="still"><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{text(what)}">'
@@ -148,22 +149,23 @@ def _map(field: Field) -> str:
     return "signs" if field.signed else "sizes"
 
 
-def _scale(field: Field, data: Mapping[str, Any], hidden: bool) -> str:
+def _scale(field: Field, data: Mapping[str, Any], k: int) -> str:
     V = field.sizes
     lo, hi = float(V.min()), float(V.max())
     if field.signed:
         hi = max(abs(lo), abs(hi))
         lo = -hi
     stops = MAPS[_map(field)]
-    key = f"ramp-{field.name}"
+    key = f"ramp-{k}"
     colours = "".join(
-        f'<stop offset="{k / (len(stops) - 1):.3f}" stop-color="rgb({r},{g},{b})"/>' for k, (r, g, b) in enumerate(stops)
+        f'<stop offset="{i / (len(stops) - 1):.3f}" stop-color="rgb({r},{g},{b})"/>'
+        for i, (r, g, b) in enumerate(stops)
     )
     unit = f" [{text(data['units'])}]" if data.get("units") else ""
     size = ", length" if field.values.shape[1] > 1 else ""
     return (
-        f'<figcaption class="still-scale"{" hidden" if hidden else ""}><span>{near(lo, 4)}</span>'
-        f'<svg width="160" height="10" aria-hidden="true"><defs><linearGradient id="{text(key)}">{colours}</linearGradient>'
-        f'</defs><rect width="160" height="10" fill="url(#{text(key)})"/></svg><span>{near(hi, 4)}</span> '
-        f"{text(field.label)}{size}{unit}</figcaption>"
+        f'<figcaption class="still-scale"{" hidden" if k else ""}><span>{near(lo, 4)}</span>'
+        f'<svg width="160" height="10" aria-hidden="true"><defs><linearGradient id="{key}">{colours}'
+        f'</linearGradient></defs><rect width="160" height="10" fill="url(#{key})"/></svg>'
+        f"<span>{near(hi, 4)}</span> {text(field.label)}{size}{unit}</figcaption>"
     )

@@ -29,5 +29,5 @@ def data(value: float | None, shown: str, css: str = "") -> str:
 
 def clip(value: Any, most: int) -> str:
     """At most so many characters."""
-    value = str(value)
-    return value if len(value) <= most else value[: most - 1] + "…"
+    plain = str(value)
+    return plain if len(plain) <= most else plain[: most - 1] + "…"

@@ -26,7 +26,8 @@ def compact(data: Mapping[str, Any]) -> str:
     )
     more = f"<p>and {len(rows) - MOST} more</p>" if len(rows) > MOST else ""
     worth = f"{first['guarantee']}{sure}; target: {first['target']}; rounding {first['rounding']}"
-    return f"<p><b>{text(data['method'])}</b>: {text(worth)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<p><b>{text(data['method'])}</b>: {text(worth)}</p>{table}{more}"
 
 
 def _ends(row: Mapping[str, Any]) -> str:

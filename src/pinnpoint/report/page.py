@@ -65,8 +65,9 @@ def render(
     parts = [
         "<!doctype html>\n",
         f'<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">',
-        '<meta name="referrer" content="no-referrer"><link rel="icon" href="data:,">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">',
+        '<link rel="icon" href="data:,">',
         f"<title>{text(title)} · pinnpoint</title><style>{style}</style></head><body>",
         '<a class="skip" href="#intervals">To the intervals</a>',
         f"<header><p>pinnpoint report</p><h1>{name(title)}</h1></header><main>",

@@ -70,10 +70,10 @@ def _interval(i: int, row: Mapping[str, Any], columns: Sequence[str], tolerances
     if tolerances:
         cells.append(_mark(row))
     cells.append(apart)
-    where = _where(row)
+    called = name(row["query"] if row.get("load") is not None else row["name"])
     first = (
         f'<td class="count">{i + 1}</td><th scope="row"><button type="button" class="pick" aria-pressed="false">'
-        f'{name(row["query"] if row.get("load") is not None else row["name"])}</button><span class="where">{where}</span></th>'
+        f'{called}</button><span class="where">{_where(row)}</span></th>'
     )
     labels = [text(c) for c in columns[2:]]
     rest = "".join(f'<td data-label="{t}"><div>{c}</div></td>' for t, c in zip(labels, cells, strict=True))
@@ -108,13 +108,18 @@ def widths(data: Mapping[str, Any]) -> str:
     order = sorted(range(len(rows)), key=lambda i: -urgency(rows[i]))
     drawn = sorted(order[:MOST_BARS])
     worst = advise(rows[order[0]], data)
-    used, items = {}, []
+    used: dict[str, None] = {}
+    items = []
     for i in drawn:
         row, parts = rows[i], shares(rows[i], counted)
         used |= {part.term: None for part in parts}
         strips = [(p.share, _colour(p.term), f"{label(p.term)} {_size(p.size)} ({percent(p.share)})") for p in parts]
         advice = advise(row, data)
-        chips = "".join(f"<li>{_swatch(p.term)}{text(label(p.term))} {_size(p.size)}</li>" for p in parts if p.size is None or p.size > NOTHING)
+        chips = "".join(
+            f"<li>{_swatch(p.term)}{text(label(p.term))} {_size(p.size)}</li>"
+            for p in parts
+            if p.size is None or p.size > NOTHING
+        )
         items.append(
             f'<li data-row="q-{i}"><div class="head"><a href="#q-{i}">{name(row["name"])}</a>'
             f"<span>±{number(row['radius'], above(row['radius']))}</span></div>{bar(strips)}"
@@ -126,10 +131,9 @@ def widths(data: Mapping[str, Any]) -> str:
         for t in used
     )
     more = f'<p class="note">The {MOST_BARS} widest of {len(rows)} are drawn.</p>' if len(rows) > MOST_BARS else ""
-    first = (
-        f'<p class="advice"><span>{"What would help most" if any(map(missed, rows)) else "What would narrow it further"}</span> <b>{text(worst.action)}:</b> {text(worst.why)}'
-        f"{'; ' + text(worst.hint) if worst.hint else ''}.</p>"
-    )
+    aim = "What would help most" if any(map(missed, rows)) else "What would narrow it further"
+    hint = f"; {text(worst.hint)}" if worst.hint else ""
+    first = f'<p class="advice"><span>{aim}</span> <b>{text(worst.action)}:</b> {text(worst.why)}{hint}.</p>'
     return f'{first}<ol class="widths">{"".join(items)}</ol>{more}<ul class="legend terms">{keys}</ul>{_terms(data)}'
 
 
@@ -157,13 +161,14 @@ def _terms(data: Mapping[str, Any]) -> str:
     return (
         '<details><summary>All terms</summary><div class="scroll" tabindex="0" role="region" aria-label="All terms">'
         f'<table class="plain"><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-        '<p class="note">* moves the centre, or belongs to the interval around the prediction; no part of the radius.</p>'
+        '<p class="note">* moves the centre, or belongs to the interval around the prediction; not in the radius.</p>'
         "</details>"
     )
 
 
 def _swatch(term: str) -> str:
-    return f'<svg width="11" height="11" aria-hidden="true"><rect width="11" height="11" rx="2" fill="{_colour(term)}"/></svg>'
+    square = f'<rect width="11" height="11" rx="2" fill="{_colour(term)}"/>'
+    return f'<svg width="11" height="11" aria-hidden="true">{square}</svg>'
 
 
 def _colour(term: str) -> str:
@@ -177,7 +182,7 @@ def _size(size: float | None) -> str:
 def assumptions(data: Mapping[str, Any]) -> str:
     """What the intervals rest on: proved here, or somebody's word."""
     items = [
-        f'<li class="{"verified" if a["status"] == "verified" else "declared"}"><span class="badge">{text(a["status"])}</span>'
+        f'<li class="{text(a["status"])}"><span class="badge">{text(a["status"])}</span>'
         f"<span>{text(a['claim'])}</span></li>"
         for a in sorted(data["assumptions"], key=lambda a: a["status"])
     ]
@@ -189,7 +194,8 @@ def origin(data: Mapping[str, Any]) -> str:
     rows = []
     for what, found in (data.get("inputs") or {}).items():
         details = "".join(
-            f"<div><span>{text(key)}</span> <code>{text(value if isinstance(value, str | int) else json.dumps(value))}</code></div>"
+            f"<div><span>{text(key)}</span> "
+            f"<code>{text(value if isinstance(value, str) else json.dumps(value))}</code></div>"
             for key, value in found.items()
         )
         rows.append(f'<tr><th scope="row">{text(what)}</th><td>{details}</td></tr>')
@@ -198,7 +204,8 @@ def origin(data: Mapping[str, Any]) -> str:
     rows.append(f'<tr><th scope="row">made by</th><td>{versions}; method {text(data["method"])}{unknowns}</td></tr>')
     if data.get("problem"):
         shown = text(json.dumps(data["problem"], indent=1, ensure_ascii=False))
-        rows.append(f'<tr><th scope="row">problem</th><td><details><summary>as certified</summary><pre>{shown}</pre></details></td></tr>')
+        folded = f"<details><summary>as certified</summary><pre>{shown}</pre></details>"
+        rows.append(f'<tr><th scope="row">problem</th><td>{folded}</td></tr>')
     return f'<table class="origin"><tbody>{"".join(rows)}</tbody></table>'
 
 
@@ -206,7 +213,9 @@ def recheck(data: Mapping[str, Any], bundle: str | None) -> str:
     """How somebody else can see for themselves."""
     commands = []
     if bundle:
-        commands.append(("pinnpoint verify " + bundle, "re-checks every interval with code that shares nothing with what made it"))
+        commands.append(
+            ("pinnpoint verify " + bundle, "re-checks every interval with code that shares nothing with what made it")
+        )
     sums = [found for found in (data.get("inputs") or {}).values() if "sha256" in found]
     if sums:
         commands.append(("sha256sum " + " ".join(str(f["file"]) for f in sums), "must print the hashes above"))

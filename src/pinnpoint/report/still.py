@@ -8,12 +8,14 @@ import zlib
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pinnpoint.arrays import Vector
 from pinnpoint.mesh import Index
 from pinnpoint.report.colours import colour
 from pinnpoint.report.surface import Surface
 
+Bytes = NDArray[np.uint8]
 WIDTH, HEIGHT, MARGIN = 760, 500, 28
 EYE = (0.58, -0.95, 0.62)
 """Where a part in space is looked at from; the viewer starts there too."""
@@ -51,7 +53,9 @@ class Still:
         image[self.pixels] = 1 + shade * steps + np.rint(nodal.clip(0.0, 1.0) * (steps - 1)).astype(np.intp)
         table = colour(np.linspace(0.0, 1.0, steps), kind) * light[:, None, None]
         palette = np.rint(table).clip(0, 255).astype(np.uint8).reshape(-1, 3)
-        return "data:image/png;base64," + base64.b64encode(encode(image.reshape(HEIGHT, WIDTH), palette)).decode("ascii")
+        return "data:image/png;base64," + base64.b64encode(encode(image.reshape(HEIGHT, WIDTH), palette)).decode(
+            "ascii"
+        )
 
 
 def still(surface: Surface) -> Still:
@@ -95,7 +99,9 @@ def visible(flat: Vector, depth: Vector, triangles: Index) -> tuple[Index, Index
     for begin, stop in zip(cuts, [*cuts[1:], len(count)], strict=True):
         some = np.arange(begin, stop)
         T = np.repeat(some, count[begin:stop])
-        k = np.arange(len(T)) - np.repeat(ends[begin:stop] - count[begin:stop] - (ends[begin] - count[begin]), count[some])
+        k = np.arange(len(T)) - np.repeat(
+            ends[begin:stop] - count[begin:stop] - (ends[begin] - count[begin]), count[some]
+        )
         x, y = first[T, 0] + k % size[T, 0], first[T, 1] + k // size[T, 0]
         w = barycentric(P[T], x + 0.5, y + 0.5)
         inside = w.min(axis=1) >= -1e-9
@@ -120,7 +126,7 @@ def barycentric(P: Vector, x: Vector, y: Vector) -> Vector:
     return np.where((area == 0.0)[:, None], -1.0, np.stack([1.0 - u - v, u, v], axis=1))
 
 
-def encode(image: Vector, palette: Vector) -> bytes:
+def encode(image: Bytes, palette: Bytes) -> bytes:
     """PNG with a palette, whose colour 0 is the transparent ground."""
     height, width = image.shape
     body = np.concatenate([np.zeros((height, 1), dtype=np.uint8), image], axis=1).tobytes()

@@ -1,4 +1,4 @@
-"""What of a mesh can be seen: its triangles or boundary, the edges that give it shape, fewer nodes where there are many."""
+"""What of a mesh can be seen: triangles or boundary, the edges that give it shape, with a limited number of nodes."""
 
 from __future__ import annotations
 

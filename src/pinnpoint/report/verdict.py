@@ -35,21 +35,24 @@ class Verdict:
         """The card at the top."""
         mark = f'<span class="mark" aria-hidden="true">{MARKS[self.kind]}</span>'
         return (
-            f'<section class="verdict {self.kind}" aria-labelledby="verdict">{mark}<div><h2 id="verdict">{self.headline}'
+            f'<section class="verdict {self.kind}" aria-labelledby="verdict">{mark}<div>'
+            f'<h2 id="verdict">{self.headline}'
             f"</h2><p>{self.story}</p></div></section>"
         )
 
 
 def said(row: Mapping[str, Any]) -> float | None:
     """What the prediction says: the model's own output, or that of its projection."""
-    return row["value"] if row.get("raw") is None else row["raw"]
+    found: float | None = row["value"] if row.get("raw") is None else row["raw"]
+    return found
 
 
 def off(row: Mapping[str, Any]) -> tuple[float, float | None]:
     """The prediction is off by at least, and at most; no upper bound is None."""
-    if row["radius"] is None or said(row) is None:
+    here = said(row)
+    if row["radius"] is None or here is None:
         return 0.0, None
-    least = abs(said(row) - row["center"]) * (1.0 - 2.0**-50) - row["radius"] * (1.0 + 2.0**-50)  # type: ignore[operator]
+    least = abs(here - row["center"]) * (1.0 - 2.0**-50) - row["radius"] * (1.0 + 2.0**-50)
     return max(0.0, least), row["value_radius"] if row.get("raw") is None else row["raw_radius"]
 
 
@@ -101,7 +104,7 @@ def _worst(rows: list[Mapping[str, Any]]) -> str:
     if not bounded:
         return "Nothing is proved about the prediction."
     row = max(bounded, key=lambda r: off(r)[0])
-    least, most = off(row)
+    least = off(row)[0]
     if least <= 0.0:
         row = max(bounded, key=lambda r: off(r)[1] or 0.0)
         return (

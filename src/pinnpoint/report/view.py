@@ -23,7 +23,7 @@ LABELS = {"prediction": "Prediction", "corrected": "Corrected", "error": "Differ
 POWER = 3
 """Influences peak at their query: colours follow the cube root."""
 BUDGET = 1_600_000
-"""Bytes of fields, before they are deflated: what exceeds it is drawn with fewer nodes, and without further influences."""
+"""Bytes of fields before they are deflated; beyond it fewer nodes are drawn, and influences are left out."""
 FEWEST = 4_000
 """Nodes that are drawn however many fields there are."""
 
