@@ -20,6 +20,7 @@ from pinnpoint.mesh import Mesh
 from pinnpoint.report import View, render
 from pinnpoint.report.numbers import above, below, interval, near
 from pinnpoint.report.packing import Packer
+from pinnpoint.report.still import WIDTH
 from pinnpoint.report.surface import merge, surface
 from pinnpoint.report.terms import advise, shares
 from pinnpoint.report.verdict import judge, off
@@ -74,7 +75,7 @@ def test_printed_intervals_hold_the_stored_ones():
     assert above(None) == "unbounded"
     assert near(0.0) == "0"
     assert interval(0.0, 0.0) == ("0", "0")
-    assert near(1500000.0) == "1.5e+06"
+    assert near(1500000.0) == "1.5e6"
 
 
 @pytest.fixture(scope="module")
@@ -310,7 +311,7 @@ def test_stills_see_the_nearest():
     still = view.still
     at = still.place(np.array([[1.0, 0.0, 1.0], [0.5, 0.5, 0.5]]))
     for (x, y), depth in zip(at, (None, 0.0), strict=True):
-        pixel = int(y) * 760 + int(x)
+        pixel = int(y) * WIDTH + int(x)
         k = int(np.searchsorted(still.pixels, pixel))
         seen = np.einsum("k,kd->d", still.weights[k], still.surface.points[still.surface.triangles[still.triangle[k]]])
         towards = still.axes[2]

@@ -79,10 +79,10 @@ def summary(result: Result) -> dict[str, Any]:
     for i, (row, query) in enumerate(zip(data["queries"], case.queries, strict=True)):
         row["kind"] = query.kind
         asked = {"component": query.component, "group": query.group, "ball": query.radius}
-        asked["tolerance"] = float(study.limits[i]) if np.isfinite(study.limits[i]) else None
+        asked["tolerance"] = _finite(study.limits[i])
         row |= {key: value for key, value in asked.items() if value is not None}
         if narrowing is not None:
-            row["narrowing"] = float(narrowing[i])
+            row["narrowing"] = _finite(narrowing[i])
     return data
 
 
@@ -100,9 +100,14 @@ def sweep(result: Result) -> dict[str, Any] | None:
 
 def _refinement(result: Result) -> dict[str, Any]:
     """Unknowns and radii of every mesh on the way."""
-    steps = [{"dofs": s.dofs, "cells": s.cells, "radius": [float(r) for r in s.radius]} for s in result.history]
-    limits = [float(t) if np.isfinite(t) else None for t in result.study.limits]
+    steps = [{"dofs": s.dofs, "cells": s.cells, "radius": [_finite(r) for r in s.radius]} for s in result.history]
+    limits = [_finite(t) for t in result.study.limits]
     return {"tolerance": limits, "steps": steps, "stopped": result.stopped}
+
+
+def _finite(x: Any) -> float | None:
+    """As strict JSON has it."""
+    return float(x) if np.isfinite(x) else None
 
 
 def write_csv(path: Path, certificate: Certificate, units: str) -> None:

@@ -52,5 +52,5 @@ export function shown(x) {
   if (x === 0) return "0";
   const size = Math.abs(x);
   const text = size >= 1e-3 && size < 1e6 ? String(Number(x.toPrecision(4))) : x.toExponential(2);
-  return text.replace("-", "\u2212").replace("e\u2212", "e-").replace("e-", "e\u2212");
+  return text.replace("e+", "e").replace(/^-/, "\u2212");
 }

@@ -53,11 +53,12 @@ export class Viewer {
     this.readout = make("output", { class: "readout" });
     this.legend = make("div", { class: "scale" });
     this.card = make("div", { class: "card", "aria-live": "polite" });
-    this.stage.append(this.legend, this.readout);
+    this.stage.append(this.readout);
+    const frame = make("div", { class: "frame" }, this.stage, this.legend);
     this.tools = make("div", { class: "view-tools", role: "group", "aria-label": "View" });
     const still = box.querySelector("figure");
     box.insertBefore(this.tools, still);
-    box.insertBefore(this.stage, still);
+    box.insertBefore(frame, still);
     box.insertBefore(this.card, still);
     box.classList.add("live");
     this.#panel();
@@ -121,11 +122,12 @@ export class Viewer {
   }
 
   #place() {
+    const lift = this.tilted ? 15 : 0; // a peak is not hidden by its pin
     for (const { pin, query, home, node, aside } of this.pins ?? []) {
       const at = this.part.screen(this.part.carried(home, node));
       const inside = at.ahead && at.x > 0 && at.y > 0 && at.x < this.part.width && at.y < this.part.height;
       pin.hidden = !inside || (query.load != null && query.load !== this.state.load);
-      pin.style.transform = `translate(${(at.x + aside).toFixed(1)}px, ${at.y.toFixed(1)}px)`;
+      pin.style.transform = `translate(${(at.x + aside).toFixed(1)}px, ${(at.y - lift).toFixed(1)}px)`;
     }
   }
 
@@ -210,7 +212,8 @@ export class Viewer {
     strip.getContext("2d").putImageData(new ImageData(new Uint8ClampedArray(pixels), 256, 1), 0, 0);
     const same = this.seen.back(0) === this.seen.back(1);
     const marks = (same ? [0.5] : [0, 0.5, 1]).map((s) => make("span", {}, shown(this.seen.back(s))));
-    const title = `${field.query == null ? field.label : "Influence"}${field.query == null ? this.units : ""}`;
+    const part = !field.vector ? "" : this.state.component < 0 ? ", length" : `, ${AXES[this.state.component]}`;
+    const title = field.query == null ? `${field.label}${part}${this.units}` : "Influence";
     this.legend.replaceChildren(make("div", {}, title), strip, make("div", { class: "marks" }, ...marks));
   }
 
@@ -224,7 +227,7 @@ export class Viewer {
     }
     const row = document.getElementById(query.row);
     const facts = [...row.querySelectorAll("td[data-label]")].filter((td) => td.dataset.label && !td.querySelector("svg"));
-    const list = make("dl", {}, ...facts.flatMap((td) => [make("dt", {}, td.dataset.label), make("dd", {}, td.textContent)]));
+    const list = make("dl", {}, ...facts.map((td) => make("div", {}, make("dt", {}, td.dataset.label), make("dd", {}, td.textContent))));
     const link = make("a", { href: `#${query.row}` }, make("bdi", {}, query.name));
     this.card.replaceChildren(...[make("h3", {}, link), list, influence].filter(Boolean));
   }

@@ -10,7 +10,7 @@ import numpy as np
 from pinnpoint.report.charts import Line, Plot
 from pinnpoint.report.colours import MAPS
 from pinnpoint.report.markup import SERIES, text
-from pinnpoint.report.numbers import near
+from pinnpoint.report.numbers import above, near
 from pinnpoint.report.sections import urgency
 from pinnpoint.report.still import HEIGHT, WIDTH
 from pinnpoint.report.view import Field, View
@@ -46,7 +46,22 @@ def convergence(data: Mapping[str, Any]) -> str:
     title = "Radius of each interval over the number of unknowns"
     picture = Plot(title, "unknowns", f"radius{unit}", lines, True, True, marks).svg()
     ended = f'<p class="note">Refinement stopped early: {text(found["stopped"])}.</p>' if found.get("stopped") else ""
-    return f'<div class="plots"><div>{picture}</div></div>{ended}'
+    return f'<div class="plots"><div>{picture}</div>{_steps(steps, unit)}</div>{ended}'
+
+
+def _steps(steps: list[Mapping[str, Any]], unit: str) -> str:
+    """The meshes in numbers."""
+    body = "".join(
+        f'<tr><th scope="row">{i + 1}</th><td>{s["dofs"]}</td><td>{s["cells"]}</td>'
+        f"<td>{above(_widest(s['radius']))}</td></tr>"
+        for i, s in enumerate(steps)
+    )
+    head = "".join(f'<th scope="col">{c}</th>' for c in ("Mesh", "Unknowns", "Cells", f"Widest radius{text(unit)}"))
+    return f'<div><table class="steps"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _widest(radii: list[float | None]) -> float | None:
+    return None if any(r is None for r in radii) else max(r for r in radii if r is not None)
 
 
 def sweep(data: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from pinnpoint.report.markup import data as number
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.numbers import UNBOUNDED, above, interval, near
-from pinnpoint.report.verdict import said
+from pinnpoint.report.verdict import said, truth
 
 MOST = 50
 
@@ -18,7 +18,7 @@ def compact(data: Mapping[str, Any]) -> str:
     rows = data["queries"]
     first = rows[0]
     sure = f", confidence {first['confidence']:g}" if first["guarantee"] == "probabilistic" else ""
-    head = "".join(f"<th>{c}</th>" for c in ("query", "prediction", "true value between", "", "± radius"))
+    head = "".join(f"<th>{c}</th>" for c in ("query", "prediction", f"{truth(first)} between", "", "± radius"))
     body = "".join(
         f"<tr><th>{name(row['name'])}</th><td>{number(said(row), near(said(row)))}</td>{_ends(row)}"
         f"<td>{number(row['radius'], above(row['radius']))}</td></tr>"

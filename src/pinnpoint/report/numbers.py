@@ -69,4 +69,4 @@ def _show(x: float, power: int, last: int, rule: str) -> str:
     last = min(last, power)
     mantissa = Decimal(x).scaleb(-power, EXACT).quantize(Decimal(1).scaleb(last - power), rule, EXACT)
     plain = f"{mantissa:f}".replace("-", "\N{MINUS SIGN}")
-    return plain + (f"e{power:+03d}" if power else "")
+    return plain + (f"e{power}" if power else "")

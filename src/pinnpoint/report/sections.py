@@ -11,7 +11,7 @@ from pinnpoint.report.markup import data as number
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.numbers import above, below, interval, near, percent
 from pinnpoint.report.terms import TERMS, advise, label, shares
-from pinnpoint.report.verdict import missed, off, said
+from pinnpoint.report.verdict import missed, off, said, truth
 
 MOST_BARS = 60
 """Widths are drawn for so many queries, those furthest from their tolerance."""
@@ -28,8 +28,16 @@ def section(key: str, title: str, body: str, note: str = "") -> str:
 def intervals(data: Mapping[str, Any]) -> str:
     """One row per query: what was said, what is proved, how far apart."""
     rows, unit = data["queries"], f" [{text(data['units'])}]" if data.get("units") else ""
+    lies = "is estimated" if rows[0]["guarantee"] == "estimate" else "lies"
     tolerances = any(r.get("tolerance") is not None for r in rows)
-    columns = ["", "Query", f"Prediction says{unit}", f"True value lies between{unit}", "", f"± radius{unit}"]
+    columns = [
+        "",
+        "Query",
+        f"Prediction says{unit}",
+        f"{truth(rows[0]).capitalize()} {lies} between{unit}",
+        "",
+        f"± radius{unit}",
+    ]
     columns += [f"Tolerance{unit}"] if tolerances else []
     columns += [f"Prediction is off by{unit}"]
     head = "".join(f'<th scope="col">{c}</th>' if c else "<td></td>" for c in columns)

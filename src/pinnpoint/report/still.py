@@ -16,10 +16,11 @@ from pinnpoint.report.colours import colour
 from pinnpoint.report.surface import Surface
 
 Bytes = NDArray[np.uint8]
-WIDTH, HEIGHT, MARGIN = 760, 500, 28
+WIDTH, HEIGHT, MARGIN = 640, 420, 24
 EYE = (0.58, -0.95, 0.62)
 """Where a part in space is looked at from; the viewer starts there too."""
 CHUNK = 2_000_000
+SLACK = 1e-9
 SHADES = 16
 """Steps of brightness; with the colours they share a palette of 256."""
 
@@ -91,6 +92,7 @@ def visible(flat: Vector, depth: Vector, triangles: Index) -> tuple[Index, Index
     last = np.minimum(np.floor(P.max(axis=1) - 0.5), [WIDTH - 1, HEIGHT - 1]).astype(np.intp)
     size = np.maximum(last - first + 1, 0)
     count = size[:, 0] * size[:, 1]
+    planes = barycentric(P)
     nearest = np.full(WIDTH * HEIGHT, -np.inf)
     owner = np.zeros(WIDTH * HEIGHT, dtype=np.intp)
     weight = np.zeros((WIDTH * HEIGHT, 3))
@@ -103,9 +105,10 @@ def visible(flat: Vector, depth: Vector, triangles: Index) -> tuple[Index, Index
             ends[begin:stop] - count[begin:stop] - (ends[begin] - count[begin]), count[some]
         )
         x, y = first[T, 0] + k % size[T, 0], first[T, 1] + k // size[T, 0]
-        w = barycentric(P[T], x + 0.5, y + 0.5)
-        inside = w.min(axis=1) >= -1e-9
-        T, x, y, w = T[inside], x[inside], y[inside], w[inside]
+        u, v = (c[T, 0] * x + c[T, 1] * y + c[T, 2] for c in planes)
+        inside = np.flatnonzero((u >= -SLACK) & (v >= -SLACK) & (u + v <= 1.0 + SLACK))
+        T, x, y, u, v = T[inside], x[inside], y[inside], u[inside], v[inside]
+        w = np.stack([1.0 - u - v, u, v], axis=1)
         z = np.einsum("pk,pk->p", depth[triangles[T]], w)
         pixel = y * WIDTH + x
         better = np.flatnonzero(z > nearest[pixel])
@@ -116,14 +119,18 @@ def visible(flat: Vector, depth: Vector, triangles: Index) -> tuple[Index, Index
     return seen, owner[seen], weight[seen]
 
 
-def barycentric(P: Vector, x: Vector, y: Vector) -> Vector:
-    """Barycentric coordinates of points in triangles of the plane; outside for those without area."""
-    a, b, c = P[:, 0], P[:, 1], P[:, 2]
-    area = (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (c[:, 0] - a[:, 0]) * (b[:, 1] - a[:, 1])
-    safe = np.where(area == 0.0, 1.0, area)
-    u = ((x - a[:, 0]) * (c[:, 1] - a[:, 1]) - (c[:, 0] - a[:, 0]) * (y - a[:, 1])) / safe
-    v = ((b[:, 0] - a[:, 0]) * (y - a[:, 1]) - (x - a[:, 0]) * (b[:, 1] - a[:, 1])) / safe
-    return np.where((area == 0.0)[:, None], -1.0, np.stack([1.0 - u - v, u, v], axis=1))
+def barycentric(P: Vector) -> tuple[Vector, Vector]:
+    """The second and third barycentric coordinate as planes over pixel numbers; nowhere inside without area."""
+    e, f = P[:, 1] - P[:, 0], P[:, 2] - P[:, 0]
+    area = e[:, 0] * f[:, 1] - f[:, 0] * e[:, 1]
+    flat = area == 0.0
+    area = np.where(flat, 1.0, area)
+    at = 0.5 - P[:, 0]  # pixels are seen at their middle
+    found = []
+    for a, b in ((f[:, 1], -f[:, 0]), (-e[:, 1], e[:, 0])):
+        a, b = a / area, b / area
+        found.append(np.stack([a, b, np.where(flat, -np.inf, a * at[:, 0] + b * at[:, 1])], axis=1))
+    return found[0], found[1]
 
 
 def encode(image: Bytes, palette: Bytes) -> bytes:

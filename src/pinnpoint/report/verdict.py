@@ -12,6 +12,8 @@ from pinnpoint.report.numbers import above, below, interval, near, percent
 MARKS = {"good": "✓", "bad": "!", "open": "?", "off": "≠"}
 FAR = 0.01
 """A prediction that is proved to be off by this share of the largest value is worth the first line."""
+SHARP = 1e-6
+"""An interval narrower than this share of its value is told by its radius."""
 TARGETS = {
     "continuous": "the PDE’s own solution",
     "discrete": "the solution of the discrete system",
@@ -45,6 +47,11 @@ def said(row: Mapping[str, Any]) -> float | None:
     """What the prediction says: the model's own output, or that of its projection."""
     found: float | None = row["value"] if row.get("raw") is None else row["raw"]
     return found
+
+
+def truth(row: Mapping[str, Any]) -> str:
+    """What an interval holds."""
+    return "true value" if row["target"] == "continuous" else "exact discrete value"
 
 
 def off(row: Mapping[str, Any]) -> tuple[float, float | None]:
@@ -81,7 +88,7 @@ def judge(data: Mapping[str, Any]) -> Verdict:
     worst, share = _furthest(rows)
     if worst is not None and share >= FAR and guarantee != "estimate":
         kind = "off" if kind == "good" else kind
-        headline += f"; at {name(worst['name'])} the prediction is off by {percent(share)}"
+        headline += f"; at ‘{name(worst['name'])}’ the prediction is off by {percent(share)}"
     return Verdict(kind, headline, f"{_worst(rows)} {_worth(rows[0])}")
 
 
@@ -109,14 +116,17 @@ def _worst(rows: list[Mapping[str, Any]]) -> str:
         row = max(bounded, key=lambda r: off(r)[1] or 0.0)
         return (
             f"The prediction lies inside every interval; it is off by at most <b>{above(off(row)[1])}</b>, "
-            f"at {name(row['name'])}."
+            f"at ‘{name(row['name'])}’."
         )
-    lower, upper = interval(row["lower"], row["upper"])
     scale = abs(row["center"])
+    if row["radius"] < SHARP * scale:
+        found = f"is {near(row['center'])}, known to ±{above(row['radius'], 2)}"
+    else:
+        found = "lies between {} and {}".format(*interval(row["lower"], row["upper"]))
     share = f", {percent(least / scale)} of the value" if scale > 0.0 and 1e-3 < least / scale < 100.0 else ""
     return (
-        f"At {name(row['name'])} the prediction says {near(said(row))}, and the true value lies between "
-        f"{lower} and {upper}: it is off by at least <b>{below(least)}</b>{share}."
+        f"At ‘{name(row['name'])}’ the prediction says {near(said(row))}, and the {truth(row)} {found}: "
+        f"it is off by at least <b>{below(least)}</b>{share}."
     )
 
 
