@@ -79,7 +79,7 @@ class Browser:
         for domain in ("Page", "Runtime", "Log", "Network"):
             self(f"{domain}.enable")
 
-    def __call__(self, method: str, timeout: float = 30.0, **params: object) -> dict:
+    def __call__(self, method: str, timeout: float = 60.0, **params: object) -> dict:
         """One command and its answer; what else arrives is kept in `events`."""
         self.number += 1
         message = {"id": self.number, "method": method, "params": params}
@@ -133,7 +133,7 @@ class Browser:
             raise RuntimeError(str(found["exceptionDetails"].get("exception", found["exceptionDetails"])))
         return found["result"].get("value")
 
-    def wait(self, script: str, timeout: float = 20.0) -> None:
+    def wait(self, script: str, timeout: float = 60.0) -> None:
         """Until an expression holds."""
         end = time.monotonic() + timeout
         while not self.run(script):

@@ -213,6 +213,8 @@ def test_whole_or_not_at_all(tmp_path, certificate):
         certificate.to_html(old, mesh=generate("square", 2), fields={"u": [1.0, 2.0]})
     with pytest.raises(pp.InputError, match="fields: is empty"):
         certificate.to_html(old, mesh=generate("square", 2))
+    with pytest.raises(pp.InputError, match="mesh: must be a mesh"):
+        certificate.to_html(old, mesh=3, fields={"u": [1.0]})
     with pytest.raises(pp.InputError, match="tolerance"):
         certificate.to_html(old, tolerance=-1.0)
     assert old.read_text() == "old"
@@ -314,11 +316,46 @@ def test_stills_see_the_nearest():
         pixel = int(y) * WIDTH + int(x)
         k = int(np.searchsorted(still.pixels, pixel))
         seen = np.einsum("k,kd->d", still.weights[k], still.surface.points[still.surface.triangles[still.triangle[k]]])
-        towards = still.axes[2]
+        towards = still.axes[2] / np.linalg.norm(still.axes[2])
         if depth is None:
             assert np.allclose(seen, [1.0, 0.0, 1.0], atol=0.02)
         else:
             assert seen @ towards > np.array([0.5, 0.5, 0.5]) @ towards + 0.4
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_any_size_of_part_and_field(size, certificate):
+    for kind in ("square", "cube", "interval"):
+        mesh = generate(kind, 3)
+        part = Mesh.trusted(mesh.points * size, mesh.cells, {}, {})
+        values = 1e308 * np.linspace(-1.0, 1.0, len(mesh.points))
+        view = View.of(part, {"prediction": values, "error": values, "green a": values, "flat": 0.0 * values})
+        data = certificate.to_dict()
+        for row in data["queries"]:
+            row["at"] = [0.5 * size] * mesh.dim
+        html = render(data, view)
+        assert "nan" not in html.split('id="view-bytes"')[0].split("<script>")[0].lower().replace("nano", "")
+    assert len(surface(Mesh.trusted(mesh.points * size, mesh.cells, {}, {})).points) == 4
+
+
+def test_scikit_fem_meshes_and_problems(certificate, tmp_path):
+    skfem = pytest.importorskip("skfem")
+    mesh = skfem.MeshTri().refined(2)
+    values = mesh.p[0]
+    first = certificate.to_html(tmp_path / "a.html", mesh=mesh, fields={"prediction": values}).read_text("utf-8")
+    assert 'id="view-bytes"' in first
+    problem = pp.fem.ReactionDiffusion(mesh, source="1", dirichlet={"boundary": 0.0})
+    certificate.to_html(tmp_path / "b.html", mesh=problem, fields={"prediction": values})
+    assert (tmp_path / "b.html").read_text("utf-8") == first
+
+
+def test_many_queries(tmp_path):
+    n = 1500
+    data = pp.certify(pp.LinearSystem(np.eye(n), np.ones(n)), np.zeros(n), pp.Queries(np.eye(n))).to_dict()
+    html = render(data)
+    assert html.count('<tr id="q-') == n
+    assert html.count('<li data-row="q-') == 60
+    assert len(html) < 2_500_000
 
 
 def test_quadratic_nodes_and_a_large_surface(tmp_path):

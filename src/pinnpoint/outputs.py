@@ -14,14 +14,14 @@ import numpy as np
 from pinnpoint.arrays import Vector
 from pinnpoint.cases import Result, Study, provenance
 from pinnpoint.certificate import Certificate
-from pinnpoint.errors import InputError
+from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.io.vtu import write_vtu
 from pinnpoint.report import View, write_report
 
 FILES = ("certificate.json", "certificate.csv", "field.vtu", "report.html")
 GREEN_LIMIT = 20
 """At most so many Green vectors go into field.vtu."""
-SWEPT, RADII = 50, 41
+SWEPT, RADII = 12, 41
 """Local and tail parts are shown for so many queries at most, at so many radii."""
 
 
@@ -94,7 +94,10 @@ def sweep(result: Result) -> dict[str, Any] | None:
         return None
     rows = study.problem.system.row_points
     reach = float(np.linalg.norm(np.ptp(rows, axis=0)))
-    found = certifier.sweep(study.problem.extract(study.prediction).U, np.linspace(0.0, reach, RADII))
+    try:
+        found = certifier.sweep(study.problem.extract(study.prediction).U, np.linspace(0.0, reach, RADII))
+    except CertificationError:
+        return None
     return {"radii": found.radii, "local": found.local, "tail": found.tail, "radius": found.radius}
 
 

@@ -15,6 +15,8 @@ from pinnpoint.report.markup import SERIES, clip, text
 WIDTH, HEIGHT = 460, 290
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 14, 44
 MOST_POINTS = 700
+HUGE = 1e300
+"""Larger numbers are drawn at the edge."""
 
 
 @dataclass(frozen=True)
@@ -89,17 +91,17 @@ class Axis:
     @classmethod
     def of(cls, values: Vector, log: bool, pad: float = 0.0) -> Axis:
         """One that holds all values."""
-        v = np.log10(values) if log else values
+        v = np.log10(values) if log else values.clip(-HUGE, HUGE)
         lo, hi = float(v.min()), float(v.max())
         if hi - lo <= 1e-12 * max(abs(lo), abs(hi)):
-            spread = 0.5 if log else max(abs(lo), 1e-30) * 0.5
+            spread = 0.5 if log else max(abs(lo) * 0.5, 1e-300)
             lo, hi = lo - spread, hi + spread
         extra = pad * (hi - lo)
         return cls(lo - extra, hi + extra, log)
 
     def __call__(self, value: float) -> float:
         """Where a number lies."""
-        v = math.log10(value) if self.log else value
+        v = math.log10(value) if self.log else min(max(value, -HUGE), HUGE)
         return (v - self.lo) / (self.hi - self.lo)
 
     def ticks(self) -> list[tuple[float, str]]:

@@ -9,7 +9,6 @@ from typing import Any
 
 from pinnpoint.arrays import distinct_names, per_query
 from pinnpoint.errors import InputError
-from pinnpoint.mesh import Mesh
 from pinnpoint.report.page import write_report
 from pinnpoint.report.view import View
 
@@ -47,7 +46,7 @@ def write_family(
     path: str | os.PathLike[str],
     states: Sequence[Mapping[str, Any]],
     loads: Sequence[str] | None = None,
-    mesh: Mesh | None = None,
+    mesh: Any = None,
     fields: Sequence[Mapping[str, Any]] | None = None,
     tolerance: Any = None,
 ) -> Path:

@@ -31,7 +31,7 @@ class Still:
 
     surface: Surface
     axes: Vector
-    """Rows: right, up, towards the eye."""
+    """Rows: right, up, towards the eye; in units of the part."""
     scale: float
     shift: Vector
     pixels: Index
@@ -61,7 +61,8 @@ class Still:
 
 def still(surface: Surface) -> Still:
     """Look at a surface: from above in 2D, from a corner in 3D, without perspective."""
-    axes = np.eye(3) if surface.dim == 2 else frame(EYE)
+    size = max(float(np.abs(surface.points).max()), 1e-300)  # areas neither vanish nor overflow
+    axes = (np.eye(3) if surface.dim == 2 else frame(EYE)) / size
     X = surface.points @ axes.T
     lo, hi = X.min(axis=0), X.max(axis=0)
     room = np.array([WIDTH - 2 * MARGIN, HEIGHT - 2 * MARGIN])

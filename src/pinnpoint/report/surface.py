@@ -58,6 +58,7 @@ def surface(mesh: Mesh, most: int = MAX_NODES) -> Surface:
 
 def merge(points: Vector, triangles: Index, most: int) -> tuple[Index, Index]:
     """One node for each occupied cell of a grid, coarse enough to leave at most so many of them."""
+    points = _normal(points)
     lo, span = points.min(axis=0), np.ptp(points, axis=0)
     P = points[triangles]
     area = 0.5 * np.linalg.norm(np.cross(P[:, 1] - P[:, 0], P[:, 2] - P[:, 0]), axis=1).sum()
@@ -78,8 +79,14 @@ def merge(points: Vector, triangles: Index, most: int) -> tuple[Index, Index]:
     return kept[used], flat.reshape(T.shape)
 
 
+def _normal(points: Vector) -> Vector:
+    """Of size one, so that areas neither vanish nor overflow."""
+    return np.asarray(points / max(float(np.abs(points).max()), 1e-300))
+
+
 def outline(points: Vector, triangles: Index) -> Index:
     """Edges with one triangle, and those where the surface bends by more than 30°."""
+    points = _normal(points)
     pairs = np.sort(triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
     keys = pairs[:, 0] * len(points) + pairs[:, 1]
     order = np.argsort(keys, kind="stable")

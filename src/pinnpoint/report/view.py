@@ -61,7 +61,8 @@ class Field:
         if self.signed:
             hi = max(abs(lo), abs(hi))
             lo = -hi
-        return (V - lo) / (hi - lo) if hi > lo else np.full(len(V), 0.5)
+        half = 0.5 * hi - 0.5 * lo  # the range itself may overflow
+        return np.asarray((0.5 * V - 0.5 * lo) / half) if half > 0.0 else np.full(len(V), 0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,18 +75,19 @@ class View:
     """Influences that would have made the report too large."""
 
     @classmethod
-    def of(cls, mesh: Mesh, fields: Mapping[str, Any] | Sequence[tuple[str, Mapping[str, Any]]]) -> View:
+    def of(cls, mesh: Any, fields: Mapping[str, Any] | Sequence[tuple[str, Mapping[str, Any]]]) -> View:
         """What can be seen of a mesh.
 
         Parameters
         ----------
         mesh
-            The mesh; of tetrahedra only the boundary is kept.
+            A mesh, a scikit-fem mesh, or a problem that has one; of tetrahedra only the boundary is kept.
         fields
             Name to values (n,) or (n, c), in the mesh's node order (further nodes of quadratic elements are cut off).
             The names ``prediction``, ``corrected``, ``error`` and ``green <query>`` have their meaning; or a list of
             (load, fields) for a family.
         """
+        mesh = _mesh(mesh)
         each = [(None, fields)] if isinstance(fields, Mapping) else [(str(load), f) for load, f in fields]
         columns = sum(np.ndim(a) and np.size(a) // len(a) for _, some in each for k, a in some.items() if not _query(k))
         seen = surface(mesh, min(MAX_NODES, max(FEWEST, BUDGET // (2 * columns + 2))))
@@ -128,6 +130,15 @@ class View:
             "power": POWER if field.query is not None else 1,
             "parts": [packer.scaled(column) for column in parts[0].T],
         }
+
+
+def _mesh(given: Any) -> Mesh:
+    found = getattr(given, "mesh", given)
+    if isinstance(found, Mesh):
+        return found
+    if not (hasattr(found, "p") and hasattr(found, "t")):
+        raise InputError(f"mesh: must be a mesh or a problem that has one; got {type(given).__name__}")
+    return Mesh(np.asarray(found.p).T, np.asarray(found.t).T)
 
 
 def _field(seen: Surface, count: int, name: str, values: Any, load: str | None) -> Field:
