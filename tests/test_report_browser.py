@@ -211,3 +211,31 @@ def test_without_webgl_a_still_picture(reports):
         assert browser.run("location.hash") == "#q-1"
     finally:
         browser.close()
+
+
+def test_the_page_scrolls_past_the_part(browser, reports):
+    path, _ = reports["solid"]
+    browser.open(path)
+    browser.run("document.querySelector('.stage').scrollIntoView({block: 'center', behavior: 'instant'})")
+    x, y = browser.run("(b => [b.x + b.width / 3, b.y + 30])(document.querySelector('.stage').getBoundingClientRect())")
+    before, pin = browser.run("scrollY"), "document.querySelector('.pin3').style.transform"
+    home = browser.run(pin)
+    browser("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=120)
+    browser.wait(f"scrollY > {before}")
+    assert browser.run(pin) == home
+    browser.run("document.querySelector('.stage canvas').focus({preventScroll: true})")
+    browser("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y - 10, deltaX=0, deltaY=120)
+    browser.wait(f"{pin} !== {home!r}")
+
+
+def test_without_scripts(browser, reports):
+    path, _ = reports["solid"]
+    browser("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        browser("Page.navigate", url=path.absolute().as_uri())
+        browser.wait("document.readyState === 'complete' && !!document.querySelector('figure.still')")
+        assert browser.run("getComputedStyle(document.querySelector('figure.still')).display") == "block"
+        assert browser.run("document.querySelectorAll('a.pin').length") == 2
+        assert browser.run("document.getElementById('digits').hidden")
+    finally:
+        browser("Emulation.setScriptExecutionDisabled", value=False)

@@ -39,6 +39,11 @@ export class Part {
     this.#shape();
     this.controls = new OrbitControls(this.camera, this.canvas);
     this.controls.enableDamping = false;
+    // The page still scrolls: by wheel until the part was clicked, by a finger that moves up or down.
+    this.canvas.style.touchAction = "pan-y";
+    const zooms = (event) => (this.controls.enableZoom = event.ctrlKey || document.activeElement === this.canvas);
+    this.canvas.addEventListener("wheel", zooms, { capture: true, passive: true });
+    this.canvas.addEventListener("pointerdown", () => (this.controls.enableZoom = true), { capture: true });
     this.controls.addEventListener("change", () => this.draw());
     this.controls.addEventListener("start", () => (this.touched = true));
     this.reset();

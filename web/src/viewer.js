@@ -222,7 +222,7 @@ export class Viewer {
     const influence = field.query == null ? null
       : make("p", {}, "Influence of ", make("bdi", {}, field.query), ": how much its value moves with a residual at each place (cube-root scale).");
     if (!query) {
-      this.card.replaceChildren(...[influence ?? make("p", { class: "quiet" }, "Choose a pin or a row of the table.")]);
+      this.card.replaceChildren(...[influence ?? make("p", { class: "quiet" }, `Choose a pin or a row of the table. Drag to ${this.dim === 3 ? "turn" : "move"}; click, then scroll to zoom.`)]);
       return;
     }
     const row = document.getElementById(query.row);

@@ -94,7 +94,7 @@ class Axis:
         v = np.log10(values) if log else values.clip(-HUGE, HUGE)
         lo, hi = float(v.min()), float(v.max())
         if hi - lo <= 1e-12 * max(abs(lo), abs(hi)):
-            spread = 0.5 if log else max(abs(lo) * 0.5, 1e-300)
+            spread = 0.5 if log else (abs(lo) * 0.5 or 1.0)
             lo, hi = lo - spread, hi + spread
         extra = pad * (hi - lo)
         return cls(lo - extra, hi + extra, log)
