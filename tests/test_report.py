@@ -349,6 +349,15 @@ def test_scikit_fem_meshes_and_problems(certificate, tmp_path):
     assert (tmp_path / "b.html").read_text("utf-8") == first
 
 
+def test_inputs_of_any_kind(certificate):
+    data = certificate.to_dict(inputs={"mesh": {"file": "a b.msh", "sha256": "0f"}, "note": "by hand", "seed": 3})
+    html = render(data, bundle="bundle")
+    assert "sha256sum &#x27;a b.msh&#x27;" in html
+    assert "pinnpoint verify bundle" in html
+    assert "pinnpoint certify" not in html
+    assert "by hand" in html
+
+
 def test_many_queries(tmp_path):
     n = 1500
     data = pp.certify(pp.LinearSystem(np.eye(n), np.ones(n)), np.zeros(n), pp.Queries(np.eye(n))).to_dict()

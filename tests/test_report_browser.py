@@ -213,6 +213,21 @@ def test_without_webgl_a_still_picture(reports):
         browser.close()
 
 
+def test_what_goes_wrong_is_seen(browser, tmp_path):
+    """The checks above can fail: a page that complains, asks for something and runs what it should not."""
+    page = tmp_path / "bad.html"
+    page.write_text(
+        "<!doctype html><html data-viewer='none'><body><script>console.error('first'); null.x</script>"
+        "<img src='http://127.0.0.1:9/x.png'></body></html>"
+    )
+    browser.open(page)
+    browser.wait("document.images[0].complete")
+    said = " ".join(browser.complaints())
+    assert "first" in said
+    assert "TypeError" in said
+    assert "http://127.0.0.1:9/x.png" in browser.requests()
+
+
 def test_the_page_scrolls_past_the_part(browser, reports):
     path, _ = reports["solid"]
     browser.open(path)

@@ -40,7 +40,9 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
         certificate.write_json(part / FILES[0], data)
         write_csv(part / FILES[1], certificate, study.case.units)
         write_vtu(part / FILES[2], study.problem.mesh, seen, nodes=study.problem.nodes)
-        write_report(part / FILES[3], data, View.of(study.problem.mesh, seen), sweep=sweep(result))
+        bundle = "bundle" if "bundle" in FILES else None
+        view = View.of(study.problem.mesh, seen)
+        write_report(part / "report.html", data, view, sweep=sweep(result), bundle=bundle)
         out.mkdir(exist_ok=True)
         for name in FILES:
             os.replace(part / name, out / name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -201,10 +202,11 @@ def origin(data: Mapping[str, Any]) -> str:
     """Inputs with their hashes, versions, and the problem."""
     rows = []
     for what, found in (data.get("inputs") or {}).items():
+        items = found.items() if isinstance(found, Mapping) else [("", found)]
         details = "".join(
             f"<div><span>{text(key)}</span> "
             f"<code>{text(value if isinstance(value, str) else json.dumps(value))}</code></div>"
-            for key, value in found.items()
+            for key, value in items
         )
         rows.append(f'<tr><th scope="row">{text(what)}</th><td>{details}</td></tr>')
     versions = ", ".join(f"{text(k)} {text(v)}" for k, v in (data.get("versions") or {}).items())
@@ -224,10 +226,12 @@ def recheck(data: Mapping[str, Any], bundle: str | None) -> str:
         commands.append(
             ("pinnpoint verify " + bundle, "re-checks every interval with code that shares nothing with what made it")
         )
-    sums = [found for found in (data.get("inputs") or {}).values() if "sha256" in found]
-    if sums:
-        commands.append(("sha256sum " + " ".join(str(f["file"]) for f in sums), "must print the hashes above"))
-        commands.append((f"pinnpoint certify {data['inputs']['case']['file']}", "makes all of this again"))
+    inputs = {k: v for k, v in (data.get("inputs") or {}).items() if isinstance(v, Mapping) and "file" in v}
+    files = [shlex.quote(str(v["file"])) for v in inputs.values() if "sha256" in v]
+    if files:
+        commands.append((f"sha256sum {' '.join(files)}", "must print the hashes above"))
+    if "case" in inputs:
+        commands.append((f"pinnpoint certify {shlex.quote(str(inputs['case']['file']))}", "makes all of this again"))
     if not commands:
         return ""
     items = "".join(f"<dt><code>{text(c)}</code></dt><dd>{text(why)}</dd>" for c, why in commands)
