@@ -40,6 +40,25 @@ radius = 0.2
 [certificate]
 tolerance = 1.5e-3
 """
+FICHERA = """title = "Fichera corner"
+units = "K"
+[mesh]
+generate = "fichera"
+cells = 10
+[problem]
+kind = "reaction-diffusion"
+source = "1"
+[problem.dirichlet]
+boundary = 0.0
+[prediction]
+expression = "0.2*(1-x*x)*(1-y*y)*(1-z*z)"
+[[query]]
+name = "inside"
+at = [-0.3, -0.3, -0.3]
+[[query]]
+name = "beside"
+at = [0.5, -0.5, -0.2]
+"""
 
 
 def main() -> None:
@@ -53,6 +72,8 @@ def main() -> None:
             command(["demo", "--quiet", "--out", str(folder / "demo")])
             (folder / "case.toml").write_text(LSHAPE, encoding="utf-8")
             command(["certify", str(folder / "case.toml"), "--quiet", "--out", str(folder / "lshape")])
+            (folder / "solid.toml").write_text(FICHERA, encoding="utf-8")
+            command(["certify", str(folder / "solid.toml"), "--quiet", "--out", str(folder / "solid")])
             demo, lshape = (folder / name / "report.html" for name in ("demo", "lshape"))
             family = runpy.run_path(str(ROOT / "examples" / "load_family.py"))["path"]
             take(browser, docs / "demo.png", demo, DESK)
@@ -60,6 +81,7 @@ def main() -> None:
             take(browser, docs / "demo-phone.png", demo, PHONE)
             take(browser, docs / "refined.png", lshape, DESK, at="#convergence")
             take(browser, docs / "refined-phone.png", lshape, PHONE | {"dark": True}, at="#part")
+            take(browser, docs / "solid.png", folder / "solid" / "report.html", DESK, "#q-0 .pick", at="#part")
             take(browser, docs / "family.png", family, DESK, "#q-9 .pick", at="#part", relief=True)
             take(browser, docs / "family-table.png", family, DESK)
     finally:

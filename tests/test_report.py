@@ -291,7 +291,7 @@ def test_packing_goes_back():
 
 def test_surfaces():
     cube = surface(generate("cube", 4))
-    assert len(cube.nodes) == 5**3 - 3**3
+    assert cube.triangles.max() + 1 == cube.whole == 5**3 - 3**3
     assert len(cube.triangles) == 6 * 2 * 16
     assert len(cube.edges) == 12 * 4
     flat = surface(generate("square", 6))
@@ -308,14 +308,35 @@ def test_surfaces():
     assert len(T) == 72
 
 
+@pytest.mark.parametrize("kind", ["cube", "fichera"])
+def test_cuts_lie_in_their_plane_and_fill_it(kind):
+    mesh = generate(kind, 5)
+    at = np.array([[0.1, 0.37, 0.2], [0.1, 0.6, 0.2], [0.3, 0.37, 0.1], [0.5, 1.0, 0.5]])
+    seen = surface(mesh, at=at)
+    assert [level for level, _ in seen.cuts] == [0.37, 0.6]
+    linear = mesh.points @ np.array([1.0, -2.0, 0.5]) + 3.0
+    assert np.allclose(seen.at(linear[:, None])[:, 0], seen.points @ np.array([1.0, -2.0, 0.5]) + 3.0, atol=1e-14)
+    for level, T in seen.cuts:
+        P = seen.points[T]
+        assert np.abs(P[..., 1] - level).max() < 1e-14
+        area = 0.5 * np.linalg.norm(np.cross(P[:, 1] - P[:, 0], P[:, 2] - P[:, 0]), axis=1).sum()
+        assert area == pytest.approx(1.0 if kind == "cube" else 3.0)
+    on_nodes = surface(mesh, at=np.array([[0.0, 0.4, 0.0]])).cuts[0][1]  # through nodes of the mesh
+    P = surface(mesh, at=np.array([[0.0, 0.4, 0.0]])).points[on_nodes]
+    area = 0.5 * np.linalg.norm(np.cross(P[:, 1] - P[:, 0], P[:, 2] - P[:, 0]), axis=1).sum()
+    assert area == pytest.approx(1.0 if kind == "cube" else 3.0)
+    assert len(surface(mesh).cuts) == 1
+    assert not surface(generate("square", 3)).cuts
+
+
 def test_stills_see_the_nearest():
-    view = View.of(generate("cube", 3), {"prediction": generate("cube", 3).points[:, 0]})
+    view = View.of(generate("cube", 3), {"prediction": generate("cube", 3).points})
     still = view.still
     at = still.place(np.array([[1.0, 0.0, 1.0], [0.5, 0.5, 0.5]]))
     for (x, y), depth in zip(at, (None, 0.0), strict=True):
         pixel = int(y) * WIDTH + int(x)
         k = int(np.searchsorted(still.pixels, pixel))
-        seen = np.einsum("k,kd->d", still.weights[k], still.surface.points[still.surface.triangles[still.triangle[k]]])
+        seen = np.einsum("k,kd->d", still.weights[k], view.surface.points[still.triangles[still.triangle[k]]])
         towards = still.axes[2] / np.linalg.norm(still.axes[2])
         if depth is None:
             assert np.allclose(seen, [1.0, 0.0, 1.0], atol=0.02)
@@ -329,7 +350,8 @@ def test_any_size_of_part_and_field(size, certificate):
         mesh = generate(kind, 3)
         part = Mesh.trusted(mesh.points * size, mesh.cells, {}, {})
         values = 1e308 * np.linspace(-1.0, 1.0, len(mesh.points))
-        view = View.of(part, {"prediction": values, "error": values, "green a": values, "flat": 0.0 * values})
+        all_of_them = {"prediction": values, "error": values, "green a": values, "flat": 0.0 * values}
+        view = View.of(part, all_of_them, part.points[:1])
         data = certificate.to_dict()
         for row in data["queries"]:
             row["at"] = [0.5 * size] * mesh.dim

@@ -274,7 +274,7 @@ class Certificate:
         from pinnpoint.report.family import marked
 
         data = marked(self.to_dict(**header), tolerance)
-        return write_report(path, data, None if mesh is None else View.of(mesh, fields or {}))
+        return write_report(path, data, None if mesh is None else View.of(mesh, fields or {}, self.points))
 
     def _repr_html_(self) -> str:
         """A compact table for notebooks."""

@@ -41,7 +41,7 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
         write_csv(part / FILES[1], certificate, study.case.units)
         write_vtu(part / FILES[2], study.problem.mesh, seen, nodes=study.problem.nodes)
         bundle = "bundle" if "bundle" in FILES else None
-        view = View.of(study.problem.mesh, seen)
+        view = View.of(study.problem.mesh, seen, study.queries.points)
         write_report(part / "report.html", data, view, sweep=sweep(result), bundle=bundle)
         out.mkdir(exist_ok=True)
         for name in FILES:

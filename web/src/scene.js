@@ -1,7 +1,7 @@
 // The part in WebGL: a surface coloured by a field, drawn only when something changed.
 import {
   AmbientLight, BufferAttribute, BufferGeometry, DataTexture, DirectionalLight, DoubleSide, LinearFilter, LineBasicMaterial,
-  LineLoop, LineSegments, Mesh, MeshBasicMaterial, MeshLambertMaterial, MOUSE, PerspectiveCamera, Raycaster, Scene,
+  LineLoop, LineSegments, Mesh, MeshBasicMaterial, MeshLambertMaterial, MOUSE, PerspectiveCamera, Plane, Raycaster, Scene,
   SphereGeometry, SRGBColorSpace, TOUCH, Vector2, Vector3, WebGLRenderer,
 } from "three";
 import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
@@ -91,7 +91,12 @@ export class Part {
     this.edges = new LineSegments(sides, new LineBasicMaterial({ color: 0x2a3038, transparent: true, opacity: 0.55 }));
     this.net = new Mesh(this.geometry, new MeshBasicMaterial({ wireframe: true, color: 0x11161c, transparent: true, opacity: 0.22 }));
     this.net.visible = false;
-    this.scene.add(this.mesh, this.edges, this.net);
+    this.renderer.localClippingEnabled = true;
+    this.face = new Mesh(new BufferGeometry(), this.lit.clone());
+    this.face.visible = false;
+    this.face.geometry.setAttribute("position", this.position);
+    this.face.geometry.setAttribute("uv", this.uv);
+    this.scene.add(this.mesh, this.edges, this.net, this.face);
   }
 
   local(at) {
@@ -145,12 +150,28 @@ export class Part {
     this.geometry.boundingSphere = null;
     const flat = this.data.dim === 2 && !moved?.relief;
     this.mesh.material = flat ? this.plain : this.lit;
-    for (const material of [this.lit, this.plain]) {
+    for (const material of [this.lit, this.plain, this.face.material]) {
       const fresh = !material.map;
       material.map = this.maps[map];
       if (fresh) material.needsUpdate = true;
     }
     this.draw();
+  }
+
+  // Take away what lies before a cut, and show its face; null closes the part again.
+  open(cut) {
+    this.level = cut ? (cut.level - this.middle[1]) / this.unit : null;
+    const planes = cut ? [new Plane(new Vector3(0, 1, 0), -this.level)] : null;
+    for (const item of [this.mesh, this.edges, this.net]) item.material.clippingPlanes = planes;
+    this.face.visible = !!cut;
+    if (cut) this.face.geometry.setIndex(new BufferAttribute(cut.triangles, 1));
+    this.face.geometry.boundingSphere = null;
+    this.draw();
+  }
+
+  #hits(ray) {
+    const found = ray.intersectObjects([this.mesh, this.face].filter((item) => item.visible));
+    return found.filter((hit) => this.level == null || hit.point.y >= this.level - 1e-6);
   }
 
   ghost(on) {
@@ -228,14 +249,13 @@ export class Part {
   hidden(local) {
     const far = local.clone().sub(this.camera.position);
     const length = far.length();
-    const hits = new Raycaster(this.camera.position, far.normalize(), 0, length * 0.995).intersectObject(this.mesh);
-    return hits.length > 0;
+    return this.#hits(new Raycaster(this.camera.position, far.normalize(), 0, length * 0.995)).length > 0;
   }
 
   pick(x, y) {
     const ray = new Raycaster();
     ray.setFromCamera(new Vector2((2 * x) / this.width - 1, 1 - (2 * y) / this.height), this.camera);
-    const [hit] = ray.intersectObject(this.mesh);
+    const [hit] = this.#hits(ray);
     return hit ? { t: hit.uv.x * SIZE - 0.5, at: hit.point } : null;
   }
 

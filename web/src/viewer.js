@@ -38,6 +38,7 @@ export class Viewer {
     this.dim = data.dim;
     const points = data.points.map((part) => scaled(bytes, part));
     const triangles = whole(bytes, data.triangles);
+    this.cuts = (data.cuts ?? []).map((cut) => ({ level: cut.level, triangles: whole(bytes, cut.triangles) }));
     this.fields = data.fields.map((meta) => new Field(bytes, meta));
     this.state = { name: this.fields[0].name, load: this.fields[0].load, component: -1, moved: false };
     this.stage = make("div", { class: "stage" });
@@ -63,6 +64,7 @@ export class Viewer {
     box.classList.add("live");
     this.#panel();
     this.show();
+    this.#cut();
     this.#occlude();
   }
 
@@ -157,6 +159,10 @@ export class Viewer {
     const vector = this.fields.some((f) => f.vector && f.parts.length === this.dim);
     if (vector || this.dim === 2) this.#toggle(vector ? "Deformed" : "Relief", (on) => ((this.state.moved = on), this.#tilt(on && !vector), this.show()));
     this.#toggle("Mesh", (on) => ((this.part.net.visible = on), this.part.draw()));
+    if (this.cuts.length) {
+      this.state.open = !vector; // a displacement shows on the outside, a temperature inside
+      this.#toggle("Cut open", (on) => ((this.state.open = on), this.#cut()), this.state.open);
+    }
     if (this.dim === 3) this.#toggle("See-through", (on) => this.part.ghost(on));
     this.tools.append(make("button", { type: "button", onclick: () => this.part.reset(this.tilted) }, "Reset"));
   }
@@ -167,8 +173,16 @@ export class Viewer {
     return menu;
   }
 
-  #toggle(label, changed) {
-    const input = make("input", { type: "checkbox", onchange: () => changed(input.checked) });
+  #cut() {
+    if (!this.cuts.length) return;
+    const query = this.queries.find((q) => q.row === this.selected && q.at);
+    const far = (cut) => (query ? Math.abs(cut.level - query.at[1]) : 0);
+    this.part.open(this.state.open ? this.cuts.reduce((a, b) => (far(b) < far(a) ? b : a)) : null);
+    this.#occlude();
+  }
+
+  #toggle(label, changed, checked = false) {
+    const input = make("input", { type: "checkbox", checked, onchange: () => changed(input.checked) });
     this.tools.append(make("label", { class: "tick" }, input, make("span", {}, label)));
   }
 
@@ -243,6 +257,7 @@ export class Viewer {
     this.part.noBall();
     if (query?.ball && query.at) this.part.ball(query.at, query.ball);
     this.show();
+    this.#cut();
   }
 }
 

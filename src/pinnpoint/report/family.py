@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pinnpoint.arrays import distinct_names, per_query
 from pinnpoint.errors import InputError
 from pinnpoint.report.page import write_report
@@ -20,6 +22,12 @@ def marked(data: dict[str, Any], tolerance: Any) -> dict[str, Any]:
         for row, limit in zip(rows, per_query("tolerance", tolerance, len(rows), sign="positive"), strict=True):
             row["tolerance"] = float(limit)
     return data
+
+
+def places(data: Mapping[str, Any]) -> Any:
+    """Where the queries sit, if all of them do."""
+    found = [row.get("at") for row in data["queries"]]
+    return None if None in found else np.array(found)
 
 
 def joined(states: Sequence[Mapping[str, Any]], loads: Sequence[str] | None = None) -> dict[str, Any]:
@@ -59,4 +67,6 @@ def write_family(
             f"fields: must be {len(states)} mappings, one per state; got {0 if fields is None else len(fields)}"
         )
     names = list(dict.fromkeys(row["load"] for row in data["queries"]))
-    return write_report(path, marked(data, tolerance), View.of(mesh, list(zip(names, fields, strict=True))))
+    return write_report(
+        path, marked(data, tolerance), View.of(mesh, list(zip(names, fields, strict=True)), places(data))
+    )

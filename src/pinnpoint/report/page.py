@@ -98,7 +98,7 @@ def _view(data: Mapping[str, Any], view: View | None) -> str:
     if view.surface.dim == 1:
         return figures.curves(data, view)
     notes = []
-    drawn, whole = len(view.surface.nodes), view.surface.whole
+    drawn, whole = int(view.surface.triangles.max()) + 1, view.surface.whole
     if drawn < whole:
         notes.append(f"Drawn with {drawn} of {whole} nodes; the numbers use all of them.")
     if view.left_out:

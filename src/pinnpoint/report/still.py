@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pinnpoint.arrays import Vector
 from pinnpoint.mesh import Index
 from pinnpoint.report.colours import colour
+from pinnpoint.report.section import AXIS
 from pinnpoint.report.surface import Surface
 
 Bytes = NDArray[np.uint8]
@@ -29,7 +30,7 @@ SHADES = 16
 class Still:
     """Which triangle each pixel shows, with its barycentric coordinates and brightness."""
 
-    surface: Surface
+    triangles: Index
     axes: Vector
     """Rows: right, up, towards the eye; in units of the part."""
     scale: float
@@ -46,7 +47,7 @@ class Still:
 
     def png(self, t: Vector, kind: str) -> str:
         """A field from 0 to 1 at the nodes as a data URI; the ground is transparent."""
-        nodal = np.einsum("pk,pk->p", t[self.surface.triangles[self.triangle]], self.weights)
+        nodal = np.einsum("pk,pk->p", t[self.triangles[self.triangle]], self.weights)
         light = np.unique(np.rint(self.light * SHADES)) / SHADES
         steps = 255 // len(light)
         shade = np.searchsorted(light, np.rint(self.light * SHADES) / SHADES)
@@ -59,8 +60,13 @@ class Still:
         )
 
 
-def still(surface: Surface) -> Still:
-    """Look at a surface: from above in 2D, from a corner in 3D, without perspective."""
+def still(surface: Surface, *, opened: bool = False) -> Still:
+    """Look at a surface: from above in 2D, from a corner in 3D, without perspective; a solid can be cut open."""
+    triangles = surface.triangles
+    if opened and surface.cuts:
+        level, face = surface.cuts[0]
+        behind = surface.points[triangles, AXIS].mean(axis=1) > level
+        triangles = np.concatenate([triangles[behind], face])
     size = max(float(np.abs(surface.points).max()), 1e-300)  # areas neither vanish nor overflow
     axes = (np.eye(3) if surface.dim == 2 else frame(EYE)) / size
     X = surface.points @ axes.T
@@ -70,12 +76,12 @@ def still(surface: Surface) -> Still:
     middle = 0.5 * (lo + hi)
     shift = np.array([WIDTH / 2 - scale * middle[0], HEIGHT / 2 + scale * middle[1]])
     flat = np.stack([shift[0] + scale * X[:, 0], shift[1] - scale * X[:, 1]], axis=1)
-    pixels, triangle, weights = visible(flat, X[:, 2], surface.triangles)
-    P = X[surface.triangles[triangle]]
+    pixels, triangle, weights = visible(flat, X[:, 2], triangles)
+    P = X[triangles[triangle]]
     normal = np.cross(P[:, 1] - P[:, 0], P[:, 2] - P[:, 0])
     facing = np.abs(normal[:, 2]) / np.maximum(np.linalg.norm(normal, axis=1), 1e-300)
     light = np.ones(len(pixels)) if surface.dim == 2 else 0.55 + 0.5 * facing
-    return Still(surface, axes, scale, shift, pixels, triangle, weights, light)
+    return Still(triangles, axes, scale, shift, pixels, triangle, weights, light)
 
 
 def frame(eye: tuple[float, float, float]) -> Vector:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.mesh import Index, Mesh
+from pinnpoint.report.section import cut, levels
 
 MAX_NODES = 60_000
 """Above this many nodes of the surface they are merged on a grid."""
@@ -30,6 +31,10 @@ class Surface:
         (E, 2): the outline in 2D, creases in 3D.
     whole
         How many nodes the surface had before nodes were merged.
+    second, weight
+        Nodes of cuts lie between two of the mesh: ``(1 − weight) nodes + weight second``.
+    cuts
+        Levels of y, and the triangles (F, 3) of the cut there.
     """
 
     dim: int
@@ -38,14 +43,23 @@ class Surface:
     triangles: Index
     edges: Index
     whole: int
+    second: Index
+    weight: Vector
+    cuts: tuple[tuple[float, Index], ...] = ()
+
+    def at(self, values: Vector) -> Vector:
+        """The drawn nodes' values, from those of the mesh, (N, c)."""
+        w = self.weight[:, None]
+        return np.asarray((1.0 - w) * values[self.nodes] + w * values[self.second])
 
 
-def surface(mesh: Mesh, most: int = MAX_NODES) -> Surface:
-    """The surface of a mesh, with at most so many nodes."""
+def surface(mesh: Mesh, most: int = MAX_NODES, at: Vector | None = None) -> Surface:
+    """The surface of a mesh, with at most so many nodes; solids are also cut, through the points given if any."""
     none = np.zeros((0, 2), dtype=np.intp)
     if mesh.dim == 1:
         order = np.argsort(mesh.points[:, 0], kind="stable")
-        return Surface(1, order, mesh.points[order], np.zeros((0, 3), dtype=np.intp), none, len(order))
+        flat = np.zeros((0, 3), dtype=np.intp)
+        return Surface(1, order, mesh.points[order], flat, none, len(order), order, np.zeros(len(order)))
     faces = mesh.cells if mesh.dim == 2 else mesh.boundary
     used, flat = np.unique(faces, return_inverse=True)
     triangles, points = flat.reshape(faces.shape), np.pad(mesh.points[used], ((0, 0), (0, 3 - mesh.dim)))
@@ -53,7 +67,22 @@ def surface(mesh: Mesh, most: int = MAX_NODES) -> Surface:
     if whole > most:
         kept, triangles = merge(points, triangles, most)
         used, points = used[kept], points[kept]
-    return Surface(mesh.dim, used, points, triangles, outline(points, triangles), whole)
+    plain = Surface(mesh.dim, used, points, triangles, outline(points, triangles), whole, used, np.zeros(len(used)))
+    return plain if mesh.dim == 2 else _with_cuts(plain, mesh, most, at)
+
+
+def _with_cuts(plain: Surface, mesh: Mesh, most: int, at: Vector | None) -> Surface:
+    nodes, second, weight, cuts = [plain.nodes], [plain.second], [plain.weight], []
+    count = len(plain.nodes)
+    for level in levels(mesh, at):
+        found = cut(mesh, level)
+        if count + len(found.first) > 1.5 * most or not len(found.triangles):
+            continue
+        nodes, second, weight = [*nodes, found.first], [*second, found.second], [*weight, found.weight]
+        cuts.append((found.level, found.triangles + count))
+        count += len(found.first)
+    both = replace(plain, nodes=np.concatenate(nodes), second=np.concatenate(second), weight=np.concatenate(weight))
+    return replace(both, points=both.at(mesh.points), cuts=tuple(cuts))
 
 
 def merge(points: Vector, triangles: Index, most: int) -> tuple[Index, Index]:

@@ -83,7 +83,7 @@ def advise(row: Mapping[str, Any], data: Mapping[str, Any]) -> Advice:
 def _action(term: str, row: Mapping[str, Any], data: Mapping[str, Any]) -> str:
     name, method = row["name"], data["method"]
     where = f"near ‘{name}’" if row.get("at") else f"for ‘{name}’"
-    if term in ("transfer", "boundary", "quadrature"):
+    if term in ("transfer", "boundary", "quadrature") or (term == "remainder" and row["target"] == "continuous"):
         return _finer(term, where)
     if term == "tail":
         return f"A larger ball around ‘{name}’"
@@ -117,7 +117,8 @@ def _hint(term: str, row: Mapping[str, Any], data: Mapping[str, Any]) -> str:
         other = "; method = “exact” computes the error instead" if data["method"] == "norm" else ""
         return f"the width is proportional to its residual{other}"
     if term == "remainder":
-        return "the remainder falls with the square of its error"
+        what = "the discretisation error" if row["target"] == "continuous" else "its error"
+        return f"the remainder falls with the square of {what}"
     if term == "algebra" and data["method"] == "exact":
         return "in Python, pp.Exact(refine=True)"
     if term not in ("transfer", "boundary", "quadrature"):

@@ -75,7 +75,7 @@ class View:
     """Influences that would have made the report too large."""
 
     @classmethod
-    def of(cls, mesh: Any, fields: Mapping[str, Any] | Sequence[tuple[str, Mapping[str, Any]]]) -> View:
+    def of(cls, mesh: Any, fields: Mapping[str, Any] | Sequence[tuple[str, Mapping[str, Any]]], at: Any = None) -> View:
         """What can be seen of a mesh.
 
         Parameters
@@ -86,11 +86,13 @@ class View:
             Name to values (n,) or (n, c), in the mesh's node order (further nodes of quadratic elements are cut off).
             The names ``prediction``, ``corrected``, ``error`` and ``green <query>`` have their meaning; or a list of
             (load, fields) for a family.
+        at
+            Where the queries sit, (K, d): solids are cut there.
         """
         mesh = _mesh(mesh)
         each = [(None, fields)] if isinstance(fields, Mapping) else [(str(load), f) for load, f in fields]
         columns = sum(np.ndim(a) and np.size(a) // len(a) for _, some in each for k, a in some.items() if not _query(k))
-        seen = surface(mesh, min(MAX_NODES, max(FEWEST, BUDGET // (2 * columns + 2))))
+        seen = surface(mesh, min(MAX_NODES, max(FEWEST, BUDGET // (2 * columns + 2))), at)
         found = [_field(seen, len(mesh.points), name, a, load) for load, some in each for name, a in some.items()]
         if not found:
             raise InputError("fields: is empty; give at least the prediction")
@@ -103,7 +105,10 @@ class View:
     @cached_property
     def still(self) -> Still | None:
         """The picture that needs no WebGL; intervals are drawn as curves instead."""
-        return None if self.surface.dim == 1 else still(self.surface)
+        if self.surface.dim == 1:
+            return None
+        scalar = all(f.values.shape[1] == 1 for f in self.fields)
+        return still(self.surface, opened=scalar)
 
     def packed(self) -> tuple[dict[str, Any], str]:
         """What the viewer reads, and the bytes it speaks of in base64."""
@@ -115,6 +120,7 @@ class View:
             "points": [packer.scaled(s.points[:, k], PLACES) for k in range(3)],
             "triangles": packer.whole(s.triangles),
             "edges": packer.whole(s.edges),
+            "cuts": [{"level": level, "triangles": packer.whole(T)} for level, T in s.cuts],
             "fields": [self._packed(f, packer) for f in self.fields],
         }, packer.base64()
 
@@ -146,7 +152,7 @@ def _field(seen: Surface, count: int, name: str, values: Any, load: str | None) 
     rows = point_list(f"field '{name}'", a, len(a) if a.ndim else count)
     if len(rows) < count:
         raise InputError(f"field '{name}': must have {count} rows, one per node; got {len(rows)}")
-    return Field(name, rows[seen.nodes], _query(name), load)
+    return Field(name, seen.at(rows), _query(name), load)
 
 
 def _query(name: str) -> str | None:
