@@ -49,8 +49,11 @@ class Surface:
 
     def at(self, values: Vector) -> Vector:
         """The drawn nodes' values, from those of the mesh, (N, c)."""
-        w = self.weight[:, None]
-        return np.asarray((1.0 - w) * values[self.nodes] + w * values[self.second])
+        found = values[self.nodes]
+        between = np.flatnonzero(self.weight)
+        w = self.weight[between, None]
+        found[between] = (1.0 - w) * found[between] + w * values[self.second[between]]
+        return np.asarray(found)
 
 
 def surface(mesh: Mesh, most: int = MAX_NODES, at: Vector | None = None) -> Surface:
