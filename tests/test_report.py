@@ -279,11 +279,11 @@ def test_packing_goes_back():
     x, k = rng.normal(size=1000) * 1e300, rng.integers(0, 2**30, size=(500, 3))
     fields = packer.scaled(x), packer.scaled(np.full(4, 7.0)), packer.whole(k)
     block = packer.base64()
-    got = (
-        fields[0]["lo"]
-        + unpack(block, fields[0]) / fields[0]["levels"] * (fields[0]["hi"] / 2 - fields[0]["lo"] / 2) * 2
-    )
-    assert np.max(np.abs(got / 1e300 - x / 1e300)) <= (x.max() / 1e300 - x.min() / 1e300) / 8000
+    least = 2.0 * fields[0]["lo"] / 1e300
+    step = (2.0 * fields[0]["hi"] / 1e300 - least) / fields[0]["levels"]
+    got = least + unpack(block, fields[0]) * step
+    assert np.max(np.abs(got - x / 1e300)) <= (x.max() / 1e300 - x.min() / 1e300) / 8000
+    assert np.min(np.abs(np.arange(4096) * step + least)) < 1e-12  # zero stays zero
     assert not unpack(block, fields[1]).any()
     steps = unpack(block, fields[2]).astype(np.int64)
     assert np.array_equal(np.cumsum((steps >> 1) ^ -(steps & 1)), k.ravel())

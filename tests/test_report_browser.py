@@ -189,7 +189,7 @@ def test_on_paper(browser, reports):
     browser.open(path)
     browser("Emulation.setEmulatedMedia", media="print")
     shown = "getComputedStyle(document.querySelector({})).display"
-    assert browser.run(shown.format("'.stage'")) == "none"
+    assert browser.run(shown.format("'.frame'")) == "none"
     assert browser.run(shown.format("'figure.still'")) == "block"
     assert len(browser("Page.printToPDF", printBackground=True)["data"]) > 20_000
     browser("Emulation.setEmulatedMedia", media="")

@@ -27,11 +27,14 @@ export class Field {
   seen(component) {
     const whole = !this.vector || component < 0;
     const v = !this.vector ? this.column(0) : whole ? this.length : this.column(component);
-    let lo = Infinity;
-    let hi = -Infinity;
-    for (const x of v) {
-      if (x < lo) lo = x;
-      if (x > hi) hi = x;
+    const part = this.vector && whole ? null : this.parts[this.vector ? component : 0];
+    let lo = part ? part.least : Infinity;
+    let hi = part ? part.most : -Infinity;
+    if (!part) {
+      for (const x of v) {
+        if (x < lo) lo = x;
+        if (x > hi) hi = x;
+      }
     }
     const signed = this.signed || (this.vector && !whole && lo < 0 && hi > 0);
     if (signed) {

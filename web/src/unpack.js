@@ -18,9 +18,11 @@ function joined(bytes, { at, count, bytes: width }) {
 export function scaled(bytes, part) {
   const steps = joined(bytes, part);
   const out = new Float64Array(steps.length);
+  const tiny = 1e-9 * (part.hi - part.lo);
   for (let i = 0; i < out.length; i++) {
     const t = steps[i] / part.levels;
-    out[i] = part.lo * (1 - t) + part.hi * t;
+    const half = part.lo * (1 - t) + part.hi * t;
+    out[i] = Math.abs(half) < tiny ? 0 : Math.min(Math.max(2 * half, part.least), part.most);
   }
   return out;
 }

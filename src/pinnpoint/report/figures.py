@@ -10,7 +10,7 @@ import numpy as np
 from pinnpoint.report.charts import Line, Plot
 from pinnpoint.report.colours import MAPS
 from pinnpoint.report.markup import SERIES, text
-from pinnpoint.report.numbers import above, near
+from pinnpoint.report.numbers import above, near, short
 from pinnpoint.report.sections import urgency
 from pinnpoint.report.still import HEIGHT, WIDTH
 from pinnpoint.report.view import Field, View
@@ -41,7 +41,7 @@ def convergence(data: Mapping[str, Any]) -> str:
         for k, i in enumerate(shown)
     ]
     levels = sorted({t for i in shown if (t := rows[i].get("tolerance")) is not None})
-    marks = [(t, f"tolerance {t:g}") for t in levels[:4]]
+    marks = [(t, f"tolerance {short(t)}") for t in levels[:4]]
     unit = f" [{data['units']}]" if data.get("units") else ""
     title = "Radius of each interval over the number of unknowns"
     picture = Plot(title, "unknowns", f"radius{unit}", lines, True, True, marks).svg()

@@ -43,6 +43,11 @@ def near(x: float | None, digits: int = 6) -> str:
     return (plain.rstrip("0").rstrip(".") if "." in plain else plain) + mark + power
 
 
+def short(x: float) -> str:
+    """A number somebody chose, as they would write it."""
+    return f"{x:g}".replace("e-0", "e-").replace("e+0", "e")
+
+
 def percent(share: float) -> str:
     """A share of one."""
     if 0.999 < share < 1.0:

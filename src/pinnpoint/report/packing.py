@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import zlib
 from typing import Any
 
@@ -24,11 +25,16 @@ class Packer:
         self._at = 0
 
     def scaled(self, values: Vector, levels: int = LEVELS) -> dict[str, Any]:
-        """One number per node, between its extremes in equal steps."""
-        lo, hi = float(values.min()), float(values.max())
-        half = 0.5 * hi - 0.5 * lo  # the range itself may overflow
-        steps = (values * 0.5 - lo * 0.5) / half if half > 0.0 else np.zeros(len(values))
-        return {"lo": lo, "hi": hi, "levels": levels, **self._planes(np.rint(steps * levels).astype("<u2"))}
+        """One number per node, between its extremes in equal steps; zero is one of them where the sign changes."""
+        least, most = float(values.min()), float(values.max())
+        lo, hi = 0.5 * least, 0.5 * most  # halves, because the range itself may overflow
+        if lo < 0.0 < hi:
+            step = (hi - lo) / (levels - 1)
+            lo = -math.ceil(-lo / step) * step
+            hi = lo + levels * step
+        steps = (values * 0.5 - lo) / (hi - lo) if hi > lo else np.zeros(len(values))
+        numbers = np.rint(steps * levels).clip(0, levels).astype("<u2")
+        return {"lo": lo, "hi": hi, "least": least, "most": most, "levels": levels, **self._planes(numbers)}
 
     def whole(self, numbers: Any) -> dict[str, Any]:
         """Whole numbers, each as its difference to the one before, sign in the last bit."""

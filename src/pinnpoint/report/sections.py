@@ -10,7 +10,7 @@ from typing import Any
 from pinnpoint.report.charts import bar, whisker
 from pinnpoint.report.markup import data as number
 from pinnpoint.report.markup import name, text
-from pinnpoint.report.numbers import above, below, interval, near, percent
+from pinnpoint.report.numbers import above, below, interval, near, percent, short
 from pinnpoint.report.terms import TERMS, advise, label, shares
 from pinnpoint.report.verdict import missed, off, said, truth
 
@@ -94,7 +94,7 @@ def _mark(row: Mapping[str, Any]) -> str:
     if tolerance is None:
         return "none" if row["radius"] is not None else "<b>✗ unbounded</b>"
     sign = '<b class="no">✗ wider than</b>' if missed(row) else '<b class="yes">✓ within</b>'
-    return f"{sign} {number(tolerance, f'{tolerance:g}')}"
+    return f"{sign} {number(tolerance, short(tolerance))}"
 
 
 def _where(row: Mapping[str, Any]) -> str:

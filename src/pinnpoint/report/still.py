@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pinnpoint.arrays import Vector
 from pinnpoint.mesh import Index
 from pinnpoint.report.colours import colour
-from pinnpoint.report.section import AXIS
+from pinnpoint.report.cuts import AXIS
 from pinnpoint.report.surface import Surface
 
 Bytes = NDArray[np.uint8]

@@ -8,7 +8,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.mesh import Index, Mesh
-from pinnpoint.report.section import cut, levels
+from pinnpoint.report.cuts import cut, levels
 
 MAX_NODES = 60_000
 """Above this many nodes of the surface they are merged on a grid."""
