@@ -116,8 +116,9 @@ export class Viewer {
       if (!query.at) return;
       const pin = make("button", { type: "button", class: "pin3", "data-row": query.row, "aria-pressed": false, title: query.name,
         "aria-label": `Query ${i + 1}, ${query.name}`, onclick: () => select(query.row, "pin") }, String(query.mark ?? i + 1));
-      const same = this.pins.filter((p) => p.query.load === query.load && String(p.query.at) === String(query.at)).length;
-      this.pins.push({ pin, query, aside: 22 * same, home: this.part.local(query.at), node: this.part.nearest(query.at) });
+      const home = this.part.local(query.at);
+      const same = this.pins.filter((p) => p.query.load === query.load && p.home.distanceTo(home) < 1e-4).length;
+      this.pins.push({ pin, query, home, aside: 22 * same, node: this.part.nearest(query.at) });
       this.layer.append(pin);
     });
     this.stage.append(this.layer);
