@@ -1,4 +1,4 @@
-"""What a certified case leaves behind: certificate, table, field and report, all of them or none."""
+"""What a certified case leaves behind: certificate, table, field, bundle and report, all of them or none."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector
+from pinnpoint.bundles import write_bundle
 from pinnpoint.cases import Result, Study, provenance
 from pinnpoint.certificate import Certificate
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.io.vtu import write_vtu
 from pinnpoint.report import View, write_report
 
-FILES = ("certificate.json", "certificate.csv", "field.vtu", "report.html")
+FILES = ("certificate.json", "certificate.csv", "field.vtu", "bundle", "report.html")
 GREEN_LIMIT = 20
 """At most so many Green vectors go into field.vtu."""
 SWEPT, RADII = 12, 41
@@ -36,14 +37,26 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
     except OSError as error:
         raise InputError(f"--out: '{out}' could not be made ({error.strerror}); choose another place") from error
     try:
-        data, seen = summary(result), fields(study, certifier)
-        certificate.write_json(part / FILES[0], data)
+        said, seen = summary(result), fields(study, certifier)
+        certificate.write_json(part / FILES[0], said)
         write_csv(part / FILES[1], certificate, study.case.units)
         write_vtu(part / FILES[2], study.problem.mesh, seen, nodes=study.problem.nodes)
-        bundle = "bundle" if "bundle" in FILES else None
+        write_bundle(
+            part / FILES[3],
+            certificate,
+            study.problem,
+            study.prediction,
+            study.queries,
+            said=said,
+            case=study.case.to_dict(),
+            solver=getattr(getattr(certifier, "ground", None), "solver", None),
+            partial=True,
+        )
         view = View.of(study.problem.mesh, seen, study.queries.points)
-        write_report(part / "report.html", data, view, sweep=sweep(result), bundle=bundle)
+        write_report(part / FILES[4], said, view, sweep=sweep(result), bundle=FILES[3])
         out.mkdir(exist_ok=True)
+        if (out / FILES[3]).is_dir():  # folders are not replaced in one step: move the old one away first
+            os.replace(out / FILES[3], part / "old")
         for name in FILES:
             os.replace(part / name, out / name)
     except OSError as error:

@@ -224,7 +224,7 @@ def recheck(data: Mapping[str, Any], bundle: str | None) -> str:
     commands = []
     if bundle:
         commands.append(
-            ("pinnpoint verify " + bundle, "re-checks every interval with code that shares nothing with what made it")
+            ("pinnpoint verify " + bundle, "proves every interval again with code of its own, or says what it cannot check")
         )
     inputs = {k: v for k, v in (data.get("inputs") or {}).items() if isinstance(v, Mapping) and "file" in v}
     files = [shlex.quote(str(v["file"])) for v in inputs.values() if "sha256" in v]
