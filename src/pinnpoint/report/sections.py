@@ -223,9 +223,8 @@ def recheck(data: Mapping[str, Any], bundle: str | None) -> str:
     """How somebody else can see for themselves."""
     commands = []
     if bundle:
-        commands.append(
-            ("pinnpoint verify " + bundle, "proves every interval again with code of its own, or says what it cannot check")
-        )
+        why = "proves every interval again with code of its own, or says what it cannot check"
+        commands.append((f"pinnpoint verify {bundle}", why))
     inputs = {k: v for k, v in (data.get("inputs") or {}).items() if isinstance(v, Mapping) and "file" in v}
     files = [shlex.quote(str(v["file"])) for v in inputs.values() if "sha256" in v]
     if files:
