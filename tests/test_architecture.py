@@ -19,6 +19,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"taylor"},
     {"models"},  # `data`, which it reads, holds no modules
     {"io"},
+    {"report"},  # plain data in, HTML out
     {"systems", "queries", "nonlinear", "semilinear", "cubic", "reaction"},
     {"certificate"},
     {"transfer", "orders"},
