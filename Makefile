@@ -43,7 +43,7 @@ studies: $(VENV)/.test
 	$(BIN)/python studies/continuous.py
 	$(BIN)/python studies/train_benchmark.py
 	$(BIN)/python studies/out_of_distribution.py
-	$(BIN)/python studies/load_family.py
+	$(BIN)/python studies/load_family.py --quick
 
 docs: $(VENV)/.test
 	$(BIN)/python docs/check.py

@@ -38,7 +38,10 @@ COUNTS = (4, 16, 8)
 
 def make_problem(dofs: int | None) -> tuple[Any, list[dict[str, Any]], dict[str, Any]]:
     """The bracket with its four load cases, and gravity for a further basis vector."""
-    from pinnpoint.fem.bracket import LOADS, bracket
+    try:
+        from pinnpoint.fem.bracket import LOADS, bracket
+    except ImportError as error:
+        raise SystemExit(f"this study needs the generated bracket: {error}") from error
 
     loads = [{"force": {"pin": load}} for load in LOADS.values()]
     return bracket(dofs=dofs), loads, {"body": ("0", "0", "-1")}
