@@ -60,6 +60,8 @@ class Transfer(Protocol):
         ...
 
 
+PRODUCTS = 1e-7
+"""Share of a product bound that is added to it: rounding goes into it by square roots."""
 RESERVE, LEAST = 3e-10, 1e-140
 """Share of a radius that is added to it, and four times its rounding: another program can then prove the interval, also
 one that takes squares of what is next to nothing."""

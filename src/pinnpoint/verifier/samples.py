@@ -184,7 +184,7 @@ class Samples:
     def __init__(self, bundle: Bundle, mesh: Mesh, proof: Row, case: Row) -> None:
         self.bundle, self.mesh, self.proof = bundle, mesh, proof
         self.harmonic = bool(np.any(mesh.cubic)) or any(name.startswith("dual/phi") for name in bundle.arrays)
-        self.balls: dict[int, tuple[Array, float, float, float]] = {}
+        self.balls: dict[int, tuple[Array, float, float, float, float]] = {}
         self.blind: list[str] = []
         problem, lift = case["problem"], bool(proof.get("lift"))
         if not lift:
@@ -286,8 +286,8 @@ class Samples:
         need(not left, "Neumann data: a load that the case does not have")
         return claimed
 
-    def ball(self, i: int, goal: Row, row: Row) -> tuple[Array, float, float, float]:
-        """x₀, R, the radius of the average and C; the ball must lie where the coefficients are constant."""
+    def ball(self, i: int, goal: Row, row: Row) -> tuple[Array, float, float, float, float]:
+        """x₀, R, the radius of the average, C and its error; the ball must lie where the coefficients are constant."""
         if i in self.balls:
             return self.balls[i]
         mesh, name, d = self.mesh, row["name"], self.mesh.d
@@ -304,19 +304,19 @@ class Samples:
         need(cell >= 0, f"{name!r}: the point is outside the mesh")
         kappa, c = float(mesh.kappa[cell]), 0.0 if self.harmonic else float(mesh.c[cell])
         need(goal["kappa"] == kappa, f"{name!r}: not the diffusion at the point")
-        C, value = math.nan, math.nan
+        C0 = C = math.nan
         if R * math.sqrt(c / kappa) < 20.0 and self.proof["source"] is not None:
             points, weights = directions(d, 24)
             f = lambda r: formula(self.proof["source"], x0 + r[:, None, None] * points) @ weights  # noqa: E731
-            (_, rough, _), (C, value, size) = (radial(d, kappa, c, R, a, f, n) for n in (16, 24))
+            (C0, rough, _), (C, value, size) = (radial(d, kappa, c, R, a, f, n) for n in (24, 32))
             off = goal["error"] + 10.0 * abs(value - rough) + 1e-9 * size
             fits = abs(goal["constant"] - value) <= off
             need(fits, f"{name!r}: ∫fΦ is {float(value)!r}, not {goal['constant']!r} (sampled)")
         elif R * math.sqrt(c / kappa) < 20.0:
-            C = radial(d, kappa, c, R, a, lambda r: 0.0 * r, 24)[0]
+            C0, C = (radial(d, kappa, c, R, a, lambda r: 0.0 * r, n)[0] for n in (24, 32))
         else:
             self.blind.append(f"the mollifier of {name!r}")
-        self.balls[i] = x0, R, a, C
+        self.balls[i] = x0, R, a, C, 1e-8 * abs(C) + 10.0 * abs(C - C0)
         return self.balls[i]
 
     def cell_of(self, x0: Array, some: Array) -> int:
@@ -338,7 +338,7 @@ class Samples:
                 empty = not any(np.any(x.beta) or np.any(x.rest) for x in (query.w, query.phi))
                 need(empty, f"{name!r}: not the form of a {goal['kind']}")
             return
-        x0, R, a, C = self.ball(i, goal, row)
+        x0, R, a, C, off = self.ball(i, goal, row)
         far = np.sqrt(((V - x0) ** 2).sum(axis=2))
         first, last = far.min(axis=1), far.max(axis=1)
         data = query.w.on(low, high)
@@ -347,7 +347,7 @@ class Samples:
         cut = ((last > R * (1.0 - 1e-9)) & (first - g.h < R))[here]
         if math.isnan(C):
             return
-        loose = np.where(cut, 0.02 * C * np.minimum(1.0, g.h[here] / R), 1e-9 * C)
+        loose = np.where(cut, 0.02 * C * np.minimum(1.0, g.h[here] / R), off)
 
         def w(X: Array, bary: Array) -> Array:
             return C * np.maximum(0.0, 1.0 - ((X - x0) ** 2).sum(axis=-1) / R**2)
@@ -402,21 +402,21 @@ class Samples:
             end = end and mesh.points[mesh.facets[at.at[0], 0], 0] == goal["at"][0] and goal["constant"] == 0.0
             need(end and (self.harmonic or not np.any(query.z.source.beta)), f"{name!r}: not a unit load")
         elif query is not None:
-            x0, R, a, C = self.ball(i, goal, row)
+            _, R, a, C, off = self.ball(i, goal, row)
             if math.isnan(C):
                 return
             mass = C * {1: 4.0 / 3.0, 2: math.pi / 2.0, 3: 8.0 * math.pi / 15.0}[mesh.d] * R**mesh.d
-            self._mass(f"mollifier of {name!r}", query.w, mass)
+            self._mass(f"mollifier of {name!r}", query.w, mass, off / C)
             if query.phi is not None:  # −κΔv = 1 for v = −|x − x₀|²/(2dκ), so ∫Φ = ∫w |x − x₀|²/(2dκ) − the query's
                 d = mesh.d
                 second = mass * R**2 * d / (d + 4.0) - a * a * d / (d + 2.0)
-                self._mass(f"kernel of {name!r}", query.phi, second / (2.0 * d * float(goal["kappa"])))
+                self._mass(f"kernel of {name!r}", query.phi, second / (2.0 * d * float(goal["kappa"])), off / C)
 
-    def _mass(self, what: str, w: Density, mass: float) -> None:
+    def _mass(self, what: str, w: Density, mass: float, share: float) -> None:
         """The integral of stored data."""
         held = float(np.sum(w.beta.mean(axis=1) * self.mesh.top[w.at]))
         size = float(np.sum(np.abs(w.beta).max(axis=1) * self.mesh.top[w.at]))
-        off = 1e-9 * max(abs(mass), size) + float(np.sum(self.mesh.top[w.at] * w.rest[:, 1]))
+        off = share * max(abs(mass), size) + float(np.sum(self.mesh.top[w.at] * w.rest[:, 1]))
         need(abs(held - mass) <= off, f"{what}: its integral is {held!r}, not {float(mass)!r} (sampled)")
 
     def _group(self, i: int, query: Query | None, goal: Row, name: str) -> None:
