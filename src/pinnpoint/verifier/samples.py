@@ -260,21 +260,22 @@ class Samples:
         for k, given in enumerate(self.proof["dirichlet"]):
             facets = self.bundle(f"continuous/d{k}", None, whole=len(mesh.facets))
             seen += facets.tolist()
-            need(np.all(np.diff(facets) > 0), "kind: facets are not in order")
+            need(len(facets) and np.all(np.diff(facets) > 0), "kind: facets of no group, or not in order")
             T = mesh.facets[facets]
             b = quadratic(p.nodal[mesh.nodes_of(T)], m, mesh.degree if m else 1)[0].m
             bary, _ = rule(m, 5)
             at = np.einsum("njk,qj,qk->nq", b, bary, bary, optimize=True) if isinstance(given, str) else b
             X = np.einsum("qi,nic->nqc", bary, mesh.points[T])
             gap = 0.0 if given is None else np.abs(formula(given, X) - at if isinstance(given, str) else at - given)
-            top = 1e-13 * float(np.abs(b).max(initial=0.0)) * isinstance(given, str)
-            need(np.max(gap, initial=0.0) <= claimed * (1.0 + 1e-9 * isinstance(given, str)) + top, "state: misses the Dirichlet data")
+            sampled = isinstance(given, str)
+            top = (1e-13 * float(np.abs(b).max(initial=0.0)) + 1e-9 * claimed) * sampled
+            need(np.max(gap, initial=0.0) <= claimed + top, "state: misses the Dirichlet data")
         fixed = np.nonzero(mesh.kind == DIRICHLET)[0].tolist()
         need(sorted(seen) == fixed, "kind: not the facets with Dirichlet data")
         left = set() if p.load is None else set(p.load.at.tolist())
         for k, given in enumerate(self.proof["neumann"]):
             facets = self.bundle(f"continuous/n{k}", None, whole=len(mesh.facets))
-            need(np.all(np.diff(facets) > 0), "Neumann data: facets are not in order")
+            need(len(facets) and np.all(np.diff(facets) > 0), "Neumann data: facets of no group, or not in order")
             if given == 0.0:
                 continue
             need(p.load is not None and set(facets.tolist()) <= left, "Neumann data: facets without their load")
