@@ -216,7 +216,7 @@ class Discrete:
         ell = self.L[:, self.free].toarray()
         s = ell - (J.T @ G.T).T
         off = gamma(int(np.diff(sp.csc_array(J).indptr).max()) + 80) * ((size.T @ np.abs(G.T)).T + np.abs(ell))
-        fits = np.linalg.norm(s, axis=1) <= 1e-8 * np.linalg.norm(ell, axis=1)
+        fits = np.linalg.norm(s, axis=1) <= 1e-8 * np.linalg.norm(ell, axis=1) + 10.0 * np.linalg.norm(off, axis=1)
         need(np.all(fits), f"{what}: a Green vector does not solve its equation")
         return s, off
 

@@ -101,10 +101,12 @@ def compare(what: str, data: tuple[Array, ...], V: Array, f: Callable[[Array, Ar
         found.append((moments, np.sqrt((gap**2) @ weights), np.abs(gap).max(axis=1)))
     (rough, some, _), (fine, rms, top) = found
     size = 1e-10 * (np.abs(beta).max(axis=(1, 2)) + top) + loose
-    apart = 4.0 * np.abs(fine - rough).max(axis=(1, 2))
+    apart = 4.0 * np.abs(fine - rough).max(axis=(1, 2)) + 0.02 * (
+        rms + high
+    )  # two rules may agree by chance about a kink
     fits = np.abs(fine).max(axis=(1, 2)) <= e1 + apart + size
     need(np.all(fits), f"{what}: its stored coefficients are not those of the data (sampled)")
-    fits = rms <= 1.001 * (high + e2) + 4.0 * np.abs(rms - some) + 10.0 * size
+    fits = rms <= 1.05 * (high + e2) + 4.0 * np.abs(rms - some) + 10.0 * size
     need(np.all(fits), f"{what}: its stored bounds are too small (sampled)")
 
 
@@ -309,8 +311,8 @@ class Samples:
         if R * math.sqrt(c / kappa) < 20.0 and self.proof["source"] is not None:
             points, weights = directions(d, 24)
             f = lambda r: formula(self.proof["source"], x0 + r[:, None, None] * points) @ weights  # noqa: E731
-            (C0, rough, _), (C, value, size) = (radial(d, kappa, c, R, a, f, n) for n in (24, 32))
-            off = goal["error"] + 10.0 * abs(value - rough) + 1e-9 * size
+            (_, first, _), (C0, rough, _), (C, value, size) = (radial(d, kappa, c, R, a, f, n) for n in (19, 24, 32))
+            off = goal["error"] + 10.0 * max(abs(value - rough), abs(value - first) / 20.0) + 1e-9 * size
             fits = abs(goal["constant"] - value) <= off
             need(fits, f"{name!r}: ∫fΦ is {float(value)!r}, not {goal['constant']!r} (sampled)")
         elif R * math.sqrt(c / kappa) < 20.0:
