@@ -142,9 +142,10 @@ def state_agrees(d: Discrete, rows: list[Row], proof: Row, case: Row, bundle: Bu
 def sensitivities_agree(green: Array, rows: list[Row], method: str, case: Row, alpha: float) -> None:
     """σ = ‖g‖₂ for the weight of case files, the identity; from the seed's probes for the randomized method.
 
-    Both up to the condition of the system, above which producers' upper bounds are well above.
+    What is said is an upper bound, up to the condition of the system that the stored vectors suffer from; where
+    rounding is much of it, it may be well above.
     """
-    share, more = 1e-6 + 1e-13 / alpha, 1e-6 + 1e-8 / alpha
+    share = 1e-6 + 1e-13 / alpha
     sizes = np.sqrt((green * green).sum(axis=1))
     if method == "randomized":
         m, delta, seed = drawn(case)
@@ -155,7 +156,7 @@ def sensitivities_agree(green: Array, rows: list[Row], method: str, case: Row, a
     for row, size in zip(rows, sizes, strict=True):
         name, said, terms = row["name"], row["sensitivity"], row["terms"]
         both = method not in ("inexact", "stationary")
-        fits = said is None or (said >= size * (1.0 - share) and (not both or said <= size * (1.0 + more) + SMALL))
+        fits = said is None or (said >= size * (1.0 - share) and (not both or said <= 2.0 * size + SMALL))
         need(fits or method == "stationary", f"{name!r}: sensitivity is not {float(size)!r}")
         if "norm" in terms:
             need(near(terms["norm"], said * row["residual_norm"], 1e-9), f"{name!r}: norm is not σ‖r‖")

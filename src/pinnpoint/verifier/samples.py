@@ -101,9 +101,8 @@ def compare(what: str, data: tuple[Array, ...], V: Array, f: Callable[[Array, Ar
         found.append((moments, np.sqrt((gap**2) @ weights), np.abs(gap).max(axis=1)))
     (rough, some, _), (fine, rms, top) = found
     size = 1e-10 * (np.abs(beta).max(axis=(1, 2)) + top) + loose
-    apart = 4.0 * np.abs(fine - rough).max(axis=(1, 2)) + 0.02 * (
-        rms + high
-    )  # two rules may agree by chance about a kink
+    chance = 0.02 * rms + 0.1 * high  # two rules may agree about a kink, or both miss it
+    apart = 4.0 * np.abs(fine - rough).max(axis=(1, 2)) + chance
     fits = np.abs(fine).max(axis=(1, 2)) <= e1 + apart + size
     need(np.all(fits), f"{what}: its stored coefficients are not those of the data (sampled)")
     fits = rms <= 1.05 * (high + e2) + 4.0 * np.abs(rms - some) + 10.0 * size
