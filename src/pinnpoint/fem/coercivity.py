@@ -98,8 +98,8 @@ def stored_error(mesh: Mesh, A: Any, lam: Vector | None, mu: Vector, mass: Any =
     entry. Norms of block rows bound the whole: ‖·‖₂ ≤ max_i Σ_j ‖·_ij‖; a block of a cell is at most
     V (|λ| + 2μ) |∇λ_i| |∇λ_j|.
 
-    A reaction is a part with nonnegative entries and weights, M: it is positive semidefinite but for roundings of
-    at most γ_64 |M|.
+    A reaction is a part M = A − K with nonnegative entries and weights: it is positive semidefinite but for roundings
+    of at most γ_64 |M| + 8u |A|.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def stored_error(mesh: Mesh, A: Any, lam: Vector | None, mu: Vector, mass: Any =
         reference = reference + mass
     gap = np.asarray(abs(sp.csr_array(A - reference)).sum(axis=1)).reshape(-1, count).max(axis=1) * np.sqrt(count)
     if mass is not None:
-        gap = gap + gamma(64) * np.asarray(abs(mass).sum(axis=1)).ravel()
+        gap = gap + np.asarray((gamma(64) * abs(mass) + 8.0 * UNIT * abs(sp.csr_array(A))).sum(axis=1)).ravel()
     at_node, gap = (at_node, gap) if rows is None else (at_node[rows], gap[rows])
     return float(up(np.max(at_node + gap) * (1.0 + gamma(4 * int(shared.max()) * (d + 1) * count + 64)), 16))
 

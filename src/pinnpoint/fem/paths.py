@@ -2,7 +2,7 @@
 
 On a cell K a linear displacement u is a rigid motion plus d_K(x) = ε_K (x − c_K), c_K the centroid; a scalar is a
 constant plus ∇u·(x − c_K). At their common facet F two neighbours agree, so their motions differ there by d of one
-minus d of the other: at the facet's centroid by at most |c_F − c_K||ε_K| + |c_F − c_P||ε_P|, and their rotations by ω with
+minus d of the other: at the facet's centroid by at most |c_F − c_K||ε_K| + |c_F − c_P||ε_P|, and their rotations by ω,
 m₁|ω|² ≤ Σ_j|ω × r_j|² ≤ m₂(|ε_K| + |ε_P|)², where r_j are the vertices from c_F and m₁ ≤ m₂ their second moments. At a
 place x the motions thus differ by at most
 
