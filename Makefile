@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test bench studies docs lint clean
+.PHONY: demo test test-mpi bench studies docs lint clean
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -27,6 +27,10 @@ lint: $(VENV)/.test
 test: $(VENV)/.test lint
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=2 $(BIN)/python -m pytest -n 2 --dist worksteal
 
+test-mpi:
+	tests_mpi/environment.sh $(VENV)-mpi
+	test ! -e $(VENV)-mpi/.done || $(VENV)-mpi/bin/python -m pytest -q -c tests_mpi/pytest.ini tests_mpi
+
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/run.py
 
@@ -39,4 +43,4 @@ docs: $(VENV)/.test
 	$(BIN)/python docs/check.py
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-mpi build dist .pytest_cache .mypy_cache .ruff_cache

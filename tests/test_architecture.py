@@ -29,7 +29,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"__init__"},
     {"cases"},
     {"outputs"},
-    {"distributed"},
+    {"distributed", "families"},
     {"cli"},
 ]
 HEIGHT = {name: i for i, layer in enumerate(LAYERS) for name in layer}

@@ -27,11 +27,11 @@ from pinnpoint.transfer.interpolation import Interpolation
 from pinnpoint.transfer.interval import DirectRoute
 from pinnpoint.version import __version__
 
-_LAZY = ("fem", "io", "models")
+_LAZY = ("families", "fem", "io", "models")
 
 
 def __getattr__(name: str) -> Any:
-    """Import finite elements, files and models when they are first used; the core needs numpy and scipy alone."""
+    """Import families, finite elements, files and models when they are first used; the core needs numpy and scipy alone."""
     if name in _LAZY:
         return importlib.import_module(f"pinnpoint.{name}")
     raise AttributeError(f"module 'pinnpoint' has no attribute {name!r}")

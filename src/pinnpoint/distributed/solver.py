@@ -8,7 +8,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.distributed.rows import Rows
-from pinnpoint.errors import CertificationError
+from pinnpoint.errors import CertificationError, InputError
 
 TOLERANCE = 1e-10
 
@@ -43,7 +43,11 @@ class Solver:
         self.ksp.setType("cg")
         self.ksp.getPC().setType("gamg")
         self.ksp.setTolerances(rtol=TOLERANCE, max_it=2000)
-        self.ksp.setFromOptions()
+        try:
+            self.ksp.setFromOptions()
+        except petsc.Error as error:
+            said = str(error).strip().splitlines()[-1].split("] ")[-1]
+            raise InputError(f"--petsc: PETSc refuses its options ({said})") from error
         self.iterations = 0
 
     def _orthonormal(self, columns: list[Vector]) -> list[Any]:
@@ -66,7 +70,8 @@ class Solver:
         try:
             self.ksp.solve(self.y, self.x)
         except self.petsc.Error as error:
-            raise CertificationError(f"--petsc: PETSc stopped ({error}); check its options") from error
+            said = str(error).strip().splitlines()[-1].split("] ")[-1]
+            raise CertificationError(f"--petsc: PETSc stopped ({said}); check its options") from error
         self.iterations += int(self.ksp.getIterationNumber())
         if not np.isfinite(self.x.norm()):
             return np.zeros_like(b)
