@@ -31,7 +31,7 @@ _LAZY = ("families", "fem", "io", "models")
 
 
 def __getattr__(name: str) -> Any:
-    """Import families, finite elements, files and models when they are first used; the core needs numpy and scipy alone."""
+    """Import these parts when they are first used; the core needs numpy and scipy alone."""
     if name in _LAZY:
         return importlib.import_module(f"pinnpoint.{name}")
     raise AttributeError(f"module 'pinnpoint' has no attribute {name!r}")
