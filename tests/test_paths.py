@@ -114,7 +114,7 @@ def test_stored_error_covers_the_exact_assembly():
     assert bound < 1e-13 * np.abs(A).sum(axis=1).max()
     wrong = problem.A.copy()
     wrong.data[17] += 1e-9
-    assert stored_error(mesh, wrong, None, problem.diffusion) >= 1e-9
+    assert stored_error(mesh, wrong, None, problem.diffusion) >= 0.49e-9  # the symmetric part
 
 
 def _cross(a, b):

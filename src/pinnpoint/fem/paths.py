@@ -117,6 +117,8 @@ def path_bound(mesh: Mesh, held: Index, stiffness: Vector, free: Any, *, elastic
         turn = arm * _slenderness(corners, middle) * slack
         own, above = own + turn, above + turn
     above[tree.levels[0]] = 0.0  # held facets have no cell beyond them
+    if not float(stiffness.min()) > 0.0:
+        raise CertificationError("coercivity: a cell has no stiffness that could be bounded from below")
     rigid = np.sqrt(down(stiffness * mesh.volumes * (1.0 - 1e-9)))  # √κ_K
     nodes = np.flatnonzero(free)
     home = tree.home[nodes]
