@@ -20,6 +20,8 @@ PACKAGES = {
     "pandas": "frame",
     "h5py": "mesh",
     "gmsh": "mesh",
+    "pyarrow": "parquet",
+    "distributed": "dask",
 }
 
 
@@ -36,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
             found = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             found = f"not installed (pip install 'pinnpoint[{extra}]')" if extra else "not installed, but required"
-        print(f"{name:10} {found}")
+        print(f"{name:11} {found}")
     print(f"compiled kernels: {'numba' if compiled() is not None else 'none, numpy fall-backs are used'}")
     print(f"processors: {os.cpu_count()}")
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:

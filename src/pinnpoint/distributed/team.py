@@ -17,13 +17,13 @@ from pinnpoint.rounding.arithmetic import at_most, dot_up, sum_up, up
 from pinnpoint.rounding.balls import Ball
 
 LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
-"""Variables that mpirun and its kin set."""
+"""Numbers of processes that mpirun and its kin set."""
 T = TypeVar("T")
 
 
 def launched() -> bool:
-    """Whether a launcher of MPI started this process."""
-    return any(name in os.environ for name in LAUNCHERS)
+    """Whether a launcher of MPI started this process among others."""
+    return any(os.environ.get(name, "").isdecimal() and int(os.environ[name]) > 1 for name in LAUNCHERS)
 
 
 @dataclass(frozen=True, eq=False)
