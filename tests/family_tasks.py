@@ -7,9 +7,17 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 from pinnpoint import families
+
+
+def pool(workers=2):
+    """Processes that are forked from a clean one."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["pinnpoint.families"])
+    return ProcessPoolExecutor(workers, mp_context=context)
 
 
 def square(x):
@@ -61,6 +69,6 @@ def instances(count):
 
 if __name__ == "__main__":
     out, count, workers = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    make = partial(ProcessPoolExecutor, workers) if workers else None
+    make = partial(pool, workers) if workers else None
     done = families.run(slow_square, instances(count), out, make)
     print(done.done, done.skipped, len(done.failed))

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -54,7 +54,7 @@ def test_here_and_again(tmp_path):
 @pytest.mark.parametrize("kind", ["threads", "processes"])
 def test_executors(tmp_path, kind):
     out = tmp_path / "table.csv"
-    make = {"threads": ThreadPoolExecutor, "processes": ProcessPoolExecutor}[kind]
+    make = {"threads": ThreadPoolExecutor, "processes": tasks.pool}[kind]
     said = []
     with make(2) as executor:
         families.run(tasks.square, tasks.instances(40), out, executor, window=7, report=lambda s: said.append(s.done))
@@ -96,18 +96,18 @@ def test_errors_are_retried(tmp_path):
 def test_dead_workers_are_replaced(tmp_path):
     marks = tmp_path / "marks"
     marks.mkdir()
-    make = partial(ProcessPoolExecutor, 2)
+    make = tasks.pool
     done = families.run(partial(tasks.dies_once, marks), tasks.instances(24), tmp_path / "t.csv", make, window=6)
     require_whole(tmp_path / "t.csv", 24)
     assert not done.failed
 
 
 def test_the_deadly_instance_alone_is_given_up(tmp_path):
-    make = partial(ProcessPoolExecutor, 2)
+    make = tasks.pool
     done = families.run(tasks.always_dies, tasks.instances(12), tmp_path / "t.csv", make, retries=1)
     assert list(done.failed) == ["i5"]
     assert {r["instance"] for r in table(tmp_path / "t.csv")} == {f"i{k}" for k in range(12) if k != 5}
-    with ProcessPoolExecutor(1) as executor, pytest.raises(InputError, match="pass a function that makes one"):
+    with tasks.pool(1) as executor, pytest.raises(InputError, match="pass a function that makes one"):
         families.run(tasks.always_dies, tasks.instances(12), tmp_path / "u.csv", executor)
 
 
@@ -251,7 +251,7 @@ def test_case_files(tmp_path):
     path = tmp_path / "case.toml"
     path.write_text(CASE, encoding="utf-8")
     family = {f"source {s}": [f"problem.source={s}"] for s in (1.0, 2.0, 4.0)}
-    with ProcessPoolExecutor(2) as executor:
+    with tasks.pool() as executor:
         families.run(partial(families.certify_case, path), family, tmp_path / "t.csv", executor)
     rows = {r["instance"]: r for r in table(tmp_path / "t.csv")}
     one, four = (rows[f"source {s}"] for s in (1.0, 4.0))

@@ -70,6 +70,7 @@ def run(
     executor
         Any `concurrent.futures.Executor`, such as a pool of processes or ``dask.distributed.Client().get_executor()``;
         or a function that makes one, which is called again when the executor breaks because a worker died. None: here.
+        Pools of processes should be started by "forkserver" or "spawn": a fork of a process with threads may hang.
     retries
         Further attempts after an error. What pinnpoint itself refuses is not tried again.
     window
@@ -118,7 +119,7 @@ class Pool:
                 f"executor: broke because a worker died ({error}); pass a function that makes one, such as "
                 "lambda: ProcessPoolExecutor(4), so that it can be made again"
             ) from error
-        self.executor.shutdown(wait=False, cancel_futures=True)
+        self.executor.shutdown(wait=True, cancel_futures=True)  # its threads must be gone before others are forked
         self.executor = self.make()
 
     def close(self) -> None:
