@@ -46,7 +46,7 @@ def test_demo_writes_a_certificate(tmp_path, capsys):
     again = json.loads((tmp_path / "again" / "certificate.json").read_text())
     assert again["queries"][0]["center"] == bump["center"]
     names = {path.name for path in (tmp_path / "again").iterdir()}
-    assert names == {"certificate.json", "certificate.csv", "field.vtu"}
+    assert names == {"certificate.json", "certificate.csv", "field.vtu", "bundle", "report.html"}
 
 
 def test_doctor_and_version(capsys):

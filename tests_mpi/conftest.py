@@ -40,7 +40,12 @@ def certify(tmp_path):
             assert not out.exists()
             return done
         assert done.returncode == 0, done.stderr
-        assert sorted(p.name for p in Path(out).iterdir()) == ["certificate.csv", "certificate.json", "field.vtu"]
+        assert sorted(p.name for p in Path(out).iterdir()) == [
+            "certificate.csv",
+            "certificate.json",
+            "field.vtu",
+            "report.html",
+        ]
         return json.loads((out / "certificate.json").read_text(encoding="utf-8"))
 
     return run

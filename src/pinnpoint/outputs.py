@@ -1,4 +1,4 @@
-"""What a certified case leaves behind: certificate.json, certificate.csv and field.vtu, all of them or none."""
+"""What a certified case leaves behind: certificate, table, field, bundle and report, all of them or none."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector
+from pinnpoint.bundles import write_bundle
 from pinnpoint.cases import Result, Study, provenance
 from pinnpoint.certificate import Certificate
-from pinnpoint.errors import InputError
+from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.io.vtu import write_vtu
+from pinnpoint.report import View, write_report
 
-FILES = ("certificate.json", "certificate.csv", "field.vtu")
+FILES = ("certificate.json", "certificate.csv", "field.vtu", "bundle", "report.html")
 GREEN_LIMIT = 20
 """At most so many Green vectors go into field.vtu."""
+SWEPT, RADII = 12, 41
+"""Local and tail parts are shown for so many queries at most, at so many radii."""
 
 
 def write_outputs(result: Result, out: Path) -> list[Path]:
@@ -27,23 +31,42 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
     study, certificate, certifier = result.study, result.certificate, result.certifier
     out = Path(out)
     require_place(out)
+    whole = hasattr(study.problem, "system")  # over many processes no one has the matrix that a bundle holds
+    names = [name for name in FILES if whole or name != FILES[3]]
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=".pinnpoint-", dir=out if out.is_dir() else out.parent))
     except OSError as error:
         raise InputError(f"--out: '{out}' could not be made ({error.strerror}); choose another place") from error
     try:
-        certificate.write_json(part / FILES[0], summary(result))
+        said, seen = summary(result), fields(study, certifier)
+        certificate.write_json(part / FILES[0], said)
         write_csv(part / FILES[1], certificate, study.case.units)
-        write_vtu(part / FILES[2], study.problem.mesh, fields(study, certifier), nodes=study.problem.nodes)
+        write_vtu(part / FILES[2], study.problem.mesh, seen, nodes=study.problem.nodes)
+        if whole:
+            write_bundle(
+                part / FILES[3],
+                certificate,
+                study.problem,
+                study.prediction,
+                study.queries,
+                said=said,
+                case=study.case.to_dict(),
+                solver=getattr(getattr(certifier, "ground", None), "solver", None),
+                partial=True,
+            )
+        view = View.of(study.problem.mesh, seen, study.queries.points)
+        write_report(part / FILES[4], said, view, sweep=sweep(result), bundle=FILES[3] if whole else None)
         out.mkdir(exist_ok=True)
-        for name in FILES:
+        if (out / FILES[3]).is_dir():  # folders are not replaced in one step: move the old one away first
+            os.replace(out / FILES[3], part / "old")
+        for name in names:
             os.replace(part / name, out / name)
     except OSError as error:
         raise InputError(f"--out: '{out}' could not be written ({error.strerror}); choose another place") from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    return [out / name for name in FILES]
+    return [out / name for name in names]
 
 
 def require_place(out: Path) -> None:
@@ -73,16 +96,39 @@ def summary(result: Result) -> dict[str, Any]:
     narrowing = certificate.details.get("narrowing")
     for i, (row, query) in enumerate(zip(data["queries"], case.queries, strict=True)):
         row["kind"] = query.kind
+        asked = {"component": query.component, "group": query.group, "ball": query.radius}
+        asked["tolerance"] = _finite(study.limits[i])
+        row |= {key: value for key, value in asked.items() if value is not None}
         if narrowing is not None:
-            row["narrowing"] = float(narrowing[i])
+            row["narrowing"] = _finite(narrowing[i])
     return data
+
+
+def sweep(result: Result) -> dict[str, Any] | None:
+    """Local and tail parts over the radius of the ball, where the method is localized by distance."""
+    study, certifier = result.study, result.certifier
+    queries = study.queries
+    if not hasattr(certifier, "sweep") or queries.points is None or len(queries) > SWEPT:
+        return None
+    rows = study.problem.system.row_points
+    reach = float(np.linalg.norm(np.ptp(rows, axis=0)))
+    try:
+        found = certifier.sweep(study.problem.extract(study.prediction).U, np.linspace(0.0, reach, RADII))
+    except CertificationError:
+        return None
+    return {"radii": found.radii, "local": found.local, "tail": found.tail, "radius": found.radius}
 
 
 def _refinement(result: Result) -> dict[str, Any]:
     """Unknowns and radii of every mesh on the way."""
-    steps = [{"dofs": s.dofs, "cells": s.cells, "radius": [float(r) for r in s.radius]} for s in result.history]
-    limits = [float(t) if np.isfinite(t) else None for t in result.study.limits]
+    steps = [{"dofs": s.dofs, "cells": s.cells, "radius": [_finite(r) for r in s.radius]} for s in result.history]
+    limits = [_finite(t) for t in result.study.limits]
     return {"tolerance": limits, "steps": steps, "stopped": result.stopped}
+
+
+def _finite(x: Any) -> float | None:
+    """As strict JSON has it."""
+    return float(x) if np.isfinite(x) else None
 
 
 def write_csv(path: Path, certificate: Certificate, units: str) -> None:

@@ -19,6 +19,7 @@ PACKAGES = {
     "numba": "fast",
     "pandas": "frame",
     "h5py": "mesh",
+    "matplotlib": "plot",
     "gmsh": "mesh",
     "pyarrow": "parquet",
     "distributed": "dask",
