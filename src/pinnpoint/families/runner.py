@@ -119,7 +119,11 @@ class Pool:
                 f"executor: broke because a worker died ({error}); pass a function that makes one, such as "
                 "lambda: ProcessPoolExecutor(4), so that it can be made again"
             ) from error
-        self.executor.shutdown(wait=True, cancel_futures=True)  # its threads must be gone before others are forked
+        # a worker that a broken pool started last may outlive it, and the pool then waits for it for ever
+        workers = list((getattr(self.executor, "_processes", None) or {}).values())
+        self.executor.shutdown(wait=False, cancel_futures=True)
+        for worker in workers:
+            worker.kill()
         self.executor = self.make()
 
     def close(self) -> None:
