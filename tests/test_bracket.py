@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import subprocess
 import sys
 from fractions import Fraction
 
@@ -100,6 +101,23 @@ def test_a_session_of_the_caller_is_left_alone():
         assert gmsh.model.list().count("pinnpoint bracket") == 0
     finally:
         gmsh.finalize()
+
+
+@needs_gmsh
+def test_a_broken_pipe_stays_an_error():
+    code = """
+import os
+from pinnpoint.io.bracket import bracket_mesh
+bracket_mesh(dofs=2000)
+r, w = os.pipe()
+os.close(r)
+try:
+    os.write(w, b"x")
+except BrokenPipeError:
+    print("fine")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "fine", done
 
 
 def test_without_gmsh(monkeypatch):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 import math
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
@@ -143,8 +145,10 @@ def import_gmsh() -> Any:
 def _session(gmsh: Any) -> Iterator[None]:
     """A model of our own; a session of the caller's is left as it was."""
     ours = not gmsh.isInitialized()
+    handlers = {s: signal.getsignal(s) for s in (signal.SIGINT, getattr(signal, "SIGPIPE", signal.SIGINT))}
     if ours:
         gmsh.initialize(readConfigFiles=False, interruptible=False)
+        _restore(handlers)
     before = {name: gmsh.option.getNumber(name) for name in (*OPTIONS, "Mesh.MeshSizeMin", "Mesh.MeshSizeMax")}
     current = gmsh.model.getCurrent()
     try:
@@ -159,11 +163,20 @@ def _session(gmsh: Any) -> Iterator[None]:
     finally:
         if ours:
             gmsh.finalize()
+            _restore(handlers)
         else:
             gmsh.model.remove()
             gmsh.model.setCurrent(current)
             for name, value in before.items():
                 gmsh.option.setNumber(name, value)
+
+
+def _restore(handlers: dict[Any, Any]) -> None:
+    """Gmsh resets SIGPIPE, and then a broken pipe would end the process; only the main thread can set it again."""
+    if threading.current_thread() is threading.main_thread():
+        for number, handler in handlers.items():
+            if handler is not None:
+                signal.signal(number, handler)
 
 
 def _build(gmsh: Any) -> dict[str, list[int]]:
