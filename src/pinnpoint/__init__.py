@@ -28,7 +28,7 @@ from pinnpoint.transfer.interpolation import Interpolation
 from pinnpoint.transfer.interval import DirectRoute
 from pinnpoint.version import __version__
 
-_LAZY = ("adapters", "families", "fem", "io", "models")
+_LAZY = ("adapters", "campaigns", "fem", "io", "models")
 
 
 def __getattr__(name: str) -> Any:

@@ -17,8 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from pinnpoint.campaigns.tasks import Row
 from pinnpoint.errors import DependencyMissingError, InputError
-from pinnpoint.families.tasks import Row
 from pinnpoint.io.files import PathLike
 
 LEAD = ("instance", "row", "rows")
@@ -172,13 +172,13 @@ def _whole(path: Path) -> tuple[tuple[str, ...] | None, set[str], int]:
         if columns is None:
             columns, size = tuple(row), offset
             if columns[: len(LEAD)] != LEAD:
-                raise InputError(f"out: '{path}' is not a table of a family; choose another file")
+                raise InputError(f"out: '{path}' is not a table of a campaign; choose another file")
             continue
         try:
             name, number, count = row[0], int(row[1]), int(row[2])
         except (IndexError, ValueError) as error:
             raise InputError(
-                f"out: '{path}' holds a row that no family wrote, {row[:3]}; choose another file"
+                f"out: '{path}' holds a row that no campaign wrote, {row[:3]}; choose another file"
             ) from error
         if number != expected or (number > 1 and name != current) or name in done:
             raise InputError(f"out: '{path}' has instance '{name}' out of order or twice; choose another file")
@@ -198,7 +198,9 @@ def _lines(path: Path) -> Iterator[tuple[bytes, list[str]]]:
             try:
                 yield line, next(csv.reader([line.decode("utf-8")]))
             except (UnicodeDecodeError, StopIteration, csv.Error) as error:
-                raise InputError(f"out: '{path}' is not a table of a family ({error}); choose another file") from error
+                raise InputError(
+                    f"out: '{path}' is not a table of a campaign ({error}); choose another file"
+                ) from error
 
 
 def _text(value: Any) -> str:

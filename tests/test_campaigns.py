@@ -1,4 +1,4 @@
-"""Families: nothing lost, nothing doubled, whatever fails, dies or is killed."""
+"""Campaigns: nothing lost, nothing doubled, whatever fails, dies or is killed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-import family_tasks as tasks
+import campaign_tasks as tasks
 import pinnpoint as pp
-from pinnpoint import families
+from pinnpoint import campaigns
+from pinnpoint.campaigns.tables import open_table
 from pinnpoint.errors import DependencyMissingError, InputError
-from pinnpoint.families.tables import open_table
 
 SCRIPT = Path(tasks.__file__)
 
@@ -44,9 +44,9 @@ def require_whole(path, count):
 
 def test_here_and_again(tmp_path):
     out = tmp_path / "table.csv"
-    first = families.run(tasks.square, tasks.instances(5), out)
+    first = campaigns.run(tasks.square, tasks.instances(5), out)
     assert (first.done, first.skipped, first.failed) == (5, 0, {})
-    again = families.run(tasks.square, tasks.instances(9), out)
+    again = campaigns.run(tasks.square, tasks.instances(9), out)
     assert (again.done, again.skipped) == (4, 5)
     require_whole(out, 9)
 
@@ -57,7 +57,7 @@ def test_executors(tmp_path, kind):
     make = {"threads": ThreadPoolExecutor, "processes": tasks.pool}[kind]
     said = []
     with make(2) as executor:
-        families.run(tasks.square, tasks.instances(40), out, executor, window=7, report=lambda s: said.append(s.done))
+        campaigns.run(tasks.square, tasks.instances(40), out, executor, window=7, report=lambda s: said.append(s.done))
     require_whole(out, 40)
     assert said == list(range(1, 41))
 
@@ -77,9 +77,9 @@ def test_a_generator_is_read_only_as_far_as_needed(tmp_path):
             raise KeyboardInterrupt
 
     with ThreadPoolExecutor(2) as executor, pytest.raises(KeyboardInterrupt):
-        families.run(tasks.square, endless(), tmp_path / "t.csv", executor, window=5, report=stop)
+        campaigns.run(tasks.square, endless(), tmp_path / "t.csv", executor, window=5, report=stop)
     assert len(taken) <= 30 + 6
-    assert families.run(tasks.square, tasks.instances(40), tmp_path / "t.csv").skipped == 30
+    assert campaigns.run(tasks.square, tasks.instances(40), tmp_path / "t.csv").skipped == 30
     require_whole(tmp_path / "t.csv", 40)
 
 
@@ -87,7 +87,7 @@ def test_errors_are_retried(tmp_path):
     marks = tmp_path / "marks"
     marks.mkdir()
     with ThreadPoolExecutor(3) as executor:
-        done = families.run(partial(tasks.fails_once, marks), tasks.instances(20), tmp_path / "t.csv", executor)
+        done = campaigns.run(partial(tasks.fails_once, marks), tasks.instances(20), tmp_path / "t.csv", executor)
     require_whole(tmp_path / "t.csv", 20)
     assert done.retried == 7
     assert not done.failed
@@ -97,18 +97,18 @@ def test_dead_workers_are_replaced(tmp_path):
     marks = tmp_path / "marks"
     marks.mkdir()
     make = tasks.pool
-    done = families.run(partial(tasks.dies_once, marks), tasks.instances(24), tmp_path / "t.csv", make, window=6)
+    done = campaigns.run(partial(tasks.dies_once, marks), tasks.instances(24), tmp_path / "t.csv", make, window=6)
     require_whole(tmp_path / "t.csv", 24)
     assert not done.failed
 
 
 def test_the_deadly_instance_alone_is_given_up(tmp_path):
     make = tasks.pool
-    done = families.run(tasks.always_dies, tasks.instances(12), tmp_path / "t.csv", make, retries=1)
+    done = campaigns.run(tasks.always_dies, tasks.instances(12), tmp_path / "t.csv", make, retries=1)
     assert list(done.failed) == ["i5"]
     assert {r["instance"] for r in table(tmp_path / "t.csv")} == {f"i{k}" for k in range(12) if k != 5}
     with tasks.pool(1) as executor, pytest.raises(InputError, match="pass a function that makes one"):
-        families.run(tasks.always_dies, tasks.instances(12), tmp_path / "u.csv", executor)
+        campaigns.run(tasks.always_dies, tasks.instances(12), tmp_path / "u.csv", executor)
 
 
 def test_an_instance_that_never_comes_back(tmp_path):
@@ -116,7 +116,7 @@ def test_an_instance_that_never_comes_back(tmp_path):
     marks.mkdir()
     with ThreadPoolExecutor(3) as executor:
         task = partial(tasks.hangs_once, marks)
-        done = families.run(task, tasks.instances(6), tmp_path / "t.csv", executor, timeout=0.3)
+        done = campaigns.run(task, tasks.instances(6), tmp_path / "t.csv", executor, timeout=0.3)
         assert (done.done, done.retried, done.failed) == (6, 1, {})
         require_whole(tmp_path / "t.csv", 6)
     require_whole(tmp_path / "t.csv", 6)  # the late answer is not written
@@ -129,21 +129,21 @@ def test_refusals_are_not_retried(tmp_path):
         calls.append(x)
         raise InputError("x: is wrong")
 
-    done = families.run(refuse, {"a": 1, "b": 2}, tmp_path / "t.csv")
+    done = campaigns.run(refuse, {"a": 1, "b": 2}, tmp_path / "t.csv")
     assert calls == [1, 2]
     assert done.failed == {"a": "InputError: x: is wrong", "b": "InputError: x: is wrong"}
-    assert families.run(tasks.square, {"a": 1, "b": 2}, tmp_path / "t.csv").done == 2
+    assert campaigns.run(tasks.square, {"a": 1, "b": 2}, tmp_path / "t.csv").done == 2
 
 
 def test_a_table_cut_anywhere_is_resumed(tmp_path):
     """All byte lengths that a kill, or a full disk, can leave behind."""
     whole = tmp_path / "whole.csv"
-    families.run(tasks.square, tasks.instances(4), whole)
+    campaigns.run(tasks.square, tasks.instances(4), whole)
     data = whole.read_bytes()
     for length in range(len(data) + 1):
         cut = tmp_path / "cut.csv"
         cut.write_bytes(data[:length])
-        done = families.run(tasks.square, tasks.instances(4), cut)
+        done = campaigns.run(tasks.square, tasks.instances(4), cut)
         assert done.done + done.skipped == 4
         require_whole(cut, 4)
 
@@ -182,16 +182,16 @@ def test_killed_at_random_points(tmp_path, workers):
 
 def test_one_run_at_a_time(tmp_path):
     with open_table(tmp_path / "t.csv"), pytest.raises(InputError, match="another run"):
-        families.run(tasks.square, tasks.instances(2), tmp_path / "t.csv")
+        campaigns.run(tasks.square, tasks.instances(2), tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"a,b,c\n1,2,3\n", "not a table of a family"),
+        (b"a,b,c\n1,2,3\n", "not a table of a campaign"),
         (b"instance,row,rows,x\na,1,1,2\na,1,1,2\n", "twice"),
         (b"instance,row,rows,x\na,2,2,2\n", "out of order"),
-        (b"instance,row,rows,x\na,one,2,2\n", "no family wrote"),
+        (b"instance,row,rows,x\na,one,2,2\n", "no campaign wrote"),
         (b"\xff\xfe\n", "not a table"),
     ],
 )
@@ -199,7 +199,7 @@ def test_other_files_are_left_alone(tmp_path, content, words):
     path = tmp_path / "t.csv"
     path.write_bytes(content)
     with pytest.raises(InputError, match=words):
-        families.run(tasks.square, tasks.instances(2), path)
+        campaigns.run(tasks.square, tasks.instances(2), path)
     assert path.read_bytes() == content
 
 
@@ -213,20 +213,20 @@ def test_other_files_are_left_alone(tmp_path, content, words):
     ],
 )
 def test_results_must_be_plain(tmp_path, result, words):
-    done = families.run(lambda x: result, {"a": 1}, tmp_path / "t.csv")
+    done = campaigns.run(lambda x: result, {"a": 1}, tmp_path / "t.csv")
     assert words in done.failed["a"]
 
 
 def test_refused_arguments(tmp_path):
     with pytest.raises(InputError, match="given twice"):
-        families.run(tasks.square, [("a", 1), ("a", 2)], tmp_path / "t.csv")
+        campaigns.run(tasks.square, [("a", 1), ("a", 2)], tmp_path / "t.csv")
     with pytest.raises(InputError, match="pairs of a name"):
-        families.run(tasks.square, [1, 2], tmp_path / "u.csv")
+        campaigns.run(tasks.square, [1, 2], tmp_path / "u.csv")
     with pytest.raises(InputError, match=r"must end in .csv or .parquet"):
-        families.run(tasks.square, {"a": 1}, tmp_path / "t.txt")
-    families.run(tasks.square, {"a": 1}, tmp_path / "v.csv")
+        campaigns.run(tasks.square, {"a": 1}, tmp_path / "t.txt")
+    campaigns.run(tasks.square, {"a": 1}, tmp_path / "v.csv")
     with pytest.raises(InputError, match="the table has part, value"):
-        families.run(lambda x: {"other": 1}, {"b": 1}, tmp_path / "v.csv")
+        campaigns.run(lambda x: {"other": 1}, {"b": 1}, tmp_path / "v.csv")
 
 
 CASE = """[mesh]
@@ -252,7 +252,7 @@ def test_case_files(tmp_path):
     path.write_text(CASE, encoding="utf-8")
     family = {f"source {s}": [f"problem.source={s}"] for s in (1.0, 2.0, 4.0)}
     with tasks.pool() as executor:
-        families.run(partial(families.certify_case, path), family, tmp_path / "t.csv", executor)
+        campaigns.run(partial(campaigns.certify_case, path), family, tmp_path / "t.csv", executor)
     rows = {r["instance"]: r for r in table(tmp_path / "t.csv")}
     one, four = (rows[f"source {s}"] for s in (1.0, 4.0))
     assert float(four["center"]) == pytest.approx(4.0 * float(one["center"]))
@@ -264,7 +264,7 @@ def test_case_files(tmp_path):
 def test_parquet(tmp_path, monkeypatch):
     import pyarrow.parquet as pq
 
-    from pinnpoint.families import tables
+    from pinnpoint.campaigns import tables
 
     monkeypatch.setattr(tables, "BATCH", 4)
     out = tmp_path / "t.parquet"
@@ -274,9 +274,9 @@ def test_parquet(tmp_path, monkeypatch):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        families.run(tasks.square, tasks.instances(11), out, report=stop)
+        campaigns.run(tasks.square, tasks.instances(11), out, report=stop)
     (out / ".part-000009.parquet").write_bytes(b"half a file")
-    done = families.run(tasks.square, tasks.instances(11), out)
+    done = campaigns.run(tasks.square, tasks.instances(11), out)
     assert done.done + done.skipped == 11
     rows = pq.read_table(out).to_pylist()
     assert sorted(r["value"] for r in rows if r["part"] == "square") == [float(k) ** 2 for k in range(11)]
@@ -286,22 +286,22 @@ def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(DependencyMissingError, match=r"pinnpoint\[parquet\]"):
-        families.run(tasks.square, {"a": 1}, tmp_path / "t.parquet")
+        campaigns.run(tasks.square, {"a": 1}, tmp_path / "t.parquet")
 
 
 DASK = """
 import sys
 from functools import partial
 sys.path.insert(0, sys.argv[1])
-import family_tasks as tasks
-from pinnpoint import families
+import campaign_tasks as tasks
+from pinnpoint import campaigns
 from distributed import Client, LocalCluster
 
 if __name__ == "__main__":
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
         client.run(lambda path: sys.path.insert(0, path), sys.argv[1])
         task = partial(tasks.dies_once, sys.argv[2])
-        done = families.run(task, tasks.instances(7), sys.argv[3], client.get_executor(), timeout=40)
+        done = campaigns.run(task, tasks.instances(7), sys.argv[3], client.get_executor(), timeout=40)
         print(done.done, done.failed)
 """
 

@@ -1,4 +1,4 @@
-"""Tasks that workers can import, and a family that a test can kill: python family_tasks.py OUT COUNT WORKERS."""
+"""Tasks that workers can import, and a campaign that a test can kill: python campaign_tasks.py OUT COUNT WORKERS."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
-from pinnpoint import families
+from pinnpoint import campaigns
 
 
 def pool(workers=2):
     """Processes that are forked from a clean one."""
     context = get_context("forkserver")
-    context.set_forkserver_preload(["pinnpoint.families"])
+    context.set_forkserver_preload(["pinnpoint.campaigns"])
     return ProcessPoolExecutor(workers, mp_context=context)
 
 
@@ -70,5 +70,5 @@ def instances(count):
 if __name__ == "__main__":
     out, count, workers = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     make = partial(pool, workers) if workers else None
-    done = families.run(slow_square, instances(count), out, make)
+    done = campaigns.run(slow_square, instances(count), out, make)
     print(done.done, done.skipped, len(done.failed))

@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from pinnpoint.families.runner import Summary, run
+from pinnpoint.campaigns.runner import Summary, run
 
 
 def __getattr__(name: str) -> Any:
     """Import what needs finite elements when it is first used; workers start faster without."""
     if name == "certify_case":
-        from pinnpoint.families.case_files import certify_case
+        from pinnpoint.campaigns.case_files import certify_case
 
         return certify_case
-    raise AttributeError(f"module 'pinnpoint.families' has no attribute {name!r}")
+    raise AttributeError(f"module 'pinnpoint.campaigns' has no attribute {name!r}")
 
 
 __all__ = ["Summary", "certify_case", "run"]

@@ -1,4 +1,4 @@
-"""Case files as a family."""
+"""Case files as a campaign."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from pinnpoint.io.files import PathLike
 
 
 def certify_case(path: PathLike, overrides: Sequence[str]) -> Certificate:
-    """A task for `families.run`: certify a case with ``key=value`` overrides, as ``pinnpoint certify --set`` does."""
+    """A task for `campaigns.run`: certify a case with ``key=value`` overrides, as ``pinnpoint certify --set`` does."""
     return build(read_case(path, overrides)).certify().certificate

@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any
 
 from pinnpoint.arrays import number, whole
+from pinnpoint.campaigns.tables import AbstractTable, open_table
+from pinnpoint.campaigns.tasks import Row, work
 from pinnpoint.errors import InputError, PinnpointError
-from pinnpoint.families.tables import AbstractTable, open_table
-from pinnpoint.families.tasks import Row, work
 from pinnpoint.io.files import PathLike
 
 WINDOW = 64
