@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import re
 import runpy
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -19,6 +21,9 @@ def main() -> None:
         blocks = re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.S)
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # some write files
             for block in blocks:
+                if block.startswith("# needs:"):  # stands alone, and may need what is not installed
+                    subprocess.run([sys.executable, "-c", block], check=True)
+                    continue
                 exec(block, scope)
         print(f"{path.name}: {len(blocks)} blocks run")
 

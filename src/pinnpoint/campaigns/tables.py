@@ -198,9 +198,7 @@ def _lines(path: Path) -> Iterator[tuple[bytes, list[str]]]:
             try:
                 yield line, next(csv.reader([line.decode("utf-8")]))
             except (UnicodeDecodeError, StopIteration, csv.Error) as error:
-                raise InputError(
-                    f"out: '{path}' is not a table of a campaign ({error}); choose another file"
-                ) from error
+                raise InputError(f"out: '{path}' is not a table of a campaign ({error}); choose another") from error
 
 
 def _text(value: Any) -> str:

@@ -32,6 +32,9 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--petsc", metavar="OPTIONS", help="solve over the processes of mpirun, with these options of PETSc"
     )
+    parser.add_argument(
+        "--trust-model", action="store_true", help="open models whose files, or modules beside the case, run code"
+    )
     parser.set_defaults(run=run)
 
 
@@ -43,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     out = arguments.out or case.path.with_suffix("")
     require_place(out)
     with Stages(6, quiet=arguments.quiet) as stage:
-        study = build(case, stage)
+        study = build(case, stage, trust=arguments.trust_model)
         stage(f"certifying {len(study.queries)} queries on {study.problem.system.n} unknowns")
         result = study.certify(lambda step: stage.note(falling(step, study.limits)))
         stage("writing the outputs")
@@ -59,7 +62,7 @@ def run_together(arguments: argparse.Namespace) -> int:
         out = arguments.out or case.path.with_suffix("")
         team.from_lead(lambda: require_place(out))
         with Stages(6, quiet=arguments.quiet or not team.leads()) as stage:
-            result = together(case, team, stage)
+            result = together(case, team, stage, trust=arguments.trust_model)
             stage("writing the outputs")
             files = team.from_lead(lambda: [] if result is None else write_outputs(result, out))
         code = 0 if result is None else tell(result, files, arguments)

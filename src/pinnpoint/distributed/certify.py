@@ -67,7 +67,7 @@ def require_fit(case: Case) -> None:
         raise InputError("query.kind: 'flux' is not available over several processes; ask for points or averages")
 
 
-def certify(case: Case, team: Team, progress: Progress = lambda stage: None) -> Result | None:
+def certify(case: Case, team: Team, progress: Progress = lambda stage: None, *, trust: bool = False) -> Result | None:
     """Certify a case; the first process gets the result, the others None."""
     require_fit(case)
     require_round_to_nearest()
@@ -76,7 +76,7 @@ def certify(case: Case, team: Team, progress: Progress = lambda stage: None) -> 
 
     def read() -> int:
         nonlocal asked
-        asked = _ask(case, team.size)
+        asked = _ask(case, team.size, trust=trust)
         return len(asked.queries)
 
     K = team.from_lead(read)
@@ -142,11 +142,11 @@ def _plus(hi: Vector, lo: Vector, step: Vector) -> tuple[Vector, Vector]:
     return two_sum(s, t + lo)
 
 
-def _ask(case: Case, size: int) -> Asked:
+def _ask(case: Case, size: int, *, trust: bool = False) -> Asked:
     frame = make_frame(case, open_mesh(case))
     if len(frame.mesh.points) < 4 * size:
         raise InputError(f"mesh: {len(frame.mesh.points)} nodes are too few for {size} processes; use fewer")
-    prediction = open_prediction(case, frame)
+    prediction = open_prediction(case, frame, trust=trust)
     queries = make_queries(case, frame)
     found = frame.extract(prediction)
     raw = queries.samples(prediction) if callable(prediction) and queries.samples is not None else None
