@@ -34,6 +34,7 @@ studies: $(VENV)/.test
 	$(BIN)/python studies/rounding_misses.py
 	$(BIN)/python studies/nonlinear_balls.py
 	$(BIN)/python studies/continuous.py
+	$(BIN)/python studies/lift_campaign.py
 
 docs: $(VENV)/.test
 	$(BIN)/python docs/check.py

@@ -34,6 +34,8 @@ class SmoothField:
     model: Callable[[list[TaylorModel]], TaylorModel]
     block: int = CHUNK
     """Elements computed at once."""
+    terms: Any = 0.0
+    """Data of the size of the terms that cancel in this: rounding is relative to it."""
 
     def taylor(self, coordinates: Models) -> TaylorModel:
         """The model over the set on which the coordinates are given."""
@@ -167,10 +169,10 @@ class Lift:
             r = plus(_model(f, X), u.laplacian if k == 1.0 else times(constant(k), u.laplacian))
             return r if c == 0.0 else r - constant(c) * u.value
 
-        return self._field(model)
+        return self._field(model, f)
 
-    def _field(self, model: Callable[[list[TaylorModel]], TaylorModel]) -> SmoothField:
-        return SmoothField(model, BLOCK if isinstance(self.prediction, MLP) else CHUNK)
+    def _field(self, model: Callable[[list[TaylorModel]], TaylorModel], terms: Any = 0.0) -> SmoothField:
+        return SmoothField(model, BLOCK if isinstance(self.prediction, MLP) else CHUNK, terms)
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,6 +36,11 @@ def enclosed(f: Any) -> TypeGuard[Enclosed]:
     return isinstance(f, Expression | Smooth)
 
 
+def costly(f: Any) -> bool:
+    """Whether models of f cost far more than a formula's: data that works in small blocks, as networks do."""
+    return int(getattr(f, "block", 4096)) < 1024
+
+
 def model_of(f: Enclosed, coordinates: Sequence[TaylorModel]) -> TaylorModel:
     """The model of a formula or of smooth data from the models of the coordinates."""
     return evaluate(f, coordinates) if isinstance(f, Expression) else f.taylor(coordinates)

@@ -8,6 +8,7 @@ children's projections, and the distance from it is √(mean over children of hi
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from pinnpoint.taylor.inputs import (
     Enclosed,
     checked_order,
     checked_vertices,
+    costly,
     enclosed,
     fixed,
     function,
@@ -36,8 +38,14 @@ Rows = tuple[Vector, Vector, Vector, Vector]
 
 DEPTH = {0: 0, 1: 16, 2: 8, 3: 5}
 CHUNK = 2048
+TRIAL = 48
+"""Simplices on which degrees are tried."""
+OVERHEAD = 6
+"""What a model costs whatever its degree, in coefficients."""
 MOST = 100_000
 """Sub-simplices of one level, or four times the simplices where these are more."""
+MOST_COSTLY = 4096
+"""The same for costly data; where it does not suffice the tolerance is out of reach, and that level is the last."""
 FLOOR = 2e-14
 """Remainders below this share of the model are left alone."""
 SMALL = 2.0**-500
@@ -64,7 +72,8 @@ def density(
     vertices
         (N, m + 1, d) with m ≤ d and m ≤ 3, taken to be exact.
     order
-        Degree of the models: by default 10 on lines, 8 on triangles, 6 on tetrahedra.
+        Degree of the models: by default 10 on lines, 8 on triangles, 6 on tetrahedra, or for many triangles and smooth
+        data the one that a trial on some of them finds to meet the tolerance with the least work.
     tolerance
         Simplices with sup |ε| above it, a number or one for each, are subdivided while that helps. Without it only
         those with an infinite bound are.
@@ -86,6 +95,8 @@ def density(
     limit = _limits(tolerance, N)
     most = DEPTH[m] if depth is None else whole("depth", depth)
     simplices = Simplices(V, np.zeros((N, V.shape[2])))
+    if order is None and tolerance is not None and N >= 2 * TRIAL and m == 2 and costly(f):
+        q = _order(f, simplices, q, limit)
     beta, high, error1, error2 = _resolve(f, simplices, q, limit, np.full(N, np.inf), most, growth)
     return Density(beta, high, error1, error2)
 
@@ -107,6 +118,25 @@ def enclose(f: Data, points: Any) -> tuple[Vector, Vector]:
     return np.array(np.broadcast_to(model.C[0], len(P))), np.array(np.broadcast_to(model.e, len(P)))
 
 
+def _order(f: Enclosed, simplices: Simplices, usual: int, limit: Vector) -> int:
+    """The degree with the least work, from remainders of two degrees on some simplices.
+
+    They fall geometrically with the degree q, and by 2^(q+1) from a simplex to its children; a model's work grows with
+    the number of its coefficients.
+    """
+    chosen = np.linspace(0, len(simplices) - 1, TRIAL).astype(np.intp)
+    some, small, m = simplices[chosen], limit[chosen], simplices.m
+    degrees = (usual - 2, usual + 2)
+    with np.errstate(all="ignore"):
+        low, high = (np.log2(models(f, some, q)[0].e / small) for q in degrees)
+    work = {}
+    for q in range(usual - 2, usual + 5, 2):
+        excess = low + (high - low) * (q - degrees[0]) / (degrees[1] - degrees[0])
+        count = 1.0 + sum(2.0 ** (m * k) * float(np.mean(~(excess <= (q + 1) * (k - 1)))) for k in range(1, DEPTH[m]))
+        work[q] = count * (math.comb(q + m, m) + OVERHEAD)
+    return min(work, key=lambda q: work[q])
+
+
 def _resolve(
     f: Enclosed, simplices: Simplices, q: int, limit: Vector, before: Vector, depth: int, growth: float
 ) -> Rows:
@@ -125,8 +155,10 @@ def _resolve(
     chosen, count = np.flatnonzero(again), 2**m
     if depth == 0 or m == 0 or not chosen.size:
         return rows
-    room = (max(MOST, 4 * N) if np.all(np.isinf(before)) else MOST) // count
+    most = MOST_COSTLY if costly(f) else MOST
+    room = (max(most, 4 * N) if np.all(np.isinf(before)) else most) // count
     if chosen.size > room:  # those with the largest remainders
+        depth = 1 if costly(f) else depth
         chosen = np.sort(chosen[np.argsort(-rows[2][chosen], kind="stable")[:room]])
     remainder = np.repeat(rows[2][chosen], count)
     limits = np.repeat(limit[chosen] * growth, count)

@@ -1,0 +1,235 @@
+"""The neural lift: the truth is inside, a better network buys a narrower proof, and what is not proved is refused."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import continua
+import pinnpoint as pp
+from pinnpoint.expressions import parse
+from pinnpoint.io.generate import generate
+from pinnpoint.mesh import Mesh
+from pinnpoint.models import MLP, Lift, benchmark
+
+BENCHMARK = benchmark.load()
+POINTS = np.array([[0.37, 0.52], [0.88, 0.15]])
+
+
+def square(n: int, degree: int = 1, **more) -> pp.fem.ReactionDiffusion:
+    given = {"source": BENCHMARK.source_text} | more
+    return pp.fem.ReactionDiffusion(generate("square", n), degree=degree, **given)
+
+
+@cache
+def at_points(network: str, n: int, degree: int, count: int = 1) -> pp.Certificate:
+    problem = square(n, degree)
+    return pp.certify(problem, getattr(BENCHMARK, network), problem.points(POINTS[:count]), lift=True)
+
+
+def steeper(network: MLP, factor: float) -> MLP:
+    """The network with first-layer weights so large that its neurons saturate."""
+    first = (network.weights[0] * factor, network.biases[0] * factor)
+    return MLP([first[0], *network.weights[1:]], [first[1], *network.biases[1:]], network.activation, network.factor)
+
+
+def test_benchmark_is_consistent():
+    """f is −Δu* (by differences), the networks vanish on the boundary, and each is better than the one before."""
+    X = np.random.default_rng(0).uniform(0.05, 0.95, (200, 2))
+    h = 1e-3
+    around = sum(BENCHMARK.exact(X + h * np.array(e)) for e in ((1, 0), (-1, 0), (0, 1), (0, -1)))
+    f = parse(BENCHMARK.source_text, name="f")(X)
+    assert np.abs(f + (around - 4.0 * BENCHMARK.exact(X)) / h**2).max() < 3e-2
+    norms = [np.sqrt(np.mean(BENCHMARK.residual(u, X) ** 2)) for u in BENCHMARK.networks]
+    assert norms[0] > 2.0 * norms[1] > 20.0 * norms[2]
+    edge = np.array([[0.0, 0.3], [1.0, 0.7], [0.2, 0.0], [0.9, 1.0]])
+    assert all(np.all(u(edge) == 0.0) for u in BENCHMARK.networks)
+
+
+def test_what_a_trained_network_is_worth():
+    best = at_points("good", 32, 1, 2)
+    assert best.guarantee.value == "deterministic"
+    assert best.contains(BENCHMARK.exact(POINTS)).all()
+    assert np.all(best.details["narrowing"] >= 1000.0)
+    plain = square(32)
+    alone = pp.certify(plain, plain.space.U0, plain.points(POINTS))
+    assert best.radius * best.details["narrowing"] == pytest.approx(alone.radius)
+    assert np.all(best.radius <= alone.radius / 100.0)
+    assert np.all(best.terms["quadrature"] <= 0.02 * best.radius)
+    assert np.all(best.terms["boundary"] <= 1e-290)
+    assert best.raw == pytest.approx(BENCHMARK.good(POINTS), abs=1e-14)
+    assert any("lift" in claim.claim and claim.status == "verified" for claim in best.assumptions)
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_radii_follow_residuals(degree):
+    found = [at_points(name, 8, degree) for name in ("rough", "fair", "good")]
+    for worse, better in pairwise(found):
+        assert np.all(better.radius < worse.radius)
+    for certificate in found:
+        assert certificate.guarantee.value == "deterministic"
+        assert certificate.contains(BENCHMARK.exact(POINTS[:1])).all()
+        assert np.all(certificate.terms["quadrature"] <= 0.02 * certificate.radius)
+        assert np.all(certificate.details["narrowing"] > 1.0)
+
+
+def test_quadratic_elements_are_narrower():
+    assert np.all(at_points("good", 8, 2).radius < 0.5 * at_points("good", 8, 1).radius)
+
+
+@pytest.mark.parametrize(("factor", "network"), [(50.0, BENCHMARK.rough), (1e4, BENCHMARK.good)])
+def test_saturated_networks_are_held(factor, network):
+    problem = square(4)
+    certificate = pp.certify(problem, steeper(network, factor), problem.points(POINTS[:1]), lift=True)
+    assert not np.isnan(certificate.radius).any()
+    assert not np.isnan(certificate.center).any()
+    assert certificate.contains(BENCHMARK.exact(POINTS[:1])).all()
+    assert certificate.details["narrowing"][0] < 1.0
+
+
+def test_boundary_values_that_are_not_met():
+    """Without the factor the network is not zero on the boundary: the maximum principle pays for it."""
+    good = BENCHMARK.good
+    loose = MLP(good.weights, good.biases, "tanh", "none")
+    problem = square(8)
+    queries = problem.points(POINTS)
+    off = pp.certify(problem, Lift(loose, factor="x*(1-x)*y*(1-y)", offset="1e-4*x*y"), queries, lift=True)
+    assert off.contains(BENCHMARK.exact(POINTS)).all()
+    assert off.guarantee.value == "deterministic"
+    assert np.all(off.terms["boundary"] < 1e-17)  # what is left of 1e-4 xy on the boundary is linear on every facet
+    bent = pp.certify(problem, Lift(good, offset="1e-3*x**2*y**2"), queries, lift=True)
+    assert bent.contains(BENCHMARK.exact(POINTS)).all()
+    expected = 1e-3 / (4.0 * 8**2)  # the parabola on an edge of the top and right sides, against its chord
+    assert bent.terms["boundary"] == pytest.approx(np.full(2, expected), rel=1e-3)
+    wild = pp.certify(problem, loose, queries, lift=True)
+    assert wild.contains(BENCHMARK.exact(POINTS)).all()
+    assert np.all(wild.terms["boundary"] > 0.0)
+    assert np.all(wild.radius >= wild.terms["boundary"])
+
+
+def test_one_dimension():
+    """−u″ + 2u = f with u = sin 3x: an exact lift leaves rounding, a wrong one its residual."""
+    mesh = generate("interval", 16)
+    truth = "sin(3*x)"
+    problem = pp.fem.ReactionDiffusion(
+        mesh, source="11*sin(3*x)", reaction=2.0, dirichlet={"left": 0.0}, neumann={"right": "3*cos(3)"}
+    )
+    queries = problem.points([[0.21], [0.5]]) + problem.patch("right", name="end")
+    values = np.sin([0.63, 1.5, 3.0])
+    exact = pp.certify(problem, truth, queries, lift=True)
+    assert exact.contains(values).all()
+    assert np.all(exact.radius < 1e-11)
+    for wrong in (f"{truth}+1e-3*x**2", "0.9*x"):
+        found = pp.certify(problem, wrong, queries, lift=True)
+        assert found.contains(values).all()
+        assert found.guarantee.value == "deterministic"
+
+
+def test_three_dimensions():
+    problem = pp.fem.ReactionDiffusion(
+        generate("cube", 4), source="3*pi**2*sin(pi*x)*sin(pi*y)*sin(pi*z)", dirichlet={"boundary": 0.0}
+    )
+    X = np.array([[0.5, 0.4, 0.6], [0.3, 0.7, 0.25]])
+    near = "sin(pi*x)*sin(pi*y)*sin(pi*z)+1e-3*x*(1-x)*y*(1-y)*z*(1-z)"
+    found = pp.certify(problem, near, problem.points(X), lift=True)
+    assert found.contains(np.prod(np.sin(np.pi * X), axis=1)).all()
+    assert np.all(found.details["narrowing"] > 1e3)
+    assert found.guarantee.value == "deterministic"
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_mixed_boundary_averages_patches_and_fluxes(degree):
+    """u = exp(x) sin y + x² with values on three sides and a flux on the right."""
+    truth = parse("exp(x)*sin(y)+x**2", name="u")
+    problem = pp.fem.ReactionDiffusion(
+        generate("square", 8),
+        source="-2+3*(exp(x)*sin(y)+x**2)",
+        reaction=3.0,
+        dirichlet={"left": "sin(y)", "bottom": "x**2", "top": "exp(x)*sin(1)+x**2"},
+        neumann={"right": "exp(1)*sin(y)+2"},
+        degree=degree,
+    )
+    queries = (
+        problem.points([[0.6, 0.3]]) + problem.averages([[0.4, 0.5]], 0.2, names=["ball"]) + problem.patch("right")
+    )
+    angle = 2.0 * np.pi * np.arange(64) / 64
+    r, w = np.polynomial.legendre.leggauss(20)
+    r, w = 0.1 * (r + 1.0), 0.1 * w
+    ring = np.array([0.4, 0.5]) + r[:, None, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    ball = float((w * r) @ truth(ring.reshape(-1, 2)).reshape(20, 64).mean(axis=1)) * 2.0 / 0.2**2
+    values = np.array([truth(np.array([[0.6, 0.3]]))[0], ball, np.e * (1.0 - np.cos(1.0)) + 1.0])
+    plain = pp.certify(problem, problem.space.U0, queries)
+    assert plain.contains(values).all()
+    for wrong in ("exp(x)*sin(y)+x**2+1e-3*x*x*y*y", "x**2+x*y", "exp(x)*sin(y)+x**2+1e-3*tanh(40*(x-0.5))"):
+        found = pp.certify(problem, wrong, queries, lift=True)
+        assert found.guarantee.value == "deterministic"
+        assert np.all(np.abs(found.center - values) <= found.radius + 1e-14)
+    exact = pp.certify(problem, "exp(x)*sin(y)+x**2", queries, lift=True)
+    assert np.all(np.abs(exact.center - values) <= exact.radius + 1e-14)
+    assert np.all(exact.radius < 1e-10)
+
+
+def test_meshes_of_all_kinds():
+    rng = np.random.default_rng(5)
+    for kind in ("structured", "perturbed", "uneven", "delaunay"):
+        problem = pp.fem.ReactionDiffusion(continua.unit_mesh(rng, 2, 5, kind), source=BENCHMARK.source_text)
+        X = rng.uniform(0.2, 0.8, (1, 2))
+        found = pp.certify(problem, BENCHMARK.fair, problem.points(X), lift=True)
+        assert found.contains(BENCHMARK.exact(X)).all()
+        assert np.all(found.details["narrowing"] > 3.0)
+
+
+def test_opaque_lifts_are_estimates():
+    good = BENCHMARK.good
+    problem = square(8)
+    opaque = Lift.opaque(good, good.laplacian, lambda X: good.derivatives(X)[1])
+    found = pp.certify(problem, opaque, problem.points(POINTS[:1]), lift=True)
+    proved = at_points("good", 8, 1)
+    assert found.guarantee.value == "estimate"
+    assert found.center == pytest.approx(proved.center, abs=1e-8)
+    assert any("lift" in claim.claim and claim.status == "declared" for claim in found.assumptions)
+
+
+def test_to_a_tolerance():
+    problem = square(6)
+    near = f"{BENCHMARK.exact_text}+0.01*sin(pi*x)*sin(4*pi*y)"
+    found = pp.certify_to(problem.lifted(near), near, problem.points(POINTS[:1]), 2e-4)
+    assert found.reached
+    assert len(found.history) > 1
+    assert found.certificate.contains(BENCHMARK.exact(POINTS[:1])).all()
+    assert found.certificate.guarantee.value == "deterministic"
+    alone = pp.certify_to(problem, problem.space.U0, problem.points(POINTS[:1]), 2e-4, max_dofs=found.history[-1].dofs)
+    assert not alone.reached
+
+
+@pytest.mark.parametrize(
+    ("more", "prediction", "message"),
+    [
+        ({"diffusion": [1.0, 2.0] * 16}, "x*(1-x)*y*(1-y)", "same on all cells"),
+        ({}, lambda X: X[:, 0], "known derivatives"),
+        ({}, "abs(x-0.5)", "no second derivatives"),
+        ({}, MLP([np.ones((2, 2))], [np.ones(2)]), "must have one output"),
+        ({}, MLP([np.ones((1, 3))], [np.ones(1)]), "has 3 inputs"),
+    ],
+)
+def test_what_is_refused(more, prediction, message):
+    problem = square(4, **more)
+    with pytest.raises(pp.InputError, match=message):
+        pp.certify(problem, prediction, problem.points(POINTS[:1]), lift=True)
+
+
+def test_slanted_fluxes_and_other_targets_are_refused():
+    mesh = generate("square", 4)
+    turn = np.array([[0.8, -0.6], [0.6, 0.8]])
+    slanted = Mesh(mesh.points @ turn.T, mesh.cells, {}, mesh.facet_groups)
+    problem = pp.fem.ReactionDiffusion(slanted, source=1.0, dirichlet={"left": 0.0})
+    centre = problem.points([turn @ [0.5, 0.5]])
+    with pytest.raises(pp.InputError, match="parallel to the axes"):
+        pp.certify(problem, "x*y", centre, lift=True)
+    fixed = pp.fem.ReactionDiffusion(slanted, source=1.0)
+    assert pp.certify(fixed, "0.1*x*y", centre, lift=True).guarantee.value == "deterministic"
+    with pytest.raises(pp.InputError, match="continuous target"):
+        pp.certify(fixed, "0.1*x*y", centre, lift=True, target="discrete")
