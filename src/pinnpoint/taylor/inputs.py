@@ -10,6 +10,7 @@ import numpy as np
 from pinnpoint.arrays import Vector, floats, number, whole
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression
+from pinnpoint.taylor import kernels
 from pinnpoint.taylor.formulas import evaluate
 from pinnpoint.taylor.geometry import Index, Simplices, coordinates, path_order
 from pinnpoint.taylor.models import TaylorModel
@@ -48,6 +49,7 @@ def model_of(f: Enclosed, coordinates: Sequence[TaylorModel]) -> TaylorModel:
 
 def models(f: Enclosed, simplices: Simplices, q: int) -> tuple[TaylorModel, Index]:
     """The model of f on each simplex, and the order of vertices it stands in."""
+    kernels.keep_memory()
     which = path_order(simplices.vertices)
     X = coordinates(simplices, which, q)
     model = model_of(f, X)

@@ -24,7 +24,7 @@ from pinnpoint.transfer.facets import FacetLoad, measures
 from pinnpoint.transfer.topology import Topology
 
 SHARE = {1: 2e-2, 2: 5e-2}
-"""The data's error on a cell, relative to its size, against (h/L)^(2 · degree), by degree; well below 1 % of the radius."""
+"""The data's error on a cell, relative to its size, against (h/L)^(2 · degree), by degree; below 1 % of the radius."""
 
 FLOOR = 1e-12
 """Rounding in data of which large terms cancel, against those terms: models are not asked for more."""
@@ -118,9 +118,13 @@ class Continuum:
         X = self.points[self.topology.cells]
         extent = float(np.max(self.points.max(axis=0) - self.points.min(axis=0)))
         small = SHARE[self.degree] * (self.spacing / extent) ** (2 * self.degree)
-        floor = FLOOR * self.height(getattr(self.source, "terms", 0.0))
-        tolerance = max(small * self.height(self.source), floor)
+        tolerance = max(small * self.height(self.source), self.floor)
         return density(self.source, X, tolerance=tolerance if tolerance > 0.0 else None)
+
+    @cached_property
+    def floor(self) -> float:
+        """An error of the source that rounding excuses."""
+        return FLOOR * self.height(getattr(self.source, "terms", 0.0))
 
     def height(self, given: Any) -> float:
         """The size of a function at the vertices, for tolerances."""
