@@ -292,7 +292,7 @@ def continuous(kind, cells):
     """Fluxes and bounds for one point value, against assembling and one AMG solve; −Δu = 1, degree 1."""
     exact = {"square": 0.0736713532815138, "cube": 0.0562128298294354}[kind]
     small = pp.fem.ReactionDiffusion(pp.io.generate(kind, 4), source=1.0)
-    tiny = small._continuum(Topology.of(small.mesh))
+    tiny = small.continuum(Topology.of(small.mesh))
     slopes, rest = np.zeros((len(tiny.kappa), 1, tiny.d, 2)), np.zeros((len(tiny.kappa), len(pairs(tiny.d)), 2))
     equilibrate(tiny.topology, tiny.kappa, slopes, rest, tiny.kind, compiled=True)  # loads the compiled kernel
     mesh = pp.io.generate(kind, cells)
@@ -305,7 +305,7 @@ def continuous(kind, cells):
     y = amg(A, b)
     solved = time.perf_counter() - start
     before = peak()
-    model = problem._continuum(Topology.of(mesh))
+    model = problem.continuum(Topology.of(mesh))
     start = time.perf_counter()
     J = functional(model, Point((0.5,) * mesh.dim), "centre", None)
     asked = time.perf_counter() - start

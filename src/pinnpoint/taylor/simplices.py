@@ -48,6 +48,8 @@ MOST_COSTLY = 4096
 """The same for costly data; where it does not suffice the tolerance is out of reach, and that level is the last."""
 FLOOR = 2e-14
 """Remainders below this share of the model are left alone."""
+HUGE = 2.0**460
+"""Squares of what is larger might overflow: such data counts as unresolved."""
 SMALL = 2.0**-500
 """More than a root mean square loses when squares underflow."""
 
@@ -179,13 +181,14 @@ def _read(model: TaylorModel, which: Index, m: int, q: int) -> Rows:
     beta = to_own_order((T @ C).T, which, m)
     size = (np.abs(T).max(axis=0) @ np.abs(C)) * MANY
     error = (model.e + gamma(S.size + 3) * size) * (1.0 + 8.0 * UNIT) + TINY
+    lost = ~((error < HUGE) & (size < HUGE))
+    error = np.where(lost, np.inf, error)
     high = np.zeros_like(error)
     if q >= 3:
-        D = C[S.slices[3].start :]
+        D = np.where(lost, 0.0, C[S.slices[3].start :])
         z = tables.rest(m, q) @ D
         high = np.sqrt((z * z).sum(axis=0)) + gamma(S.size + 6) * np.abs(D).sum(axis=0)
         high = np.where(D.any(axis=0), high * MANY + SMALL, 0.0)
-    lost = ~np.isfinite(error)
     return np.where(lost[:, None], 0.0, beta), np.where(lost, 0.0, high), error, error
 
 
