@@ -79,6 +79,7 @@ def posed(rng: Any, kind: str) -> tuple[str, Any, Any, Any, list[Any]]:
         return f"{name} {shape} n={n} P{degree}", problem, net, problem.points(X), list(BENCHMARK.exact(X))
     d = int(rng.choice([1, 2, 2, 3]))
     n = int(rng.integers(*CELLS[d], endpoint=True))
+    n = max(n, 2 if degree == 1 else 1)  # something must be free
     mesh = unit_mesh(rng, d, n, shape if d > 1 else str(rng.choice(["structured", "uneven"])))
     u = Separable(tuple(tuple(random_factor(rng) for _ in range(d)) for _ in range(int(rng.integers(1, 3)))))
     kappa, c = float(rng.choice([1.0, 2.5, 0.125])), float(rng.choice([0.0, 0.5, 7.0, 40.0]))

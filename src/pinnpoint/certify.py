@@ -75,8 +75,8 @@ def certify(
     if lift:
         if not hasattr(system, "lifted") or target == "discrete" or transfer is not None:
             raise InputError("lift: is for the continuous target of a reaction–diffusion problem, without a transfer")
-        plain = run(method, system, system.space.U0, queries)[0]
-        found = run(method, system.lifted(U), U, queries)[0]
+        rest = system.lifted(U)
+        plain, found = run(method, system, system.space.U0, queries)[0], run(method, rest, U, queries)[0]
         return found.with_details(plain_radius=plain.radius, narrowing=narrowing(plain, found))
     return run(method, system, U, queries, raw=raw, transfer=transfer, target=target, extraction=extraction)[0]
 

@@ -99,7 +99,7 @@ def density(
     simplices = Simplices(V, np.zeros((N, V.shape[2])))
     if order is None and tolerance is not None and N >= 2 * TRIAL and m == 2 and costly(f):
         q = _order(f, simplices, q, limit)
-    beta, high, error1, error2 = _resolve(f, simplices, q, limit, np.full(N, np.inf), most, growth)
+    beta, high, error1, error2 = _resolve(f, simplices, q, limit, None, most, growth)
     return Density(beta, high, error1, error2)
 
 
@@ -140,9 +140,9 @@ def _order(f: Enclosed, simplices: Simplices, usual: int, limit: Vector) -> int:
 
 
 def _resolve(
-    f: Enclosed, simplices: Simplices, q: int, limit: Vector, before: Vector, depth: int, growth: float
+    f: Enclosed, simplices: Simplices, q: int, limit: Vector, before: Vector | None, depth: int, growth: float
 ) -> Rows:
-    """β, high, error1, error2; `before` is the remainder of the parents."""
+    """β, high, error1, error2; `before` is the remainder of the parents, if there are any."""
     m, N = simplices.m, len(simplices)
     rows = (np.empty((N, len(pairs(m)))), np.empty(N), np.empty(N), np.empty(N))
     again = np.zeros(N, dtype=bool)
@@ -152,13 +152,13 @@ def _resolve(
         for row, value in zip(rows, _read(model, which, m, q), strict=True):
             row[part] = value
         # truncation falls by 2^(q+1) a level; what falls less at this size is rounding
-        stuck = (model.e > 0.3 * before[part]) & (model.e < 1e-9 * model.norm)
+        stuck = (model.e > 0.3 * (np.inf if before is None else before[part])) & (model.e < 1e-9 * model.norm)
         again[part] = (model.e > limit[part]) & (model.e > FLOOR * model.norm) & ~stuck
     chosen, count = np.flatnonzero(again), 2**m
     if depth == 0 or m == 0 or not chosen.size:
         return rows
     most = MOST_COSTLY if costly(f) else MOST
-    room = (max(most, 4 * N) if np.all(np.isinf(before)) else most) // count
+    room = (max(most, 4 * N) if before is None else most) // count
     if chosen.size > room:  # those with the largest remainders
         depth = 1 if costly(f) else depth
         chosen = np.sort(chosen[np.argsort(-rows[2][chosen], kind="stable")[:room]])
