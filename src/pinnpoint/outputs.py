@@ -74,7 +74,7 @@ def summary(result: Result) -> dict[str, Any]:
     for i, (row, query) in enumerate(zip(data["queries"], case.queries, strict=True)):
         row["kind"] = query.kind
         if narrowing is not None:
-            row["narrowing"] = float(narrowing[i])
+            row["narrowing"] = float(narrowing[i]) if np.isfinite(narrowing[i]) else None
     return data
 
 

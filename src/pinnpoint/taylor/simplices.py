@@ -62,6 +62,7 @@ def density(
     tolerance: Any = None,
     depth: int | None = None,
     growth: float = 1.0,
+    mean: bool = False,
 ) -> Density:
     """Data on each simplex as a quadratic, the size of the rest, and a proved error.
 
@@ -83,6 +84,8 @@ def density(
         How often at most. A bound that is infinite after that stays so.
     growth
         The tolerance of a child against its parent's: above 1 for singularities, where small simplices matter less.
+    mean
+        Subdivide those with the largest remainders only, until the root mean square of all is below the tolerance.
     """
     V = checked_vertices(vertices)
     m, N = V.shape[1] - 1, len(V)
@@ -99,7 +102,7 @@ def density(
     simplices = Simplices(V, np.zeros((N, V.shape[2])))
     if order is None and tolerance is not None and N >= 2 * TRIAL and m == 2 and costly(f):
         q = _order(f, simplices, q, limit)
-    beta, high, error1, error2 = _resolve(f, simplices, q, limit, None, most, growth)
+    beta, high, error1, error2 = _resolve(f, simplices, q, limit, None, most, growth, mean=mean)
     return Density(beta, high, error1, error2)
 
 
@@ -140,7 +143,14 @@ def _order(f: Enclosed, simplices: Simplices, usual: int, limit: Vector) -> int:
 
 
 def _resolve(
-    f: Enclosed, simplices: Simplices, q: int, limit: Vector, before: Vector | None, depth: int, growth: float
+    f: Enclosed,
+    simplices: Simplices,
+    q: int,
+    limit: Vector,
+    before: Vector | None,
+    depth: int,
+    growth: float,
+    mean: bool = False,
 ) -> Rows:
     """β, high, error1, error2; `before` is the remainder of the parents, if there are any."""
     m, N = simplices.m, len(simplices)
@@ -154,6 +164,8 @@ def _resolve(
         # truncation falls by 2^(q+1) a level; what falls less at this size is rounding
         stuck = (model.e > 0.3 * (np.inf if before is None else before[part])) & (model.e < 1e-9 * model.norm)
         again[part] = (model.e > limit[part]) & (model.e > FLOOR * model.norm) & ~stuck
+    if mean:
+        again &= ~_few(rows[2] / np.maximum(limit, TINY))
     chosen, count = np.flatnonzero(again), 2**m
     if depth == 0 or m == 0 or not chosen.size:
         return rows
@@ -170,6 +182,15 @@ def _resolve(
     for row, value in zip(rows, gathered, strict=True):
         row[chosen[better]] = value[better]
     return rows
+
+
+def _few(excess: Vector) -> Any:
+    """The smallest values, as many as have a root mean square over all of at most one half."""
+    order = np.argsort(excess, kind="stable")
+    kept = np.zeros(len(excess), dtype=bool)
+    with np.errstate(over="ignore"):
+        kept[order] = np.cumsum(excess[order] ** 2) <= 0.25 * len(excess)
+    return kept
 
 
 def _read(model: TaylorModel, which: Index, m: int, q: int) -> Rows:

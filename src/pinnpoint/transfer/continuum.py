@@ -119,7 +119,7 @@ class Continuum:
         extent = float(np.max(self.points.max(axis=0) - self.points.min(axis=0)))
         small = SHARE[self.degree] * (self.spacing / extent) ** (2 * self.degree)
         tolerance = max(small * self.height(self.source), self.floor)
-        return density(self.source, X, tolerance=tolerance if tolerance > 0.0 else None)
+        return density(self.source, X, tolerance=tolerance if tolerance > 0.0 else None, mean=True)
 
     @cached_property
     def floor(self) -> float:
