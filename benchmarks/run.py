@@ -12,6 +12,7 @@ import json
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -110,6 +111,43 @@ def coercive(problem, cells):
         "alpha / lambda_min": round(bound.alpha / exact, 5),
         "time [s]": round(spent, 2),
         "time [factorizations]": round(spent / factor, 1),
+    }
+
+
+def verified(problem, cells):
+    """Re-checking a bundle against 5 online certifications plus one coercivity check; the checker's own memory."""
+    case = PROBLEMS[problem](cells)
+    system, (queries, _) = case.system(), point_queries(case, 28)
+    certifier = pp.Exact().prepare(system, queries)
+    U = case.space.project(np.random.default_rng(1).uniform(size=case.b.size)).U
+    online_time = median_time(lambda: certifier.certify(U), 5)
+    A, _ = case.reduced()
+    start = time.perf_counter()
+    pp.verify_coercivity(A)
+    coercivity = time.perf_counter() - start
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "bundle"
+        start = time.perf_counter()
+        pp.write_bundle(place, certifier.certify(U), system, U, queries, solver=certifier.ground.solver)
+        writing = time.perf_counter() - start
+        size = sum(f.stat().st_size for f in place.rglob("*") if f.is_file())
+        code = (
+            "import sys, time, resource; from pinnpoint import verifier; t = time.perf_counter(); "
+            "code = verifier.main(sys.argv[1]); t = time.perf_counter() - t; "
+            "print(code, t, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)"
+        )
+        done = subprocess.run([sys.executable, "-c", code, place], capture_output=True, text=True, check=True)
+    failed, spent, memory = (float(x) for x in done.stdout.splitlines()[-1].split())
+    assert not failed, done.stdout
+    return {
+        "free dofs": int(A.shape[0]),
+        "online certification [ms]": round(1e3 * online_time, 1),
+        "coercivity check [s]": round(coercivity, 2),
+        "bundle [GB]": round(size / 1e9, 2),
+        "write [s]": round(writing, 2),
+        "verify [s]": round(spent, 2),
+        "verify / (5 online + coercivity)": round(spent / (5.0 * online_time + coercivity), 2),
+        "verify, peak memory [GB]": round(memory, 2),
     }
 
 
@@ -366,6 +404,7 @@ def plan(sizes, small):
         yield f"online {problem}", (online, problem, cells, {})
         yield f"online {problem}, numpy only", (online, problem, cells, {"numba": False})
         yield f"coercivity {problem}", (coercive, problem, small[problem] if sizes is not small else cells, {})
+        yield f"verify {problem}", (verified, problem, cells, {})
         yield f"tightness {problem}", (tightness, problem, min(cells, 100), {})
     quick = sizes is QUICK
     yield "whole case", (whole_case, "poisson", 60 if quick else 317, {})

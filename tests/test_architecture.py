@@ -15,7 +15,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"arrays"},
     {"rounding"},
     {"solvers"},
-    {"spaces", "mesh", "refinement", "expressions", "bernstein"},
+    {"spaces", "mesh", "refinement", "expressions", "derivatives", "signs", "bernstein"},
     {"taylor"},
     {"models"},  # `data`, which it reads, holds no modules
     {"io"},
@@ -24,11 +24,13 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"transfer", "orders"},
     {"certifiers"},
     {"fem"},
+    {"decks", "adapters"},
     {"certify"},
     {"adaptivity"},
+    {"bundles"},
     {"__init__"},
     {"cases"},
-    {"outputs"},
+    {"outputs", "verifier"},
     {"cli"},
 ]
 HEIGHT = {name: i for i, layer in enumerate(LAYERS) for name in layer}

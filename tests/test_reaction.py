@@ -170,7 +170,7 @@ def test_bad_reactions():
     with pytest.raises(InputError, match="three formulas or three functions"):
         Reaction("u", "1", np.zeros_like)
     with pytest.raises(InputError, match="first: must be a formula"):
-        Reaction("u", None, "0")
+        Reaction("u", ["1"], "0")
     with pytest.raises(InputError, match="give exactly one of them"):
         pp.fem.Semilinear(generate("interval", 4), cubic=1.0, g=SINE)
     with pytest.raises(InputError, match="g: must be a Reaction"):
@@ -178,3 +178,55 @@ def test_bad_reactions():
     problem = pp.fem.Semilinear(generate("interval", 4), g=Declared(lambda u: u[:1], np.exp, np.exp))
     with pytest.raises(InputError, match="g: must map"):
         pp.certify(problem, problem.space.U0, problem.points([[0.5]]), target="discrete")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "which"), [("5*cosh(5*u)", "0", "second"), ("cosh(u)", "25*sinh(5*u)", "first")]
+)
+def test_false_derivatives_are_refused(first, second, which):
+    """A g″ of zero made the remainder vanish, and the interval miss the root."""
+    with pytest.raises(InputError, match=f"{which} .* is not the derivative of g"):
+        Reaction("sinh(5*u)", first, second)
+
+
+def test_derivatives_come_from_g():
+    mesh = generate("interval", 12)
+    alone = pp.fem.Semilinear(mesh, g=Reaction("3*u + sin(2*u)"), source=5.0)
+    given = pp.fem.Semilinear(mesh, g=SINE, source=5.0)
+    found = [pp.certify(p, solved(p, np.zeros(13)), p.points([[0.4]]), target="discrete") for p in (alone, given)]
+    assert found[0].guarantee == "deterministic"
+    assert not [a for a in found[0].assumptions if a.status == "declared"]
+    assert found[0].lower <= found[1].upper
+    assert found[1].lower <= found[0].upper
+
+
+def test_corners_leave_the_derivatives_to_the_caller():
+    problem = pp.fem.Semilinear(generate("interval", 8), g=Reaction("abs(u)*u", "2*abs(u)", "2"), source=1.0)
+    found = pp.certify(problem, np.zeros(9), problem.points([[0.4]]), target="discrete")
+    assert [a.claim for a in found.assumptions if a.status == "declared"] == [
+        "the formulas of g′ and g″ are the derivatives of g, which has corners"
+    ]
+    with pytest.raises(InputError, match="give first and second too"):
+        Reaction("abs(u)*u")
+
+
+FORMULAS = (
+    "sinh(5*u)|u**5|-0.1*u**3 + 2*u|(1+u**2)**(-1.5)|tanh(3*u)|atan(u)/pi|u**3/(1+u**2)|exp(-u**2)|2**u|log(1+exp(u))"
+)
+
+
+@pytest.mark.parametrize(
+    "text", [*FORMULAS.split("|"), "sqrt(1+u*u)|u**u|acos(u/9) - asin(u/9)|tan(u/9) - cos(u)|u**2.5"]
+)
+def test_derivative_formulas(text):
+    """Against differences of fourth order."""
+    from pinnpoint.derivatives import derivative
+    from pinnpoint.expressions import parse
+
+    for one in text.split("|"):
+        g = parse(one, ("u",))
+        slope = derivative(g)
+        u, h = np.array([0.3, 0.7, 1.4]), 1e-3
+        fourth = (8 * (g(u + h) - g(u - h)) - (g(u + 2 * h) - g(u - 2 * h))) / (12 * h)
+        assert slope(u) == pytest.approx(fourth, rel=1e-7, abs=1e-8)
+    assert derivative(parse("max(u, 0)", ("u",))) is None

@@ -4,6 +4,7 @@ import importlib
 from typing import Any
 
 from pinnpoint.adaptivity import Refined, certify_to
+from pinnpoint.bundles import write_bundle
 from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarantee
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.inexact import Inexact
@@ -27,7 +28,7 @@ from pinnpoint.transfer.interpolation import Interpolation
 from pinnpoint.transfer.interval import DirectRoute
 from pinnpoint.version import __version__
 
-_LAZY = ("fem", "io", "models")
+_LAZY = ("adapters", "fem", "io", "models")
 
 
 def __getattr__(name: str) -> Any:
@@ -69,4 +70,5 @@ __all__ = [
     "certify_to",
     "observed_orders",
     "verify_coercivity",
+    "write_bundle",
 ]

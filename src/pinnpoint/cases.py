@@ -24,10 +24,12 @@ from pinnpoint.certifiers.randomized import Randomized
 from pinnpoint.certifiers.root import Root
 from pinnpoint.certifiers.stationary import Stationary
 from pinnpoint.certify import AnyCertifier, AnyMethod, narrowing, run
+from pinnpoint.decks import Deck, read_deck
 from pinnpoint.errors import InputError
 from pinnpoint.fem import Elasticity, ReactionDiffusion, Semilinear
 from pinnpoint.fem.extraction import NodeValues
 from pinnpoint.io.cases import Case, QuerySpec
+from pinnpoint.io.deck_text import read_text
 from pinnpoint.io.fields import read_field
 from pinnpoint.io.generate import generate
 from pinnpoint.io.meshes import read_mesh
@@ -81,6 +83,7 @@ class Study:
     prediction: Any
     queries: Queries
     method: AnyMethod
+    deck: Deck | None = None
 
     def certify(self, report: Callable[[Step], None] | None = None) -> Result:
         """Certify, on finer meshes where a tolerance of the continuous target asks for it."""
@@ -137,7 +140,7 @@ class Result:
 def open_mesh(case: Case) -> Mesh:
     """The mesh of a case, from a file or generated."""
     if case.mesh is None:
-        raise InputError("problem.deck: decks are not read yet; give a mesh and the problem in the case file")
+        return read_deck(str(case.problem.deck)).mesh
     if case.mesh.file is not None:
         return read_mesh(case.mesh.file)
     return generate(str(case.mesh.generate), int(case.mesh.cells or 0))
@@ -160,10 +163,11 @@ def build(case: Case, progress: Progress = lambda stage: None) -> Study:
             "certificate.target: no proved transfer to the continuous solution is available for elasticity; say "
             "target = 'discrete' to certify the solution of the discrete system"
         )
-    progress("reading the mesh")
-    mesh = open_mesh(case)
+    progress("reading the deck" if case.problem.deck else "reading the mesh")
+    deck = None if case.problem.deck is None else read_deck(case.problem.deck)
+    mesh = open_mesh(case) if deck is None else deck.mesh
     progress(f"assembling {len(mesh.cells)} cells")
-    problem = make_problem(case, mesh)
+    problem = make_problem(case, mesh) if deck is None else deck_problem(case, deck)
     progress("reading the prediction")
     prediction = open_prediction(case, problem)
     progress("locating the queries")
@@ -171,7 +175,7 @@ def build(case: Case, progress: Progress = lambda stage: None) -> Study:
     if case.certificate.lift:
         with _in_case_words():
             problem = problem.lifted(smooth_prediction(case))
-    return Study(case, problem, prediction, queries, make_method(case))
+    return Study(case, problem, prediction, queries, make_method(case), deck)
 
 
 def make_problem(case: Case, mesh: Mesh) -> Any:
@@ -181,6 +185,19 @@ def make_problem(case: Case, mesh: Mesh) -> Any:
         if case.certificate.target == "continuous":
             problem.require_transfer()
         return problem
+
+
+def deck_problem(case: Case, deck: Deck) -> Any:
+    """The problem of a deck's subcase; a prediction that is a file lists nodes in order of increasing id."""
+    if case.certificate.target == "continuous":
+        raise InputError(
+            "certificate.target: a deck's forces at nodes define a discrete system; say target = 'discrete'"
+        )
+    number = int(case.problem.subcase or 1)
+    if number not in deck.subcases:
+        known = ", ".join(str(k) for k in deck.subcases)
+        raise InputError(f"problem.subcase: the deck has no subcase {number}; it has {known}")
+    return deck.problem(number)
 
 
 @contextmanager
@@ -316,10 +333,14 @@ def provenance(case: Case) -> dict[str, Any]:
     files = {"case": case.path}
     if case.mesh is not None and case.mesh.file is not None:
         files["mesh"] = case.mesh.file
+    if case.problem.deck is not None:
+        files["deck"] = case.problem.deck
     for path in (case.prediction.file, case.prediction.onnx, case.prediction.torch):
         if path is not None:
             files["prediction"] = path
     found: dict[str, Any] = {name: {"file": path.name, "sha256": _sha256(path)} for name, path in files.items()}
+    if case.problem.deck is not None and (text := read_text(case.problem.deck)).origin is not None:
+        found["deck"]["with_included_sha256"] = hashlib.sha256(text.data).hexdigest()
     if case.overrides:
         found["case"]["set"] = list(case.overrides)
     if case.mesh is not None and case.mesh.generate is not None:

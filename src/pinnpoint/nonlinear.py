@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector, dimensions, matrix, number, set_fields, vector
 from pinnpoint.errors import InputError
-from pinnpoint.rounding.arithmetic import at_most, dot_up, up
+from pinnpoint.rounding.arithmetic import LIMIT, at_most, dot_up, up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.forms import DiagonalForm, Form
 from pinnpoint.rounding.stability import form_of
@@ -183,13 +183,22 @@ class NonlinearSystem:
     def jacobian(self, y: Vector, *, rounding: bool = True) -> tuple[Any, Any]:
         """J(y), with its declared entrywise error."""
         J = matrix("J(y)", self.J(y.copy()))
+        if not float(np.max(np.abs(J.data), initial=0.0)) < LIMIT:
+            raise InputError("J(y): entries must be below 2**480 (3e144) in magnitude; rescale the system")
         if J.shape[1] != self.n:
             raise InputError(f"J: must have {self.n} columns, one per free coordinate; got shape {J.shape}")
+        if J.shape[0] < self.n:
+            raise InputError(f"J: {J.shape[0]} equations for {self.n} free coordinates; add equations or constraints")
         if not rounding:
             return J, None
         if dimensions("J_error", self.J_error) == 0:
             return J, sp.csr_array(abs(J) * (number("J_error", self.J_error, low=0.0) * (1.0 + 2.0**-50)))
-        return J, matrix("J_error", self.J_error)
+        E = matrix("J_error", self.J_error)
+        if E.shape != J.shape:
+            raise InputError(f"J_error: must be a number or have J's shape {J.shape}; got shape {E.shape}")
+        if float(np.min(E.data, initial=0.0)) < 0.0:
+            raise InputError(f"J_error: entries must be ≥ 0; got {float(np.min(E.data))!r}")
+        return J, E
 
     def second(self, y: Vector, z: Ball, *, rounding: bool = True) -> tuple[Any, Any]:
         """Σ_k z_k ∇²F_k(y) at the midpoint of z, with the relative error `J_error` (2⁻⁵⁰ where that is a matrix)."""
@@ -223,4 +232,6 @@ def _norm(given: Any, scale: Any, n: int) -> MaxNorm | FormNorm:
     P = matrix("norm", given)
     if P.shape != (n, n):
         raise InputError(f"norm: must be {n} × {n}, the number of free coordinates; got shape {P.shape}")
+    if float(np.max(np.abs((P - P.T).data), initial=0.0)) > 0.0:
+        raise InputError("norm: must be a symmetric matrix; give (P + P.T)/2")
     return FormNorm(P, form_of(P, "norm"))

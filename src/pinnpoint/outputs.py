@@ -1,4 +1,4 @@
-"""What a certified case leaves behind: certificate.json, certificate.csv and field.vtu, all of them or none."""
+"""What a certified case leaves behind: certificate.json, certificate.csv, field.vtu and bundle/, all or none."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector
+from pinnpoint.bundles import write_bundle
 from pinnpoint.cases import Result, Study, provenance
 from pinnpoint.certificate import Certificate
 from pinnpoint.errors import InputError
 from pinnpoint.io.vtu import write_vtu
 
-FILES = ("certificate.json", "certificate.csv", "field.vtu")
+FILES = ("certificate.json", "certificate.csv", "field.vtu", "bundle")
 GREEN_LIMIT = 20
 """At most so many Green vectors go into field.vtu."""
 
@@ -33,10 +34,24 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
     except OSError as error:
         raise InputError(f"--out: '{out}' could not be made ({error.strerror}); choose another place") from error
     try:
-        certificate.write_json(part / FILES[0], summary(result))
+        said = summary(result)
+        certificate.write_json(part / FILES[0], said)
         write_csv(part / FILES[1], certificate, study.case.units)
         write_vtu(part / FILES[2], study.problem.mesh, fields(study, certifier), nodes=study.problem.nodes)
+        write_bundle(
+            part / FILES[3],
+            certificate,
+            study.problem,
+            study.prediction,
+            study.queries,
+            said=said,
+            case=study.case.to_dict(),
+            solver=getattr(getattr(certifier, "ground", None), "solver", None),
+            partial=True,
+        )
         out.mkdir(exist_ok=True)
+        if (out / FILES[3]).is_dir():  # folders are not replaced in one step: move the old one away first
+            os.replace(out / FILES[3], part / "old")
         for name in FILES:
             os.replace(part / name, out / name)
     except OSError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector, floats, set_fields
+from pinnpoint.derivatives import derivative
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.expressions import Expression, parse
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, up
@@ -32,32 +33,54 @@ Given = Expression | Callable[[Vector], Any]
 class Reaction:
     """g with its first two derivatives, each a formula in u or a function of arrays.
 
-    Formulas are enclosed: values with their rounding, and sup |g″| over intervals by Taylor models. For functions the
-    rounding is taken to be 2⁻⁴⁸ relative, and sup |g″| is the caller's `bound(low, high)`, declared, or else sampled,
-    which makes the certificate an estimate.
+    Formulas are enclosed: values with their rounding, and sup |g″| over intervals by Taylor models. The derivatives are
+    taken from g itself; those given are compared with it, and refused where they differ. Only where g has corners (abs,
+    min, max) do the given ones count, declared. For functions the rounding is taken to be 2⁻⁴⁸ relative, and sup |g″|
+    is the caller's `bound(low, high)`, declared, or else sampled, which makes the certificate an estimate.
 
     Parameters
     ----------
     g, first, second
-        g(u), g′(u), g″(u): all formulas or all functions.
+        g(u), g′(u), g″(u): all formulas or all functions. For a formula g the derivatives can be left out.
     bound
         For functions: arrays (low, high) ↦ upper bounds of |g″| between them.
     """
 
     g: Any
-    first: Any
-    second: Any
+    first: Any = None
+    second: Any = None
     bound: Callable[[Vector, Vector], Any] | None = None
+    differentiated: bool = field(init=False, default=False)
+    """Whether g′ and g″ were taken from the formula g."""
 
     def __post_init__(self) -> None:
         for name in ("g", "first", "second"):
             given = getattr(self, name)
+            if given is None and name != "g" and isinstance(self.g, Expression):
+                continue
             if isinstance(given, str | int | float) and not isinstance(given, bool):
                 set_fields(self, **{name: parse(str(given), ("u",), name=name)})
             elif not (callable(given) or isinstance(given, Expression)):
                 raise InputError(f"{name}: must be a formula in u or a function; got {type(given).__name__}")
-        if len({isinstance(f, Expression) for f in (self.g, self.first, self.second)}) > 1:
+        given = [f for f in (self.g, self.first, self.second) if f is not None]
+        if len({isinstance(f, Expression) for f in given}) > 1:
             raise InputError("g, first, second: give three formulas or three functions")
+        if isinstance(self.g, Expression):
+            self._differentiate(self.g)
+
+    def _differentiate(self, g: Expression) -> None:
+        """Take g′ and g″ from g, where it has them, and compare what was given."""
+        first = derivative(g)
+        second = None if first is None else derivative(first)
+        if first is None or second is None:
+            if self.first is None or self.second is None:
+                raise InputError(f"g '{g.text}': give first and second too; this formula is not differentiated here")
+            return
+        for name, own in (("first", first), ("second", second)):
+            said = getattr(self, name)
+            if said is not None:
+                _compare(name, said, own)
+        set_fields(self, first=first, second=second, differentiated=True)
 
     @property
     def formulas(self) -> bool:
@@ -70,8 +93,11 @@ class Reaction:
         flat = u.ravel()
         if slack is None or not self.formulas:
             v = floats(name, f(flat))
-            if v.shape != flat.shape or not np.all(np.isfinite(v)):
-                raise InputError(f"{name}: must map {flat.size} numbers to as many finite ones; got shape {v.shape}")
+            if v.shape != flat.shape:
+                raise InputError(f"{name}: must map {flat.size} numbers to as many; got shape {v.shape}")
+            if not np.all(np.isfinite(v)):
+                at = int(np.argmin(np.isfinite(v)))
+                raise InputError(f"{name}: must be finite; it is {v[at]} at u = {float(flat[at])!r}")
             return v.reshape(shape), np.asarray(up(TRUSTED * np.abs(v) + TINY)).reshape(shape)
         known = fixed(f)
         if known is not None:
@@ -97,6 +123,21 @@ class Reaction:
             return np.asarray(found)
         f = self.second if self.formulas else (lambda X: self.second(X[:, 0]))
         return supremum(f, np.stack([low, high], axis=1)[:, :, None], relative=0.05)[0]
+
+
+def _compare(name: str, said: Expression, own: Expression) -> None:
+    """Refuse a given derivative that differs from g's own by more than rounding, at points where both are finite."""
+    u = np.concatenate([x * np.array([-1.0, 1.0]) for x in (0.0137, 0.31, 0.77, 1.9, 4.3)])
+    for x in u:
+        try:
+            a, b = float(said(np.array([x]))[0]), float(own(np.array([x]))[0])
+        except InputError:
+            continue
+        if abs(a - b) > 1e-6 * max(abs(a), abs(b)) + 1e-9:
+            raise InputError(
+                f"{name} '{said.text}': is not the derivative of g, which is {b:.6g} at u = {x:g}; got {a:.6g}. Leave "
+                "it out, and it is taken from g"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,9 +175,11 @@ class ReactionSystem(AbstractSemilinear):
 
     @property
     def claims(self) -> tuple[tuple[str, str], ...]:  # type: ignore[override]
-        """Nothing for formulas."""
-        if self.reaction.formulas:
+        """Nothing for formulas that were differentiated here."""
+        if self.reaction.differentiated:
             return ()
+        if self.reaction.formulas:
+            return (("the formulas of g′ and g″ are the derivatives of g, which has corners", "declared"),)
         said = [(f"g, g′ and g″ are evaluated to a relative error of {TRUSTED:.1e}", "declared")]
         how = "the given bound holds" if self.reaction.bound is not None else "samples of g″ bound it (an estimate)"
         return (*said, (f"{how} for sup |g″|", "declared"))

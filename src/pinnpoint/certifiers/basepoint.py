@@ -15,7 +15,7 @@ from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.setup import solver_for
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.queries import Queries
-from pinnpoint.rounding.arithmetic import gamma, require_range
+from pinnpoint.rounding.arithmetic import LIMIT, gamma, require_range
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.matrices import EnclosedMatrix, LinearMap, PlainMatrix
 from pinnpoint.solvers.protocol import Solver, answer
@@ -74,7 +74,8 @@ class BasePoint:
     @cached_property
     def F(self) -> Ball:
         """The residual."""
-        F: Ball = self.system.residual(self.y, rounding=self.rounding)
+        with np.errstate(all="ignore"):
+            F: Ball = self.system.residual(self.y, rounding=self.rounding)
         if not np.all(np.isfinite(F.hi)):
             raise CertificationError("residual: F(y) is not finite at the base point; rescale the problem")
         return F
@@ -82,7 +83,15 @@ class BasePoint:
     @cached_property
     def core(self) -> Core:
         """Maps, norms and defects of J(y)."""
-        J, E = self.system.jacobian(self.y, rounding=self.rounding)
+        with np.errstate(all="ignore"):
+            J, E = self.system.jacobian(self.y, rounding=self.rounding)
+        if not float(np.max(np.abs(J.data), initial=0.0)) < LIMIT:
+            raise CertificationError(
+                "J(y) leaves the range in which rounding is covered, 2**480, at the base point; start from a smaller "
+                "prediction, or rescale the problem"
+            )
+        if self.F.hi.size != J.shape[0]:
+            raise InputError(f"F, J: F(y) has {self.F.hi.size} entries and J(y) {J.shape[0]} rows; they must agree")
         zeros = np.zeros(J.shape[0])
         return Core(LinearSystem(J, zeros, weight=self.system.weight, A_error=E), rounding=self.rounding)
 
@@ -99,8 +108,9 @@ class BasePoint:
     @cached_property
     def solver(self) -> Solver:
         """For J(y), or for JᵀWJ where F has more entries than y."""
+        core = self.core
         try:
-            return solver_for(self.core, None)
+            return solver_for(core, None)
         except InputError as error:
             raise CertificationError(
                 f"J(y) is singular or nearly so at the base point, as at a fold ({error})"

@@ -14,13 +14,13 @@ from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.green import FEW, FILLS_FROM
 from pinnpoint.certifiers.setup import solver_for
 from pinnpoint.errors import CertificationError, InputError
-from pinnpoint.rounding.arithmetic import norm_up, up
+from pinnpoint.rounding.arithmetic import LIMIT, norm_up, up
 from pinnpoint.solvers.protocol import Solver, answer
 from pinnpoint.systems import LinearSystem
 from pinnpoint.transfer.interface import Transfer, TransferContext
 
-STEPS = 100
-"""Newton steps at most; the root of a monotone system takes about log(size) damped and a handful of full ones."""
+STEPS = 400
+"""Newton steps at most; a cubic's take off a third each until they are near."""
 
 
 def newton(system: Any, y: Vector, few: bool = True) -> tuple[Vector, Solver]:
@@ -31,11 +31,7 @@ def newton(system: Any, y: Vector, few: bool = True) -> tuple[Vector, Solver]:
     before = np.inf
     solver, d = _step(system, y, few)
     for _ in range(STEPS):
-        drop = float(d @ system.residual(y, rounding=False).hi)
-        size = 1.0
-        while size > 1e-12 and float(d @ system.residual(y - size * d, rounding=False).hi) < -0.9 * abs(drop):
-            size *= 0.5
-        y = y - size * d
+        y, size = _searched(system, y, d)
         length, scale = float(np.max(np.abs(size * d), initial=0.0)), float(np.max(np.abs(y), initial=0.0))
         if length <= 1e-13 * scale or (length <= 1e-9 * scale and length > 0.3 * before):
             break
@@ -44,12 +40,32 @@ def newton(system: Any, y: Vector, few: bool = True) -> tuple[Vector, Solver]:
     return y, solver
 
 
+def _searched(system: Any, y: Vector, d: Vector) -> tuple[Vector, float]:
+    """The state after a step, and the share of it that was taken."""
+    size = 1.0
+    with np.errstate(all="ignore"):
+        drop = float(d @ system.residual(y, rounding=False).hi)
+        while size > 1e-200:
+            slope = float(d @ system.residual(y - size * d, rounding=False).hi)
+            if slope >= -0.9 * abs(drop):
+                break
+            size *= 0.5 if slope >= -1e6 * abs(drop) else 1e-2
+    return y - size * d, size
+
+
 def _step(system: Any, y: Vector, few: bool) -> tuple[Solver, Vector]:
-    J, _ = system.jacobian(y, rounding=False)
+    with np.errstate(all="ignore"):
+        J, _ = system.jacobian(y, rounding=False)
+        F = system.residual(y, rounding=False).hi
+    if not (np.all(np.isfinite(F)) and float(np.max(np.abs(J.data), initial=0.0)) < LIMIT):
+        raise CertificationError(
+            "the reaction leaves the range of float64 on the way to the discrete root; start from a smaller prediction "
+            "or rescale the problem"
+        )
     core = Core(LinearSystem(J, np.zeros(system.n)), rounding=False)
     fills = system.n > FILLS_FROM and J.nnz > 12.5 * system.n and few
     solver = solver_for(core, "krylov" if fills else None)
-    return solver, answer(solver.solve, system.residual(y, rounding=False).hi)
+    return solver, answer(solver.solve, F)
 
 
 @dataclass(frozen=True, eq=False)

@@ -208,8 +208,8 @@ class AbstractNonlinearCertifier(ABC):
     def _same_target(self, base: BasePoint, there: BasePoint) -> Found:
         """The certificate from another base point, once its target is known to be the same one.
 
-        Newton–Kantorovich proves that the ball of radius 2η around the other point holds one target only, so it is
-        enough that all of the first ball lies in it. A monotone system has one root.
+        Newton–Kantorovich proves that the ball of radius 2η around a point holds one target only, so it is enough that
+        all of the ball verified from the other point lies in it. A monotone system has one root.
         """
         found, first = self._discrete(there), self._discrete(base)
         if isinstance(self.system, AbstractSemilinear) and self.system.monotone and semidefinite(base):
@@ -220,11 +220,13 @@ class AbstractNonlinearCertifier(ABC):
             if name == "energy" or other is None or "eta" not in ball:
                 continue
             apart = float(np.max(gap.hi)) if name == "max" else self.system.X.norm(gap)
-            if float(up(apart + min(other["radius"], ball["radius"]))) <= 2.0 * max(ball["eta"], other["eta"]):
-                return found
+            for inner, outer in ((other, ball), (ball, other)):
+                if float(up(apart + inner["radius"])) <= 2.0 * outer["eta"]:
+                    return found
         raise CertificationError(
             "transfer: the root verified from the comparison state was not shown to be the one verified from the "
-            "prediction; take Newton steps first (polish), or choose a comparison state farther than both radii"
+            "prediction: neither ball of uniqueness, of radius 2η, holds all of the other verified ball. Take Newton "
+            "steps from the prediction first (polish)"
         )
 
     @abstractmethod
@@ -232,12 +234,16 @@ class AbstractNonlinearCertifier(ABC):
         """‖F(y)‖_W, rounded up."""
 
 
+def require_norm(norm: Any) -> None:
+    """Refuse what is not the name of a norm."""
+    if norm not in ("auto", *NORMS):
+        raise InputError(f"norm: must be 'auto', {' or '.join(map(repr, NORMS))}; got {norm!r}")
+
+
 def verified_balls(base: BasePoint, norm: str, polish: int, declared: float | None) -> tuple[Proof, list[VerifiedBall]]:
     """Stability of J(y), and every ball that holds a root."""
     core, system = base.core, base.system
     if isinstance(system, AbstractSemilinear):
-        if norm not in ("auto", *NORMS):
-            raise InputError(f"norm: must be 'auto', {' or '.join(map(repr, NORMS))}; got {norm!r}")
         if declared is not None:
             raise InputError("ball: only for a NonlinearSystem; a semilinear problem's ball is verified")
         at = anchor(base)

@@ -190,7 +190,8 @@ class EnergyBall:
     def remainder(self, g: Ball) -> float:
         """∫ bend e² |g| ≤ max over cells of bend·|g| times Σ D_i d_i² ≤ t²/α; and |gᵀR| ≤ ‖g‖_J ‖R‖_{J⁻¹}."""
         system = self.at.base.system
-        worst = self.curve * system.cell_top(g.magnitude())
+        with np.errstate(invalid="ignore"):
+            worst = self.curve * system.cell_top(g.magnitude())
         local = at_most(float(up(float(worst.max()) * self.radius * self.radius / self.at.alpha, 8)))
         return min(local, at_most(float(up(self.form.norm(g) * self.rest))))
 

@@ -16,6 +16,7 @@ from pinnpoint.certifiers.nonlinear import (
     AbstractNonlinearCertifier,
     AbstractNonlinearMethod,
     Found,
+    require_norm,
     verified_balls,
 )
 from pinnpoint.rounding.arithmetic import up
@@ -57,6 +58,7 @@ class Root(AbstractNonlinearMethod):
 
     def __post_init__(self) -> None:
         set_fields(self, polish=whole("polish", self.polish))
+        require_norm(self.norm)
         if self.ball is not None:
             set_fields(self, ball=number("ball", self.ball, low=0.0))
 

@@ -16,6 +16,7 @@ from pinnpoint.certifiers.nonlinear import (
     AbstractNonlinearCertifier,
     AbstractNonlinearMethod,
     Found,
+    require_norm,
     verified_balls,
 )
 from pinnpoint.certifiers.norm_balls import stationary_ball
@@ -46,6 +47,7 @@ class Stationary(AbstractNonlinearMethod):
 
     def __post_init__(self) -> None:
         set_fields(self, polish=whole("polish", self.polish))
+        require_norm(self.norm)
 
     def _prepare(self, system: Any, queries: ReducedQueries) -> StationaryCertifier:
         if isinstance(system.weight, str):

@@ -44,6 +44,11 @@ def run(arguments: argparse.Namespace) -> int:
     for kind, table in problem.conditions.items():
         for group, value in table.items():
             print(f"{kind} on '{group}': {_show(value)}")
+    if study.deck is not None:
+        chosen = study.deck.subcases[int(case.problem.subcase or 1)]
+        name, held = study.deck.path.name, problem.system.N - problem.system.n
+        print(f"deck '{name}', subcase {chosen.number} '{chosen.label}': {held} displacements held or tied")
+        print(f"passed over, no effect on the solution: {', '.join(study.deck.ignored) or 'nothing'}")
     load = ", ".join(f"{v:.6g}" for v in np.atleast_1d(problem.total_load))
     print(f"total applied load{unit}: {load}")
     print(f"quadrature order {problem.quadrature}; {len(study.queries)} queries; method {case.certificate.method}")

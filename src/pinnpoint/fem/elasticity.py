@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector, set_fields, whole
+from pinnpoint.arrays import Vector, floats, set_fields, whole
 from pinnpoint.errors import InputError
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import components, per_cell
@@ -50,6 +51,10 @@ class Elasticity:
         As in `ReactionDiffusion`.
     degree
         1: quadratic elements are for `ReactionDiffusion`.
+    space
+        The admissible displacements instead of `fixed`: supports at nodes, rigid bodies, multi-point constraints.
+    nodal
+        Further forces on the nodes, (n, d).
     """
 
     mesh: Mesh
@@ -79,6 +84,8 @@ class Elasticity:
         weight: Any = None,
         quadrature: int = 2,
         degree: int = 1,
+        space: AdmissibleSpace | None = None,
+        nodal: Any = None,
     ) -> None:
         mesh = as_mesh(mesh)
         d = mesh.dim
@@ -95,10 +102,15 @@ class Elasticity:
             require_boundary(mesh, table, name)
         require_apart(mesh, fixed, traction, d, ("fixed", "traction"))
         require_apart(mesh, fixed, force, d, ("fixed", "force"))
-        dofs, values = prescribed(nodes, fixed, d, "fixed")
-        if not dofs.size:
-            raise InputError("fixed: nothing holds the body; fix displacements on at least one boundary group")
-        space = admissible(d * len(nodes), dofs, values)
+        if space is None:
+            dofs, values = prescribed(nodes, fixed, d, "fixed")
+            if not dofs.size:
+                raise InputError("fixed: nothing holds the body; fix displacements on at least one boundary group")
+            space = admissible(d * len(nodes), dofs, values)
+        elif fixed or space.N != d * len(nodes):
+            raise InputError(
+                f"space: must hold {d * len(nodes)} displacements and replaces fixed; give only one of them"
+            )
         lam, mu = lame(per_cell("young", young, mesh), per_cell("poisson", poisson, mesh), d, plane)
         A = assembly.elasticity_matrix(mesh, lam, mu, assembly.pattern(nodes))
         b = np.zeros((len(mesh.points), d))
@@ -111,7 +123,8 @@ class Elasticity:
                     b[:, k] += assembly.boundary_load(nodes, mesh.facets(group), f, order)
         for group, total in force.items():
             b += _spread(mesh, group, total)
-        row_points = np.repeat(mesh.points, d, axis=0)[np.asarray(space.free)]
+        if nodal is not None:
+            b += _forces(nodal, b.shape)
         set_fields(
             self,
             mesh=mesh,
@@ -119,7 +132,9 @@ class Elasticity:
             A=A,
             b=b.ravel(),
             space=space,
-            system=LinearSystem(A, b.ravel(), space=space, weight=weight, reduction="galerkin", row_points=row_points),
+            system=LinearSystem(
+                A, b.ravel(), space=space, weight=weight, reduction="galerkin", row_points=_row_points(mesh, space)
+            ),
             quadrature=order,
             lame=(lam, mu),
             conditions={"fixed": dict(fixed), "traction": dict(traction), "force": dict(force)},
@@ -130,6 +145,18 @@ class Elasticity:
     def components(self) -> int:
         """Displacement components per node."""
         return self.mesh.dim
+
+    def under(self, nodal: Any) -> Elasticity:
+        """The same body with the same supports and matrix under nodal forces (n, d) instead of its loads."""
+        b = _forces(nodal, (len(self.mesh.points), self.mesh.dim))
+        other: Elasticity = copy(self)
+        old = self.system
+        system = LinearSystem(
+            self.A, b.ravel(), space=self.space, weight=old.weight, reduction="galerkin", row_points=old.row_points
+        )
+        conditions = {**self.conditions, "traction": {}, "force": {}}
+        set_fields(other, b=b.ravel(), system=system, conditions=conditions, total_load=b.sum(axis=0))
+        return other
 
     @cached_property
     def _queries(self) -> FieldQueries:
@@ -182,6 +209,21 @@ def lame(young: Vector, poisson: Vector, dim: int, plane: str) -> tuple[Vector, 
     if dim == 2 and plane == "stress":
         return young * poisson / (1.0 - poisson**2), mu
     return young * poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson)), mu
+
+
+def _forces(nodal: Any, shape: tuple[int, ...]) -> Vector:
+    a = floats("nodal", nodal)
+    if a.size != shape[0] * shape[1] or not np.all(np.isfinite(a)):
+        raise InputError(f"nodal: must be finite forces of shape {shape}; got shape {a.shape}")
+    return a.reshape(shape)
+
+
+def _row_points(mesh: Mesh, space: AdmissibleSpace) -> Vector:
+    """A point for every reduced equation: that of its displacement, or of the first one that it moves."""
+    if space.free is not None:
+        return np.asarray(mesh.points[space.free // mesh.dim])
+    Z = sp.csc_array(space.Z)
+    return np.asarray(mesh.points[Z.indices[Z.indptr[:-1]] // mesh.dim])
 
 
 def _spread(mesh: Mesh, group: str, total: Any) -> Vector:

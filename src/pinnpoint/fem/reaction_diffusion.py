@@ -59,6 +59,8 @@ class ReactionDiffusion:
         Order of the rules; by default 4, and 6 for degree 2. The rule of c is exact at least for φ_i φ_j.
     degree
         1, or 2 for quadratic elements: unknowns at the vertices, then at the edge midpoints, see `Nodes`.
+    floating
+        Accept a problem with neither Dirichlet data nor reaction, as the linear part of another one.
 
     Attributes
     ----------
@@ -99,6 +101,7 @@ class ReactionDiffusion:
         weight: Any = None,
         quadrature: int | None = None,
         degree: int = 1,
+        floating: bool = False,
     ) -> None:
         mesh = as_mesh(mesh)
         nodes = Nodes(mesh, degree)
@@ -116,7 +119,7 @@ class ReactionDiffusion:
         K = _diffusion(diffusion, mesh, order)
         points = rule(mesh.dim, max(order, 2 * nodes.degree))
         by_cell, c = _reaction(reaction, mesh, points[0])
-        if not dofs.size and (c is None or not np.any(c > 0.0)):
+        if not (dofs.size or floating) and (c is None or not np.any(c > 0.0)):
             raise InputError(
                 "dirichlet: without a Dirichlet group and without reaction the solution is not unique; fix a value on "
                 "some group, or give a reaction > 0"

@@ -16,14 +16,17 @@ from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import per_cell
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.extraction import Extraction
+from pinnpoint.fem.meshes import as_mesh
 from pinnpoint.fem.quadrature import rule
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.mesh import Mesh
 from pinnpoint.queries import Goal, Queries
 from pinnpoint.reaction import Reaction, ReactionSystem
 from pinnpoint.semilinear import AbstractSemilinear
+from pinnpoint.signs import everywhere, nonnegative
 from pinnpoint.spaces import AdmissibleSpace
 from pinnpoint.transfer.monotone import Monotone
+from pinnpoint.transfer.reactions import CubicTerm, ReactionTerm
 from pinnpoint.transfer.topology import Topology
 
 
@@ -53,6 +56,7 @@ class Semilinear:
     mesh: Mesh
     linear: ReactionDiffusion
     cubic: Vector | None
+    g: Reaction | None
     system: AbstractSemilinear
 
     components = 1
@@ -79,9 +83,12 @@ class Semilinear:
             raise InputError("cubic, g: give exactly one of them, λ of λu³ or a Reaction")
         if g is not None and not isinstance(g, Reaction):
             raise InputError(f"g: must be a Reaction, Reaction('exp(u)', 'exp(u)', 'exp(u)'); got {type(g).__name__}")
-        linear = ReactionDiffusion(mesh, source, diffusion, reaction, dirichlet, neumann, quadrature=quadrature)
-        mesh = linear.mesh
+        mesh = as_mesh(mesh)
         lam = None if cubic is None else per_cell("cubic", cubic, mesh)
+        acts = lam is None or bool(np.any(lam))
+        linear = ReactionDiffusion(
+            mesh, source, diffusion, reaction, dirichlet, neumann, quadrature=quadrature, floating=acts
+        )
         where = assembly.pattern(linear.nodes)
         A = sp.csr_array((linear.A + linear.A.T) * 0.5)
         A.sort_indices()
@@ -94,7 +101,7 @@ class Semilinear:
             phi, weights = rule(mesh.dim, linear.quadrature)
             v = mesh.volumes[:, None] * weights[None, :]
             system = ReactionSystem(A, linear.b, linear.space, mesh.cells, g, phi, v, where.slot, weight)
-        set_fields(self, mesh=mesh, linear=linear, cubic=lam, system=system)
+        set_fields(self, mesh=mesh, linear=linear, cubic=lam, g=g, system=system)
 
     @property
     def A(self) -> Any:
@@ -166,10 +173,10 @@ class Semilinear:
     def refined(self, mesh: Mesh, parents: Any) -> Semilinear:
         """The same problem on a refined mesh, whose cells came from these."""
         self.require_transfer()
-        assert self.cubic is not None
         linear = self.linear.refined(mesh, parents)
         order = None if self.quadrature == ORDER[1] else self.quadrature
-        return Semilinear(mesh, self.cubic[parents], **linear.given, quadrature=order)
+        cubic = None if self.cubic is None else self.cubic[parents]
+        return Semilinear(mesh, cubic, **linear.given, quadrature=order, g=self.g)
 
     def ask(self, goals: Sequence[Goal | None], names: Sequence[str]) -> Queries:
         """Queries for what is asked of the PDE's own solution."""
@@ -178,24 +185,35 @@ class Semilinear:
     def transfer(self, queries: Queries, tolerance: Any = None) -> Monotone:
         """The proved way to these queries' values of the PDE's own solution."""
         self.require_transfer()
-        assert self.cubic is not None
         T = Topology.of(self.mesh)
         model = self.linear.continuum(T)
         facets_of = lambda group: T.facet_numbers(self.mesh.facets(group))  # noqa: E731
-        return Monotone(model, self.cubic, queries, facets_of, tolerance)
+        term = CubicTerm(self.cubic) if self.g is None else ReactionTerm(self.g)  # type: ignore[arg-type]
+        return Monotone(model, term, queries, facets_of, tolerance)
 
     def require_transfer(self) -> None:
         """Refuse problems for which no transfer to the PDE's own solution is proved."""
-        if self.cubic is None:
+        if self.g is not None and not self.g.differentiated:
             raise InputError(
-                "target: the transfer to the PDE's own solution is proved for the cubic reaction λu³ only; for another "
-                "g say target='discrete', or pass transfer="
+                "target: the transfer to the PDE's own solution needs g as a formula without corners; for others say "
+                "target='discrete', or pass transfer="
             )
-        if float(self.cubic.min()) < 0.0:
+        if self.g is not None and not (everywhere(self.g.g) and nonnegative(self.g.first)):
+            raise InputError(
+                "target: the continuous target needs a g that is nondecreasing on the whole real line, and g′ = "
+                f"{self.g.first.text[:80]} was not proved to be ≥ 0 there. Write g with powers, exp, sinh, tanh, atan "
+                "and sums of them, or say target='discrete', or pass transfer="
+            )
+        if self.cubic is not None and float(self.cubic.min()) < 0.0:
             cell = int(np.argmin(self.cubic))
             raise InputError(
                 f"target: the continuous target needs λ ≥ 0, a monotone reaction; cell {cell} has "
                 f"{float(self.cubic[cell])!r}. Say target='discrete', or pass transfer="
+            )
+        if self.space.n == self.space.N and not np.any(self.linear.reaction):
+            raise InputError(
+                "target: without a Dirichlet group and without a reaction c the energy error is not bounded; fix a "
+                "value on some group, give c > 0, or say target='discrete'"
             )
         self.linear.require_transfer()
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.errors import InputError
+from pinnpoint.io.abaqus_text import Keyword, keywords
 from pinnpoint.io.blocks import Block, Blocks, node_finder
 from pinnpoint.io.files import numbers
 from pinnpoint.mesh import Index
@@ -27,8 +29,8 @@ UNREAD = ("INCLUDE", "NGEN", "NFILL", "NCOPY", "ELGEN", "ELCOPY", "SYSTEM")
 
 
 @dataclass
-class _Part:
-    """What was read so far."""
+class Part:
+    """Nodes, elements, sets and surfaces, as the file gives them."""
 
     tags: list[Index] = field(default_factory=list)
     points: list[Vector] = field(default_factory=list)
@@ -44,41 +46,38 @@ class _Part:
 
 def read_abaqus(data: bytes) -> Blocks:
     """The mesh of an input file; node sets name the boundary facets whose vertices they hold."""
-    text = re.sub(r"(?m)^\*\*.*$", "", data.decode("utf-8", errors="replace").replace("\r", ""))
-    sections = re.split(r"(?m)^\s*\*", text)[1:]
+    return blocks_of(read_part(keywords(data)))
+
+
+def read_part(sections: Sequence[Keyword]) -> Part:
+    """Nodes, elements, sets and surfaces of the keywords that are about them."""
     if not sections:
         raise InputError("not an Abaqus file: it holds no keyword")
-    part = _Part()
+    part = Part()
     instances = 0
     for section in sections:
-        head, _, body = section.partition("\n")
-        keyword, options = _options(head)
-        if keyword in UNREAD:
-            raise InputError(f"*{keyword} changes the mesh and is not read; write the mesh out in full")
-        if keyword == "INSTANCE":
+        if section.name in UNREAD:
+            raise InputError(
+                f"*{section.name} changes the mesh and is not read (line {section.line}); write the mesh out in full"
+            )
+        if section.name == "INSTANCE":
             instances += 1
-            if instances > 1 or body.strip():
+            if instances > 1 or section.body.strip():
                 raise InputError("*INSTANCE: only one part, not moved, is read; write the mesh out flat")
-        _read(part, keyword, options, body)
-    return _finish(part)
+        _read(part, section.name, section.options, section.body)
+    return part
 
 
-def _options(head: str) -> tuple[str, dict[str, str]]:
-    keyword, *rest = head.split(",")
-    pairs = (option.partition("=") for option in rest)
-    return " ".join(keyword.upper().split()), {k.strip().upper(): v.strip().strip('"') for k, _, v in pairs}
-
-
-def _read(part: _Part, keyword: str, options: dict[str, str], body: str) -> None:
+def _read(part: Part, keyword: str, options: dict[str, str], body: str) -> None:
     if keyword == "NODE":
         width = len([t for t in body.strip().partition("\n")[0].split(",") if t.strip()])
         table = _table(keyword, body, width)
-        part.tags.append(table[:, 0].astype(np.intp))
+        part.tags.append(_whole(keyword, table[:, 0]))
         part.points.append(np.pad(table[:, 1:4], ((0, 0), (0, 4 - min(width, 4)))))
         _add(part, "NSET", options.get("NSET"), part.tags[-1])
     elif keyword == "ELEMENT":
         kind, width = _kind(options.get("TYPE", ""), body)
-        rows: Index = _table(keyword, body, width + 1).astype(np.intp)
+        rows = _whole(keyword, _table(keyword, body, width + 1))
         part.blocks.append((kind, rows[:, 0], rows[:, 1:]))
         _add(part, "ELSET", options.get("ELSET"), rows[:, 0])
     elif keyword in ("NSET", "ELSET"):
@@ -108,13 +107,18 @@ def _table(keyword: str, body: str, width: int) -> Vector:
         raise InputError(f"*{keyword}: holds {error}") from error
     if width < 2 or flat.size % width:
         raise InputError(f"*{keyword}: holds {flat.size} numbers, which are not rows of {width}")
-    table = flat.reshape(-1, width)
-    if not np.all(table[:, 0] == np.rint(table[:, 0])):
+    return flat.reshape(-1, width)
+
+
+def _whole(keyword: str, numbers_: Vector) -> Index:
+    with np.errstate(invalid="ignore"):
+        fits = (numbers_ == np.rint(numbers_)) & (np.abs(numbers_) < 2.0**53)
+    if not fits.all():
         raise InputError(f"*{keyword}: a number that should be whole is not")
-    return table
+    return numbers_.astype(np.intp)
 
 
-def _members(part: _Part, keyword: str, options: dict[str, str], body: str) -> Index:
+def _members(part: Part, keyword: str, options: dict[str, str], body: str) -> Index:
     words = [w.strip() for w in body.replace("\n", ",").split(",") if w.strip()]
     if "GENERATE" in options:
         rows = _table(keyword, body, 3 if len(words) % 3 == 0 else 2)
@@ -123,12 +127,13 @@ def _members(part: _Part, keyword: str, options: dict[str, str], body: str) -> I
     known = [np.array([int(w) for w in words if w.isdigit()], dtype=np.intp)]
     for word in words:
         if not word.isdigit():
-            known.append(_set(part, keyword, word))
+            known.append(members_of(part, keyword, word))
     return np.concatenate(known)
 
 
 def _generated(keyword: str, rows: Vector, most: int) -> Index:
     """Numbers from first to last in steps; there cannot be more of them than were given."""
+    _whole(keyword, rows)
     first, last = rows[:, 0], rows[:, 1]
     step = rows[:, 2] if rows.shape[1] == 3 else np.ones(len(rows))
     if not len(rows) or np.any(step < 1) or np.any((last - first) / step >= most):
@@ -136,19 +141,21 @@ def _generated(keyword: str, rows: Vector, most: int) -> Index:
     return np.concatenate([np.arange(a, b + 1, s) for a, b, s in zip(first, last, step, strict=True)]).astype(np.intp)
 
 
-def _set(part: _Part, keyword: str, name: str) -> Index:
+def members_of(part: Part, keyword: str, name: str) -> Index:
+    """Numbers in a set of nodes or elements."""
     if (keyword, name.upper()) not in part.sets:
         raise InputError(f"*{keyword}: the set '{name}' is used before it is given")
     return np.concatenate(part.sets[keyword, name.upper()])
 
 
-def _add(part: _Part, keyword: str, name: str | None, numbers_: Index) -> None:
+def _add(part: Part, keyword: str, name: str | None, numbers_: Index) -> None:
     if name:
         part.sets.setdefault((keyword, name.upper()), []).append(numbers_)
         part.names.setdefault((keyword, name.upper()), name)
 
 
-def _finish(part: _Part) -> Blocks:
+def blocks_of(part: Part) -> Blocks:
+    """The part as element blocks with groups."""
     if not part.points or not part.blocks:
         raise InputError("the file holds no *NODE or no *ELEMENT")
     find = node_finder(np.concatenate(part.tags))
@@ -169,16 +176,16 @@ def _finish(part: _Part) -> Blocks:
     facets = {}
     for name, pairs in part.surfaces.items():
         if pairs and not pairs[0][1]:
-            numbered = [np.array([int(w)]) if w.isdigit() else _set(part, "NSET", w) for w, _ in pairs]
+            numbered = [np.array([int(w)]) if w.isdigit() else members_of(part, "NSET", w) for w, _ in pairs]
             points[name] = find(np.concatenate(numbered))
         elif pairs:
             facets[name] = np.concatenate([_faces(part, name, *pair) for pair in pairs])
     return Blocks(np.concatenate(part.points), blocks, {n: find(f) for n, f in facets.items()}, points)
 
 
-def _faces(part: _Part, name: str, target: str, face: str) -> Index:
+def _faces(part: Part, name: str, target: str, face: str) -> Index:
     """Vertices, by node number, of one face of a set of elements."""
-    wanted = np.array([int(target)]) if target.isdigit() else _set(part, "ELSET", target)
+    wanted = np.array([int(target)]) if target.isdigit() else members_of(part, "ELSET", target)
     kind = "tetra" if any(k == "tetra" for k, _, _ in part.blocks) else "triangle"
     if face not in [f"S{i + 1}" for i in range(len(FACES[kind]))]:
         raise InputError(f"*SURFACE '{name}': '{face[:10]}' is not a face of an element of type {kind}")

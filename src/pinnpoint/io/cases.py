@@ -17,7 +17,7 @@ from pinnpoint.io.overrides import apply_overrides
 from pinnpoint.io.tables import REQUIRED, Table, components, number
 
 MESH_SUFFIXES = (".msh", ".vtu", ".vtk", ".xdmf", ".inp", ".bdf", ".fem", ".nas")
-DECK_SUFFIXES = (".bdf", ".fem", ".nas", ".dat")
+DECK_SUFFIXES = (".bdf", ".fem", ".nas", ".dat", ".inp")
 DOMAINS = ("interval", "square", "cube", "lshape", "dumbbell", "frame", "fichera", "bracket")
 PROBLEMS = ("reaction-diffusion", "elasticity", "semilinear")
 ACTIVATIONS = ("tanh", "sin", "sigmoid", "softplus", "silu", "gelu", "gelu-tanh")
@@ -48,7 +48,7 @@ class ProblemSpec:
     Attributes
     ----------
     deck
-        A Nastran deck that gives the mesh and everything else; then all but `kind`, `deck` and `subcase` is empty.
+        A deck that gives the mesh and everything else; then all but `kind`, `deck` and `subcase` is empty.
     """
 
     kind: str
@@ -204,7 +204,12 @@ def _problem(table: Table) -> ProblemSpec:
         values["reaction"] = _reaction(table)
         values["source"] = table.expression("source", 0.0)
     if kind == "semilinear":
-        values["cubic"] = table.number("cubic", sign="nonnegative")
+        values["cubic"] = table.number("cubic")
+        if values["cubic"] < 0.0:
+            raise InputError(
+                f"problem.cubic: must be ≥ 0, a monotone reaction; got {values['cubic']!r}. For λ < 0 the PDE can have "
+                "several solutions or none: verify a discrete root in Python, fem.Semilinear with target='discrete'"
+            )
     else:
         table.refuse(["cubic"], "only for kind = 'semilinear'; remove it")
     values["dirichlet"] = _conditions(table.table("dirichlet"), elastic, free=elastic)

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from pinnpoint.errors import InputError
 from pinnpoint.io.abaqus import read_abaqus
 from pinnpoint.io.blocks import Blocks, build_mesh
+from pinnpoint.io.deck_text import read_text
 from pinnpoint.io.files import PathLike, read_bytes
 from pinnpoint.io.foreign import FORMATS, read_foreign
 from pinnpoint.io.gmsh import read_gmsh
+from pinnpoint.io.nastran import read_nastran_mesh
 from pinnpoint.mesh import Mesh
 
-SUFFIXES = (".msh", *FORMATS, ".inp")
+NASTRAN = (".bdf", ".fem", ".nas")
+SUFFIXES = (".msh", *FORMATS, ".inp", *NASTRAN)
 
 
 def read_mesh(path: PathLike) -> Mesh:
     """Read a mesh of intervals, triangles or tetrahedra with its groups.
 
-    MSH 2.2 and 4.1 (text and binary) and Abaqus files need nothing else; VTU, legacy VTK and XDMF need the extra
-    ``mesh``. Cells of highest dimension make the mesh; elements one dimension lower name boundary groups. Groups
+    MSH 2.2 and 4.1 (text and binary), Abaqus and Nastran files need nothing else; VTU, legacy VTK and XDMF need the
+    extra ``mesh``. Cells of highest dimension make the mesh; elements one dimension lower name boundary groups. Groups
     without a name go by their number. Quadrilaterals, hexahedra, curved elements and groups of any other dimension are
     refused. A planar mesh is cut to two coordinates when z = 0 everywhere, a straight one to one. Points that no cell
     uses are left out, and `logging` says how many.
@@ -27,7 +32,8 @@ def read_mesh(path: PathLike) -> Mesh:
     Parameters
     ----------
     path
-        A file that ends in .msh, .vtu, .vtk, .xdmf or .inp.
+        A file that ends in .msh, .vtu, .vtk, .xdmf, .inp, .bdf, .fem or .nas. Of Nastran decks the elements alone are
+        read, grouped by property; `read_deck` reads the whole problem.
     """
     data = read_bytes(path, "mesh file")
     target = Path(path)
@@ -35,7 +41,8 @@ def read_mesh(path: PathLike) -> Mesh:
     if suffix not in SUFFIXES:
         raise InputError(f"mesh file '{target}': '{suffix}' files are not read (known: {', '.join(SUFFIXES)})")
     try:
-        return build_mesh(_read(target, suffix, data))
+        with np.errstate(all="ignore"):  # what overflows has no volume
+            return build_mesh(_read(target, suffix, data))
     except InputError as error:
         raise InputError(f"mesh file '{target}': {error}") from error
     except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
@@ -47,4 +54,6 @@ def _read(path: Path, suffix: str, data: bytes) -> Blocks:
         return read_gmsh(data)
     if suffix == ".inp":
         return read_abaqus(data)
+    if suffix in NASTRAN:
+        return read_nastran_mesh(read_text(path))
     return read_foreign(path, data)

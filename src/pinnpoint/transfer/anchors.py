@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import breadth_first_order
+from scipy.sparse.csgraph import dijkstra
 
 from pinnpoint.arrays import Vector
 from pinnpoint.rounding.arithmetic import at_most, dot_up, down, norm_up, up
@@ -98,21 +98,10 @@ def anchors(topology: Topology, points: Vector, kappa: Vector, reaction: Vector,
 
 
 def _along_paths(topology: Topology, own: Vector, hop: Vector) -> Vector:
-    """Sums of `hop` along the shortest paths to cells with finite `own`, which end them."""
+    """The smallest sums of `hop` along paths to cells with finite `own`, which end them."""
     C = len(own)
     roots = np.nonzero(np.isfinite(own))[0]
-    inside = topology.facet_cells[topology.facet_cells[:, 1] >= 0]
-    rows = np.concatenate([np.full(roots.size, C), inside[:, 0]])
-    columns = np.concatenate([roots, inside[:, 1]])
-    graph = sp.csr_array((np.ones(rows.size, dtype=np.int8), (rows, columns)), shape=(C + 1, C + 1))
-    _, parent = breadth_first_order(graph, C, directed=False)
-    at = np.asarray(parent[:C], dtype=np.int64)
-    at[at == C] = -1  # roots
-    total = np.where(np.isfinite(own), own, hop)
-    unreached = (at < 0) & ~np.isfinite(own)
-    # pointer doubling: `total` is the sum over the path up to, not including, `at`
-    while np.any(at >= 0):
-        has = at >= 0
-        total[has] = total[has] + total[at[has]]
-        at[has] = at[at[has]]
-    return np.where(unreached, np.inf, total)
+    a, b = topology.facet_cells[topology.facet_cells[:, 1] >= 0].T
+    rows, columns = np.concatenate([np.full(roots.size, C), a, b]), np.concatenate([roots, b, a])
+    graph = sp.csr_array((np.concatenate([own[roots], hop[b], hop[a]]), (rows, columns)), shape=(C + 1, C + 1))
+    return np.asarray(dijkstra(graph, indices=C)[:C])

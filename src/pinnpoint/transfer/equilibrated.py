@@ -19,7 +19,7 @@ from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.goals import Functional, functional
-from pinnpoint.transfer.interface import TransferBound, TransferContext
+from pinnpoint.transfer.interface import TransferBound, TransferContext, with_reserve
 from pinnpoint.transfer.one_dimension import pointwise
 
 BATCH = 4_000_000
@@ -43,6 +43,32 @@ class Enclosed:
     def radius(self) -> float:
         """Sum of the parts."""
         return self.transfer + self.quadrature + self.rounding + self.remainder
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """What a bound by fluxes rests on: the states; the fluxes that go with them are made again when asked for."""
+
+    route: Equilibrated
+    state: Vector
+    duals: Mapping[int, Vector]
+    """z̃ of the queries that have a dual problem, all degrees of freedom."""
+    mismatch: float
+
+    def primal(self) -> Side:
+        """ũ with its flux."""
+        model = self.route.model
+        flux = model.fluxes(self.state[None, :], [model.load], [model.boundary_load])[..., 0]
+        return Side(self.state, model.load, flux, model.boundary_load)
+
+    def dual(self, i: int) -> Side:
+        """z̃_i with its flux."""
+        model, J, z = self.route.model, self.route.goals[i], self.duals[i]
+        source = self.route.dual_source(i)
+        return Side(z, source, model.fluxes(z[None, :], [source], [J.load])[..., 0], J.load)
+
+    def potential(self, i: int) -> None:
+        """No kernel is left over in a linear problem."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +133,9 @@ class Equilibrated:
         self._require_held()
         state = context.solve(model.vector(model.load, model.boundary_load))
         mismatch, sure = self._mismatch(state)
-        primal, pairs_ = self._measure(state, context.adjoint(), context)
+        adjoint = context.adjoint()
+        duals = {i: self._dual_state(i, adjoint[i], context) for i, J in enumerate(self.goals) if J.acts}
+        primal, pairs_ = self._measure(state, duals)
         found = [self._enclosed(i, state, primal, pairs_.get(i)) for i in range(len(self.goals))]
         terms = {name: np.array([getattr(f, name) for f in found]) for name in ("transfer", "quadrature", "rounding")}
         if mismatch > 0.0:
@@ -120,14 +148,15 @@ class Equilibrated:
             "ball_radius": np.array([J.ball for J in self.goals]),
             "indicators": indicators(model, primal, pairs_, self._sums(terms), self.tolerance),
             "mismatched_cells": model.mismatched_cells(state, mismatch),
+            "witness": Witness(self, state, duals, mismatch),
         }
         claims, here = self._claims(mismatch, sure), np.array([f.center for f in found])
         if context.discrete is None:
-            return TransferBound(terms, claims, details, None, here, proved)
+            return TransferBound(with_reserve(terms), claims, details, None, here, proved)
         center, terms["algebra"] = context.discrete(state)
         shift = here - center
         terms["rounding"] = up(terms["rounding"] + 2.0 * UNIT * (np.abs(here) + np.abs(shift)))
-        return TransferBound(terms, claims, details, shift, None, proved)
+        return TransferBound(with_reserve(terms), claims, details, shift, None, proved)
 
     def _require_held(self) -> None:
         """Parts that meet in a vertex or an edge alone do not hold each other, whatever the discrete system says."""
@@ -186,20 +215,24 @@ class Equilibrated:
             )
         return found
 
-    def _measure(self, state: Vector, adjoint: Vector, context: TransferContext) -> tuple[Bounds, dict[int, Pair]]:
+    def dual_source(self, i: int) -> Density:
+        """The source w of a query on every cell."""
+        cells, w = len(self.model.kappa), self.goals[i].source
+        return Density.constant(np.zeros(cells), self.model.d) if w is None else w.on_all(cells)
+
+    def _measure(self, state: Vector, nodal_of: Mapping[int, Vector]) -> tuple[Bounds, dict[int, Pair]]:
         model = self.model
-        asked = [i for i, J in enumerate(self.goals) if J.acts]
+        asked = list(nodal_of)
         size = len(model.kappa) * len(pairs(model.d))
         step = max(1, BATCH // size)
-        zero = Density.constant(np.zeros(len(model.kappa)), model.d)
         flux = model.fluxes(state[None, :], [model.load], [model.boundary_load])[..., 0]
         primal = Side(state, model.load, flux, model.boundary_load)
         found: dict[int, Pair] = {}
         bounds = model.estimator.measure(primal, [])[0] if not asked else None
         for a in range(0, len(asked), step):
             these = asked[a : a + step]
-            nodal = np.stack([self._dual_state(i, adjoint[i], context) for i in these])
-            sources = [zero if (w := self.goals[i].source) is None else w.on_all(len(model.kappa)) for i in these]
+            nodal = np.stack([nodal_of[i] for i in these])
+            sources = [self.dual_source(i) for i in these]
             loads = [self.goals[i].load for i in these]
             fluxes = model.fluxes(nodal, sources, loads)
             duals = []

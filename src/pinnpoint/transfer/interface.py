@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
+
 from pinnpoint.arrays import Vector
 from pinnpoint.certificate import Claim
+from pinnpoint.rounding.arithmetic import up
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,3 +58,13 @@ class Transfer(Protocol):
     def bound(self, context: TransferContext) -> TransferBound:
         """The transfer's terms for these queries."""
         ...
+
+
+RESERVE = 3e-10
+"""Share of a radius that is added to it, and four times its rounding: another program can then prove the interval."""
+
+
+def with_reserve(terms: dict[str, Vector]) -> dict[str, Vector]:
+    """The terms, with the reserve counted as rounding."""
+    more = 4.0 * terms["rounding"] + RESERVE * np.sum(list(terms.values()), axis=0)
+    return {**terms, "rounding": np.asarray(up(terms["rounding"] + more))}

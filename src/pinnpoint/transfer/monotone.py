@@ -1,5 +1,7 @@
 """The transfer to the solution of −∇·(κ∇u) + c u + λu³ = f, λ ≥ 0, by equilibrated fluxes and a linearised dual.
 
+Any other nondecreasing g(u) in place of λu³ has its own m in place of 3λu_h², see `reactions`.
+
 Let u_h be any state with u's boundary values, e = u − u_h, t = ‖e‖_a, and R(v) = (f − λu_h³, v) + (g_N, v) − a(u_h, v).
 
 *Energy.* a(e, v) + (λ(u³ − u_h³), v) = R(v). With v = e and X = ∫ λ(u² + u u_h + u_h²) e² ≥ 0, t² + X = R(e) ≤ η t,
@@ -39,12 +41,12 @@ from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.equilibrated import BATCH, Enclosed, data_claims, indicators
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.goals import Functional, cell_of, functional
-from pinnpoint.transfer.interface import TransferBound, TransferContext
+from pinnpoint.transfer.interface import TransferBound, TransferContext, with_reserve
 from pinnpoint.transfer.norms import Norms
 from pinnpoint.transfer.one_dimension import pointwise
 from pinnpoint.transfer.potentials import potential
-from pinnpoint.transfer.products import combined, paired, square_times, square_times_linear
-from pinnpoint.transfer.remainder import remainder
+from pinnpoint.transfer.products import combined, paired
+from pinnpoint.transfer.reactions import Term
 
 TERMS = ("transfer", "remainder", "quadrature", "rounding")
 LOOSE = {1: 3e-3, 2: 3e-3, 3: 6e-2}
@@ -57,15 +59,37 @@ class Primal:
 
     nodal: Vector
     cube: Density
-    """λu_h³."""
+    """λu_h³, or g(u_h)."""
     side: Side
     bounds: Bounds
     energy: float
 
 
 @dataclass(frozen=True, eq=False)
+class Witness:
+    """What a bound rests on: the states; the dual sources and fluxes are made again when asked for."""
+
+    route: Monotone
+    state: Primal
+    duals: Mapping[int, Vector]
+    mismatch: float
+
+    def primal(self) -> Side:
+        """u_h with the flux of f − λu_h³."""
+        return self.state.side
+
+    def dual(self, i: int) -> Side:
+        """z_h with the source w − (c + 3λu_h²)Φ − 3λu_h² z_h and its flux."""
+        return self.route.sides(self.state, [i], lambda b: self.duals[i])[0]
+
+    def potential(self, i: int) -> Density | None:
+        """Φ of a query."""
+        return self.route.potentials[i]
+
+
+@dataclass(frozen=True, eq=False)
 class Monotone:
-    """J(u*) of a problem with the cubic reaction λu³, λ ≥ 0, from any admissible state; see the module's text.
+    """J(u*) of a problem with a nondecreasing reaction, from any admissible state; see the module's text.
 
     *Guarantee:* deterministic, for the solution on the domain that the mesh covers. *Assumes:* nothing, where all data
     are numbers or expressions; opaque functions make it an estimate.
@@ -73,9 +97,9 @@ class Monotone:
     Parameters
     ----------
     model
-        The problem without its cubic part, degree 1.
-    cubic
-        λ ≥ 0 on each cell.
+        The problem without its reaction g, degree 1.
+    term
+        The reaction.
     queries
         Queries with goals.
     facets_of
@@ -85,7 +109,7 @@ class Monotone:
     """
 
     model: Continuum
-    cubic: Vector
+    term: Term
     queries: Queries
     facets_of: Any
     tolerance: Any = None
@@ -123,7 +147,7 @@ class Monotone:
         """Centres and terms for all queries."""
         if context.root is None:
             raise CertificationError(
-                "transfer: this method gives no root, which the transfer of a cubic reaction needs"
+                "transfer: this method gives no root, which the transfer of a nonlinear reaction needs"
             )
         model = self.model
         state, solve = context.root(model.vector(model.load, model.boundary_load))
@@ -150,9 +174,10 @@ class Monotone:
                 self.tolerance,
             ),
             "mismatched_cells": model.mismatched_cells(state, mismatch),
+            "witness": Witness(self, primal, {i: z for i, (_, z) in pairs_.items()}, mismatch),
         }
         here = np.array([f.center for f in found])
-        return TransferBound(terms, self._claims(mismatch, sure), details, None, here, proved)
+        return TransferBound(with_reserve(terms), self._claims(mismatch, sure), details, None, here, proved)
 
     def enclosed(self, state: Vector, dual: Callable[[Vector], Vector]) -> tuple[Primal, list[Enclosed]]:
         """Every value, from any state that has the boundary values, and a solver for dual states.
@@ -167,7 +192,7 @@ class Monotone:
 
     def _measured(self, state: Vector, dual: Callable[[Vector], Vector]) -> tuple[Primal, dict[int, Any]]:
         primal = self.primal(state)
-        step = max(1, BATCH // (2 * len(self.cubic) * len(pairs(self.model.d))))
+        step = max(1, BATCH // (2 * len(self.model.kappa) * len(pairs(self.model.d))))
         asked = [i for i, J in enumerate(self.goals) if J.acts]
         found: dict[int, Any] = {}
         for a in range(0, len(asked), step):
@@ -178,7 +203,7 @@ class Monotone:
         """λu_h³, the flux of the state, and its energy bound."""
         model = self.model
         w = state[model.cell_nodes]
-        cube = square_times_linear(w, self.cubic, w)
+        cube = self.term.values(w)
         source = combined([(1.0, model.load), (-1.0, cube)])
         flux = model.fluxes(state[None, :], [source], [model.boundary_load])[..., 0]
         side = Side(state, source, flux, model.boundary_load)
@@ -186,8 +211,14 @@ class Monotone:
         return Primal(state, cube, side, bounds, model.estimator.energy(bounds))
 
     def _pairs(self, primal: Primal, these: list[int], dual: Callable[[Vector], Vector]) -> dict[int, Any]:
-        model, C = self.model, len(self.cubic)
-        u, slope = primal.nodal[model.cell_nodes], 3.0 * self.cubic
+        sides = self.sides(primal, these, dual)
+        _, found = self.model.estimator.measure(primal.side, [(side, 1.0, False) for side in sides])
+        return {i: (found[k], sides[k].nodal) for k, i in enumerate(these)}
+
+    def sides(self, primal: Primal, these: list[int], dual: Callable[[Vector], Vector]) -> list[Side]:
+        """The dual states of some queries with their sources and fluxes."""
+        model, C = self.model, len(self.model.kappa)
+        u = primal.nodal[model.cell_nodes]
         nodal, sources, loads = [], [], [self.goals[i].load for i in these]
         zero = Density.constant(np.zeros(C), model.d)
         for i in these:
@@ -196,19 +227,15 @@ class Monotone:
             if J.source is not None:
                 parts.append((1.0, J.source.on_all(C)))
             if Phi is not None:
-                near = Phi.cells
-                assert near is not None
-                parts.append((-1.0, square_times(u[near], slope[near], Phi).on_all(C)))
+                parts.append((-1.0, self.term.on_density(u, Phi)))
                 if np.any(model.reaction):
                     parts.append((-model.reaction, Phi.on_all(C)))
             known = combined(parts)
             z = dual(model.vector(known, J.load))
             nodal.append(z)
-            sources.append(combined([(1.0, known), (-1.0, square_times_linear(u, slope, z[model.cell_nodes]))]))
+            sources.append(combined([(1.0, known), (-1.0, self.term.on_state(u, z[model.cell_nodes]))]))
         fluxes = model.fluxes(np.stack(nodal), sources, loads)
-        duals = [(Side(nodal[k], sources[k], fluxes[..., k], loads[k]), 1.0, False) for k in range(len(these))]
-        _, found = model.estimator.measure(primal.side, duals)
-        return {i: (found[k], nodal[k]) for k, i in enumerate(these)}
+        return [Side(nodal[k], sources[k], fluxes[..., k], loads[k]) for k in range(len(these))]
 
     def _value(self, i: int, primal: Primal, pair: Pair | None, z: Vector | None) -> Enclosed:
         J, goal, model = self.goals[i], self.queries.goals[i], self.model
@@ -219,7 +246,7 @@ class Monotone:
             low, high, share = model.estimator.product_bound(primal.bounds, pair)
             value, off, data = self._at_state(i, primal)
             dual = model.estimator.energy(pair.dual)
-            less, more = remainder(self.norms, self.cubic, primal.nodal, primal.energy, J.kernel, z, dual)
+            less, more = self.term.rest(model, self.norms, primal.nodal, primal.energy, J.kernel, z, dual)
             center = pair.value + value + J.constant + 0.5 * (low + high) + 0.5 * (more - less)
             size = abs(pair.value) + abs(value) + abs(J.constant) + abs(low) + abs(high) + less + more
             rounding = pair.rounding + off + 8.0 * UNIT * size + max(0.0, J.error - J.data) + 2.0 * J.scale * size
@@ -245,7 +272,7 @@ class Monotone:
     def _at_state(self, i: int, primal: Primal) -> tuple[float, float, float]:
         """∫ w u_h − ∫ (c u_h + λu_h³)Φ, rounding, and what is not known of w and Φ."""
         model, J, Phi = self.model, self.goals[i], self.potentials[i]
-        C, volume, slack = len(self.cubic), model.anchors.volume, 3.0 * model.anchors.slack + gamma(64)
+        C, volume, slack = len(model.kappa), model.anchors.volume, 3.0 * model.anchors.slack + gamma(64)
         w = primal.nodal[model.cell_nodes]
         top = np.abs(w).max(axis=1)
         blur = np.asarray(up(gamma(4) * top))
@@ -255,8 +282,7 @@ class Monotone:
             found.append((1.0, paired(linear, top, J.source.on_all(C), volume, slack)))
         if Phi is not None:
             full = Phi.on_all(C)
-            cubed = np.asarray(up(self.cubic * top**3, 8))
-            found.append((-1.0, paired(primal.cube, cubed, full, volume, slack)))
+            found.append((-1.0, paired(self.term.simple(primal.cube, w), self.term.size(w), full, volume, slack)))
             if np.any(model.reaction):
                 found.append((-1.0, paired(linear, top, combined([(model.reaction, full)]), volume, slack)))
         value = sum(sign * p[0] for sign, p in found)
@@ -267,7 +293,7 @@ class Monotone:
         model = self.model
         said = [
             Claim("continuous target: the weak solution on the domain that the mesh covers"),
-            Claim("κ, c ≥ 0 and λ ≥ 0 are constant on each cell; the reaction λu³ is monotone, so u is unique"),
+            Claim(self.term.claim),
             Claim("energy errors bounded by equilibrated fluxes; the remainder of the linearised dual is bounded"),
             *data_claims("source", model.load),
         ]

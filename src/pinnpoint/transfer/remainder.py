@@ -31,6 +31,13 @@ STEEP = 0.6495190528383291
 """3√3/8, the largest 2 m √(m(1 − m)) for 0 ≤ m ≤ 1, rounded up."""
 
 
+def amplitude(norms: Norms, kernel: Kernel | None, dual: Vector, eta_dual: float) -> float:
+    """A, with ‖eG‖₂ ≤ A t."""
+    height = float(np.max(np.abs(dual)))
+    A = height * norms.second + norms.fourth**2 * eta_dual + (0.0 if kernel is None else norms.weighted(kernel))
+    return float(up(A, 8))
+
+
 def remainder(
     norms: Norms, cubic: Vector, state: Vector, eta: float, kernel: Kernel | None, dual: Vector, eta_dual: float
 ) -> tuple[float, float]:
@@ -45,14 +52,14 @@ def remainder(
     eta, eta_dual
         η and η_d.
     """
-    lam, height = float(cubic.max(initial=0.0)), float(np.max(np.abs(dual)))
+    lam = float(cubic.max(initial=0.0))
     if lam == 0.0:
         return 0.0, 0.0
-    A = height * norms.second + norms.fourth**2 * eta_dual + (0.0 if kernel is None else norms.weighted(kernel))
+    A = amplitude(norms, kernel, dual, eta_dual)
     both = at_most(STEEP * math.sqrt(lam) * A * eta * eta)
     found = []
     for sign in (1.0, -1.0):
         top = max(0.0, float(np.max(sign * state)))
-        own = at_most(lam * A * (3.0 * top * norms.second * eta * eta + norms.fourth**2 * eta**3))
+        own = at_most(lam * A * (3.0 * top * norms.second * eta * eta + norms.fourth**2 * eta * eta * eta))
         found.append(float(up(min(both, own), 32)))
     return found[0], found[1]

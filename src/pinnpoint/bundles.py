@@ -1,0 +1,361 @@
+"""Bundles: a certificate with the witnesses that prove it, for `pinnpoint verify` or anyone else to re-check."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pinnpoint.arrays import Vector
+from pinnpoint.bernstein import Density
+from pinnpoint.certificate import Certificate
+from pinnpoint.cubic import CubicSystem
+from pinnpoint.errors import InputError
+from pinnpoint.expressions import Expression
+from pinnpoint.queries import Ball, Flux, Patch, Point, Queries
+from pinnpoint.rounding.coercivity import equilibration, verify_coercivity
+from pinnpoint.solvers.direct import DenseLU, SparseLU, factorize
+from pinnpoint.solvers.protocol import Solver, answer
+from pinnpoint.systems import LinearSystem
+from pinnpoint.transfer.facets import FacetLoad
+
+SCHEMA = "pinnpoint-bundle/1"
+SAFETY = 1e-6
+"""Stored coercivity bounds are this much smaller than computed ones, so that another rounding also proves them."""
+
+
+class Writer:
+    """Writes files into a folder and remembers what the manifest says about them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files: dict[str, Any] = {}
+        folder.mkdir()
+
+    def array(self, name: str, a: Any) -> None:
+        """Floats or integers as .npy, little endian."""
+        a = np.asarray(a)
+        a = np.ascontiguousarray(a, dtype="<f8" if a.dtype.kind == "f" else "<i8")
+        path = self._path(f"{name}.npy")
+        np.save(path, a, allow_pickle=False)
+        self._note(f"{name}.npy", path.read_bytes(), dtype=a.dtype.str, shape=list(a.shape))
+
+    def sparse(self, name: str, A: Any) -> None:
+        """A matrix as the three arrays of its CSR form."""
+        A = sp.csr_array(A, copy=True)
+        A.sum_duplicates()
+        for part in ("data", "indices", "indptr"):
+            self.array(f"{name}_{part}", getattr(A, part))
+
+    def json(self, name: str, data: Any) -> None:
+        """Strict JSON."""
+        text = json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False).encode() + b"\n"
+        self._path(name).write_bytes(text)
+        self._note(name, text)
+
+    def close(self, versions: Any) -> None:
+        """Write the manifest."""
+        said = {"schema": SCHEMA, "versions": versions, "files": dict(sorted(self.files.items()))}
+        (self.folder / "manifest.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+
+    def _path(self, name: str) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
+        return path
+
+    def _note(self, name: str, data: bytes, **more: Any) -> None:
+        self.files[name] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data), **more}
+
+
+def write_bundle(
+    folder: str | os.PathLike[str],
+    certificate: Certificate,
+    problem: Any,
+    prediction: Any,
+    queries: Queries,
+    *,
+    options: Mapping[str, Any] | None = None,
+    said: Mapping[str, Any] | None = None,
+    case: Mapping[str, Any] | None = None,
+    solver: Solver | None = None,
+    partial: bool = False,
+) -> Path:
+    """Write everything that makes a certificate true into a new folder, for ``pinnpoint verify``.
+
+    For finite-element problems, and for systems whose spaces fix entries (or none), with any of the methods. Systems
+    with general Z, least squares and reactions that are not monotone are refused.
+
+    Parameters
+    ----------
+    problem
+        The problem or system that was certified.
+    options
+        Of the method, where the checker needs them: probes, delta and seed of `Randomized`.
+    said, case
+        The content of certificate.json, and the resolved case; made from the other arguments by default.
+    solver
+        Of the reduced matrix, where one is at hand.
+    partial
+        Write what cannot be re-checked without witnesses, with the reason in it, instead of refusing it.
+    """
+    system = getattr(problem, "system", problem)
+    U = problem.extract(prediction).U if hasattr(problem, "extract") else np.asarray(prediction, dtype=np.float64)
+    against = obstacle(certificate, system)
+    if against and not partial:
+        raise InputError(against)
+    said = _said(certificate, queries) if said is None else said
+    case = _case(certificate, problem, said, options) if case is None else case
+    out = Writer(Path(folder))
+    out.json("certificate.json", said)
+    out.json("case.json", case)
+    proof: dict[str, Any] = {
+        "target": certificate.target,
+        "method": certificate.method,
+        "radius_terms": list(certificate.radius_terms),
+    }
+    if against:
+        proof = {"unsupported": against}
+    elif certificate.target == "continuous":
+        proof |= _system(out, problem, system, queries, U)
+        proof |= _continuous(out, certificate.details["witness"], problem, queries)
+    elif isinstance(system, LinearSystem):
+        proof |= _system(out, problem, system, queries, U)
+        proof |= _linear(out, system, queries, solver)
+    else:
+        proof |= _system(out, problem, system, queries, U)
+        proof |= _cubic(out, system, queries, U)
+    out.json("proof.json", proof)
+    out.close(said["versions"])
+    return Path(folder)
+
+
+def obstacle(certificate: Certificate, system: Any) -> str:
+    """Why the checker cannot prove a certificate; empty where it can."""
+    if not isinstance(system, LinearSystem) and not (isinstance(system, CubicSystem) and system.monotone):
+        return "problem: bundles are for linear systems and for cubic reactions with λ ≥ 0"
+    if system.space.free is None or system.A.shape != (system.space.N, system.space.N):
+        return (
+            "problem: bundles are for square systems whose space fixes entries, AdmissibleSpace.dirichlet, or none; "
+            "got a general Z or more rows than unknowns"
+        )
+    if certificate.target == "continuous" and "witness" not in certificate.details:
+        return (
+            "certificate: its transfer leaves no witnesses; bundles of the continuous target are for the problem's own "
+            "transfer, certify(problem, …, target='continuous')"
+        )
+    if not np.all(np.isfinite(certificate.radius)):
+        return "certificate: an interval is unbounded; leave out that query"
+    return ""
+
+
+def _said(certificate: Certificate, queries: Queries) -> dict[str, Any]:
+    data = certificate.to_dict()
+    goals = queries.goals or (None,) * len(queries)
+    for row, goal in zip(data["queries"], goals, strict=True):
+        row["kind"] = "functional" if goal is None else _KINDS[type(goal)].replace("ball", "average")
+        if isinstance(goal, Point | Ball):
+            row["at"] = [float(x) for x in goal.at]
+        else:
+            row.pop("at", None)
+    return data
+
+
+def _case(certificate: Certificate, problem: Any, said: Mapping[str, Any], options: Any) -> dict[str, Any]:
+    given = getattr(problem, "given", {})
+    source = _text(given["source"]) if "source" in given else None
+    asked = [{k: row.get(k) for k in ("name", "kind", "at")} for row in said["queries"]]
+    return {
+        "problem": {"source": source},
+        "queries": asked,
+        "certificate": {
+            "method": certificate.method,
+            "target": certificate.target,
+            "options": dict(options or {}),
+        },
+    }
+
+
+def _system(out: Writer, problem: Any, system: Any, queries: Queries, U: Vector) -> dict[str, Any]:
+    space, components = system.space, getattr(problem, "components", 1)
+    if hasattr(problem, "mesh"):
+        out.array("mesh/nodes", problem.nodes.points)
+        out.array("mesh/cells", np.sort(problem.mesh.cells, axis=1))
+    out.sparse("system/a", sp.csr_array(system.A)[space.free])
+    out.array("system/b", system.b[space.free])
+    out.array("system/free", space.free)
+    out.array("system/fixed", space.U0[space.fixed])
+    out.array("system/u", U)
+    out.sparse("system/l", queries.L)
+    out.array("system/constants", queries.constants)
+    if isinstance(system, CubicSystem):
+        out.array("system/cubic", system.w)
+    return {
+        "components": components,
+        "degree": getattr(problem, "degree", 1) if components == 1 else 1,
+        "weighted": system.weight is not None,
+    }
+
+
+def _linear(out: Writer, system: LinearSystem, queries: Queries, solver: Solver | None) -> dict[str, Any]:
+    """A solved state, Green vectors and a coercivity witness; they prove any linear method's claim."""
+    free = system.space.free
+    assert free is not None
+    B = sp.csr_array(system.A[free][:, free])
+    if not isinstance(solver, DenseLU | SparseLU):
+        solver = factorize(B)
+    y = np.zeros(len(free))
+    for _ in range(3):
+        y = y - answer(solver.solve, _plain_residual(system, system.space.vector_of(y)))
+    rhs = np.ascontiguousarray(queries.L[:, free].toarray().T)
+    out.array("witness/state", system.space.vector_of(y))
+    out.array("witness/green", np.asarray(answer(solver.solve_transposed, rhs).T))
+    return {"coercivity": _coercive(out, B, solver)}
+
+
+def _plain_residual(system: Any, U: Vector) -> Vector:
+    """A U − b on the free rows, in extended precision where the machine has it."""
+    A = sp.csr_array(system.A[system.space.free])
+    terms = A.data.astype(np.longdouble) * U[A.indices]
+    rows = np.add.reduceat(terms, A.indptr[:-1]) if len(terms) else terms
+    return np.asarray(rows - system.b[system.space.free], dtype=np.float64)
+
+
+def _cubic(out: Writer, system: CubicSystem, queries: Any, U: Vector) -> dict[str, Any]:
+    """A root of the discrete system by Newton's method, Green vectors there, and a coercivity witness for A."""
+    y, free = system.space.require_member(U), system.space.free
+    right = np.ascontiguousarray(queries.L[:, free].toarray().T)
+    out.array("witness/base", answer(factorize(system.jacobian(y, rounding=False)[0]).solve_transposed, right).T)
+    for _ in range(30):
+        J = system.jacobian(y, rounding=False)[0]
+        step = answer(factorize(J).solve, system.residual(y).hi)
+        y = y - step
+        if float(np.max(np.abs(step))) <= 1e-15 * max(1e-300, float(np.max(np.abs(y)))):
+            break
+    solver = factorize(system.jacobian(y, rounding=False)[0])
+    q = np.asarray(answer(solver.solve_transposed, right).T)
+    out.array("witness/state", system.space.vector_of(y))
+    out.array("witness/green", q)
+    B = sp.csr_array(system.A[free][:, free])
+    return {"coercivity": _coercive(out, B, factorize(B))}
+
+
+def _coercive(out: Writer, B: Any, solver: Solver) -> dict[str, Any]:
+    """α and D with (B + Bᵀ)/2 ⪰ αD⁻²: a vector w of an M-matrix, or a shift to factorise at."""
+    S = sp.csr_array((B + B.T) * 0.5)
+    D = equilibration(S)
+    out.array("witness/scale", D)
+    C = sp.csr_array(sp.diags_array(D) @ S @ sp.diags_array(D))
+    w, ratio = _positive(C, solver, D)
+    if w is not None:
+        out.array("witness/w", w)
+        return {"how": "m-matrix", "alpha": ratio * (1.0 - SAFETY)}
+    theta = verify_coercivity(B, equilibrate=True, method="shift", solve=solver.solve).alpha
+    return {"how": "shift", "theta": theta, "alpha": theta * (1.0 - 1e-3)}
+
+
+def _positive(C: Any, solver: Solver, D: Vector) -> tuple[Vector | None, float]:
+    """W > 0 with C w ≥ ratio · w, in plain floats; None where C is no M-matrix to speak of."""
+    M = C.tocoo()
+    plus = (M.row != M.col) & (M.data > 0.0)
+    excess = 2.0 * float(np.bincount(M.row[plus], M.data[plus], minlength=C.shape[0]).max())
+    if excess > 1e-10:
+        return None, 0.0
+    Z = sp.csr_array((np.where(plus, 0.0, M.data), (M.row, M.col)), shape=C.shape)
+    w, best, kept = np.ones(C.shape[0]), 0.0, None
+    for _ in range(12):
+        w = np.abs(answer(solver.solve, w / D) / D)
+        w = w / float(w.max())
+        if not float(w.min()) > 0.0:
+            break
+        ratio = float(np.min((Z @ w - 1e-14 * (abs(Z) @ w)) / w)) - excess
+        if kept is not None and ratio < best * 1.0005:
+            break
+        best, kept = ratio, w
+    return (kept, best) if best > 0.0 else (None, 0.0)
+
+
+def _continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[str, Any]:
+    """States, fluxes and data of the transfer, with every query's bounded form."""
+    route, model = witness.route, witness.route.model
+    cubic = getattr(getattr(route, "term", None), "cubic", np.zeros(len(model.kappa)))
+    for name, a in (("kappa", model.kappa), ("reaction", model.reaction), ("cubic", cubic), ("kind", model.kind)):
+        out.array(f"continuous/{name}", a)
+    primal = witness.primal()
+    out.array("continuous/state", primal.nodal)
+    out.array("continuous/flux", primal.flux)
+    _density(out, "source/f", primal.source)
+    _load(out, "source/g", primal.load)
+    for k, (facets, _) in enumerate(model.dirichlet):
+        out.array(f"continuous/d{k}", np.sort(facets))
+    for k, (facets, _) in enumerate(model.neumann):
+        out.array(f"continuous/n{k}", np.sort(facets))
+    lift = getattr(problem, "lift", None)
+    own = None if lift is None else problem.own_values(queries)
+    said = []
+    for i, (J, goal) in enumerate(zip(route.goals, queries.goals, strict=True)):
+        about: dict[str, Any] = {
+            "kind": _KINDS[type(goal)],
+            "known": J.known,
+            "acts": J.acts and not J.known,
+            "constant": J.constant,
+            "error": J.error,
+            "scale": J.scale,
+            "radius": J.ball if np.isfinite(J.ball) else None,
+            "kappa": None if J.kernel is None else J.kernel.kappa,
+            "own": None if own is None else [float(own[0][i]), float(own[1][i])],
+        }
+        if isinstance(goal, Point | Ball):
+            about["at"], about["average"] = list(goal.at), getattr(goal, "radius", 0.0)
+        if about["acts"]:
+            side = witness.dual(i)
+            out.array(f"dual/z{i}", side.nodal)
+            out.array(f"dual/t{i}", side.flux)
+            _density(out, f"dual/w{i}", side.source)
+            _load(out, f"dual/g{i}", side.load)
+            if np.any(cubic):
+                zero = Density.constant(np.zeros(len(cubic)), model.d)
+                _density(out, f"dual/m{i}", J.source or zero)
+                _density(out, f"dual/phi{i}", witness.potential(i) or zero)
+        if isinstance(goal, Patch | Flux):
+            out.array(f"dual/facets{i}", np.sort(route.facets_of(goal.group)))
+        said.append(about)
+    return {
+        "goals": said,
+        "lift": None if lift is None else True,
+        "source": _text(model.source),
+        "mismatch": witness.mismatch,
+        "dirichlet": [_text(given) for _, given in model.dirichlet],
+        "neumann": [_text(given) for _, given in model.neumann],
+    }
+
+
+_KINDS = {Point: "point", Ball: "ball", Patch: "patch", Flux: "flux"}
+
+
+def _text(given: Any) -> Any:
+    """What the case says; None for what is no formula, such as the residual of a network."""
+    if isinstance(given, Expression):
+        return given.text
+    return None if callable(given) else float(given)
+
+
+def _density(out: Writer, name: str, what: Density, at: Any = None) -> None:
+    """Coefficients, bounds and the cells or facets they belong to; where all are zero nothing is stored."""
+    beta, rest = what.coefficients, np.stack([what.high, what.error1, what.error2], axis=1)
+    where = np.arange(len(beta)) if what.cells is None else what.cells
+    where = where if at is None else at
+    keep = np.nonzero(np.any(beta, axis=1) | np.any(rest > 0.0, axis=1))[0] if at is None else np.arange(len(beta))
+    keep = keep[np.argsort(where[keep])]
+    for part, a in (("at", where[keep]), ("beta", beta[keep]), ("rest", rest[keep])):
+        out.array(f"{name}_{part}", a)
+
+
+def _load(out: Writer, name: str, load: FacetLoad | None) -> None:
+    if load is not None:
+        _density(out, name, load.density, load.facets)
