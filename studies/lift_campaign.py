@@ -1,6 +1,6 @@
 """Do lifted intervals hold the PDE's own solution? Random problems, meshes, points, formulas and networks.
 
-    python studies/lift_campaign.py [--cases 144] [--quick] [--seed 0]
+    python studies/lift_campaign.py [--cases 160] [--quick] [--seed 0]
 
 Truth from outside: u* is a sum of products of sines, exponentials and polynomials with random decimals, f = −κΔu* + cu*
 and the boundary data follow from it as formulas, and its values are computed in 200-bit arithmetic. Intervals, squares
@@ -149,7 +149,7 @@ def campaign(cases: int, seed: int = 0, kinds: tuple[str, ...] = PREDICTIONS) ->
 def main() -> None:
     """Run all cases and print the table; exit with 1 where an interval misses."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=int, default=144)
+    parser.add_argument("--cases", type=int, default=160)
     parser.add_argument("--quick", action="store_true", help="one case of each kind")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
