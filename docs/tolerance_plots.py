@@ -1,7 +1,7 @@
 """Radius against unknowns, uniform against adaptive, P1 against P2: python docs/tolerance_plots.py [--draw].
 
 Certifies −Δu = 1, u = 0 on the boundary, at one point of each domain (some minutes on one core), writes the numbers to
-docs/tolerance.json and draws docs/tolerance-*.svg with matplotlib (extra ``docs``); --draw draws the numbers that are
+docs/tolerance.json and draws docs/tolerance-*.svg with matplotlib (extra ``plot``); --draw draws the numbers that are
 there.
 """
 

@@ -19,23 +19,27 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"taylor"},
     {"models"},  # `data`, which it reads, holds no modules
     {"io"},
+    {"report"},  # plain data in, HTML out
     {"systems", "queries", "nonlinear", "semilinear", "cubic", "reaction"},
     {"certificate"},
     {"transfer", "orders"},
     {"certifiers"},
+    {"families"},
     {"fem"},
     {"decks", "adapters"},
-    {"certify"},
-    {"adaptivity"},
+    {"certify", "monitor", "conformal"},
+    {"adaptivity", "training"},
     {"bundles"},
     {"__init__"},
-    {"cases"},
-    {"outputs", "verifier"},
+    {"cases", "foreign"},
+    {"outputs", "verifier", "service"},
     {"cli"},
 ]
 HEIGHT = {name: i for i, layer in enumerate(LAYERS) for name in layer}
 # within `rounding` too there is an order
-INSIDE = "__init__ arithmetic doubles balls lanes compiled matrices bounds coercivity forms stability".split()
+INSIDE = (
+    "__init__ arithmetic doubles balls lanes slices sliced_dots compiled matrices bounds coercivity forms stability"
+).split()
 
 
 def modules():

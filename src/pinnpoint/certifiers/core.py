@@ -10,6 +10,7 @@ which holds for any vector q. `Core` encloses ρ and s; no reduced matrix is tru
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -18,14 +19,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector, is_symmetric, vector
+from pinnpoint.arrays import Vector, is_symmetric, set_fields, vector
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import TINY, gamma, require_range, require_round_to_nearest, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.forms import Form, MatrixForm
 from pinnpoint.rounding.matrices import Chain, EnclosedMatrix, LinearMap, PlainMatrix, compile_early, product_up
+from pinnpoint.rounding.slices import Sliced
 from pinnpoint.systems import LinearSystem
+from pinnpoint.threads import SCRATCH
 
 ErrorPair = tuple[Callable[[Vector], Vector], Callable[[Vector], Vector]]
 
@@ -71,6 +74,17 @@ class Core:
 
     def _wrap(self, A: Any, error: Any | None = None, name: str = "A") -> Any:
         return EnclosedMatrix(A, error, name) if self.rounding else PlainMatrix(A)
+
+    def homogeneous(self) -> Core:
+        """The same operator with zero prescribed values and a zero right-hand side.
+
+        Maps, norms and proofs do not depend on U₀ or b, so what is known of them is shared.
+        """
+        space, system, core = copy.copy(self.system.space), copy.copy(self.system), copy.copy(self)
+        set_fields(space, U0=np.zeros(space.N))
+        set_fields(system, space=space, b=np.zeros_like(self.system.b), b_error=None)
+        core.system, core.b = system, exact(np.zeros_like(self.b.hi))
+        return core
 
     # States and residuals
 
@@ -136,6 +150,12 @@ class Core:
     def defect(self, q: Ball, ell: Ball) -> Ball:
         """Bᵀq − ℓ̂ = −s."""
         return self.reduced.T.affine(self.green(q), ell)
+
+    @property
+    def many(self) -> Sliced | None:
+        """Encloses many defects at once, where nothing but rounding has to be covered."""
+        T = self.reduced.T if self.system.is_square else None
+        return T.sliced if isinstance(T, EnclosedMatrix) else None
 
     def green(self, q: Ball) -> Ball:
         """The residual-side Green vector: q itself, or W Â q."""
@@ -272,6 +292,24 @@ class Functionals(Sequence[Ball]):
 
     def __len__(self) -> int:
         return int(self.L.shape[0])
+
+    @property
+    def exact(self) -> bool:
+        """Whether all of them are known exactly, without a product of theirs."""
+        return self.E is None and self.core.Z is None
+
+    def first(self) -> Any:
+        """For each ℓ̂ an entry that is not zero."""
+        L = sp.csr_array(self.L)
+        return np.append(L.indices, 0)[np.where(np.diff(L.indptr) > 0, L.indptr[:-1], L.nnz)]
+
+    def columns(self, which: Any) -> Vector:
+        """Some ℓ̂_i as columns, where they are exact; held in this thread's scratch memory."""
+        rows = self.L[which].tocoo()
+        found: Vector = SCRATCH.array("columns", rows.shape[::-1])
+        found.fill(0.0)
+        found[rows.col, rows.row] = rows.data
+        return found
 
     def __getitem__(self, i: Any) -> Any:
         if not 0 <= i < len(self):

@@ -15,13 +15,16 @@ from pinnpoint.io.fields import SUFFIXES as FIELD_SUFFIXES
 from pinnpoint.io.files import PathLike, read_bytes
 from pinnpoint.io.overrides import apply_overrides
 from pinnpoint.io.tables import REQUIRED, Table, components, number
+from pinnpoint.solvers.choice import NAMES
 
 MESH_SUFFIXES = (".msh", ".vtu", ".vtk", ".xdmf", ".inp", ".bdf", ".fem", ".nas")
 DECK_SUFFIXES = (".bdf", ".fem", ".nas", ".dat", ".inp")
 DOMAINS = ("interval", "square", "cube", "lshape", "dumbbell", "frame", "fichera", "bracket")
 PROBLEMS = ("reaction-diffusion", "elasticity", "semilinear")
 ACTIVATIONS = ("tanh", "sin", "sigmoid", "softplus", "silu", "gelu", "gelu-tanh")
-SOURCES = ("file", "expression", "onnx", "torch", "zero")
+SOURCES = ("file", "expression", "onnx", "torch", "model", "zero")
+CODE_SUFFIXES = (".pt2", ".pt", ".pth", ".pkl", ".pickle", ".joblib")
+"""Models whose files can run code when they are opened."""
 LINEAR = ("exact", "norm", "inexact", "localized", "randomized")
 NONLINEAR = ("root", "stationary")
 OPTIONS = {"localized": ("radius",), "randomized": ("probes", "delta", "seed")}
@@ -80,6 +83,9 @@ class PredictionSpec:
     factory: str | None = None
     activation: str | None = None
     factor: Expression | None = None
+    model: Path | None = None
+    input: str | None = None
+    output: str | None = None
 
 
 @dataclass(frozen=True)
@@ -106,7 +112,7 @@ class CertificateSpec:
     tolerance: float | None = None
     max_dofs: int | None = None
     quadrature: int | None = None
-    options: Mapping[str, float | int] | None = None
+    options: Mapping[str, float | int | str] | None = None
 
 
 @dataclass(frozen=True)
@@ -277,6 +283,8 @@ def _prediction(table: Table) -> PredictionSpec:
         table.refuse(["factory", "activation"], "only with prediction.torch; remove it")
     if source not in ("onnx", "torch"):
         table.refuse(["factor"], "only with a network; remove it")
+    if source != "onnx":
+        table.refuse(["input", "output"], "only with prediction.onnx; remove it")
     values: dict[str, Any] = {}
     if source == "file":
         values = {"file": table.path("file", FIELD_SUFFIXES), "field": table.text("field", None)}
@@ -284,6 +292,9 @@ def _prediction(table: Table) -> PredictionSpec:
         values["expression"] = components(table.key("expression"), table.take("expression"))
     elif source == "onnx":
         values = {"onnx": table.path("onnx", (".onnx",)), "factor": _factor(table)}
+        values |= {"input": table.text("input", None), "output": table.text("output", None)}
+    elif source == "model":
+        values["model"] = table.path("model", CODE_SUFFIXES)
     elif source == "torch":
         values = {"torch": table.path("torch", (".safetensors",)), "factor": _factor(table)}
         if table.has("activation"):
@@ -293,7 +304,7 @@ def _prediction(table: Table) -> PredictionSpec:
             values["factory"] = _factory(table)
     elif not table.flag("zero", True):
         raise InputError("prediction.zero: must be true; name another source instead")
-    table.known.extend(("field", "factory", "activation", "factor"))
+    table.known.extend(("field", "factory", "activation", "factor", "input", "output"))
     table.done()
     return PredictionSpec(source, **values)
 
@@ -377,7 +388,10 @@ def _certificate(table: Table, problem: str) -> CertificateSpec:
         "delta": table.number("delta", None, "positive"),
         "seed": table.whole("seed", None),
         "polish": table.whole("polish", None),
+        "solver": table.choice("solver", NAMES[:-2], None),
     }
+    if values["solver"] is not None and nonlinear:
+        raise InputError("certificate.solver: is for linear problems; remove it")
     if values["polish"] is not None and not nonlinear:
         raise InputError(f"certificate.polish: Newton steps are for kind = 'semilinear'; got kind = '{problem}'")
     if values["delta"] is not None and values["delta"] >= 1:
