@@ -300,6 +300,7 @@ FORGED = [
     ("randomized", lambda f: f.json("certificate.json", each(confidence=0.9999)), "confidence"),
     ("randomized", lambda f: f.json("case.json", option(probes=10**9)), "too many probes"),
     ("randomized", lambda f: f.json("case.json", option(seed="1")), "out of range"),
+    ("randomized", lambda f: f.json("case.json", option(seed=77)), "sensitivity"),
     ("plane", lambda f: f.json("certificate.json", each(rounding="not covered")), "rounding is not labelled"),
     ("plane", lambda f: f.case(each(name="same")), "different texts"),
     ("discrete", lambda f: f.json("proof.json", lambda d: d["coercivity"].update(how="magic")), "unknown proof"),
