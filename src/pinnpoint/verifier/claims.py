@@ -261,6 +261,8 @@ def declarations(certificate: Row, proof: Row, rows: list[Row], blind: list[str]
     """What the verdict rests on that is not proved here."""
     discrete = proof["target"] == "discrete"
     said = ["A, b and ℓ, as stored, are the discrete system and queries of the case"]
+    if certificate.get("inputs"):
+        said.append("mesh and prediction are those of the files named under inputs")
     if not discrete:
         said.append("the mesh, κ, c and groups of facets, as stored, belong to the case")
         said.append("enclosures of the data, mollifiers and ∫fΦ (compared with samples)")
