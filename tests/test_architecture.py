@@ -31,6 +31,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"__init__"},
     {"cases"},
     {"outputs", "verifier"},
+    {"reproduce"},
     {"cli"},
 ]
 HEIGHT = {name: i for i, layer in enumerate(LAYERS) for name in layer}

@@ -1,0 +1,22 @@
+"""All studies, in the order of the paper."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from pinnpoint.errors import InputError
+from pinnpoint.reproduce import compatibility, linear_calibration
+from pinnpoint.reproduce.study import Study
+
+STUDIES: tuple[Study, ...] = (compatibility.STUDY, linear_calibration.STUDY)
+
+
+def find(names: list[str]) -> list[Study]:
+    """Studies by name, in the order of the paper; unknown names are refused."""
+    known = {study.name: study for study in STUDIES}
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            hint = f"; did you mean '{close[0]}'?" if close else ""
+            raise InputError(f"study: unknown name '{name}'{hint} (known: {', '.join(known)})")
+    return [study for study in STUDIES if study.name in names]
