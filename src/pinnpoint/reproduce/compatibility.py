@@ -111,7 +111,9 @@ def _checks(results: Results) -> list[Check]:
     off = np.abs(np.array(net["raw"]) - 0.5 * (np.array(net["lower"]) + np.array(net["upper"])))
     least = off - 0.5 * (np.array(net["upper"]) - np.array(net["lower"]))
     return [
-        Check("the sampled loss does not change with the bump", np.all(loss == loss[0]), f"loss {tell(loss[0])} always"),
+        Check(
+            "the sampled loss does not change with the bump", np.all(loss == loss[0]), f"loss {tell(loss[0])} always"
+        ),
         Check(
             "the error at the hidden point grows with the bump",
             np.all(np.diff(error) > 0.0),
@@ -124,13 +126,17 @@ def _checks(results: Results) -> list[Check]:
         ),
         Check(
             "the radius around the mesh field's value bounds its error, and follows it",
-            np.all(t["mesh_radius"] >= t["mesh_error"]) and np.all(t["mesh_radius"][1:, 0] <= 1.01 * t["mesh_error"][1:, 0]),
+            np.all(t["mesh_radius"] >= t["mesh_error"])
+            and np.all(t["mesh_radius"][1:, 0] <= 1.01 * t["mesh_error"][1:, 0]),
             f"radius over error {ranged(t['mesh_radius'][1:, 0] / t['mesh_error'][1:, 0], 5)}",
         ),
         Check("every interval holds the solution", np.all(t["held"]), f"{t['held'].size} intervals"),
         Check(
             "a network trained to a tiny loss is proved wrong between its samples",
-            net["loss"] < 1e-9 and float(least.max()) > 0.3 and bool(np.all(net["held"])) and bool(np.all(proved >= 0.0)),
+            net["loss"] < 1e-9
+            and float(least.max()) > 0.3
+            and bool(np.all(net["held"]))
+            and bool(np.all(proved >= 0.0)),
             f"loss {tell(net['loss'])}, proved error at least {tell(float(least.max()))}",
         ),
     ]
@@ -140,8 +146,12 @@ def _rows(results: Results) -> list[Row]:
     t, net = _table(results), results["trained"]
     ours = "the paper gives no numbers for this figure; field, samples and bump are our choice"
     return [
-        Row("sampled loss over all bump heights", f"{tell(t['loss'][0])}, unchanged to the last bit", "bump-loss", ours),
-        Row("error at the hidden point", ranged(t["raw_error"][:, 0]), "bump-loss", "the height of the bump, by design"),
+        Row(
+            "sampled loss over all bump heights", f"{tell(t['loss'][0])}, unchanged to the last bit", "bump-loss", ours
+        ),
+        Row(
+            "error at the hidden point", ranged(t["raw_error"][:, 0]), "bump-loss", "the height of the bump, by design"
+        ),
         Row(
             "certified radius of the raw output there",
             ranged(t["raw_radius"][:, 0]),

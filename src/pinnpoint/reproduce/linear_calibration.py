@@ -11,12 +11,10 @@ import scipy.sparse.linalg as spla
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.norm import Norm
 from pinnpoint.certify import certify
-from pinnpoint.queries import Queries
-from pinnpoint.reproduce.manufactured import exact, places, square
-from pinnpoint.reproduce.plots import BLUE, GOLD, GREEN, GREY, PURPLE, RED, canvas, label, logs, ticks
+from pinnpoint.reproduce.manufactured import exact, overdetermined, places, square
+from pinnpoint.reproduce.plots import BLUE, GOLD, GREEN, GREY, PURPLE, RED, canvas, label, legend, logs, ticks
 from pinnpoint.reproduce.predictions import predict, source_of
 from pinnpoint.reproduce.study import Check, Drawing, Part, Results, Row, Study, having, ranged, slope, tell
-from pinnpoint.systems import LinearSystem
 from pinnpoint.transfer.comparison import Comparison
 
 NODAL = 12
@@ -64,22 +62,16 @@ def _one(cells: int, seed: int, epochs: int) -> dict[str, Any]:
 
 
 def _overdetermined(cells: int, seed: int, epochs: int) -> dict[str, Any]:
-    """Linear elements on the mesh, tested by the hat functions of the mesh refined once: more equations than unknowns."""
-    coarse, fine = square(cells), square(2 * cells)
-    prolong = coarse.points(fine.nodes.points).L
-    rows, columns = np.asarray(fine.space.free), np.asarray(coarse.space.free)
-    A = (fine.A[rows] @ prolong)[:, columns]
-    system = LinearSystem(A, fine.b[rows])
-    queries = Queries(coarse.points(places()).L[:, columns])
-    y = coarse.extract(predict(coarse, exact, seed, epochs, 0.01).field).U[columns]
-    best = np.linalg.lstsq(A.toarray(), fine.b[rows], rcond=None)[0]
+    coarse, system, queries = overdetermined(cells)
+    y = coarse.extract(predict(coarse, exact, seed, epochs, 0.01).field).U[np.asarray(coarse.space.free)]
+    best = np.linalg.lstsq(system.A.toarray(), system.b, rcond=None)[0]
     c = Norm().prepare(system, queries).certify(y)
     assert c.residual_norm is not None
     assert c.sigma is not None
     return {
         "cells": cells,
-        "equations": len(rows),
-        "unknowns": len(columns),
+        "equations": system.M,
+        "unknowns": system.n,
         "full": c.sigma * c.residual_norm,
         "effective": c.radius,
         "error": np.abs(queries.L @ (y - best)),
@@ -168,8 +160,12 @@ def _rows(results: Results) -> list[Row]:
             "linear-above",
             f"predictions: {source_of(p['kind'] for p in parts)}",
         ),
-        Row("corrected centre against the discrete target", f"at most {tell(gap)}", "linear-target", "the target is a "
-            "sparse solve of our own with one step of refinement"),
+        Row(
+            "corrected centre against the discrete target",
+            f"at most {tell(gap)}",
+            "linear-target",
+            "the target is a sparse solve of our own with one step of refinement",
+        ),
         Row(
             "median width split, finest to coarsest mesh",
             "; ".join([*split, f"off-grid evaluation {ranged(off)}"]),
@@ -208,7 +204,7 @@ def _draw(results: Results) -> list[Drawing]:
         ax.plot(n, y, style, color=color, label=text, ms=7 if style in "x+" else 4.5)
     logs(ax, "cells a side", "worst over off-grid queries", "errors and certificates")
     ticks(ax, n)
-    ax.legend()
+    legend(ax, 20.0, ncols=1, loc="upper right")
     ax = axes[0, 1]
     n, gap = _by_mesh(results, "target_gap", np.max)
     _, moved = _by_mesh(results, "discrete_error", np.max)
@@ -232,7 +228,7 @@ def _draw(results: Results) -> list[Drawing]:
     ax.set_yscale("log")
     ax.set_xticks(bottom, [str(v) for v in n])
     label(ax, "cells a side", "median contribution to the radius", "where the width comes from")
-    ax.legend()
+    legend(ax, 10.0, ncols=2)
     ax = axes[1, 1]
     over = having(results, "overdetermined")
     m = np.array([p["cells"] for p in over])
@@ -244,7 +240,7 @@ def _draw(results: Results) -> list[Drawing]:
         ax.plot(m, [np.median(p[name]) for p in over], "o-" if name != "error" else "x", color=color, label=text)
     logs(ax, "cells a side", "median over queries", "overdetermined extension")
     ticks(ax, m)
-    ax.legend()
+    legend(ax, 4.0)
     what = source_of(p["kind"] for p in parts)
     return [
         Drawing(

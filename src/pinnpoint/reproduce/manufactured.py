@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector
 from pinnpoint.fem import ReactionDiffusion, Semilinear
 from pinnpoint.io import generate
+from pinnpoint.queries import Queries
+from pinnpoint.systems import LinearSystem
 
 HILL, SPREAD = (0.7, 0.35), 0.12
 """u* = x(1−x)y(1−y) exp(−|(x, y) − HILL|²/SPREAD²) + 0.1 sin(3πx) sin(2πy) (paper, app. experimental-configuration)."""
@@ -44,6 +47,18 @@ def places() -> Vector:
     rng = np.random.default_rng(7)
     inner = np.stack(np.meshgrid(np.arange(1, 8), np.arange(1, 8)), axis=-1).reshape(-1, 2) / 8.0
     return np.concatenate([rng.permutation(inner)[:12], rng.uniform(0.06, 0.94, (12, 2))])
+
+
+def overdetermined(cells: int) -> tuple[ReactionDiffusion, LinearSystem, Queries]:
+    """Linear elements on `square`, tested by the hat functions of the mesh refined once: more equations than unknowns.
+
+    Returns the problem on the mesh, the system of its free values, and the queries at `places`.
+    """
+    coarse, fine = square(cells), square(2 * cells)
+    prolong = coarse.points(fine.nodes.points).L
+    rows, columns = np.asarray(fine.space.free), np.asarray(coarse.space.free)
+    A = sp.csr_array((fine.A[rows] @ prolong)[:, columns])
+    return coarse, LinearSystem(A, fine.b[rows]), Queries(coarse.points(places()).L[:, columns])
 
 
 def line(nodes: int) -> Semilinear:

@@ -80,7 +80,9 @@ def _study(study: Study, data: dict[str, Any], folder: Path) -> str:
         f"<p>{escape(study.about)}</p>",
     ]
     lines += [_figure(folder, study.name, c) for c in captions(folder)]
-    lines.append("<table><tr><th>quantity</th><th>the paper reports</th><th>ours</th><th>what differs, and why</th></tr>")
+    lines.append(
+        "<table><tr><th>quantity</th><th>the paper reports</th><th>ours</th><th>what differs, and why</th></tr>"
+    )
     for row in data["rows"]:
         lines.append(
             f"<tr><td>{escape(row['quantity'])}</td><td>{_reported(row['paper'])}</td>"

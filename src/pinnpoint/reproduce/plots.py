@@ -18,6 +18,7 @@ STYLE = {
     "font.size": 9.0,
     "axes.titlesize": 9.5,
     "axes.grid": True,
+    "axes.axisbelow": True,
     "grid.alpha": 0.25,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -73,8 +74,18 @@ def label(ax: Any, x: str, y: str, title: str = "") -> None:
 def ticks(ax: Any, values: Any, texts: Any = None) -> None:
     """These ticks on the x axis and no others."""
     values = list(values)
+    from matplotlib.ticker import NullLocator
+
+    ax.xaxis.set_minor_locator(NullLocator())
     ax.set_xticks(values, [f"{v:g}" for v in values] if texts is None else list(texts))
-    ax.minorticks_off()
+
+
+def legend(ax: Any, room: float = 1.0, **options: Any) -> None:
+    """A legend, with the y axis stretched upwards by a factor to make room for it."""
+    if room != 1.0:
+        low, high = ax.get_ylim()
+        ax.set_ylim(low, high * room if ax.get_yscale() == "log" else low + (high - low) * room)
+    ax.legend(**options)
 
 
 def field(ax: Any, points: Any, cells: Any, values: Any, **options: Any) -> Any:

@@ -5,10 +5,32 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from pinnpoint.errors import InputError
-from pinnpoint.reproduce import compatibility, linear_calibration
+from pinnpoint.reproduce import (
+    compatibility,
+    inexact,
+    linear_calibration,
+    localization,
+    nonlinear_root,
+    nonlinear_stationary,
+    points_3d,
+    randomized,
+    raw_corrected,
+    transfer_1d,
+)
 from pinnpoint.reproduce.study import Study
 
-STUDIES: tuple[Study, ...] = (compatibility.STUDY, linear_calibration.STUDY)
+STUDIES: tuple[Study, ...] = (
+    compatibility.STUDY,
+    linear_calibration.STUDY,
+    transfer_1d.STUDY,
+    points_3d.STUDY,
+    localization.STUDY,
+    randomized.STUDY,
+    nonlinear_root.STUDY,
+    nonlinear_stationary.STUDY,
+    inexact.STUDY,
+    raw_corrected.STUDY,
+)
 
 
 def find(names: list[str]) -> list[Study]:
