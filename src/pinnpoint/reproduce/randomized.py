@@ -67,7 +67,7 @@ def _runtime(cells: int, counts: tuple[int, ...], repeats: int) -> dict[str, Any
                 sigma = c.green.sigma
             else:
                 ratio[name] = float(np.quantile(c.sigma / sigma, 0.95))
-    return {"unknowns": problem.system.n, "counts": counts, "seconds": 0.0, "runtime": rows, "inflation": ratio}
+    return {"unknowns": problem.system.n, "counts": counts, "runtime": rows, "inflation": ratio}
 
 
 def _parts(form: str) -> dict[str, Part]:
