@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test bench studies docs lint clean
+.PHONY: demo test bench studies docs lint browser viewer clean
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -14,6 +14,7 @@ $(VENV)/.test: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install torch==2.13.0 || $(PIP) install torch
 	$(PIP) install -e ".[all,test,lint,torch]"
+	$(PIP) install -e ".[predictors]" || echo "some libraries of the predictors are missing: their tests are skipped"
 	touch $@
 
 demo: $(VENV)/.core
@@ -24,7 +25,13 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: $(VENV)/.test lint
+browser:
+	sh scripts/browser.sh
+
+viewer:
+	sh scripts/viewer.sh
+
+test: $(VENV)/.test lint browser
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=2 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 bench: $(VENV)/.test
@@ -34,6 +41,9 @@ studies: $(VENV)/.test
 	$(BIN)/python studies/rounding_misses.py
 	$(BIN)/python studies/nonlinear_balls.py
 	$(BIN)/python studies/continuous.py
+	$(BIN)/python studies/train_benchmark.py
+	$(BIN)/python studies/out_of_distribution.py
+	$(BIN)/python studies/load_family.py --quick
 
 docs: $(VENV)/.test
 	$(BIN)/python docs/check.py

@@ -65,7 +65,7 @@ component = "y"
 [certificate]
 target = "discrete"
 """
-NAMES = ("bundle", "certificate.csv", "certificate.json", "field.vtu")
+NAMES = ("bundle", "certificate.csv", "certificate.json", "field.vtu", "report.html")
 
 
 def edit(text, *changes):

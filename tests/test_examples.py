@@ -27,11 +27,26 @@ def test_example_runs_and_is_short(path, capsys):
 @pytest.mark.parametrize("path", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda p: p.name)
 def test_python_blocks_run(path, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.S)
+    blocks = re.findall(r"```python\n(?!# needs:)(.*?)```", path.read_text(encoding="utf-8"), flags=re.S)
     scope: dict[str, object] = {}
     for block in blocks:
         exec(block, scope)
     assert blocks or path.name != "README.md"
+
+
+@pytest.mark.parametrize("name", ["train_benchmark", "out_of_distribution"])
+def test_studies_of_training_run_in_their_quick_form(name, tmp_path):
+    for library in ("torch", "crepes"):
+        pytest.importorskip(library, reason="pip install 'pinnpoint[torch,conformal]'")
+    command = [sys.executable, str(ROOT / "studies" / f"{name}.py"), "--quick", "--out", str(tmp_path / "rows.json")]
+    subprocess.run(command, check=True, capture_output=True)
+    for row in json.loads((tmp_path / "rows.json").read_text()):
+        if name == "train_benchmark":
+            assert row["discrete held"] == row["continuous held"] == row["queries"]
+            assert row["continuous guarantee"] == "deterministic"
+        else:
+            assert row["proved coverage"] == 1.0
+            assert row["shift"] < 1.0 or (row["conformal coverage"] < 0.5 and row["flagged by the monitor"] > 0.9)
 
 
 def test_demo_writes_a_certificate(tmp_path, capsys):
@@ -46,7 +61,7 @@ def test_demo_writes_a_certificate(tmp_path, capsys):
     again = json.loads((tmp_path / "again" / "certificate.json").read_text())
     assert again["queries"][0]["center"] == bump["center"]
     names = {path.name for path in (tmp_path / "again").iterdir()}
-    assert names == {"certificate.json", "certificate.csv", "field.vtu"}
+    assert names == {"certificate.json", "certificate.csv", "field.vtu", "bundle", "report.html"}
 
 
 def test_doctor_and_version(capsys):

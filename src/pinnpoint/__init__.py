@@ -15,6 +15,8 @@ from pinnpoint.certifiers.root import Root
 from pinnpoint.certifiers.stationary import Stationary
 from pinnpoint.certify import certify
 from pinnpoint.errors import CertificationError, DependencyMissingError, InputError, PinnpointError
+from pinnpoint.families.loads import LoadFamily
+from pinnpoint.monitor import Decision, Monitor
 from pinnpoint.nonlinear import NonlinearSystem
 from pinnpoint.orders import observed_orders
 from pinnpoint.queries import Queries
@@ -28,11 +30,11 @@ from pinnpoint.transfer.interpolation import Interpolation
 from pinnpoint.transfer.interval import DirectRoute
 from pinnpoint.version import __version__
 
-_LAZY = ("adapters", "fem", "io", "models")
+_LAZY = ("adapters", "conformal", "fem", "io", "models", "training")
 
 
 def __getattr__(name: str) -> Any:
-    """Import finite elements, files and models when they are first used; the core needs numpy and scipy alone."""
+    """Import what needs more than numpy and scipy when it is first used."""
     if name in _LAZY:
         return importlib.import_module(f"pinnpoint.{name}")
     raise AttributeError(f"module 'pinnpoint' has no attribute {name!r}")
@@ -46,6 +48,7 @@ __all__ = [
     "Claim",
     "Coercivity",
     "Comparison",
+    "Decision",
     "DependencyMissingError",
     "DirectRoute",
     "Exact",
@@ -55,7 +58,9 @@ __all__ = [
     "InputError",
     "Interpolation",
     "LinearSystem",
+    "LoadFamily",
     "Localized",
+    "Monitor",
     "NonlinearSystem",
     "Norm",
     "PinnpointError",

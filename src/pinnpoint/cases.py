@@ -28,6 +28,7 @@ from pinnpoint.decks import Deck, read_deck
 from pinnpoint.errors import InputError
 from pinnpoint.fem import Elasticity, ReactionDiffusion, Semilinear
 from pinnpoint.fem.extraction import NodeValues
+from pinnpoint.foreign import open_model
 from pinnpoint.io.cases import Case, QuerySpec
 from pinnpoint.io.deck_text import read_text
 from pinnpoint.io.fields import read_field
@@ -68,6 +69,7 @@ KEYS = {
     "quadrature": "certificate.quadrature",
     "target": "certificate.target",
     "lift": "certificate.lift",
+    "factory": "prediction.factory",
     "polish": "certificate.polish",
 }
 """What the problems' arguments are called in a case file."""
@@ -146,10 +148,11 @@ def open_mesh(case: Case) -> Mesh:
     return generate(str(case.mesh.generate), int(case.mesh.cells or 0))
 
 
-def build(case: Case, progress: Progress = lambda stage: None) -> Study:
+def build(case: Case, progress: Progress = lambda stage: None, *, trust: bool = False) -> Study:
     """Make everything that a case names; refuses what does not fit the mesh.
 
-    `progress` is told each stage before it begins.
+    `progress` is told each stage before it begins. With `trust` the prediction may be a file that runs code when it is
+    opened, or a factory in a module beside the case.
     """
     if case.certificate.lift and (case.certificate.target != "continuous" or case.problem.kind != "reaction-diffusion"):
         raise InputError("certificate.lift: is for the continuous target of kind = 'reaction-diffusion'; remove it")
@@ -169,7 +172,7 @@ def build(case: Case, progress: Progress = lambda stage: None) -> Study:
     progress(f"assembling {len(mesh.cells)} cells")
     problem = make_problem(case, mesh) if deck is None else deck_problem(case, deck)
     progress("reading the prediction")
-    prediction = open_prediction(case, problem)
+    prediction = open_prediction(case, problem, trust=trust)
     progress("locating the queries")
     queries = make_queries(case, problem)
     if case.certificate.lift:
@@ -229,7 +232,7 @@ def _problem(case: Case, mesh: Mesh) -> Any:
     return ReactionDiffusion(mesh, *coefficients, **options)
 
 
-def open_prediction(case: Case, problem: Any) -> Any:
+def open_prediction(case: Case, problem: Any, *, trust: bool = False) -> Any:
     """Nodal values, values at points, or a callable."""
     spec, mesh, count = case.prediction, problem.mesh, problem.components
     if spec.source == "zero":
@@ -247,9 +250,8 @@ def open_prediction(case: Case, problem: Any) -> Any:
             return np.stack([f(X) for f in given], axis=1)  # type: ignore[misc]
 
         return evaluate
-    if count != 1:
-        raise InputError(f"prediction.{spec.source}: networks are read for problems with one component")
-    return smooth_prediction(case).value
+    with _in_case_words():
+        return open_model(case, count, lambda: smooth_prediction(case).value, trust=trust)
 
 
 def smooth_prediction(case: Case) -> Lift:
@@ -263,8 +265,8 @@ def smooth_prediction(case: Case) -> Lift:
         return Lift(load_network(spec.torch, spec.activation), spec.factor)  # type: ignore[arg-type]
     if spec.source == "torch":
         raise InputError(
-            "prediction.factory: code is not run from case files; say prediction.activation, e.g. 'tanh', for a plain "
-            "chain of linear layers, or evaluate the network at the mesh nodes into a file"
+            "prediction.factory: the lift needs the network's layers; say prediction.activation, e.g. 'tanh', for a "
+            "plain chain of them"
         )
     raise InputError(
         "certificate.lift: needs a prediction with known derivatives, a formula or a network; "
@@ -335,7 +337,7 @@ def provenance(case: Case) -> dict[str, Any]:
         files["mesh"] = case.mesh.file
     if case.problem.deck is not None:
         files["deck"] = case.problem.deck
-    for path in (case.prediction.file, case.prediction.onnx, case.prediction.torch):
+    for path in (case.prediction.file, case.prediction.onnx, case.prediction.torch, case.prediction.model):
         if path is not None:
             files["prediction"] = path
     found: dict[str, Any] = {name: {"file": path.name, "sha256": _sha256(path)} for name, path in files.items()}

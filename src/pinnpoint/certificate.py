@@ -194,6 +194,7 @@ class Certificate:
             "versions": versions,
             "method": self.method,
             "dofs": self.dofs,
+            "radius_terms": list(self.radius_terms),
             **header,
             "assumptions": [{"claim": c.claim, "status": c.status} for c in self.assumptions],
             "queries": [self._query(i) for i in range(len(self))],
@@ -245,6 +246,47 @@ class Certificate:
         part.write_text(text, encoding="utf-8")
         os.replace(part, target)
         return target
+
+    def to_html(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        mesh: Any = None,
+        fields: Any = None,
+        tolerance: Any = None,
+        **header: Any,
+    ) -> Path:
+        """Write a report, one HTML file that needs nothing else, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            The file; one that exists is replaced.
+        mesh, fields
+            To show the part: its mesh, and name to nodal values. ``prediction``, ``corrected``, ``error`` and
+            ``green <query>`` have their meaning.
+        tolerance
+            One number or one per query, to be marked in the table.
+        header
+            ``title``, ``units`` and whatever else `to_json` takes.
+        """
+        from pinnpoint.report import View, write_report
+        from pinnpoint.report.family import marked
+
+        data = marked(self.to_dict(**header), tolerance)
+        return write_report(path, data, None if mesh is None else View.of(mesh, fields or {}, self.points))
+
+    def _repr_html_(self) -> str:
+        """A compact table for notebooks."""
+        from pinnpoint.report.notebook import compact
+
+        return compact(self.to_dict())
+
+    def plot(self, ax: Any = None) -> Any:
+        """Intervals and predictions side by side, as matplotlib axes (extra ``plot``)."""
+        from pinnpoint.report.matplot import draw
+
+        return draw(self.to_dict(), ax)
 
     def to_frame(self) -> Any:
         """A pandas table, one row per query (extra ``frame``)."""
@@ -300,6 +342,24 @@ class CertificateBatch(Sequence[Certificate]):
 
     def __iter__(self) -> Iterator[Certificate]:
         return iter(self._all)
+
+    def to_html(
+        self,
+        path: str | os.PathLike[str],
+        loads: Sequence[str] | None = None,
+        *,
+        mesh: Any = None,
+        fields: Any = None,
+        tolerance: Any = None,
+        **header: Any,
+    ) -> Path:
+        """Write one report of all states, which `loads` name; `fields` has one mapping per state.
+
+        Otherwise as `Certificate.to_html`.
+        """
+        from pinnpoint.report import write_family
+
+        return write_family(path, [c.to_dict(**header) for c in self._all], loads, mesh, fields, tolerance)
 
     def _stack(self, name: str) -> Vector:
         return np.array([getattr(c, name) for c in self._all])

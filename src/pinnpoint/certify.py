@@ -133,7 +133,9 @@ def run(
     else:
         certifier = method.prepare(problem.system, queries)
         certificate = certifier.certify(found.U, raw=raw, transfer=transfer)
+    model = getattr(U, "description", None)
     certificate = certificate.with_details(
+        **({} if model is None else {"model": str(model)}),
         extraction=found.how,
         projection_mismatch=float(np.max(np.abs(found.mismatch), initial=0.0)),
         matching_distance=found.distance,

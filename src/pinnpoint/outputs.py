@@ -1,4 +1,4 @@
-"""What a certified case leaves behind: certificate.json, certificate.csv, field.vtu and bundle/, all or none."""
+"""What a certified case leaves behind: certificate, table, field, bundle and report, all of them or none."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from pinnpoint.arrays import Vector
 from pinnpoint.bundles import write_bundle
 from pinnpoint.cases import Result, Study, provenance
 from pinnpoint.certificate import Certificate
-from pinnpoint.errors import InputError
+from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.io.vtu import write_vtu
+from pinnpoint.report import View, write_report
 
-FILES = ("certificate.json", "certificate.csv", "field.vtu", "bundle")
+FILES = ("certificate.json", "certificate.csv", "field.vtu", "bundle", "report.html")
 GREEN_LIMIT = 20
 """At most so many Green vectors go into field.vtu."""
+SWEPT, RADII = 12, 41
+"""Local and tail parts are shown for so many queries at most, at so many radii."""
 
 
 def write_outputs(result: Result, out: Path) -> list[Path]:
@@ -34,10 +37,10 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
     except OSError as error:
         raise InputError(f"--out: '{out}' could not be made ({error.strerror}); choose another place") from error
     try:
-        said = summary(result)
+        said, seen = summary(result), fields(study, certifier)
         certificate.write_json(part / FILES[0], said)
         write_csv(part / FILES[1], certificate, study.case.units)
-        write_vtu(part / FILES[2], study.problem.mesh, fields(study, certifier), nodes=study.problem.nodes)
+        write_vtu(part / FILES[2], study.problem.mesh, seen, nodes=study.problem.nodes)
         write_bundle(
             part / FILES[3],
             certificate,
@@ -49,6 +52,8 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
             solver=getattr(getattr(certifier, "ground", None), "solver", None),
             partial=True,
         )
+        view = View.of(study.problem.mesh, seen, study.queries.points)
+        write_report(part / FILES[4], said, view, sweep=sweep(result), bundle=FILES[3])
         out.mkdir(exist_ok=True)
         if (out / FILES[3]).is_dir():  # folders are not replaced in one step: move the old one away first
             os.replace(out / FILES[3], part / "old")
@@ -76,7 +81,8 @@ def summary(result: Result) -> dict[str, Any]:
     """The content of certificate.json."""
     study, certificate = result.study, result.certificate
     case = study.case
-    made = {k: certificate.details[k] for k in ("extraction", "projection_mismatch", "matching_distance")}
+    kept = ("extraction", "projection_mismatch", "matching_distance", "model")
+    made = {k: certificate.details[k] for k in kept if k in certificate.details}
     data = certificate.to_dict(
         title=case.title,
         units=case.units,
@@ -88,16 +94,39 @@ def summary(result: Result) -> dict[str, Any]:
     narrowing = certificate.details.get("narrowing")
     for i, (row, query) in enumerate(zip(data["queries"], case.queries, strict=True)):
         row["kind"] = query.kind
+        asked = {"component": query.component, "group": query.group, "ball": query.radius}
+        asked["tolerance"] = _finite(study.limits[i])
+        row |= {key: value for key, value in asked.items() if value is not None}
         if narrowing is not None:
-            row["narrowing"] = float(narrowing[i])
+            row["narrowing"] = _finite(narrowing[i])
     return data
+
+
+def sweep(result: Result) -> dict[str, Any] | None:
+    """Local and tail parts over the radius of the ball, where the method is localized by distance."""
+    study, certifier = result.study, result.certifier
+    queries = study.queries
+    if not hasattr(certifier, "sweep") or queries.points is None or len(queries) > SWEPT:
+        return None
+    rows = study.problem.system.row_points
+    reach = float(np.linalg.norm(np.ptp(rows, axis=0)))
+    try:
+        found = certifier.sweep(study.problem.extract(study.prediction).U, np.linspace(0.0, reach, RADII))
+    except CertificationError:
+        return None
+    return {"radii": found.radii, "local": found.local, "tail": found.tail, "radius": found.radius}
 
 
 def _refinement(result: Result) -> dict[str, Any]:
     """Unknowns and radii of every mesh on the way."""
-    steps = [{"dofs": s.dofs, "cells": s.cells, "radius": [float(r) for r in s.radius]} for s in result.history]
-    limits = [float(t) if np.isfinite(t) else None for t in result.study.limits]
+    steps = [{"dofs": s.dofs, "cells": s.cells, "radius": [_finite(r) for r in s.radius]} for s in result.history]
+    limits = [_finite(t) for t in result.study.limits]
     return {"tolerance": limits, "steps": steps, "stopped": result.stopped}
+
+
+def _finite(x: Any) -> float | None:
+    """As strict JSON has it."""
+    return float(x) if np.isfinite(x) else None
 
 
 def write_csv(path: Path, certificate: Certificate, units: str) -> None:

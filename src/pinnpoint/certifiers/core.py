@@ -10,6 +10,7 @@ which holds for any vector q. `Core` encloses ρ and s; no reduced matrix is tru
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector, is_symmetric, vector
+from pinnpoint.arrays import Vector, is_symmetric, set_fields, vector
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import TINY, gamma, require_range, require_round_to_nearest, up
@@ -71,6 +72,17 @@ class Core:
 
     def _wrap(self, A: Any, error: Any | None = None, name: str = "A") -> Any:
         return EnclosedMatrix(A, error, name) if self.rounding else PlainMatrix(A)
+
+    def homogeneous(self) -> Core:
+        """The same operator with zero prescribed values and a zero right-hand side.
+
+        Maps, norms and proofs do not depend on U₀ or b, so what is known of them is shared.
+        """
+        space, system, core = copy.copy(self.system.space), copy.copy(self.system), copy.copy(self)
+        set_fields(space, U0=np.zeros(space.N))
+        set_fields(system, space=space, b=np.zeros_like(self.system.b), b_error=None)
+        core.system, core.b = system, exact(np.zeros_like(self.b.hi))
+        return core
 
     # States and residuals
 

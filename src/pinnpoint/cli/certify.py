@@ -25,6 +25,9 @@ def add(commands: Any) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="replace a value of the case")
     parser.add_argument("--json", action="store_true", help="print the certificate as JSON")
     parser.add_argument("--quiet", action="store_true", help="no progress, no table")
+    parser.add_argument(
+        "--trust-model", action="store_true", help="open models whose files, or modules beside the case, run code"
+    )
     parser.set_defaults(run=run)
 
 
@@ -34,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     out = arguments.out or case.path.with_suffix("")
     require_place(out)
     with Stages(6, quiet=arguments.quiet) as stage:
-        study = build(case, stage)
+        study = build(case, stage, trust=arguments.trust_model)
         stage(f"certifying {len(study.queries)} queries on {study.problem.system.n} unknowns")
         result = study.certify(lambda step: stage.note(falling(step, study.limits)))
         stage("writing the outputs")

@@ -23,6 +23,9 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("check", help="validate a case file; print groups, conditions, loads and memory")
     parser.add_argument("case", type=Path, metavar="CASE.toml")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="replace a value of the case")
+    parser.add_argument(
+        "--trust-model", action="store_true", help="open models whose files, or modules beside the case, run code"
+    )
     parser.set_defaults(run=run)
 
 
@@ -30,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Everything that certify would refuse is refused here, but for what only a solve can show."""
     case = read_case(arguments.case, arguments.set)
     with Stages(4, quiet=True) as stage:
-        study = build(case, stage)
+        study = build(case, stage, trust=arguments.trust_model)
         study.problem.extract(study.prediction)
     problem, mesh = study.problem, study.problem.mesh
     unit = f" [{case.units}]" if case.units else ""

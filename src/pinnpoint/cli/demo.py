@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         for name in ("case.toml", "prediction.npz"):
             (out / name).write_bytes((Path(folder) / name).read_bytes())
     print(story(bump, certificate))
-    print(f"The numbers are in {files[0]}; open {files[2]} in ParaView for the fields and Green vectors.")
+    print(f"Open {out / 'report.html'} in a browser. The numbers are in {files[0]}, the fields in {files[2]}.")
     print(f"Change {out / 'case.toml'} and run: pinnpoint certify {out / 'case.toml'}")
     return 0
 

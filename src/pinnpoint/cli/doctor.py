@@ -19,6 +19,16 @@ PACKAGES = {
     "numba": "fast",
     "pandas": "frame",
     "h5py": "mesh",
+    "matplotlib": "plot",
+    "torch": "torch",
+    "onnxruntime": "onnx",
+    "jax": "jax",
+    "deepxde": "deepxde",
+    "scikit-learn": "sklearn",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "pyarrow": "parquet",
+    "crepes": "conformal",
 }
 
 
@@ -35,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
             found = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             found = f"not installed (pip install 'pinnpoint[{extra}]')" if extra else "not installed, but required"
-        print(f"{name:10} {found}")
+        print(f"{name:12} {found}")
     print(f"compiled kernels: {'numba' if compiled() is not None else 'none, numpy fall-backs are used'}")
     print(f"processors: {os.cpu_count()}")
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:

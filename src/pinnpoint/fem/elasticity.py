@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector, floats, set_fields, whole
 from pinnpoint.errors import InputError
+from pinnpoint.families.loads import LoadFamily, vectors
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import components, per_cell
 from pinnpoint.fem.conditions import admissible, prescribed, require_apart, require_boundary
@@ -113,16 +114,7 @@ class Elasticity:
             )
         lam, mu = lame(per_cell("young", young, mesh), per_cell("poisson", poisson, mesh), d, plane)
         A = assembly.elasticity_matrix(mesh, lam, mu, assembly.pattern(nodes))
-        b = np.zeros((len(mesh.points), d))
-        for k, f in enumerate(components("body", 0.0 if body is None else body, d)):
-            if f is not None and body is not None:
-                b[:, k] += assembly.load(nodes, f, order)
-        for group, t in traction.items():
-            for k, f in enumerate(components(f"traction '{group}'", t, d)):
-                if f is not None:
-                    b[:, k] += assembly.boundary_load(nodes, mesh.facets(group), f, order)
-        for group, total in force.items():
-            b += _spread(mesh, group, total)
+        b = _load(nodes, body, traction, force, order)
         if nodal is not None:
             b += _forces(nodal, b.shape)
         set_fields(
@@ -161,6 +153,23 @@ class Elasticity:
     @cached_property
     def _queries(self) -> FieldQueries:
         return FieldQueries(self.nodes, self.mesh.dim)
+
+    def load(
+        self, body: Any = None, traction: Mapping[str, Any] | None = None, force: Mapping[str, Any] | None = None
+    ) -> Vector:
+        """The right-hand side of other body forces, tractions and total forces."""
+        traction, force = ({} if t is None else t for t in (traction, force))
+        for table, name in ((traction, "traction"), (force, "force")):
+            require_boundary(self.mesh, table, name)
+            require_apart(self.mesh, self.conditions["fixed"], table, self.mesh.dim, ("fixed", name))
+        return _load(self.nodes, body, traction, force, self.quadrature).ravel()
+
+    def family(self, loads: Any, base: Any = None, names: Sequence[str] | None = None) -> LoadFamily:
+        """Loads b₀ + Σ μ_k F_k of this problem.
+
+        Each of `loads` is a vector, or a table of `load`'s arguments such as ``{"force": {"right": (0.0, 1.0)}}``.
+        """
+        return LoadFamily(self.system, vectors(self.load, loads), base, names=names)
 
     def points(self, X: Any, component: Any, names: Sequence[str] | None = None) -> Queries:
         """A displacement component at points."""
@@ -209,6 +218,22 @@ def lame(young: Vector, poisson: Vector, dim: int, plane: str) -> tuple[Vector, 
     if dim == 2 and plane == "stress":
         return young * poisson / (1.0 - poisson**2), mu
     return young * poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson)), mu
+
+
+def _load(nodes: Nodes, body: Any, traction: Mapping[str, Any], force: Mapping[str, Any], order: int) -> Vector:
+    """Body forces, tractions and total forces, (n, d)."""
+    mesh, d = nodes.mesh, nodes.mesh.dim
+    b = np.zeros((len(mesh.points), d))
+    for k, f in enumerate(components("body", 0.0 if body is None else body, d)):
+        if f is not None and body is not None:
+            b[:, k] += assembly.load(nodes, f, order)
+    for group, t in traction.items():
+        for k, f in enumerate(components(f"traction '{group}'", t, d)):
+            if f is not None:
+                b[:, k] += assembly.boundary_load(nodes, mesh.facets(group), f, order)
+    for group, total in force.items():
+        b += _spread(mesh, group, total)
+    return b
 
 
 def _forces(nodal: Any, shape: tuple[int, ...]) -> Vector:

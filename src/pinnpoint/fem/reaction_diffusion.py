@@ -13,6 +13,7 @@ import numpy as np
 from pinnpoint.arrays import Vector, set_fields, whole
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression
+from pinnpoint.families.loads import LoadFamily, vectors
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import function, parsed, per_cell
 from pinnpoint.fem.conditions import admissible, prescribed, require_apart, require_boundary
@@ -129,9 +130,7 @@ class ReactionDiffusion:
         if c is not None:
             local = local + assembly.mass(nodes, c, *points)
         A = assembly.scalar_matrix(local, where)
-        b = assembly.load(nodes, function("source", source), order)
-        for group, g in neumann.items():
-            b = b + assembly.boundary_load(nodes, mesh.facets(group), function(f"neumann '{group}'", g), order)
+        b = _load(nodes, source, neumann, order)
         free = slice(None) if space.free is None else space.free
         set_fields(
             self,
@@ -160,6 +159,20 @@ class ReactionDiffusion:
     @cached_property
     def _queries(self) -> FieldQueries:
         return FieldQueries(self.nodes, 1)
+
+    def load(self, source: Any = 0.0, neumann: Mapping[str, Any] | None = None) -> Vector:
+        """The right-hand side of another source and other fluxes."""
+        neumann = {} if neumann is None else neumann
+        require_boundary(self.mesh, neumann, "neumann")
+        require_apart(self.mesh, self.conditions["dirichlet"], neumann, 1, ("dirichlet", "neumann"))
+        return _load(self.nodes, parsed(source), parsed(neumann), self.quadrature)
+
+    def family(self, loads: Any, base: Any = None, names: Sequence[str] | None = None) -> LoadFamily:
+        """Loads b₀ + Σ μ_k F_k of this problem.
+
+        Each of `loads` is a vector, or a table of `load`'s arguments such as ``{"source": "x*y"}``.
+        """
+        return LoadFamily(self.system, vectors(self.load, loads), base, names=names)
 
     def points(self, X: Any, names: Sequence[str] | None = None) -> Queries:
         """Values at points."""
@@ -272,6 +285,14 @@ class ReactionDiffusion:
     def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""
         return extract(self.nodes, self.space, 1, prediction, how)
+
+
+def _load(nodes: Nodes, source: Any, neumann: Mapping[str, Any], order: int) -> Vector:
+    """∫ f φ_i and the fluxes of all groups."""
+    b = assembly.load(nodes, function("source", source), order)
+    for group, g in neumann.items():
+        b = b + assembly.boundary_load(nodes, nodes.mesh.facets(group), function(f"neumann '{group}'", g), order)
+    return b
 
 
 def _by_cell(given: Any) -> bool:

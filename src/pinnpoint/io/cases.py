@@ -21,7 +21,9 @@ DECK_SUFFIXES = (".bdf", ".fem", ".nas", ".dat", ".inp")
 DOMAINS = ("interval", "square", "cube", "lshape", "dumbbell", "frame", "fichera", "bracket")
 PROBLEMS = ("reaction-diffusion", "elasticity", "semilinear")
 ACTIVATIONS = ("tanh", "sin", "sigmoid", "softplus", "silu", "gelu", "gelu-tanh")
-SOURCES = ("file", "expression", "onnx", "torch", "zero")
+SOURCES = ("file", "expression", "onnx", "torch", "model", "zero")
+CODE_SUFFIXES = (".pt2", ".pt", ".pth", ".pkl", ".pickle", ".joblib")
+"""Models whose files can run code when they are opened."""
 LINEAR = ("exact", "norm", "inexact", "localized", "randomized")
 NONLINEAR = ("root", "stationary")
 OPTIONS = {"localized": ("radius",), "randomized": ("probes", "delta", "seed")}
@@ -80,6 +82,9 @@ class PredictionSpec:
     factory: str | None = None
     activation: str | None = None
     factor: Expression | None = None
+    model: Path | None = None
+    input: str | None = None
+    output: str | None = None
 
 
 @dataclass(frozen=True)
@@ -277,6 +282,8 @@ def _prediction(table: Table) -> PredictionSpec:
         table.refuse(["factory", "activation"], "only with prediction.torch; remove it")
     if source not in ("onnx", "torch"):
         table.refuse(["factor"], "only with a network; remove it")
+    if source != "onnx":
+        table.refuse(["input", "output"], "only with prediction.onnx; remove it")
     values: dict[str, Any] = {}
     if source == "file":
         values = {"file": table.path("file", FIELD_SUFFIXES), "field": table.text("field", None)}
@@ -284,6 +291,9 @@ def _prediction(table: Table) -> PredictionSpec:
         values["expression"] = components(table.key("expression"), table.take("expression"))
     elif source == "onnx":
         values = {"onnx": table.path("onnx", (".onnx",)), "factor": _factor(table)}
+        values |= {"input": table.text("input", None), "output": table.text("output", None)}
+    elif source == "model":
+        values["model"] = table.path("model", CODE_SUFFIXES)
     elif source == "torch":
         values = {"torch": table.path("torch", (".safetensors",)), "factor": _factor(table)}
         if table.has("activation"):
@@ -293,7 +303,7 @@ def _prediction(table: Table) -> PredictionSpec:
             values["factory"] = _factory(table)
     elif not table.flag("zero", True):
         raise InputError("prediction.zero: must be true; name another source instead")
-    table.known.extend(("field", "factory", "activation", "factor"))
+    table.known.extend(("field", "factory", "activation", "factor", "input", "output"))
     table.done()
     return PredictionSpec(source, **values)
 

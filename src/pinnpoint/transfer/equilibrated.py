@@ -19,7 +19,7 @@ from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.goals import Functional, functional
-from pinnpoint.transfer.interface import TransferBound, TransferContext, with_reserve
+from pinnpoint.transfer.interface import PRODUCTS, TransferBound, TransferContext, with_reserve
 from pinnpoint.transfer.one_dimension import pointwise
 
 BATCH = 4_000_000
@@ -199,6 +199,7 @@ class Equilibrated:
             center = pair.value + J.constant + J.sign * 0.5 * (low + high)
             size = abs(pair.value) + abs(J.constant) + abs(low) + abs(high)
             rounding = pair.rounding + 8.0 * UNIT * size + max(0.0, J.error - J.data) + 2.0 * J.scale * size
+            rounding += PRODUCTS * half
             dual = self.model.estimator.energy(pair.dual)
             quadrature = share + pair.data + J.data
             found = Enclosed(

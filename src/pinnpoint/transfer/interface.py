@@ -60,6 +60,8 @@ class Transfer(Protocol):
         ...
 
 
+PRODUCTS = 1e-7
+"""Share of a product bound that is added to it: rounding goes into it by square roots."""
 RESERVE = 3e-10
 """Share of a radius that is added to it, and four times its rounding: another program can then prove the interval."""
 

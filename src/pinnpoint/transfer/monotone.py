@@ -41,7 +41,7 @@ from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.equilibrated import BATCH, Enclosed, data_claims, indicators
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.goals import Functional, cell_of, functional
-from pinnpoint.transfer.interface import TransferBound, TransferContext, with_reserve
+from pinnpoint.transfer.interface import PRODUCTS, TransferBound, TransferContext, with_reserve
 from pinnpoint.transfer.norms import Norms
 from pinnpoint.transfer.one_dimension import pointwise
 from pinnpoint.transfer.potentials import potential
@@ -250,6 +250,7 @@ class Monotone:
             center = pair.value + value + J.constant + 0.5 * (low + high) + 0.5 * (more - less)
             size = abs(pair.value) + abs(value) + abs(J.constant) + abs(low) + abs(high) + less + more
             rounding = pair.rounding + off + 8.0 * UNIT * size + max(0.0, J.error - J.data) + 2.0 * J.scale * size
+            rounding += PRODUCTS * 0.5 * (high - low)
             found = Enclosed(
                 center,
                 float(up(max(0.0, 0.5 * (high - low) - share))),

@@ -168,7 +168,7 @@ class Samples:
     def __init__(self, bundle: Bundle, mesh: Mesh, proof: Row, case: Row) -> None:
         self.bundle, self.mesh, self.proof = bundle, mesh, proof
         self.nonlinear = bool(np.any(mesh.cubic))
-        self.balls: dict[int, tuple[Array, float, float, float]] = {}
+        self.balls: dict[int, tuple[Array, float, float, float, float]] = {}
         problem = case["problem"]
         if proof.get("lift") is None:
             need(proof["source"] == problem["source"], "source: not that of the case")
@@ -247,8 +247,8 @@ class Samples:
         need(not left, "Neumann data: a load that the case does not have")
         return claimed
 
-    def ball(self, i: int, goal: Row, row: Row) -> tuple[Array, float, float, float]:
-        """x₀, R, the radius of the average and C; the ball must lie where the coefficients are constant."""
+    def ball(self, i: int, goal: Row, row: Row) -> tuple[Array, float, float, float, float]:
+        """x₀, R, the radius of the average, C and its error; the ball must lie where the coefficients are constant."""
         if i in self.balls:
             return self.balls[i]
         mesh, name, d = self.mesh, row["name"], self.mesh.d
@@ -265,17 +265,17 @@ class Samples:
         need(cell >= 0, f"{name!r}: the point is outside the mesh")
         kappa, c = float(mesh.kappa[cell]), 0.0 if self.nonlinear else float(mesh.c[cell])
         need(goal["kappa"] == kappa, f"{name!r}: not the diffusion at the point")
-        C, value = math.nan, math.nan
+        C0 = C = math.nan
         if R * math.sqrt(c / kappa) < 20.0 and self.proof["source"] is not None:
             points, weights = directions(d, 24)
             f = lambda r: formula(self.proof["source"], x0 + r[:, None, None] * points) @ weights  # noqa: E731
-            (_, rough, _), (C, value, size) = (radial(d, kappa, c, R, a, f, n) for n in (16, 24))
+            (C0, rough, _), (C, value, size) = (radial(d, kappa, c, R, a, f, n) for n in (24, 32))
             off = goal["error"] + 10.0 * abs(value - rough) + 1e-9 * size
             fits = abs(goal["constant"] - value) <= off
             need(fits, f"{name!r}: ∫fΦ is {value!r}, not {goal['constant']!r} (sampled)")
         elif R * math.sqrt(c / kappa) < 20.0:
-            C = radial(d, kappa, c, R, a, lambda r: 0.0 * r, 24)[0]
-        self.balls[i] = x0, R, a, C
+            C0, C = (radial(d, kappa, c, R, a, lambda r: 0.0 * r, n)[0] for n in (24, 32))
+        self.balls[i] = x0, R, a, C, 1e-8 * abs(C) + 10.0 * abs(C - C0)
         return self.balls[i]
 
     def cell_of(self, x0: Array, some: Array) -> int:
@@ -291,7 +291,7 @@ class Samples:
         if goal["radius"] is None:
             return
         mesh, z = self.mesh, query.z
-        x0, R, a, C = self.ball(i, goal, row)
+        x0, R, a, C, off = self.ball(i, goal, row)
         low, high = np.searchsorted(z.source.at, [g.part.start, g.part.stop])
         here = z.source.at[low:high] - g.part.start
         V = mesh.points[mesh.cells[g.part]][here]
@@ -299,7 +299,7 @@ class Samples:
         cut = (far.max(axis=1) > R * (1.0 - 1e-9)) & (far.min(axis=1) - h < R)
         if math.isnan(C):
             return
-        loose = np.where(cut, 0.1 * C * np.minimum(1.0, h / R), 1e-9 * C)
+        loose = np.where(cut, 0.1 * C * np.minimum(1.0, h / R), off)
         apart = far.min(axis=1) > h
         u, v = (side.nodal[mesh.cells[g.part]][here] for side in (query.p, z))
         c, cubic = g.c[here][:, None], g.cubic[here][:, None]
@@ -339,11 +339,11 @@ class Samples:
             end = mesh.d == 1 and np.all(at.beta == 1.0) and mesh.points[mesh.facets[at.at, 0], 0] == goal["at"][0]
             need(end and goal["constant"] == 0.0 and not np.any(query.z.source.beta), f"{name!r}: not a unit load")
         elif query is not None and not self.nonlinear:
-            _, R, _, C = self.ball(i, goal, row)
+            _, R, _, C, known = self.ball(i, goal, row)
             mass = C * {1: 4.0 / 3.0, 2: math.pi / 2.0, 3: 8.0 * math.pi / 15.0}[mesh.d] * R**mesh.d
             w = query.z.source
             held = float(np.sum(w.beta.mean(axis=1) * mesh.top[w.at]))
-            off = 1e-9 * mass + float(np.sum(mesh.top[w.at] * w.rest[:, 1]))
+            off = known / C * mass + float(np.sum(mesh.top[w.at] * w.rest[:, 1]))
             fits = math.isnan(mass) or abs(held - mass) <= off
             need(fits, f"mollifier of {name!r}: its mass is not {mass!r} (sampled)")
 

@@ -1,0 +1,169 @@
+"""A prepared family: intervals for any μ, with or without a predicted state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector, floats
+from pinnpoint.certificate import Certificate
+from pinnpoint.certifiers.base import AbstractCertifier, Ground
+from pinnpoint.errors import InputError
+from pinnpoint.families.batch import FamilyBatch
+from pinnpoint.families.reduced import ReducedCertifier, ReducedStates
+from pinnpoint.families.residuals import ResidualNorms
+from pinnpoint.families.table import Table, fill, total
+
+BLOCK_BYTES = 64_000_000
+"""Predicted states that are held at once, in bytes."""
+
+
+def prepare(certifier: AbstractCertifier, F: Vector, base: Vector) -> FamilyCertifier:
+    """Fill the table of a prepared method."""
+    return FamilyCertifier(certifier, F, base, fill(certifier, F, base))
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyCertifier:
+    """`LoadFamily`, prepared for queries.
+
+    The tightest interval of ℓᵀU*(μ) needs μ alone: the signed correction of any state recovers the discrete target, so
+    the corrected centre is the same for all of them. A state adds its value, residual norm and distance.
+    """
+
+    certifier: AbstractCertifier
+    F: Vector
+    base: Vector
+    table: Table
+
+    @property
+    def ground(self) -> Ground:
+        """System, queries and proof."""
+        return self.certifier.ground
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the queries."""
+        return self.ground.queries.names
+
+    def certify(self, prediction: Any = None, *, mu: Any, raw: Any = None, residuals: bool = True) -> Certificate:
+        """One load: an admissible state, raw outputs at the queries, both, or none."""
+        state = None if prediction is None else np.asarray(prediction)[None, :]
+        outputs = None if raw is None else np.asarray(raw)[None, :]
+        found: Certificate = self.certify_many(state, np.asarray(mu)[None, :], raw=outputs, residuals=residuals)[0]
+        return found
+
+    def certify_raw(self, raw: Any, mu: Any) -> FamilyBatch:
+        """Raw outputs (S, K) alone, at O(K p) a load."""
+        return self.certify_many(None, mu, raw=raw)
+
+    def certify_many(
+        self,
+        predictions: Any,
+        mu: Any,
+        *,
+        raw: Any = None,
+        residuals: bool = True,
+        block: int | None = None,
+        report: Callable[[int, int], None] | None = None,
+    ) -> FamilyBatch:
+        """Many loads, in blocks.
+
+        Parameters
+        ----------
+        predictions
+            Admissible states (S, N), which may be a memory map; a function from a block of μ to states; or None where
+            only raw outputs are to be certified.
+        mu
+            (S, p).
+        raw
+            The model's own outputs at the queries, (S, K).
+        residuals
+            Bound ‖r‖_W of every state as well: one sparse product each.
+        block
+            States held at once; by default as many as fit in 64 MB.
+        report
+            Called after each block with the number done and the number of all.
+        """
+        m = self.table.coefficients(mu)
+        outputs = self._outputs(raw, len(m))
+        value = norms = None
+        if predictions is not None:
+            value, norms = self._states(predictions, m, residuals, block, report)
+        return self.batch(m, value, outputs, norms)
+
+    def reduced(self, V: Any, offset: Any = None) -> ReducedCertifier:
+        """For predictors U = offset + V a: products with V are made once. See `ReducedStates`."""
+        return ReducedCertifier(self, ReducedStates(self.ground, self.F, self.base, V, offset))
+
+    def batch(self, mu: Vector, value: Vector | None, raw: Vector | None, norms: Vector | None) -> FamilyBatch:
+        """Centres and radii from the table, beside what the states gave."""
+        center, terms = self.table.combine(mu)
+        return FamilyBatch(
+            names=self.names,
+            mu=mu,
+            center=center,
+            radius=total(terms, center.shape),
+            terms=terms,
+            value=value,
+            raw=raw,
+            residual_norm=norms,
+            guarantee=self.table.guarantee,
+            confidence=self.table.confidence,
+            covered=self.table.covered,
+            method=f"{self.certifier.name} (load family)",
+            claims=self.table.claims,
+            sigma=self.table.sigma,
+            points=self.ground.queries.points,
+            dofs=self.ground.core.system.n,
+        )
+
+    def _outputs(self, raw: Any, count: int) -> Vector | None:
+        if raw is None:
+            return None
+        a = floats("raw", raw)
+        if a.shape != (count, self.ground.K):
+            raise InputError(f"raw: must have shape ({count}, {self.ground.K}), loads by queries; got {a.shape}")
+        if not np.all(np.isfinite(a)):
+            raise InputError(f"raw: row {int(np.argmin(np.isfinite(a).all(axis=1)))} holds NaN or infinity")
+        return a
+
+    @cached_property
+    def _norms(self) -> ResidualNorms:
+        return ResidualNorms(self.ground, self.F, self.base)
+
+    def _states(self, given: Any, mu: Vector, residuals: bool, block: int | None, report: Any) -> Any:
+        queries = self.ground.queries
+        value = np.empty((len(mu), self.ground.K))
+        norms = np.empty(len(mu)) if residuals else None
+        for at, U in self._blocks(given, mu, block):
+            value[at] = (queries.L @ U.T).T + queries.constants
+            if norms is not None:
+                norms[at] = self._norms(U, mu[at])
+            if report is not None:
+                report(at.stop, len(mu))
+        if not np.all(np.isfinite(value)):
+            raise InputError("predictions: values leave the range of float64")
+        return value, norms
+
+    def _blocks(self, given: Any, mu: Vector, block: int | None) -> Iterator[tuple[slice, Vector]]:
+        space, N, count = self.ground.core.system.space, self.ground.core.system.N, len(mu)
+        step = max(1, BLOCK_BYTES // (8 * N)) if block is None else int(block)
+        if not callable(given) and np.shape(given) != (count, N):
+            raise InputError(f"predictions: must have shape ({count}, {N}), one state per load; got {np.shape(given)}")
+        for a in range(0, count, step):
+            at = slice(a, min(a + step, count))
+            U = floats("predictions", given(mu[at]) if callable(given) else given[at])
+            if U.shape != (at.stop - at.start, N):
+                raise InputError(f"predictions: must give {at.stop - at.start} states of length {N}; got {U.shape}")
+            if not np.all(np.isfinite(U)):
+                raise InputError(f"predictions: state {a + int(np.argmin(np.isfinite(U).all(axis=1)))} is not finite")
+            for i, state in enumerate(U):
+                space.require_member(state, f"predictions[{a + i}]")
+            if space.free is not None:  # what is certified has its prescribed values exactly
+                U[:, space.fixed] = space.U0[space.fixed]
+            yield at, U

@@ -1,0 +1,68 @@
+"""Norms of residuals of many states, in one sparse product each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pinnpoint.arrays import Vector
+from pinnpoint.certifiers.base import Ground
+from pinnpoint.rounding.arithmetic import TINY, at_most, gamma, norm_up, up
+from pinnpoint.rounding.balls import Ball, exact
+from pinnpoint.rounding.forms import DiagonalForm
+from pinnpoint.rounding.matrices import EnclosedMatrix, PlainMatrix, product_up
+
+
+class ResidualNorms:
+    """Upper bounds of ‖A U − b_μ‖_W.
+
+    For identity and diagonal weights, and spaces that fix entries, the residual is formed in plain floating point:
+    fl(A U − Fᵀμ − b₀) differs from the exact one by at most γ_{k+p+2}(|A||U| + |F|ᵀ|μ| + |b₀|), whose norm is at most
+    γ (‖|A|‖ ‖U‖ + Σ|μ_k| ‖F_k‖ + ‖b₀‖) with ‖|A|‖² ≤ ‖A‖₁‖A‖_∞. Otherwise it is enclosed state by state.
+    """
+
+    def __init__(self, ground: Ground, F: Vector, base: Vector) -> None:
+        core = ground.core
+        self.ground = ground
+        self.F, self.base = F, base
+        form = ground.proof.form
+        plain = isinstance(core.A, EnclosedMatrix | PlainMatrix) and core._restrict is None
+        self.quick = plain and isinstance(form, DiagonalForm) and core.system.A_error is None and core.b.err is None
+        if not self.quick:
+            return
+        self.A = core.A.A
+        rows = slice(None) if core._rows is None else core._rows
+        self.loads, self.own = np.ascontiguousarray(F[:, rows]), base[rows]
+        size = abs(self.A).tocsr()
+        one = np.ones(size.shape[1])
+        tall = float(np.max(product_up(size, one), initial=0.0))
+        wide = float(np.max(product_up(size.T.tocsr(), np.ones(size.shape[0])), initial=0.0))
+        self.length = float(up(np.sqrt(tall * wide)))
+        self.entries = int(np.diff(self.A.indptr).max(initial=0)) + len(F) + 4
+        self.load_norms = np.array([norm_up(f) for f in self.loads])
+        self.roots = form.roots[0]  # type: ignore[attr-defined]
+
+    def __call__(self, U: Vector, mu: Vector) -> Vector:
+        """Bounds for rows of states and μ."""
+        if not self.quick:
+            return np.array([self._enclosed(u, m) for u, m in zip(U, mu, strict=True)])
+        r = self.A @ np.ascontiguousarray(U.T)
+        r -= self.loads.T @ mu.T
+        r -= self.own[:, None]
+        scale = 1.0 if self.roots is None else float(np.max(self.roots))
+        sizes = np.array([norm_up(u) for u in U]) * self.length
+        sizes += np.abs(mu) @ self.load_norms + norm_up(self.own)
+        slack = up(gamma(self.entries) * scale * sizes * (1.0 + 2.0 * gamma(len(self.loads) + 8)), 8)
+        rows = np.abs(r.T) if self.roots is None else np.abs(r.T) * self.roots * (1.0 + 2.0**-50)
+        lengths = np.array([norm_up(np.ascontiguousarray(row)) for row in rows])
+        return np.array([at_most(x) for x in up(lengths + slack + len(self.own) * TINY)])
+
+    def _enclosed(self, U: Vector, mu: Vector) -> float:
+        core = self.ground.core
+        _, ball = core.state(U)
+        b = self.base + mu @ self.F
+        err = up(gamma(len(mu) + 2) * (np.abs(self.base) + np.abs(mu) @ np.abs(self.F)), 2 * len(mu) + 8)
+        if core._rows is not None:
+            b, err = b[core._rows], err[core._rows]
+        err = err if core.b.err is None else up(err + core.b.err)
+        r = core.residual(ball, Ball(b, None, np.asarray(err)) if core.rounding else exact(b))
+        return self.ground.proof.form.norm(r)

@@ -1,0 +1,26 @@
+"""DeepXDE models on points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector
+from pinnpoint.errors import InputError
+from pinnpoint.models.adapters.predictor import CHUNK, Predictor
+
+
+def deepxde_predictor(model: Any, *, chunk: int = CHUNK) -> Predictor:
+    """A compiled ``deepxde.Model``, by its ``predict``, in the number format that DeepXDE is set to."""
+    if not callable(getattr(model, "predict", None)) or not hasattr(model, "net"):
+        raise InputError(f"model: must be a deepxde.Model with a net; got {type(model).__name__}")
+    import deepxde  # it made the model, so it is there
+
+    dtype = np.dtype(deepxde.config.default_float())
+
+    def evaluate(X: Vector) -> Vector:
+        return np.asarray(model.predict(X.astype(dtype)), dtype=np.float64)
+
+    told = f"deepxde {deepxde.__version__} ({deepxde.backend.backend_name}), {dtype.name}"
+    return Predictor(evaluate, told, chunk)

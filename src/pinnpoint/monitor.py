@@ -1,0 +1,278 @@
+"""Watch a model at work: accept what is proved to be close, flag what is not, and fall back to a solver."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector, per_query
+from pinnpoint.certificate import Certificate
+from pinnpoint.errors import DependencyMissingError, InputError, PinnpointError
+from pinnpoint.families.certifier import FamilyCertifier
+
+ACCEPT, FLAG, FALLBACK = ACTIONS = ("accept", "flag", "fallback")
+EDGES = tuple(float(10.0 ** (k / 2)) for k in range(-16, 17))
+"""Limits of the histogram's bins: the worst radius of a prediction over its tolerance, half a decade each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """What became of one prediction.
+
+    Attributes
+    ----------
+    action
+        ``"accept"``: every interval centred at the prediction is within its tolerance. ``"fallback"``: it was not, and
+        the solver's answer, certified in the same way, is. ``"flag"``: neither, or there is no solver.
+    values
+        The answer to use: the prediction's, or the solver's; None where the prediction was refused.
+    radius
+        Proved: the target lies within this of `values`, query by query.
+    certificate
+        Of the answer; None where the prediction was refused and no solver answered.
+    reason
+        Why it was not accepted.
+    """
+
+    action: str
+    values: Vector | None
+    radius: Vector | None
+    certificate: Certificate | None
+    reason: str = ""
+
+
+class Monitor:
+    """Decides about predictions by certified intervals alone.
+
+    Parameters
+    ----------
+    certifier
+        A prepared method, ``pp.Exact().prepare(system, queries)``, or a prepared family.
+    tolerance
+        Largest radius, centred at the prediction, that is accepted: a number, or one per query.
+    solver
+        Called with the right-hand side b where a prediction is not accepted; returns an admissible state. Its answer
+        is certified too. An exception that it raises is a reason, not the end.
+    log
+        A JSONL file that one line per decision is added to and flushed; counts go on from what it holds.
+    options
+        Passed on to every ``certify``, for example ``{"transfer": ...}``.
+    """
+
+    def __init__(
+        self,
+        certifier: Any,
+        tolerance: Any,
+        *,
+        solver: Callable[[Vector], Any] | None = None,
+        log: str | os.PathLike[str] | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not (hasattr(certifier, "names") or hasattr(certifier, "ground")):
+            raise InputError(f"certifier: must be prepared, as by Exact().prepare(system, queries); got {certifier!r}")
+        if solver is not None and not callable(solver):
+            raise InputError(f"solver: must be a function from a right-hand side to a state; got {solver!r}")
+        self.certifier = certifier
+        self.names = certifier.names if hasattr(certifier, "names") else certifier.ground.queries.names
+        self.tolerance = per_query("tolerance", tolerance, len(self.names), sign="positive")
+        self.solver, self.options = solver, dict(options or {})
+        self.counts: Counter[str] = Counter({action: 0 for action in ACTIONS})
+        self._bins = np.zeros(len(EDGES) + 1, dtype=np.int64)
+        self._lock = threading.Lock()
+        self._log = None if log is None else self._open(Path(log))
+
+    def check(
+        self, prediction: Any = None, *, raw: Any = None, mu: Any = None, load: Any = None, label: Any = None
+    ) -> Decision:
+        """Decide about one prediction: a state, raw outputs at the queries (families), or both."""
+        start = time.perf_counter()
+        try:
+            found = self._certify(prediction, raw, mu, load)
+        except InputError as error:
+            return self._finish(self._rescue(None, f"refused: {error}", mu, load), None, label, start)
+        return self._finish(self._decide(found, mu, load), found, label, start)
+
+    def judge(self, found: Certificate, label: Any = None) -> Decision:
+        """Decide about a certificate that was made elsewhere, for the same queries."""
+        if found.names != self.names:
+            raise InputError(f"found: must be a certificate of {', '.join(self.names)}; got {', '.join(found.names)}")
+        return self._finish(self._decide(found, None, None), found, label, time.perf_counter())
+
+    def check_many(
+        self, predictions: Any, *, raw: Any = None, mu: Any = None, loads: Any = None, labels: Any = None
+    ) -> list[Decision]:
+        """Decide about many; one that is refused does not stop the others."""
+        given = next((x for x in (mu, loads, predictions, raw) if x is not None), None)
+        count = 0 if given is None else len(given)
+        rows = [[None] * count if x is None else x for x in (predictions, raw, mu, loads, labels)]
+        if any(len(row) != count for row in rows):
+            raise InputError(f"predictions, raw, mu, loads: must have equally many rows; got {[len(r) for r in rows]}")
+        return [self.check(U, raw=o, mu=m, load=b, label=name) for U, o, m, b, name in zip(*rows, strict=True)]
+
+    @property
+    def histogram(self) -> dict[str, list[float]]:
+        """``counts[i]`` decisions with worst radius over tolerance below ``edges[i]``; one more for all above."""
+        with self._lock:
+            return {"edges": list(EDGES), "counts": [int(n) for n in self._bins]}
+
+    def close(self) -> None:
+        """Close the log."""
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    def __enter__(self) -> Monitor:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+    def __str__(self) -> str:
+        """Counts, and the histogram as bars."""
+        lines = [", ".join(f"{action} {self.counts[action]}" for action in ACTIONS)]
+        top = max(1, int(self._bins.max()))
+        for i, n in enumerate(self._bins):
+            if n:
+                limit = f"< {EDGES[i]:.1e}" if i < len(EDGES) else f"≥ {EDGES[-1]:.1e}"
+                lines.append(f"radius / tolerance {limit:>9}  {n:7d} {'#' * max(1, round(40 * n / top))}")
+        return "\n".join(lines)
+
+    # Decisions
+
+    def _certify(self, prediction: Any, raw: Any, mu: Any, load: Any) -> Certificate:
+        if isinstance(self.certifier, FamilyCertifier):
+            if load is not None or mu is None:
+                raise InputError("mu: a family's predictions come with mu, and without load")
+            return self.certifier.certify(prediction, mu=mu, raw=raw, **self.options)
+        if mu is not None:
+            raise InputError("mu: only for a prepared family; give load, or leave it out")
+        found: Certificate = self.certifier.certify(prediction, raw=raw, load=load, **self.options)
+        return found
+
+    def _decide(self, found: Certificate, mu: Any, load: Any) -> Decision:
+        radius = found.value_radius if found.raw is None else found.raw_radius
+        assert radius is not None
+        values = found.value if found.raw is None else found.raw
+        wide = ~(radius <= self.tolerance)
+        if not wide.any():
+            return Decision(ACCEPT, values, radius, found)
+        worst = int(np.argmax(radius / self.tolerance))
+        reason = f"{self.names[worst]}: radius {radius[worst]:.3e} above {self.tolerance[worst]:.3e}"
+        return self._rescue(Decision(FLAG, values, radius, found, reason), reason, mu, load)
+
+    def _rescue(self, flagged: Decision | None, reason: str, mu: Any, load: Any) -> Decision:
+        """The solver's answer where there is one that is proved to be close enough."""
+        flagged = Decision(FLAG, None, None, None, reason) if flagged is None else flagged
+        if self.solver is None:
+            return flagged
+        try:
+            found = self._certify(self.solver(self._right_hand_side(mu, load)), None, mu, load)
+        except (PinnpointError, ArithmeticError, ValueError, TypeError, RuntimeError, np.linalg.LinAlgError) as error:
+            note = f"{reason}; solver: {error}"
+            return Decision(FLAG, flagged.values, flagged.radius, flagged.certificate, note)
+        if not np.all(found.value_radius <= self.tolerance):
+            note = f"{reason}; solver: its answer is off by up to {float(np.max(found.value_radius)):.3e}"
+            return Decision(FLAG, flagged.values, flagged.radius, flagged.certificate, note)
+        return Decision(FALLBACK, found.value, found.value_radius, found, reason)
+
+    def _right_hand_side(self, mu: Any, load: Any) -> Vector:
+        if isinstance(self.certifier, FamilyCertifier):
+            m = self.certifier.table.coefficients(mu)[0]
+            return np.asarray(self.certifier.base + m @ self.certifier.F)
+        system = self.certifier.ground.core.system
+        return np.array(system.b if load is None else load, dtype=np.float64)
+
+    # Records
+
+    def _finish(self, done: Decision, seen: Certificate | None, label: Any, start: float) -> Decision:
+        ratio = np.inf
+        if seen is not None:
+            radius = seen.value_radius if seen.raw is None else seen.raw_radius
+            ratio = float(np.max(np.asarray(radius) / self.tolerance))
+        row: dict[str, Any] = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "label": label if isinstance(label, str | int | float | None) else str(label),
+            "action": done.action,
+            "reason": done.reason,
+            "ratio": ratio if np.isfinite(ratio) else None,
+            "seconds": round(time.perf_counter() - start, 6),
+            "queries": [] if seen is None else [_query(seen, done, i) for i in range(len(seen))],
+        }
+        with self._lock:
+            self._count(row)
+            if self._log is not None:
+                self._log.write(json.dumps(row, allow_nan=False) + "\n")
+                self._log.flush()
+        return done
+
+    def _count(self, row: Mapping[str, Any]) -> None:
+        self.counts[row["action"]] += 1
+        ratio = np.inf if row["ratio"] is None else row["ratio"]
+        self._bins[int(np.searchsorted(EDGES, ratio, side="right"))] += 1
+
+    def _open(self, path: Path) -> Any:
+        if not path.parent.is_dir():
+            raise InputError(f"log: the folder '{path.parent}' does not exist; make it first")
+        if path.exists():
+            for row in read_log(path):
+                self._count(row)
+        torn = path.exists() and path.stat().st_size > 0 and not path.read_bytes().endswith(b"\n")
+        file = path.open("a", encoding="utf-8")
+        if torn:  # a line that was cut off when the process ended: closed, so that the next one stands alone
+            file.write("\n")
+        return file
+
+
+def _query(seen: Certificate, done: Decision, i: int) -> dict[str, Any]:
+    def at(a: Vector | None) -> float | None:
+        return None if a is None or not np.isfinite(a[i]) else float(a[i])
+
+    return {
+        "name": seen.names[i],
+        "predicted": at(seen.value if seen.raw is None else seen.raw),
+        "radius": at(seen.value_radius if seen.raw is None else seen.raw_radius),
+        "lower": at(seen.lower),
+        "upper": at(seen.upper),
+        "answer": at(done.values),
+    }
+
+
+def read_log(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
+    """The decisions in a log, in order; lines that were cut off are left out."""
+    with Path(path).open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            try:
+                row = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(row, dict) and row.get("action") in ACTIONS and "ratio" in row:
+                yield row
+
+
+def log_to_parquet(log: str | os.PathLike[str], path: str | os.PathLike[str]) -> Path:
+    """A log as a Parquet table, one row per decision and query (extra ``parquet``)."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise DependencyMissingError("log_to_parquet needs pyarrow: pip install 'pinnpoint[parquet]'") from error
+    rows = []
+    for number, row in enumerate(read_log(log)):
+        head = {"decision": number, **{k: v for k, v in row.items() if k != "queries"}}
+        head["label"] = None if head["label"] is None else str(head["label"])
+        rows += [{**head, **query} for query in row["queries"] or [{}]]
+    kinds = {"decision": pa.int64(), **dict.fromkeys(("time", "label", "action", "reason"), pa.string())}
+    kinds |= dict.fromkeys(("ratio", "seconds"), pa.float64()) | {"name": pa.string()}
+    kinds |= dict.fromkeys(("predicted", "radius", "lower", "upper", "answer"), pa.float64())
+    pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema(list(kinds.items()))), str(path))
+    return Path(path)

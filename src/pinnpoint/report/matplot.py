@@ -1,0 +1,36 @@
+"""Intervals with matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pinnpoint.errors import DependencyMissingError
+from pinnpoint.report.verdict import said
+
+
+def draw(data: Mapping[str, Any], ax: Any = None) -> Any:
+    """What the prediction says and what is proved, one row per query; an unbounded interval has no bar."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise DependencyMissingError("plot needs matplotlib: pip install 'pinnpoint[plot]'") from error
+    rows = data["queries"]
+    if ax is None:
+        ax = pyplot.subplots(figsize=(6.4, 1.2 + 0.38 * len(rows)), layout="constrained")[1]
+    at = range(len(rows))
+    bounded = [i for i in at if rows[i]["radius"] is not None]
+    ax.errorbar(
+        [rows[i]["center"] for i in bounded],
+        bounded,
+        xerr=[rows[i]["radius"] for i in bounded],
+        fmt="|",
+        capsize=4,
+        label="proved" if rows[0]["guarantee"] == "deterministic" else rows[0]["guarantee"],
+    )
+    ax.plot([said(row) for row in rows], at, "o", mfc="none", label="prediction")
+    ax.set_yticks(list(at), [row["name"].replace("$", r"\$") for row in rows])
+    ax.invert_yaxis()
+    ax.set_xlabel(f"value [{data['units']}]" if data.get("units") else "value")
+    ax.legend()
+    return ax

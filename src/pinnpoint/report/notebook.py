@@ -1,0 +1,37 @@
+"""A certificate as a small table, for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pinnpoint.report.markup import data as number
+from pinnpoint.report.markup import name, text
+from pinnpoint.report.numbers import UNBOUNDED, above, interval, near
+from pinnpoint.report.verdict import said, truth
+
+MOST = 50
+
+
+def compact(data: Mapping[str, Any]) -> str:
+    """Names, predictions, intervals and radii, without styles of its own."""
+    rows = data["queries"]
+    first = rows[0]
+    sure = f", confidence {first['confidence']:g}" if first["guarantee"] == "probabilistic" else ""
+    head = "".join(f"<th>{c}</th>" for c in ("query", "prediction", f"{truth(first)} between", "", "± radius"))
+    body = "".join(
+        f"<tr><th>{name(row['name'])}</th><td>{number(said(row), near(said(row)))}</td>{_ends(row)}"
+        f"<td>{number(row['radius'], above(row['radius']))}</td></tr>"
+        for row in rows[:MOST]
+    )
+    more = f"<p>and {len(rows) - MOST} more</p>" if len(rows) > MOST else ""
+    worth = f"{first['guarantee']}{sure}; target: {first['target']}; rounding {first['rounding']}"
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<p><b>{text(data['method'])}</b>: {text(worth)}</p>{table}{more}"
+
+
+def _ends(row: Mapping[str, Any]) -> str:
+    if row["radius"] is None:
+        return f'<td colspan="2">{UNBOUNDED}</td>'
+    lower, upper = interval(row["lower"], row["upper"])
+    return f"<td>{number(row['lower'], lower)}</td><td>{number(row['upper'], upper)}</td>"

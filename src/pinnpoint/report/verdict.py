@@ -1,0 +1,137 @@
+"""The first lines of a report: what was proved, and how far off the prediction is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pinnpoint.report.markup import name, text
+from pinnpoint.report.numbers import above, below, interval, near, percent
+
+MARKS = {"good": "✓", "bad": "!", "open": "?", "off": "≠"}
+FAR = 0.01
+"""A prediction that is proved to be off by this share of the largest value is worth the first line."""
+SHARP = 1e-6
+"""An interval narrower than this share of its value is told by its radius."""
+TARGETS = {
+    "continuous": "the PDE’s own solution",
+    "discrete": "the solution of the discrete system",
+}
+WORTH = {
+    "deterministic": "by proof",
+    "probabilistic": "all together with the stated confidence, over the method’s own random draws",
+    "estimate": "as an estimate: at least one ingredient is not proved",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """In one word, one line, and a sentence."""
+
+    kind: str
+    headline: str
+    story: str
+
+    def html(self) -> str:
+        """The card at the top."""
+        mark = f'<span class="mark" aria-hidden="true">{MARKS[self.kind]}</span>'
+        return (
+            f'<section class="verdict {self.kind}" aria-labelledby="verdict">{mark}<div>'
+            f'<h2 id="verdict">{self.headline}'
+            f"</h2><p>{self.story}</p></div></section>"
+        )
+
+
+def said(row: Mapping[str, Any]) -> float | None:
+    """What the prediction says: the model's own output, or that of its projection."""
+    found: float | None = row["value"] if row.get("raw") is None else row["raw"]
+    return found
+
+
+def truth(row: Mapping[str, Any]) -> str:
+    """What an interval holds."""
+    return "true value" if row["target"] == "continuous" else "exact discrete value"
+
+
+def off(row: Mapping[str, Any]) -> tuple[float, float | None]:
+    """The prediction is off by at least, and at most; no upper bound is None."""
+    here = said(row)
+    if row["radius"] is None or here is None:
+        return 0.0, None
+    least = abs(here - row["center"]) * (1.0 - 2.0**-50) - row["radius"] * (1.0 + 2.0**-50)
+    return max(0.0, least), row["value_radius"] if row.get("raw") is None else row["raw_radius"]
+
+
+def missed(row: Mapping[str, Any]) -> bool:
+    """Whether an interval is wider than its tolerance, or unbounded."""
+    tolerance = row.get("tolerance")
+    return row["radius"] is None or (tolerance is not None and row["radius"] > tolerance)
+
+
+def judge(data: Mapping[str, Any]) -> Verdict:
+    """From the rows of a certificate."""
+    rows = data["queries"]
+    wide, endless = [r for r in rows if missed(r)], [r for r in rows if r["radius"] is None]
+    asked = [r for r in rows if r.get("tolerance") is not None]
+    guarantee = rows[0]["guarantee"]
+    noun = "interval" if len(rows) == 1 else "intervals"
+    if endless:
+        headline = f"{len(endless)} of {len(rows)} {noun} could not be bounded"
+    elif wide:
+        headline = f"{len(wide)} of {len(rows)} {noun} {'is' if len(wide) == 1 else 'are'} wider than asked"
+    else:
+        word = {"deterministic": "proved", "probabilistic": "certified"}.get(guarantee, "estimated")
+        narrow = ", all within tolerance" if len(asked) == len(rows) > 1 else ", within tolerance" if asked else ""
+        headline = f"{len(rows)} {noun} {word}{narrow}"
+    kind = "bad" if wide else "open" if guarantee == "estimate" else "good"
+    worst, share = _furthest(rows)
+    if worst is not None and share >= FAR and guarantee != "estimate":
+        kind = "off" if kind == "good" else kind
+        headline += f"; at ‘{name(worst['name'])}’ the prediction is off by {percent(share)}"
+    return Verdict(kind, headline, f"{_worst(rows)} {_worth(rows[0])}")
+
+
+def _furthest(rows: list[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | None, float]:
+    """The query where the prediction is proved to be furthest off, and by which share of the value there.
+
+    Where the value is small against the others, they are what counts.
+    """
+    bounded = [r for r in rows if r["radius"] is not None]
+    if not bounded:
+        return None, 0.0
+    row = max(bounded, key=lambda r: off(r)[0])
+    scale = max(abs(row["center"]), 0.1 * max(abs(r["center"]) for r in bounded))
+    return row, off(row)[0] / scale if scale > 0.0 else 0.0
+
+
+def _worst(rows: list[Mapping[str, Any]]) -> str:
+    """Where the prediction is proved to be furthest off."""
+    bounded = [r for r in rows if r["radius"] is not None]
+    if not bounded:
+        return "Nothing is proved about the prediction."
+    row = max(bounded, key=lambda r: off(r)[0])
+    least = off(row)[0]
+    if least <= 0.0:
+        row = max(bounded, key=lambda r: off(r)[1] or 0.0)
+        return (
+            f"The prediction lies inside every interval; it is off by at most <b>{above(off(row)[1])}</b>, "
+            f"at ‘{name(row['name'])}’."
+        )
+    scale = abs(row["center"])
+    if row["radius"] < SHARP * scale:
+        found = f"is {near(row['center'])}, known to ±{above(row['radius'], 2)}"
+    else:
+        found = "lies between {} and {}".format(*interval(row["lower"], row["upper"]))
+    share = f", {percent(least / scale)} of the value" if scale > 0.0 and 1e-3 < least / scale < 100.0 else ""
+    return (
+        f"At ‘{name(row['name'])}’ the prediction says {near(said(row))}, and the {truth(row)} {found}: "
+        f"it is off by at least <b>{below(least)}</b>{share}."
+    )
+
+
+def _worth(row: Mapping[str, Any]) -> str:
+    sure = f" (confidence {row['confidence']:g})" if row["guarantee"] == "probabilistic" else ""
+    rounding = "rounding included" if row["rounding"] == "covered" else "rounding not covered"
+    target = TARGETS.get(row["target"], text(row["target"]))
+    return f"The intervals hold {target}, {WORTH.get(row['guarantee'], '')}{sure}, {rounding}."

@@ -1,0 +1,159 @@
+"""The part with its fields, as the viewer draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector, point_list
+from pinnpoint.errors import InputError
+from pinnpoint.mesh import Mesh
+from pinnpoint.report.colours import MAPS
+from pinnpoint.report.packing import PLACES, Packer
+from pinnpoint.report.still import EYE, Still, still
+from pinnpoint.report.surface import MAX_NODES, Surface, surface
+
+GREEN = "green "
+"""Fields of this prefix are the influence of the query that the rest names."""
+LABELS = {"prediction": "Prediction", "corrected": "Corrected", "error": "Difference"}
+POWER = 3
+"""Influences peak at their query: colours follow the cube root."""
+BUDGET = 1_600_000
+"""Bytes of fields before they are deflated; beyond it fewer nodes are drawn, and influences are left out."""
+FEWEST = 4_000
+"""Nodes that are drawn however many fields there are."""
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """One field at the drawn nodes, (n, c); of a query where it is an influence, of a load in a family."""
+
+    name: str
+    values: Vector
+    query: str | None = None
+    load: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What it is called."""
+        return LABELS.get(self.name, self.name)
+
+    @property
+    def signed(self) -> bool:
+        """Whether colours show its sign."""
+        return self.values.shape[1] == 1 and (self.name == "error" or self.query is not None)
+
+    @property
+    def sizes(self) -> Vector:
+        """The field, or the length of its vectors; influences by their root."""
+        V = self.values[:, 0] if self.values.shape[1] == 1 else np.linalg.norm(self.values, axis=1)
+        return np.sign(V) * np.abs(V) ** (1.0 / POWER) if self.query is not None else V
+
+    @property
+    def unit(self) -> Vector:
+        """Between 0 and 1, for colours; signed fields have 0 in the middle."""
+        V = self.sizes
+        lo, hi = float(V.min()), float(V.max())
+        if self.signed:
+            hi = max(abs(lo), abs(hi))
+            lo = -hi
+        half = 0.5 * hi - 0.5 * lo  # the range itself may overflow
+        return np.asarray((0.5 * V - 0.5 * lo) / half) if half > 0.0 else np.full(len(V), 0.5)
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A surface, or an interval, with fields."""
+
+    surface: Surface
+    fields: tuple[Field, ...]
+    left_out: int = 0
+    """Influences that would have made the report too large."""
+
+    @classmethod
+    def of(cls, mesh: Any, fields: Mapping[str, Any] | Sequence[tuple[str, Mapping[str, Any]]], at: Any = None) -> View:
+        """What can be seen of a mesh.
+
+        Parameters
+        ----------
+        mesh
+            A mesh, a scikit-fem mesh, or a problem that has one; of tetrahedra only the boundary is kept.
+        fields
+            Name to values (n,) or (n, c), in the mesh's node order (further nodes of quadratic elements are cut off).
+            The names ``prediction``, ``corrected``, ``error`` and ``green <query>`` have their meaning; or a list of
+            (load, fields) for a family.
+        at
+            Where the queries sit, (K, d): solids are cut there.
+        """
+        mesh = _mesh(mesh)
+        each = [(None, fields)] if isinstance(fields, Mapping) else [(str(load), f) for load, f in fields]
+        columns = sum(np.ndim(a) and np.size(a) // len(a) for _, some in each for k, a in some.items() if not _query(k))
+        seen = surface(mesh, min(MAX_NODES, max(FEWEST, BUDGET // (2 * columns + 2))), at)
+        found = [_field(seen, len(mesh.points), name, a, load) for load, some in each for name, a in some.items()]
+        if not found:
+            raise InputError("fields: is empty; give at least the prediction")
+        plain = [f for f in found if f.query is None]
+        greens = [f for f in found if f.query is not None]
+        size = 2 * len(seen.nodes)
+        room = max(1, (BUDGET - size * sum(f.values.shape[1] for f in plain)) // size)
+        return cls(seen, (*plain, *greens[:room]), max(0, len(greens) - room))
+
+    @cached_property
+    def still(self) -> Still | None:
+        """The picture that needs no WebGL; intervals are drawn as curves instead."""
+        if self.surface.dim == 1:
+            return None
+        scalar = all(f.values.shape[1] == 1 for f in self.fields)
+        return still(self.surface, opened=scalar)
+
+    def packed(self) -> tuple[dict[str, Any], str]:
+        """What the viewer reads, and the bytes it speaks of in base64."""
+        s, packer = self.surface, Packer()
+        return {
+            "dim": s.dim,
+            "eye": EYE,
+            "maps": MAPS,
+            "points": [packer.scaled(s.points[:, k], PLACES) for k in range(3)],
+            "triangles": packer.whole(s.triangles),
+            "edges": packer.whole(s.edges),
+            "cuts": [{"level": level, "triangles": packer.whole(T)} for level, T in s.cuts],
+            "fields": [self._packed(f, packer) for f in self.fields],
+        }, packer.base64()
+
+    @staticmethod
+    def _packed(field: Field, packer: Packer) -> dict[str, Any]:
+        parts = [field.sizes[:, None]] if field.query is not None else [field.values]
+        return {
+            "name": field.name,
+            "label": field.label,
+            "query": field.query,
+            "load": field.load,
+            "signed": field.signed,
+            "power": POWER if field.query is not None else 1,
+            "parts": [packer.scaled(column) for column in parts[0].T],
+        }
+
+
+def _mesh(given: Any) -> Mesh:
+    found = getattr(given, "mesh", given)
+    if isinstance(found, Mesh):
+        return found
+    if not (hasattr(found, "p") and hasattr(found, "t")):
+        raise InputError(f"mesh: must be a mesh or a problem that has one; got {type(given).__name__}")
+    return Mesh(np.asarray(found.p).T, np.asarray(found.t).T)
+
+
+def _field(seen: Surface, count: int, name: str, values: Any, load: str | None) -> Field:
+    a = np.asarray(values)
+    rows = point_list(f"field '{name}'", a, len(a) if a.ndim else count)
+    if len(rows) < count:
+        raise InputError(f"field '{name}': must have {count} rows, one per node; got {len(rows)}")
+    return Field(name, seen.at(rows), _query(name), load)
+
+
+def _query(name: str) -> str | None:
+    return name.removeprefix(GREEN) if name.startswith(GREEN) else None

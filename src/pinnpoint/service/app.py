@@ -1,0 +1,200 @@
+"""The HTTP application: routes, limits and overload; Starlette serves it, uvicorn runs it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import signal
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from pinnpoint.errors import DependencyMissingError, InputError, PinnpointError
+from pinnpoint.monitor import Monitor
+from pinnpoint.service.body import BadRequestError, Item, answered, parse
+from pinnpoint.service.engine import Engine
+from pinnpoint.service.metrics import Metrics
+from pinnpoint.service.openapi import describe
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a client may ask for.
+
+    Attributes
+    ----------
+    body
+        Bytes of a request.
+    batch
+        Predictions in a request.
+    workers
+        Requests that are computed at once.
+    waiting
+        Requests that may wait beside them; more are answered 429.
+    patience
+        Seconds in which a body must arrive.
+    """
+
+    body: int = 16_000_000
+    batch: int = 256
+    workers: int = 2
+    waiting: int = 16
+    patience: float = 30.0
+
+    def __post_init__(self) -> None:
+        for name in ("body", "batch", "workers", "patience"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name}: must be > 0; got {getattr(self, name)!r}")
+        if self.waiting < 0:
+            raise InputError(f"waiting: must be ≥ 0; got {self.waiting!r}")
+
+
+def make_app(engine: Engine, limits: Limits | None = None, monitor: Monitor | None = None) -> Any:
+    """An ASGI application. With a monitor every prediction is decided about and logged before it is answered."""
+    try:
+        from starlette.applications import Starlette
+        from starlette.exceptions import HTTPException
+        from starlette.responses import JSONResponse, PlainTextResponse
+        from starlette.routing import Route
+    except ImportError as error:
+        raise DependencyMissingError("pinnpoint serve needs starlette: pip install 'pinnpoint[serve]'") from error
+    service = _Service(engine, Limits() if limits is None else limits, monitor)
+
+    def told(content: Any, status: int = 200, **headers: str) -> Any:
+        return JSONResponse(content, status, headers or None)
+
+    async def certify(request: Any) -> Any:
+        start, status = time.perf_counter(), 500
+        try:
+            done = await service.certify(request)
+            status = 200
+            return told(done)
+        except BadRequestError as error:
+            status = error.status
+            headers = {"Retry-After": "1"} if status == 429 else {}
+            if status in (408, 413):  # the rest of the body is not read
+                headers["Connection"] = "close"
+            return told({"error": str(error)}, status, **headers)
+        except PinnpointError as error:
+            status = 422
+            return told({"error": str(error)}, 422)
+        except Exception:
+            log.exception("internal error")
+            return told({"error": "internal error; see the service's log"}, 500)
+        finally:
+            service.metrics.request("/v1/certify", status, time.perf_counter() - start)
+
+    def fixed(path: str, make: Callable[[], Any]) -> Any:
+        async def get(request: Any) -> Any:
+            service.metrics.request(path, 200, 0.0)
+            return make()
+
+        return Route(path, get, methods=["GET"])
+
+    async def refused(request: Any, error: Any) -> Any:
+        return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
+
+    about = {"title": engine.title, "target": engine.target, "dofs": engine.dofs, "loads": engine.loads}
+    about |= {"values": engine.values, "queries": list(engine.names)}
+    if monitor is not None:
+        about["tolerance"] = [float(t) for t in monitor.tolerance]
+    schema = describe(engine, service.limits.batch)
+    routes = [
+        Route("/v1/certify", certify, methods=["POST"]),
+        fixed("/v1/queries", lambda: told(about)),
+        fixed("/healthz", lambda: told({"status": "ok"})),
+        fixed("/metrics", lambda: PlainTextResponse(service.metrics.text(), media_type="text/plain; version=0.0.4")),
+        fixed("/openapi.json", lambda: told(schema)),
+    ]
+    app = Starlette(routes=routes, exception_handlers={HTTPException: refused})
+    app.state.service = service
+    return app
+
+
+class _Service:
+    """Admission, reading and computing of requests."""
+
+    def __init__(self, engine: Engine, limits: Limits, monitor: Monitor | None) -> None:
+        self.engine, self.limits, self.monitor, self.metrics = engine, limits, monitor, Metrics()
+        self.pool = ThreadPoolExecutor(limits.workers, thread_name_prefix="certify")
+
+    async def certify(self, request: Any) -> dict[str, Any]:
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise BadRequestError(415, f"content-type: must be application/json; got {kind[:60] or 'none'!r}")
+        if self.metrics.waiting >= self.limits.workers + self.limits.waiting:
+            raise BadRequestError(429, "overloaded: too many requests are waiting; try again in a second")
+        self.metrics.waiting += 1  # on the event loop, so nothing comes between check and count
+        try:
+            data = await self._read(request)
+            return await asyncio.get_running_loop().run_in_executor(self.pool, self._compute, data)
+        finally:
+            self.metrics.waiting -= 1
+
+    async def _read(self, request: Any) -> bytes:
+        length = request.headers.get("content-length", "")
+        too_large = BadRequestError(413, f"body: at most {self.limits.body} bytes")
+        if length.isdigit() and int(length) > self.limits.body:
+            raise too_large
+        parts: list[bytes] = []
+        size = 0
+
+        async def collect() -> None:
+            nonlocal size
+            async for part in request.stream():
+                size += len(part)
+                if size > self.limits.body:
+                    raise too_large
+                parts.append(part)
+
+        try:
+            await asyncio.wait_for(collect(), self.limits.patience)
+        except TimeoutError as error:
+            raise BadRequestError(408, f"body: did not arrive within {self.limits.patience:g} seconds") from error
+        return b"".join(parts)
+
+    def _compute(self, data: bytes) -> dict[str, Any]:
+        items = parse(data, self.engine, self.limits.batch)
+        found = [self.engine.answer(item.values, item.raw, item.mu) for item in items]  # all, before any is logged
+        actions = [self._decided(item, certificate) for item, certificate in zip(items, found, strict=True)]
+        self.metrics.decisions([action or "certified" for action in actions])
+        done = {"items": [answered(*row) for row in zip(items, found, actions, strict=True)]}
+        json.dumps(done, allow_nan=False)  # never an answer that is not JSON
+        return done
+
+    def _decided(self, item: Item, certificate: Any) -> str | None:
+        return None if self.monitor is None else self.monitor.judge(certificate, item.label).action
+
+
+def run_app(app: Any, host: str = "127.0.0.1", port: int = 8765, started: Callable[[int], None] | None = None) -> None:
+    """Serve until interrupted or terminated; requests at work are finished first."""
+    try:
+        import uvicorn
+    except ImportError as error:
+        raise DependencyMissingError("pinnpoint serve needs uvicorn: pip install 'pinnpoint[serve]'") from error
+    config = uvicorn.Config(
+        app, host=host, port=port, log_level="warning", timeout_graceful_shutdown=10, server_header=False
+    )
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets)
+            if self.started and started is not None:
+                started(self.servers[0].sockets[0].getsockname()[1])
+
+    ends = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda *_: None) for number in ends]  # uvicorn raises them again when it is done
+    try:
+        Server(config).run()
+    except SystemExit as error:  # uvicorn ends the program where it cannot listen
+        raise InputError(
+            f"--port: cannot listen on {host}:{port}; is it taken? choose another, or 0 for any"
+        ) from error
+    finally:
+        for number, handler in zip(ends, before, strict=True):
+            signal.signal(number, handler)

@@ -1,0 +1,93 @@
+"""What the service certifies with: prepared once, asked from many threads, never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pinnpoint.arrays import Vector, per_query
+from pinnpoint.cases import Study
+from pinnpoint.certificate import Certificate
+from pinnpoint.certifiers.base import AbstractMethod
+from pinnpoint.certify import run
+from pinnpoint.families.certifier import FamilyCertifier
+from pinnpoint.families.loads import LoadFamily
+
+Answer = Callable[[Vector | None, Vector | None, Vector | None], Certificate]
+
+
+@dataclass(frozen=True, eq=False)
+class Engine:
+    """One prepared certifier behind a function.
+
+    Attributes
+    ----------
+    answer
+        From (nodal values or None, raw outputs or None, μ or None) to a certificate; at least one of the first two.
+    names, target
+        Of the queries.
+    values
+        How many numbers a state has.
+    loads
+        How many numbers μ has; 0 where the load is fixed.
+    """
+
+    answer: Answer
+    names: tuple[str, ...]
+    target: str
+    values: int
+    loads: int
+    dofs: int
+    title: str = ""
+
+
+def engine_of_family(family: FamilyCertifier, title: str = "") -> Engine:
+    """Every request brings its μ."""
+
+    def answer(values: Vector | None, raw: Vector | None, mu: Vector | None) -> Certificate:
+        state = None if values is None else family.ground.core.system.space.project(values).U
+        return family.certify(state, mu=mu, raw=raw)
+
+    core = family.ground.core
+    return Engine(answer, family.names, "discrete", core.system.N, len(family.F), core.system.n, title)
+
+
+def engine_of_case(study: Study) -> Engine:
+    """A case file, built: its own load is fixed, and its prediction is only a first example.
+
+    The interval of a linear problem, and that of a continuous target, is the same for every prediction: it is computed
+    once, and each request is compared with it.
+    """
+    queries, target = study.queries, study.case.certificate.target
+    problem = getattr(study.problem, "base", study.problem)  # predictions are nodal values, lifted or not
+    if target == "discrete" and isinstance(study.method, AbstractMethod):
+        family = LoadFamily(problem.system, problem.b[None, :]).prepare(queries, study.method)
+        one = np.ones(1)
+
+        def answer(values: Vector | None, raw: Vector | None, mu: Vector | None) -> Certificate:
+            return family.certify(None if values is None else problem.extract(values).U, mu=one, raw=raw)
+
+    elif target == "continuous":
+        proved = study.certify().certificate
+
+        def answer(values: Vector | None, raw: Vector | None, mu: Vector | None) -> Certificate:
+            if values is None:
+                assert raw is not None
+                return replace(proved, value=per_query("raw", raw, len(proved)), raw=raw, terms=_terms(proved))
+            return proved.seen_at(queries, problem.extract(values).U, raw)
+
+    else:
+        prepared = run(study.method, problem, study.prediction, queries, target=target)[1]
+
+        def answer(values: Vector | None, raw: Vector | None, mu: Vector | None) -> Certificate:
+            state = problem.extract(study.prediction if values is None else values).U
+            return prepared.certify(state, raw=raw)
+
+    return Engine(answer, queries.names, target, problem.system.N, 0, problem.system.n, study.case.title)
+
+
+def _terms(proved: Certificate) -> dict[str, Vector]:
+    """Without what belongs to the prediction that was first certified."""
+    return {name: term for name, term in proved.terms.items() if name in proved.radius_terms}

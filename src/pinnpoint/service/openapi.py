@@ -1,0 +1,102 @@
+"""The service's own description, exact for the certifier that it holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pinnpoint.service.body import LARGEST
+from pinnpoint.service.engine import Engine
+from pinnpoint.version import __version__
+
+
+def describe(engine: Engine, most: int) -> dict[str, Any]:
+    """OpenAPI 3.1."""
+    number = {"type": "number", "minimum": -LARGEST, "maximum": LARGEST}
+    maybe = {"type": ["number", "null"]}
+
+    def numbers(count: int, told: str) -> dict[str, Any]:
+        return {"type": "array", "items": number, "minItems": count, "maxItems": count, "description": told}
+
+    item: dict[str, Any] = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "label": {"type": ["string", "null"], "maxLength": 200},
+            "raw": numbers(len(engine.names), "the model's outputs, one per query"),
+            "values": numbers(engine.values, "the model's nodal values"),
+        },
+        "anyOf": [{"required": ["raw"]}, {"required": ["values"]}],
+    }
+    if engine.loads:
+        item["properties"]["mu"] = numbers(engine.loads, "coefficients of the loads")
+        item["required"] = ["mu"]
+    error = {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}}}
+    columns = ("value", "value_radius", "raw", "raw_radius", "center", "radius", "lower", "upper")
+    row = {
+        "type": "object",
+        "required": ["name", *columns],
+        "properties": {"name": {"type": "string"}, **dict.fromkeys(columns, maybe)},
+    }
+    told = {
+        "label": {"type": ["string", "null"]},
+        "action": {"type": ["string", "null"], "enum": ["accept", "flag", None]},
+        "target": {"type": "string"},
+        "guarantee": {"enum": ["deterministic", "probabilistic", "estimate"]},
+        "confidence": {"type": "number"},
+        "rounding": {"type": "string"},
+        "queries": {"type": "array", "items": row},
+    }
+    done = {
+        "type": "object",
+        "required": ["items"],
+        "properties": {
+            "items": {"type": "array", "items": {"type": "object", "required": [*told], "properties": told}}
+        },
+    }
+    body = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["items"],
+        "properties": {"items": {"type": "array", "items": item, "minItems": 1, "maxItems": most}},
+    }
+    failures = {
+        "400": "not JSON",
+        "408": "the body took too long",
+        "413": "too large",
+        "415": "not application/json",
+        "422": "JSON that does not fit; the message says where",
+        "429": "overloaded; try again",
+        "500": "internal error",
+        "503": "shutting down",
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": f"pinnpoint: {engine.title or 'certified intervals'}", "version": __version__},
+        "paths": {
+            "/v1/certify": {
+                "post": {
+                    "operationId": "certify",
+                    "summary": "Intervals that hold the true values behind predictions",
+                    "requestBody": {"required": True, "content": _json(body)},
+                    "responses": {
+                        "200": {"description": "one answer per item", "content": _json(done)},
+                        **{code: {"description": why, "content": _json(error)} for code, why in failures.items()},
+                    },
+                }
+            },
+            "/v1/queries": _get("queries", "What is asked, and of what", _json({"type": "object"})),
+            "/healthz": _get("health", "Whether the service is ready", _json({"type": "object"})),
+            "/metrics": _get("metrics", "Counters for Prometheus", {"text/plain": {"schema": {"type": "string"}}}),
+            "/openapi.json": _get("describe", "This description", _json({"type": "object"})),
+        },
+    }
+
+
+def _json(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
+def _get(name: str, told: str, content: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "get": {"operationId": name, "summary": told, "responses": {"200": {"description": told, "content": content}}}
+    }

@@ -1,0 +1,26 @@
+"""Training of numerical PINNs (extra ``torch``): networks whose loss is the residual of the certified system itself."""
+
+from pinnpoint.errors import DependencyMissingError
+
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as error:
+    raise DependencyMissingError("pinnpoint.training needs torch: pip install 'pinnpoint[torch]'") from error
+
+from pinnpoint.training.collocation import train_collocation
+from pinnpoint.training.family import TrainedFamily, reduced_basis, train_family
+from pinnpoint.training.field import TrainedField, train_field
+from pinnpoint.training.residuals import compatible_residual
+from pinnpoint.training.trainer import History, Settings
+
+__all__ = [
+    "History",
+    "Settings",
+    "TrainedFamily",
+    "TrainedField",
+    "compatible_residual",
+    "reduced_basis",
+    "train_collocation",
+    "train_family",
+    "train_field",
+]

@@ -1,0 +1,94 @@
+"""Conformal bands: right for their population, wrong beyond it, and always told apart from proofs."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import pinnpoint as pp
+
+pytest.importorskip("crepes", reason="pip install 'pinnpoint[conformal]'")
+
+from pinnpoint.conformal import StatisticalBand, calibrate, features
+
+
+def setting(method, count, shift=0.0, seed=0):
+    """Loads of a family, rough states of a linear surrogate, and the exact answers."""
+    rng = np.random.default_rng(seed)
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("square", 6), source=0.0)
+    family = problem.family([{"source": "x"}, {"source": "sin(3*x)*y"}, {"source": "exp(y)"}])
+    queries = problem.points([[0.3, 0.4], [0.71, 0.62]])
+    mu = rng.uniform(0.5, 1.5, (count, 3)) + shift
+    exact = family.prepare(queries).certify_raw(np.zeros((count, 2)), mu).center
+    bend = np.prod(np.sin(np.pi * problem.nodes.points), axis=1)
+    wave = np.prod(np.sin(3 * np.pi * problem.nodes.points), axis=1)
+    right = (mu[:, 0] * 0.02 + mu[:, 1] * 0.02 + mu[:, 2] * 0.07)[:, None]
+    wrong = 0.002 * (mu - 1.0)[:, :1] ** 2 + 0.001 * rng.normal(size=(count, 1))
+    states = right * bend[None, :] + wrong * wave[None, :]
+    states = np.stack([problem.space.project(u).U for u in states])
+    raw = (queries.L @ states.T).T
+    certifier = method.prepare(problem.system, queries)
+    return certifier.certify_many(states, loads=np.array([family.vector(m) for m in mu]), raw=raw), exact
+
+
+def test_bands_cover_their_population_and_are_sharper():
+    calibration, truth = setting(pp.Localized(radius=0.25), 240)
+    fresh, fresh_truth = setting(pp.Localized(radius=0.25), 300, seed=1)
+    for difficulty, sharper in (("features", 0.8), ("radius", 0.95), (None, 1.0)):
+        overlay = calibrate(calibration, truth, confidence=0.9, difficulty=difficulty)
+        band = overlay.band(fresh)
+        covered = band.covers(fresh_truth)
+        assert 0.82 <= covered.mean() <= 0.97
+        assert np.all(fresh_truth >= fresh.lower - 1e-12)  # the proof, at every load
+        assert np.all(fresh_truth <= fresh.upper + 1e-12)
+        assert np.median(band.upper - band.lower) < sharper * np.median(fresh.upper - fresh.lower)
+    assert features(calibration[0]).shape[0] == 2
+    assert np.all(features(calibration[0]) >= 0.0)
+
+
+def test_beyond_the_population_only_the_proof_holds():
+    calibration, truth = setting(pp.Exact(), 200)
+    beyond, beyond_truth = setting(pp.Exact(), 100, shift=3.0, seed=2)
+    band = calibrate(calibration, truth, at="raw", difficulty=None).band(beyond)
+    assert band.covers(beyond_truth).mean() < 0.7
+    radius = np.stack([c.raw_radius for c in beyond])
+    raw = np.stack([c.raw for c in beyond])
+    assert np.all(np.abs(raw - beyond_truth) <= radius + 1e-12)
+
+
+def test_bands_are_told_apart_from_proofs():
+    calibration, truth = setting(pp.Norm(), 60)
+    band = calibrate(calibration, truth, confidence=0.9).band(calibration)
+    assert isinstance(band, StatisticalBand)
+    assert band.kind == "statistical"
+    text = band.beside(calibration, 3)
+    assert "statistical, not proved" in text
+    assert text.index("proved: lower") < text.index("statistical: lower")
+    data = json.loads(json.dumps(band.to_dict()))
+    assert set(data) == {"statistical"}
+    assert "not proved" in data["statistical"]["claim"]
+    assert "statistical" not in json.dumps(calibration[0].to_dict())
+    assert not hasattr(band, "guarantee")
+
+
+def test_refusals():
+    calibration, truth = setting(pp.Exact(), 25)
+    for options, words in (
+        ({}, "at least 20 calibration loads .half"),
+        ({"difficulty": None, "confidence": 0.99}, "at least 100"),
+        ({"at": "middle"}, "at: must be one of"),
+        ({"difficulty": "much"}, "difficulty"),
+        ({"difficulty": lambda c: np.zeros(2), "confidence": 0.9}, "difficulty: must be finite and > 0"),
+        ({"confidence": 1.5}, "confidence"),
+    ):
+        with pytest.raises(pp.InputError, match=words):
+            calibrate(calibration, truth, **options)
+    with pytest.raises(pp.InputError, match="truth"):
+        calibrate(calibration, truth[:3])
+    with pytest.raises(pp.InputError, match="none"):
+        calibrate([], truth)
+    other = pp.Exact().prepare(pp.LinearSystem(np.eye(2), np.ones(2)), pp.Queries(np.eye(2), names=["a", "b"]))
+    with pytest.raises(pp.InputError, match="must all be of the queries"):
+        calibrate(calibration, truth, confidence=0.9, difficulty=None).band([other.certify([1.0, 1.0])])

@@ -1,0 +1,146 @@
+"""Monitors: what is accepted is close, what is not is flagged or solved, and no record is lost."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import numpy as np
+import pytest
+
+import pinnpoint as pp
+from pinnpoint.monitor import EDGES, log_to_parquet, read_log
+from test_families import chain
+
+
+def family(n=14):
+    system, queries, rng = chain(n)
+    made = pp.LoadFamily(system, rng.normal(size=(2, n)))
+    return made, made.prepare(queries), rng
+
+
+def direct(system):
+    free = np.asarray(system.space.free)
+    A = system.A.toarray()
+
+    def solve(b):
+        U = np.array(system.space.U0)
+        U[free] = np.linalg.solve(A[np.ix_(free, free)], (b - A @ system.space.U0)[free])
+        return U
+
+    return solve
+
+
+def truth(made, mu, queries):
+    return queries.L @ direct(made.system)(made.vector(mu)) + queries.constants
+
+
+def test_accepts_flags_and_falls_back(tmp_path):
+    made, certifier, rng = family()
+    queries = certifier.ground.queries
+    plain = pp.Monitor(certifier, 1e-3)
+    saved = pp.Monitor(certifier, 1e-3, solver=direct(made.system), log=tmp_path / "log.jsonl")
+    for k in range(40):
+        mu = rng.normal(size=2)
+        off = 10.0 ** rng.uniform(-6, 0)
+        right = truth(made, mu, queries)
+        raw = right + off * rng.choice([-1, 1], 3)
+        seen, helped = plain.check(raw=raw, mu=mu), saved.check(raw=raw, mu=mu, label=k)
+        assert seen.action == ("accept" if off < 1e-3 * (1 - 1e-9) else "flag")
+        assert helped.action == ("accept" if seen.action == "accept" else "fallback")
+        assert np.all(np.abs(helped.values - right) <= helped.radius + 1e-12)
+        assert np.all(helped.radius <= 1e-3)
+    assert plain.counts["fallback"] == 0
+    assert saved.counts["flag"] == 0
+    assert sum(saved.counts.values()) == sum(saved.histogram["counts"]) == 40
+    assert len(saved.histogram["counts"]) == len(EDGES) + 1
+    saved.close()
+    rows = list(read_log(tmp_path / "log.jsonl"))
+    assert [row["label"] for row in rows] == list(range(40))
+    assert "fallback" in str(saved)
+    assert "#" in str(saved)
+
+
+def test_refused_predictions_and_failing_solvers():
+    made, certifier, _ = family()
+    monitor = pp.Monitor(certifier, 1e-3)
+    found = monitor.check(raw=[np.nan, 0.0, 0.0], mu=[1.0, 1.0])
+    assert (found.action, found.values) == ("flag", None)
+    assert "NaN" in found.reason
+
+    def broken(b):
+        raise RuntimeError("no licence")
+
+    def rough(b):
+        return made.system.space.U0
+
+    assert "no licence" in pp.Monitor(certifier, 1e-3, solver=broken).check(raw=[9, 9, 9], mu=[1.0, 1.0]).reason
+    worse = pp.Monitor(certifier, 1e-3, solver=rough).check(raw=[9, 9, 9], mu=[1.0, 1.0])
+    assert worse.action == "flag"
+    assert "its answer is off" in worse.reason
+    saved = pp.Monitor(certifier, 1e-3, solver=direct(made.system)).check(raw=[np.nan, 0, 0], mu=[1.0, 1.0])
+    assert saved.action == "fallback"
+    with pytest.raises(pp.InputError, match="tolerance"):
+        pp.Monitor(certifier, 0.0)
+    with pytest.raises(pp.InputError, match="certifier"):
+        pp.Monitor(pp.Exact(), 1.0)
+
+
+def test_plain_certifiers_and_many():
+    system, queries, rng = chain()
+    monitor = pp.Monitor(pp.Exact().prepare(system, queries), [1e-3, 1e-3, 1e-2])
+    loads = rng.normal(size=(6, system.N))
+    solve = direct(system)
+    states = np.stack([solve(b) for b in loads])
+    states[3:, 4] += 0.5
+    done = monitor.check_many(states, loads=loads)
+    assert [d.action for d in done] == ["accept"] * 3 + ["flag"] * 3
+    with pytest.raises(pp.InputError, match="equally many rows"):
+        monitor.check_many(states, loads=loads[:2])
+    assert monitor.check(states[0], mu=[1.0]).action == "flag"
+
+
+def test_a_restart_goes_on_and_a_torn_line_is_left_out(tmp_path):
+    _, certifier, _ = family()
+    log = tmp_path / "log.jsonl"
+    with pp.Monitor(certifier, 1.0, log=log) as monitor:
+        for _ in range(3):
+            monitor.check(raw=np.zeros(3), mu=[0.1, 0.1])
+    with log.open("a") as file:
+        file.write('{"time": "2026-01-01T00:00:00", "act')
+    with pp.Monitor(certifier, 1.0, log=log) as again:
+        assert sum(again.counts.values()) == 3
+        again.check(raw=np.zeros(3), mu=[0.1, 0.1])
+    with pp.Monitor(certifier, 1.0, log=log) as third:
+        assert sum(third.counts.values()) == sum(third.histogram["counts"]) == 4
+    with pytest.raises(pp.InputError, match="folder"):
+        pp.Monitor(certifier, 1.0, log=tmp_path / "none" / "log.jsonl")
+
+
+def test_threads_write_whole_lines(tmp_path):
+    _, certifier, _ = family()
+    with pp.Monitor(certifier, 1.0, log=tmp_path / "log.jsonl") as monitor:
+        work = [
+            threading.Thread(target=lambda: [monitor.check(raw=np.zeros(3), mu=[0.1, 0.2]) for _ in range(50)])
+            for _ in range(4)
+        ]
+        for thread in work:
+            thread.start()
+        for thread in work:
+            thread.join()
+    lines = (tmp_path / "log.jsonl").read_text().splitlines()
+    assert len(lines) == 200
+    assert all(json.loads(line)["action"] for line in lines)
+    assert sum(monitor.counts.values()) == 200
+
+
+def test_parquet(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pip install 'pinnpoint[parquet]'")
+    _, certifier, _ = family()
+    with pp.Monitor(certifier, 1.0, log=tmp_path / "log.jsonl") as monitor:
+        monitor.check(raw=np.zeros(3), mu=[0.1, 0.2], label="a")
+        monitor.check(raw=np.full(3, np.nan), mu=[0.1, 0.2])
+    table = parquet.read_table(log_to_parquet(tmp_path / "log.jsonl", tmp_path / "log.parquet")).to_pydict()
+    assert table["name"] == [*certifier.names, None]
+    assert table["action"][-1] == "flag"
+    assert table["label"][0] == "a"

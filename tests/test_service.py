@@ -1,0 +1,350 @@
+"""The HTTP service: every answer right or a clear 4xx, whoever asks and however many at once."""
+
+from __future__ import annotations
+
+import http.client
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pinnpoint as pp
+from test_families import chain
+
+pytest.importorskip("starlette", reason="pip install 'pinnpoint[serve]'")
+pytest.importorskip("uvicorn", reason="pip install 'pinnpoint[serve]'")
+
+from pinnpoint.monitor import read_log
+from pinnpoint.service import Engine, Limits, engine_of_family, make_app
+
+CASE = """
+title = "Plate"
+[mesh]
+generate = "square"
+cells = 5
+[problem]
+kind = "reaction-diffusion"
+source = "2*pi**2*sin(pi*x)*sin(pi*y)"
+[problem.dirichlet]
+boundary = 0.0
+[prediction]
+zero = true
+[[query]]
+name = "centre"
+at = [0.5, 0.5]
+tolerance = 0.05
+[[query]]
+name = "side"
+at = [0.31, 0.77]
+tolerance = 0.05
+[certificate]
+target = "{target}"
+"""
+REQUESTS = int(os.environ.get("PINNPOINT_REQUESTS", "240"))
+
+
+def ask(port, body, path="/v1/certify", method="POST", kind="application/json", timeout=30):
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+    try:
+        connection.request(method, path, data if method == "POST" else None, {"Content-Type": kind})
+        response = connection.getresponse()
+        text = response.read()
+        json_like = response.getheader("Content-Type", "").startswith("application/json")
+        return response.status, json.loads(text) if json_like else text.decode()
+    finally:
+        connection.close()
+
+
+@contextmanager
+def serving(folder: Path, target="discrete", *options):
+    """The command itself, in a process of its own."""
+    (folder / "case.toml").write_text(CASE.format(target=target))
+    source = str(Path(pp.__file__).parent.parent)
+    command = [sys.executable, "-m", "pinnpoint.cli.main", "serve", str(folder / "case.toml"), "--port", "0", *options]
+    environment = {**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        line = process.stdout.readline()
+        assert "serving on http://127.0.0.1:" in line
+        yield int(line.split(":")[2].split()[0]), process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        process.wait(timeout=30)
+        process.stdout.close()
+
+
+@contextmanager
+def in_process(app):
+    """The same application in a thread, where the engine is one of the test's own."""
+    import uvicorn
+
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(timeout=30)
+
+
+def family():
+    system, queries, rng = chain(14)
+    return pp.LoadFamily(system, rng.normal(size=(2, 14))).prepare(queries)
+
+
+BAD = [
+    (b"", 400),
+    (b"{", 400),
+    (b'{"items": [{"raw": [NaN, 1]}]}', 400),
+    (b'{"items": [{"raw": [Infinity, 1]}]}', 400),
+    (b"\xff\xfe", 400),
+    (b"[" * 100_000, 400),
+    (b"[]", 422),
+    (b'"text"', 422),
+    (b"{}", 422),
+    (b'{"items": []}', 422),
+    (b'{"items": {"raw": [1, 2]}}', 422),
+    (b'{"items": [3]}', 422),
+    (b'{"items": [{}]}', 422),
+    (b'{"items": [{"raw": [1]}]}', 422),
+    (b'{"items": [{"raw": [1, 2, 3]}]}', 422),
+    (b'{"items": [{"raw": [1, "2"]}]}', 422),
+    (b'{"items": [{"raw": [1, true]}]}', 422),
+    (b'{"items": [{"raw": [1, null]}]}', 422),
+    (b'{"items": [{"raw": [1, 1e200]}]}', 422),
+    (b'{"items": [{"raw": [1, 1e400]}]}', 422),
+    (b'{"items": [{"raw": [1, 2], "mu": [1]}]}', 422),
+    (b'{"items": [{"raws": [1, 2]}]}', 422),
+    (b'{"items": [{"values": [1, 2]}]}', 422),
+    (b'{"items": [{"raw": [1, 2], "label": 3}]}', 422),
+    (b'{"items": [{"raw": [1, 2]}], "model": "x"}', 422),
+]
+
+
+@pytest.mark.parametrize("target", ["discrete", "continuous"])
+def test_many_clients_and_bad_bodies(tmp_path, target):
+    """Answers agree with the library, bad bodies are told what is wrong, memory stays flat."""
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("square", 5), source="2*pi**2*sin(pi*x)*sin(pi*y)")
+    queries = problem.points([[0.5, 0.5], [0.31, 0.77]])
+    truth = np.prod(np.sin(np.pi * queries.points), axis=1)
+    if target == "discrete":
+        free, A = np.asarray(problem.space.free), problem.A.toarray()
+        U = np.zeros(problem.system.N)
+        U[free] = np.linalg.solve(A[np.ix_(free, free)], problem.b[free])
+        truth = queries.L @ U
+    with serving(tmp_path, target, "--log", str(tmp_path / "log.jsonl")) as (port, process):
+        wrong: list[str] = []
+        good = [0] * 8
+
+        def client(k):
+            rng = np.random.default_rng(k)
+            for i in range(REQUESTS // 8):
+                if rng.random() < 0.3:
+                    body, wanted = BAD[rng.integers(len(BAD))]
+                    status, told = ask(port, body)
+                    if status != wanted or not told["error"]:
+                        wrong.append(f"{body[:60]!r}: {status}, not {wanted}")
+                    continue
+                raw = truth + rng.normal(size=2) * 10.0 ** rng.uniform(-4, 0)
+                values = rng.normal(size=problem.system.N) if rng.random() < 0.2 else None
+                item = {"raw": raw.tolist(), "label": f"{k}.{i}"}
+                if values is not None:
+                    item["values"] = values.tolist()
+                status, told = ask(port, {"items": [item]})
+                good[k] += status == 200
+                if status == 429:
+                    continue
+                row = told["items"][0]
+                radius = np.array([q["raw_radius"] for q in row["queries"]])
+                low, high = (np.array([q[e] for q in row["queries"]]) for e in ("lower", "upper"))
+                apart = np.abs(raw - center)
+                fine = np.all(np.abs(radius - width - apart) <= 1e-12) and np.all(low <= truth + 1e-12)
+                fine = fine and np.all(high >= truth - 1e-12) and np.all(np.abs(raw - truth) <= radius + 1e-12)
+                fine = fine and row["action"] == ("accept" if np.all(radius <= 0.05) else "flag")
+                if values is not None:
+                    U = problem.extract(values).U
+                    fine = fine and np.allclose([q["value"] for q in row["queries"]], queries.L @ U, atol=1e-12)
+                if not fine:
+                    wrong.append(f"{k}.{i}: {row}")
+
+        rows = ask(port, {"items": [{"raw": [0, 0], "label": "first"}]})[1]["items"][0]["queries"]
+        center, width = (np.array([q[key] for q in rows]) for key in ("center", "radius"))
+        assert np.all(np.abs(center - truth) <= width + 1e-12)
+        assert np.all(width <= (1e-12 if target == "discrete" else 0.05))
+        before = memory(process.pid)
+        threads = [threading.Thread(target=client, args=(k,)) for k in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong, wrong[:5]
+        assert sum(good) > 0.5 * REQUESTS
+        assert memory(process.pid) < before + 30e6
+        status, text = ask(port, b"", "/metrics", "GET")
+        assert status == 200
+        assert f'path="/v1/certify",status="200"}} {sum(good) + 1}' in text
+    assert process.returncode == 0
+    rows = list(read_log(tmp_path / "log.jsonl"))
+    assert len(rows) == sum(good) + 1
+    assert len({row["label"] for row in rows}) == len(rows)
+
+
+def memory(pid):
+    """Resident bytes of a process."""
+    status = Path(f"/proc/{pid}/statm")
+    return int(status.read_text().split()[1]) * 4096 if status.exists() else 0
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("serve")) as (port, _):
+        yield port
+
+
+def test_other_routes(server):
+    port = server
+    assert ask(port, b"", "/healthz", "GET") == (200, {"status": "ok"})
+    about = ask(port, b"", "/v1/queries", "GET")[1]
+    assert (about["queries"], about["target"], about["tolerance"]) == (["centre", "side"], "discrete", [0.05, 0.05])
+    assert ask(port, b"", "/openapi.json", "GET")[1]["openapi"].startswith("3.")
+    assert ask(port, b"", "/nothing", "GET")[0] == 404
+    assert ask(port, b"", "/v1/certify", "GET")[0] == 405
+    assert ask(port, b"{}", kind="text/plain")[0] == 415
+    assert ask(port, {"items": [{"raw": [0, 0]}] * 257})[0] == 422
+    assert len(ask(port, {"items": [{"raw": [0, 0]}] * 256})[1]["items"]) == 256
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as raw:
+        raw.sendall(
+            b"POST /v1/certify HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 99999999999\r\n\r\n"
+        )
+        assert b" 413 " in raw.recv(1000).splitlines()[0]
+
+
+def test_families_take_mu_and_limits_hold():
+    made = family()
+    app = make_app(engine_of_family(made), Limits(body=2000, patience=0.5))
+    with in_process(app) as port:
+        mu, raw = [0.3, -1.2], [0.1, 0.2, 0.3]
+        status, told = ask(port, {"items": [{"raw": raw, "mu": mu}]})
+        right = made.certify(mu=mu, raw=raw)
+        assert status == 200
+        assert [q["raw_radius"] for q in told["items"][0]["queries"]] == right.raw_radius.tolist()
+        assert told["items"][0]["queries"][0]["value"] is None
+        assert told["items"][0]["action"] is None
+        for item, words in (({"raw": raw}, "mu: is missing"), ({"raw": raw, "mu": [1]}, "list of 2 numbers")):
+            status, told = ask(port, {"items": [item]})
+            assert status == 422
+            assert words in told["error"]
+        assert ask(port, b" " * 3000)[0] == 413
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as slow:  # sends its body too slowly
+            head = "POST /v1/certify HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+            slow.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
+            assert b" 408 " in slow.recv(1000).splitlines()[0]
+
+
+def test_overload_answers_429_and_nothing_wrong():
+    made = family()
+    free = threading.Event()
+
+    def slow(values, raw, mu):
+        free.wait(20)
+        return made.certify(mu=mu, raw=raw)
+
+    engine = Engine(slow, made.names, "discrete", 14, 2, 12)
+    with in_process(make_app(engine, Limits(workers=1, waiting=2))) as port:
+        found = []
+        body = {"items": [{"raw": [0.1, 0.2, 0.3], "mu": [1.0, 2.0]}]}
+        threads = [threading.Thread(target=lambda: found.append(ask(port, body))) for _ in range(10)]
+        for thread in threads:
+            thread.start()
+        while len(found) < 7:
+            time.sleep(0.02)
+        assert ask(port, b"", "/healthz", "GET")[0] == 200  # still answers
+        free.set()
+        for thread in threads:
+            thread.join()
+    assert sorted(status for status, _ in found) == [200] * 3 + [429] * 7
+    right = made.certify(mu=[1.0, 2.0]).center.tolist()
+    for status, told in found:
+        assert status == 429 or [q["center"] for q in told["items"][0]["queries"]] == right
+
+
+def test_an_internal_error_says_nothing_of_the_inside():
+    made = family()
+
+    def broken(values, raw, mu):
+        raise ZeroDivisionError("secret")
+
+    engine = Engine(broken, made.names, "discrete", 14, 0, 12)
+    with in_process(make_app(engine)) as port:
+        status, told = ask(port, {"items": [{"raw": [0.1, 0.2, 0.3]}]})
+        assert (status, "secret" in json.dumps(told)) == (500, False)
+
+
+def test_termination_finishes_what_is_at_work_and_a_restart_loses_nothing(tmp_path):
+    log = str(tmp_path / "log.jsonl")
+    with serving(tmp_path, "discrete", "--log", log) as (port, process):
+        for i in range(5):
+            assert ask(port, {"items": [{"raw": [0, 0], "label": str(i)}]})[0] == 200
+        process.kill()  # nothing is said good-bye to
+        process.wait(timeout=10)
+    with serving(tmp_path, "discrete", "--log", log) as (port, process):
+        answered = []
+        many = {"items": [{"raw": [0.0, 0.0], "label": f"t{i}"} for i in range(256)]}
+        thread = threading.Thread(target=lambda: answered.append(ask(port, many)))
+        thread.start()
+        time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        thread.join()
+    labels = [row["label"] for row in read_log(log)]
+    assert labels[:5] == ["0", "1", "2", "3", "4"]
+    assert answered[0][0] != 200 or len(labels) == 5 + 256
+
+
+def test_refused_options(tmp_path, capsys):
+    from pinnpoint.cli.main import main
+
+    (tmp_path / "case.toml").write_text(CASE.format(target="discrete"))
+    case = str(tmp_path / "case.toml")
+    for option, value, words in (
+        ("--port", "99999", "port"),
+        ("--max-batch", "0", "batch"),
+        ("--waiting", "-1", "wait"),
+    ):
+        assert main(["serve", case, option, value]) == 2
+        assert words in capsys.readouterr().err
+    assert main(["serve", str(tmp_path / "none.toml")]) == 2
+    (tmp_path / "free.toml").write_text(CASE.format(target="discrete").replace("tolerance = 0.05\n", ""))
+    assert main(["serve", str(tmp_path / "free.toml"), "--log", str(tmp_path / "log.jsonl")]) == 2
+    assert "--log: records decisions" in capsys.readouterr().err
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        assert main(["serve", case, "--port", str(taken.getsockname()[1])]) == 2
+    assert "is it taken?" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(importlib.util.find_spec("schemathesis") is None, reason="pip install schemathesis")
+def test_schemathesis_finds_nothing(server, tmp_path):
+    port = server
+    program = shutil.which("schemathesis", path=str(Path(sys.executable).parent)) or "schemathesis"
+    count = os.environ.get("PINNPOINT_EXAMPLES", "8")
+    command = [program, "run", f"http://127.0.0.1:{port}/openapi.json", "--max-examples", count, "--seed", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout[-3000:]
