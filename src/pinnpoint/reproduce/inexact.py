@@ -71,7 +71,7 @@ def _checks(results: Results) -> list[Check]:
         shift, allowance, slack = (np.array(p[k]) for k in ("shift", "allowance", "slack"))
         worst_shift, worst = shift.max(axis=1), allowance.max(axis=1)
         seen = f"worst allowance {ranged(worst)}, worst shift {ranged(worst_shift)}"
-        found.append(Check(f"{name}: the allowance stays above the shift of the centre", np.all(shift <= slack), seen))
+        found.append(Check(f"{name}: up to rounding, the allowance stays above the shift of the centre", np.all(shift <= slack), seen))
         ratio = np.median(allowance[worst_shift > 1e-13] / np.maximum(shift[worst_shift > 1e-13], 1e-18))
         fallen = worst[0] / worst[-1]
         found.append(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -26,11 +25,12 @@ class Prediction:
 
 
 def trainer() -> Any:
-    """The training package, or None where it or torch is missing."""
+    """The training package, or None where torch is missing."""
     try:
-        return importlib.import_module("pinnpoint.training")
-    except (ImportError, DependencyMissingError):
+        from pinnpoint import training
+    except DependencyMissingError:
         return None
+    return training
 
 
 def predict(problem: Any, exact: Callable[[Vector], Vector], seed: int, epochs: int, size: float) -> Prediction:
