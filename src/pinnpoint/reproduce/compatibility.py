@@ -163,7 +163,8 @@ def _rows(results: Results) -> list[Row]:
             "a really trained PINN: loss, and largest error along the line",
             f"{tell(net['loss'])}, {tell(float(np.max(np.abs(np.array(net['raw']) - np.array(net['truth'])))))}",
             "",
-            "beyond the paper: the bump is in the weights of a network that ships with the package, not added afterwards",
+            "beyond the paper: the bump is in the weights of a network that ships with the package, not added "
+            "afterwards",
         ),
     ]
 
@@ -215,7 +216,8 @@ def _draw(results: Results) -> list[Drawing]:
         Drawing(
             "trained",
             second,
-            "A PINN with a tiny collocation loss and a bump between its samples: its error, and proved intervals of the "
+            "A PINN with a tiny collocation loss and a bump between its samples: its error, and proved intervals of "
+            "the "
             f"solution along a line through the bump (quadratic elements, {net['cells']} cells a side; most intervals "
             "are narrower than their dots).",
         ),

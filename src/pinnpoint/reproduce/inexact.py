@@ -71,7 +71,13 @@ def _checks(results: Results) -> list[Check]:
         shift, allowance, slack = (np.array(p[k]) for k in ("shift", "allowance", "slack"))
         worst_shift, worst = shift.max(axis=1), allowance.max(axis=1)
         seen = f"worst allowance {ranged(worst)}, worst shift {ranged(worst_shift)}"
-        found.append(Check(f"{name}: up to rounding, the allowance stays above the shift of the centre", np.all(shift <= slack), seen))
+        found.append(
+            Check(
+                f"{name}: up to rounding, the allowance stays above the shift of the centre",
+                np.all(shift <= slack),
+                seen,
+            )
+        )
         ratio = np.median(allowance[worst_shift > 1e-13] / np.maximum(shift[worst_shift > 1e-13], 1e-18))
         fallen = worst[0] / worst[-1]
         found.append(
@@ -147,7 +153,8 @@ def _draw(results: Results) -> list[Drawing]:
         Drawing(
             "inexact",
             figure,
-            f"Early-stopped linear algebra on the manufactured benchmark ({results['primal']['cells']} cells a side), values "
+            f"Early-stopped linear algebra on the manufactured benchmark ({results['primal']['cells']} cells a side), "
+            f"values "
             "dimensionless. The certified allowance stays above the shift of the centre that the stopped iteration "
             "causes; shifts below 1e-18 are drawn there.",
         )

@@ -246,7 +246,8 @@ def _draw(results: Results) -> list[Drawing]:
         Drawing(
             "calibration",
             figure,
-            f"Linear calibration; predictions: {what}. Top left: worst off-grid errors and certificates. Top right: the "
+            f"Linear calibration; predictions: {what}. Top left: worst off-grid errors and certificates. Top right: "
+            f"the "
             "corrected centre is the discrete target to rounding. Bottom left: median contributions to the radius. "
             "Bottom right: the overdetermined system, full against effective residual. All values dimensionless.",
         )

@@ -107,7 +107,8 @@ def _rows(results: Results) -> list[Row]:
             "smallest ratio of local+tail to the actual error",
             ", ".join(f"{n}: {tell(v, 4)}" for n, v in zip(NAMES, (mixed / error).min(axis=0), strict=True)),
             "local-tail",
-            f"the paper gives no numbers, mesh or source; ours: {p['unknowns']} unknowns, {ITERATIONS} CG steps as the state",
+            f"the paper gives no numbers, mesh or source; ours: {p['unknowns']} unknowns, {ITERATIONS} CG steps as "
+            f"the state",
         ),
         Row(
             "radius from which the tail is below a tenth of the error",
@@ -146,7 +147,8 @@ def _draw(results: Results) -> list[Drawing]:
         Drawing(
             "dumbbell",
             figure,
-            f"Localization on a dumbbell, {p['unknowns']} unknowns; the state is {ITERATIONS} steps of conjugate gradients. "
+            f"Localization on a dumbbell, {p['unknowns']} unknowns; the state is {ITERATIONS} steps of conjugate "
+            f"gradients. "
             "Top: normalized Green functions of three queries (stars). Bottom: local term, tail and certified sum "
             "against the actual error over the radius of the neighbourhood; u is dimensionless.",
         )
@@ -156,7 +158,8 @@ def _draw(results: Results) -> list[Drawing]:
 STUDY = Study(
     "localization",
     "Localization and the necessity of a tail term",
-    "−Δu = f on two unit squares joined by a narrow bridge, a source in the left lobe. The residual of an early-stopped "
+    "−Δu = f on two unit squares joined by a narrow bridge, a source in the left lobe. The residual of an "
+    "early-stopped "
     "solve is split at a distance R from each query: the near part is paired with the Green vector, the rest bounded.",
     "sec. exp-localization, fig. localization-toy",
     _parts,

@@ -98,7 +98,7 @@ def by_mesh(results: Results, name: str, reduce: Any = np.max) -> tuple[Any, Any
 def _checks(what: str, results: Results) -> list[Check]:
     parts = having(results, "")
     total = sum(len(p["radius"]) for p in parts)
-    n, radius = by_mesh(results, "radius")
+    _, radius = by_mesh(results, "radius")
     _, norm = by_mesh(results, "norm_radius")
     _, remainder = by_mesh(results, "remainder", np.median)
     _, comparison = by_mesh(results, "comparison", np.median)
@@ -150,7 +150,8 @@ def _rows(prefix: str, results: Results) -> list[Row]:
             "worst corrected error and radius",
             f"errors {ranged(error)}, radii {ranged(radius)}{order}",
             f"{prefix}-tighter",
-            f"base points: {source_of(p['kind'] for p in parts)}; the paper does not state its solution, ours is sin(πx) + 0.3 sin(3πx)",
+            f"base points: {source_of(p['kind'] for p in parts)}; the paper does not state its solution, ours is "
+            f"sin(πx) + 0.3 sin(3πx)",
         ),
         Row("worst norm-only radius", ranged(norm), f"{prefix}-tighter", ""),
         Row(
@@ -222,7 +223,8 @@ def _draw(prefix: str, what: str, results: Results) -> list[Drawing]:
         Drawing(
             prefix,
             figure,
-            f"Nonlinear certificates of a verified {what}; base points: {source_of(p['kind'] for p in parts)}. Top left: worst "
+            f"Nonlinear certificates of a verified {what}; base points: {source_of(p['kind'] for p in parts)}. Top "
+            f"left: worst "
             "errors and certificates. Top right: median split of the width. Bottom left: residual and verified ball. "
             "Bottom right: error against radius, query by query; the dotted line is equality. Values dimensionless.",
         )

@@ -6,7 +6,8 @@ from pinnpoint.reproduce.nonlinear import study
 STUDY = study(
     "nonlinear-stationary",
     "Nonlinear least-squares stationary targets",
-    "The same equation, meshes, queries and base points as in the study of roots; the target is the stationary point of "
+    "The same equation, meshes, queries and base points as in the study of roots; the target is the stationary point "
+    "of "
     "½‖F‖² near the prediction, with its own remainder.",
     "app. exp-nonlinear-ls, fig. nonlinear-ls",
     "stationary",

@@ -16,7 +16,8 @@ from pinnpoint.reproduce.study import Study
 FORMS = {"quick": "the quick form: fewer meshes, seeds and epochs", "full": "the full form"}
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1c2430; max-width: 74rem; margin: 2rem auto; padding: 0 1.2rem; }
-h1 { font-size: 1.7rem; } h2 { font-size: 1.3rem; margin-top: 3rem; border-top: 1px solid #d5dae1; padding-top: 1.5rem; }
+h1 { font-size: 1.7rem; }
+h2 { font-size: 1.3rem; margin-top: 3rem; border-top: 1px solid #d5dae1; padding-top: 1.5rem; }
 table { border-collapse: collapse; width: 100%; margin: 1rem 0; font-size: .92rem; }
 th, td { text-align: left; vertical-align: top; padding: .4rem .7rem; border-bottom: 1px solid #e3e7ec; }
 th { background: #f3f5f8; } .place { color: #5b6675; font-size: .85em; } figure { margin: 1.4rem 0; }
@@ -106,5 +107,6 @@ def _figure(folder: Path, study: str, caption: dict[str, str]) -> str:
     image = base64.b64encode((folder / f"{caption['name']}.png").read_bytes()).decode()
     return (
         f'<figure><img alt="{escape(caption["caption"])}" src="data:image/png;base64,{image}">'
-        f'<figcaption>{escape(caption["caption"])} <a href="{study}/{caption["name"]}.svg">SVG</a></figcaption></figure>'
+        f'<figcaption>{escape(caption["caption"])} <a href="{study}/{caption["name"]}.svg">SVG</a></figcaption>'
+        "</figure>"
     )

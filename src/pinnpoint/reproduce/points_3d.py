@@ -1,4 +1,4 @@
-"""Point queries in three dimensions: sensitivities grow, averages do not; the signed term is the bias, norms are wider."""
+"""Point queries in three dimensions: sensitivities grow, those of averages do not; norms are wider than signed terms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLACES = np.array([[2, 2, 2], [1, 2, 2], [2, 1, 3], [3, 3, 2], [1, 1, 1], [3, 2,
 
 
 def _exact(X: Any) -> Any:
-    """u = w (1, ½, −¼), w = sin(πx) sin(πy) sin(πz)."""
+    """U = w (1, ½, −¼), w = sin(πx) sin(πy) sin(πz)."""
     w = np.prod(np.sin(np.pi * X), axis=1)
     return np.stack([w, 0.5 * w, -0.25 * w], axis=1)
 
@@ -176,7 +176,8 @@ def _draw(results: Results) -> list[Drawing]:
 STUDY = Study(
     "point-queries-3d",
     "Point queries in three dimensions",
-    "Linear elasticity on the unit cube with a manufactured displacement, ν = 0.3, energy weight W = A⁻¹. Six nodes that "
+    "Linear elasticity on the unit cube with a manufactured displacement, ν = 0.3, energy weight W = A⁻¹. Six nodes "
+    "that "
     "all meshes share, and averages of the same component over four balls. The comparison state is the nodal "
     "interpolant, so that the evaluation term vanishes at the queries.",
     "sec. exp-3d-pointwise, fig. 3d-pointwise",

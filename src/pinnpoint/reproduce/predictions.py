@@ -1,4 +1,4 @@
-"""The fields that studies certify: numerical PINNs trained here where torch is installed, labelled stand-ins elsewhere."""
+"""The fields that studies certify: numerical PINNs trained here where torch is installed, else labelled stand-ins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Randomized sensitivities on a controlled system: coverage, inflation, one trial, and runtime against exact adjoints."""
+"""Randomized sensitivities on a controlled system: coverage, inflation, one trial, runtime against exact adjoints."""
 
 from __future__ import annotations
 
@@ -95,7 +95,8 @@ def _checks(results: Results) -> list[Check]:
         Check(
             "all sensitivities are bounded together with the nominal probability",
             np.all(share >= 1 - DELTA - slack),
-            f"{ranged(share, 4)} of {parts[0]['trials']} trials, nominal {1 - DELTA}, three standard deviations {tell(slack)}",
+            f"{ranged(share, 4)} of {parts[0]['trials']} trials, nominal {1 - DELTA}, three standard deviations "
+            f"{tell(slack)}",
         ),
         Check(
             "the inflation falls with the number of probes", np.all(np.diff(median) < 0.0), f"median {ranged(median)}"
@@ -190,13 +191,15 @@ def _draw(results: Results) -> list[Drawing]:
         Drawing(
             "coverage",
             figure,
-            f"Gaussian probing on −Δu + u = 1, {QUERIES} point queries, δ = {DELTA}: share of trials in which all bounds "
+            f"Gaussian probing on −Δu + u = 1, {QUERIES} point queries, δ = {DELTA}: share of trials in which all "
+            f"bounds "
             "hold, inflation over the exact sensitivities, and one trial.",
         ),
         Drawing(
             "runtime",
             second,
-            f"Time to prepare a certificate on {run['unknowns']} unknowns with exact adjoints and with probes, and what "
+            f"Time to prepare a certificate on {run['unknowns']} unknowns with exact adjoints and with probes, and "
+            f"what "
             "probing pays for it in width.",
         ),
     ]
@@ -205,7 +208,8 @@ def _draw(results: Results) -> list[Drawing]:
 STUDY = Study(
     "randomized",
     "Simultaneous randomized sensitivities",
-    "−Δu + u = 1 on the unit square. Sensitivities of many queries are bounded together from a fixed number of Gaussian "
+    "−Δu + u = 1 on the unit square. Sensitivities of many queries are bounded together from a fixed number of "
+    "Gaussian "
     "probes, with probability 0.95 over the probes alone, and compared with exact adjoints.",
     "sec. exp-randomized; app. exp-randomized-extra, figs. toy-randomized, probe-scaling",
     _parts,

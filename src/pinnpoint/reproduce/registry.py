@@ -6,6 +6,7 @@ from difflib import get_close_matches
 
 from pinnpoint.errors import InputError
 from pinnpoint.reproduce import (
+    beyond,
     compatibility,
     inexact,
     linear_calibration,
@@ -30,6 +31,7 @@ STUDIES: tuple[Study, ...] = (
     nonlinear_stationary.STUDY,
     inexact.STUDY,
     raw_corrected.STUDY,
+    beyond.STUDY,
 )
 
 

@@ -10,7 +10,7 @@ import scipy.sparse.linalg as spla
 
 from pinnpoint.certify import certify
 from pinnpoint.fem import ReactionDiffusion
-from pinnpoint.fem.quadrature import at_points, rule
+from pinnpoint.fem.quadrature import rule
 from pinnpoint.io import generate
 from pinnpoint.mesh import Mesh
 from pinnpoint.reproduce.plots import BLUE, GREEN, GREY, RED, canvas, label, legend, logs, ticks
@@ -130,7 +130,8 @@ def _rows(results: Results) -> list[Row]:
             "our certified radius, worst over queries",
             ranged(radius),
             "",
-            "the product of the energy errors of solution and Green function replaces C_pt times one of them: second order",
+            "the product of the energy errors of solution and Green function replaces C_pt times one of them: second "
+            "order",
         ),
     ]
 
