@@ -60,7 +60,10 @@ def values(d: int, cells: int) -> dict[str, Any]:
     u, source = (exact, SOURCE) if d == 2 else (_bells, CUBE)
     mesh = generate("square" if d == 2 else "cube", cells)
     low, high = (ReactionDiffusion(mesh, source=source, degree=k) for k in (1, 2))
-    ask = lambda p: p.points(PLACES[d]) + p.averages(CENTRES[d], RADIUS)  # noqa: E731
+
+    def ask(p: ReactionDiffusion) -> Queries:
+        return p.points(PLACES[d]) + p.averages(CENTRES[d], RADIUS)
+
     truth = np.concatenate([u(PLACES[d]), [_mean(u, c, d) for c in CENTRES[d]]])
     U1, lu, free = _solved(low)
     value = ask(low).L @ U1

@@ -40,7 +40,8 @@ def _sweep(cells: int) -> dict[str, Any]:
     solved = spla.spsolve(K, problem.b[free])
     error = np.abs(queries.L[:, free] @ (U[free] - solved))
     radii = np.linspace(0.02, 3.0, 75)
-    found = Localized(radius=1.0).prepare(problem.system, queries).sweep(U, radii)
+    certifier: Any = Localized(radius=1.0).prepare(problem.system, queries)
+    found = certifier.sweep(U, radii)
     green = np.zeros((len(NAMES), len(U)))
     green[:, free] = spla.splu(K).solve(queries.L.toarray()[:, free].T).T
     return {

@@ -1,4 +1,4 @@
-"""Point queries in three dimensions: sensitivities grow, those of averages do not; norms are wider than signed terms."""
+"""Point queries in three dimensions: sensitivities grow, those of averages do not; norms are wider than the bias."""
 
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ def _parts(form: str) -> dict[str, Part]:
 def _grown(results: Results) -> tuple[Any, Any, Any]:
     parts = having(results, "")
     h = np.array([1.0 / p["cells"] for p in parts])
-    return h, *(np.array([np.max(p[name]) for p in parts]) for name in ("sigma_points", "sigma_averages"))
+    points, balls = (np.array([np.max(p[name]) for p in parts]) for name in ("sigma_points", "sigma_averages"))
+    return h, points, balls
 
 
 def _checks(results: Results) -> list[Check]:

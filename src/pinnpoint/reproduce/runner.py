@@ -29,7 +29,7 @@ class Outcome:
     @property
     def held(self) -> int:
         """Claims that our numbers bear out."""
-        return sum(c.holds for c in self.checks)
+        return sum(bool(c.holds) for c in self.checks)
 
 
 def run(

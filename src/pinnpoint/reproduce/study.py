@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ class Check:
     """One claim, whether our numbers bear it out, and the numbers."""
 
     claim: str
-    holds: bool
+    holds: bool | np.bool_
     seen: str
 
     def __post_init__(self) -> None:
@@ -64,8 +64,6 @@ class Study:
         From "quick" or "full" to named functions without arguments; each returns plain numbers for JSON.
     checks, rows, draw
         From the numbers of all parts.
-    needs
-        Modules without which the study is left out, with the extra that brings each.
     """
 
     name: str
@@ -77,12 +75,6 @@ class Study:
     rows: Callable[[Results], list[Row]]
     draw: Callable[[Results], list[Drawing]]
     claims: tuple[str, ...] = ()
-    needs: Mapping[str, str] = ()  # type: ignore[assignment]
-
-
-def stacked(results: Results, name: str, prefix: str = "") -> Any:
-    """One quantity of all parts whose names start with `prefix`, as an array."""
-    return np.array([part[name] for key, part in results.items() if key.startswith(prefix)])
 
 
 def having(results: Results, prefix: str) -> list[Any]:
@@ -104,8 +96,3 @@ def ranged(values: Any, digits: int = 3) -> str:
     """Smallest to largest."""
     a = np.asarray(values, dtype=float)
     return f"{tell(float(a.min()), digits)} to {tell(float(a.max()), digits)}"
-
-
-def all_of(names: Sequence[str], each: Callable[[str], Part]) -> dict[str, Part]:
-    """Parts from a list of names."""
-    return {name: each(name) for name in names}

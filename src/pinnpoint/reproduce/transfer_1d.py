@@ -51,7 +51,11 @@ def _one(cells: int) -> dict[str, Any]:
     U = problem.space.U0.copy()
     U[free] = spla.spsolve(problem.A.tocsc()[free][:, free], problem.b[free])
     theorem = _theorem(grid, kappa, U)
-    guess = lambda X: 0.9 * _exact(X[:, 0])  # noqa: E731
+
+    def guess(X: Any) -> Any:
+        """The prediction: ten per cent too small everywhere."""
+        return 0.9 * _exact(X[:, 0])
+
     c = certify(problem, guess, queries)
     assert c.raw_radius is not None
     return {
