@@ -174,11 +174,36 @@ def tightness(problem, cells):
     return row
 
 
-def whole_case(problem, cells):
-    """From a case file to its written certificate, 100 point queries, against assembling and factorising once."""
-    import tempfile
+CERTIFY = """
+from pinnpoint.cli.main import main
+start = now()
+main(["certify", {case!r}, "--out", {out!r}, "--quiet"])
+"""
+ONCE = """
+from pinnpoint.cli.main import main
+import pinnpoint as pp
+from pinnpoint.solvers.direct import factorize
+start = now()
+made = pp.fem.ReactionDiffusion(pp.io.generate("square", {cells}), source="exp(x)*sin(3*y)")
+free = made.space.free
+factorize(made.A[free][:, free])
+"""
+TIMED = """
+import time
+def now():
+    return time.perf_counter(), time.process_time()
+{}
+print(*(b - a for a, b in zip(start, now())))
+"""
 
-    from pinnpoint.cli.main import main as command
+
+def whole_case(problem, cells):
+    """From a case file to its written certificate, 100 point queries, against assembling and factorising once.
+
+    Each side runs five times, in turn and each time in a fresh process: seconds after the same imports, and seconds
+    of the whole process; the best of each counts. The same solver factorises on both sides.
+    """
+    import tempfile
 
     rng = np.random.default_rng(3)
     rows = "".join(f'[[query]]\nname="q{i}"\nat={rng.uniform(0.1, 0.9, 2).round(4).tolist()}\n' for i in range(100))
@@ -186,32 +211,113 @@ def whole_case(problem, cells):
         f'[mesh]\ngenerate="square"\ncells={cells}\n[problem]\nkind="reaction-diffusion"\nsource="exp(x)*sin(3*y)"\n'
         f'[problem.dirichlet]\nboundary=0.0\n[prediction]\nzero=true\n{rows}[certificate]\ntarget="discrete"\n'
     )
+    best = {}
     with tempfile.TemporaryDirectory() as folder:
         case = Path(folder) / "case.toml"
         case.write_text(text)
-        start = time.perf_counter()
-        command(["certify", str(case), "--out", str(Path(folder) / "out"), "--quiet"])
-        total = time.perf_counter() - start
-        again = [sys.executable, "-m", "pinnpoint.cli.main", "certify", str(case), "--quiet"]
-        start = time.perf_counter()
-        subprocess.run(again, check=True)
-        process = time.perf_counter() - start
-    start = time.perf_counter()
-    mesh = pp.io.generate("square", cells)
-    meshed = time.perf_counter() - start
-    made = pp.fem.ReactionDiffusion(mesh, source="exp(x)*sin(3*y)")
-    free = made.space.free
-    A = made.A[free][:, free].tocsc()
-    spla.splu(A, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
-    once = time.perf_counter() - start
+        sides = {"once": ONCE.format(cells=cells), "certify": CERTIFY.format(case=str(case), out=folder + "/out")}
+        for _ in range(5):
+            for side, script in sides.items():
+                start = time.perf_counter()
+                done = subprocess.run(
+                    [sys.executable, "-c", TIMED.format(script)], check=True, capture_output=True, text=True
+                )
+                spent = (*map(float, done.stdout.split()), time.perf_counter() - start)
+                best[side] = np.minimum(best.get(side, np.inf), spent)
+    ratio = best["certify"] / best["once"]
     return {
-        "triangles": len(mesh.cells),
-        "mesh, assemble and factorise once [s]": round(once, 2),
-        "file to certificate [s]": round(total, 2),
-        "ratio": round(total / once, 2),
-        "ratio to assembly and factorization alone": round(total / (once - meshed), 2),
-        "the same as a process of its own [s]": round(process, 2),
+        "triangles": 2 * cells * cells,
+        "mesh, assemble and factorise once [s]": round(best["once"][0], 2),
+        "file to certificate [s]": round(best["certify"][0], 2),
+        "ratio": round(ratio[0], 2),
+        "ratio of processor time": round(ratio[1], 2),
+        "the same as processes of their own [s]": round(best["certify"][2], 2),
+        "ratio of processes": round(ratio[2], 2),
+        "peak memory of both [GB]": round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20, 2),
     }
+
+
+class Diagonal:
+    """Green vectors of no use, for the cost of having them."""
+
+    accurate = True
+
+    def __init__(self, d):
+        self.d = d
+
+    def solve(self, b):
+        """Divide by the diagonal."""
+        return (b.T / self.d).T
+
+    solve_transposed = solve
+
+
+def triad():
+    """Bytes a second of a sum of two arrays into one of them, on one core."""
+    a, b = np.ones(20_000_000), np.ones(20_000_000)
+    return 3 * a.nbytes / median_time(lambda: np.add(a, b, out=a), 5)
+
+
+def solid(problem, cells):
+    """States of a solid with 28 queries, online, against one pass over matrix and Green vectors at the triad's pace."""
+    made = pp.fem.Elasticity(
+        pp.io.generate("cube", cells), young=113800.0, poisson=0.342, body=[0, 0, -1.0], fixed={"left": 0.0}
+    )
+    free, K, states = made.space.free, 28, 64
+    queries = made.points(np.random.default_rng(0).uniform(0.3, 0.9, (K, 3)), component="z")
+    solver = Diagonal(made.A.diagonal()[free])
+    U = made.space.project(np.random.default_rng(1).uniform(size=made.space.N)).U
+    pace = triad()
+    once = (12 * made.A.nnz + 8 * K * len(free)) / pace
+    row = {"free dofs": len(free), "triad [GB/s]": round(pace / 1e9, 1), "one pass [ms]": round(1e3 * once, 1)}
+    for name, rounding in (("rounding not covered", False), ("rounding covered", True)):
+        certifier = pp.Exact(rounding=rounding, solver=solver, coercivity=1e-3).prepare(made.system, queries)
+        if rounding:
+            matrices.compiled()
+        spent = median_time(lambda c=certifier: c.certify(U), 7)
+        row[f"certify, {name} [ms]"] = round(1e3 * spent, 1)
+        row[f"certify, {name} [passes]"] = round(spent / once, 1)
+        if not rounding:
+            batch = np.tile(U, (states, 1))
+            spent = median_time(lambda c=certifier, V=batch: c.certify_many(V), 3) / states
+            row[f"{states} states, {name} [ms each]"] = round(1e3 * spent, 2)
+    return row
+
+
+def adjoints(problem, cells):
+    """28 adjoint solves of a solid with every solver that is installed, against conjugate gradients with Jacobi."""
+    from pinnpoint.solvers.amg import Multigrid
+    from pinnpoint.solvers.choice import installed
+    from pinnpoint.solvers.cholmod import Cholmod
+    from pinnpoint.solvers.pardiso import Pardiso
+
+    made = pp.fem.Elasticity(
+        pp.io.generate("cube", cells), young=113800.0, poisson=0.342, body=[0, 0, -1.0], fixed={"left": 0.0}
+    )
+    system, free = made.system, made.space.free
+    A = sp.csr_array(made.A[free][:, free])
+    queries = made.points(np.random.default_rng(0).uniform(0.3, 0.9, (28, 3)), component="z")
+    B = np.ascontiguousarray(queries.L[:, free].toarray().T)
+    d = A.diagonal()
+    M = spla.LinearOperator(A.shape, matvec=lambda v: v.ravel() / d, dtype=float)
+    start = time.perf_counter()
+    spla.cg(A, B[:, 0], rtol=1e-10, M=M)
+    jacobi = 28 * (time.perf_counter() - start)
+    row = {"free dofs": len(free), "28 Jacobi-CG solves [s]": round(jacobi, 2)}
+    backends = {"cholmod": Cholmod, "pardiso": Pardiso, "superlu": factorize}
+    backends["amg"] = lambda A: Multigrid(A, system.modes, system.node_size, tolerance=1e-10)
+    for name, make in backends.items():
+        if not installed(name) or (name == "superlu" and len(free) > 15_000):
+            continue
+        start = time.perf_counter()
+        solver = make(A)
+        middle = time.perf_counter()
+        X = solver.solve(B)
+        spent = time.perf_counter() - middle
+        row[f"{name} setup [s]"], row[f"{name} 28 solves [s]"] = round(middle - start, 2), round(spent, 2)
+        row[f"{name} times faster"] = round(jacobi / spent, 1)
+        row[f"{name} residual"] = float(f"{np.linalg.norm(A @ X - B) / np.linalg.norm(B):.1e}")
+    return row
 
 
 def elastic_assembly(problem, cells):
@@ -388,6 +494,8 @@ def plan(sizes, small):
         yield f"tightness {problem}", (tightness, problem, min(cells, 100), {})
     quick = sizes is QUICK
     yield "whole case", (whole_case, "poisson", 60 if quick else 317, {})
+    yield "solid, online", (solid, "elasticity", 8 if quick else 50, {})
+    yield "solid, adjoints", (adjoints, "elasticity", 8 if quick else 24, {})
     yield "lift", (lift, "poisson", 8 if quick else 32, {})
     yield "3D assembly", (elastic_assembly, "elasticity", 8 if quick else 47, {})
     yield "semilinear root", (semilinear, "square", 40 if quick else 317, {})

@@ -9,15 +9,15 @@ import scipy.sparse as sp
 import gallery
 import pinnpoint as pp
 from pinnpoint import threads
-from pinnpoint.certifiers import green
 from pinnpoint.rounding import matrices
 from pinnpoint.rounding.balls import Ball
+from pinnpoint.solvers import direct
 
 
 @pytest.fixture(params=[1, 3])
 def cores(request, monkeypatch):
     monkeypatch.setattr(threads, "CORES", request.param)
-    monkeypatch.setattr(green, "CORES", request.param)
+    monkeypatch.setattr(direct, "CORES", request.param)
     return request.param
 
 
@@ -68,14 +68,14 @@ def test_green_vectors_do_not_depend_on_cores(monkeypatch, refine):
     found = []
     for count in (1, 4):
         monkeypatch.setattr(threads, "CORES", count)
-        monkeypatch.setattr(green, "CORES", 3)  # the same columns together, so the same roundings
+        monkeypatch.setattr(direct, "CORES", 3)  # the same columns together, so the same roundings
         certificate = pp.Exact(refine=refine).prepare(system, queries).certify(U)
         found.append((certificate.center, certificate.radius, certificate.sigma))
     assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
 
 
 def test_kernels_are_loaded_beside_and_once(monkeypatch):
-    matrices.compile_early(matrices.COMPILE_FROM)
+    matrices.compile_early(matrices.LOAD_AFTER)
     M = sp.eye_array(10, format="csr")
     monkeypatch.setattr(matrices, "COMPILE_FROM", 0)
     y = matrices.EnclosedMatrix(M).affine(Ball(np.arange(10.0)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 from collections.abc import Mapping
@@ -20,8 +21,8 @@ from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression
 from pinnpoint.queries import Ball, Flux, Patch, Point, Queries
 from pinnpoint.rounding.coercivity import equilibration, verify_coercivity
-from pinnpoint.solvers.direct import DenseLU, SparseLU, factorize
-from pinnpoint.solvers.protocol import Solver, answer
+from pinnpoint.solvers.direct import factorize
+from pinnpoint.solvers.protocol import Solver, answer, is_accurate
 from pinnpoint.systems import LinearSystem
 from pinnpoint.transfer.facets import FacetLoad
 
@@ -42,9 +43,12 @@ class Writer:
         """Floats or integers as .npy, little endian."""
         a = np.asarray(a)
         a = np.ascontiguousarray(a, dtype="<f8" if a.dtype.kind == "f" else "<i8")
-        path = self._path(f"{name}.npy")
-        np.save(path, a, allow_pickle=False)
-        self._note(f"{name}.npy", path.read_bytes(), dtype=a.dtype.str, shape=list(a.shape))
+        head = io.BytesIO()
+        np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(a))
+        pieces = (head.getvalue(), a.reshape(-1).view(np.uint8).data)
+        with self._path(f"{name}.npy").open("wb") as stream:
+            stream.writelines(pieces)
+        self._note(f"{name}.npy", *pieces, dtype=a.dtype.str, shape=list(a.shape))
 
     def sparse(self, name: str, A: Any) -> None:
         """A matrix as the three arrays of its CSR form."""
@@ -69,8 +73,11 @@ class Writer:
         path.parent.mkdir(exist_ok=True)
         return path
 
-    def _note(self, name: str, data: bytes, **more: Any) -> None:
-        self.files[name] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data), **more}
+    def _note(self, name: str, *pieces: bytes | memoryview, **more: Any) -> None:
+        digest = hashlib.sha256()
+        for piece in pieces:
+            digest.update(piece)
+        self.files[name] = {"sha256": digest.hexdigest(), "bytes": sum(map(len, pieces)), **more}
 
 
 def write_bundle(
@@ -84,6 +91,7 @@ def write_bundle(
     said: Mapping[str, Any] | None = None,
     case: Mapping[str, Any] | None = None,
     solver: Solver | None = None,
+    green: Any = None,
     partial: bool = False,
 ) -> Path:
     """Write everything that makes a certificate true into a new folder, for ``pinnpoint verify``.
@@ -99,8 +107,8 @@ def write_bundle(
         Of the method, where the checker needs them: probes, delta and seed of `Randomized`.
     said, case
         The content of certificate.json, and the resolved case; made from the other arguments by default.
-    solver
-        Of the reduced matrix, where one is at hand.
+    solver, green
+        Of the reduced matrix, and Green vectors as rows, where they are at hand.
     partial
         Write what cannot be re-checked without witnesses, with the reason in it, instead of refusing it.
     """
@@ -126,7 +134,7 @@ def write_bundle(
         proof |= _continuous(out, certificate.details["witness"], problem, queries)
     elif isinstance(system, LinearSystem):
         proof |= _system(out, problem, system, queries, U)
-        proof |= _linear(out, system, queries, solver)
+        proof |= _linear(out, system, queries, solver, green)
     else:
         proof |= _system(out, problem, system, queries, U)
         proof |= _cubic(out, system, queries, U)
@@ -202,19 +210,22 @@ def _system(out: Writer, problem: Any, system: Any, queries: Queries, U: Vector)
     }
 
 
-def _linear(out: Writer, system: LinearSystem, queries: Queries, solver: Solver | None) -> dict[str, Any]:
+def _linear(
+    out: Writer, system: LinearSystem, queries: Queries, solver: Solver | None, green: Any = None
+) -> dict[str, Any]:
     """A solved state, Green vectors and a coercivity witness; they prove any linear method's claim."""
     free = system.space.free
     assert free is not None
     B = sp.csr_array(system.A[free][:, free])
-    if not isinstance(solver, DenseLU | SparseLU):
+    if solver is None or not is_accurate(solver):
         solver = factorize(B)
     y = np.zeros(len(free))
     for _ in range(3):
         y = y - answer(solver.solve, _plain_residual(system, system.space.vector_of(y)))
-    rhs = np.ascontiguousarray(queries.L[:, free].toarray().T)
     out.array("witness/state", system.space.vector_of(y))
-    out.array("witness/green", np.asarray(answer(solver.solve_transposed, rhs).T))
+    if green is None or green.dtype != np.float64 or green.shape != (len(queries), len(free)):
+        green = answer(solver.solve_transposed, np.ascontiguousarray(queries.L[:, free].toarray().T)).T
+    out.array("witness/green", green)
     return {"coercivity": _coercive(out, B, solver)}
 
 
@@ -260,24 +271,22 @@ def _coercive(out: Writer, B: Any, solver: Solver) -> dict[str, Any]:
 
 
 def _positive(C: Any, solver: Solver, D: Vector) -> tuple[Vector | None, float]:
-    """W > 0 with C w ≥ ratio · w, in plain floats; None where C is no M-matrix to speak of."""
+    """W > 0 with C w ≥ ratio · w, in plain floats; None where C is no M-matrix to speak of.
+
+    The first is kept: the states are solved so well that a sharper bound would narrow nothing.
+    """
     M = C.tocoo()
     plus = (M.row != M.col) & (M.data > 0.0)
     excess = 2.0 * float(np.bincount(M.row[plus], M.data[plus], minlength=C.shape[0]).max())
     if excess > 1e-10:
         return None, 0.0
     Z = sp.csr_array((np.where(plus, 0.0, M.data), (M.row, M.col)), shape=C.shape)
-    w, best, kept = np.ones(C.shape[0]), 0.0, None
-    for _ in range(12):
-        w = np.abs(answer(solver.solve, w / D) / D)
-        w = w / float(w.max())
-        if not float(w.min()) > 0.0:
-            break
-        ratio = float(np.min((Z @ w - 1e-14 * (abs(Z) @ w)) / w)) - excess
-        if kept is not None and ratio < best * 1.0005:
-            break
-        best, kept = ratio, w
-    return (kept, best) if best > 0.0 else (None, 0.0)
+    w = np.abs(answer(solver.solve, 1.0 / D) / D)
+    w = w / float(w.max())
+    if not float(w.min()) > 0.0:
+        return None, 0.0
+    ratio = float(np.min((Z @ w - 1e-14 * (abs(Z) @ w)) / w)) - excess
+    return (w, ratio) if ratio > 0.0 else (None, 0.0)
 
 
 def _continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[str, Any]:

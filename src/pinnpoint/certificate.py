@@ -196,6 +196,7 @@ class Certificate:
             "dofs": self.dofs,
             "radius_terms": list(self.radius_terms),
             **header,
+            **({"solver": self.details["solver"]} if "solver" in self.details else {}),
             "assumptions": [{"claim": c.claim, "status": c.status} for c in self.assumptions],
             "queries": [self._query(i) for i in range(len(self))],
         }

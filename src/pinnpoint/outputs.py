@@ -6,6 +6,7 @@ import csv
 import os
 import shutil
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -40,20 +41,24 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
         said, seen = summary(result), fields(study, certifier)
         certificate.write_json(part / FILES[0], said)
         write_csv(part / FILES[1], certificate, study.case.units)
-        write_vtu(part / FILES[2], study.problem.mesh, seen, nodes=study.problem.nodes)
-        write_bundle(
-            part / FILES[3],
-            certificate,
-            study.problem,
-            study.prediction,
-            study.queries,
-            said=said,
-            case=study.case.to_dict(),
-            solver=getattr(getattr(certifier, "ground", None), "solver", None),
-            partial=True,
-        )
-        view = View.of(study.problem.mesh, seen, study.queries.points)
-        write_report(part / FILES[4], said, view, sweep=sweep(result), bundle=FILES[3])
+        with ThreadPoolExecutor(1) as pool:  # hashing and writing leave Python's lock to the report
+            bundle = pool.submit(
+                write_bundle,
+                part / FILES[3],
+                certificate,
+                study.problem,
+                study.prediction,
+                study.queries,
+                said=said,
+                case=study.case.to_dict(),
+                solver=getattr(getattr(certifier, "ground", None), "solver", None),
+                green=getattr(getattr(certifier, "green", None), "q", None),
+                partial=True,
+            )
+            write_vtu(part / FILES[2], study.problem.mesh, seen, nodes=study.problem.nodes)
+            view = View.of(study.problem.mesh, seen, study.queries.points)
+            write_report(part / FILES[4], said, view, sweep=sweep(result), bundle=FILES[3])
+            bundle.result()
         out.mkdir(exist_ok=True)
         if (out / FILES[3]).is_dir():  # folders are not replaced in one step: move the old one away first
             os.replace(out / FILES[3], part / "old")

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from pinnpoint.arrays import Vector, dimensions, matrix, number, point_list, set_fields, vector
+from pinnpoint.arrays import Vector, dimensions, matrix, number, point_list, set_fields, vector, whole
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding.forms import Form
 from pinnpoint.rounding.stability import form_of
@@ -50,6 +50,9 @@ class LinearSystem:
     row_points
         Coordinates of the residual rows, for localization: one row per reduced residual entry, or per entry of
         U (then restricted).
+    modes
+        Vectors that A hardly sees, shape (N, m), such as rigid-body motions; multigrid is faster with them, and nothing
+        else depends on them. Unknowns of a node that follow each other in U may be named by `node_size`.
     """
 
     A: Any
@@ -60,6 +63,8 @@ class LinearSystem:
     A_error: Any | None
     b_error: Vector | None
     row_points: Vector | None
+    modes: Vector | None
+    node_size: int
 
     def __init__(
         self,
@@ -72,6 +77,8 @@ class LinearSystem:
         A_error: Any | None = None,
         b_error: Any | None = None,
         row_points: Any | None = None,
+        modes: Any | None = None,
+        node_size: int = 1,
     ) -> None:
         A = _operator(A)
         rows, columns = (int(k) for k in A.shape)
@@ -97,6 +104,7 @@ class LinearSystem:
                 "or constraints"
             )
         set_fields(self, weight=_weight(weight, self.M, square=self.is_square), row_points=self._points(row_points))
+        set_fields(self, modes=self._modes(modes), node_size=self._node_size(whole("node_size", node_size, low=1)))
 
     @property
     def N(self) -> int:
@@ -148,6 +156,19 @@ class LinearSystem:
         over_U = rows == self.N and self.N != self.M and self.space.free is not None
         X = point_list("row_points", points, self.N if over_U else self.M)
         return X[self.space.free] if over_U else X
+
+    def _modes(self, modes: Any | None) -> Vector | None:
+        if modes is None or self.space.free is None:
+            return None
+        return point_list("modes", modes, self.N)[self.space.free]
+
+    def _node_size(self, size: int) -> int:
+        """Unknowns per node among the free ones: one where a node lost some of its own."""
+        free = self.space.free
+        if size == 1 or free is None or self.n % size:
+            return 1
+        nodes = np.arange(self.N)[free].reshape(-1, size)
+        return size if np.array_equal(nodes, nodes[:, :1] + np.arange(size)) and not np.any(nodes[:, 0] % size) else 1
 
 
 def _operator(A: Any) -> Any:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
+import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
 
 Part = TypeVar("Part")
 Done = TypeVar("Done")
@@ -22,6 +26,39 @@ def on_all_cores(work: Callable[[Part], Done], starts: Iterable[Part]) -> list[D
         return [work(part) for part in parts]
     with ThreadPoolExecutor(min(CORES, len(parts))) as pool:
         return list(pool.map(work, parts))
+
+
+def begin(work: Callable[[], Done]) -> Future[Done]:
+    """Start work in a thread of its own; the future holds its result or its error."""
+    pool = ThreadPoolExecutor(1)
+    future = pool.submit(work)
+    pool.shutdown(wait=False)
+    return future
+
+
+class Scratch(threading.local):
+    """Arrays that each thread uses again and again: fresh memory can cost more than what is written into it.
+
+    Whoever takes one by its name owns it until the next call into this package.
+    """
+
+    def __init__(self) -> None:
+        self._flat: dict[str, Any] = {}
+
+    def array(self, name: str, shape: tuple[int, ...]) -> Any:
+        """An array of floats with any content."""
+        size = math.prod(shape)
+        flat = self._flat.get(name)
+        if flat is None or flat.size < size:
+            flat = self._flat[name] = np.empty(size)
+        return flat[:size].reshape(shape)
+
+    def clear(self) -> None:
+        """Let go of this thread's arrays."""
+        self._flat.clear()
+
+
+SCRATCH = Scratch()
 
 
 def share(count: int, products: int) -> int:

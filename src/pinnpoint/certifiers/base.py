@@ -12,15 +12,17 @@ import numpy as np
 
 from pinnpoint.arrays import Vector, floats, per_query
 from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarantee
-from pinnpoint.certifiers.core import Core
+from pinnpoint.certifiers.batches import observe_many
+from pinnpoint.certifiers.core import Core, Functionals
 from pinnpoint.certifiers.least_squares import effective_norm
 from pinnpoint.certifiers.proof import Proof
-from pinnpoint.certifiers.setup import direct_solver
+from pinnpoint.certifiers.setup import solver_for
 from pinnpoint.errors import InputError
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import UNIT, require_range, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.matrices import LinearMap
+from pinnpoint.solvers.choice import Choice
 from pinnpoint.solvers.protocol import Solver, answer
 from pinnpoint.systems import LinearSystem
 from pinnpoint.transfer.interface import Transfer, TransferContext
@@ -58,9 +60,10 @@ class Ground:
     core: Core
     queries: Queries
     L: LinearMap
-    ell: Sequence[Ball]
+    ell: Functionals
     solver: Solver | None
     proof: Proof
+    choice: Choice | None = None
 
     @property
     def K(self) -> int:
@@ -80,6 +83,8 @@ class Observation:
     b: Ball
     right: float | None
     """The state's factor of the algebraic bound |sᵀB⁻¹ρ|, where stability was proved."""
+    pairs: Ball | None = None
+    """Products with the Green vectors, where they came with the residual."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +130,7 @@ class AbstractCertifier(ABC):
         load
             Another right-hand side b of the same system.
         """
-        if transfer is not None and not callable(getattr(transfer, "bound", None)):
-            raise InputError(f"transfer: must be a transfer such as pinnpoint.Comparison(...); got {transfer!r}")
+        _require_transfer(transfer)
         seen = self.observe(U, load)
         return self._assemble(seen, self._discrete(seen), raw, transfer)
 
@@ -144,8 +148,10 @@ class AbstractCertifier(ABC):
             if rows != count:
                 raise InputError(f"{name}: must have {count} rows, one per state; got {rows}")
         bs, raws = (given if what is None else list(what) for what in (loads, raw))
+        _require_transfer(transfer)
+        seen = observe_many(self, states, bs)
         return CertificateBatch(
-            [self.certify(U, raw=o, transfer=transfer, load=b) for U, o, b in zip(states, raws, bs, strict=True)]
+            [self._assemble(one, self._discrete(one), o, transfer) for one, o in zip(seen, raws, strict=True)]
         )
 
     def observe(self, U: Any, load: Any = None) -> Observation:
@@ -157,10 +163,13 @@ class AbstractCertifier(ABC):
     def _see(self, y: Vector, U: Ball, b: Ball) -> Observation:
         core = self.ground.core
         r = core.residual(U, b)
-        value = self.ground.L.affine(U, exact(-self.ground.queries.constants))
-        rho = core.normal(r)
+        return self.observation(y, U, r, self.ground.L.affine(U, exact(-self.ground.queries.constants)), b)
+
+    def observation(self, y: Vector, U: Ball, r: Ball, value: Ball, b: Ball, pairs: Ball | None = None) -> Observation:
+        """A state with its residual and values, and its products with the Green vectors where they are at hand."""
+        rho = self.ground.core.normal(r)
         stability = self.ground.proof.stability
-        return Observation(y, U, r, rho, value, b, None if stability is None else stability.right(rho))
+        return Observation(y, U, r, rho, value, b, None if stability is None else stability.right(rho), pairs)
 
     def _corrected(self, seen: Observation, solver: Solver) -> Observation:
         """The state y − ẽ for an approximate correction Bẽ = ρ, rounded to floats and observed anew.
@@ -188,6 +197,8 @@ class AbstractCertifier(ABC):
         claims = [Claim(f"discrete target: {core.system.target}"), *(Claim(note) for note in queries.notes)]
         claims += [*ground.proof.claims, *out.claims]
         details, guarantee, covered = dict(out.details), out.guarantee, core.rounding
+        if ground.choice is not None:
+            details["solver"] = str(ground.choice)
         if transfer is not None:
             bound = transfer.bound(self._context(seen, out))
             for name, term in bound.terms.items():
@@ -260,7 +271,7 @@ class AbstractCertifier(ABC):
 
     @cached_property
     def _solver(self) -> Solver:
-        return direct_solver(self.ground.core) if self.ground.solver is None else self.ground.solver
+        return solver_for(self.ground.core, None)[0] if self.ground.solver is None else self.ground.solver
 
     def _context(self, seen: Observation, out: Outcome) -> TransferContext:
         core = self.ground.core
@@ -282,7 +293,7 @@ class AbstractCertifier(ABC):
         def adjoint() -> Vector:
             green = getattr(self, "green", None)
             if green is not None:
-                return np.asarray(green.q)
+                return np.asarray(green.q, dtype=np.float64)
             rhs = np.stack([ell.hi for ell in self.ground.ell], axis=1)
             return np.asarray(answer(self._solver.solve_transposed, rhs).T)
 
@@ -303,3 +314,8 @@ class AbstractCertifier(ABC):
             adjoint,
             discrete if self._proves_discrete else None,
         )
+
+
+def _require_transfer(transfer: Any) -> None:
+    if transfer is not None and not callable(getattr(transfer, "bound", None)):
+        raise InputError(f"transfer: must be a transfer such as pinnpoint.Comparison(...); got {transfer!r}")

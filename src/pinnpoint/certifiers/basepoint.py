@@ -110,7 +110,7 @@ class BasePoint:
         """For J(y), or for JᵀWJ where F has more entries than y."""
         core = self.core
         try:
-            return solver_for(core, None)
+            return solver_for(core, None)[0]
         except InputError as error:
             raise CertificationError(
                 f"J(y) is singular or nearly so at the base point, as at a fold ({error})"

@@ -64,7 +64,7 @@ def _step(system: Any, y: Vector, few: bool) -> tuple[Solver, Vector]:
         )
     core = Core(LinearSystem(J, np.zeros(system.n)), rounding=False)
     fills = system.n > FILLS_FROM and J.nnz > 12.5 * system.n and few
-    solver = solver_for(core, "krylov" if fills else None)
+    solver = solver_for(core, "krylov" if fills else None)[0]
     return solver, answer(solver.solve, F)
 
 

@@ -26,7 +26,9 @@ from pinnpoint.rounding.arithmetic import TINY, gamma, require_range, require_ro
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.forms import Form, MatrixForm
 from pinnpoint.rounding.matrices import Chain, EnclosedMatrix, LinearMap, PlainMatrix, compile_early, product_up
+from pinnpoint.rounding.slices import Sliced
 from pinnpoint.systems import LinearSystem
+from pinnpoint.threads import SCRATCH
 
 ErrorPair = tuple[Callable[[Vector], Vector], Callable[[Vector], Vector]]
 
@@ -148,6 +150,12 @@ class Core:
     def defect(self, q: Ball, ell: Ball) -> Ball:
         """Bᵀq − ℓ̂ = −s."""
         return self.reduced.T.affine(self.green(q), ell)
+
+    @property
+    def many(self) -> Sliced | None:
+        """Encloses many defects at once, where nothing but rounding has to be covered."""
+        T = self.reduced.T if self.system.is_square else None
+        return T.sliced if isinstance(T, EnclosedMatrix) else None
 
     def green(self, q: Ball) -> Ball:
         """The residual-side Green vector: q itself, or W Â q."""
@@ -284,6 +292,24 @@ class Functionals(Sequence[Ball]):
 
     def __len__(self) -> int:
         return int(self.L.shape[0])
+
+    @property
+    def exact(self) -> bool:
+        """Whether all of them are known exactly, without a product of theirs."""
+        return self.E is None and self.core.Z is None
+
+    def first(self) -> Any:
+        """For each ℓ̂ an entry that is not zero."""
+        L = sp.csr_array(self.L)
+        return np.append(L.indices, 0)[np.where(np.diff(L.indptr) > 0, L.indptr[:-1], L.nnz)]
+
+    def columns(self, which: Any) -> Vector:
+        """Some ℓ̂_i as columns, where they are exact; held in this thread's scratch memory."""
+        rows = self.L[which].tocoo()
+        found: Vector = SCRATCH.array("columns", rows.shape[::-1])
+        found.fill(0.0)
+        found[rows.col, rows.row] = rows.data
+        return found
 
     def __getitem__(self, i: Any) -> Any:
         if not 0 <= i < len(self):

@@ -10,6 +10,7 @@ import numpy as np
 from pinnpoint.arrays import Vector
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
 from pinnpoint.certifiers.green import GreenVectors, bare_ground, green_vectors, lay_ground
+from pinnpoint.certifiers.storage import Storage
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import up
 from pinnpoint.rounding.balls import Ball
@@ -39,19 +40,34 @@ class Exact(AbstractMethod):
     coercivity
         A bound of the caller's own instead of a verified one.
     solver
-        None for direct factorization; ``"krylov"``, ``"lsmr"``, or an object with solve and solve_transposed.
+        ``"auto"`` chooses by size, dimension, queries, installed packages and free memory; ``"superlu"``,
+        ``"cholmod"``, ``"pardiso"``, ``"amg"``, ``"petsc"``, ``"krylov"``, ``"lsmr"``, ``"lsqr"``, or an object with
+        solve and solve_transposed. Whatever it returns, its defect is enclosed.
+    storage, file
+        ``"float32"`` halves the memory of the Green vectors, whose rounding then counts as a defect; a .npy `file`
+        keeps them on disk, mapped into memory.
     """
 
     rounding: bool = True
     refine: bool = False
     coercivity: Coercivity | float | None = None
     solver: Any = None
+    storage: str = "float64"
+    file: Any = None
 
     def _prepare(self, system: LinearSystem, queries: Queries) -> ExactCertifier:
         """Green vectors, sensitivities and the stability proof."""
-        ground = lay_ground(system, queries, rounding=self.rounding, solver=self.solver, coercivity=self.coercivity)
+        ground = lay_ground(
+            system,
+            queries,
+            rounding=self.rounding,
+            solver=self.solver,
+            coercivity=self.coercivity,
+            adjoints=len(queries),
+        )
         assert ground.solver is not None
-        return ExactCertifier(ground, green_vectors(ground, ground.solver, refine=self.refine))
+        kept = Storage(self.storage, self.file)
+        return ExactCertifier(ground, green_vectors(ground, ground.solver, refine=self.refine, storage=kept))
 
     def _prepare_only(self, system: LinearSystem, queries: Queries) -> ExactCertifier:
         """Green vectors alone; their defects are not counted."""
@@ -75,7 +91,7 @@ class ExactCertifier(AbstractCertifier):
 
     def _discrete(self, seen: Observation) -> Outcome:
         core = self.ground.core
-        pairing = self.green.pair(seen.rho, enclose=core.rounding)
+        pairing = self.green.pair(seen.rho, enclose=core.rounding) if seen.pairs is None else seen.pairs
         correction, _ = pairing.rounded()
         terms = {"correction": np.abs(correction)}
         counted: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,19 +13,18 @@ from pinnpoint.certifiers.base import Ground
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.proof import prove, unproved, weight_only
 from pinnpoint.certifiers.setup import solver_for
+from pinnpoint.certifiers.storage import DOUBLE, Storage
+from pinnpoint.errors import InputError
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import require_range, up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.bounds import Coercivity
 from pinnpoint.rounding.matrices import dots
-from pinnpoint.solvers.direct import DenseLU, SparseLU
-from pinnpoint.solvers.protocol import Solver, answer
+from pinnpoint.rounding.slices import Sliced
+from pinnpoint.solvers.direct import DENSE_UP_TO, MANY, SparseLU
+from pinnpoint.solvers.protocol import Solver, answer, is_accurate, width
 from pinnpoint.systems import LinearSystem
-from pinnpoint.threads import CORES, on_all_cores
-
-COLUMNS = 8
-"""Right-hand sides that SuperLU solves at once: they share a pass over the factors and stay in cache."""
-
+from pinnpoint.threads import SCRATCH, on_all_cores
 
 FILLS_FROM, FEW = 10_000, 24
 """Unknowns from which, and queries up to which, conjugate gradients beat a factorization that fills in."""
@@ -48,7 +48,7 @@ class GreenVectors:
 
     def ball(self, i: int) -> Ball:
         """q_i as a ball without radius."""
-        return Ball(self.q[i], None if self.q_lo is None else self.q_lo[i])
+        return Ball(np.asarray(self.q[i], dtype=np.float64), None if self.q_lo is None else self.q_lo[i])
 
     def pair(self, rho: Ball, *, enclose: bool) -> Ball:
         """q_iᵀρ for all i."""
@@ -63,21 +63,25 @@ def lay_ground(
     solver: Any,
     coercivity: Coercivity | float | None,
     inverts: bool = True,
+    adjoints: int = 0,
 ) -> Ground:
     """Core, functionals, solver and stability proof.
 
-    In exact arithmetic a direct solve needs no proof; with rounding covered, or an iterative solver, it does.
+    In exact arithmetic a direct solve needs no proof; with rounding covered, or an iterative solver, it does. So many
+    `adjoints` will be solved for afterwards.
     """
     core = Core(system, rounding=rounding)
     L, ell = core.functionals(queries)
     if not inverts:
         return Ground(core, queries, L, ell, None, weight_only(core))
-    found = solver_for(core, solver)
-    if rounding or coercivity is not None or solver not in (None, "direct"):
+    found, choice = solver_for(core, solver, len(queries))
+    if adjoints and isinstance(found, SparseLU) and ell.exact:
+        found.expect(adjoints, ell.L.indices)
+    if rounding or coercivity is not None or choice.own or not is_accurate(found):
         proof = prove(core, found, coercivity)
     else:
         proof = unproved(core, found)
-    return Ground(core, queries, L, ell, found, proof)
+    return Ground(core, queries, L, ell, found, proof, choice)
 
 
 def bare_ground(system: LinearSystem, queries: Queries, solver: Any) -> Ground:
@@ -89,47 +93,81 @@ def bare_ground(system: LinearSystem, queries: Queries, solver: Any) -> Ground:
     L, ell = core.functionals(queries)
     if solver is None and system.n > FILLS_FROM and core.matrix.nnz > 12.5 * system.n and len(queries) <= FEW:
         solver = "krylov"
-    return Ground(core, queries, L, ell, solver_for(core, solver), weight_only(core))
+    found, choice = solver_for(core, solver, len(queries))
+    return Ground(core, queries, L, ell, found, weight_only(core), choice)
 
 
-def green_vectors(ground: Ground, solver: Solver, *, refine: bool) -> GreenVectors:
-    """Solve Bᵀq = ℓ̂ for every query and bound what is left.
+def green_vectors(ground: Ground, solver: Solver, *, refine: bool, storage: Storage = DOUBLE) -> GreenVectors:
+    """Solve Bᵀq = ℓ̂ for every query and bound what is left, for q as it is stored.
 
     *Cost:* one solve per query with a direct solver of a square system, two with others, one more when refined.
     """
+    if refine and storage.is_single:
+        raise InputError("storage: refined Green vectors are pairs of doubles; use 'float64', or refine=False")
     core, proof, K = ground.core, ground.proof, ground.K
-    sparse = isinstance(solver, SparseLU)
-    accurate = core.system.is_square and (sparse or isinstance(solver, DenseLU))  # backward stable as it is
-    Q = np.empty((K, core.system.n))
-    q_lo = np.zeros_like(Q) if refine else None
+    accurate = core.system.is_square and is_accurate(solver)
+    Q = storage.rows(K, core.system.n)
+    q_lo = np.zeros(Q.shape) if refine else None
     left, sigma, delta = (np.zeros(K) for _ in range(3))
+    # many defects at once pay where there are many, with nothing but rounding in them
+    enough = K >= MANY if isinstance(solver, SparseLU) else K > 1 and core.system.n > DENSE_UP_TO
+    many = core.many if enough and not refine and ground.ell.exact and proof.stability is not None else None
 
-    def bound(i: int, ell: Ball) -> None:
-        if not accurate:
-            Q[i] -= _correction(core, solver, Ball(Q[i]), ell)
-        if q_lo is not None:
-            q_lo[i] = -_correction(core, solver, Ball(Q[i]), ell)
-        q = Ball(Q[i], None if q_lo is None else q_lo[i])
+    def stored(i: int) -> Ball:
+        return Ball(np.asarray(Q[i], dtype=np.float64), None if q_lo is None else q_lo[i])
+
+    def measure(i: int, defect: Callable[[Ball], Ball]) -> None:
+        q = stored(i)
         length = proof.form.dual(core.green(q)) if not core.is_energy else proof.form.dual(q)
         if proof.stability is None:
             sigma[i] = length
             return
-        left[i] = proof.stability.left(core.defect(q, ell))
+        left[i] = proof.stability.left(defect(q))
         delta[i] = left[i] if not core.system.is_square else proof.stability.green_error(left[i], proof.form)
         sigma[i] = up(length + delta[i])
 
-    width = max(1, min(COLUMNS, -(-K // CORES))) if sparse else K
+    def bound(i: int, ell: Ball) -> None:
+        if not accurate:
+            q = stored(i).hi
+            Q[i] = storage.rounded(q - _correction(core, solver, Ball(q), ell))
+        if q_lo is not None:
+            q_lo[i] = -_correction(core, solver, Ball(Q[i]), ell)
+        measure(i, lambda q: core.defect(q, ell))
+
+    def solve(rhs: Vector) -> Vector:
+        X = answer(solver.solve_transposed, rhs)
+        return X if isinstance(solver, SparseLU) else X.copy()  # another's array may change once it was measured
+
+    def keep(at: Any, X: Vector) -> Vector:
+        X = storage.rounded(X)
+        if core.rounding:
+            require_range("Green vectors", X)
+        Q[at] = X.T
+        return X
+
+    def together(at: Any, many: Sliced) -> None:
+        block = ground.ell.columns(at)
+        X = solve(block)
+        if not accurate:
+            X = X - solve(np.stack([s.hi for s in many.residuals(X, block)], axis=1))
+        X = keep(at, X)
+        for i, s in zip(at, many.residuals(X, block), strict=True):
+            measure(i, lambda q, s=s: s)  # type: ignore[misc]
 
     def part(a: int) -> None:
-        ells = [ground.ell[i] for i in range(a, min(a + width, K))]
-        rhs = np.array([ell.hi for ell in ells]).T  # columns are contiguous, as solvers want them
-        Q[a : a + width] = answer(solver.solve_transposed, rhs).T
-        if core.rounding:
-            require_range("Green vectors", Q[a : a + width])
-        for i, ell in enumerate(ells, a):
+        at = order[a : a + step]
+        if many is not None:
+            together(at, many)
+            return
+        ells = [ground.ell[i] for i in at]
+        keep(at, solve(np.array([ell.hi for ell in ells]).T))  # columns are contiguous, as solvers want them
+        for i, ell in zip(at, ells, strict=True):
             bound(i, ell)
 
-    on_all_cores(part, range(0, K, width))
+    step = width(solver, K)
+    order = solver.near(ground.ell.first()) if many is not None and isinstance(solver, SparseLU) else np.arange(K)
+    on_all_cores(part, range(0, K, step))
+    SCRATCH.clear()
     return GreenVectors(Q, q_lo, None if proof.stability is None else left, sigma, delta)
 
 

@@ -20,6 +20,7 @@ from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.bounds import Coercivity
+from pinnpoint.solvers.choice import Choice
 from pinnpoint.solvers.protocol import Solver
 from pinnpoint.systems import LinearSystem
 
@@ -91,13 +92,14 @@ class Inexact(AbstractMethod):
         """Adjoint iterations, unless sensitivities were given, and the coercivity bound."""
         core = Core(system, rounding=self.rounding)
         adjoint: Solver
+        choice: Choice | None = None
         if self.solver is None:
             adjoint = krylov_solver(core, self.tolerance, self.iterations)
         else:
-            adjoint = solver_for(core, self.solver)
+            adjoint, choice = solver_for(core, self.solver, len(queries))
         few = krylov_solver(core, 0.0, self.sharpen) if self.sharpen else None
         proof = prove(core, adjoint, self.coercivity, sharpen=few)
-        ground = Ground(core, queries, *core.functionals(queries), adjoint, proof)
+        ground = Ground(core, queries, *core.functionals(queries), adjoint, proof, choice)
         claims: tuple[Claim, ...] = ()
         green: GreenVectors | None = None
         if self.sigma is not None:

@@ -15,11 +15,16 @@ from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding import stability as st
 from pinnpoint.rounding.arithmetic import Vector
 from pinnpoint.rounding.bounds import Coercivity, fingerprint
-from pinnpoint.rounding.coercivity import verify_coercivity
+from pinnpoint.rounding.coercivity import NEARLY, verify_coercivity, z_part
 from pinnpoint.rounding.forms import DiagonalForm, Form, InverseForm
-from pinnpoint.solvers.direct import DenseLU, SparseLU, WeightedQR
-from pinnpoint.solvers.protocol import Solver, answer
+from pinnpoint.solvers.choice import GB, ROOM, Task, free_memory, installed, predicted
+from pinnpoint.solvers.cholmod import Cholmod
+from pinnpoint.solvers.direct import DENSE_UP_TO
+from pinnpoint.solvers.pardiso import Pardiso
+from pinnpoint.solvers.protocol import Solver, answer, is_accurate
 
+FEW_ENOUGH = 10_000
+"""Unknowns up to which SciPy's own factorization proves coercivity quickly enough."""
 SYMMETRY = 1e-8
 """How far from symmetric, relative to its largest entry, Â may be for the energy weight."""
 
@@ -108,7 +113,27 @@ def _solve(solver: Solver | None) -> Any:
 
 def _inverse(solver: Solver | None) -> Any:
     """A direct solver's inverse, to look for eigenvalues with; iterative ones are too rough for that."""
-    return solver.solve if isinstance(solver, DenseLU | SparseLU | WeightedQR) else None
+    return _solve(solver) if is_accurate(solver) else None
+
+
+def _cholesky(core: Core) -> Any:
+    """A Cholesky package for the proof; without one, large matrices that fill in too much for SuperLU are refused."""
+    B, points = core.matrix, core.system.row_points
+    n = B.shape[0]
+    if n <= DENSE_UP_TO:
+        return None
+    task = Task(n, int(B.nnz), None if points is None else int(points.shape[1]), 0, True)
+    if n > FEW_ENOUGH:
+        for name, package in (("cholmod", Cholmod), ("pardiso", Pardiso)):
+            if installed(name):
+                return package.definite
+    need, room = predicted("superlu", task), ROOM * free_memory()
+    if need > room and z_part(B)[1] > NEARLY * float(B.diagonal().max()):
+        raise CertificationError(
+            f"coercivity: its proof needs a factorization of about {need / GB:.3g} GB, and {room / GB:.3g} GB are at "
+            "hand; install 'pinnpoint[cholmod]' or 'pinnpoint[pardiso]', which need less, or declare coercivity"
+        )
+    return None
 
 
 def _coercive(core: Core, bound: Coercivity, sharpen: Solver | None) -> st.Coercive:
@@ -144,16 +169,20 @@ def _square(core: Core, solver: Solver | None, sharpen: Solver | None) -> st.Sta
     """Coercivity first; then an M-matrix witness, an approximate inverse, and singular values."""
     B, errors = core.matrix, core.matrix_error
     symmetrised = None if errors is None else (lambda v: 0.5 * (errors[0](v) + errors[1](v)))
-    tried = ""
+    tried, cholesky = "", _cholesky(core)
     try:
         bound = verify_coercivity(
-            B, equilibrate=True, error=symmetrised, solve=_inverse(solver) if is_symmetric(B) else None
+            B,
+            equilibrate=True,
+            error=symmetrised,
+            solve=_inverse(solver) if is_symmetric(B) else None,
+            definite=cholesky,
         )
         return _coercive(core, bound, sharpen)
     except CertificationError as problem:
         tried = str(problem)
     if errors is None and solver is not None:
-        witness = st.inverse_positive(B, solver.solve)
+        witness = st.inverse_positive(B, _solve(solver))
         if witness is not None:
             return witness
     for found in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,14 @@ from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.proof import diagonal_of
 from pinnpoint.errors import InputError
 from pinnpoint.rounding.balls import exact
+from pinnpoint.solvers.amg import Multigrid
+from pinnpoint.solvers.choice import NAMES, Choice, Task, asked_for, choose
+from pinnpoint.solvers.cholmod import Cholmod
 from pinnpoint.solvers.direct import DENSE_UP_TO, WeightedQR, factorize
 from pinnpoint.solvers.iterative import Krylov, LeastSquares
-from pinnpoint.solvers.protocol import Solver
+from pinnpoint.solvers.pardiso import Pardiso
+from pinnpoint.solvers.petsc import Petsc
+from pinnpoint.solvers.protocol import NotDefiniteError, Solver
 
 
 def direct_solver(core: Core) -> Solver:
@@ -52,28 +58,86 @@ def krylov_solver(core: Core, tolerance: float, iterations: int | None) -> Krylo
     return Krylov(normal, normal, system.n, True, tolerance, iterations, diagonal_of(core))
 
 
-def lsmr_solver(core: Core) -> LeastSquares:
-    """LSMR on W^½ Â, for diagonal weights."""
+def lsmr_solver(core: Core, name: str = "lsmr") -> LeastSquares:
+    """LSMR or LSQR on W^½ Â, for diagonal weights."""
     w, A = core.system.weight, core.matrix
     if not (w is None or isinstance(w, np.ndarray)):
-        raise InputError("solver: 'lsmr' needs an identity or diagonal weight; use 'direct' or 'krylov'")
+        raise InputError("solver: 'lsmr' and 'lsqr' need an identity or diagonal weight; use 'direct' or 'krylov'")
     root = np.ones(core.system.M) if w is None else np.sqrt(w)
     C = sp.csr_array(sp.diags_array(root) @ A)
     T = sp.csr_array(C.T)
-    return LeastSquares(lambda v: C @ v.ravel(), lambda v: T @ v.ravel(), C.shape)
+    return LeastSquares(lambda v: C @ v.ravel(), lambda v: T @ v.ravel(), C.shape, name=name.upper())
 
 
-def solver_for(core: Core, asked: Any) -> Solver:
-    """None or "direct", "krylov", "lsmr", or an object with solve and solve_transposed for B."""
-    if asked is None or asked == "direct":
-        return direct_solver(core)
-    if asked == "krylov":
-        return krylov_solver(core, 1e-12, None)
-    if asked == "lsmr" and not core.system.is_square:
-        return lsmr_solver(core)
-    if isinstance(asked, str) or not (hasattr(asked, "solve") and hasattr(asked, "solve_transposed")):
+def task_of(core: Core, queries: int) -> Task:
+    """What the choice of a solver depends on."""
+    B, points = core.matrix, core.system.row_points
+    definite = bool(diagonal_of(core) is not None and is_symmetric(B))
+    return Task(core.system.n, int(B.nnz), None if points is None else int(points.shape[1]), queries, definite)
+
+
+def _backend(name: str, core: Core) -> Solver:
+    B, modes = core.matrix, core.system.modes
+    if name == "superlu":
+        return factorize(B)
+    if name == "cholmod":
+        return Cholmod(B)
+    if name == "pardiso":
+        return Pardiso(B)
+    if name == "amg":
+        return Multigrid(B, modes, core.system.node_size)
+    if name == "petsc":
+        return Petsc(B, modes)
+    return krylov_solver(core, 1e-12, None)
+
+
+def _automatic(core: Core, queries: int) -> tuple[Solver, Choice]:
+    """The first choice that works; one that finds the matrix indefinite gives way to the next."""
+    task = task_of(core, queries)
+    failed = ""
+    for choice in choose(task):
+        try:
+            return _backend(choice.name, core), replace(choice, why=choice.why + failed)
+        except NotDefiniteError as error:
+            failed += f"; {choice.name} found the matrix not positive definite"
+            last = error
+    raise last
+
+
+def solver_for(core: Core, asked: Any, queries: int = 1) -> tuple[Solver, Choice]:
+    """The solver for B that was asked for, and what to say about it.
+
+    None or ``"auto"``: chosen by size, dimension, queries, installed packages and free memory. A name of `NAMES`, or an
+    object with solve and solve_transposed for B.
+    """
+    if isinstance(asked, str) and asked not in NAMES:
         raise InputError(
-            "solver: must be 'direct', 'krylov', 'lsmr' (least squares) or an object with solve and "
-            f"solve_transposed; got {asked!r}"
+            f"solver: must be one of {', '.join(repr(n) for n in NAMES)} or an object with solve and solve_transposed; "
+            f"got {asked!r}"
         )
-    return asked  # type: ignore[no-any-return]
+    if asked in ("lsmr", "lsqr"):
+        if core.system.is_square:
+            raise InputError(f"solver: {asked!r} is for least-squares systems; use 'krylov'")
+        return lsmr_solver(core, asked), Choice(asked, "asked for", 0.0)
+    if not isinstance(asked, str) and asked is not None:
+        if not (callable(getattr(asked, "solve", None)) and callable(getattr(asked, "solve_transposed", None))):
+            raise InputError(
+                "solver: must be a name or an object with solve and solve_transposed; "
+                f"got {type(asked).__name__} {asked!r}"
+            )
+        return asked, Choice(str(getattr(asked, "name", type(asked).__name__)), "the caller's own", 0.0, own=True)
+    if asked == "krylov":
+        return krylov_solver(core, 1e-12, None), Choice("krylov", "asked for", 0.0)
+    small = core.system.n <= DENSE_UP_TO
+    if asked == "direct" or small or not core.system.is_square:
+        if asked not in (None, "auto", "direct", "superlu"):
+            if not core.system.is_square:
+                raise InputError(f"solver: {asked!r} is for square systems; use 'direct', 'krylov' or 'lsmr'")
+            asked_for(asked, task_of(core, queries))
+            return _backend(asked, core), Choice(asked, "asked for", 0.0)
+        found = direct_solver(core)
+        return found, Choice(found.name, "small" if small else "direct", 0.0)
+    if asked in (None, "auto"):
+        return _automatic(core, queries)
+    choice = asked_for(asked, task_of(core, queries))
+    return _backend(asked, core), choice

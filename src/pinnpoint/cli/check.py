@@ -13,7 +13,9 @@ from pinnpoint.cli.progress import Stages
 from pinnpoint.io.cases import read_case
 from pinnpoint.mesh import BOUNDARY, CELLS, Mesh
 from pinnpoint.rounding.coercivity import NEARLY, z_part
-from pinnpoint.rounding.matrices import COMPILE_FROM
+from pinnpoint.rounding.matrices import LOAD_AFTER, PRODUCTS
+from pinnpoint.solvers.choice import GB, Choice, Task, asked_for, choose
+from pinnpoint.solvers.direct import DENSE_UP_TO
 
 MEASURES = {0: "points", 1: "length", 2: "area", 3: "volume"}
 
@@ -56,8 +58,23 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"total applied load{unit}: {load}")
     print(f"quadrature order {problem.quadrature}; {len(study.queries)} queries; method {case.certificate.method}")
     print(f"unknowns: {problem.system.n} of {problem.system.N}")
-    print(f"predicted memory: {memory(problem, len(study.queries)):.2f} GB")
+    asked = str((case.certificate.options or {}).get("solver", "auto"))
+    if case.problem.kind != "semilinear" and asked in ("auto", "superlu", "cholmod", "pardiso", "amg", "petsc"):
+        choice = choice_for(problem, len(study.queries), asked)
+        print(f"solver: {choice}")
+    else:
+        choice = None
+    print(f"predicted memory: {memory(problem, len(study.queries), choice):.2f} GB")
     return 0
+
+
+def choice_for(problem: Any, queries: int, name: str) -> Choice:
+    """The solver that `certify` will take, unless the matrix turns out not to be positive definite."""
+    n = problem.system.n
+    if n <= DENSE_UP_TO and name == "auto":
+        return Choice("dense LU", "small", 0.0)
+    task = Task(n, int(problem.A.nnz * n / problem.system.N), problem.mesh.dim, queries, True)
+    return choose(task)[0] if name == "auto" else asked_for(name, task)
 
 
 def groups(mesh: Mesh, unit: str) -> list[str]:
@@ -69,14 +86,16 @@ def groups(mesh: Mesh, unit: str) -> list[str]:
     return [f"group '{n}': {d}D, {count} {what}, {MEASURES[d]} {size:.6g}{unit}" for n, d, what, count, size in found]
 
 
-def memory(problem: Any, queries: int) -> float:
+def memory(problem: Any, queries: int, choice: Choice | None = None) -> float:
     """Peak memory of `certify` in GB, from measured growth: the program, LU factors with their fill, Green vectors.
 
     A Z-matrix is verified with one factorization, others with two and their products, which costs three to five times
-    as much. Quadratic elements have denser rows and fill in more.
+    as much. Quadratic elements have denser rows and fill in more. Other solvers know what they need.
     """
     n, dim = problem.system.n, problem.mesh.dim
-    program = 0.08 + (0.1 if max(problem.A.nnz, n * queries) >= COMPILE_FROM else 0.0)
+    program = 0.08 + (0.1 if PRODUCTS * problem.A.nnz + n * queries >= LOAD_AFTER else 0.0)
+    if choice is not None and choice.name in ("cholmod", "pardiso", "amg", "petsc", "krylov"):
+        return float(program + (choice.memory + 60.0 * problem.A.nnz) / GB)
     easy = z_part(problem.A)[1] <= NEARLY * float(problem.A.diagonal().max())
     growth = n ** (4.0 / 3.0) if dim == 3 else n * np.log2(max(n, 2))
     if problem.degree == 2:

@@ -6,9 +6,21 @@ import argparse
 import importlib.metadata
 import os
 import platform
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
+
+from pinnpoint.errors import DependencyMissingError
 from pinnpoint.rounding.matrices import compiled
+from pinnpoint.solvers.amg import Multigrid
+from pinnpoint.solvers.choice import free_memory
+from pinnpoint.solvers.cholmod import Cholmod
+from pinnpoint.solvers.direct import SparseLU
+from pinnpoint.solvers.pardiso import Pardiso
+from pinnpoint.solvers.petsc import Petsc
+from pinnpoint.solvers.protocol import Solver
 from pinnpoint.version import __version__
 
 PACKAGES = {
@@ -29,6 +41,16 @@ PACKAGES = {
     "uvicorn": "serve",
     "pyarrow": "parquet",
     "crepes": "conformal",
+    "pyamg": "amg",
+    "scikit-sparse": "cholmod",
+    "pypardiso": "pardiso",
+}
+SOLVERS: dict[str, Callable[[Any], Solver]] = {
+    "superlu": SparseLU,
+    "cholmod": Cholmod,
+    "pardiso": Pardiso,
+    "amg": Multigrid,
+    "petsc": Petsc,
 }
 
 
@@ -45,9 +67,25 @@ def run(arguments: argparse.Namespace) -> int:
             found = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             found = f"not installed (pip install 'pinnpoint[{extra}]')" if extra else "not installed, but required"
-        print(f"{name:12} {found}")
+        print(f"{name:13} {found}")
+    for name, backend in SOLVERS.items():
+        print(f"solver {name:8} {_state(backend)}")
     print(f"compiled kernels: {'numba' if compiled() is not None else 'none, numpy fall-backs are used'}")
     print(f"processors: {os.cpu_count()}")
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        print(f"memory: {os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.1f} GiB")
+        size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        print(f"memory: {size / 2**30:.1f} GiB, free {free_memory() / 2**30:.1f} GiB")
     return 0
+
+
+def _state(backend: Callable[[Any], Solver]) -> str:
+    """Whether a solver solves a small system."""
+    A = sp.diags_array([2.0, -1.0, -1.0], offsets=[0, 1, -1], shape=(700, 700)).tocsr()
+    try:
+        x = backend(A).solve(np.ones(700))
+    except DependencyMissingError as error:
+        return f"not installed: {str(error).removeprefix('solver: ')}"
+    except Exception as error:  # whatever a broken installation does is what is to be told
+        return f"broken: {type(error).__name__}: {error}"
+    worst = float(np.max(np.abs(A @ x - 1.0)))
+    return "works" if worst < 1e-6 else f"broken: it left a residual of {worst:.1e}"

@@ -125,7 +125,14 @@ class Elasticity:
             b=b.ravel(),
             space=space,
             system=LinearSystem(
-                A, b.ravel(), space=space, weight=weight, reduction="galerkin", row_points=_row_points(mesh, space)
+                A,
+                b.ravel(),
+                space=space,
+                weight=weight,
+                reduction="galerkin",
+                row_points=_row_points(mesh, space),
+                modes=rigid_motions(mesh.points),
+                node_size=d,
             ),
             quadrature=order,
             lame=(lam, mu),
@@ -262,3 +269,19 @@ def _spread(mesh: Mesh, group: str, total: Any) -> Vector:
     size = mesh.facet_measures(facets)
     share = np.bincount(facets.ravel(), np.repeat(size / size.sum() / mesh.dim, mesh.dim), minlength=len(mesh.points))
     return np.asarray(share[:, None] * values[None, :])
+
+
+def rigid_motions(points: Vector) -> Vector:
+    """Translations and rotations as columns, three in the plane and six in space, with the unknowns of a node together.
+
+    Centred and scaled, so that they are of one size.
+    """
+    X = points - points.mean(axis=0)
+    X = X / max(float(np.abs(X).max(initial=0.0)), 1e-300)
+    N, d = X.shape
+    planes = [(i, j) for i in range(d) for j in range(i + 1, d)]
+    modes = np.zeros((N, d, d + len(planes)))
+    modes[:, np.arange(d), np.arange(d)] = 1.0
+    for k, (i, j) in enumerate(planes, d):
+        modes[:, i, k], modes[:, j, k] = -X[:, j], X[:, i]
+    return modes.reshape(N * d, -1)

@@ -15,6 +15,7 @@ from pinnpoint.io.fields import SUFFIXES as FIELD_SUFFIXES
 from pinnpoint.io.files import PathLike, read_bytes
 from pinnpoint.io.overrides import apply_overrides
 from pinnpoint.io.tables import REQUIRED, Table, components, number
+from pinnpoint.solvers.choice import NAMES
 
 MESH_SUFFIXES = (".msh", ".vtu", ".vtk", ".xdmf", ".inp", ".bdf", ".fem", ".nas")
 DECK_SUFFIXES = (".bdf", ".fem", ".nas", ".dat", ".inp")
@@ -111,7 +112,7 @@ class CertificateSpec:
     tolerance: float | None = None
     max_dofs: int | None = None
     quadrature: int | None = None
-    options: Mapping[str, float | int] | None = None
+    options: Mapping[str, float | int | str] | None = None
 
 
 @dataclass(frozen=True)
@@ -387,7 +388,10 @@ def _certificate(table: Table, problem: str) -> CertificateSpec:
         "delta": table.number("delta", None, "positive"),
         "seed": table.whole("seed", None),
         "polish": table.whole("polish", None),
+        "solver": table.choice("solver", NAMES[:-2], None),
     }
+    if values["solver"] is not None and nonlinear:
+        raise InputError("certificate.solver: is for linear problems; remove it")
     if values["polish"] is not None and not nonlinear:
         raise InputError(f"certificate.polish: Newton steps are for kind = 'semilinear'; got kind = '{problem}'")
     if values["delta"] is not None and values["delta"] >= 1:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ NEARLY = 1e-10
 """Positive off-diagonal row sums up to this multiple of the largest diagonal entry count as roundings of zero."""
 
 Solve = Callable[[Vector], Vector]
+Definite = Callable[[Any], bool]
 ErrorProduct = Callable[[Vector], Vector]
 """v ↦ an upper bound of E v, for v ≥ 0, of a symmetric E that bounds the unknown part of the matrix."""
 
@@ -78,6 +80,7 @@ def verify_coercivity(
     error: ErrorProduct | None = None,
     solve: Solve | None = None,
     shift: float | None = None,
+    definite: Definite | None = None,
 ) -> Coercivity:
     """Prove α > 0 with (A + Aᵀ)/2 ⪰ α P.
 
@@ -99,6 +102,9 @@ def verify_coercivity(
         An approximate S⁻¹ to start from, if there is one already; it is not trusted.
     shift
         The θ to try; by default just below a computed eigenvalue.
+    definite
+        Tells whether a floating-point Cholesky factorization of a sparse matrix runs to its end. It is believed, as
+        LAPACK is for small matrices, and saves the sparse LU factorization of large ones.
 
     Returns
     -------
@@ -146,7 +152,7 @@ def verify_coercivity(
                 "coercivity: no M-matrix witness (the matrix needs off-diagonal entries ≤ 0 and a vector w > 0 with "
                 "A w > 0); use method='shift'"
             )
-        alpha, how = _by_shift(B, P, inner, shift, loss)
+        alpha, how = _by_shift(B, P, inner, shift, loss, definite)
     mark = fingerprint(A) if error is None else None
     return Coercivity(alpha, d if equilibrate else None, P, "operator", "verified", how, mark)
 
@@ -190,13 +196,15 @@ def m_matrix_bound(S: Any, solve: Solve) -> float:
         v = M.affine(exact(w))
         low, err = v.rounded()
         ratio = float(np.min(down((low - err) / w, 8)))
-        if best > 0.0 and ratio < best * 1.0005:
+        if best > 0.0 and ratio < best * 1.01:
             return max(best, ratio)
         best = max(best, ratio)
     return best
 
 
-def _by_shift(B: Any, P: Any | None, solve: Solve | None, shift: float | None, loss: float) -> tuple[float, str]:
+def _by_shift(
+    B: Any, P: Any | None, solve: Solve | None, shift: float | None, loss: float, definite: Definite | None = None
+) -> tuple[float, str]:
     """Try θ just below λ_min, then smaller."""
     P_floor = 1.0 if P is None else _floor(P)
     guess = shift if shift is not None else _smallest_eigenvalue(B, P, solve)
@@ -206,6 +214,8 @@ def _by_shift(B: Any, P: Any | None, solve: Solve | None, shift: float | None, l
             "matrix is singular, indefinite or too ill-conditioned for float64"
         )
     prove, how = (cholesky_defect, "Cholesky") if B.shape[0] <= DENSE_UP_TO else (lu_defect, "LU")
+    if B.shape[0] > DENSE_UP_TO and definite is not None:
+        prove, how = partial(cholesky_defect, definite=definite), "Cholesky"
     best = -math.inf
     for factor in (1.0,) if shift is not None else (0.997, 0.97, 0.7, 0.2, 0.01):
         theta = guess * factor
@@ -282,21 +292,28 @@ def _shifted(B: Any, theta: float, P: Any | None) -> tuple[Any, float]:
     return sp.csr_array((C + C.T) * 0.5), float(up(4.0 * UNIT * float(size.max())))
 
 
-def cholesky_defect(B: Any, theta: float, P: Any | None = None) -> float:
+def cholesky_defect(B: Any, theta: float, P: Any | None = None, definite: Definite | None = None) -> float:
     """A bound d with B − θP ⪰ −d I from a floating-point Cholesky factorization that ran to completion.
 
     Rump (2006): if the factorization of C succeeds, its factor satisfies R^T R = C + ΔC with
-    ‖ΔC‖₂ ≤ γ_{n+1}/(1 − γ_{n+1}) tr C, so λ_min(C) is at least minus that. Returns ∞ where it fails.
+    ‖ΔC‖₂ ≤ γ_{n+1}/(1 − γ_{n+1}) tr C, so λ_min(C) is at least minus that, in any order of elimination and
+    summation. Returns ∞ where it fails.
     """
     C, rounding = _shifted(B, theta, P)
     n = C.shape[0]
-    try:
-        np.linalg.cholesky(C.toarray())
-    except np.linalg.LinAlgError:
+    if not (definite or _dense_definite)(C):
         return math.inf
     g = gamma(n + 2)
     defect = up(g / (1.0 - g) * sum_up(np.abs(C.diagonal())) + n * n * TINY, 8)
     return float(up(defect + rounding))
+
+
+def _dense_definite(C: Any) -> bool:
+    try:
+        np.linalg.cholesky(C.toarray())
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def lu_defect(B: Any, theta: float, P: Any | None = None) -> float:

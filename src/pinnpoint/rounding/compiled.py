@@ -85,8 +85,9 @@ _CHUNK = 16384
 def _add_products(g, v, s, c, C):  # type: ignore[no-untyped-def]
     """Lane by lane: s + small terms ← s + g v, the small terms to c and their magnitudes to C; vectorises."""
     for w in range(g.size):
-        p = g[w] * v[w]
-        e = _fma(g[w], v[w], -p)
+        a = float64(g[w])  # exact from single precision
+        p = a * v[w]
+        e = _fma(a, v[w], -p)
         T = s[w] + p
         z = T - s[w]
         t = (s[w] - (T - z)) + (p - z)
@@ -147,6 +148,7 @@ def _dots(G, G_lo, x, x_lo, x_err, S, C0, C1, E, first, last):  # type: ignore[n
 
 def dots(G: Any, G_lo: Any, x: Any, x_lo: Any, x_err: Any) -> Any:
     """Double-double enclosure (hi, lo, err) of (G + G_lo)(x + x_lo ± x_err); see `lanes.dots`."""
+    G = np.asarray(G)  # a view of a mapped file
     K, n = G.shape
     chunks = max(1, -(-n // _CHUNK))
     S, C0, C1, E = (np.zeros((K, chunks)) for _ in range(4))

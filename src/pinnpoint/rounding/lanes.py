@@ -133,7 +133,7 @@ def dots(G: Vector, G_lo: Vector | None, x: Vector, x_lo: Vector | None, x_err: 
         v = x[a : a + LANES]
         w, parts = v.size, split(v)
         for i in range(K):
-            g = G[i, a : a + LANES]
+            g = np.asarray(G[i, a : a + LANES], dtype=np.float64)
             p, e = two_prod(g, v, parts)
             s[i, :w], t = two_sum(s[i, :w], p)
             small = [e, t]
@@ -157,7 +157,8 @@ def dots(G: Vector, G_lo: Vector | None, x: Vector, x_lo: Vector | None, x_err: 
         hi[i], lo[i] = two_sum(head, tail + float(np.sum(c[i])))
         err[i] = up(2.0 * gamma(m) * (float(np.sum(C[i])) + abs(tail)) + 32.0 * n * TINY, 8)
         if x_err is not None:
-            size = np.abs(G[i]) if G_lo is None else np.abs(G[i]) + np.abs(G_lo[i])
+            size = np.abs(G[i], dtype=np.float64)
+            size = size if G_lo is None else size + np.abs(G_lo[i])
             err[i] = up(err[i] + dot_up(size, x_err))
     return hi, lo, err
 

@@ -11,15 +11,24 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.errors import InputError
-from pinnpoint.rounding import lanes
+from pinnpoint.rounding import lanes, sliced_dots
 from pinnpoint.rounding.arithmetic import TINY, Vector, gamma, require_range, up
 from pinnpoint.rounding.balls import Ball
+from pinnpoint.rounding.slices import LONGEST, Sliced
+from pinnpoint.threads import on_all_cores, share
 
 COMPILE_FROM = 200_000
-"""Entries from which a compiled kernel is worth its start-up."""
+"""Entries of one product from which a compiled kernel is quicker than numpy."""
+LOAD_AFTER = 50_000_000
+"""Entries that numpy goes through in the time that the compiled kernels take to load: they wait until then."""
+PIECE = 16384
+"""Columns of Green vectors that are brought to double precision at a time."""
+PRODUCTS = 10
+"""How often, at least, a certificate goes through its matrix."""
 
 _compiled: Any = None
 _compiled_tried = False
+_entries = 0
 _loading = threading.Lock()
 
 
@@ -38,9 +47,21 @@ def compiled() -> Any:
     return _compiled
 
 
+def kernels(entries: int) -> Any:
+    """The compiled kernels for a product of so many entries, or None where numpy is the better choice so far."""
+    global _entries
+    if entries < COMPILE_FROM:
+        return None
+    if not _compiled_tried:
+        _entries += entries
+        if COMPILE_FROM and _entries < LOAD_AFTER:
+            return None
+    return compiled()
+
+
 def compile_early(entries: int) -> None:
-    """Begin to load the kernels for products of this size, beside whatever has to be done before the first one."""
-    if entries >= COMPILE_FROM and not _compiled_tried:
+    """Begin to load the kernels where a matrix of this size needs them, beside what comes before the first product."""
+    if entries * PRODUCTS >= LOAD_AFTER and not _compiled_tried:
         threading.Thread(target=compiled).start()
 
 
@@ -95,13 +116,20 @@ class EnclosedMatrix:
         return A if self.error is None else A + self.error
 
     @cached_property
+    def sliced(self) -> Sliced | None:
+        """For residuals of many vectors at once; None with interval entries or very long rows."""
+        if self.error is not None or int(np.diff(self.A.indptr).max(initial=0)) > LONGEST:
+            return None
+        return Sliced(self.A)
+
+    @cached_property
     def _lanes(self) -> lanes.Lanes:
         return lanes.arrange(self.A.indptr, self.A.indices, self.A.data)
 
     def affine(self, x: Ball, b: Ball | None = None) -> Ball:
         """Enclosure of A x − b."""
         b_hi, b_lo = (None, None) if b is None else (b.hi, b.lo)
-        module = compiled() if self.A.nnz >= COMPILE_FROM else None
+        module = kernels(self.A.nnz)
         if module is not None:
             A = self.A
             hi, lo, err = module.product(A.indptr, A.indices, A.data, x.hi, x.lo, b_hi, b_lo)
@@ -174,10 +202,36 @@ def product_up(A: Any, x: Vector) -> Vector:
     return np.asarray(up((A @ x) * (1.0 + 2.0 * gamma(k + 1)) + k * TINY))
 
 
-def dots(G: Vector, x: Ball, G_lo: Vector | None = None, *, enclose: bool = True) -> Ball:
-    """Enclosure of the products of the rows of G + G_lo with x; plain floats where not asked to enclose."""
+def plain_products(G: Any, X: Vector) -> Vector:
+    """G X in double precision, in pieces where G is single precision or mapped from a file."""
+    if G.dtype == np.float64 and type(G) is np.ndarray:
+        return np.asarray(G @ X)
+    total = np.zeros((len(G), *X.shape[1:]))
+    for a in range(0, G.shape[1], PIECE):
+        total += np.asarray(G[:, a : a + PIECE], dtype=np.float64) @ X[a : a + PIECE]
+    return total
+
+
+def dots(G: Any, x: Ball, G_lo: Vector | None = None, *, enclose: bool = True) -> Ball:
+    """Enclosure of the products of the rows of G + G_lo with x; plain floats where not asked to enclose.
+
+    G may be single precision, or mapped from a file.
+    """
     if not enclose:
-        y = G @ x.hi
+        y = plain_products(G, x.hi)
         return Ball(y if G_lo is None else y + G_lo @ x.hi)
-    module = compiled() if G.size >= COMPILE_FROM else None
-    return Ball(*(lanes if module is None else module).dots(G, G_lo, x.hi, x.lo, x.err))
+    module = kernels(G.size)
+    if module is not None:
+        return Ball(*module.dots(G, G_lo, x.hi, x.lo, x.err))
+    step = share(len(G), G.size)
+    parts = [slice(a, a + step) for a in range(0, len(G), step)]
+    low = [None if G_lo is None else G_lo[at] for at in parts]
+    sliced = G_lo is None and G.size >= COMPILE_FROM and sliced_dots.fits(x.hi, x.err)
+
+    def some(i: int) -> Any:
+        if sliced:
+            return sliced_dots.dots(G[parts[i]], x.hi, x.lo, x.err)
+        return lanes.dots(G[parts[i]], low[i], x.hi, x.lo, x.err)
+
+    done = on_all_cores(some, range(len(parts)))
+    return Ball(*(np.concatenate(column) for column in zip(*done, strict=True)))

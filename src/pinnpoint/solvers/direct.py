@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
+from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -14,9 +17,15 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from pinnpoint.arrays import is_symmetric
 from pinnpoint.errors import InputError
 from pinnpoint.rounding.arithmetic import Vector
+from pinnpoint.solvers.levels import Levels, levels_of
 from pinnpoint.solvers.protocol import Solver
+from pinnpoint.threads import CORES, begin
 
 DENSE_UP_TO = 600
+MANY, BLOCK = 12, 17
+"""Right-hand sides from which a factor is worth rearranging by levels, and how many then go at once."""
+COLUMNS = 8
+"""Right-hand sides that SuperLU solves at once: they share a pass over the factors and stay in cache."""
 CONDITION_LIMIT = 2.0**50
 """Beyond this estimated condition number a matrix counts as singular in float64."""
 
@@ -25,6 +34,7 @@ class DenseLU:
     """LAPACK's LU factorization."""
 
     name = "dense LU"
+    accurate = True
 
     def __init__(self, B: Vector) -> None:
         with warnings.catch_warnings():
@@ -43,10 +53,16 @@ class DenseLU:
 
 
 class SparseLU:
-    """SuperLU. Solves only read the factors, so several threads may solve at a time."""
+    """SuperLU. Solves only read the factors, so several threads may solve at a time.
+
+    Many right-hand sides of a symmetric matrix go through its factor level by level; see `levels`.
+    """
 
     name = "SuperLU"
+    accurate = True
     _order: Any = slice(None)
+    _levels: Levels | None = None
+    _arranged: Future[Levels | None] | None = None
 
     def __init__(self, B: Any) -> None:
         same = is_symmetric(B)
@@ -55,6 +71,8 @@ class SparseLU:
         spec = "MMD_AT_PLUS_A" if symmetric else "COLAMD"
         # SuperLU's transposed solves go column by column; a symmetric matrix can do without them
         self._transposed = "N" if same else "T"
+        self._symmetric = same
+        self._arranging = threading.Lock()
         if symmetric:  # from a narrow band minimum degree finds much less fill, whatever numbering a mesh came with
             self._order = reverse_cuthill_mckee(B, symmetric_mode=True)
             B = sp.csc_array(B[self._order][:, self._order])
@@ -63,15 +81,9 @@ class SparseLU:
         except RuntimeError as error:
             raise _singular(B.shape[0], str(error)) from error
         n = B.shape[0]
-        inverse = spla.LinearOperator(
-            (n, n),
-            matvec=lambda v: self._lu.solve(v.ravel()),
-            rmatvec=lambda v: self._lu.solve(v.ravel(), self._transposed),
-            dtype=np.float64,
-        )
-        with np.errstate(all="ignore"):
-            size = float(spla.onenormest(inverse, t=1)) if n > 1 else float(abs(self._lu.solve(np.ones(1))[0]))
-        _refuse_singular(n, size * float(spla.norm(B, 1)))
+        self._position = np.empty(n, dtype=np.intp)
+        self._position[self._order] = self._lu.perm_r
+        refuse_singular(B, self._lu.solve, lambda v: self._lu.solve(v, self._transposed))
 
     def solve(self, b: Vector) -> Vector:
         """B⁻¹ b."""
@@ -81,16 +93,47 @@ class SparseLU:
         """B⁻ᵀ b."""
         return self._solve(b, self._transposed)
 
+    def near(self, rows: Any) -> Any:
+        """An order of right-hand sides, given a row in which each is not zero, that brings related ones together."""
+        return np.argsort(self._position[rows], kind="stable")
+
+    def width(self, count: int) -> int:
+        """How many of so many right-hand sides to hand over at a time, each part on a core of its own."""
+        each = max(1, -(-count // CORES))
+        most = BLOCK if self._symmetric and each >= MANY else COLUMNS
+        return -(-each // -(-each // most))
+
     def _solve(self, b: Vector, how: str) -> Vector:
+        if self._levels is None and self._symmetric and b.ndim == 2 and b.shape[1] >= MANY:
+            self._arrange()
+        lu = self._lu  # read before the levels, which are there by the time that SuperLU is let go of
+        if self._levels is not None:
+            return self._levels.solve(b)
         x = np.empty(b.shape, order="F")
-        x.T[..., self._order] = self._lu.solve(b.T[..., self._order].T, how).T
+        x.T[..., self._order] = lu.solve(b.T[..., self._order].T, how).T
         return x
+
+    def expect(self, count: int, unknowns: Any) -> None:
+        """Begin to arrange the factor for so many right-hand sides, zero elsewhere, beside what comes before them."""
+        if self._symmetric and self._arranged is None and self.width(count) >= MANY:
+            self._arranged = begin(lambda: levels_of(self._lu, self._order, unknowns))
+
+    def _arrange(self) -> None:
+        """Take the factor out of SuperLU, which is then let go of."""
+        with self._arranging:
+            if self._levels is None and self._symmetric:
+                found = levels_of(self._lu, self._order) if self._arranged is None else self._arranged.result()
+                self._symmetric, self._arranged = found is not None, None
+                if found is not None:
+                    self._levels = found
+                    self._lu = None
 
 
 class WeightedQR:
     """(RᵀR)⁻¹ for the QR factorization of a dense C with Ĥ = CᵀC: the normal matrix is never formed."""
 
     name = "weighted QR"
+    accurate = True
 
     def __init__(self, C: Vector) -> None:
         self._R = dense.qr(C, mode="r")[0][: C.shape[1]]
@@ -111,6 +154,17 @@ def factorize(B: Any) -> Solver:
     if B.shape[0] <= DENSE_UP_TO:
         return DenseLU(B.toarray() if sp.issparse(B) else np.asarray(B))
     return SparseLU(B)
+
+
+def refuse_singular(B: Any, solve: Callable[[Vector], Vector], transposed: Callable[[Vector], Vector]) -> None:
+    """Refuse a sparse matrix whose condition number, estimated in the 1-norm from a few solves, is too large."""
+    n = B.shape[0]
+    inverse = spla.LinearOperator(
+        (n, n), matvec=lambda v: solve(v.ravel()), rmatvec=lambda v: transposed(v.ravel()), dtype=np.float64
+    )
+    with np.errstate(all="ignore"):
+        size = float(spla.onenormest(inverse, t=1)) if n > 1 else float(abs(solve(np.ones(1))[0]))
+    _refuse_singular(n, size * float(spla.norm(B, 1)))
 
 
 def _refuse_singular(n: int, condition: float) -> None:

@@ -84,7 +84,7 @@ class Krylov:
 
 @dataclass(frozen=True, eq=False)
 class LeastSquares:
-    """(CᵀC)⁻¹ by LSMR, which sees the condition number of C and not its square.
+    """(CᵀC)⁻¹ by LSMR or LSQR, which see the condition number of C and not its square.
 
     b ↦ x in two steps: the minimum-norm t with Cᵀt = b, which is C x, then x from C x = t.
     """
@@ -101,8 +101,10 @@ class LeastSquares:
         if b.ndim == 2:
             return np.stack([self.solve(column) for column in b.T], axis=1)
         C = spla.LinearOperator(self.shape, matvec=self.forward, rmatvec=self.backward, dtype=np.float64)
-        options = {"atol": self.tolerance, "btol": self.tolerance, "conlim": 0.0, "maxiter": self.iterations}
-        t = spla.lsmr(C.T, b, **options)[0]
-        return np.asarray(spla.lsmr(C, t, **options)[0])
+        options = {"atol": self.tolerance, "btol": self.tolerance, "conlim": 0.0}
+        run, most = (spla.lsqr, "iter_lim") if self.name == "LSQR" else (spla.lsmr, "maxiter")
+        options[most] = self.iterations  # type: ignore[assignment]
+        t = run(C.T, b, **options)[0]
+        return np.asarray(run(C, t, **options)[0])
 
     solve_transposed = solve

@@ -7,12 +7,21 @@ from typing import Protocol
 
 import numpy as np
 
-from pinnpoint.errors import CertificationError
+from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import Vector
 
 
+class NotDefiniteError(InputError):
+    """A Cholesky factorization met a pivot that is not positive."""
+
+
 class Solver(Protocol):
-    """An approximate inverse of one matrix B."""
+    """An approximate inverse of one matrix B, set up by its constructor.
+
+    Two attributes are optional. ``accurate`` says that solves are backward stable, as direct ones are, so that they
+    need no second solve for what the first one left. ``width(count)`` says how many of so many right-hand sides to
+    hand over at a time; all of them by default.
+    """
 
     @property
     def name(self) -> str:
@@ -26,6 +35,17 @@ class Solver(Protocol):
     def solve_transposed(self, b: Vector) -> Vector:
         """Approximate B⁻ᵀ b."""
         ...
+
+
+def is_accurate(solver: Solver | None) -> bool:
+    """Whether a solver calls itself backward stable; nothing but the work of a second solve rests on it."""
+    return bool(getattr(solver, "accurate", False))
+
+
+def width(solver: Solver, count: int) -> int:
+    """How many of so many right-hand sides to hand over at a time."""
+    asked = getattr(solver, "width", None)
+    return max(1, count if asked is None else int(asked(count)))
 
 
 def answer(solve: Callable[[Vector], Vector], b: Vector) -> Vector:

@@ -1,0 +1,66 @@
+"""Where Green vectors are kept: in memory or in a file, in double or single precision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector
+from pinnpoint.errors import InputError
+
+PRECISIONS = {"float64": np.float64, "float32": np.float32}
+
+
+@dataclass(frozen=True)
+class Storage:
+    """One row per query.
+
+    A Green vector in single precision is another vector, half as large, whose defect is enclosed like any other: for
+    states with a small residual the interval hardly changes, for poor ones it widens.
+
+    Parameters
+    ----------
+    precision
+        ``"float64"`` or ``"float32"``.
+    file
+        A .npy file to map into memory; None to keep the rows there. An existing file is replaced.
+    """
+
+    precision: str = "float64"
+    file: Any = None
+
+    def __post_init__(self) -> None:
+        if self.precision not in PRECISIONS:
+            raise InputError(f"storage: must be 'float64' or 'float32'; got {self.precision!r}")
+        if self.file is not None and Path(self.file).suffix != ".npy":
+            raise InputError(f"file: must end in .npy; got '{self.file}'")
+
+    @property
+    def is_single(self) -> bool:
+        """Whether vectors are rounded to single precision."""
+        return self.precision == "float32"
+
+    def rows(self, K: int, n: int) -> Any:
+        """An array of this shape with any content."""
+        kind = PRECISIONS[self.precision]
+        if self.file is None:
+            return np.empty((K, n), dtype=kind)
+        try:
+            return np.lib.format.open_memmap(self.file, mode="w+", dtype=kind, shape=(K, n))
+        except OSError as error:
+            raise InputError(
+                f"file: '{self.file}' could not be made ({error.strerror}); choose another place"
+            ) from error
+
+    def rounded(self, X: Vector) -> Vector:
+        """What is left of X once it was stored."""
+        if not self.is_single:
+            return X
+        with np.errstate(over="ignore", under="ignore"):
+            return X.astype(np.float32).astype(np.float64)
+
+
+DOUBLE = Storage()

@@ -1,0 +1,97 @@
+"""Residuals A X − B of many vectors at once, enclosed, by plain sparse products with sliced matrices.
+
+Cut A and X into a leading and a trailing slice, A = A₁ + A₂ and X = X₁ + X₂ exactly, with A₁ a multiple of 2⁻ᵖν_i
+in row i and X₁ a multiple of 2⁻ᵠμ_j in column j, where ν_i ≥ max|a_i·| and μ_j ≥ max|x_·j| are powers of two. A row
+of k entries with k 2ᵖ⁺ᵠ ≤ 2⁵³ then has every partial sum of A₁X₁ exact, in any order (Ozaki, Ogita, Oishi and Rump,
+2012), and what is left, A₁X₂ + A₂X, is so small that its own rounding hardly counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pinnpoint.rounding.arithmetic import UNIT, Vector, gamma, up
+from pinnpoint.rounding.balls import Ball
+from pinnpoint.threads import SCRATCH
+
+try:  # sparse products into a given array; public scipy always makes a new one
+    from scipy.sparse._sparsetools import csr_matvecs
+except ImportError:  # pragma: no cover
+    csr_matvecs = None
+
+LONGEST = 2**20
+"""Entries of a row beyond which the slices would be too short."""
+CHUNK = 4096
+"""Rows whose residuals are made at a time, to stay in cache."""
+FLOOR = 2.0**-400
+"""Scales are at least this, so that multiples of slices stay far above the smallest normal number."""
+
+
+class Sliced:
+    """A sparse matrix in two slices; its entries and those of X are below 2⁴⁸⁰ in magnitude."""
+
+    def __init__(self, A: Any) -> None:
+        self.A = sp.csr_array(A)
+        length = np.diff(self.A.indptr)
+        bits = 53 - max(1, int(np.ceil(np.log2(max(int(length.max(initial=1)), 2)))))
+        self.p, self.q = bits // 2, bits - bits // 2
+        size = np.zeros(self.A.shape[0])
+        filled = length > 0
+        size[filled] = np.maximum.reduceat(np.abs(self.A.data), self.A.indptr[:-1][filled]) if self.A.nnz else 0.0
+        nu = scale(size)
+        lead, tail = cut(self.A.data, np.repeat(nu, length), self.p)
+        self.lead = sp.csr_array((lead, self.A.indices, self.A.indptr), shape=self.A.shape)
+        self.tail = sp.csr_array((tail, self.A.indices, self.A.indptr), shape=self.A.shape) if np.any(tail) else None
+        # twice γ_{k+4} k ν (2⁻ᵖ⁻¹ + 2⁻ᵠ⁻¹): the second half is far above all underflow
+        self.row = np.asarray(up(2.0 * gamma(int(length.max(initial=1)) + 4) * length * nu, 8))
+        self.row *= 2.0 ** -(self.p + 1) + 2.0 ** -(self.q + 1)
+
+    def residuals(self, X: Vector, B: Vector) -> Iterator[Ball]:
+        """A x − b for every column, as balls that hold until the next call in the same thread; X by rows.
+
+        With P = A₁X₁ exact, T = fl(A₁X₂ + A₂X) is off by at most γ_{k+2} k ν μ (2⁻ᵖ⁻¹ + 2⁻ᵠ⁻¹), and
+        D = fl(fl(P − B) + T) by u|fl(P − B)| + u|D| more, where |fl(P − B)| ≤ (|D| + |T|)(1 + 2u).
+        """
+        mu = scale(np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0)))
+        X1, X2 = (SCRATCH.array(name, X.shape) for name in ("first", "second"))
+        cut(X, mu, self.q, (X1, X2))
+        m = self.A.shape[0]
+        rows = SCRATCH.array("third", (X.shape[1], m))
+        for a in range(0, m, CHUNK):
+            D, T = (rows_of_product(self.lead, V, a, CHUNK) for V in (X1, X2))
+            if self.tail is not None:
+                T += rows_of_product(self.tail, X, a, CHUNK)
+            D -= B[a : a + CHUNK]
+            D += T
+            rows[:, a : a + CHUNK] = D.T
+        for d, size in zip(rows, mu, strict=True):
+            yield Ball(d, None, np.asarray(up(4.0 * UNIT * np.abs(d) + self.row * size, 8)))
+
+
+def rows_of_product(A: Any, X: Vector, a: int, count: int, out: Vector | None = None) -> Vector:
+    """So many rows of A X, from row a on, for A by rows; added to `out` where it is given."""
+    pointers = A.indptr[a : a + count + 1]
+    m, k = pointers.size - 1, X.shape[1]
+    Y = np.zeros((m, k)) if out is None else out
+    if csr_matvecs is None:  # pragma: no cover
+        Y += A[a : a + m] @ X
+    else:
+        csr_matvecs(m, A.shape[1], k, pointers, A.indices, A.data, X.reshape(-1), Y.reshape(-1))
+    return Y
+
+
+def scale(size: Vector) -> Vector:
+    """Powers of two above the given sizes."""
+    return np.asarray(np.maximum(np.ldexp(1.0, np.frexp(size)[1]), FLOOR))
+
+
+def cut(x: Vector, size: Vector, bits: int, out: Any = (None, None)) -> tuple[Vector, Vector]:
+    """Cut x = lead + tail exactly, lead the multiple of 2^−bits · size nearest to x, |x| ≤ size, bits ≤ 51."""
+    sigma = 1.5 * 2.0 ** (52 - bits) * size
+    lead = np.add(x, sigma, out=out[0])
+    lead -= sigma
+    return lead, np.subtract(x, lead, out=out[1])

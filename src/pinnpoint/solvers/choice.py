@@ -1,0 +1,180 @@
+"""Which solver for which matrix: by its size, its dimension, the number of queries, what is installed and free memory.
+
+Nothing of it is trusted: whatever solves, its defects are enclosed. A poor choice costs time or memory only, and
+memory is predicted before anything is allocated.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from pinnpoint.errors import InputError
+
+MODULES = {"superlu": "scipy", "cholmod": "sksparse", "pardiso": "pypardiso", "amg": "pyamg", "petsc": "petsc4py"}
+NAMES = ("auto", "direct", "superlu", "cholmod", "pardiso", "amg", "petsc", "krylov", "lsmr", "lsqr")
+"""What `solver` may say; the last two are for least-squares systems."""
+FLAT_UP_TO, SOLID_UP_TO = 400_000, 15_000
+"""Unknowns up to which SuperLU is the first choice in the plane, and in space, where it fills in."""
+ROOM = 0.9
+"""Share of the free memory that a solver may plan with."""
+GB = 1e9
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a choice depends on.
+
+    Parameters
+    ----------
+    n, nnz
+        Unknowns and stored entries.
+    dim
+        Dimension of the mesh; None where it is not known, and guessed from the entries per row.
+    queries
+        Right-hand sides to come.
+    definite
+        Whether the matrix is symmetric with a positive diagonal.
+    """
+
+    n: int
+    nnz: int
+    dim: int | None
+    queries: int
+    definite: bool
+
+    @property
+    def solid(self) -> bool:
+        """Whether factors fill in as in space."""
+        return self.dim == 3 if self.dim is not None else self.nnz > 12.5 * self.n
+
+    @property
+    def words(self) -> str:
+        """The task in words."""
+        kind = "3D" if self.solid else f"{self.dim or 2}D"
+        shape = "symmetric" if self.definite else "not symmetric positive definite"
+        return f"{kind}, {shape}, {self.n} unknowns, {self.queries} queries"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A backend with the reason for it and the memory that it needs [bytes], Green vectors included."""
+
+    name: str
+    why: str
+    memory: float
+
+    own: bool = False
+    """Whether it is an object of the caller's."""
+
+    def __str__(self) -> str:
+        need = f"; about {self.memory / GB:.2g} GB" if self.memory else ""
+        return f"{self.name} ({self.why}{need})"
+
+
+def installed(name: str) -> bool:
+    """Whether a backend's package is there."""
+    return importlib.util.find_spec(MODULES[name]) is not None if name in MODULES else True
+
+
+def predicted(name: str, task: Task) -> float:
+    """Bytes that a backend needs for a task, from measured growth; Green vectors and their work space included.
+
+    Cholesky factors hold about 48 (r/15)^0.7 n^(4/3) bytes in space, r entries per row, and 26 (r/7) n log₂ n in the
+    plane; the proof of stability makes a second one. SuperLU holds both of its factors and a copy of one by levels,
+    and, where the proof needs more than a positive vector, those of a second factorization with their products. A
+    multigrid hierarchy holds the matrix five times.
+    """
+    n, row = float(task.n), task.nnz / max(task.n, 1)
+    if task.solid:
+        cholesky = 48.0 * (row / 15.0) ** 0.7 * n ** (4.0 / 3.0)
+    else:
+        cholesky = 26.0 * (row / 7.0) * n * math.log2(max(n, 2.0))
+    if task.dim == 1:
+        cholesky = 60.0 * n
+    own = {
+        "superlu": (8.0 if task.solid else 5.0) * (1.0 if row <= (16.0 if task.solid else 9.0) else 4.0) * cholesky,
+        "cholmod": 2.4 * cholesky,
+        "pardiso": 2.4 * cholesky,
+        "amg": 60.0 * task.nnz + 64.0 * n * min(task.queries, 32),
+        "petsc": 60.0 * task.nnz,
+        "krylov": 64.0 * n,
+    }[name]
+    return float(own + 12.0 * task.nnz + 16.0 * n * task.queries)
+
+
+def free_memory() -> float:
+    """Bytes that can still be used: of the machine, of the process group and of the process."""
+    free = math.inf
+    try:
+        fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines())
+        free = float(fields["MemAvailable"].split()[0]) * 1024.0
+        group = Path("/sys/fs/cgroup")
+        most = (group / "memory.max").read_text(encoding="ascii").strip()
+        if most != "max":
+            free = min(free, float(most) - float((group / "memory.current").read_text(encoding="ascii")))
+    except (OSError, KeyError, ValueError):
+        if math.isinf(free) and hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+            free = float(os.sysconf("SC_PHYS_PAGES")) * float(os.sysconf("SC_PAGE_SIZE"))
+    return free
+
+
+def candidates(task: Task) -> list[tuple[str, str]]:
+    """Backends in the order of preference, each with its reason."""
+    if not task.definite:
+        general = [("superlu", "factorises any matrix"), ("krylov", "GMRES needs little memory")]
+        large = task.solid and task.n > SOLID_UP_TO
+        return [("pardiso", "LU with little fill for a large matrix"), *general] if large else general
+    cholesky = [(name, "one factorization serves all queries") for name in ("cholmod", "pardiso")]
+    multigrid = [("amg", "multigrid needs little memory"), ("krylov", "nothing better is installed that fits")]
+    most = SOLID_UP_TO if task.solid else FLAT_UP_TO
+    if task.n <= most:
+        return [("superlu", "small enough to factorise"), *cholesky, *multigrid]
+    if task.solid and task.queries < 2:
+        return [("amg", "one solve is cheaper than a factorization"), *cholesky, multigrid[-1]]
+    if task.solid:
+        return [*cholesky, ("amg", "factors would fill in, and no Cholesky package fits"), multigrid[-1]]
+    return [*cholesky, ("superlu", "factors fill in little"), *multigrid]
+
+
+def choose(task: Task, free: float | None = None) -> list[Choice]:
+    """All backends that are installed and fit into memory, the best one first.
+
+    Raises
+    ------
+    InputError
+        Where none fits, with the memory that the smallest one needs.
+    """
+    room = ROOM * (free_memory() if free is None else free)
+    found: list[Choice] = []
+    missing: list[str] = []
+    least = math.inf
+    for name, why in candidates(task):
+        need = predicted(name, task)
+        if not installed(name):
+            missing.append(name)
+            continue
+        least = min(least, need)
+        if need <= room:
+            note = f"; not installed: {', '.join(missing)}" if missing and not found else ""
+            found.append(Choice(name, f"{task.words}: {why}{note}", need))
+    if not found:
+        raise InputError(
+            f"solver: every solver needs more than the {room / GB:.3g} GB at hand, the smallest about "
+            f"{least / GB:.3g} GB, for {task.words}; use fewer queries, a coarser mesh or a machine with more memory"
+        )
+    return found
+
+
+def asked_for(name: str, task: Task, free: float | None = None) -> Choice:
+    """The backend that the caller named, if it fits into memory."""
+    need, room = predicted(name, task), ROOM * (free_memory() if free is None else free)
+    if need > room:
+        raise InputError(
+            f"solver: '{name}' needs about {need / GB:.3g} GB for {task.words}, and {room / GB:.3g} GB are at hand; "
+            "use solver='auto', fewer queries or a coarser mesh"
+        )
+    return Choice(name, "asked for", need)

@@ -1,0 +1,88 @@
+"""MKL PARDISO, through pypardiso (extra ``pardiso``)."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pinnpoint.arrays import is_symmetric
+from pinnpoint.errors import DependencyMissingError
+from pinnpoint.rounding.arithmetic import Vector
+from pinnpoint.solvers.direct import refuse_singular
+from pinnpoint.solvers.protocol import NotDefiniteError
+
+DEFINITE, GENERAL = 2, 11
+"""PARDISO's numbers for real symmetric positive definite and real nonsymmetric matrices."""
+TRANSPOSED, SOLVE = 12, 33
+"""The parameter, counted from one, that asks for solves with the transposed matrix, and the phase of solving."""
+
+BLOCK = 32
+"""Right-hand sides to solve for at once."""
+
+
+class Pardiso:
+    """Cholesky where B is symmetric, else LU; a symmetric B that is not positive definite raises `NotDefiniteError`."""
+
+    name = "PARDISO"
+    accurate = True
+
+    def __init__(self, B: Any) -> None:
+        self._symmetric = is_symmetric(B)
+        self._solver, self._B = _factorize(B, DEFINITE if self._symmetric else GENERAL)
+        self._alone = threading.Lock()
+        refuse_singular(B, self.solve, self.solve_transposed)
+
+    def solve(self, b: Vector) -> Vector:
+        """B⁻¹ b."""
+        with self._alone:
+            return np.asarray(self._solver.solve(self._B, np.asfortranarray(b))).reshape(b.shape)
+
+    def solve_transposed(self, b: Vector) -> Vector:
+        """B⁻ᵀ b."""
+        if self._symmetric:
+            return self.solve(b)
+        with self._alone:  # pypardiso's own solve sets this parameter itself
+            self._solver.set_iparm(TRANSPOSED, 2)
+            self._solver.set_phase(SOLVE)
+            return np.asarray(self._solver._call_pardiso(self._B, np.asfortranarray(b))).reshape(b.shape)
+
+    def width(self, count: int) -> int:
+        """How many of so many right-hand sides to hand over at a time; more would only take memory."""
+        return min(count, BLOCK)
+
+    @staticmethod
+    def definite(C: Any) -> bool:
+        """Whether a floating-point Cholesky factorization of C ran to its end."""
+        try:
+            solver, _ = _factorize(C, DEFINITE)
+        except NotDefiniteError:
+            return False
+        solver.free_memory(everything=True)
+        return True
+
+    def __del__(self) -> None:
+        solver = self.__dict__.get("_solver")
+        if solver is not None and not sys.is_finalizing():
+            solver.free_memory(everything=True)
+
+
+def _factorize(B: Any, kind: int) -> tuple[Any, Any]:
+    try:
+        from pypardiso import PyPardisoSolver
+        from pypardiso.pardiso_wrapper import PyPardisoError
+    except ImportError as error:
+        raise DependencyMissingError(
+            "solver: 'pardiso' needs pypardiso (with MKL, about 1 GB); pip install 'pinnpoint[pardiso]'"
+        ) from error
+    stored = sp.csr_matrix(sp.triu(B) if kind == DEFINITE else B)
+    stored.sort_indices()
+    solver = PyPardisoSolver(mtype=kind)
+    try:
+        solver.factorize(stored)
+    except PyPardisoError as error:
+        raise NotDefiniteError(f"PARDISO: {error}") from error
+    return solver, stored

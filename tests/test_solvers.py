@@ -1,0 +1,321 @@
+"""Every backend gives certificates that hold; none can make one lie."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import gallery
+import pinnpoint as pp
+from pinnpoint.errors import DependencyMissingError
+from pinnpoint.solvers import choice
+from pinnpoint.solvers.amg import Multigrid
+from pinnpoint.solvers.choice import GB, Task, choose, installed, predicted
+from pinnpoint.solvers.cholmod import Cholmod
+from pinnpoint.solvers.direct import SparseLU
+from pinnpoint.solvers.pardiso import Pardiso
+from pinnpoint.solvers.petsc import Petsc
+
+HOW = {
+    "cholmod": "scikit-sparse is not installed: apt install libsuitesparse-dev, pip install 'pinnpoint[cholmod]'",
+    "pardiso": "pypardiso is not installed: pip install 'pinnpoint[pardiso]' (about 1 GB)",
+    "petsc": "petsc4py is not installed: apt install python3-petsc4py",
+    "amg": "PyAMG is not installed: pip install 'pinnpoint[amg]'",
+}
+BACKENDS = {"superlu": SparseLU, "cholmod": Cholmod, "pardiso": Pardiso, "amg": Multigrid, "petsc": Petsc}
+
+
+def require(name):
+    if not installed(name):
+        pytest.skip(HOW[name])
+
+
+def reference(system, queries, U):
+    """An interval far narrower than those under test, from SuperLU and refined adjoints."""
+    found = pp.certify(system, U, queries, pp.Exact(solver="superlu", refine=True))
+    assert np.all(found.radius < 1e-13)
+    return found
+
+
+def point_queries(case, count, seed=0):
+    at = np.random.default_rng(seed).choice(case.free, count, replace=False)
+    return pp.Queries(sp.csr_array((np.ones(count), (np.arange(count), at)), shape=(count, case.b.size)))
+
+
+def rough(case, seed=1):
+    return case.space.project(np.random.default_rng(seed).uniform(size=case.b.size)).U
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("problem", [gallery.poisson_2d, gallery.elasticity_2d])
+def test_backends_solve_vectors_and_blocks(name, problem):
+    require(name)
+    A, _ = problem(26).reduced()
+    A = sp.csr_array((A + A.T) * 0.5)
+    solver = BACKENDS[name](A)
+    B = np.random.default_rng(0).normal(size=(A.shape[0], 5))
+    for solve in (solver.solve, solver.solve_transposed):
+        X = solve(B)
+        assert X.shape == B.shape
+        assert np.linalg.norm(A @ X - B) < 1e-7 * np.linalg.norm(B)
+        x = solve(B[:, 0])
+        assert x.shape == (A.shape[0],)
+        assert np.linalg.norm(A @ x - B[:, 0]) < 1e-7 * np.linalg.norm(B)
+
+
+@pytest.mark.parametrize("name", ["superlu", "pardiso", "petsc"])
+def test_transposed_solves_of_nonsymmetric_matrices(name):
+    require(name)
+    rng = np.random.default_rng(0)
+    A = sp.csr_array(sp.random_array((700, 700), density=0.005, rng=rng) + 4.0 * sp.eye_array(700))
+    solver, b = BACKENDS[name](A), rng.normal(size=700)
+    assert np.linalg.norm(A @ solver.solve(b) - b) < 1e-7
+    assert np.linalg.norm(A.T @ solver.solve_transposed(b) - b) < 1e-7
+    assert np.linalg.norm(A @ solver.solve(b) - b) < 1e-7
+
+
+@pytest.mark.parametrize("name", ["cholmod", "pardiso"])
+def test_indefinite_matrices_are_told(name):
+    require(name)
+    A = sp.csr_array(gallery.poisson_2d(26).reduced()[0])
+    assert BACKENDS[name].definite(A)
+    shifted = sp.csr_array(A - 1.5 * pp.verify_coercivity(A).alpha * sp.eye_array(A.shape[0]))
+    assert not BACKENDS[name].definite(shifted)
+    with pytest.raises(pp.InputError, match=r"(?i)" + name):
+        BACKENDS[name](shifted)
+
+
+@pytest.mark.parametrize("count", [2, 30])
+@pytest.mark.parametrize("name", [*BACKENDS, "krylov", "auto", "direct"])
+def test_certificates_hold_with_every_backend(name, count):
+    require(name) if name in HOW else None
+    case = gallery.poisson_2d(28)
+    system, queries, U = case.system(), point_queries(case, count), rough(case)
+    true = reference(system, queries, U)
+    found = pp.certify(system, U, queries, pp.Exact(solver=name))
+    assert np.all(found.lower <= true.lower)
+    assert np.all(found.upper >= true.upper)
+    assert np.all(found.radius < 1e-10)
+    assert "(" in found.details["solver"]
+    assert found.to_dict()["solver"] == found.details["solver"]
+
+
+@pytest.mark.parametrize("name", ["cholmod", "pardiso", "amg", "petsc"])
+def test_elasticity_with_a_shifted_factorization(name):
+    require(name)
+    problem = pp.fem.Elasticity(
+        pp.io.generate("cube", 6), young=1.0, poisson=0.3, body=[0, 0, -1.0], fixed={"left": 0.0}
+    )
+    queries = problem.points(np.random.default_rng(0).uniform(0.2, 0.8, (4, 3)), component="z")
+    U = problem.space.project(0.1 * np.random.default_rng(1).uniform(size=problem.space.N)).U
+    true = reference(problem.system, queries, U)
+    found = pp.certify(problem.system, U, queries, pp.Exact(solver=name))
+    assert np.all((found.lower <= true.lower) & (found.upper >= true.upper))
+    assert np.all(found.radius < 1e-8)
+
+
+def test_rigid_motions_speed_multigrid_up():
+    require("amg")
+    problem = pp.fem.Elasticity(
+        pp.io.generate("cube", 10), young=1.0, poisson=0.3, body=[0, 0, -1.0], fixed={"left": 0.0}
+    )
+    system = problem.system
+    free = system.space.free
+    A = sp.csr_array(system.A[free][:, free])
+    assert system.node_size == 3
+    assert system.modes.shape == (system.n, 6)
+    interior = np.abs(system.A @ pp.fem.elasticity.rigid_motions(problem.mesh.points)).max()
+    assert interior < 1e-12
+    b = np.random.default_rng(0).normal(size=(system.n, 3))
+    left = {}
+    for modes in (None, system.modes):
+        few = Multigrid(A, modes, 3, iterations=12)
+        left[modes is None] = np.linalg.norm(A @ few.solve(b) - b) / np.linalg.norm(b)
+    assert left[False] < 0.2 * left[True]
+
+
+def test_nodes_that_lost_a_component_are_not_blocks():
+    problem = pp.fem.Elasticity(
+        pp.io.generate("square", 6), young=1.0, poisson=0.3, fixed={"left": 0.0, "bottom": ["free", 0.0]}
+    )
+    assert problem.system.node_size == 1
+
+
+class Wrong:
+    """SuperLU, made to lie."""
+
+    accurate = True
+    name = "wrong"
+
+    def __init__(self, A, how):
+        self.inner, self.how = SparseLU(A), how
+        self.rng = np.random.default_rng(0)
+        self.last = {}
+
+    def solve(self, b):
+        x = self.inner.solve(b)
+        if self.how == "nan":
+            x = np.full_like(x, np.nan)
+        elif self.how == "one nan":
+            x[3] = np.nan
+        elif self.how == "infinite":
+            x[0] = np.inf
+        elif self.how == "garbage":
+            x = self.rng.normal(size=x.shape)
+        elif self.how == "zero":
+            x = np.zeros_like(x)
+        elif self.how == "negative":
+            x = -x
+        elif self.how == "huge":
+            x = x * 1e200
+        elif self.how == "off":
+            x = x * (1.0 + 1e-6)
+        elif self.how == "single":
+            x = x.astype(np.float32)
+        elif self.how == "stale":
+            x = self.last.setdefault(x.shape, x.copy())
+        elif self.how == "same buffer":
+            buffer = self.last.setdefault(x.shape, np.empty_like(x))
+            buffer[...] = x
+            x = buffer
+        elif self.how == "input":
+            x = b
+        elif self.how == "raises":
+            raise RuntimeError("no")
+        elif self.how == "short":
+            x = x[:-1]
+        elif self.how == "complex":
+            x = x + 0j
+        return x
+
+    solve_transposed = solve
+
+
+LIES = "nan,one nan,infinite,garbage,zero,negative,huge,off,single,stale,same buffer,input,raises,short,complex"
+
+
+@pytest.mark.parametrize("accurate", [True, False])
+@pytest.mark.parametrize("how", LIES.split(","))
+def test_wrong_backends_widen_or_raise(how, accurate):
+    case = gallery.poisson_2d(28)
+    system, U = case.system(), rough(case)
+    for count in (1, 7):
+        queries = point_queries(case, count, seed=4)
+        true = reference(system, queries, U)
+        solver = Wrong(case.reduced()[0], how)
+        solver.accurate = accurate
+        for method in (pp.Exact(solver=solver), pp.Exact(solver=solver, refine=True), pp.Inexact(solver=solver)):
+            try:
+                found = pp.certify(system, U, queries, method)
+            except pp.PinnpointError:
+                continue
+            assert np.all(found.lower <= true.lower), how
+            assert np.all(found.upper >= true.upper), how
+            assert not np.any(np.isnan(found.radius))
+
+
+def test_lies_without_consequence_would_be_caught():
+    """The reference is narrow enough to see a Green vector that is off by 1e-6 and not paid for."""
+    case = gallery.poisson_2d(28)
+    system, U = case.system(), rough(case)
+    queries = point_queries(case, 7, seed=4)
+    true = reference(system, queries, U)
+    certifier = pp.Exact(solver=Wrong(case.reduced()[0], "off")).prepare(system, queries)
+    certifier.green.left[:] = 0.0
+    found = certifier.certify(U)
+    assert not np.all((found.lower <= true.lower) & (found.upper >= true.upper))
+
+
+FLAT = Task(100_000, 700_000, 2, 100, True)
+SOLID = Task(386_000, 16_100_000, 3, 28, True)
+
+
+@pytest.mark.parametrize(
+    ("task", "there", "name"),
+    [
+        (FLAT, (), "superlu"),
+        (Task(2_000_000, 14_000_000, 2, 100, True), (), "superlu"),
+        (Task(2_000_000, 14_000_000, 2, 100, True), ("cholmod",), "cholmod"),
+        (SOLID, ("cholmod", "pardiso", "amg"), "cholmod"),
+        (SOLID, ("pardiso", "amg"), "pardiso"),
+        (SOLID, ("amg",), "amg"),
+        (SOLID, (), "krylov"),
+        (Task(386_000, 16_100_000, 3, 1, True), ("cholmod", "amg"), "amg"),
+        (Task(5_000, 100_000, 3, 28, True), ("cholmod", "amg"), "superlu"),
+        (Task(386_000, 16_100_000, 3, 28, False), ("cholmod", "amg"), "superlu"),
+        (Task(386_000, 16_100_000, 3, 28, False), ("pardiso",), "pardiso"),
+    ],
+)
+def test_choice_by_size_dimension_queries_and_packages(monkeypatch, task, there, name):
+    monkeypatch.setattr(choice, "installed", lambda n: n in ("superlu", "krylov", *there))
+    found = choose(task, free=500 * GB)[0]
+    assert found.name == name
+    assert f"{task.n} unknowns" in found.why
+    assert f"{task.queries} queries" in found.why
+
+
+def test_choice_by_memory(monkeypatch):
+    monkeypatch.setattr(choice, "installed", lambda n: True)
+    assert choose(SOLID, free=20 * GB)[0].name == "cholmod"
+    assert choose(SOLID, free=3.0 * GB)[0].name == "amg"
+    with pytest.raises(pp.InputError, match=r"smallest about 0\.\d+ GB"):
+        choose(SOLID, free=0.1 * GB)
+    assert predicted("cholmod", SOLID) == pytest.approx(2 * 2.9 * GB, rel=0.35)
+    assert predicted("amg", SOLID) == pytest.approx(1.5 * GB, rel=0.35)
+
+
+def test_memory_is_refused_before_anything_is_allocated(monkeypatch):
+    case = gallery.poisson_2d(28)
+    monkeypatch.setattr(choice, "free_memory", lambda: 1e5)
+    monkeypatch.setattr("scipy.sparse.linalg.splu", None)
+    for name in (None, "auto", "superlu"):
+        with pytest.raises(pp.InputError, match=r"solver: .* GB"):
+            pp.Exact(solver=name).prepare(case.system(), point_queries(case, 2))
+
+
+def test_a_proof_that_does_not_fit_is_refused_with_its_size(monkeypatch):
+    require("amg")
+    from pinnpoint.certifiers import proof
+
+    monkeypatch.setattr(proof, "installed", lambda n: False)
+    monkeypatch.setattr(proof, "free_memory", lambda: 1e5)
+    problem = pp.fem.Elasticity(pp.io.generate("cube", 6), young=1.0, poisson=0.3, fixed={"left": 0.0})
+    queries = problem.points([[0.5, 0.5, 0.5]], component="z")
+    with pytest.raises(pp.CertificationError, match=r"about 0\.\d+ GB.*pinnpoint\[cholmod\]"):
+        pp.Exact(solver="amg").prepare(problem.system, queries)
+    pp.Exact(solver="amg", coercivity=1e-6).prepare(problem.system, queries)
+
+
+def test_free_memory_is_a_number():
+    assert 1e6 < choice.free_memory() < 1e15
+
+
+def test_missing_packages_are_named(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    for name, missing in (("cholmod", "sksparse.cholmod"), ("pardiso", "pypardiso"), ("amg", "pyamg")):
+        monkeypatch.setitem(__import__("sys").modules, missing, None)
+        with pytest.raises(DependencyMissingError, match=rf"pinnpoint\[{name}\]"):
+            BACKENDS[name](sp.eye_array(3, format="csr"))
+    with pytest.raises(pp.InputError, match="must be one of 'auto'"):
+        pp.Exact(solver="cholmud").prepare(gallery.poisson_2d(4).system(), point_queries(gallery.poisson_2d(4), 1))
+
+
+def test_automatic_choice_gives_way_where_the_matrix_is_indefinite(monkeypatch):
+    """A Cholesky package that finds a pivot below zero is not the end."""
+
+    monkeypatch.setattr(choice, "installed", lambda n: n in ("superlu", "krylov", "cholmod"))
+    monkeypatch.setattr(choice, "FLAT_UP_TO", 10)
+    from pinnpoint.certifiers import setup
+    from pinnpoint.solvers.protocol import NotDefiniteError
+
+    def cholmod(B):
+        raise NotDefiniteError("pivot 3")
+
+    monkeypatch.setattr(setup, "Cholmod", cholmod)
+    case = gallery.poisson_2d(28)
+    found = pp.certify(case.system(), rough(case), point_queries(case, 2))
+    assert found.details["solver"].startswith("superlu")
+    assert "cholmod found the matrix not positive definite" in found.details["solver"]
