@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test bench studies docs lint browser viewer clean
+.PHONY: demo test test-mpi bench studies docs lint browser viewer clean
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -34,6 +34,10 @@ viewer:
 test: $(VENV)/.test lint browser
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=2 $(BIN)/python -m pytest -n 2 --dist worksteal
 
+test-mpi:
+	tests_mpi/environment.sh $(VENV)-mpi
+	test ! -e $(VENV)-mpi/.done || $(VENV)-mpi/bin/python -m pytest -q -c tests_mpi/pytest.ini tests_mpi
+
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/run.py
 
@@ -50,4 +54,4 @@ docs: $(VENV)/.test
 	$(BIN)/python docs/check.py
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-mpi build dist .pytest_cache .mypy_cache .ruff_cache

@@ -30,7 +30,7 @@ from pinnpoint.transfer.interpolation import Interpolation
 from pinnpoint.transfer.interval import DirectRoute
 from pinnpoint.version import __version__
 
-_LAZY = ("adapters", "conformal", "fem", "io", "models", "training")
+_LAZY = ("adapters", "campaigns", "conformal", "fem", "io", "models", "training")
 
 
 def __getattr__(name: str) -> Any:

@@ -26,7 +26,7 @@ from pinnpoint.certifiers.stationary import Stationary
 from pinnpoint.certify import AnyCertifier, AnyMethod, run
 from pinnpoint.decks import Deck, read_deck
 from pinnpoint.errors import InputError
-from pinnpoint.fem import Elasticity, ReactionDiffusion, Semilinear
+from pinnpoint.fem import Elasticity, Load, ReactionDiffusion, Semilinear
 from pinnpoint.fem.extraction import NodeValues
 from pinnpoint.foreign import open_model
 from pinnpoint.io.cases import Case, QuerySpec
@@ -66,6 +66,10 @@ KEYS = {
     },
     "fixed": "problem.dirichlet",
     "traction": "problem.neumann",
+    "force": "problem.force",
+    "dofs": "mesh.dofs",
+    "generate": "mesh.generate",
+    "cells": "mesh.cells",
     "quadrature": "certificate.quadrature",
     "target": "certificate.target",
     "lift": "certificate.lift",
@@ -145,7 +149,8 @@ def open_mesh(case: Case) -> Mesh:
         return read_deck(str(case.problem.deck)).mesh
     if case.mesh.file is not None:
         return read_mesh(case.mesh.file)
-    return generate(str(case.mesh.generate), int(case.mesh.cells or 0))
+    with _in_case_words():
+        return generate(str(case.mesh.generate), case.mesh.cells, dofs=case.mesh.dofs)
 
 
 def build(case: Case, progress: Progress = lambda stage: None, *, trust: bool = False) -> Study:
@@ -225,6 +230,9 @@ def _problem(case: Case, mesh: Mesh) -> Any:
         if spec.plane is not None and mesh.dim == 3:
             raise InputError("problem.plane: only for 2D meshes; remove it")
         options["plane"] = spec.plane or "strain"
+        options["force"] = {
+            group: f.force if f.even else Load(f.force, f.moment, f.at) for group, f in (spec.force or {}).items()
+        }
         return Elasticity(mesh, spec.young, spec.poisson, body, spec.dirichlet, spec.neumann, **options)
     coefficients = (spec.source, spec.diffusion, spec.reaction, spec.dirichlet or {}, spec.neumann or {})
     if spec.kind == "semilinear":
@@ -347,6 +355,8 @@ def provenance(case: Case) -> dict[str, Any]:
         found["case"]["set"] = list(case.overrides)
     if case.mesh is not None and case.mesh.generate is not None:
         found["mesh"] = {"generate": case.mesh.generate, "cells": case.mesh.cells}
+        if case.mesh.dofs is not None:
+            found["mesh"]["dofs"] = case.mesh.dofs
     return found
 
 

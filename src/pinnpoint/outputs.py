@@ -32,6 +32,8 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
     study, certificate, certifier = result.study, result.certificate, result.certifier
     out = Path(out)
     require_place(out)
+    whole = hasattr(study.problem, "system")  # over many processes no one has the matrix that a bundle holds
+    names = [name for name in FILES if whole or name != FILES[3]]
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=".pinnpoint-", dir=out if out.is_dir() else out.parent))
@@ -42,7 +44,7 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
         certificate.write_json(part / FILES[0], said)
         write_csv(part / FILES[1], certificate, study.case.units)
         with ThreadPoolExecutor(1) as pool:  # hashing and writing leave Python's lock to the report
-            bundle = pool.submit(
+            bundle = whole and pool.submit(
                 write_bundle,
                 part / FILES[3],
                 certificate,
@@ -57,18 +59,19 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
             )
             write_vtu(part / FILES[2], study.problem.mesh, seen, nodes=study.problem.nodes)
             view = View.of(study.problem.mesh, seen, study.queries.points)
-            write_report(part / FILES[4], said, view, sweep=sweep(result), bundle=FILES[3])
-            bundle.result()
+            write_report(part / FILES[4], said, view, sweep=sweep(result), bundle=FILES[3] if whole else None)
+            if bundle:
+                bundle.result()
         out.mkdir(exist_ok=True)
         if (out / FILES[3]).is_dir():  # folders are not replaced in one step: move the old one away first
             os.replace(out / FILES[3], part / "old")
-        for name in FILES:
+        for name in names:
             os.replace(part / name, out / name)
     except OSError as error:
         raise InputError(f"--out: '{out}' could not be written ({error.strerror}); choose another place") from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    return [out / name for name in FILES]
+    return [out / name for name in names]
 
 
 def require_place(out: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from pinnpoint.adaptivity import Step
 from pinnpoint.arrays import Vector
 from pinnpoint.cases import Result, build
 from pinnpoint.cli.progress import Stages
+from pinnpoint.distributed.certify import certify as together
+from pinnpoint.distributed.team import Team, launched
+from pinnpoint.errors import PinnpointError
 from pinnpoint.io.cases import read_case
 from pinnpoint.outputs import require_place, write_outputs
 
@@ -26,6 +30,9 @@ def add(commands: Any) -> None:
     parser.add_argument("--json", action="store_true", help="print the certificate as JSON")
     parser.add_argument("--quiet", action="store_true", help="no progress, no table")
     parser.add_argument(
+        "--petsc", metavar="OPTIONS", help="solve over the processes of mpirun, with these options of PETSc"
+    )
+    parser.add_argument(
         "--trust-model", action="store_true", help="open models whose files, or modules beside the case, run code"
     )
     parser.set_defaults(run=run)
@@ -33,6 +40,8 @@ def add(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Exit code 1 where an interval is wider than its tolerance."""
+    if arguments.petsc is not None or launched():
+        return run_together(arguments)
     case = read_case(arguments.case, arguments.set)
     out = arguments.out or case.path.with_suffix("")
     require_place(out)
@@ -42,6 +51,34 @@ def run(arguments: argparse.Namespace) -> int:
         result = study.certify(lambda step: stage.note(falling(step, study.limits)))
         stage("writing the outputs")
         files = write_outputs(result, out)
+    return tell(result, files, arguments)
+
+
+def run_together(arguments: argparse.Namespace) -> int:
+    """The same over several processes; the first one reads, writes and speaks for all."""
+    team = Team.assemble(arguments.petsc or "")
+    try:
+        case = team.from_lead(lambda: read_case(arguments.case, arguments.set))
+        out = arguments.out or case.path.with_suffix("")
+        team.from_lead(lambda: require_place(out))
+        with Stages(6, quiet=arguments.quiet or not team.leads()) as stage:
+            result = together(case, team, stage, trust=arguments.trust_model)
+            stage("writing the outputs")
+            files = team.from_lead(lambda: [] if result is None else write_outputs(result, out))
+        code = 0 if result is None else tell(result, files, arguments)
+        return team.from_lead(lambda: code)
+    except PinnpointError:
+        if team.leads():
+            raise
+        return 2
+    except Exception:
+        traceback.print_exc()
+        team.comm.Abort(3)
+        raise
+
+
+def tell(result: Result, files: list[Path], arguments: argparse.Namespace) -> int:
+    """Print the results; the exit code."""
     if arguments.json:
         print(files[0].read_text(encoding="utf-8"), end="")
     elif not arguments.quiet:

@@ -12,6 +12,7 @@ from pinnpoint.cases import build
 from pinnpoint.cli.progress import Stages
 from pinnpoint.io.cases import read_case
 from pinnpoint.mesh import BOUNDARY, CELLS, Mesh
+from pinnpoint.quality import quality
 from pinnpoint.rounding.coercivity import NEARLY, z_part
 from pinnpoint.rounding.matrices import LOAD_AFTER, PRODUCTS
 from pinnpoint.solvers.choice import GB, Choice, Task, asked_for, choose
@@ -44,6 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
         f"{case.title}: {case.problem.kind}, {mesh.dim}D, {len(mesh.cells)} {CELLS[mesh.dim]}, {len(mesh.points)} nodes"
         f"{quadratic}"
     )
+    if mesh.dim > 1:
+        shape = quality(mesh)
+        kind = "dihedral angles" if mesh.dim == 3 else "angles"
+        print(f"{kind} {shape.angle:.1f} to {shape.widest:.1f} degrees; smallest radius ratio {shape.ratio:.3f} of 1")
     for line in groups(mesh, unit):
         print(line)
     for kind, table in problem.conditions.items():

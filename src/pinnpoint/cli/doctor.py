@@ -32,6 +32,8 @@ PACKAGES = {
     "pandas": "frame",
     "h5py": "mesh",
     "matplotlib": "plot",
+    "gmsh": "mesh",
+    "distributed": "dask",
     "torch": "torch",
     "onnxruntime": "onnx",
     "jax": "jax",

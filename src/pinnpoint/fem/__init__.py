@@ -1,8 +1,11 @@
 """Finite elements: from a mesh and a PDE to a compatible system, its queries and its predictions."""
 
+from pinnpoint.fem.bracket import bracket
+from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.elasticity import Elasticity
+from pinnpoint.fem.loads import Load, spread
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.fem.semilinear import Semilinear
 from pinnpoint.reaction import Reaction
 
-__all__ = ["Elasticity", "Reaction", "ReactionDiffusion", "Semilinear"]
+__all__ = ["Elasticity", "Load", "Reaction", "ReactionDiffusion", "Semilinear", "bracket", "path_coercivity", "spread"]

@@ -20,6 +20,7 @@ from pinnpoint.fem.conditions import admissible, prescribed, require_apart, requ
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import AXES, FieldQueries, component_of
+from pinnpoint.fem.loads import Load, spread_over
 from pinnpoint.fem.meshes import as_mesh
 from pinnpoint.mesh import Mesh
 from pinnpoint.queries import Queries
@@ -45,7 +46,8 @@ class Elasticity:
     traction
         Table from boundary groups to force densities per component.
     force
-        Table from boundary groups to total forces, spread evenly over the group.
+        Table from boundary groups to total forces, spread evenly over the group, or to a `Load`, a force and a moment
+        at a reference point that the group's nodes carry.
     plane
         "strain" or "stress", in 2D.
     weight, quadrature
@@ -102,7 +104,8 @@ class Elasticity:
                 raise InputError(f"{name}: must be a table from boundary groups to values; got {type(table).__name__}")
             require_boundary(mesh, table, name)
         require_apart(mesh, fixed, traction, d, ("fixed", "traction"))
-        require_apart(mesh, fixed, force, d, ("fixed", "force"))
+        every = {g: [1.0] * d if isinstance(v, Load) else v for g, v in force.items()}
+        require_apart(mesh, fixed, every, d, ("fixed", "force"))
         if space is None:
             dofs, values = prescribed(nodes, fixed, d, "fixed")
             if not dofs.size:
@@ -239,7 +242,7 @@ def _load(nodes: Nodes, body: Any, traction: Mapping[str, Any], force: Mapping[s
             if f is not None:
                 b[:, k] += assembly.boundary_load(nodes, mesh.facets(group), f, order)
     for group, total in force.items():
-        b += _spread(mesh, group, total)
+        b += spread_over(mesh, group, total) if isinstance(total, Load) else _spread(mesh, group, total)
     return b
 
 

@@ -37,11 +37,22 @@ PerGroup = float | Mapping[str, float]
 
 @dataclass(frozen=True)
 class MeshSpec:
-    """A mesh file, or a standard domain with its cells per unit length."""
+    """A mesh file, or a standard domain with its cells per unit length; a bracket may have its dofs instead."""
 
     file: Path | None = None
     generate: str | None = None
     cells: int | None = None
+    dofs: int | None = None
+
+
+@dataclass(frozen=True)
+class ForceSpec:
+    """A total force on a group: spread evenly, or with a moment and a reference point over the group's nodes."""
+
+    force: tuple[float, ...]
+    moment: tuple[float, ...] | None = None
+    at: tuple[float, ...] | None = None
+    even: bool = True
 
 
 @dataclass(frozen=True)
@@ -68,6 +79,7 @@ class ProblemSpec:
     subcase: int | None = None
     dirichlet: Mapping[str, Value] | None = None
     neumann: Mapping[str, Value] | None = None
+    force: Mapping[str, ForceSpec] | None = None
 
 
 @dataclass(frozen=True)
@@ -183,10 +195,16 @@ def _mesh(root: Table) -> MeshSpec | None:
     file = table.path("file", MESH_SUFFIXES, None)
     domain = table.choice("generate", DOMAINS, None)
     if file is not None:
-        table.refuse(["cells"], "only for a generated mesh; remove it")
-    cells = table.whole("cells", 32 if domain else None, low=1)
+        table.refuse(["cells", "dofs"], "only for a generated mesh; remove it")
+    if domain == "bracket":
+        if table.has("cells") and table.has("dofs"):
+            raise InputError("mesh.dofs: give cells or dofs, not both")
+    else:
+        table.refuse(["dofs"], "only for generate = 'bracket'; remove it")
+    cells = table.whole("cells", 32 if domain and domain != "bracket" else None, low=1)
+    dofs = table.whole("dofs", None, low=1)
     table.done()
-    return MeshSpec(file, domain, cells)
+    return MeshSpec(file, domain, cells, dofs)
 
 
 def _problem(table: Table) -> ProblemSpec:
@@ -201,10 +219,11 @@ def _problem(table: Table) -> ProblemSpec:
     table.refuse(["subcase"], "only with a deck; remove it")
     elastic = kind == "elasticity"
     values: dict[str, Any] = {"degree": table.whole("degree", 1, low=1, high=2)}
-    scalar, solid = ("diffusion", "reaction", "source"), ("young", "poisson", "body", "plane")
+    scalar, solid = ("diffusion", "reaction", "source"), ("young", "poisson", "body", "plane", "force")
     table.refuse(scalar if elastic else solid, f"does not belong to kind = '{kind}'; remove it")
     if elastic:
         values |= _elastic(table)
+        values["force"] = _forces(table.table("force")) if table.has("force") else None
     else:
         values["diffusion"] = table.numbers("diffusion", "positive", 1.0)
         values["reaction"] = _reaction(table)
@@ -241,6 +260,34 @@ def _elastic(table: Table) -> dict[str, Any]:
         "body": body,
         "plane": table.choice("plane", ("strain", "stress"), None),
     }
+
+
+def _forces(table: Table) -> dict[str, ForceSpec]:
+    """Total forces on groups: a list, or a table with force, moment and at."""
+    found = {}
+    for group in table.data:
+        value = table.take(group)
+        if not isinstance(value, dict):
+            found[group] = ForceSpec(_numbers(table.key(group), value))
+            continue
+        inner = Table(table.key(group), value, table.folder)
+        parts = {key: _numbers(inner.key(key), inner.take(key)) for key in ("force", "moment", "at") if inner.has(key)}
+        inner.known.extend(("force", "moment", "at"))
+        inner.done()
+        if "force" not in parts and "moment" not in parts:
+            raise InputError(f"{inner.name}: give a force, a moment, or both")
+        size = len(parts["moment"]) if "force" not in parts else len(parts["force"])
+        found[group] = ForceSpec(
+            parts.get("force", (0.0,) * max(size, 2)), parts.get("moment"), parts.get("at"), even=False
+        )
+    return found
+
+
+def _numbers(name: str, value: Any) -> tuple[float, ...]:
+    row = value if isinstance(value, list) else [value]
+    if not 1 <= len(row) <= 3:
+        raise InputError(f"{name}: must have 1 to 3 numbers; got {len(row)}")
+    return tuple(number(f"{name}.{k}", v) for k, v in enumerate(row))
 
 
 def _reaction(table: Table) -> Expression | Mapping[str, float]:

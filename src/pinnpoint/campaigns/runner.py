@@ -1,0 +1,273 @@
+"""Run a task on many instances over any executor: each result once in the table, whatever fails or is killed."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from pinnpoint.arrays import number, whole
+from pinnpoint.campaigns.tables import AbstractTable, open_table
+from pinnpoint.campaigns.tasks import Row, work
+from pinnpoint.errors import InputError, PinnpointError
+from pinnpoint.io.files import PathLike
+
+WINDOW = 64
+"""Instances that wait in the executor at once."""
+log = logging.getLogger(__name__)
+Item = tuple[str, Any]
+
+
+@dataclass(eq=False)
+class Summary:
+    """What became of the instances.
+
+    Attributes
+    ----------
+    done
+        How many were computed and written by this run.
+    skipped
+        How many were in the table already.
+    retried
+        How many attempts had to be made again.
+    failed
+        Instance to its last error, where retries did not help; it is not in the table, and a further run tries it.
+    """
+
+    done: int = 0
+    skipped: int = 0
+    retried: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+def run(
+    task: Callable[[Any], Any],
+    instances: Mapping[str, Any] | Iterable[Item],
+    out: PathLike,
+    executor: Executor | Callable[[], Executor] | None = None,
+    *,
+    retries: int = 2,
+    window: int = WINDOW,
+    timeout: float | None = None,
+    report: Callable[[Summary], None] | None = None,
+) -> Summary:
+    """Apply a task to every instance and stream the rows into a table; run it again to go on after a kill.
+
+    Parameters
+    ----------
+    task
+        From an instance to a certificate, a mapping of plain values, or a list of mappings; importable by the workers.
+    instances
+        Names to instances, or pairs of both, which may come from a generator of any length.
+    out
+        A ``.csv`` file or a ``.parquet`` folder. Instances that it holds are skipped.
+    executor
+        Any `concurrent.futures.Executor`, such as a pool of processes or ``dask.distributed.Client().get_executor()``;
+        or a function that makes one, which is called again when the executor breaks because a worker died. None: here.
+        Pools of processes should be started by "forkserver" or "spawn": a fork of a process with threads may hang.
+    retries
+        Further attempts after an error. What pinnpoint itself refuses is not tried again.
+    window
+        Instances handed to the executor at once.
+    timeout
+        Seconds after which an instance in the executor is taken for lost and handed in again, counted as an error;
+        mind that it may have to wait there for `window` others.
+    report
+        Is told the summary after every instance.
+
+    *Guarantee:* every instance is in the table once, or in `Summary.failed`, or not yet done. Only this process
+    writes, one whole instance at a time, and only after its name was found missing.
+    """
+    if not callable(task):
+        raise InputError(f"task: must be a function of one instance; got {type(task).__name__}")
+    retries, window = whole("retries", retries), whole("window", window, low=1)
+    patience = math.inf if timeout is None else number("timeout", timeout, above=0.0)
+    items = iter(instances.items() if isinstance(instances, Mapping) else instances)
+    with open_table(out) as table:
+        job = Job(partial(work, task), table, retries, report)
+        if executor is None:
+            for item in job.new(items):
+                job.here(item)
+            return job.summary
+        pool = Pool(executor)
+        try:
+            job.over(pool, items, window, patience)
+        finally:
+            pool.close()
+        return job.summary
+
+
+class Pool:
+    """The executor, made again where it breaks and we know how."""
+
+    def __init__(self, given: Executor | Callable[[], Executor]) -> None:
+        self.make = None if isinstance(given, Executor) else given
+        self.executor = given if isinstance(given, Executor) else given()
+        if not hasattr(self.executor, "submit"):
+            raise InputError(f"executor: must have submit, as executors do; got {type(self.executor).__name__}")
+
+    def renew(self, error: BaseException) -> None:
+        """Another executor in place of a broken one."""
+        if self.make is None:
+            raise InputError(
+                f"executor: broke because a worker died ({error}); pass a function that makes one, such as "
+                "lambda: ProcessPoolExecutor(4), so that it can be made again"
+            ) from error
+        # a worker that a broken pool started last may outlive it, and the pool then waits for it for ever
+        workers = list((getattr(self.executor, "_processes", None) or {}).values())
+        self.executor.shutdown(wait=False, cancel_futures=True)
+        for worker in workers:
+            worker.kill()
+        self.executor = self.make()
+
+    def close(self) -> None:
+        """Let go of what was made here."""
+        if self.make is not None:
+            self.executor.shutdown(wait=True, cancel_futures=True)
+
+
+class Job:
+    """The bookkeeping of one run."""
+
+    def __init__(
+        self,
+        call: Callable[[Any], list[Row]],
+        table: AbstractTable,
+        retries: int,
+        report: Callable[[Summary], None] | None,
+    ) -> None:
+        self.call, self.table, self.retries, self.report = call, table, retries, report
+        self.summary = Summary()
+        self.attempts: dict[str, int] = {}
+        self.seen: set[str] = set()
+        self.began: dict[str, float] = {}
+        self.again: deque[Item] = deque()
+        self.alone: deque[Item] = deque()
+        """Instances that were in an executor when it broke: tried one by one, so that only the guilty one counts."""
+
+    def new(self, items: Iterator[Item]) -> Iterator[Item]:
+        """Instances that are not in the table yet."""
+        before = set(self.table.done)
+        for pair in items:
+            if not (isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], str)):
+                raise InputError(f"instances: must be pairs of a name and an instance; got {str(pair)[:60]!r}")
+            name = " ".join(pair[0].split())
+            if not name or name in self.seen:
+                raise InputError(f"instances: '{name}' is given twice; names must differ and not be empty")
+            self.seen.add(name)
+            if name in before:
+                self.summary.skipped += 1
+                continue
+            yield name, pair[1]
+
+    def here(self, item: Item) -> None:
+        """Without an executor."""
+        while True:
+            try:
+                rows = self.call(item[1])
+            except Exception as error:
+                if self.failed(item, error):
+                    continue
+                return
+            self.write(item[0], rows)
+            return
+
+    def over(self, pool: Pool, items: Iterator[Item], window: int, patience: float) -> None:
+        """Keep the executor fed until nothing is left."""
+        fresh, flying = self.new(items), dict[Future[list[Row]], Item]()
+        try:
+            while True:
+                self.feed(pool, fresh, flying, window)
+                if not flying:
+                    return
+                left = None if math.isinf(patience) else patience
+                for future in wait(flying, left, FIRST_COMPLETED).done:
+                    if future in flying:
+                        self.land(pool, future, flying)
+                self.lost(flying, patience)
+        finally:
+            for future in flying:
+                future.cancel()
+
+    def feed(self, pool: Pool, fresh: Iterator[Item], flying: dict[Future[list[Row]], Item], window: int) -> None:
+        """Submit: instances that must be alone by themselves, else up to a window of them."""
+        while len(flying) < (1 if self.alone else window):
+            queue = self.alone or self.again
+            item = queue.popleft() if queue else next(fresh, None)
+            if item is None:
+                return
+            self.began[item[0]] = time.monotonic()
+            try:
+                flying[pool.executor.submit(self.call, item[1])] = item
+            except BrokenExecutor as error:
+                self.alone.append(item)
+                self.broken(pool, error, flying)
+
+    def lost(self, flying: dict[Future[list[Row]], Item], patience: float) -> None:
+        """Hand in again what never came back; should it come after all, nobody looks."""
+        now = time.monotonic()
+        for future, item in list(flying.items()):
+            if not future.done() and now - self.began[item[0]] > patience:
+                del flying[future]
+                future.cancel()
+                if self.failed(item, TimeoutError(f"no answer in {patience:g} s")):
+                    self.again.append(item)
+
+    def land(self, pool: Pool, future: Future[list[Row]], flying: dict[Future[list[Row]], Item]) -> None:
+        """One future is done, well or not."""
+        item = flying.pop(future)
+        try:
+            rows = future.result()
+        except BrokenExecutor as error:
+            if not flying:  # it was alone: it did it
+                if self.failed(item, error):
+                    self.alone.append(item)
+            else:
+                self.alone.append(item)
+            self.broken(pool, error, flying)
+        except (Exception, CancelledError) as error:
+            if self.failed(item, error):
+                self.again.append(item)
+        else:
+            self.write(item[0], rows)
+
+    def broken(self, pool: Pool, error: BaseException, flying: dict[Future[list[Row]], Item]) -> None:
+        """Take back all that was flying, keep what had landed in time, and make another executor."""
+        for future, item in list(flying.items()):
+            if future.done() and not future.cancelled() and future.exception() is None:
+                self.write(item[0], future.result())
+            else:
+                self.alone.append(item)
+        flying.clear()
+        log.warning("executor broke (%s); %d instances are tried one by one", error, len(self.alone))
+        pool.renew(error)
+
+    def failed(self, item: Item, error: BaseException) -> bool:
+        """Whether to try again."""
+        self.attempts[item[0]] = self.attempts.get(item[0], 0) + 1
+        if not isinstance(error, PinnpointError) and self.attempts[item[0]] <= self.retries:
+            self.summary.retried += 1
+            log.info("instance '%s' failed (%s: %s) and is tried again", item[0], type(error).__name__, error)
+            return True
+        self.summary.failed[item[0]] = f"{type(error).__name__}: {error}"
+        self.tell()
+        return False
+
+    def write(self, name: str, rows: list[Row]) -> None:
+        """Into the table, unless it is there."""
+        self.began.pop(name, None)
+        if name not in self.table.done:
+            self.table.add(name, rows)
+            self.summary.done += 1
+            self.tell()
+
+    def tell(self) -> None:
+        """To whoever asked."""
+        if self.report is not None:
+            self.report(self.summary)

@@ -1,0 +1,239 @@
+"""`pinnpoint certify` over many processes: the discrete target, by Green vectors that are refined to almost nothing.
+
+With q = q_hi + q_lo any vectors, ℓᵀU* = ℓᵀU − qᵀr − sᵀA⁻¹r, s = ℓ̂ − Aᵀq, and |sᵀA⁻¹r| ≤ ‖s‖‖r‖/α for any proved α.
+Rows of r and s are enclosed where they live; products and norms are sums of enclosed parts (`Team.add`, `Team.norm`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pinnpoint.arrays import Vector
+from pinnpoint.cases import Progress, Result, Study, make_method, make_queries, open_mesh, open_prediction
+from pinnpoint.certificate import Certificate, Claim, Guarantee
+from pinnpoint.distributed.coercive import prove
+from pinnpoint.distributed.frame import Frame, make_frame
+from pinnpoint.distributed.partition import cut, owners
+from pinnpoint.distributed.rows import Rows, assemble
+from pinnpoint.distributed.solver import Solver
+from pinnpoint.distributed.team import Team
+from pinnpoint.errors import CertificationError, InputError
+from pinnpoint.fem.extraction import Extraction
+from pinnpoint.io.cases import Case
+from pinnpoint.queries import Queries
+from pinnpoint.rounding.arithmetic import down, require_round_to_nearest, two_sum, up
+from pinnpoint.rounding.balls import Ball, exact
+from pinnpoint.rounding.matrices import EnclosedMatrix, dots
+
+REFINEMENTS = 5
+ENOUGH = 1e-27
+"""Of ‖ℓ̂‖: where refinement of a Green vector stops."""
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What the first process knows: the whole mesh, the state, the queries."""
+
+    frame: Frame
+    queries: Queries
+    found: Extraction
+    raw: Vector | None
+    owner: Any
+    numbers: Any
+
+
+def require_fit(case: Case) -> None:
+    """What runs over many processes."""
+    spec = case.certificate
+    wanted = {
+        "certificate.target": (spec.target, "discrete"),
+        "certificate.method": (spec.method, "exact"),
+        "certificate.rounding": (spec.rounding, True),
+        "problem.degree": (case.problem.degree, 1),
+    }
+    for name, (got, need) in wanted.items():
+        if got != need:
+            raise InputError(f"{name}: over several processes it must be {need!r}; got {got!r}")
+    if case.problem.kind == "semilinear" or case.mesh is None:
+        raise InputError(
+            "problem.kind: over several processes reaction-diffusion and elasticity with a mesh are solved"
+        )
+    if any(q.kind == "flux" for q in case.queries):
+        raise InputError("query.kind: 'flux' is not available over several processes; ask for points or averages")
+
+
+def certify(case: Case, team: Team, progress: Progress = lambda stage: None, *, trust: bool = False) -> Result | None:
+    """Certify a case; the first process gets the result, the others None."""
+    require_fit(case)
+    require_round_to_nearest()
+    progress("reading the mesh")
+    asked: Any = None
+
+    def read() -> int:
+        nonlocal asked
+        asked = _ask(case, team.size, trust=trust)
+        return len(asked.queries)
+
+    K = team.from_lead(read)
+    progress(f"assembling on {team.size} processes")
+    part, given = team.scatter(lambda: _parts(asked, team.size))
+    local = team.together(lambda: assemble(part, case.problem, case.certificate.quadrature, given["forces"]))
+    count = given["count"]
+    own = np.repeat(part.own, count)
+    rows = Rows(team, local, given["free"], own, given["numbers"])
+    progress(f"solving {K} adjoints of {rows.n} unknowns")
+    solver = Solver(rows, part.mesh.points, count, rows.mine // count, rows.mine % count)
+    alpha, how = prove(rows, solver, part, lambda: asked.frame.floor())
+    r = rows.residual(given["U"])
+    length = team.norm(r)
+    Q, Q_lo, left, norms = green(rows, solver, given["L"])
+    pairing = team.add(dots(Q, r, Q_lo))
+    corrected = team.gather(given["U"][rows.mine] - solver.solve(r.rounded()[0]))
+    vectors = team.gather(Q[: min(K, 20)])
+    if asked is None:
+        return None
+    progress("certifying")
+    value = EnclosedMatrix(asked.queries.L).affine(exact(asked.found.U), exact(-asked.queries.constants))
+    claim = Claim(f"the symmetric part of the reduced operator is at least {alpha:.6e} times the identity ({how})")
+    certificate = _certificate(asked, value, pairing, left, norms, length, alpha, claim, rows.n)
+    certificate = certificate.with_details(
+        extraction=asked.found.how,
+        projection_mismatch=float(np.max(np.abs(asked.found.mismatch), initial=0.0)),
+        matching_distance=asked.found.distance,
+        quadrature=local.quadrature,
+        processes=team.size,
+        iterations=solver.iterations,
+    )
+    study = Study(case, asked.frame.finished(local.quadrature), asked.found.U, asked.queries, make_method(case))
+    certifier = _fields(asked, corrected, vectors)
+    return Result(study, certificate, certifier)
+
+
+def green(rows: Rows, solver: Solver, L: Any) -> tuple[Vector, Vector, Vector, Vector]:
+    """Green vectors as pairs of floats, and upper bounds of ‖s‖ and of ‖q‖."""
+    K, team = L.shape[0], rows.team
+    Q, Q_lo = np.zeros((K, len(rows.mine))), np.zeros((K, len(rows.mine)))
+    left, norms = np.full(K, np.inf), np.zeros(K)
+    for i in range(K):
+        ell = L[[i]].toarray()[0]
+        size = team.norm(exact(ell))
+        hi, lo = solver.solve(ell), np.zeros(len(rows.mine))
+        for _ in range(REFINEMENTS):
+            s = rows.defect(Ball(hi, lo), ell)
+            defect = team.norm(s)
+            better = defect < 0.1 * left[i]
+            if defect < left[i]:
+                Q[i], Q_lo[i], left[i] = hi, lo, defect
+            if not better or defect <= ENOUGH * size:
+                break
+            hi, lo = _plus(hi, lo, -solver.solve(s.rounded()[0]))
+        norms[i] = team.norm(Ball(Q[i], Q_lo[i]))
+    return Q, Q_lo, left, norms
+
+
+def _plus(hi: Vector, lo: Vector, step: Vector) -> tuple[Vector, Vector]:
+    """The sum as a pair again; any rounding here only changes which vector q is."""
+    s, t = two_sum(hi, step)
+    return two_sum(s, t + lo)
+
+
+def _ask(case: Case, size: int, *, trust: bool = False) -> Asked:
+    frame = make_frame(case, open_mesh(case))
+    if len(frame.mesh.points) < 4 * size:
+        raise InputError(f"mesh: {len(frame.mesh.points)} nodes are too few for {size} processes; use fewer")
+    prediction = open_prediction(case, frame, trust=trust)
+    queries = make_queries(case, frame)
+    found = frame.extract(prediction)
+    raw = queries.samples(prediction) if callable(prediction) and queries.samples is not None else None
+    owner = owners(frame.mesh.points, size)
+    free = frame.free
+    mine = np.repeat(owner, frame.components)
+    order = np.flatnonzero(free)[np.argsort(mine[free], kind="stable")]
+    numbers = np.zeros(len(free), dtype=np.intp)
+    numbers[order] = np.arange(len(order))
+    return Asked(frame, queries, found, raw, owner, numbers)
+
+
+def _parts(asked: Asked, size: int) -> list[Any]:
+    """What each process is given."""
+    frame, count = asked.frame, asked.frame.components
+    L = sp.csc_array(asked.queries.L)
+    parts = []
+    for k in range(size):
+        part = cut(frame.mesh, asked.owner, k)
+        dofs = (part.nodes[:, None] * count + np.arange(count)).ravel()
+        mine = dofs[np.repeat(part.own, count) & frame.free[dofs]]
+        forces = None if frame.forces is None else frame.forces[part.nodes]
+        given = {
+            "count": count,
+            "free": frame.free[dofs],
+            "numbers": asked.numbers[dofs],
+            "U": asked.found.U[dofs],
+            "L": sp.csr_array(L[:, mine]),
+            "forces": forces,
+        }
+        parts.append((part, given))
+    return parts
+
+
+def _certificate(
+    asked: Asked,
+    value: Ball,
+    pairing: Ball,
+    left: Vector,
+    norms: Vector,
+    length: float,
+    alpha: float,
+    claim: Claim,
+    n: int,
+) -> Certificate:
+    queries = asked.queries
+    center, error = (value - pairing).rounded()
+    correction, _ = pairing.rounded()
+    algebra = np.asarray(up(up(left * length) / down(alpha), 8))
+    if not np.all(np.isfinite(left)):
+        raise CertificationError("--petsc: the solver left no finite Green vector; check PETSc's options")
+    terms = {"correction": np.abs(correction), "algebra": algebra, "rounding": np.asarray(up(error))}
+    values, _ = value.rounded()
+    if asked.raw is not None:
+        terms["mismatch"] = np.abs(asked.raw - values)
+    target = "the solution of the stored float64 system, assembled by parts"
+    return Certificate(
+        names=queries.names,
+        value=values,
+        center=center,
+        radius=np.asarray(up(algebra + up(error))),
+        terms=terms,
+        radius_terms=("algebra", "rounding"),
+        guarantee=Guarantee.DETERMINISTIC,
+        method="exact",
+        correction=correction,
+        sigma=np.asarray(up(norms + up(left / down(alpha)))),
+        residual_norm=length,
+        effective_residual_norm=length,
+        coefficient_bound=float(up(length / down(alpha))),
+        raw=asked.raw,
+        assumptions=(Claim(f"discrete target: {target}"), *(Claim(note) for note in queries.notes), claim),
+        points=queries.points,
+        dofs=n,
+    )
+
+
+def _fields(asked: Asked, corrected: Any, vectors: Any) -> Any:
+    """What `outputs` draws: the corrected field and the first Green vectors."""
+    owner, frame = np.repeat(asked.owner, asked.frame.components), asked.frame
+    free = np.flatnonzero(frame.free)
+    order = free[np.argsort(owner[free], kind="stable")]
+    U = asked.found.U.copy()
+    U[order] = np.concatenate(corrected)
+    together = np.concatenate(vectors, axis=1)
+    q = np.zeros((len(together), len(free)))
+    q[:, np.searchsorted(free, order)] = together
+    names = len(asked.queries) - len(q)
+    q = np.concatenate([q, np.zeros((names, len(free)))]) if names else q
+    return SimpleNamespace(newton=lambda _: U, green=SimpleNamespace(q=q))

@@ -1,0 +1,114 @@
+"""A problem without its matrix: mesh, conditions, queries and extraction, at the first process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector
+from pinnpoint.errors import InputError
+from pinnpoint.fem.coefficients import per_cell
+from pinnpoint.fem.coercivity import energy_floor, held_facets
+from pinnpoint.fem.conditions import admissible, prescribed, require_apart, require_boundary
+from pinnpoint.fem.elasticity import _spread, lame
+from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.extraction import Extraction, extract
+from pinnpoint.fem.fields import FieldQueries
+from pinnpoint.fem.loads import Load, spread_over
+from pinnpoint.fem.paths import path_bound
+from pinnpoint.io.cases import Case, ProblemSpec
+from pinnpoint.mesh import BOUNDARY, Mesh
+from pinnpoint.queries import Queries
+from pinnpoint.spaces import AdmissibleSpace
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Everything of a problem that does not need assembly."""
+
+    mesh: Mesh
+    nodes: Nodes
+    components: int
+    space: AdmissibleSpace
+    fixed: Mapping[str, Any]
+    forces: Vector | None
+    spec: ProblemSpec
+    quadrature: int = 0
+
+    degree = 1
+
+    @cached_property
+    def free(self) -> Any:
+        """Which unknowns are free."""
+        free = np.ones(self.components * len(self.mesh.points), dtype=bool)
+        if self.space.free is not None:
+            free[:] = False
+            free[np.asarray(self.space.free)] = True
+        return free
+
+    @cached_property
+    def _queries(self) -> FieldQueries:
+        return FieldQueries(self.nodes, self.components)
+
+    def points(self, X: Any, component: Any = None, names: Sequence[str] | None = None) -> Queries:
+        """Values at points."""
+        return self._queries.points(X, names, component)
+
+    def averages(self, X: Any, radius: Any, component: Any = None, names: Sequence[str] | None = None) -> Queries:
+        """Averages over balls."""
+        return self._queries.averages(X, radius, names, component)
+
+    def patch(self, group: str, component: Any = None, name: str | None = None) -> Queries:
+        """The average over a boundary group."""
+        return self._queries.patch(group, None if name is None else [name], component)
+
+    def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
+        """The admissible vector of a prediction."""
+        return extract(self.nodes, self.space, self.components, prediction, how)
+
+    def floor(self) -> float:
+        """The bound of paths, for exact integrals."""
+        spec, mesh, count = self.spec, self.mesh, self.components
+        moving = self.free.reshape(-1, count).any(axis=1)
+        held = held_facets(mesh, self.fixed, count)
+        if count == 1:
+            return path_bound(mesh, held, per_cell("diffusion", spec.diffusion, mesh), moving, elastic=False)
+        young, poisson = per_cell("young", spec.young, mesh), per_cell("poisson", spec.poisson, mesh)
+        stiffness = energy_floor(*lame(young, poisson, count, spec.plane or "strain"), count)
+        return path_bound(mesh, held, stiffness, moving, elastic=True)
+
+    def finished(self, quadrature: int) -> Frame:
+        """With the order of quadrature that the parts used."""
+        return replace(self, quadrature=quadrature)
+
+
+def make_frame(case: Case, mesh: Mesh) -> Frame:
+    """Conditions and loads, checked as the problems on one machine check theirs."""
+    spec = case.problem
+    nodes, elastic = Nodes(mesh), spec.kind == "elasticity"
+    count = mesh.dim if elastic else 1
+    if elastic and mesh.dim == 1:
+        raise InputError("mesh: elasticity needs triangles or tetrahedra; got intervals")
+    names = ("problem.dirichlet", "problem.neumann")
+    fixed = dict(spec.dirichlet or {})
+    if not elastic and not fixed:
+        raise InputError("problem.dirichlet: over several processes some group must be fixed")
+    loaded = dict(spec.neumann or {})
+    forces = {g: Load(f.force, f.moment, f.at) if not f.even else f.force for g, f in (spec.force or {}).items()}
+    for table, name in ((fixed, names[0]), (loaded, names[1]), (forces, "problem.force")):
+        require_boundary(mesh, table, name)
+    require_apart(mesh, fixed, loaded, count, names)
+    every = {g: [1.0] * count if isinstance(f, Load) else f for g, f in forces.items()}
+    require_apart(mesh, fixed, every, count, (names[0], "problem.force"))
+    dofs, values = prescribed(nodes, fixed, count, names[0])
+    if not dofs.size:
+        raise InputError(f"{names[0]}: nothing is fixed; fix at least one boundary group, such as '{BOUNDARY}'")
+    total = None
+    for group, load in forces.items():
+        one = spread_over(mesh, group, load) if isinstance(load, Load) else _spread(mesh, group, load)
+        total = one if total is None else total + one
+    return Frame(mesh, nodes, count, admissible(count * len(nodes), dofs, values), fixed, total, spec)

@@ -1,0 +1,162 @@
+"""The rows that one process assembles, and their products with vectors spread over all processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pinnpoint.arrays import Vector
+from pinnpoint.distributed.partition import Part
+from pinnpoint.distributed.team import Team
+from pinnpoint.fem import assembly
+from pinnpoint.fem.coefficients import components, function, per_cell
+from pinnpoint.fem.elasticity import lame
+from pinnpoint.fem.elements import ORDER, Nodes
+from pinnpoint.fem.quadrature import rule
+from pinnpoint.fem.reaction_diffusion import _diffusion, _reaction
+from pinnpoint.io.cases import ProblemSpec
+from pinnpoint.mesh import Index
+from pinnpoint.rounding.balls import Ball
+from pinnpoint.rounding.matrices import EnclosedMatrix
+
+
+@dataclass(frozen=True, eq=False)
+class Local:
+    """The matrix and right-hand side of a part, complete in the rows and columns of its own nodes.
+
+    Attributes
+    ----------
+    lam, mu
+        Lamé's numbers of the cells, or None and the diffusion.
+    mass
+        The part of A that is reaction, or None.
+    """
+
+    A: Any
+    b: Vector
+    lam: Vector | None
+    mu: Vector
+    mass: Any
+    quadrature: int
+
+
+def assemble(part: Part, spec: ProblemSpec, quadrature: int | None, forces: Vector | None) -> Local:
+    """Assemble one part; `forces` are nodal ones, by node of the part."""
+    return _elastic(part, spec, quadrature, forces) if spec.kind == "elasticity" else _scalar(part, spec, quadrature)
+
+
+def _elastic(part: Part, spec: ProblemSpec, quadrature: int | None, forces: Vector | None) -> Local:
+    mesh, nodes, d = part.mesh, Nodes(part.mesh), part.mesh.dim
+    order = 2 if quadrature is None else quadrature
+    lam, mu = lame(
+        per_cell("young", spec.young, mesh), per_cell("poisson", spec.poisson, mesh), d, spec.plane or "strain"
+    )
+    A = assembly.elasticity_matrix(mesh, lam, mu, assembly.pattern(nodes))
+    b = np.zeros((len(mesh.points), d))
+    if spec.body is not None:
+        for k, f in enumerate(components("body", list(spec.body), d)):
+            if f is not None:
+                b[:, k] += assembly.load(nodes, f, order)
+    for group, t in (spec.neumann or {}).items():
+        for k, f in enumerate(components(f"traction '{group}'", t, d)):
+            if f is not None:
+                b[:, k] += assembly.boundary_load(nodes, mesh.facets(group), f, order)
+    if forces is not None:
+        b += forces
+    return Local(A, b.ravel(), lam, mu, None, order)
+
+
+def _scalar(part: Part, spec: ProblemSpec, quadrature: int | None) -> Local:
+    mesh, nodes = part.mesh, Nodes(part.mesh)
+    order = ORDER[1] if quadrature is None else quadrature
+    K = _diffusion(spec.diffusion, mesh, order)
+    points = rule(mesh.dim, max(order, 2))
+    _, c = _reaction(spec.reaction, mesh, points[0])
+    where = assembly.pattern(nodes)
+    local = assembly.stiffness(nodes, K)
+    stiffness = None if c is None else assembly.scalar_matrix(local, where)
+    if c is not None:
+        local = local + assembly.mass(nodes, c, *points)
+    A = assembly.scalar_matrix(local, where)
+    b = assembly.load(nodes, function("source", spec.source), order)
+    for group, g in (spec.neumann or {}).items():
+        b = b + assembly.boundary_load(nodes, mesh.facets(group), function(f"neumann '{group}'", g), order)
+    return Local(A, b, None, K, None if stiffness is None else sp.csr_array(A - stiffness), order)
+
+
+class Rows:
+    """A system spread by rows: this process has those of its own free unknowns, numbered without gaps.
+
+    Parameters
+    ----------
+    local
+        The part's matrix.
+    free
+        Free unknowns of the part, as a mask.
+    own
+        Its own unknowns, as a mask.
+    numbers
+        Of its unknowns among all free ones; any number where fixed.
+    """
+
+    def __init__(self, team: Team, local: Local, free: Index, own: Index, numbers: Index) -> None:
+        self.team, self.local = team, local
+        self.mine = np.flatnonzero(free & own)
+        self.columns = np.flatnonzero(free)
+        self.numbers = numbers[self.columns]
+        place = np.full(len(free), -1, dtype=np.intp)
+        place[self.columns] = np.arange(len(self.columns))
+        self.here = place[self.mine]
+        away = np.ones(len(self.columns), dtype=bool)
+        away[self.here] = False
+        self.away = np.flatnonzero(away)
+        A = sp.csr_array(local.A)
+        self.full = EnclosedMatrix(A[self.mine])
+        self.reduced = EnclosedMatrix(A[self.mine][:, self.columns])
+        self.turned = EnclosedMatrix(sp.csr_array(A[self.columns][:, self.mine].T))
+        self.b = local.b[self.mine]
+        self.n = int(team.comm.allreduce(len(self.mine)))
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether the whole matrix is symmetric to the last bit."""
+        same = (self.reduced.A != self.turned.A).nnz == 0
+        return self.team.least(float(same)) > 0.5
+
+    @cached_property
+    def _mail(self) -> Any:
+        """PETSc's plan that fetches the entries of other processes."""
+        petsc = self.team.petsc
+        x = petsc.Vec().createMPI((len(self.mine), self.n), comm=petsc.COMM_WORLD)
+        y = petsc.Vec().createSeq(len(self.away))
+        wanted = petsc.IS().createGeneral(self.numbers[self.away].astype(petsc.IntType), comm=petsc.COMM_SELF)
+        return x, y, petsc.Scatter().create(x, wanted, y, None)
+
+    def _fetch(self, v: Vector | None) -> Vector | None:
+        """A vector at all columns of the part, from everybody's own entries."""
+        if v is None:
+            return None
+        x, y, plan = self._mail
+        x.array[:] = v
+        plan.scatter(x, y)
+        whole = np.empty(len(self.columns))
+        whole[self.here], whole[self.away] = v, y.array
+        return whole
+
+    def residual(self, U: Vector) -> Ball:
+        """A U − b, for U at all unknowns of the part."""
+        return self.full.affine(Ball(U), Ball(self.b))
+
+    def defect(self, q: Ball, ell: Vector) -> Ball:
+        """Aᵀq − ℓ."""
+        whole = Ball(self._fetch(q.hi), self._fetch(q.lo))  # type: ignore[arg-type]
+        return (self.reduced if self.symmetric else self.turned).affine(whole, Ball(ell))
+
+    def product(self, w: Vector, *, turned: bool = False) -> Ball:
+        """A w, or Aᵀw."""
+        whole = Ball(self._fetch(w))  # type: ignore[arg-type]
+        return (self.turned if turned else self.reduced).affine(whole)

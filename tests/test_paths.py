@@ -1,0 +1,161 @@
+"""Coercivity from paths of cells: below the smallest eigenvalue, for the stored matrix, at any place and scale."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import pinnpoint as pp
+from pinnpoint.errors import CertificationError, InputError
+from pinnpoint.fem.coercivity import energy_floor, path_coercivity, stored_error
+from pinnpoint.fem.paths import grow, path_bound
+from pinnpoint.mesh import Mesh
+
+
+def smallest(problem):
+    free = np.asarray(problem.space.free)
+    A = problem.A[free][:, free].toarray()
+    return float(np.linalg.eigvalsh(0.5 * (A + A.T))[0])
+
+
+def shaken(kind, cells, seed=0):
+    """A generated mesh with its inner points moved."""
+    mesh = pp.io.generate(kind, cells)
+    rng = np.random.default_rng(seed)
+    X = mesh.points.copy()
+    inner = np.setdiff1d(np.arange(len(X)), mesh.boundary)
+    X[inner] += rng.uniform(-0.25, 0.25, (len(inner), mesh.dim)) / cells
+    return Mesh(X, mesh.cells, None, mesh.facet_groups)
+
+
+SCALAR = {
+    "interval": lambda: pp.fem.ReactionDiffusion(pp.io.generate("interval", 30), 1.0),
+    "square": lambda: pp.fem.ReactionDiffusion(shaken("square", 8), 1.0, diffusion=3.0, dirichlet={"left": 0.0}),
+    "reaction": lambda: pp.fem.ReactionDiffusion(shaken("lshape", 4), 1.0, reaction="1 + x*x"),
+    "cube": lambda: pp.fem.ReactionDiffusion(shaken("cube", 5), 1.0),
+    "frame": lambda: pp.fem.ReactionDiffusion(pp.io.generate("frame", 6), 1.0, dirichlet={"hole": 1.0}),
+}
+SOLID = {
+    "plane": lambda: pp.fem.Elasticity(shaken("square", 7), 1e3, 0.3, fixed={"left": 0.0}),
+    "auxetic": lambda: pp.fem.Elasticity(shaken("square", 7), 1.0, -0.5, fixed={"left": 0.0}),
+    "roller": lambda: pp.fem.Elasticity(shaken("square", 6), 1.0, 0.3, fixed={"left": 0.0, "right": ["free", 0.0]}),
+    "cube": lambda: pp.fem.Elasticity(shaken("cube", 4), 2e5, 0.45, fixed={"left": 0.0}),
+    "stress": lambda: pp.fem.Elasticity(shaken("lshape", 3), 1.0, 0.3, fixed={"top": 0.0}, plane="stress"),
+}
+
+
+@pytest.mark.parametrize("name", [f"scalar {k}" for k in SCALAR] + [f"solid {k}" for k in SOLID])
+def test_below_the_smallest_eigenvalue(name):
+    family, key = name.split()
+    problem = (SCALAR if family == "scalar" else SOLID)[key]()
+    bound = path_coercivity(problem)
+    lowest = smallest(problem)
+    assert bound.status == "verified"
+    assert (1e-4 if family == "scalar" else 1e-8) * lowest < bound.alpha <= lowest
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
+def test_scales_and_shifts(factor):
+    """Far from the origin the same body, a little looser."""
+    mesh = pp.io.generate("cube", 3)
+    moved = Mesh(mesh.points * factor + 100.0 * factor, mesh.cells, None, mesh.facet_groups)
+    near, far = (pp.fem.Elasticity(m, 1.0, 0.3, fixed={"left": 0.0}) for m in (mesh, moved))
+    a, b = path_coercivity(near).alpha, path_coercivity(far).alpha
+    assert 0.5 * a * factor < b < 1.001 * a * factor  # the energy of a body grows with its size
+
+
+def test_every_state_obeys_the_bound_of_its_path():
+    """The chain of inequalities itself, with the worst state of all, on a slender body."""
+    for seed in range(3):
+        mesh = shaken("square", 5, seed)
+        stretched = Mesh(mesh.points * np.array([20.0, 1.0]), mesh.cells, None, mesh.facet_groups)
+        problem = pp.fem.Elasticity(stretched, 1.0, 0.3, fixed={"left": 0.0})
+        assert path_coercivity(problem).alpha <= smallest(problem)
+
+
+def test_tree_reaches_every_cell_and_node():
+    mesh = pp.io.generate("fichera", 2)
+    tree = grow(mesh, mesh.facets("reentrant"))
+    assert sum(map(len, tree.levels)) == len(mesh.cells)
+    assert np.all(np.any(mesh.cells[tree.home] == np.arange(len(mesh.points))[:, None], axis=1))
+    depth = np.zeros(len(mesh.cells), dtype=int)
+    for k, cells in enumerate(tree.levels):
+        depth[cells] = k
+    below = np.concatenate(tree.levels[1:])
+    assert np.all(depth[tree.parent[below]] == depth[below] - 1)
+    for cell in below[::7]:
+        assert set(tree.facet[cell]) <= set(mesh.cells[cell]) & set(mesh.cells[tree.parent[cell]])
+
+
+def test_stored_error_covers_the_exact_assembly():
+    """Against element matrices in rational arithmetic."""
+    rng = np.random.default_rng(5)
+    mesh = shaken("cube", 2)
+    mesh = Mesh(mesh.points * 0.1 + rng.normal(size=3), mesh.cells, None, mesh.facet_groups)
+    problem = pp.fem.ReactionDiffusion(mesh, 1.0, diffusion=1.7)
+    n = len(mesh.points)
+    exact = [[Fraction(0)] * n for _ in range(n)]
+    for cell in mesh.cells.tolist():
+        X = [[Fraction(v) for v in mesh.points[j].tolist()] for j in cell]
+        E = [[X[i][k] - X[0][k] for k in range(3)] for i in (1, 2, 3)]
+        cross = [_cross(E[1], E[2]), _cross(E[2], E[0]), _cross(E[0], E[1])]
+        det = sum(a * b for a, b in zip(E[0], cross[0], strict=True))
+        G = [[c / det for c in row] for row in cross]
+        G.insert(0, [-sum(g[k] for g in G) for k in range(3)])
+        for a, i in enumerate(cell):
+            for b, j in enumerate(cell):
+                exact[i][j] += Fraction(1.7) * abs(det) / 6 * sum(p * q for p, q in zip(G[a], G[b], strict=True))
+    A = problem.A.toarray()
+    off = np.array([[float(Fraction(A[i, j]) - exact[i][j]) for j in range(n)] for i in range(n)])
+    bound = stored_error(mesh, problem.A, None, problem.diffusion)
+    assert 0.0 < np.linalg.norm(off, 2) <= bound
+    assert bound < 1e-13 * np.abs(A).sum(axis=1).max()
+    wrong = problem.A.copy()
+    wrong.data[17] += 1e-9
+    assert stored_error(mesh, wrong, None, problem.diffusion) >= 0.49e-9  # the symmetric part
+
+
+def _cross(a, b):
+    return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+
+
+def test_serves_a_certificate():
+    """With refined Green vectors the rough constant costs nothing; it counts as verified."""
+    problem = pp.fem.bracket("torsional")
+    queries = problem.patch("pin", "y") + problem.points([[0.0, 0.0, 22.0]], "x", ["web"])
+    U = problem.space.U0.copy()
+    tight = pp.certify(problem, U, queries, pp.Exact(), target="discrete")
+    rough = pp.certify(
+        problem, U, queries, pp.Exact(coercivity=path_coercivity(problem), refine=True), target="discrete"
+    )
+    assert all(claim.status == "verified" for claim in rough.assumptions)
+    assert any("paths of cells" in claim.claim for claim in rough.assumptions)
+    assert np.all(rough.radius <= tight.radius)
+    assert np.all(np.abs(rough.center - tight.center) <= rough.radius + tight.radius)
+
+
+def test_elastic_energy_floor():
+    rng = np.random.default_rng(1)
+    for nu in (-0.8, -0.2, 0.0, 0.4):
+        mu = 1.0 / (2.0 * (1.0 + nu))
+        lam = nu / ((1.0 + nu) * (1.0 - 2.0 * nu))
+        k = energy_floor(np.array([lam]), np.array([mu]), 3)[0]
+        for _ in range(50):
+            e = rng.normal(size=(3, 3))
+            e = e + e.T if rng.random() < 0.8 else np.eye(3)
+            assert lam * np.trace(e) ** 2 + 2 * mu * (e**2).sum() >= k * (e**2).sum() * (1 - 1e-12)
+
+
+def test_refused():
+    square = pp.io.generate("square", 3)
+    with pytest.raises(InputError, match="degree = 1"):
+        path_coercivity(pp.fem.ReactionDiffusion(square, 1.0, degree=2))
+    with pytest.raises(CertificationError, match="scalar diffusion"):
+        path_coercivity(pp.fem.ReactionDiffusion(square, 1.0, diffusion=[[2.0, 0.1], [0.1, 1.0]]))
+    with pytest.raises(CertificationError, match="no path can start"):
+        path_coercivity(pp.fem.Elasticity(square, 1.0, 0.3, fixed={"left": [0.0, None], "bottom": [None, 0.0]}))
+    two = Mesh([[0, 0], [1, 0], [0, 1], [5, 0], [6, 0], [5, 1]], [[0, 1, 2], [3, 4, 5]], None, {"left": [[0, 1]]})
+    with pytest.raises(CertificationError, match="1 cells hang on no held facet"):
+        path_bound(two, two.facets("left"), np.ones(2), np.ones(6, dtype=bool), elastic=True)

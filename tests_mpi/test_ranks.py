@@ -1,0 +1,215 @@
+"""1, 2 and 4 processes: the same intervals, all of them holding the target of one machine."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import flint
+import numpy as np
+import pytest
+
+from conftest import mpirun
+from pinnpoint.cases import build
+from pinnpoint.io.cases import read_case
+
+RANKS = (1, 2, 4)
+TAIL = """
+[certificate]
+target = "discrete"
+"""
+SQUARE = (
+    """
+[mesh]
+generate = "square"
+cells = 12
+[problem]
+kind = "reaction-diffusion"
+source = "1 + x*y"
+[problem.dirichlet]
+left = 0.0
+bottom = "x"
+[problem.neumann]
+right = "y"
+[prediction]
+expression = "x*(1-x) + y"
+[[query]]
+name = "inside"
+at = [0.51, 0.47]
+[[query]]
+name = "disc"
+kind = "average"
+at = [0.4, 0.6]
+radius = 0.2
+"""
+    + TAIL
+)
+SCALAR_BRACKET = (
+    """
+[mesh]
+generate = "bracket"
+[problem]
+kind = "reaction-diffusion"
+source = "1 + 0.01*z"
+diffusion = 2.0
+reaction = "0.001*(1 + 0.01*x)"
+[problem.dirichlet]
+bolts = "0.1*x"
+[prediction]
+zero = true
+[[query]]
+name = "pin"
+kind = "patch"
+group = "pin"
+"""
+    + TAIL
+)
+BRACKET = (
+    """
+[mesh]
+generate = "bracket"
+[problem]
+kind = "elasticity"
+young = 113800
+poisson = 0.342
+[problem.dirichlet]
+bolts = 0.0
+[problem.force.pin]
+force = [-28276.2, 0.0, 31403.9]
+moment = [0.0, 0.0, 564924.2]
+at = [0.0, 0.0, 58.0]
+[prediction]
+expression = ["0", "0", "1e-3*z"]
+[[query]]
+name = "pin x"
+kind = "patch"
+group = "pin"
+component = "x"
+[[query]]
+name = "pin z"
+kind = "patch"
+group = "pin"
+component = "z"
+"""
+    + TAIL
+)
+PLATE = (
+    """
+[mesh]
+generate = "frame"
+cells = 6
+[problem]
+kind = "elasticity"
+young = 200.0
+poisson = 0.3
+plane = "stress"
+body = ["0", "-1"]
+[problem.dirichlet]
+left = 0.0
+bottom = ["free", 0.0]
+[problem.neumann]
+right = [1.0, "y"]
+[prediction]
+zero = true
+[[query]]
+name = "corner"
+at = [0.9, 0.9]
+component = "y"
+"""
+    + TAIL
+)
+CASES = {"square": SQUARE, "scalar bracket": SCALAR_BRACKET, "bracket": BRACKET, "plate": PLATE}
+
+
+def truth(text, tmp_path):
+    """Values of the stored system of one machine to 40 digits, as rational numbers.
+
+    A float64 factorization with residuals in rational arithmetic: each step gains about ten digits.
+    """
+    from scipy.sparse.linalg import splu
+
+    path = tmp_path / "truth.toml"
+    path.write_text(text, encoding="utf-8")
+    study = build(read_case(path))
+    problem, L = study.problem, study.queries.L.tocsr()
+    free = np.asarray(problem.space.free)
+    A, U0 = problem.A.tocsr(), problem.space.U0
+    solve = splu(A[free][:, free].tocsc()).solve
+    parts = [U0]
+    rows = A[free]
+    for _ in range(5):
+        r = _residual(rows, parts, problem.b[free])
+        step = np.zeros(len(U0))
+        step[free] = solve(r)
+        parts.append(-step)
+    values = [-v for v in _residual(L, parts, np.zeros(L.shape[0]), exact=True)]
+    last = max(abs(parts[-1]))
+    return [-v for v in values], 1e3 * last * abs(L).sum(axis=1).max()
+
+
+def _residual(A, parts, b, *, exact=False):
+    """A Σ parts − b in flint's ball arithmetic with 400 bits."""
+    flint.ctx.prec = 400
+    found = []
+    for i in range(A.shape[0]):
+        at = slice(A.indptr[i], A.indptr[i + 1])
+        total = flint.arb(-float(b[i]))
+        for a, j in zip(A.data[at], A.indices[at], strict=True):
+            total += flint.arb(float(a)) * sum((flint.arb(float(p[j])) for p in parts), flint.arb(0))
+        found.append(total if exact else float(total.mid()))
+    return found if exact else np.array(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks"), [("square", RANKS), ("bracket", RANKS), ("scalar bracket", (2,)), ("plate", (3,))]
+)
+def test_the_same_intervals(name, ranks, certify, tmp_path):
+    found = {n: certify(CASES[name], n) for n in ranks}
+    target, slack = truth(CASES[name], tmp_path)
+    assert slack < 1e-25
+    for n, certificate in found.items():
+        assert all(a["status"] == "verified" for a in certificate["assumptions"])
+        for query, value in zip(certificate["queries"], target, strict=True):
+            assert query["guarantee"] == "deterministic"
+            assert query["rounding"] == "covered"
+            low, high = (flint.arb(query[end]) for end in ("lower", "upper"))
+            assert low - slack <= value <= high + slack, (n, query["name"])
+            assert query["radius"] <= 1e-12 * max(1.0, abs(query["center"]))
+    for query in zip(*(c["queries"] for c in found.values()), strict=True):
+        for one in query:
+            for two in query:
+                assert abs(Fraction(one["center"]) - Fraction(two["center"])) <= one["radius"] + two["radius"]
+
+
+def test_rows_are_those_of_one_machine(tmp_path):
+    path = tmp_path / "case.toml"
+    path.write_text(BRACKET, encoding="utf-8")
+    done = mpirun(4, Path(__file__).parent / "rows.py", path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("fine") == 4
+
+
+def test_a_poor_solver_only_widens(certify, tmp_path):
+    """PETSc's options are heard; whatever the solver does, the interval holds the target."""
+    good = certify(SQUARE, 2)["queries"]
+    poor = certify(SQUARE, 2, "--petsc", "-ksp_max_it 3 -pc_type jacobi")["queries"]
+    target, slack = truth(SQUARE, tmp_path)
+    for one, two, value in zip(good, poor, target, strict=True):
+        assert two["radius"] > 1e3 * one["radius"]
+        assert flint.arb(two["lower"]) - slack <= value <= flint.arb(two["upper"]) + slack
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--set", "certificate.method=norm"), "certificate.method: over several processes it must be 'exact'"),
+        (("--set", "problem.source='1/(x-x)'"), "not finite at"),
+        (("--petsc", "-pc_type nonsense"), "--petsc: "),
+    ],
+)
+def test_refused_once_by_all(certify, arguments, words):
+    done = certify(SQUARE, 2, *arguments, refused=True)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("pinnpoint: ") == 1
+    assert words in done.stderr
+    assert not done.stdout
