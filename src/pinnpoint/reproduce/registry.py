@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from pinnpoint.errors import InputError
 from pinnpoint.reproduce import (
     beyond,
+    bracket,
     compatibility,
     inexact,
     linear_calibration,
@@ -25,6 +26,7 @@ STUDIES: tuple[Study, ...] = (
     linear_calibration.STUDY,
     transfer_1d.STUDY,
     points_3d.STUDY,
+    bracket.STUDY,
     localization.STUDY,
     randomized.STUDY,
     nonlinear_root.STUDY,
