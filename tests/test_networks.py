@@ -15,7 +15,7 @@ import pinnpoint as pp
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import TOKEN, parse
 from pinnpoint.models import MLP, Lift
-from pinnpoint.taylor import functions, kernels, models, networks, primitives, remainders
+from pinnpoint.taylor import functions, inputs, jets, kernels, models, networks, primitives, remainders
 from pinnpoint.taylor.geometry import Simplices, orders
 from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.taylor.inputs import models as models_on
@@ -286,8 +286,16 @@ def without(monkeypatch, what):
     elif what in ("products rounded", "products cut off"):
         real, keep = kernels.weighted, what == "products rounded"
         patch(kernels, "weighted", lambda A, B, w: real(A, B, np.where((w > 1e-6) == keep, w, 0.0)))
-    elif what == "sums":
+    elif what in ("sums", "multiples"):
         patch(models, "UNIT", 0.0)
+    elif what == "remainders into a sum":
+        real = TaylorModel.__add__
+        patch(TaylorModel, "__add__", lambda a, b: real(exactly(a), exactly(b)))
+    elif what == "decimals":
+        patch(jets, "literal_errors", lambda f: (0.0,) * len(f.program))
+    elif what == "coordinates":
+        real = inputs.coordinates
+        patch(inputs, "coordinates", lambda *given: [exactly(x) for x in real(*given)])
     elif what == "remainder of the derivative":
         real = primitives.along_rays
         patch(primitives, "along_rays", lambda x, a, D, *rest: real(x, a, exactly(D), *rest))
@@ -311,6 +319,12 @@ def probe(rng, what):
         return Lift("x*y*x*y"), "short", 2
     if what == "sums":
         return Lift("x + 2**(-60) + y"), "short", 2
+    if what in ("multiples", "decimals"):
+        return Lift({"multiples": "(1 + 2**(-50))*x", "decimals": "0.1"}[what]), "short", 2
+    if what == "coordinates":
+        return Lift("x - y"), "far", 2
+    if what == "remainders into a sum":
+        return Lift("exp(2*x) + exp(3*y)"), "wide", 3
     if what == "rounding":
         return Lift("exp(x)"), "short", 6
     return Lift(network(rng, (2, 5, 5, 1), scale=1.5)), "wide", 3
@@ -318,7 +332,8 @@ def probe(rng, what):
 
 TERMS = [
     "products of a layer", "bias", "remainders into a layer", "cut_off", "rounding", "remainders into a function",
-    "remainders into a product", "products rounded", "products cut off", "sums", "remainder of the derivative", "rays",
+    "remainders into a product", "products rounded", "products cut off", "sums", "remainders into a sum", "multiples",
+    "decimals", "coordinates", "remainder of the derivative", "rays",
 ]  # fmt: skip
 
 

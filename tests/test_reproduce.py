@@ -130,6 +130,8 @@ def test_results_are_resumed_and_refreshed(tmp_path):
     assert len(calls) == 9
     run([study], tmp_path, "full", redraw=True, figures=False)
     assert len(calls) == 9
+    with pytest.raises(InputError, match="does not hold all parts"):
+        run([study], tmp_path / "elsewhere", "full", redraw=True, figures=False)
 
 
 def test_a_stopped_part_leaves_the_others(tmp_path):

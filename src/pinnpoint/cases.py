@@ -23,7 +23,7 @@ from pinnpoint.certifiers.norm import Norm
 from pinnpoint.certifiers.randomized import Randomized
 from pinnpoint.certifiers.root import Root
 from pinnpoint.certifiers.stationary import Stationary
-from pinnpoint.certify import AnyCertifier, AnyMethod, run
+from pinnpoint.certify import AnyCertifier, AnyMethod, narrowing, run
 from pinnpoint.decks import Deck, read_deck
 from pinnpoint.errors import InputError
 from pinnpoint.fem import Elasticity, Load, ReactionDiffusion, Semilinear
@@ -139,7 +139,7 @@ class Result:
         """With the factor by which a lifted prediction narrows the proof, against none on the same mesh."""
         base, asked = self.study.problem.base, self.study.queries
         plain = run(self.study.method, base, base.space.U0, base.ask(asked.goals, asked.names))[0]
-        details = {"plain_radius": plain.radius, "narrowing": plain.radius / self.certificate.radius}
+        details = {"plain_radius": plain.radius, "narrowing": narrowing(plain, self.certificate)}
         return replace(self, certificate=self.certificate.with_details(**details))
 
 

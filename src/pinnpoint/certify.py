@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint.arrays import Vector
 from pinnpoint.certificate import Certificate
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
 from pinnpoint.certifiers.continuous import ContinuousCertifier
@@ -15,6 +16,7 @@ from pinnpoint.certifiers.root import Root
 from pinnpoint.errors import InputError
 from pinnpoint.nonlinear import NonlinearSystem
 from pinnpoint.queries import Queries
+from pinnpoint.rounding.arithmetic import TINY, UNIT
 from pinnpoint.semilinear import AbstractSemilinear
 from pinnpoint.transfer.interface import Transfer
 
@@ -73,9 +75,9 @@ def certify(
     if lift:
         if not hasattr(system, "lifted") or target == "discrete" or transfer is not None:
             raise InputError("lift: is for the continuous target of a reaction–diffusion problem, without a transfer")
-        plain = run(method, system, system.space.U0, queries)[0]
-        found = run(method, system.lifted(U), U, queries)[0]
-        return found.with_details(plain_radius=plain.radius, narrowing=plain.radius / found.radius)
+        rest = system.lifted(U)
+        plain, found = run(method, system, system.space.U0, queries)[0], run(method, rest, U, queries)[0]
+        return found.with_details(plain_radius=plain.radius, narrowing=narrowing(plain, found))
     return run(method, system, U, queries, raw=raw, transfer=transfer, target=target, extraction=extraction)[0]
 
 
@@ -83,6 +85,15 @@ def default_method(system: Any) -> AnyMethod:
     """`Root` for nonlinear systems and problems, else `Exact`."""
     inner = getattr(system, "system", system)
     return Root() if isinstance(inner, AbstractSemilinear | NonlinearSystem) else Exact()
+
+
+def narrowing(plain: Certificate, found: Certificate) -> Vector:
+    """By which factor radii are narrower, both taken to be at least the rounding of the largest value."""
+    centers = np.concatenate([plain.center, found.center])
+    least = UNIT * float(np.max(np.abs(centers), initial=0.0, where=np.isfinite(centers))) + TINY
+    a, b = np.maximum(plain.radius, least), np.maximum(found.radius, least)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(a == b, 1.0, a / b)
 
 
 def run(

@@ -108,9 +108,9 @@ def summary(result: Result, files: list[Path]) -> str:
         lines.append(f"refined {len(result.history) - 1} times, from {first.dofs} to {last.dofs} unknowns")
     narrowing = certificate.details.get("narrowing")
     if narrowing is not None:
-        lines.append(
-            f"the prediction narrows the proof by a factor of {np.min(narrowing):.3g} to {np.max(narrowing):.3g}"
-        )
+        low, high = f"{np.min(narrowing):.3g}", f"{np.max(narrowing):.3g}"
+        span = low if low == high else f"{low} to {high}"
+        lines.append(f"the proof is {span} times narrower than without the prediction on the same mesh")
     if result.stopped:
         lines.append(f"stopped early: {result.stopped}")
     changed = certificate.details["projection_mismatch"]

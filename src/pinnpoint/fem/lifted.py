@@ -19,7 +19,9 @@ from pinnpoint.certificate import Certificate, Claim
 from pinnpoint.errors import InputError
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.mesh import Index, Mesh
-from pinnpoint.models.lifts import Lift, OpaqueLift, SmoothField
+from pinnpoint.models.lifts import Lift
+from pinnpoint.models.opaque import OpaqueLift
+from pinnpoint.models.smooth import SmoothField
 from pinnpoint.queries import Ball, Flux, Goal, Patch, Point, Queries
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
 from pinnpoint.taylor.inputs import enclosed, model_of
@@ -85,7 +87,6 @@ class Lifted:
         terms.pop("evaluation", None)
         values = queries.L @ self.base.extract(self.lift.value).U + queries.constants
         terms["mismatch"] = np.abs(own - values)
-        said = "enclosed by Taylor models" if proved else "taken as given"
         return replace(
             certificate,
             value=np.asarray(values),
@@ -94,11 +95,15 @@ class Lifted:
             radius=np.asarray(up(certificate.radius + extra)),
             terms=terms,
             guarantee=certificate.guarantee if proved else type(certificate.guarantee).ESTIMATE,
-            assumptions=(
-                *certificate.assumptions,
-                Claim(f"lift: the prediction's value and residual, {said}", "verified" if proved else "declared"),
-            ),
+            assumptions=(*certificate.assumptions, self._claim(proved)),
         )
+
+    def _claim(self, proved: bool) -> Claim:
+        bounds = getattr(self.lift, "smoothness", None)
+        if bounds is not None and proved:
+            return Claim(bounds.claim, "declared")
+        said = "enclosed by Taylor models" if proved else "taken as given"
+        return Claim(f"lift: the prediction's value and residual, {said}", "verified" if proved else "declared")
 
     def own_values(self, queries: Queries) -> tuple[Vector, Vector, bool]:
         """u_θ's value of each query, bounds of the errors, and whether they are proved."""
@@ -161,6 +166,7 @@ def lifted(problem: ReactionDiffusion, prediction: Any) -> Lifted:
                 "Lift.opaque(value, laplacian, gradient); a plain function has none"
             )
     lift = prediction if isinstance(prediction, Lift | OpaqueLift) else Lift(prediction)
+    lift = lift.on(problem.mesh.points) if isinstance(lift, OpaqueLift) else lift
     problem.require_transfer()
     kappa, c = problem.diffusion, problem.reaction
     if np.ptp(kappa) != 0.0 or (c is not None and np.ptp(c) != 0.0):

@@ -13,6 +13,7 @@ from pinnpoint.models.files import load_network
 from pinnpoint.models.hidden_bump import HiddenBump
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.mlp import MLP
+from pinnpoint.models.opaque import Smoothness
 from pinnpoint.models.torch import from_torch
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "HiddenBump",
     "Lift",
     "Predictor",
+    "Smoothness",
     "deepxde_predictor",
     "from_torch",
     "grid_predictor",

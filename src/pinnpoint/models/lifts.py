@@ -11,48 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from pinnpoint.arrays import Vector, number, point_list, set_fields, vector, whole
+from pinnpoint.arrays import number, set_fields, vector, whole
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression, parse
 from pinnpoint.models.mlp import MLP
-from pinnpoint.taylor.inputs import enclosed, model_of
+from pinnpoint.models.opaque import OpaqueLift, Smoothness
+from pinnpoint.models.smooth import CHUNK, Function, Models, SmoothField, data, model_at, values_at
+from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.taylor.jets import Jet, jet_of, plus, seeds, times
-from pinnpoint.taylor.models import POINT, TaylorModel, constant
-from pinnpoint.taylor.networks import BLOCK, in_blocks, network, row
-
-CHUNK = 4096
-Function = Callable[[Vector], Any]
-Models = Sequence[TaylorModel]
-
-
-@dataclass(frozen=True, eq=False)
-class SmoothField:
-    """A function of points that encloses itself: the centres of its models at points are its values."""
-
-    model: Callable[[list[TaylorModel]], TaylorModel]
-    block: int = CHUNK
-    """Elements computed at once."""
-
-    def taylor(self, coordinates: Models) -> TaylorModel:
-        """The model over the set on which the coordinates are given."""
-        return in_blocks(self.model, coordinates, self.block)
-
-    def __call__(self, X: Any) -> Vector:
-        """Values (N,) at points (N, d)."""
-        P = point_list("X", X, len(X))
-        values = np.empty(len(P))
-        for start in range(0, len(P), CHUNK):
-            part = P[start : start + CHUNK]
-            model = in_blocks(
-                self.model, [TaylorModel(POINT, x[None].copy(), np.zeros(len(part))) for x in part.T], CHUNK
-            )
-            if not np.isfinite(model.e).all():
-                bad = part[int(np.argmax(~np.isfinite(model.e)))]
-                raise InputError(f"X: the prediction is not defined at {bad.tolist()}, or leaves the range of float64")
-            values[start : start + CHUNK] = model.C[0]
-        return values
+from pinnpoint.taylor.models import TaylorModel, constant
+from pinnpoint.taylor.networks import BLOCK, network, row
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,9 +62,14 @@ class Lift:
         set_fields(self, prediction=u, factor=w, offset=g, inputs=fed)
 
     @staticmethod
-    def opaque(value: Function, laplacian: Function, gradient: Function | None = None) -> OpaqueLift:
-        """The lift of a function of points (N, d) with its Laplacian (N,) and gradient (N, d), all taken as given."""
-        return OpaqueLift(value, laplacian, gradient)
+    def opaque(
+        value: Function, laplacian: Function, gradient: Function | None = None, smoothness: Smoothness | None = None
+    ) -> OpaqueLift:
+        """The lift of a function of points (N, d) with its Laplacian (N,) and gradient (N, d), all taken as given.
+
+        What follows is an estimate; with bounds declared as `Smoothness` it is proved from these.
+        """
+        return OpaqueLift(value, laplacian, gradient, smoothness)
 
     def jet(self, coordinates: Models, axes: Sequence[int] | None = None) -> Jet:
         """Models of u, ∇u and Δu from those of the coordinates, or of derivatives along some axes alone."""
@@ -135,14 +108,14 @@ class Lift:
 
     def flux(self, normal: Any, kappa: float, given: Any = 0.0) -> Function:
         """The field g − κ n·∇u for one normal n, exactly these floats; what a Neumann condition leaves."""
-        n, k, g = vector("normal", normal), number("kappa", kappa, above=0.0), _data("given", given)
+        n, k, g = vector("normal", normal), number("kappa", kappa, above=0.0), data("given", given)
         if callable(g) and not enclosed(g):
             slopes = [self.slope(i) for i in range(len(n))]
-            return lambda X: _values(g, X) - k * sum(v * s(X) for v, s in zip(n, slopes, strict=True))
+            return lambda X: values_at(g, X) - k * sum(v * s(X) for v, s in zip(n, slopes, strict=True))
         axes = [i for i, v in enumerate(n) if v]
 
         def model(X: list[TaylorModel]) -> TaylorModel:
-            out = _model(g, X)
+            out = model_at(g, X)
             for i, slope in zip(axes, self.jet(X, axes).gradient, strict=True):
                 out = out - constant(k) * (constant(n[i]) * slope)
             return out
@@ -151,52 +124,26 @@ class Lift:
 
     def minus(self, given: Any) -> Function:
         """The field u − g; it encloses itself where g is a number, a formula or smooth data."""
-        g = _data("given", given)
+        g = data("given", given)
         if callable(g) and not enclosed(g):
             return OpaqueLift(self.value, self.laplacian).minus(g)
-        return self._field(lambda X: self.jet(X, ()).value - _model(g, X))
+        return self._field(lambda X: self.jet(X, ()).value - model_at(g, X))
 
     def residual(self, source: Any, kappa: float, reaction: float = 0.0) -> Function:
         """The field r = f + κΔu − c u for numbers κ > 0 and c ≥ 0; it encloses itself unless f is opaque."""
-        f, k, c = _data("source", source), number("kappa", kappa, above=0.0), number("reaction", reaction, low=0.0)
+        f, k, c = data("source", source), number("kappa", kappa, above=0.0), number("reaction", reaction, low=0.0)
         if callable(f) and not enclosed(f):
             return OpaqueLift(self.value, self.laplacian).residual(f, k, c)
 
         def model(X: list[TaylorModel]) -> TaylorModel:
             u = self.jet(X)
-            r = plus(_model(f, X), u.laplacian if k == 1.0 else times(constant(k), u.laplacian))
+            r = plus(model_at(f, X), u.laplacian if k == 1.0 else times(constant(k), u.laplacian))
             return r if c == 0.0 else r - constant(c) * u.value
 
-        return self._field(model)
+        return self._field(model, f)
 
-    def _field(self, model: Callable[[list[TaylorModel]], TaylorModel]) -> SmoothField:
-        return SmoothField(model, BLOCK if isinstance(self.prediction, MLP) else CHUNK)
-
-
-@dataclass(frozen=True, eq=False)
-class OpaqueLift:
-    """A lift of which only values are known: its fields are plain functions of points, so what follows is estimated."""
-
-    value: Function
-    laplacian: Function
-    gradient: Function | None = None
-
-    def slope(self, axis: int) -> Function:
-        """The function ∂u/∂x_axis."""
-        gradient, i = self.gradient, whole("axis", axis)
-        if gradient is None:
-            raise InputError("gradient: missing; the fluxes of an opaque prediction need Lift.opaque(…, gradient)")
-        return lambda X: np.asarray(gradient(X))[:, i]
-
-    def minus(self, given: Any) -> Function:
-        """The function u − g."""
-        g = _data("given", given)
-        return lambda X: self.value(X) - _values(g, X)
-
-    def residual(self, source: Any, kappa: float, reaction: float = 0.0) -> Function:
-        """The function f + κΔu − c u."""
-        f, k, c = _data("source", source), number("kappa", kappa, above=0.0), number("reaction", reaction, low=0.0)
-        return lambda X: _values(f, X) + k * self.laplacian(X) - c * self.value(X)
+    def _field(self, model: Callable[[list[TaylorModel]], TaylorModel], terms: Any = 0.0) -> SmoothField:
+        return SmoothField(model, BLOCK if isinstance(self.prediction, MLP) else CHUNK, terms)
 
 
 def _unit_box(coordinates: Sequence[Jet]) -> Jet:
@@ -210,16 +157,3 @@ def _unit_box(coordinates: Sequence[Jet]) -> Jet:
 
 def _formula(name: str, given: Any) -> Expression:
     return given if isinstance(given, Expression) else parse(given, name=name)
-
-
-def _data(name: str, given: Any) -> Any:
-    given = parse(given, name=name) if isinstance(given, str) else given
-    return given if callable(given) else number(name, given)
-
-
-def _model(g: Any, coordinates: Models) -> TaylorModel:
-    return model_of(g, coordinates) if callable(g) else constant(g)
-
-
-def _values(g: Any, X: Vector) -> Any:
-    return np.asarray(g(X)) if callable(g) else g

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.reproduce.beyond_parts import lift, poisson, rounding, values
+from pinnpoint.reproduce.beyond_parts import lift, networks, poisson, rounding, values
 from pinnpoint.reproduce.plots import BLUE, GOLD, GREEN, GREY, PURPLE, RED, canvas, label, legend, logs, ticks
 from pinnpoint.reproduce.study import Check, Drawing, Part, Results, Row, Study, having, ranged, slope, tell
 
@@ -17,6 +17,8 @@ def _parts(form: str) -> dict[str, Part]:
     found: dict[str, Part] = {f"2D, {n} cells": partial(values, 2, n) for n in ((6, 12) if quick else (8, 16, 32, 64))}
     found |= {f"3D, {n} cells": partial(values, 3, n) for n in ((2, 4) if quick else (4, 8, 12))}
     found["lift"] = partial(lift, 12, (1e-1, 1e-3) if quick else (1e-1, 1e-2, 1e-3, 1e-4, 1e-5))
+    if not quick:
+        found["networks"] = partial(networks, 16)
     found["rounding"] = partial(rounding, 40 if quick else 600)
     found["poisson"] = partial(poisson, 200, 1000, 12, 3) if quick else partial(poisson, 1600, 8000, 32, 9)
     return found
@@ -64,6 +66,7 @@ def _checks(results: Results) -> list[Check]:
             float(scaled.max() / scaled.min()) < 1.1 and all(np.all(r["held"]) for r in rows),
             f"radius over ε between {ranged(scaled, 4)}",
         ),
+        *_network_checks(results),
         Check(
             "naive float64 intervals miss the exact value, enclosed ones never",
             counted["naive"] > 0 and counted["enclosed"] == 0,
@@ -77,6 +80,36 @@ def _checks(results: Results) -> list[Check]:
             f"largest bound {tell(max(case['bound']))}, largest error {tell(max(case['error']))} at {case['queries']} "
             f"points",
         ),
+    ]
+
+
+def _network_checks(results: Results) -> list[Check]:
+    if "networks" not in results:
+        return []
+    rows = results["networks"]["rows"]
+    radius = np.array([np.max(r["radius"]) for r in rows])
+    return [
+        Check(
+            "the better a trained PINN, the narrower its proof on the same mesh",
+            np.all(np.diff(radius) < 0.0)
+            and all(np.all(r["held"]) and r["guarantee"] == "deterministic" for r in rows),
+            f"worst radius {', '.join(tell(v) for v in radius)} for the rough, the fair and the good network",
+        )
+    ]
+
+
+def _network_rows(results: Results) -> list[Row]:
+    if "networks" not in results:
+        return []
+    rows, cells = results["networks"]["rows"], results["networks"]["cells"]
+    plain = max(rows[0]["plain"])
+    return [
+        Row(
+            f"trained PINNs of the benchmark under the lift, {cells} cells a side: worst radius (worst error)",
+            ", ".join(f"{r['name']} {tell(max(r['radius']))} ({tell(max(r['error']))})" for r in rows),
+            "",
+            f"without a prediction the same mesh proves {tell(plain)}; the networks ship with the package",
+        )
     ]
 
 
@@ -112,6 +145,7 @@ def _rows(results: Results) -> list[Row]:
             "",
             "predictions (1 − ε)u* as formulas: what a network with such a residual would give",
         ),
+        *_network_rows(results),
         Row(
             "naive float64 intervals that miss the exact value",
             f"{counted['naive']} of {counted['intervals']}",
@@ -149,7 +183,14 @@ def _draw(results: Results) -> list[Drawing]:
     rows = results["lift"]["rows"]
     size = [r["size"] for r in rows]
     ax.plot(size, [np.max(r["plain"]) for r in rows], "o-", color=GREY, label="without the prediction")
-    ax.plot(size, [np.max(r["radius"]) for r in rows], "s-", color=GREEN, label="with the lift")
+    ax.plot(size, [np.max(r["radius"]) for r in rows], "s-", color=GREEN, label="with the lift, formulas (1 − ε)u*")
+    if "networks" in results:
+        trained = results["networks"]["rows"]
+        top = np.max(np.abs(np.array(results["networks"]["truth"])))
+        worst = [np.max(r["error"]) / top for r in trained]
+        ax.plot(
+            worst, [np.max(r["radius"]) for r in trained], "*", color=PURPLE, ms=10, label="trained PINNs, 16 cells"
+        )
     logs(
         ax,
         "relative error ε of the prediction",

@@ -14,7 +14,7 @@ from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certify import certify
 from pinnpoint.fem import ReactionDiffusion
 from pinnpoint.io import generate
-from pinnpoint.models import MLP
+from pinnpoint.models import MLP, benchmark
 from pinnpoint.queries import Queries
 from pinnpoint.reproduce.manufactured import SOURCE, exact
 from pinnpoint.systems import LinearSystem
@@ -104,6 +104,21 @@ def lift(cells: int, sizes: tuple[float, ...]) -> dict[str, Any]:
         c = certify(problem, f"{1.0 - size!r}*sin(pi*x)*sin(pi*y)", queries, lift=True)
         rows.append({"size": size, "radius": c.radius, "plain": c.details["plain_radius"], "held": c.contains(truth)})
     return {"cells": cells, "rows": rows}
+
+
+def networks(cells: int) -> dict[str, Any]:
+    """Three trained PINNs of the paper's benchmark, rough, fair and good, certified unprojected on one mesh."""
+    shipped = benchmark.load()
+    problem = ReactionDiffusion(generate("square", cells), source=shipped.source_text)
+    queries = problem.points(PLACES[2])
+    truth = shipped.exact(PLACES[2])
+    rows = []
+    for name, network in zip(("rough", "fair", "good"), shipped.networks, strict=True):
+        c = certify(problem, network, queries, lift=True)
+        error = np.abs(network(PLACES[2]) - truth)
+        row = {"name": name, "radius": c.radius, "plain": c.details["plain_radius"], "held": c.contains(truth)}
+        rows.append({**row, "error": error, "guarantee": str(c.guarantee)})
+    return {"cells": cells, "truth": truth, "rows": rows}
 
 
 def _tridiagonal(rng: np.random.Generator, n: int) -> tuple[Any, Any, Any]:

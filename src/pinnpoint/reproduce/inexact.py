@@ -136,7 +136,7 @@ def _draw(results: Results) -> list[Drawing]:
         p = results[name]
         ax.plot(p["tolerances"], np.max(p["allowance"], axis=1), "o-", color=BLUE, label="certified allowance")
         shift = np.max(p["shift"], axis=1)
-        ax.plot(p["tolerances"], np.maximum(shift, 1e-18), "x-", color=RED, label="actual centre shift")
+        ax.plot(p["tolerances"], np.maximum(shift, 1e-19), "x-", color=RED, label="actual centre shift")
         logs(ax, "CG tolerance", "worst over 24 queries", title)
         ax.invert_xaxis()
         legend(ax)
@@ -156,7 +156,7 @@ def _draw(results: Results) -> list[Drawing]:
             f"Early-stopped linear algebra on the manufactured benchmark ({results['primal']['cells']} cells a side), "
             f"values "
             "dimensionless. The certified allowance stays above the shift of the centre that the stopped iteration "
-            "causes; shifts below 1e-18 are drawn there.",
+            "causes; shifts below 1e-19 are drawn there.",
         )
     ]
 

@@ -228,7 +228,7 @@ def _draw(results: Results) -> list[Drawing]:
     ax.set_yscale("log")
     ax.set_xticks(bottom, [str(v) for v in n])
     label(ax, "cells a side", "median contribution to the radius", "where the width comes from")
-    legend(ax, 10.0, ncols=2)
+    legend(ax, 12.0, ncols=2, columnspacing=1.0, handlelength=1.2)
     ax = axes[1, 1]
     over = having(results, "overdetermined")
     m = np.array([p["cells"] for p in over])

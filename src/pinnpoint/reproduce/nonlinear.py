@@ -185,7 +185,7 @@ def _draw(prefix: str, what: str, results: Results) -> list[Drawing]:
         ax.plot(n, y, style, color=color, label=text, ms=8 if style in "x+" else 4.5)
     logs(ax, "interior nodes", "worst over queries and seeds", "errors and certificates")
     ticks(ax, n)
-    legend(ax, 60.0, ncols=2)
+    legend(ax, 60.0, ncols=2, columnspacing=1.0, handlelength=1.4)
     ax = axes[0, 1]
     at = np.arange(len(n), dtype=float)
     for k, (name, color, text) in enumerate(

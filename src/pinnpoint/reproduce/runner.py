@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pinnpoint.errors import InputError
 from pinnpoint.reproduce import page, plots
 from pinnpoint.reproduce.results import FILE, SCHEMA, code, read, versions, write
 from pinnpoint.reproduce.study import Check, Drawing, Study
@@ -68,6 +69,8 @@ def _one(study: Study, folder: Path, form: str, *, fresh: bool, redraw: bool, re
     wanted = study.parts(form)
     kept = dict(stored["parts"]) if stored is not None and same else {}
     kept = {key: kept[key] for key in wanted if key in kept}
+    if redraw and len(kept) < len(wanted):
+        raise InputError(f"--redraw: '{folder}' does not hold all parts of {study.name}; run it without --redraw first")
     data: dict[str, Any] = {
         "schema": SCHEMA,
         "study": study.name,

@@ -10,6 +10,7 @@ import numpy as np
 from pinnpoint.arrays import Vector, floats, number, whole
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression
+from pinnpoint.taylor import kernels
 from pinnpoint.taylor.formulas import evaluate
 from pinnpoint.taylor.geometry import Index, Simplices, coordinates, path_order
 from pinnpoint.taylor.models import TaylorModel
@@ -36,6 +37,11 @@ def enclosed(f: Any) -> TypeGuard[Enclosed]:
     return isinstance(f, Expression | Smooth)
 
 
+def costly(f: Any) -> bool:
+    """Whether models of f cost far more than a formula's: data that works in small blocks, as networks do."""
+    return int(getattr(f, "block", 4096)) < 1024
+
+
 def model_of(f: Enclosed, coordinates: Sequence[TaylorModel]) -> TaylorModel:
     """The model of a formula or of smooth data from the models of the coordinates."""
     return evaluate(f, coordinates) if isinstance(f, Expression) else f.taylor(coordinates)
@@ -43,6 +49,7 @@ def model_of(f: Enclosed, coordinates: Sequence[TaylorModel]) -> TaylorModel:
 
 def models(f: Enclosed, simplices: Simplices, q: int) -> tuple[TaylorModel, Index]:
     """The model of f on each simplex, and the order of vertices it stands in."""
+    kernels.keep_memory()
     which = path_order(simplices.vertices)
     X = coordinates(simplices, which, q)
     model = model_of(f, X)

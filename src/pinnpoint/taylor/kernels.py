@@ -19,6 +19,15 @@ def _compiled() -> Any:
     return compiled
 
 
+@cache
+def keep_memory() -> None:
+    """Let the C library keep what is freed, up to 64 MB: fresh pages cost more than the arithmetic done on them.
+
+    glibc raises its thresholds when a large array is freed, once and for all; elsewhere nothing happens.
+    """
+    np.empty(31 << 17)
+
+
 def accumulate(out: Any, a: Any, b: Any, triples: Any, weights: Vector) -> None:
     """Add w a_i b_j to out_g for each triple (i, j, g) and its weight w; all arrays (batch, monomial, element)."""
     fast = _compiled()

@@ -8,6 +8,7 @@ children's projections, and the distance from it is √(mean over children of hi
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from pinnpoint.taylor.inputs import (
     Enclosed,
     checked_order,
     checked_vertices,
+    costly,
     enclosed,
     fixed,
     function,
@@ -36,10 +38,18 @@ Rows = tuple[Vector, Vector, Vector, Vector]
 
 DEPTH = {0: 0, 1: 16, 2: 8, 3: 5}
 CHUNK = 2048
+TRIAL = 48
+"""Simplices on which degrees are tried."""
+OVERHEAD = 6
+"""What a model costs whatever its degree, in coefficients."""
 MOST = 100_000
 """Sub-simplices of one level, or four times the simplices where these are more."""
+MOST_COSTLY = 4096
+"""The same for costly data; where it does not suffice the tolerance is out of reach, and that level is the last."""
 FLOOR = 2e-14
 """Remainders below this share of the model are left alone."""
+HUGE = 2.0**460
+"""Squares of what is larger might overflow: such data counts as unresolved."""
 SMALL = 2.0**-500
 """More than a root mean square loses when squares underflow."""
 
@@ -52,6 +62,7 @@ def density(
     tolerance: Any = None,
     depth: int | None = None,
     growth: float = 1.0,
+    mean: bool = False,
 ) -> Density:
     """Data on each simplex as a quadratic, the size of the rest, and a proved error.
 
@@ -64,7 +75,8 @@ def density(
     vertices
         (N, m + 1, d) with m ≤ d and m ≤ 3, taken to be exact.
     order
-        Degree of the models: by default 10 on lines, 8 on triangles, 6 on tetrahedra.
+        Degree of the models: by default 10 on lines, 8 on triangles, 6 on tetrahedra, or for many triangles and smooth
+        data the one that a trial on some of them finds to meet the tolerance with the least work.
     tolerance
         Simplices with sup |ε| above it, a number or one for each, are subdivided while that helps. Without it only
         those with an infinite bound are.
@@ -72,6 +84,8 @@ def density(
         How often at most. A bound that is infinite after that stays so.
     growth
         The tolerance of a child against its parent's: above 1 for singularities, where small simplices matter less.
+    mean
+        Subdivide those with the largest remainders only, until the root mean square of all is below the tolerance.
     """
     V = checked_vertices(vertices)
     m, N = V.shape[1] - 1, len(V)
@@ -86,7 +100,9 @@ def density(
     limit = _limits(tolerance, N)
     most = DEPTH[m] if depth is None else whole("depth", depth)
     simplices = Simplices(V, np.zeros((N, V.shape[2])))
-    beta, high, error1, error2 = _resolve(f, simplices, q, limit, np.full(N, np.inf), most, growth)
+    if order is None and tolerance is not None and N >= 2 * TRIAL and m == 2 and costly(f):
+        q = _order(f, simplices, q, limit)
+    beta, high, error1, error2 = _resolve(f, simplices, q, limit, None, most, growth, mean=mean)
     return Density(beta, high, error1, error2)
 
 
@@ -107,10 +123,36 @@ def enclose(f: Data, points: Any) -> tuple[Vector, Vector]:
     return np.array(np.broadcast_to(model.C[0], len(P))), np.array(np.broadcast_to(model.e, len(P)))
 
 
+def _order(f: Enclosed, simplices: Simplices, usual: int, limit: Vector) -> int:
+    """The degree with the least work, from remainders of two degrees on some simplices.
+
+    They fall geometrically with the degree q, and by 2^(q+1) from a simplex to its children; a model's work grows with
+    the number of its coefficients.
+    """
+    chosen = np.linspace(0, len(simplices) - 1, TRIAL).astype(np.intp)
+    some, small, m = simplices[chosen], limit[chosen], simplices.m
+    degrees = (usual - 2, usual + 2)
+    with np.errstate(all="ignore"):
+        low, high = (np.log2(models(f, some, q)[0].e / small) for q in degrees)
+    work = {}
+    for q in range(usual - 2, usual + 5, 2):
+        excess = low + (high - low) * (q - degrees[0]) / (degrees[1] - degrees[0])
+        count = 1.0 + sum(2.0 ** (m * k) * float(np.mean(~(excess <= (q + 1) * (k - 1)))) for k in range(1, DEPTH[m]))
+        work[q] = count * (math.comb(q + m, m) + OVERHEAD)
+    return min(work, key=lambda q: work[q])
+
+
 def _resolve(
-    f: Enclosed, simplices: Simplices, q: int, limit: Vector, before: Vector, depth: int, growth: float
+    f: Enclosed,
+    simplices: Simplices,
+    q: int,
+    limit: Vector,
+    before: Vector | None,
+    depth: int,
+    growth: float,
+    mean: bool = False,
 ) -> Rows:
-    """β, high, error1, error2; `before` is the remainder of the parents."""
+    """β, high, error1, error2; `before` is the remainder of the parents, if there are any."""
     m, N = simplices.m, len(simplices)
     rows = (np.empty((N, len(pairs(m)))), np.empty(N), np.empty(N), np.empty(N))
     again = np.zeros(N, dtype=bool)
@@ -120,13 +162,17 @@ def _resolve(
         for row, value in zip(rows, _read(model, which, m, q), strict=True):
             row[part] = value
         # truncation falls by 2^(q+1) a level; what falls less at this size is rounding
-        stuck = (model.e > 0.3 * before[part]) & (model.e < 1e-9 * model.norm)
+        stuck = (model.e > 0.3 * (np.inf if before is None else before[part])) & (model.e < 1e-9 * model.norm)
         again[part] = (model.e > limit[part]) & (model.e > FLOOR * model.norm) & ~stuck
+    if mean:
+        again &= ~_few(rows[2] / np.maximum(limit, TINY))
     chosen, count = np.flatnonzero(again), 2**m
     if depth == 0 or m == 0 or not chosen.size:
         return rows
-    room = (max(MOST, 4 * N) if np.all(np.isinf(before)) else MOST) // count
+    most = MOST_COSTLY if costly(f) else MOST
+    room = (max(most, 4 * N) if before is None else most) // count
     if chosen.size > room:  # those with the largest remainders
+        depth = 1 if costly(f) else depth
         chosen = np.sort(chosen[np.argsort(-rows[2][chosen], kind="stable")[:room]])
     remainder = np.repeat(rows[2][chosen], count)
     limits = np.repeat(limit[chosen] * growth, count)
@@ -138,6 +184,15 @@ def _resolve(
     return rows
 
 
+def _few(excess: Vector) -> Any:
+    """The smallest values, as many as have a root mean square over all of at most one half."""
+    order = np.argsort(excess, kind="stable")
+    kept = np.zeros(len(excess), dtype=bool)
+    with np.errstate(over="ignore"):
+        kept[order] = np.cumsum(excess[order] ** 2) <= 0.25 * len(excess)
+    return kept
+
+
 def _read(model: TaylorModel, which: Index, m: int, q: int) -> Rows:
     """β in the simplex's own order of vertices, high, error1 and error2 of a model."""
     if m == 0:
@@ -147,13 +202,14 @@ def _read(model: TaylorModel, which: Index, m: int, q: int) -> Rows:
     beta = to_own_order((T @ C).T, which, m)
     size = (np.abs(T).max(axis=0) @ np.abs(C)) * MANY
     error = (model.e + gamma(S.size + 3) * size) * (1.0 + 8.0 * UNIT) + TINY
+    lost = ~((error < HUGE) & (size < HUGE))
+    error = np.where(lost, np.inf, error)
     high = np.zeros_like(error)
     if q >= 3:
-        D = C[S.slices[3].start :]
+        D = np.where(lost, 0.0, C[S.slices[3].start :])
         z = tables.rest(m, q) @ D
         high = np.sqrt((z * z).sum(axis=0)) + gamma(S.size + 6) * np.abs(D).sum(axis=0)
         high = np.where(D.any(axis=0), high * MANY + SMALL, 0.0)
-    lost = ~np.isfinite(error)
     return np.where(lost[:, None], 0.0, beta), np.where(lost, 0.0, high), error, error
 
 

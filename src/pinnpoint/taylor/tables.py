@@ -26,7 +26,7 @@ def mean(powers: tuple[int, ...]) -> Fraction:
     """Mean of ξ^α over the simplex."""
     total = Fraction(0)
     for chosen in product(*(range(p + 1) for p in powers)):
-        term = Fraction((-1) ** (sum(powers) - sum(chosen)) * 2 ** sum(chosen))
+        term = (-1) ** (sum(powers) - sum(chosen)) * 2 ** sum(chosen)
         for p, c in zip(powers, chosen, strict=True):
             term *= math.comb(p, c)
         total += term * _mean_of_t(chosen)
@@ -82,8 +82,10 @@ def rest(m: int, q: int) -> Vector:
     powers = [tuple(a) for a in S.powers.tolist()]
     first = S.slices[3].start if q >= 3 else S.size
     # fraction-free elimination: integers after scaling by a common denominator
-    scale = math.lcm(*(mean(_plus(a, b)).denominator for a in powers for b in powers))
-    G = [[int(mean(_plus(a, b)) * scale) for b in powers] for a in powers]
+    means = {c: mean(c) for c in {_plus(a, b) for a in powers for b in powers}}
+    scale = math.lcm(*(v.denominator for v in means.values()))
+    whole = {c: v.numerator * (scale // v.denominator) for c, v in means.items()}
+    G = [[whole[_plus(a, b)] for b in powers] for a in powers]
     out, previous = np.zeros((S.size - first, S.size - first)), 1
     for k in range(S.size):
         pivot, row = G[k][k], G[k]

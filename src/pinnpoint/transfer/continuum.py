@@ -23,8 +23,11 @@ from pinnpoint.transfer.estimator import CHUNK, Estimator
 from pinnpoint.transfer.facets import FacetLoad, measures
 from pinnpoint.transfer.topology import Topology
 
-SHARE = 2e-3
-"""The data's error on a cell, relative to its size, against (h/L)^(2 · degree), the expected radius."""
+SHARE = {1: 2e-2, 2: 5e-2}
+"""The data's error on a cell, relative to its size, against (h/L)^(2 · degree), by degree; below 1 % of the radius."""
+
+FLOOR = 1e-12
+"""Rounding in data of which large terms cancel, against those terms: models are not asked for more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +117,14 @@ class Continuum:
         """F on every cell."""
         X = self.points[self.topology.cells]
         extent = float(np.max(self.points.max(axis=0) - self.points.min(axis=0)))
-        small = SHARE * (self.spacing / extent) ** (2 * self.degree)
-        height = self.height(self.source)
-        return density(self.source, X, tolerance=small * height if height > 0.0 else None)
+        small = SHARE[self.degree] * (self.spacing / extent) ** (2 * self.degree)
+        tolerance = max(small * self.height(self.source), self.floor)
+        return density(self.source, X, tolerance=tolerance if tolerance > 0.0 else None, mean=True)
+
+    @cached_property
+    def floor(self) -> float:
+        """An error of the source that rounding excuses."""
+        return FLOOR * self.height(getattr(self.source, "terms", 0.0))
 
     def height(self, given: Any) -> float:
         """The size of a function at the vertices, for tolerances."""

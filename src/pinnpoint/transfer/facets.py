@@ -58,7 +58,9 @@ class FacetLoad:
         top = 3.0 * np.abs(w).max(axis=1)
         wrong = (slack + gamma(80)) * area * np.abs(b).max(axis=1) * top
         total = math.fsum(terms.tolist())
-        data = sum_up(up(area * (1.0 + slack) * self.density.error1 * top, 8))
+        with np.errstate(invalid="ignore"):
+            unknown = area * (1.0 + slack) * self.density.error1 * top
+        data = sum_up(up(np.where(np.isnan(unknown), np.inf, unknown), 8))
         return total, float(up(sum_up(up(wrong, 8)) + UNIT * abs(total))), data
 
 

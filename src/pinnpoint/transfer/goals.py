@@ -139,8 +139,8 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: boo
     small = SHARE[d] * (min(1.0, model.spacing / kernel.radius) * model.spacing / extent) ** model.degree
     w = mollified(kernel, model.points, T.cells, x0, small)
     f = model.source
-    size = max(model.height(f), 1e-300)
-    tolerance = 0.1 * small * size * kernel.radius**2 / float(model.kappa[cell])
+    size = max(0.5 * small * model.height(f), 0.1 * model.floor, 1e-300)
+    tolerance = size * kernel.radius**2 / float(model.kappa[cell])
     value, error, sure = data_term(kernel, f, x0, tolerance)
     rounding = 4.0 * UNIT * abs(value)
     return Functional(

@@ -16,13 +16,14 @@ from pinnpoint.arrays import Vector
 from pinnpoint.bernstein import Index
 from pinnpoint.rounding.arithmetic import TINY, UNIT, at_most, gamma, sum_up, up
 from pinnpoint.taylor.functions import sincos
-from pinnpoint.taylor.inputs import Enclosed, fixed, model_of
+from pinnpoint.taylor.inputs import Enclosed, costly, fixed, model_of
 from pinnpoint.taylor.models import TaylorModel, constant, space
 from pinnpoint.transfer.data_term import scaled
 from pinnpoint.transfer.kernels import Kernel
 
 ORDER = {1: 12, 2: 12, 3: 9}
 MOST_PATCHES = 20_000
+MOST_COSTLY = 4000
 THINNEST = 6
 """Rings are halved this often at most: each costs a computation in decimals."""
 CHUNK = 1024
@@ -37,17 +38,20 @@ def enclosed(kernel: Kernel, f: Enclosed, x0: Vector, tolerance: float) -> tuple
     pool = work.first()
     values, errors, floors = work.integrate(pool)
     mark = math.inf, len(pool)
+    most = MOST_COSTLY if costly(f) else MOST_PATCHES
     while True:
         total = sum_up(errors)
         if total <= 0.5 * mark[0] < math.inf or mark[0] == math.inf > total:
             mark = total, len(pool)
         stalled = len(pool) > 8 * mark[1] and total < math.inf
-        hopeless = total == math.inf and len(pool) > MOST_PATCHES // 8
-        if total <= tolerance or stalled or hopeless or len(pool) >= MOST_PATCHES:
+        hopeless = total == math.inf and len(pool) > most // 8
+        if costly(f) and len(pool) > most // 8:  # nothing is resolved yet
+            hopeless = hopeless or total > math.fsum(np.abs(values))
+        if total <= tolerance or stalled or hopeless or len(pool) >= most:
             break
         order = np.argsort(errors)
         chosen = order[np.searchsorted(np.cumsum(errors[order]), 0.5 * tolerance, side="right") :]
-        chosen = chosen[errors[chosen] > floors[chosen]][-MOST_PATCHES // 4 :]
+        chosen = chosen[errors[chosen] > floors[chosen]][-most // 4 :]
         if not len(chosen):
             break
         rest = np.ones(len(pool), dtype=bool)
