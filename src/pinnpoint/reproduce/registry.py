@@ -6,8 +6,10 @@ from difflib import get_close_matches
 
 from pinnpoint.errors import InputError
 from pinnpoint.reproduce import (
+    amortized,
     beyond,
     bracket,
+    bracket_family,
     compatibility,
     inexact,
     linear_calibration,
@@ -27,12 +29,14 @@ STUDIES: tuple[Study, ...] = (
     transfer_1d.STUDY,
     points_3d.STUDY,
     bracket.STUDY,
+    bracket_family.STUDY,
     localization.STUDY,
     randomized.STUDY,
     nonlinear_root.STUDY,
     nonlinear_stationary.STUDY,
     inexact.STUDY,
     raw_corrected.STUDY,
+    amortized.STUDY,
     beyond.STUDY,
 )
 
