@@ -46,7 +46,7 @@ def _neural(form: str, rank: int, epochs: int) -> dict[str, Any]:
 
 def _parts(form: str) -> dict[str, Part]:
     found: dict[str, Part] = {f"linear, rank {r}": partial(_linear, form, r) for r in (1, 2, 3)}
-    epochs = 120 if form == "quick" else 1200
+    epochs = 50 if form == "quick" else 1200
     return found | {f"network, rank {r}": partial(_neural, form, r, epochs) for r in (2, 3, 4)}
 
 

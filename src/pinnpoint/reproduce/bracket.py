@@ -81,7 +81,10 @@ def _checks(results: Results) -> list[Check]:
 def _rows(results: Results) -> list[Row]:
     s, stopped, probed = (results[k] for k in ("state", "inexact", "randomized"))
     error = np.abs(np.array(s["error"]))
-    each = lambda v: ", ".join(f"{n}: {tell(x)}" for n, x in zip(PATCHES, v, strict=True))  # noqa: E731
+
+    def each(values: Any) -> str:
+        return ", ".join(f"{name}: {tell(x)}" for name, x in zip(PATCHES, values, strict=True))
+
     return [
         Row("which bracket", s["about"], "bracket-size", OURS),
         Row("actual error of the state (mm)", each(error), "bracket-signed", f"{ITERATIONS} CG steps from zero"),

@@ -29,7 +29,7 @@ def _best(work: Any) -> float:
 def _family(form: str) -> dict[str, Any]:
     prepared, offline = family_case.certifier(form)
     test, truth = family_case.loads("test"), family_case.truth(form)
-    predict, kind, told = family_case.network(form, RANK, 150 if form == "quick" else 1200)
+    predict, kind, told = family_case.network(form, RANK, 80 if form == "quick" else 1200)
     reduced = prepared.reduced(family_case.basis(form, RANK))
     states = reduced.states
     # what a deployed network gives: single precision all the way
