@@ -178,7 +178,7 @@ def _draw(results: Results) -> list[Drawing]:
         ax.plot(n, _worst(parts, "error"), "x-", color=RED, label="error, linear elements")
         logs(ax, "cells a side", "worst over queries (dimensionless)", f"{d}D: points and averages")
         ticks(ax, n)
-        legend(ax, 60.0)
+        legend(ax, 200.0, loc="upper right")
     ax = axes[1, 0]
     rows = results["lift"]["rows"]
     size = [r["size"] for r in rows]

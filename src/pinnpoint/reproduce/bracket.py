@@ -69,7 +69,7 @@ def _checks(results: Results) -> list[Check]:
             f"allowance {ranged(allowance.max(axis=1))} mm, shift {ranged(shift.max(axis=1))} mm",
         ),
         Check(
-            "probed sensitivities: nominal coverage, falling inflation",
+            "probed sensitivities: coverage not below nominal beyond chance, falling inflation",
             all(row["covered"] >= 0.8 * probed["trials"] for row in probed["rows"])
             and bool(np.all(np.diff(median) < 0.0)),
             f"{ranged([row['covered'] / probed['trials'] for row in probed['rows']])} of {probed['trials']} trials, "

@@ -147,7 +147,7 @@ def randomized(form: str) -> dict[str, Any]:
     """Coverage and inflation of probed sensitivities over trials."""
     found = case.make(form)
     sigma = case.certifier(form).certify(early(form)).sigma
-    trials = 20 if form == "quick" else 8
+    trials = 8
     options: Any = {"coercivity": path_coercivity(found.problem), "solver": case.certifier(form).ground.solver}
     rows = []
     for probes in (4, 8, 16):
