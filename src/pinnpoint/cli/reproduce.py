@@ -15,7 +15,7 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("reproduce", help="the paper's experiments, beside the paper's own numbers")
     parser.add_argument("names", nargs="*", metavar="NAME", help="studies to run; none and no --all lists them")
     parser.add_argument("--all", action="store_true", help="every study")
-    parser.add_argument("--quick", action="store_true", help="small forms: a minute for all of them")
+    parser.add_argument("--quick", action="store_true", help="small forms: a minute or two for all of them")
     parser.add_argument("--out", type=Path, default=Path("pinnpoint-studies"), help="folder for results and the page")
     parser.add_argument("--fresh", action="store_true", help="compute again what is there already")
     parser.add_argument("--redraw", action="store_true", help="figures and page from stored numbers; compute nothing")

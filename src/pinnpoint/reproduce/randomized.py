@@ -192,11 +192,11 @@ def _draw(results: Results) -> list[Drawing]:
             text = "exact adjoints" if name == "exact" else name
             left.plot(run["counts"], times, style, color=color, label=f"{text}, {form}")
     logs(left, "queries", "CPU seconds to prepare, best of runs", "runtime")
-    legend(left)
+    legend(left, 30.0, ncols=2, columnspacing=1.0, handlelength=2.2, loc="upper left")
     for (name, ratio), color in zip(run["inflation"].items(), (BLUE, PURPLE), strict=True):
         right.plot(run["runtime"]["certified"][name][-1], ratio, "o", color=color, ms=8, label=name)
     right.plot(run["runtime"]["certified"]["exact"][-1], 1.0, "s", color=RED, ms=8, label="exact adjoints")
-    right.set_xscale("log")
+    right.set_xlim(left=0.0)
     right.axhline(1.0, color=GOLD, ls=":")
     label(
         right,
