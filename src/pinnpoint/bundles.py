@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,18 +18,24 @@ from pinnpoint.arrays import Vector
 from pinnpoint.bernstein import Density
 from pinnpoint.certificate import Certificate
 from pinnpoint.cubic import CubicSystem
-from pinnpoint.errors import InputError
+from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.expressions import Expression
 from pinnpoint.queries import Ball, Flux, Patch, Point, Queries
-from pinnpoint.rounding.coercivity import equilibration, verify_coercivity
+from pinnpoint.rounding.arithmetic import UNIT
+from pinnpoint.rounding.coercivity import equilibration, lu_defect, verify_coercivity
 from pinnpoint.solvers.direct import factorize
 from pinnpoint.solvers.protocol import Solver, answer, is_accurate
 from pinnpoint.systems import LinearSystem
 from pinnpoint.transfer.facets import FacetLoad
+from pinnpoint.transfer.monotone import Monotone
 
 SCHEMA = "pinnpoint-bundle/1"
 SAFETY = 1e-6
 """Stored coercivity bounds are this much smaller than computed ones, so that another rounding also proves them."""
+
+
+CLOSE = 1e-8
+"""Coercivity bounds below this are close to rounding."""
 
 
 class Writer:
@@ -118,8 +125,34 @@ def write_bundle(
     if against and not partial:
         raise InputError(against)
     said = _said(certificate, queries) if said is None else said
-    case = _case(certificate, problem, said, options) if case is None else case
+    case = _case(certificate, problem, said, queries, options) if case is None else case
     out = Writer(Path(folder))
+    try:
+        _write(out, certificate, problem, queries, U, against, said, case, solver, green)
+    except CertificationError as error:  # a witness that cannot be found although the method needs none
+        shutil.rmtree(out.folder)
+        if not partial:
+            raise InputError(f"certificate: a witness for the checker could not be made ({error})") from error
+        _write(Writer(Path(folder)), certificate, problem, queries, U, str(error), said, case, None, None)
+    except BaseException:
+        shutil.rmtree(out.folder)
+        raise
+    return Path(folder)
+
+
+def _write(
+    out: Writer,
+    certificate: Certificate,
+    problem: Any,
+    queries: Queries,
+    U: Vector,
+    against: str,
+    said: Mapping[str, Any],
+    case: Mapping[str, Any],
+    solver: Solver | None,
+    green: Any,
+) -> None:
+    system = getattr(problem, "system", problem)
     out.json("certificate.json", said)
     out.json("case.json", case)
     proof: dict[str, Any] = {
@@ -140,7 +173,6 @@ def write_bundle(
         proof |= _cubic(out, system, queries, U)
     out.json("proof.json", proof)
     out.close(said["versions"])
-    return Path(folder)
 
 
 def obstacle(certificate: Certificate, system: Any) -> str:
@@ -174,16 +206,24 @@ def _said(certificate: Certificate, queries: Queries) -> dict[str, Any]:
     return data
 
 
-def _case(certificate: Certificate, problem: Any, said: Mapping[str, Any], options: Any) -> dict[str, Any]:
+def _case(
+    certificate: Certificate, problem: Any, said: Mapping[str, Any], queries: Queries, options: Any
+) -> dict[str, Any]:
     given = getattr(problem, "given", {})
-    source = _text(given["source"]) if "source" in given else None
+    data: dict[str, Any] = {"source": _text(given["source"]) if "source" in given else None}
+    for key in ("dirichlet", "neumann"):
+        if getattr(problem, "components", 2) == 1 and key in given:
+            data[key] = {group: _text(value) for group, value in given[key].items()}
     asked = [{k: row.get(k) for k in ("name", "kind", "at")} for row in said["queries"]]
+    for row, goal in zip(asked, queries.goals or (), strict=False):
+        row |= {"radius": goal.radius} if isinstance(goal, Ball) else {}
     return {
-        "problem": {"source": source},
+        "problem": data,
         "queries": asked,
         "certificate": {
             "method": certificate.method,
             "target": certificate.target,
+            "lift": getattr(problem, "lift", None) is not None,
             "options": dict(options or {}),
         },
     }
@@ -242,7 +282,7 @@ def _cubic(out: Writer, system: CubicSystem, queries: Any, U: Vector) -> dict[st
     y, free = system.space.require_member(U), system.space.free
     right = np.ascontiguousarray(queries.L[:, free].toarray().T)
     out.array("witness/base", answer(factorize(system.jacobian(y, rounding=False)[0]).solve_transposed, right).T)
-    for _ in range(30):
+    for _ in range(150):  # from afar λu³ lets Newton's method come nearer by a third at a time
         J = system.jacobian(y, rounding=False)[0]
         step = answer(factorize(J).solve, system.residual(y).hi)
         y = y - step
@@ -267,7 +307,12 @@ def _coercive(out: Writer, B: Any, solver: Solver) -> dict[str, Any]:
         out.array("witness/w", w)
         return {"how": "m-matrix", "alpha": ratio * (1.0 - SAFETY)}
     theta = verify_coercivity(B, equilibrate=True, method="shift", solve=solver.solve).alpha
-    return {"how": "shift", "theta": theta, "alpha": theta * (1.0 - 1e-3)}
+    alpha = theta * (1.0 - 1e-3)
+    if theta < CLOSE:  # then rounding is a part of it, and the checker's is another one
+        alpha -= 3.0 * (lu_defect(C, theta, None) + 8.0 * UNIT * float((abs(C) @ np.ones(len(D))).max()))
+    if not alpha > 0.0:
+        raise CertificationError("coercivity: too small to be proved twice")
+    return {"how": "shift", "theta": theta, "alpha": alpha}
 
 
 def _positive(C: Any, solver: Solver, D: Vector) -> tuple[Vector | None, float]:
@@ -327,7 +372,7 @@ def _continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[s
             out.array(f"dual/t{i}", side.flux)
             _density(out, f"dual/w{i}", side.source)
             _load(out, f"dual/g{i}", side.load)
-            if np.any(cubic):
+            if isinstance(route, Monotone):
                 zero = Density.constant(np.zeros(len(cubic)), model.d)
                 _density(out, f"dual/m{i}", J.source or zero)
                 _density(out, f"dual/phi{i}", witness.potential(i) or zero)

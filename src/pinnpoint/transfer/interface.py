@@ -62,11 +62,12 @@ class Transfer(Protocol):
 
 PRODUCTS = 1e-7
 """Share of a product bound that is added to it: rounding goes into it by square roots."""
-RESERVE = 3e-10
-"""Share of a radius that is added to it, and four times its rounding: another program can then prove the interval."""
+RESERVE, LEAST = 3e-10, 1e-140
+"""Share of a radius that is added to it, and four times its rounding: another program can then prove the interval, also
+one that takes squares of what is next to nothing."""
 
 
 def with_reserve(terms: dict[str, Vector]) -> dict[str, Vector]:
     """The terms, with the reserve counted as rounding."""
-    more = 4.0 * terms["rounding"] + RESERVE * np.sum(list(terms.values()), axis=0)
+    more = 4.0 * terms["rounding"] + RESERVE * np.sum(list(terms.values()), axis=0) + LEAST
     return {**terms, "rounding": np.asarray(up(terms["rounding"] + more))}

@@ -28,7 +28,8 @@ def need(true: Any, line: str) -> None:
 
 
 NAME = re.compile(r"[a-z0-9_]{1,40}(/[a-z0-9_]{1,40}){0,2}\.(npy|json)")
-MOST_FILES, MOST_JSON = 20_000, 2**27
+MOST_FILES, MOST_JSON, MOST_BYTES = 20_000, 2**26, 2**35
+JSON = ("case.json", "certificate.json", "proof.json")
 
 
 def strict_json(data: bytes, name: str) -> Any:
@@ -67,6 +68,7 @@ class Bundle:
                     need(entry.is_file(), f"{name!r}: is not a regular file")
                     there[name] = entry.stat().st_size
         need(0 < there.pop("manifest.json", 0) <= MOST_JSON, "manifest.json: is missing or too large")
+        need(sum(there.values()) <= MOST_BYTES, f"the files are larger than {MOST_BYTES} bytes together")
         text = (root / "manifest.json").read_bytes()
         need(text.endswith(b"}\n"), "manifest.json: does not end as it should")
         said = strict_json(text, "manifest.json")
@@ -83,18 +85,23 @@ class Bundle:
             keys = {"sha256", "bytes"} | ({"dtype", "shape"} if name.endswith(".npy") else set())
             need(isinstance(about, dict) and set(about) == keys, f"{name}: wrong keys in the manifest")
             need(about["bytes"] == there[name], f"{name}: has another size than the manifest says")
+            if name.endswith(".npy"):
+                self._header(root / name, name, about["dtype"], about["shape"])
+            else:
+                need(name in JSON, f"{name}: is part of no proof")
+                need(there[name] <= MOST_JSON, f"{name}: too large")
+        for name, about in said["files"].items():  # what is read whole has a checked size by now
             with open(root / name, "rb") as file:
                 need(hashlib.file_digest(file, "sha256").hexdigest() == about["sha256"], f"{name}: has another SHA-256")
             if name.endswith(".npy"):
                 self.arrays[name[:-4]] = self._array(root / name, name, about["dtype"], about["shape"])
             else:
-                need(there[name] <= MOST_JSON, f"{name}: too large")
                 self.json[name] = strict_json((root / name).read_bytes(), name)
                 need(isinstance(self.json[name], dict), f"{name}: is not an object")
 
     @staticmethod
-    def _array(path: Path, name: str, dtype: Any, shape: Any) -> Array:
-        """A .npy file whose header says exactly what the manifest says and whose data is exactly that long."""
+    def _header(path: Path, name: str, dtype: Any, shape: Any) -> int:
+        """Where the data begin in a .npy file whose header is exactly the manifest's and whose data is that long."""
         whole = isinstance(shape, list) and len(shape) <= 3 and all(type(n) is int and 0 <= n < 2**40 for n in shape)
         need(dtype in ("<f8", "<i8") and whole, f"{name}: wrong dtype or shape")
         with open(path, "rb") as file:
@@ -104,6 +111,12 @@ class Bundle:
             fits = head[:8] == b"\x93NUMPY\x01\x00" and file.read(start - 10).decode("latin-1").strip() == said
         need(fits, f"{name}: its header is not what the manifest says")
         need(path.stat().st_size - start == 8 * math.prod(shape), f"{name}: is not as long as its header says")
+        return start
+
+    @classmethod
+    def _array(cls, path: Path, name: str, dtype: Any, shape: Any) -> Array:
+        """The data of a .npy file, all of it finite."""
+        start = cls._header(path, name, dtype, shape)
         a = np.memmap(path, dtype, "r", start, tuple(shape)) if math.prod(shape) else np.zeros(shape, dtype)
         need(dtype != "<f8" or np.max(np.abs(a), initial=0.0) < 1e100, f"{name}: has numbers that are not finite")
         return a

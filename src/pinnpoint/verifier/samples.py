@@ -53,12 +53,28 @@ def formula(given: Any, X: Array) -> Array:
         return first
 
     if isinstance(given, str):
-        need(len(given) <= 2000, "formula: too long")
         try:
-            given = walk(ast.parse(given.strip(), mode="eval").body)
-        except (SyntaxError, RecursionError) as error:
+            given = walk(syntax(given))
+        except RecursionError as error:
             raise Refused("formula: cannot be read") from error
     return np.broadcast_to(np.asarray(given, dtype=float), X.shape[:-1])
+
+
+def plain(given: Any) -> Any:
+    """What a case says of data: a number where no coordinate enters, else the text."""
+    if not isinstance(given, str):
+        return given
+    names = {node.id for node in ast.walk(syntax(given)) if isinstance(node, ast.Name)}
+    return given.strip() if names & {"x", "y", "z"} else float(formula(given, np.zeros((1, 3)))[0])
+
+
+def syntax(text: str) -> ast.expr:
+    """The tree of a formula."""
+    need(len(text) <= 2000, "formula: too long")
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, RecursionError, ValueError, MemoryError) as error:
+        raise Refused("formula: cannot be read") from error
 
 
 def rule(m: int, n: int) -> tuple[Array, Array]:
@@ -85,10 +101,11 @@ def compare(what: str, data: tuple[Array, ...], V: Array, f: Callable[[Array, Ar
         found.append((moments, np.sqrt((gap**2) @ weights), np.abs(gap).max(axis=1)))
     (rough, some, _), (fine, rms, top) = found
     size = 1e-10 * (np.abs(beta).max(axis=(1, 2)) + top) + loose
-    apart = 4.0 * np.abs(fine - rough).max(axis=(1, 2))
+    chance = 0.02 * rms + 0.1 * high  # two rules may agree about a kink, or both miss it
+    apart = 4.0 * np.abs(fine - rough).max(axis=(1, 2)) + chance
     fits = np.abs(fine).max(axis=(1, 2)) <= e1 + apart + size
     need(np.all(fits), f"{what}: its stored coefficients are not those of the data (sampled)")
-    fits = rms <= 1.001 * (high + e2) + 4.0 * np.abs(rms - some) + 10.0 * size
+    fits = rms <= 1.05 * (high + e2) + 4.0 * np.abs(rms - some) + 10.0 * size
     need(np.all(fits), f"{what}: its stored bounds are too small (sampled)")
 
 
@@ -167,18 +184,28 @@ class Samples:
 
     def __init__(self, bundle: Bundle, mesh: Mesh, proof: Row, case: Row) -> None:
         self.bundle, self.mesh, self.proof = bundle, mesh, proof
-        self.nonlinear = bool(np.any(mesh.cubic))
+        self.harmonic = bool(np.any(mesh.cubic)) or any(name.startswith("dual/phi") for name in bundle.arrays)
         self.balls: dict[int, tuple[Array, float, float, float, float]] = {}
-        problem = case["problem"]
-        if proof.get("lift") is None:
-            need(proof["source"] == problem["source"], "source: not that of the case")
+        self.blind: list[str] = []
+        problem, lift = case["problem"], bool(proof.get("lift"))
+        if not lift:
+            need(plain(proof["source"]) == plain(problem.get("source")), "source: not that of the case")
+            for key in ("dirichlet", "neumann"):
+                given = [plain(v) for v in (problem.get(key) or {}).values()]
+                need([plain(v) for v in proof[key]] == given, f"{key}: not that of the case")
         for key, values in (("diffusion", mesh.kappa), ("reaction", mesh.c), ("cubic", mesh.cubic)):
-            given = problem.get(key)
-            need(not isinstance(given, int | float) or np.all(values == given), f"{key}: not that of the case")
+            given = plain(problem.get(key))
+            known = list(given.values()) if isinstance(given, dict) else [given]
+            fits = not all(isinstance(v, int | float) for v in known) or np.all(np.isin(values, known))
+            need(fits, f"{key}: not that of the case")
+        for key in ("source", "dirichlet", "neumann"):
+            data = proof[key] if isinstance(proof[key], list) else [proof[key]]
+            self.blind += [] if lift or None not in data else [f"{key} data"]
 
     def system(self, d: Discrete, rows: list[Row]) -> None:
         """The stored matrix is that of the mesh and the coefficients; ℓ of groups are their means or fluxes."""
         mesh, m = self.mesh, self.mesh.d
+        self._unfolded()
         T = mesh.nodes_of(mesh.cells)
         hats, rises = (x.m for x in quadratic(np.eye(T.shape[1]), m, mesh.degree))
         one, two = means(m, 2).m, means(m, 4).m
@@ -207,6 +234,19 @@ class Samples:
             gap = np.abs(d.L[[number]].toarray()[0] - ell).max()
             need(gap <= 1e-10 * np.abs(ell).max(), f"{row['name']!r}: ℓ is not that of the group (sampled)")
 
+    def _unfolded(self) -> None:
+        """Two cells that share a facet lie on either side of it."""
+        mesh = self.mesh
+        inner = np.nonzero(mesh.kind == 0)[0]
+        order = np.argsort(mesh.cell_facets.ravel(), kind="stable")
+        first = np.searchsorted(mesh.cell_facets.ravel()[order], inner)
+        V, sides = mesh.points[mesh.facets[inner]], []
+        for k in (0, 1):
+            opposite = mesh.points[mesh.cells.ravel()[order[first + k]]]
+            E = np.concatenate([V[:, 1:] - V[:, :1], (opposite - V[:, 0])[:, None]], axis=1)
+            sides.append(np.sign(np.linalg.det(E)))
+        need(np.all(sides[0] * sides[1] < 0.0), "mesh: cells that share a facet overlap")
+
     def primal(self, p: Side, g: Cells) -> None:
         """S = f − λu_h³ on a range of cells."""
         if self.proof["source"] is None:
@@ -221,21 +261,22 @@ class Samples:
         for k, given in enumerate(self.proof["dirichlet"]):
             facets = self.bundle(f"continuous/d{k}", None, whole=len(mesh.facets))
             seen += facets.tolist()
-            need(np.all(np.diff(facets) > 0), "kind: facets are not in order")
+            need(len(facets) and np.all(np.diff(facets) > 0), "kind: facets of no group, or not in order")
             T = mesh.facets[facets]
             b = quadratic(p.nodal[mesh.nodes_of(T)], m, mesh.degree if m else 1)[0].m
             bary, _ = rule(m, 5)
             at = np.einsum("njk,qj,qk->nq", b, bary, bary, optimize=True) if isinstance(given, str) else b
             X = np.einsum("qi,nic->nqc", bary, mesh.points[T])
             gap = 0.0 if given is None else np.abs(formula(given, X) - at if isinstance(given, str) else at - given)
-            top = 1e-13 * float(np.abs(b).max(initial=0.0)) * isinstance(given, str)
-            need(np.max(gap, initial=0.0) <= claimed * (1.0 + 1e-9) + top, "state: misses the Dirichlet data")
+            sampled = isinstance(given, str)
+            top = (1e-13 * float(np.abs(b).max(initial=0.0)) + 1e-9 * claimed) * sampled
+            need(np.max(gap, initial=0.0) <= claimed + top, "state: misses the Dirichlet data")
         fixed = np.nonzero(mesh.kind == DIRICHLET)[0].tolist()
         need(sorted(seen) == fixed, "kind: not the facets with Dirichlet data")
         left = set() if p.load is None else set(p.load.at.tolist())
         for k, given in enumerate(self.proof["neumann"]):
             facets = self.bundle(f"continuous/n{k}", None, whole=len(mesh.facets))
-            need(np.all(np.diff(facets) > 0), "Neumann data: facets are not in order")
+            need(len(facets) and np.all(np.diff(facets) > 0), "Neumann data: facets of no group, or not in order")
             if given == 0.0:
                 continue
             need(p.load is not None and set(facets.tolist()) <= left, "Neumann data: facets without their load")
@@ -256,25 +297,27 @@ class Samples:
         need(goal["at"] == row["at"] and (a > 0.0) == (row["kind"] == "average"), f"{name!r}: not the query's ball")
         facets = mesh.points[mesh.facets]
         jump = (mesh.neighbour < 0) | (mesh.kappa[mesh.owner] != mesh.kappa[mesh.neighbour])
-        if not self.nonlinear:
+        if not self.harmonic:
             jump |= mesh.c[mesh.owner] != mesh.c[mesh.neighbour]
         inside = 0.0 < R <= distance(x0, facets[jump]) * (1.0 + 1e-12) and a <= R
         need(inside, f"{name!r}: the ball leaves where the coefficients are constant")
         gaps = ((mesh.points[mesh.cells].mean(axis=1) - x0) ** 2).sum(axis=1)
         cell = self.cell_of(x0, np.argsort(gaps)[:64])
         need(cell >= 0, f"{name!r}: the point is outside the mesh")
-        kappa, c = float(mesh.kappa[cell]), 0.0 if self.nonlinear else float(mesh.c[cell])
+        kappa, c = float(mesh.kappa[cell]), 0.0 if self.harmonic else float(mesh.c[cell])
         need(goal["kappa"] == kappa, f"{name!r}: not the diffusion at the point")
         C0 = C = math.nan
         if R * math.sqrt(c / kappa) < 20.0 and self.proof["source"] is not None:
             points, weights = directions(d, 24)
             f = lambda r: formula(self.proof["source"], x0 + r[:, None, None] * points) @ weights  # noqa: E731
-            (C0, rough, _), (C, value, size) = (radial(d, kappa, c, R, a, f, n) for n in (24, 32))
-            off = goal["error"] + 10.0 * abs(value - rough) + 1e-9 * size
+            (_, first, _), (C0, rough, _), (C, value, size) = (radial(d, kappa, c, R, a, f, n) for n in (19, 24, 32))
+            off = goal["error"] + 10.0 * max(abs(value - rough), abs(value - first) / 20.0) + 1e-9 * size
             fits = abs(goal["constant"] - value) <= off
-            need(fits, f"{name!r}: ∫fΦ is {value!r}, not {goal['constant']!r} (sampled)")
+            need(fits, f"{name!r}: ∫fΦ is {float(value)!r}, not {goal['constant']!r} (sampled)")
         elif R * math.sqrt(c / kappa) < 20.0:
             C0, C = (radial(d, kappa, c, R, a, lambda r: 0.0 * r, n)[0] for n in (24, 32))
+        else:
+            self.blind.append(f"the mollifier of {name!r}")
         self.balls[i] = x0, R, a, C, 1e-8 * abs(C) + 10.0 * abs(C - C0)
         return self.balls[i]
 
@@ -287,83 +330,122 @@ class Samples:
         return int(some[np.argmax(least)]) if least.max() > -1e-9 else -1
 
     def dual(self, i: int, query: Query, g: Cells, goal: Row, row: Row) -> None:
-        """W of a point or a ball on a range of cells: C (1 − s), and what the cubic adds."""
+        """W of a point or a ball on a range of cells, C (1 − s); for cubic problems Φ, and what they add up to."""
+        mesh, low, high = self.mesh, g.part.start, g.part.stop
+        V, name = mesh.points[mesh.cells[g.part]], row["name"]
+        if self.harmonic:
+            self._linearised(query, g, V, name)
         if goal["radius"] is None:
+            if query.phi is not None:
+                empty = not any(np.any(x.beta) or np.any(x.rest) for x in (query.w, query.phi))
+                need(empty, f"{name!r}: not the form of a {goal['kind']}")
             return
-        mesh, z = self.mesh, query.z
         x0, R, a, C, off = self.ball(i, goal, row)
-        low, high = np.searchsorted(z.source.at, [g.part.start, g.part.stop])
-        here = z.source.at[low:high] - g.part.start
-        V = mesh.points[mesh.cells[g.part]][here]
-        far, h = np.sqrt(((V - x0) ** 2).sum(axis=2)), g.h[here]
-        cut = (far.max(axis=1) > R * (1.0 - 1e-9)) & (far.min(axis=1) - h < R)
+        far = np.sqrt(((V - x0) ** 2).sum(axis=2))
+        first, last = far.min(axis=1), far.max(axis=1)
+        data = query.w.on(low, high)
+        stored = np.any(data[0], axis=(1, 2)) | (data[1] + data[2] + data[3] > 0.0)
+        here = np.nonzero(stored | (first - g.h < R))[0]
+        cut = ((last > R * (1.0 - 1e-9)) & (first - g.h < R))[here]
         if math.isnan(C):
             return
-        loose = np.where(cut, 0.1 * C * np.minimum(1.0, h / R), off)
-        apart = far.min(axis=1) > h
-        u, v = (side.nodal[mesh.cells[g.part]][here] for side in (query.p, z))
-        c, cubic = g.c[here][:, None], g.cubic[here][:, None]
+        loose = np.where(cut, 0.02 * C * np.minimum(1.0, g.h[here] / R), off)
 
         def w(X: Array, bary: Array) -> Array:
-            r = np.sqrt(((X - x0) ** 2).sum(axis=-1))
-            found = C * np.maximum(0.0, 1.0 - (r / R) ** 2)
-            if not self.nonlinear:
-                return found
-            slope = 3.0 * cubic * (u[:, : mesh.d + 1] @ bary.T) ** 2
-            phi = potential(mesh.d, float(goal["kappa"]), R, a, r)
-            return found - (c + slope) * phi - slope * (v[:, : mesh.d + 1] @ bary.T)
+            return C * np.maximum(0.0, 1.0 - ((X - x0) ** 2).sum(axis=-1) / R**2)
 
-        data = tuple(x[here] for x in (z.f, z.high, z.e1, z.e2))
-        if self.nonlinear:  # Φ is singular, and kinks at its spheres
-            keep = apart & ~cut & ((far.min(axis=1) > a) | (far.max(axis=1) < a))
-            data, V, loose = tuple(x[keep] for x in data), V[keep], (1e-6 * C + 0.0 * loose)[keep]
-            u, v, c, cubic = u[keep], v[keep], c[keep], cubic[keep]
-        compare(f"mollifier of {row['name']!r}", data, V, w, loose)
+        compare(f"mollifier of {name!r}", tuple(x[here] for x in data), V[here], w, loose)
+        if query.phi is not None:  # singular, and with kinks at its spheres
+            kappa = float(goal["kappa"])
+            crossed = (first - g.h < R) & (last > R * (1.0 - 1e-9)) | (first < a) & (last > a) | (first <= g.h)
+            keep = np.nonzero(~crossed)[0]
+            unit = {1: R / kappa, 2: 1.0 / (4.0 * math.pi * kappa), 3: 1.0 / (4.0 * math.pi * kappa * R)}[mesh.d]
+
+            def phi(X: Array, bary: Array) -> Array:
+                return potential(mesh.d, kappa, R, a, np.sqrt(((X - x0) ** 2).sum(axis=-1)))
+
+            data = tuple(x[keep] for x in query.phi.on(low, high))
+            compare(f"kernel of {name!r}", data, V[keep], phi, 1e-8 * unit)
+
+    def _linearised(self, query: Query, g: Cells, V: Array, name: str) -> None:
+        """The stored w − (c + 3λu_h²)Φ − 3λu_h² z_h against the stored w, Φ and states."""
+        need(query.phi is not None, f"{name!r}: no kernel is stored")
+        mesh, z, low, high = self.mesh, query.z, g.part.start, g.part.stop
+        u, v = (side.nodal[mesh.cells[g.part]] for side in (query.p, z))
+        w, f = query.w.on(low, high), query.phi.on(low, high)  # type: ignore[union-attr]
+        slope = 3.0 * g.cubic * np.abs(u).max(axis=1) ** 2
+        loose = w[1] + w[3] + (g.c + slope) * (f[1] + f[3]) + 1e-12 * (slope * np.abs(v).max(axis=1))
+
+        def whole(X: Array, bary: Array) -> Array:
+            a, b = (np.einsum("njk,qj,qk->nq", x[0], bary, bary, optimize=True) for x in (w, f))
+            bent = 3.0 * g.cubic[:, None] * (u @ bary.T) ** 2
+            return np.asarray(a - (g.c[:, None] + bent) * b - bent * (v @ bary.T))
+
+        compare(f"dual source of {name!r}", (z.f, z.high, z.e1, z.e2), V, whole, loose)
 
     def goal(self, i: int, query: Query | None, p: Side, goal: Row, row: Row) -> None:
         """What else a query's form consists of: masses, loads of groups, values on the Dirichlet boundary."""
         mesh, name, kind = self.mesh, row["name"], goal["kind"]
         if kind in ("patch", "flux"):
-            self._group(i, query, p, goal, name)
+            self._group(i, query, goal, name)
         elif goal["known"]:
-            x0 = np.array(goal["at"], dtype=float)
-            V = mesh.points[mesh.facets[mesh.kind == DIRICHLET]]
-            on = goal["at"] == row["at"] and distance(x0, V) <= 1e-9 * float(mesh.h.max())
-            need(on, f"{name!r}: not on the Dirichlet boundary")
-            values = [float(formula(f, x0[None, :])[0]) for f in self.proof["dirichlet"] if f is not None]
-            off = goal["error"] + float(self.proof["mismatch"]) + 1e-12 * abs(goal["constant"]) + 1e-15
-            fits = None in self.proof["dirichlet"] or any(abs(goal["constant"] - v) <= off for v in values)
+            x0, values = np.array(goal["at"], dtype=float), []
+            for k, given in enumerate(self.proof["dirichlet"]):
+                V = mesh.points[mesh.facets[self.bundle(f"continuous/d{k}", None, whole=len(mesh.facets))]]
+                if distance(x0, V) <= 1e-12 * float(mesh.h.max()):
+                    values.append(math.nan if given is None else float(formula(given, x0[None, :])[0]))
+            need(values, f"{name!r}: not on the Dirichlet boundary")
+            off = goal["error"] + 1e-12 * abs(goal["constant"]) + 1e-300
+            fits = any(math.isnan(v) or abs(goal["constant"] - v) <= off for v in values)
             need(fits, f"{name!r}: not the value on the Dirichlet boundary (sampled)")
         elif query is not None and query.z.load is not None:
             at = query.z.load
-            end = mesh.d == 1 and np.all(at.beta == 1.0) and mesh.points[mesh.facets[at.at, 0], 0] == goal["at"][0]
-            need(end and goal["constant"] == 0.0 and not np.any(query.z.source.beta), f"{name!r}: not a unit load")
-        elif query is not None and not self.nonlinear:
-            _, R, _, C, known = self.ball(i, goal, row)
+            end = mesh.d == 1 and len(at.at) == 1 and at.beta[0, 0] == 1.0
+            end = end and mesh.points[mesh.facets[at.at[0], 0], 0] == goal["at"][0] and goal["constant"] == 0.0
+            need(end and (self.harmonic or not np.any(query.z.source.beta)), f"{name!r}: not a unit load")
+        elif query is not None:
+            _, R, a, C, off = self.ball(i, goal, row)
+            if math.isnan(C):
+                return
             mass = C * {1: 4.0 / 3.0, 2: math.pi / 2.0, 3: 8.0 * math.pi / 15.0}[mesh.d] * R**mesh.d
-            w = query.z.source
-            held = float(np.sum(w.beta.mean(axis=1) * mesh.top[w.at]))
-            off = known / C * mass + float(np.sum(mesh.top[w.at] * w.rest[:, 1]))
-            fits = math.isnan(mass) or abs(held - mass) <= off
-            need(fits, f"mollifier of {name!r}: its mass is not {mass!r} (sampled)")
+            self._mass(f"mollifier of {name!r}", query.w, mass, off / C)
+            if query.phi is not None:  # −κΔv = 1 for v = −|x − x₀|²/(2dκ), so ∫Φ = ∫w |x − x₀|²/(2dκ) − the query's
+                d = mesh.d
+                second = mass * R**2 * d / (d + 4.0) - a * a * d / (d + 2.0)
+                self._mass(f"kernel of {name!r}", query.phi, second / (2.0 * d * float(goal["kappa"])), off / C)
 
-    def _group(self, i: int, query: Query | None, p: Side, goal: Row, name: str) -> None:
+    def _mass(self, what: str, w: Density, mass: float, share: float) -> None:
+        """The integral of stored data."""
+        held = float(np.sum(w.beta.mean(axis=1) * self.mesh.top[w.at]))
+        size = float(np.sum(np.abs(w.beta).max(axis=1) * self.mesh.top[w.at]))
+        off = share * max(abs(mass), size) + float(np.sum(self.mesh.top[w.at] * w.rest[:, 1]))
+        need(abs(held - mass) <= off, f"{what}: its integral is {held!r}, not {float(mass)!r} (sampled)")
+
+    def _group(self, i: int, query: Query | None, goal: Row, name: str) -> None:
         """An average over a group, or a flux through it."""
         mesh, kind = self.mesh, goal["kind"]
         part = self.bundle(f"dual/facets{i}", None, whole=len(mesh.facets))
         need(len(part) and np.all(np.diff(part) > 0), f"{name!r}: facets are not in order")
-        need(query is None or self.nonlinear or not np.any(query.z.source.beta), f"{name!r}: not the form of a {kind}")
+        need(query is None or self.harmonic or not np.any(query.z.source.beta), f"{name!r}: not the form of a {kind}")
         if kind == "flux":
             need(goal["constant"] == 0.0, f"{name!r}: a flux has no constant")
             return
-        area, fixed = areas(mesh.points[mesh.facets[part]]).m, mesh.kind[part] == DIRICHLET
+        fixed = mesh.kind[part] == DIRICHLET
+        area = float(areas(mesh.points[mesh.facets[part]]).m.sum())
         load: Density | None = None if query is None else query.z.load
         places = np.zeros(0, int) if load is None else load.at
-        even = load is None or np.allclose(load.beta * area.sum(), 1.0, rtol=1e-12)
+        even = load is None or np.allclose(load.beta * area, 1.0, rtol=1e-12)
         need(even and np.array_equal(places, part[~fixed]), f"{name!r}: not the load of the group")
-        at, degree = p.nodal[mesh.nodes_of(mesh.facets[part[fixed]])], mesh.degree if mesh.d > 1 else 1
-        b = quadratic(at, mesh.d - 1, degree)[0].m
-        mean = np.einsum("njk,jk->n", b, (1.0 + np.eye(mesh.d)) / (mesh.d * (mesh.d + 1)))
-        value = float(area[fixed] @ mean / area.sum())
-        off = goal["error"] + float(self.proof["mismatch"]) + 1e-12 * abs(value)
+        means_ = np.zeros(2)
+        for k, given in enumerate(self.proof["dirichlet"]):
+            these = np.intersect1d(part, self.bundle(f"continuous/d{k}", None, whole=len(mesh.facets)))
+            if given is None and these.size:
+                return
+            V = mesh.points[mesh.facets[these]]
+            for j, n in enumerate((8, 12)):
+                bary, weights = rule(mesh.d - 1, n)
+                values = formula(0.0 if given is None else given, np.einsum("qi,nic->nqc", bary, V))
+                means_[j] += float(areas(V).m @ (values @ weights)) / area
+        value, rough = float(means_[1]), float(means_[0])
+        off = goal["error"] + 4.0 * abs(value - rough) + 1e-11 * abs(value)
         need(abs(goal["constant"] - value) <= off, f"{name!r}: the Dirichlet part has the mean {value!r} (sampled)")
