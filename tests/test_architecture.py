@@ -34,6 +34,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"cases", "foreign"},
     {"outputs", "verifier", "service"},
     {"distributed", "campaigns"},
+    {"reproduce"},
     {"cli"},
 ]
 HEIGHT = {name: i for i, layer in enumerate(LAYERS) for name in layer}

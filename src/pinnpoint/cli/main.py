@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from pinnpoint.cli import certify, check, demo, doctor, serve, verify
+from pinnpoint.cli import certify, check, demo, doctor, reproduce, serve, verify
 from pinnpoint.errors import PinnpointError
 from pinnpoint.version import __version__
 
@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = Parser(prog="pinnpoint", description="Intervals that provably hold the true value.")
     parser.add_argument("--version", action="version", version=f"pinnpoint {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in (demo, check, certify, verify, serve, doctor):
+    for module in (demo, check, certify, verify, serve, reproduce, doctor):
         module.add(commands)
     arguments = parser.parse_args(argv)
     if isinstance(sys.stdout, io.TextIOWrapper):  # a title that the terminal cannot show must not end a run

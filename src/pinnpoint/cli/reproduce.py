@@ -1,0 +1,59 @@
+"""`pinnpoint reproduce`: the paper's experiments, each beside the paper's own numbers."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from pinnpoint.cli.progress import Stages
+from pinnpoint.errors import InputError
+
+
+def add(commands: Any) -> None:
+    """Register the command."""
+    parser = commands.add_parser("reproduce", help="the paper's experiments, beside the paper's own numbers")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="studies to run; none and no --all lists them")
+    parser.add_argument("--all", action="store_true", help="every study")
+    parser.add_argument("--quick", action="store_true", help="small forms: a minute or two for all of them")
+    parser.add_argument("--out", type=Path, default=Path("pinnpoint-studies"), help="folder for results and the page")
+    parser.add_argument("--fresh", action="store_true", help="compute again what is there already")
+    parser.add_argument("--redraw", action="store_true", help="figures and page from stored numbers; compute nothing")
+    parser.add_argument("--no-figures", action="store_true", help="numbers and page alone, without matplotlib")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Exit code 1 where a claim does not hold."""
+    from pinnpoint import reproduce
+
+    if arguments.all and arguments.names:
+        raise InputError("reproduce: give names or --all, not both")
+    if not arguments.all and not arguments.names:
+        print("Studies (pinnpoint reproduce NAME ..., or --all; --quick for small forms):")
+        for study in reproduce.STUDIES:
+            print(f"  {study.name:22} {study.title}")
+        return 0
+    if arguments.out.exists() and not arguments.out.is_dir():
+        raise InputError(f"--out: '{arguments.out}' is a file; give a folder")
+    chosen = list(reproduce.STUDIES) if arguments.all else reproduce.find(arguments.names)
+    form = "quick" if arguments.quick else "full"
+    steps = sum(len(study.parts(form)) + 1 for study in chosen)
+    with Stages(steps, quiet=arguments.quiet) as stage:
+        found = reproduce.run(
+            chosen,
+            arguments.out,
+            form,
+            fresh=arguments.fresh,
+            redraw=arguments.redraw,
+            figures=not arguments.no_figures,
+            report=stage,
+        )
+    for outcome in found:
+        print(f"{outcome.name:22} {outcome.held} of {len(outcome.checks)} claims hold  {outcome.seconds:8.1f} s")
+        for check in outcome.checks:
+            if not check.holds:
+                print(f"  does not hold: {check.claim} ({check.seen})")
+    print(f"Open {arguments.out / 'index.html'}")
+    return 0 if all(outcome.held == len(outcome.checks) for outcome in found) else 1

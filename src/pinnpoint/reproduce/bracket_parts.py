@@ -1,0 +1,172 @@
+"""The computations behind the study `bracket`."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.certifiers.inexact import Inexact
+from pinnpoint.certifiers.localized import Localized
+from pinnpoint.certifiers.randomized import Randomized
+from pinnpoint.fem.coercivity import path_coercivity
+from pinnpoint.reproduce import bracket_case as case
+from pinnpoint.reproduce.localization import early_stopped
+from pinnpoint.reproduce.results import rounded
+from pinnpoint.transfer.comparison import Comparison
+
+ITERATIONS = 12
+"""Of conjugate gradients from zero, the paper's state."""
+DIGITS = 7
+"""SimJEB releases its fields with so many significant digits."""
+
+
+def early(form: str) -> Any:
+    """The full vector after the paper's twelve steps."""
+    found = case.make(form)
+    U = found.problem.space.U0.copy()
+    U[np.asarray(found.problem.space.free)] = early_stopped(found.A, found.b, ITERATIONS)
+    return U
+
+
+def state(form: str) -> dict[str, Any]:
+    """Signed corrections, norm widths, Green concentration, fields, and the identity of a released field."""
+    start = time.perf_counter()
+    found = case.make(form)
+    free, L = np.asarray(found.problem.space.free), found.queries.L
+    prepared = case.certifier(form)
+    offline = time.perf_counter() - start
+    U, solved, g = early(form), case.reference(form), case.green(form)
+    start = time.perf_counter()
+    c = prepared.certify(U)
+    online = time.perf_counter() - start
+    assert c.correction is not None
+    assert c.sigma is not None
+    assert c.residual_norm is not None
+    error = L[:, free] @ (U[free] - solved)
+    released = found.problem.space.U0.copy()
+    released[free] = [float(f"{v:.{DIGITS - 1}e}") for v in solved]
+    bias = L[:, free] @ (solved - released[free])
+    told = prepared.certify(U, transfer=Comparison(evaluation=0.0, state=released)).details
+    X = found.problem.mesh.points
+    far = [np.linalg.norm(X - m, axis=1) for m in found.middles]
+    r = found.A @ U[free] - found.b
+    shown, sizes = found.shown, [found.lengths(v) for v in g]
+    return {
+        "about": found.about(),
+        "unknowns": int(free.size),
+        "offline": offline,
+        "online": online,
+        "reference_residual": float(np.linalg.norm(found.A @ solved - found.b) / np.linalg.norm(found.b)),
+        "value": L @ U,
+        "target": L[:, free] @ solved,
+        "error": error,
+        "signed": c.correction,
+        "gap": np.abs(c.correction - error),
+        "radius": c.radius,
+        "guarantee": str(c.guarantee),
+        "sigma": c.sigma,
+        "norm": c.sigma * c.residual_norm,
+        "half_mass": [_reach(d, s, 0.5) for d, s in zip(far, sizes, strict=True)],
+        "released_bias": bias,
+        "released_signed": told["bias"],
+        "released_gap": np.abs(np.abs(told["bias"]) - np.abs(bias)),
+        "released_norm": c.sigma * float(told["consistency_norm"]),
+        "middles": found.middles,
+        "places": [rounded(v, 4) for v in case.seen(X[shown]).T],
+        "kind": _kind(found)[shown],
+        "green": [rounded(s[shown] / s.max(), 3) for s in sizes],
+        "density": [rounded(_density(found, v, r)[shown], 3) for v in g],
+        "norm_density": [rounded((s * found.lengths(r))[shown], 3) for s in sizes],
+        "fields": [rounded(found.lengths(v)[shown], 4) for v in (U[free], solved, solved - U[free])],
+        "largest": float(found.lengths(solved).max()),
+    }
+
+
+def _reach(distance: Any, size: Any, share: float) -> float:
+    """The radius around a query that holds this share of ‖g‖²."""
+    order = np.argsort(distance)
+    mass = np.cumsum(size[order] ** 2)
+    return float(distance[order][np.searchsorted(mass, share * mass[-1])])
+
+
+def _density(found: case.Bracket, g: Any, r: Any) -> Any:
+    """|Σ g r| over the three components of each node."""
+    whole = np.zeros(found.problem.system.N)
+    whole[np.asarray(found.problem.space.free)] = g * r
+    return np.abs(whole.reshape(-1, 3).sum(axis=1))
+
+
+def _kind(found: case.Bracket) -> Any:
+    """0 free surface, 1 bolts, 2 pin, per node."""
+    mesh = found.problem.mesh
+    kind = np.zeros(len(mesh.points), dtype=int)
+    for k, group in ((1, "bolts"), (2, "pin")):
+        kind[np.unique(mesh.facets(group))] = k
+    return kind
+
+
+def localization(form: str) -> dict[str, Any]:
+    """Radius sweeps at the four patches."""
+    found = case.make(form)
+    radii = np.linspace(2.0, 190.0, 48)
+    method = Localized(radius=20.0, refine=True, coercivity=found.coercivity)
+    prepared: Any = method.prepare(found.problem.system, found.queries)
+    U, free = early(form), np.asarray(found.problem.space.free)
+    sweep = prepared.sweep(U, radii)
+    error = np.abs(found.queries.L[:, free] @ (U[free] - case.reference(form)))
+    return {
+        "radii": radii,
+        "local": np.abs(sweep.local),
+        "tail": sweep.tail,
+        "mixed": sweep.mixed,
+        "pure_norm": sweep.pure_norm,
+        "error": error,
+        "guarantee": str(sweep.guarantee),
+    }
+
+
+def inexact(form: str) -> dict[str, Any]:
+    """Primal corrections stopped after so many steps, with the certified allowance."""
+    found, U = case.make(form), early(form)
+    exact = case.certifier(form).certify(U)
+    steps = (20, 50, 100, 200, 400) if form == "quick" else (50, 150, 500, 1500, 4000)
+    shift, allowance = [], []
+    for k in steps:
+        method = Inexact(
+            "primal", primal_tolerance=0.0, primal_iterations=k, sigma=exact.sigma, coercivity=found.coercivity
+        )
+        c = method.prepare(found.problem.system, found.queries).certify(U)
+        shift.append(np.abs(c.center - exact.center))
+        allowance.append(c.terms["algebra"])
+    return {"steps": steps, "shift": np.array(shift), "allowance": np.array(allowance), "slack": exact.radius}
+
+
+def randomized(form: str) -> dict[str, Any]:
+    """Coverage and inflation of probed sensitivities over trials."""
+    found = case.make(form)
+    sigma = case.certifier(form).certify(early(form)).sigma
+    trials = 8
+    options: Any = {"coercivity": path_coercivity(found.problem), "solver": case.certifier(form).ground.solver}
+    rows = []
+    for probes in (4, 8, 16):
+        ratio, seconds = [], []
+        for seed in range(trials):
+            start = time.perf_counter()
+            method = Randomized(probes=probes, delta=0.05, seed=seed, **options)
+            prepared: Any = method.prepare(found.problem.system, found.queries)
+            seconds.append(time.perf_counter() - start)
+            ratio.append(prepared.sigma / sigma)
+        a = np.array(ratio)
+        rows.append(
+            {
+                "probes": probes,
+                "covered": int(np.sum(np.all(a >= 1.0, axis=1))),
+                "median": float(np.median(a)),
+                "q95": float(np.quantile(a, 0.95)),
+                "best_seconds": min(seconds),
+                "one": a[0] * sigma,
+            }
+        )
+    return {"trials": trials, "exact": sigma, "rows": rows}
