@@ -210,3 +210,20 @@ def test_fichera_corner():
             c = pp.certify(coarse, coarse.space.U0, coarse.points([at]))
             assert c.contains(values[1]).all()
             assert far < 0.02 * c.radius[0]
+
+
+def test_hopeless_tolerances_end_with_the_best_interval():
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("square", 4), source="1", dirichlet={"boundary": 0.0})
+    for tolerance in (1e-300, 5e-324):
+        found = pp.certify_to(problem, problem.space.U0, problem.points([[0.4, 0.5]]), tolerance, max_dofs=300)
+        assert found.stopped
+        assert 0.0 < found.certificate.radius[0] < 0.1
+
+
+def test_queries_of_another_mesh_are_refused_in_words():
+    one, other = (
+        pp.fem.ReactionDiffusion(pp.io.generate("square", n), source="1", dirichlet={"boundary": 0.0}) for n in (4, 6)
+    )
+    for target in ("continuous", "discrete"):
+        with pytest.raises(pp.InputError, match="queries: are for 25 coefficients"):
+            pp.certify(other, np.zeros(49), one.points([[0.3, 0.3]]), target=target)

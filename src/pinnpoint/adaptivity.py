@@ -144,7 +144,8 @@ def certify_to(
 
 
 def _worst(certificate: Certificate, limit: Vector) -> float:
-    return float(np.max(certificate.radius / limit))
+    with np.errstate(over="ignore"):
+        return float(np.max(certificate.radius / limit))
 
 
 def _marked(certificate: Certificate, limit: Vector, theta: float) -> Any:
@@ -162,10 +163,12 @@ def _expected(history: list[Step], certificate: Certificate, limit: Vector, dofs
     if now <= 1.0:
         return float(dofs)
     for step in history[-4:]:
-        then = float(np.max(step.radius / limit))
-        if step.dofs < dofs and now < then:
+        with np.errstate(over="ignore"):
+            then = float(np.max(step.radius / limit))
+        if step.dofs < dofs and now < then < math.inf:
             rate = math.log(then / now) / math.log(dofs / step.dofs)
-            return float(dofs * now ** (1.0 / max(rate, 0.05)))
+            power = math.log(now) / max(rate, 0.05)
+            return float(dofs * math.exp(power)) if power < 600.0 else math.inf
     return math.nan
 
 

@@ -129,6 +129,11 @@ def run(
         certifier = method.prepare(system, queries)
         return certifier.certify(U, raw=raw, transfer=transfer), certifier
     found = problem.extract(U, extraction)
+    if isinstance(queries, Queries) and queries.L.shape[1] != len(found.U):
+        raise InputError(
+            f"queries: are for {queries.L.shape[1]} coefficients, and the problem has {len(found.U)}; ask this very "
+            "problem, problem.points(…), not one on another mesh or of another degree"
+        )
     if raw is None and callable(U) and isinstance(queries, Queries) and queries.samples is not None:
         raw = queries.samples(U)
     if own:
