@@ -253,7 +253,7 @@ def test_ball_averages_and_boundary_values():
     found = pp.certify(problem, np.zeros(41), queries)
     mean = [math.sin(math.pi * x) * math.sin(math.pi * r) / (math.pi * r) for x in (0.5, 0.3)]
     assert inside(found, np.array([*mean, 0.0]))
-    assert found.radius[2] < 1e-300
+    assert found.radius[2] < 1e-130
     assert found.radius[0] < 1e-2
     problem, _, _ = square(12, 10.0)
     found = pp.certify(problem, np.zeros(169), problem.averages([[0.5, 0.45]], 0.25))
