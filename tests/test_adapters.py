@@ -262,6 +262,7 @@ def grid_of(mesh, **fields):
         celltypes=types,
         cells_dict={5: left + 1, 10: mesh.cells + 1},
         cell_data={"gmsh:physical": np.where(types == 5, 3, 8)},
+        field_data={"left": np.array([3, 2])},
         point_data={k: np.concatenate([v[:1], v]) for k, v in fields.items()},
     )
 
@@ -272,8 +273,9 @@ def test_pyvista_by_its_looks():
     grid = pp.adapters.from_pyvista(grid_of(mesh, u=u))
     np.testing.assert_array_equal(grid.mesh.points, mesh.points)
     np.testing.assert_array_equal(grid.values("u"), u)
-    assert len(grid.mesh.facets("3")) == len(mesh.facets("left"))
-    assert len(grid.mesh.cells_of("8")) == len(mesh.cells)
+    assert len(grid.mesh.facets("left")) == len(mesh.facets("left"))
+    with pytest.raises(InputError, match=r"group 8 of dimension 3 has no name .* that hold \[8, 3\]"):
+        grid.mesh.cells_of("8")
     with pytest.raises(InputError, match="no such point data; it has u"):
         grid.values("v")
     curved = grid_of(mesh)
