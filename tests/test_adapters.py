@@ -231,27 +231,6 @@ def test_petsc_by_its_looks(poisson):
         pp.adapters.from_petsc(3, load, fixed=poisson.D)
 
 
-@pytest.mark.parametrize("kind", ["aij", "baij", "sbaij"])
-def test_petsc_itself(poisson, kind):
-    """Debian: python3-petsc4py, with the system's Python and numpy < 2."""
-    pytest.importorskip("petsc4py", reason="petsc4py is not installed; on Debian: apt install python3-petsc4py")
-    from petsc4py import PETSc
-
-    A = poisson.A.tocsr()
-    N = A.shape[0]
-    mat = PETSc.Mat().createAIJ((N, N), csr=(A.indptr, A.indices, A.data))
-    mat.assemble()
-    x, b = PETSc.Vec().createSeq(N), PETSc.Vec().createSeq(N)
-    x.array[:], b.array[:] = poisson.x, poisson.b
-    mat.zeroRowsColumns(poisson.D.astype(np.int32), diag=1.0, x=x, b=b)
-    mat.setOption(PETSc.Mat.Option.SYMMETRIC, True)
-    mat = mat.convert(kind)
-    system = pp.adapters.from_petsc(mat, b, fixed=poisson.D)
-    L = sp.csr_array(np.ones((1, N)) / N)
-    certificate = pp.certify(system, system.space.project(np.zeros(N)).U, pp.Queries(L))
-    np.testing.assert_allclose(certificate.center, L @ poisson.u, rtol=1e-12)
-
-
 def grid_of(mesh, **fields):
     """As much of a PyVista grid as the adapter asks for: the cells, and the left side as triangles with a tag."""
     left = mesh.facets("left")
