@@ -217,7 +217,9 @@ def test_petsc_by_its_looks(poisson):
     A, b = treated(poisson, "rows")
     A = A + 0.0 * poisson.A  # explicit zeros in the identity rows, as PETSc keeps them
     load = SimpleNamespace(array=b)
-    for matrix in (Mat(A), Mat(A, "seqbaij"), Mat(A, "seqsbaij"), SimpleNamespace(to_scipy=lambda: sp.bsr_array(A))):
+    old = SimpleNamespace(data=A.tocsr().data, indices=A.tocsr().indices, indptr=A.tocsr().indptr)
+    new = SimpleNamespace(to_scipy=lambda: sp.bsr_array(A))
+    for matrix in (Mat(A), Mat(A, "seqbaij"), Mat(A, "seqsbaij"), new, old):
         system = pp.adapters.from_petsc(matrix, load, fixed=poisson.D)
         L = np.zeros((1, system.N))
         L[0, poisson.free[3]] = 1.0
