@@ -104,6 +104,8 @@ def test_ambiguity_is_refused(poisson):
     with pytest.raises(InputError, match="the fixed rows look full and identity; say treatment="):
         from_assembled(mixed.tocsr(), b, poisson.free, values=poisson.x)
     assert from_assembled(mixed.tocsr(), b, poisson.free, values=poisson.x, treatment="full").n == len(poisson.free)
+    with pytest.raises(InputError, match="'identity' was asked for, but the matrix looks full and identity"):
+        from_assembled(mixed.tocsr(), b, poisson.free, treatment="identity")
     odd = poisson.A.tolil()
     odd[poisson.D, poisson.D] = 1e4
     with pytest.raises(InputError, match=r"the diagonal of row 0 is 1.0e\+04 times|too little for a penalty"):

@@ -224,6 +224,8 @@ REFUSED = {
     "no set": (edit("end, 1, 6", "start, 1, 6"), "the set 'start' is not given"),
     "no node": (edit("end, 1, 6", "4, 1, 6"), "node 4 is not a node of any element"),
     "component": (edit("end, 1, 6", "end, 11, 11"), "components must be numbers from 1 to 6"),
+    "downwards": (edit("end, 1, 6", "end, 1, 6\n56, 3, 1"), "components must run upwards; got '56, 3, 1'"),
+    "moved at the start": (edit("end, 1, 6", "end, 1, 3, 0.1"), r"outside a \*STEP only zero displacements are held"),
     "load outside": (edit("*Step\n*Static\n", ""), "loads belong into a"),
     "no step": (lambda text: text[: text.index("*Step")], "no complete step"),
     "open step": (edit("*End Step", ""), "no complete step"),

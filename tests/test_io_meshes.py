@@ -438,6 +438,8 @@ REFUSED = {
     "inp quads": ((ABAQUS.replace("C3D4", "C3D8R"), "a.inp"), "elements of type C3D8R: not supported"),
     "inp second order": ((ABAQUS.replace("C3D4", "C3D10"), "a.inp"), "type C3D10"),
     "inp include": (("*INCLUDE, INPUT=b.inp\n" + ABAQUS, "a.inp"), r"\*INCLUDE changes the mesh"),
+    "inp cylindrical": ((ABAQUS.replace("*NODE", "*NODE, SYSTEM=C"), "a.inp"), r"\*NODE on line 7: the option SYSTEM"),
+    "inp elsewhere": ((ABAQUS.replace("=C3D4", "=C3D4, INPUT=b", 1), "a.inp"), r"\*ELEMENT on line .*the option INPUT"),
     "inp instances": ((ABAQUS + "*INSTANCE, NAME=a\n*INSTANCE, NAME=b\n", "a.inp"), "only one part"),
     "inp moved instance": ((ABAQUS + "*INSTANCE, NAME=a\n1., 0., 0.\n", "a.inp"), "not moved"),
     "inp node": ((ABAQUS.replace("10, 20, 30, 40", "10, 20, 30, 99"), "a.inp"), "node 99 is used"),
