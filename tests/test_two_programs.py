@@ -5,6 +5,7 @@ A term that either of them drops is noticed by the other. Here witnesses are arb
 
 from __future__ import annotations
 
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 import pinnpoint as pp
 from pinnpoint.bernstein import Density, pairs
 from pinnpoint.queries import Point
-from pinnpoint.transfer.estimator import Side
+from pinnpoint.transfer.estimator import Estimator, Side
 from pinnpoint.transfer.norms import Norms
 from pinnpoint.transfer.one_dimension import pointwise
 from pinnpoint.transfer.remainder import remainder
@@ -84,36 +85,79 @@ def stored(bundle, side, state, source, load, flux):
 
 NAMES = ("continuous/state", "source/f", "source/g", "continuous/flux")
 DUAL = ("dual/z0", "dual/w0", "dual/g0", "dual/t0")
-GOAL = {"scale": 0.0, "constant": 0.0, "error": 0.0, "radius": None}
+PLAIN = {"scale": 0.0, "constant": 0.0, "error": 0.0, "radius": None}
+GOAL = {"scale": 0.01, "constant": 2.0, "error": 0.5, "radius": None}
+"""Φ's mass is known to 1 %, its integral against f is 2 ± 0.5."""
+
+
+def measured(bundle, degree):
+    """The checker's side and query."""
+    mesh = checker.Mesh(bundle, degree)
+    p = checker.Side(bundle, mesh, *NAMES)
+    asked = checker.Query(bundle, p, 0, flux=False)
+    for g in mesh.parts():
+        p.measure(g)
+        asked.measure(g)
+    p.finish()
+    return p, asked
 
 
 @pytest.mark.parametrize("degree", [1, 2])
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_both_programs_find_the_same_bounds(d, degree):
     rng = np.random.default_rng(40 + 2 * d + degree)
-    for kappa, reaction, rough in ((1.0, 0.0, 0.0), (0.3, 0.0, 2.0), (2.0, 0.7, 2.0), (1e-3, 50.0, 9.0)):
+    for kappa, reaction, rough, goal in (
+        (1.0, 0.0, 0.0, PLAIN),
+        (0.3, 0.0, 2.0, PLAIN),
+        (2.0, 0.7, 2.0, GOAL),
+        (1e-3, 50.0, 9.0, GOAL),
+    ):
         model, bundle = modelled(d, degree, kappa, reaction)
         one, two = (anything(rng, model, rough=rough) for _ in range(2))
         stored(bundle, one, *NAMES)
         stored(bundle, two, *DUAL)
-        mesh = checker.Mesh(bundle, degree)
-        p = checker.Side(bundle, mesh, *NAMES)
-        asked = checker.Query(bundle, p, 0, flux=False)
-        for g in mesh.parts():
-            p.measure(g)
-            asked.measure(g)
-        p.finish()
+        p, asked = measured(bundle, degree)
         bounds, (pair,) = model.estimator.measure(one, [(two, 1.0, True)])
         low, high, _ = model.estimator.product_bound(bounds, pair)
-        value, radius = asked.bound(None, GOAL)
+        size = abs(pair.value) + goal["constant"] - low + high
+        value, radius = asked.bound(None, goal)
         found = [checker.energy(p), checker.energy(asked.z), value, radius]
         energies = [model.estimator.energy(bounds), model.estimator.energy(pair.dual)]
-        others = [*energies, pair.value + 0.5 * (low + high), 0.5 * (high - low) + pair.data]
+        center = pair.value + goal["constant"] + 0.5 * (low + high)
+        others = [*energies, center, 0.5 * (high - low) + pair.data + goal["error"] + 2.0 * goal["scale"] * size]
         assert found == pytest.approx(others, rel=1e-9, abs=1e-9 * energies[0] * energies[1]), (kappa, reaction)
 
 
-def test_both_programs_find_the_same_bounds_on_a_line():
-    """Values by the estimate in one dimension, of states that are no Galerkin solutions."""
+def test_radii_of_balls_are_counted(monkeypatch):
+    """Where all operations of the checker are less certain, every bound is wider."""
+    model, bundle = modelled(2, 1, 0.5, 1.0)
+    rng = np.random.default_rng(1)
+    for names in (NAMES, DUAL):
+        stored(bundle, anything(rng, model, rough=0.0), *names)
+
+    def bounds():
+        p, asked = measured(bundle, 1)
+        radius, energy, z = asked.bound(None, PLAIN)[1], checker.energy(p), asked.z
+        by_cells = (p.square, p.osc, p.defect, p.facet[p.facet > 1e-200], asked.both.r + np.abs(asked.both.m))
+        scale = (checker.energy(z) / energy) ** 0.5
+        ends = [checker.energy(p, z, 2.0 * (e * asked.both.m + asked.both.r), scale) for e in (-1.0, 1.0)]
+        known = [asked.value, p.load_on(z.nodal)[0], z.load_on(p.nodal)[0]]
+        rest = sum(float(ball.r) for ball in known)
+        assert radius >= (0.125 * (ends[0] ** 2 + ends[1] ** 2) + rest) * (1.0 - 1e-12)
+        return np.concatenate([*by_cells, [p.mean, energy, radius, rest]])
+
+    before, mix = bounds(), checker.mix
+
+    def loose(what, *given):
+        found = mix(what, *given)
+        return checker.Ball(found.m, found.r + 1e-5 * np.abs(found.m))
+
+    monkeypatch.setattr(checker, "mix", loose)
+    assert np.all(bounds() > (1.0 + 1e-6) * before)
+
+
+def test_both_programs_find_the_same_bounds_on_a_line(monkeypatch):
+    """Values by the estimate in one dimension, of states that are no Galerkin solutions, with and without fluxes."""
     rng = np.random.default_rng(8)
     for degree, reaction, rough in ((1, 0.0, 0.0), (1, 0.0, 3.0), (1, 0.7, 1e-3), (2, 0.0, 3.0), (2, 3.0, 1.0)):
         model, bundle = modelled(1, degree, 0.6, reaction)
@@ -124,9 +168,13 @@ def test_both_programs_find_the_same_bounds_on_a_line():
         p = checker.Side(bundle, checker.Mesh(bundle, degree), *NAMES)
         p.measure(checker.Cells(p.mesh, slice(0, p.mesh.C)))
         p.finish()
-        for x in (0.03, 0.41, 0.77, 1.0):
-            value, radius, _ = pointwise(model, Point((x,)), side.nodal, bounds, side.source)
-            assert checker.on_a_line(p, x) == pytest.approx((value, radius), rel=1e-9), (degree, reaction, x)
+        for x, fluxes in product((0.03, 0.41, 0.77, 1.0), (True, False)):
+            with monkeypatch.context() as patch:
+                if not fluxes:
+                    patch.setattr(checker, "energy", lambda p: np.inf)
+                    patch.setattr(Estimator, "energy", lambda self, p: np.inf)
+                value, radius, _ = pointwise(model, Point((x,)), side.nodal, bounds, side.source)
+                assert checker.on_a_line(p, x) == pytest.approx((value, radius), rel=1e-9), (degree, reaction, x)
 
 
 HELD = {
