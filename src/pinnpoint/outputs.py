@@ -18,6 +18,7 @@ from pinnpoint.cases import Result, Study, provenance
 from pinnpoint.certificate import Certificate
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.io.vtu import write_vtu
+from pinnpoint.record import write_json
 from pinnpoint.report import View, write_report
 
 FILES = ("certificate.json", "certificate.csv", "field.vtu", "bundle", "report.html")
@@ -41,7 +42,7 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
         raise InputError(f"--out: '{out}' could not be made ({error.strerror}); choose another place") from error
     try:
         said, seen = summary(result), fields(study, certifier)
-        certificate.write_json(part / FILES[0], said)
+        write_json(part / FILES[0], said)
         write_csv(part / FILES[1], certificate, study.case.units)
         with ThreadPoolExecutor(1) as pool:  # hashing and writing leave Python's lock to the report
             bundle = whole and pool.submit(
