@@ -50,8 +50,8 @@ def system(A, b, ell, state, green, w=None, constant=0.0, alpha=None):
     return bundle, {"coercivity": {"how": "m-matrix", "alpha": (1.0 - 1e-12) * lowest}}
 
 
-def found(bundle, proof, kind=checker.Discrete):
-    (pair,) = kind(bundle, 1).bounds(bundle, proof)
+def found(bundle, proof, kind=None):
+    (pair,) = (kind or checker.Discrete)(bundle, 1).bounds(bundle, proof)
     return pair
 
 
@@ -210,6 +210,21 @@ def test_coercivity_by_a_factorization_is_no_more_than_there_is():
         shifts = [lowest + k * 2.0**-52 for k in range(-4, 9, 2)]
         alpha = max(most(B, bundle, {"how": "shift", "theta": theta}) for theta in shifts)
         assert alpha <= 0.0 or definite(shifted(B, alpha))
+
+
+def test_what_a_factorization_leaves_counts(monkeypatch):
+    """In an arithmetic with γ = 10⁻³, of a matrix that is a little larger than the one asked for."""
+    B = np.array([[1.0, -0.3, 0.2], [-0.3, 1.1, -0.4], [0.2, -0.4, 0.9]])
+    lowest, slip = float(np.linalg.eigvalsh(B)[0]), 1e-4
+    splu = checker.spla.splu
+
+    def larger(A, **options):
+        return splu(sp.csc_array(A + slip * sp.eye_array(3)), **options)
+
+    monkeypatch.setattr(checker.spla, "splu", larger)
+    monkeypatch.setattr(checker, "gamma", lambda k: 1e-3)
+    bundle, said = Arrays({"witness/scale": np.ones(3)}), {"how": "shift", "theta": lowest + 0.5 * slip}
+    assert 0.5 * lowest < most(B, bundle, said) <= lowest
 
 
 def test_positive_entries_beside_the_diagonal_cost():
