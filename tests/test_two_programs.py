@@ -150,7 +150,8 @@ def test_radii_of_balls_are_counted(monkeypatch):
 
     def loose(what, *given):
         found = mix(what, *given)
-        return checker.Ball(found.m, found.r + 1e-5 * np.abs(found.m))
+        known = what == "nc,nc->n"  # volumes and areas
+        return found if known else checker.Ball(found.m, found.r + 1e-5 * np.abs(found.m))
 
     monkeypatch.setattr(checker, "mix", loose)
     assert np.all(bounds() > (1.0 + 1e-6) * before)
