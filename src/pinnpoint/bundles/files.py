@@ -35,8 +35,10 @@ class Writer:
 
     def sparse(self, name: str, A: Any) -> None:
         """A matrix as the three arrays of its CSR form."""
-        A = sp.csr_array(A, copy=True)
-        A.sum_duplicates()
+        A = sp.csr_array(A)
+        if not A.has_canonical_format:
+            A = A.copy()
+            A.sum_duplicates()
         for part in ("data", "indices", "indptr"):
             self.array(f"{name}_{part}", getattr(A, part))
 

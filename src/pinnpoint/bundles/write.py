@@ -34,6 +34,8 @@ def write_bundle(
     case: Mapping[str, Any] | None = None,
     solver: Solver | None = None,
     green: Any = None,
+    state: Vector | None = None,
+    coercivity: float | None = None,
     partial: bool = False,
 ) -> Path:
     """Write everything that makes a certificate true into a new folder, for ``pinnpoint verify``.
@@ -49,8 +51,11 @@ def write_bundle(
         Of the method, where the checker needs them: probes, delta and seed of `Randomized`.
     said, case
         The content of certificate.json, and the resolved case; made from the other arguments by default.
-    solver, green
-        Of the reduced matrix, and Green vectors as rows, where they are at hand.
+    solver, green, state
+        Of the reduced matrix, Green vectors as rows, and a state that it solved for, where they are at hand.
+    coercivity
+        A bound that was proved at linear cost, where a witness would need a factorization; the checker takes it as
+        declared, and says so.
     partial
         Write what cannot be re-checked without witnesses, with the reason in it, instead of refusing it.
     """
@@ -63,12 +68,12 @@ def write_bundle(
     case = _case(certificate, problem, said, queries, options) if case is None else case
     out = Writer(Path(folder))
     try:
-        _write(out, certificate, problem, queries, U, against, said, case, solver, green)
+        _write(out, certificate, problem, queries, U, against, said, case, solver, green, state, coercivity)
     except CertificationError as error:  # a witness that cannot be found although the method needs none
         shutil.rmtree(out.folder)
         if not partial:
             raise InputError(f"certificate: a witness for the checker could not be made ({error})") from error
-        _write(Writer(Path(folder)), certificate, problem, queries, U, str(error), said, case, None, None)
+        _write(Writer(Path(folder)), certificate, problem, queries, U, str(error), said, case, None, None, None, None)
     except BaseException:
         shutil.rmtree(out.folder)
         raise
@@ -86,6 +91,8 @@ def _write(
     case: Mapping[str, Any],
     solver: Solver | None,
     green: Any,
+    state: Vector | None,
+    coercivity: float | None,
 ) -> None:
     system = getattr(problem, "system", problem)
     out.json("certificate.json", said)
@@ -102,7 +109,7 @@ def _write(
         proof |= continuous(out, certificate.details["witness"], problem, queries)
     elif isinstance(system, LinearSystem):
         proof |= discrete.system(out, problem, system, queries, U)
-        proof |= discrete.linear(out, system, queries, solver, green)
+        proof |= discrete.linear(out, system, queries, solver, green, state, coercivity)
     else:
         proof |= discrete.system(out, problem, system, queries, U)
         proof |= discrete.cubic(out, system, queries, U)
