@@ -18,6 +18,7 @@ from pinnpoint.cases import Result, Study, provenance
 from pinnpoint.certificate import Certificate
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.io.vtu import write_vtu
+from pinnpoint.record import write_json
 from pinnpoint.report import View, write_report
 
 FILES = ("certificate.json", "certificate.csv", "field.vtu", "bundle", "report.html")
@@ -42,7 +43,7 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
     try:
         said, seen = summary(result), fields(study, certifier)
         solved = "corrected" in seen and getattr(study.problem, "lift", None) is None
-        certificate.write_json(part / FILES[0], said)
+        write_json(part / FILES[0], said)
         write_csv(part / FILES[1], certificate, study.case.units)
         with ThreadPoolExecutor(1) as pool:  # hashing and writing leave Python's lock to the report
             bundle = whole and pool.submit(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector
-from pinnpoint.certificate import CertificateBatch
+from pinnpoint.batch import CertificateBatch
 from pinnpoint.certifiers.base import AbstractMethod
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.decks.problems import Deck, read_deck
