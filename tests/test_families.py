@@ -185,6 +185,20 @@ def test_problem_families_against_dense_solves():
     np.testing.assert_allclose(both.certify(mu=[0.0, 0.0]).center, one.center, rtol=1e-13)
 
 
+def test_forces_with_moments_are_loads_of_a_family():
+    """The four load cases of the bracket, each as it is assembled alone."""
+    from pinnpoint.fem.bracket import LOADS, bracket
+
+    body = bracket()
+    family = body.family([{"force": {"pin": load}} for load in LOADS.values()])
+    for name, f in zip(LOADS, family.F, strict=True):
+        np.testing.assert_array_equal(f, bracket(name, mesh=body.mesh).b)
+    with pytest.raises(pp.InputError, match="force: group 'bolts' shares"):
+        body.load(force={"bolts": LOADS["vertical"]})
+    with pytest.raises(pp.InputError, match="traction 'pin': must be a number"):
+        pp.fem.Elasticity(body.mesh, 1.0, 0.3, fixed={"bolts": 0.0}, traction={"pin": LOADS["vertical"]})
+
+
 def test_batches_are_sequences_of_certificates():
     system, queries, rng = chain()
     certifier = pp.LoadFamily(system, rng.normal(size=(2, system.N))).prepare(queries)
