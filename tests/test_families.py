@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import pinnpoint as pp
 from exactly import functional, rational, rational_matrix, solve_rational, within
+from pinnpoint.rounding import matrices
 
 METHODS = [
     pp.Exact(),
@@ -119,6 +122,40 @@ def test_residual_norms_are_upper_bounds_and_tight(weight):
         assert r.size == system.n
     np.testing.assert_allclose(reduced.value, full.value, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(reduced.center, full.center)
+
+
+@pytest.mark.parametrize("kernel", ["numpy", "compiled"])
+@pytest.mark.parametrize("weight", [None, "diagonal"])
+def test_residual_norms_of_groups_against_rationals(kernel, weight, monkeypatch):
+    """Groups that are full, that are not, and single states; near the solution the rounding term is what holds."""
+    if kernel == "compiled":
+        assert matrices.compiled() is not None
+        monkeypatch.setattr(matrices, "COMPILE_FROM", 0)
+    w = np.linspace(0.3, 2.0, 18) if weight else None
+    system, queries, rng = chain(20, w)
+    F, base = rng.normal(size=(2, system.N)), rng.normal(size=system.N)
+    certifier = pp.LoadFamily(system, F, base).prepare(queries)
+    free, A = np.asarray(system.space.free), system.A.toarray()
+    mu = rng.normal(size=(21, 2))
+    states = system.space.U0 + np.zeros((21, 1))
+    states[:, free] = np.linalg.solve(A[np.ix_(free, free)], ((base + mu @ F) - A @ system.space.U0)[:, free].T).T
+    states[::2, free] += rng.normal(size=(11, len(free)))
+    kept = states.copy()
+    kept.flags.writeable = False
+    batch = certifier.certify_many(kept, mu, block=18)
+    exact_A = [[rational(v) for v in row] for row in A[free]]
+    for i, (u, m) in enumerate(zip(states, mu, strict=True)):
+        x = [rational(v) for v in u]
+        b = [
+            rational(base[j]) + sum((rational(c) * rational(f[j]) for c, f in zip(m, F, strict=True)), 0) for j in free
+        ]
+        r = [sum((a * v for a, v in zip(row, x, strict=True)), -t) for row, t in zip(exact_A, b, strict=True)]
+        square = sum((v * v * (1 if w is None else rational(w[j])) for j, v in enumerate(r)), rational(0.0))
+        assert rational(batch.residual_norm[i]) ** 2 >= square
+        assert batch.residual_norm[i] <= float(Fraction(int(square.p), int(square.q))) ** 0.5 * (1 + 1e-12) + 1e-11
+    huge = kept * 1e200
+    huge[:, system.space.fixed] = system.space.U0[system.space.fixed]
+    assert np.all(certifier.certify_many(huge, mu).residual_norm[::2] == np.inf)
 
 
 def test_small_residuals_of_reduced_states_stay_small():
