@@ -279,6 +279,16 @@ def test_refusals():
         (lambda: certifier.certify_raw(np.full((1, 3), np.inf), np.zeros((1, 2))), "raw: row 0"),
         (lambda: certifier.certify_many(np.zeros((1, 4)), np.zeros((1, 2))), "predictions: must have shape"),
         (lambda: certifier.certify_many(np.ones((1, system.N)), np.zeros((1, 2))), r"predictions\[0\]: not admissible"),
+        (lambda: certifier.certify(3.0, mu=[1.0, 2.0]), "prediction: must be a vector"),
+        (lambda: certifier.certify(np.sin, mu=[1.0, 2.0]), "prediction: must hold real numbers"),
+        (lambda: certifier.certify(mu=1.0), "mu: must be a vector"),
+        (lambda: certifier.certify(mu=[[1.0, 2.0], [3.0]]), "mu: must hold real numbers"),
+        (lambda: certifier.certify(mu=[1.0, 2.0j]), "mu: must hold real numbers"),
+        (lambda: certifier.certify_many(lambda m: m, np.zeros((1, 2))), "predictions: must give 1 states"),
+        (lambda: certifier.certify_many(lambda m: None, np.zeros((1, 2))), "predictions: must hold real numbers"),
+        (lambda: certifier.certify_many(np.full((1, system.N), np.nan), np.zeros((1, 2))), "state 0 is not finite"),
+        (lambda: certifier.certify_many(np.zeros((1, system.N)), np.zeros((1, 2)), block=0), "block"),
+        (lambda: certifier.reduced(np.zeros((system.N, 1)), offset=[1.0]), "offset: must have"),
         (lambda: certifier.reduced(np.ones((system.N, 1))), "V"),
         (lambda: certifier.reduced(np.zeros((3, 1))), "V: must be finite"),
         (lambda: family.prepare(queries, pp.Root()), "method"),
@@ -286,6 +296,50 @@ def test_refusals():
     for call, words in bad:
         with pytest.raises(pp.InputError, match=words):
             call()
+
+
+def test_what_overflows_is_refused_and_never_nan():
+    system, _, rng = chain()
+    L = rng.normal(size=(2, system.N)) * 1e120
+    certifier = pp.LoadFamily(system, rng.normal(size=(2, system.N)) * 1e130).prepare(pp.Queries(L))
+    with pytest.raises(pp.InputError, match="mu: row 1 leads to values beyond"):
+        certifier.certify_raw(np.zeros((2, 2)), [[1.0, 1.0], [1e140, -1e140]])
+    fine = certifier.certify_raw(np.zeros((1, 2)), [[1e-140, 1e-140]])
+    assert np.all(np.isfinite(fine.lower))
+    assert np.all(fine.lower <= fine.upper)
+    V = np.zeros((system.N, 1))
+    V[1:-1] = 1e140
+    with pytest.raises(pp.InputError, match="predictions: row 0 leads to values beyond"):
+        certifier.reduced(V).certify_many([[1e140]], [[1.0, 1.0]])
+
+
+def test_any_basis_any_precision_any_scale_hold_the_rational_truth():
+    """Bases that have nothing to do with the solutions, repeated columns, single precision, tiny and huge μ."""
+    system, queries, rng = chain()
+    F = rng.normal(size=(2, system.N))
+    certifier = pp.LoadFamily(system, F).prepare(queries)
+    mu = np.array([[0.0, 0.0], [1e-200, 3.0], [1e100, -1e100], [1e-300, 1e-310]])
+    truths = [exact_values(system, queries, F, np.zeros(system.N), m) for m in mu]
+    noise = np.zeros((system.N, 3))
+    noise[1:-1] = rng.normal(size=(system.N - 2, 3))
+    noise[:, 2] = noise[:, 0]
+    for V in (noise, noise.astype(np.float32), 0.0 * noise, noise * 1e-150, noise[:, :1] * 1e60, noise[:, :0]):
+        a = rng.normal(size=(len(mu), V.shape[1])).astype(np.float32)
+        batch = certifier.reduced(V).certify_many(a, mu, raw=rng.normal(size=(len(mu), 3)).astype(np.float32))
+        states = system.space.U0 + a.astype(float) @ V.T.astype(float)
+        full = certifier.certify_many(states.astype(np.float64), mu)
+        for found in (batch, full):
+            assert not np.any(np.isnan(found.residual_norm))
+            assert np.all(np.isfinite(found.value_radius))
+        for i, truth in enumerate(truths):
+            for j, t in enumerate(truth):
+                assert within(batch.center[i, j], batch.radius[i, j], t)
+                assert within(batch.value[i, j], batch.value_radius[i, j], t)
+                assert within(batch.raw[i, j], batch.raw_radius[i, j], t)
+                assert within(full.value[i, j], full.value_radius[i, j], t)
+    nearly = noise.copy()
+    nearly[0] = 1e-13  # of a size that is taken for rounding: the prescribed value is what is certified
+    assert np.all(certifier.reduced(nearly).states.V[0] == 0.0)
 
 
 def test_exact_truth_agrees_with_solve_rational():

@@ -54,9 +54,10 @@ class FamilyCertifier:
 
     def certify(self, prediction: Any = None, *, mu: Any, raw: Any = None, residuals: bool = True) -> Certificate:
         """One load: an admissible state, raw outputs at the queries, both, or none."""
-        state = None if prediction is None else np.asarray(prediction)[None, :]
-        outputs = None if raw is None else np.asarray(raw)[None, :]
-        found: Certificate = self.certify_many(state, np.asarray(mu)[None, :], raw=outputs, residuals=residuals)[0]
+        state, outputs = (
+            None if x is None else _row(name, x) for name, x in (("prediction", prediction), ("raw", raw))
+        )
+        found: Certificate = self.certify_many(state, _row("mu", mu), raw=outputs, residuals=residuals)[0]
         return found
 
     def certify_raw(self, raw: Any, mu: Any) -> FamilyBatch:
@@ -105,6 +106,10 @@ class FamilyCertifier:
     def batch(self, mu: Vector, value: Vector | None, raw: Vector | None, norms: Vector | None) -> FamilyBatch:
         """Centres and radii from the table, beside what the states gave."""
         center, terms = self.table.combine(mu)
+        for name, found in (("mu", center), ("predictions", value)):
+            if found is not None and not np.all(np.isfinite(found)):
+                row = int(np.argmin(np.isfinite(found).all(axis=1)))
+                raise InputError(f"{name}: row {row} leads to values beyond the range of float64; rescale the loads")
         return FamilyBatch(
             names=self.names,
             mu=mu,
@@ -151,8 +156,6 @@ class FamilyCertifier:
                 norms[at] = self._norms(U, mu[at], lengths)
             if report is not None:
                 report(at.stop, len(mu))
-        if not np.all(np.isfinite(value)):
-            raise InputError("predictions: values leave the range of float64")
         return value, norms
 
     def _blocks(self, given: Any, mu: Vector, block: int | None) -> Iterator[tuple[slice, Vector, Vector]]:
@@ -177,6 +180,13 @@ class FamilyCertifier:
                 U[:, space.fixed] = space.U0[space.fixed]
                 lengths = lengths_up(U)
             yield at, U, lengths
+
+
+def _row(name: str, x: Any) -> Vector:
+    a = floats(name, x, copy=False)
+    if np.ndim(x) != 1:
+        raise InputError(f"{name}: must be a vector; got shape {np.shape(x)}; certify_many takes many")
+    return a[None, :]
 
 
 def _fitting(N: int) -> int:
