@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.sparse.linalg as spla
 
 import pinnpoint as pp
 from exactly import functional, rational, rational_matrix, solve_rational, within
@@ -284,6 +285,7 @@ def test_refusals():
         (lambda: certifier.certify(mu=1.0), "mu: must be a vector"),
         (lambda: certifier.certify(mu=[[1.0, 2.0], [3.0]]), "mu: must hold real numbers"),
         (lambda: certifier.certify(mu=[1.0, 2.0j]), "mu: must hold real numbers"),
+        (lambda: certifier.certify_many(np.ma.masked_all((1, system.N)), np.zeros((1, 2))), "entries are masked"),
         (lambda: certifier.certify_many(lambda m: m, np.zeros((1, 2))), "predictions: must give 1 states"),
         (lambda: certifier.certify_many(lambda m: None, np.zeros((1, 2))), "predictions: must hold real numbers"),
         (lambda: certifier.certify_many(np.full((1, system.N), np.nan), np.zeros((1, 2))), "state 0 is not finite"),
@@ -296,6 +298,25 @@ def test_refusals():
     for call, words in bad:
         with pytest.raises(pp.InputError, match=words):
             call()
+
+
+def test_operators_without_a_matrix():
+    """Residual norms of a family whose operator is only a function."""
+    n = 8
+    A = sp.diags_array([2.0, -1.0, -1.0], offsets=[0, 1, -1], shape=(n, n)).tocsr()
+
+    class Solver:
+        def solve(self, b):
+            return np.linalg.solve(A.toarray(), b)
+
+        solve_transposed = solve
+
+    system = pp.LinearSystem(spla.aslinearoperator(A), np.ones(n))
+    method = pp.Exact(rounding=False, solver=Solver(), coercivity=0.1)
+    certifier = pp.LoadFamily(system, np.ones((1, n))).prepare(pp.Queries(np.eye(n)[:2]), method)
+    batch = certifier.certify_many(np.zeros((5, n)), np.ones((5, 1)))
+    np.testing.assert_allclose(batch.residual_norm, np.sqrt(n), rtol=1e-12)
+    np.testing.assert_allclose(batch.center[0], [4.0, 7.0], rtol=1e-12)
 
 
 def test_what_overflows_is_refused_and_never_nan():

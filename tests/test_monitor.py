@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import threading
 from dataclasses import replace
@@ -159,6 +160,26 @@ def test_labels_of_any_kind_are_written(tmp_path):
             monitor.check(raw=[0.0, 0.0, 0.0], mu=[1.0, 1.0], label=label)
     labels = [row["label"] for row in read_log(tmp_path / "log.jsonl")]
     assert labels == ["nan", "inf", "1.5", "3", "('a', 1)", "b'x'", "line\nbreak \u2028", None, True]
+
+
+def test_foreign_logs_and_places(tmp_path):
+    """Lines that no monitor wrote are left out; what is no file is refused."""
+    _, certifier, _ = family()
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(
+        b'\x80\x04garbage\n{"action":"accept"}\n{"action":"accept","ratio":"x"}\n[1]\n{"action":["accept"],"ratio":1}\n'
+        b'{"action":"accept","ratio":true}\n{"action":"accept","ratio":-1}\n{"action":"flag","ratio":1e999}\n{"action":"fl'
+    )
+    with pp.Monitor(certifier, 1e-3, log=log) as monitor:
+        assert dict(monitor.counts) == {"accept": 0, "flag": 1, "fallback": 0}
+        monitor.check(raw=[9.0, 9.0, 9.0], mu=[1.0, 1.0])
+        with pytest.raises(pp.InputError, match="must be lists or arrays"):
+            monitor.check_many(row for row in ())
+    assert [row["action"] for row in read_log(log)] == ["flag", "flag"]
+    if importlib.util.find_spec("pyarrow"):
+        assert log_to_parquet(log, tmp_path / "log.parquet").stat().st_size > 0
+    with pytest.raises(pp.InputError, match="is a folder"):
+        pp.Monitor(certifier, 1e-3, log=tmp_path)
 
 
 def test_plain_certifiers_and_many():

@@ -118,6 +118,8 @@ class Monitor:
     ) -> list[Decision]:
         """Decide about many; one that is refused does not stop the others."""
         given = next((x for x in (mu, loads, predictions, raw) if x is not None), None)
+        if any(x is not None and not hasattr(x, "__len__") for x in (predictions, raw, mu, loads, labels)):
+            raise InputError("predictions, raw, mu, loads, labels: must be lists or arrays, one row a prediction")
         count = 0 if given is None else len(given)
         rows = [[None] * count if x is None else x for x in (predictions, raw, mu, loads, labels)]
         if any(len(row) != count for row in rows):
@@ -235,6 +237,8 @@ class Monitor:
     def _open(self, path: Path) -> Any:
         if not path.parent.is_dir():
             raise InputError(f"log: the folder '{path.parent}' does not exist; make it first")
+        if path.is_dir():
+            raise InputError(f"log: '{path}' is a folder; give the name of a file")
         if path.exists():
             for row in read_log(path):
                 self._count(row)
@@ -272,8 +276,12 @@ def read_log(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
                 row = json.loads(line)
             except ValueError:
                 continue
-            if isinstance(row, dict) and row.get("action") in ACTIONS and "ratio" in row:
+            if isinstance(row, dict) and row.get("action") in ACTIONS and _is_ratio(row.get("ratio", "")):
                 yield row
+
+
+def _is_ratio(x: Any) -> bool:
+    return x is None or (isinstance(x, int | float) and not isinstance(x, bool) and x >= 0.0)
 
 
 def log_to_parquet(log: str | os.PathLike[str], path: str | os.PathLike[str]) -> Path:
@@ -286,8 +294,8 @@ def log_to_parquet(log: str | os.PathLike[str], path: str | os.PathLike[str]) ->
     rows = []
     for number, row in enumerate(read_log(log)):
         head = {"decision": number, **{k: v for k, v in row.items() if k != "queries"}}
-        head["label"] = None if head["label"] is None else str(head["label"])
-        rows += [{**head, **query} for query in row["queries"] or [{}]]
+        head["label"] = None if head.get("label") is None else str(head["label"])
+        rows += [{**head, **query} for query in row.get("queries") or [{}]]
     kinds = {"decision": pa.int64(), **dict.fromkeys(("time", "label", "action", "reason"), pa.string())}
     kinds |= dict.fromkeys(("ratio", "seconds"), pa.float64()) | {"name": pa.string()}
     kinds |= dict.fromkeys(("predicted", "radius", "lower", "upper", "answer"), pa.float64())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector
 from pinnpoint.certifiers.base import Ground
@@ -26,9 +27,10 @@ def lengths_up(U: Vector) -> Vector:
 class ResidualNorms:
     """Upper bounds of ‖A U − b_μ‖_W.
 
-    For identity and diagonal weights, and spaces that fix entries, the residual is formed in plain floating point:
-    fl(A U − Fᵀμ − b₀) differs from the exact one by at most γ_{k+p+2}(|A||U| + |F|ᵀ|μ| + |b₀|), whose norm is at most
-    γ (‖|A|‖ ‖U‖ + Σ|μ_k| ‖F_k‖ + ‖b₀‖) with ‖|A|‖² ≤ ‖A‖₁‖A‖_∞. Otherwise it is enclosed state by state.
+    For identity and diagonal weights, stored matrices and spaces that fix entries, the residual is formed in plain
+    floating point: fl(A U − Fᵀμ − b₀) differs from the exact one by at most γ_{k+p+2}(|A||U| + |F|ᵀ|μ| + |b₀|), whose
+    norm is at most γ (‖|A|‖ ‖U‖ + Σ|μ_k| ‖F_k‖ + ‖b₀‖) with ‖|A|‖² ≤ ‖A‖₁‖A‖_∞. Otherwise it is enclosed state by
+    state.
     """
 
     def __init__(self, ground: Ground, F: Vector, base: Vector) -> None:
@@ -36,7 +38,7 @@ class ResidualNorms:
         self.ground = ground
         self.F, self.base = F, base
         form = ground.proof.form
-        plain = isinstance(core.A, EnclosedMatrix | PlainMatrix) and core._restrict is None
+        plain = isinstance(core.A, EnclosedMatrix | PlainMatrix) and sp.issparse(core.A.A) and core._restrict is None
         self.quick = plain and isinstance(form, DiagonalForm) and core.system.A_error is None and core.b.err is None
         if not self.quick:
             return

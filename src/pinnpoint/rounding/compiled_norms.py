@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils
+from numba.core import cgutils as _cgutils
 from numba.extending import intrinsic
 
 from pinnpoint.threads import SCRATCH, on_all_cores, share
 
+cgutils: Any = _cgutils
 WIDTH = 16
 """States of one group."""
 _TILE = 64
