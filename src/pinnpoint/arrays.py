@@ -147,7 +147,7 @@ def distinct_names(given: Sequence[str] | None, count: int) -> tuple[str, ...]:
 def floats(name: str, x: Any, *, copy: bool = True) -> Vector:
     """Any real array as float64, copied unless told that it is only read; refuses complex numbers, objects and text."""
     if np.ma.is_masked(x):
-        raise InputError(f"{name}: {int(np.ma.count_masked(x))} entries are masked, so they have no value; fill them")
+        raise InputError(f"{name}: some entries are masked, so they have no value; fill them")
     try:
         a = np.asarray(x)
         if a.dtype == object or np.iscomplexobj(a) or a.dtype.kind not in "fiub":
