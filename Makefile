@@ -15,6 +15,7 @@ $(VENV)/.test: pyproject.toml
 	$(PIP) install torch==2.13.0 || $(PIP) install torch
 	$(PIP) install -e ".[all,test,lint,torch]"
 	$(PIP) install -e ".[predictors]" || echo "some libraries of the predictors are missing: their tests are skipped"
+	$(PIP) install -e ".[neuralop]" || echo "neuraloperator is missing: its example is skipped"
 	touch $@
 
 demo: $(VENV)/.core
