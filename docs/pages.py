@@ -25,7 +25,7 @@ from pinnpoint.cli.main import main as command
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = {
     "make": "the targets exist; continuous integration runs `make test`, which runs these pages",
-    "git clone": "where the code comes from",
+    ". .venv/bin/activate": "the environment that `make demo` makes",
     "pip install": "the extras exist; continuous integration installs them",
     "mpirun": "tests_mpi",
     "pinnpoint serve": "tests/test_service.py",

@@ -132,7 +132,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
 
 
 def _place(name: str) -> re.Pattern[str]:
-    return re.compile(rf"(<!-- table: {name} -->\n)(.*?)(\n<!-- /table -->)", flags=re.S)
+    return re.compile(rf"(<!-- table: {name} -->\n)(.*?)(<!-- /table -->)", flags=re.S)
 
 
 def shown(name: str) -> str:
@@ -154,7 +154,7 @@ def main() -> None:
     for name, (page, make) in TABLES.items():
         path = ROOT / "docs" / page
         text = path.read_text(encoding="utf-8")
-        path.write_text(_place(name).sub(lambda m, t=make(): f"{m[1]}\n{t}\n{m[3]}", text), encoding="utf-8")
+        path.write_text(_place(name).sub(lambda m, t=make(): f"{m[1]}\n{t}\n\n{m[3]}", text), encoding="utf-8")
 
 
 if __name__ == "__main__":
