@@ -46,7 +46,7 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
-html_sidebars = {"index": []}
+html_sidebars = {name: [] for name in ("index", "choose", "comparison", "trust", "api")}
 
 KEPT = re.compile(r"(``.+?``|`[^`]+`|\*[A-Z][a-z]+:\*)", flags=re.S)
 

@@ -56,7 +56,8 @@ def continuous() -> str:
     """The PDE's own solution."""
     found = read("method_costs")["continuous"]
     rows = [
-        [name, str(row["dofs"]), f"{tell(row['seconds'])} s", tell(row["radius"])] for name, row in found["rows"].items()
+        [name, str(row["dofs"]), f"{tell(row['seconds'])} s", tell(row["radius"])]
+        for name, row in found["rows"].items()
     ]
     return table(["elements", "unknowns", "everything together", "median radius"], rows)
 
@@ -67,7 +68,11 @@ def loads() -> str:
     head = ["pyMOR's basis and estimator", "error of its value", "its bound / error", "its bounds below the error"]
     head += ["our bound / error", "once: pyMOR, ours", "a load: pyMOR, ours"]
     rows = [
-        [f"{r['rank']} of 8, `{r['reductor']}`", tell(r["pymor"]["median error"]), tell(r["pymor"]["median bound / error"])]
+        [
+            f"{r['rank']} of 8, `{r['reductor']}`",
+            tell(r["pymor"]["median error"]),
+            tell(r["pymor"]["median bound / error"]),
+        ]
         + [f"{r['pymor']['bounds below the error']} of {found['loads'] * found['queries']}"]
         + [f"{r['ours']['median bound / error']:.2g}"]
         + [f"{tell(r['offline [s]'])} s, {tell(found['ours, offline [s]'])} s"]

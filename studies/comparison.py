@@ -89,7 +89,6 @@ def loads(cells: int, count: int, ranks: tuple[int, ...]) -> dict[str, Any]:
     fom = model(A, [A], [], F, weights, L)
     product, one = fom.products["energy"], ConstantParameterFunctional(1.0)
 
-
     def duals() -> list[Any]:  # the same operator, minus each output's functional as its load (its sign there)
         return [model(A, [A], [], [-row], [], L[:1]) for row in L]
 
@@ -226,7 +225,9 @@ def conformal(cells: int, calibration: int, count: int) -> dict[str, Any]:
     def truth(mu: Any) -> Any:
         return certifier.certify_raw(np.zeros((len(mu), 1)), mu).center[:, 0]
 
-    def surrogate(mu: Any) -> Any:  # quadratic ridge on products of parameters that were seen: smooth, and slightly wrong
+    def surrogate(
+        mu: Any,
+    ) -> Any:  # quadratic ridge on products of parameters that were seen: smooth, and slightly wrong
         features = np.column_stack([np.ones(len(mu)), np.sin(mu), mu[:, :1] * mu[:, 1:2]])
         return features @ fit
 
@@ -270,7 +271,7 @@ def main() -> None:
         "loads": loads(*((16, 20, (2, 8)) if quick else (150, 200, (2, 4, 6, 8)))),
         "operator": operator(*((16, 5, 4) if quick else (100, 50, 10))),
         "dual-weighted": dual_weighted(8 if quick else 32),
-        "conformal": conformal(8, 200, 500),
+        "conformal": conformal(8, 1000, 5000),
     }
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

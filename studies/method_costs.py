@@ -74,7 +74,13 @@ def discrete(cells: int, count: int) -> dict[str, Any]:
             "relative radius": float(np.median(found.radius / np.abs(found.center))),
             "guarantee": str(found.guarantee),
         }
-    return {"dofs": int(free.size), "queries": count, "factorize [s]": factorize, "product [ms]": 1e3 * product, "rows": rows}
+    return {
+        "dofs": int(free.size),
+        "queries": count,
+        "factorize [s]": factorize,
+        "product [ms]": 1e3 * product,
+        "rows": rows,
+    }
 
 
 def continuous(cells: int, count: int) -> dict[str, Any]:
@@ -82,7 +88,9 @@ def continuous(cells: int, count: int) -> dict[str, Any]:
     rows = {}
     at = np.random.default_rng(0).uniform(0.1, 0.9, size=(count, 2))
     for name, degree, lift in (("linear", 1, False), ("quadratic", 2, False), ("linear, lift", 1, True)):
-        problem = pp.fem.ReactionDiffusion(pp.io.generate("square", cells), source="2*pi**2*sin(pi*x)*sin(pi*y)", degree=degree)
+        problem = pp.fem.ReactionDiffusion(
+            pp.io.generate("square", cells), source="2*pi**2*sin(pi*x)*sin(pi*y)", degree=degree
+        )
         queries = problem.points(at)
         prediction = "0.99*sin(pi*x)*sin(pi*y)" if lift else problem.space.U0
         seconds, found = best(lambda p=problem, u=prediction, q=queries, k=lift: pp.certify(p, u, q, lift=k), 2)

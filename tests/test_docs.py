@@ -108,7 +108,9 @@ def test_api_has_every_public_name():
         assert found(name) is not None
     assert {f"pinnpoint.{name}" for name in pp.__all__} <= shown
     for module in ("fem", "models", "adapters", "campaigns"):
-        assert {f"pinnpoint.{module}.{name}" for name in importlib.import_module(f"pinnpoint.{module}").__all__} <= shown
+        assert {
+            f"pinnpoint.{module}.{name}" for name in importlib.import_module(f"pinnpoint.{module}").__all__
+        } <= shown
 
 
 def test_every_page_is_in_the_site():
