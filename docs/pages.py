@@ -1,8 +1,8 @@
 """Run a page of the documentation: its files are written, its Python and its commands run, its outputs compared.
 
 Blocks are taken from the top in one empty folder. ```python runs in one scope (a block that begins with ``# needs:``
-stands alone); ```sh and ```console run as commands; a block whose first line is ``# file: NAME`` or ``// file: NAME`` is
-written to that file; ```output is what the block before it printed.
+stands alone); ```sh and ```console run as commands; a block whose first line is ``# file: NAME`` or ``// file: NAME``
+is written to that file; ```output is what the block before it printed.
 """
 
 from __future__ import annotations

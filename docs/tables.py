@@ -45,9 +45,15 @@ def costs() -> str:
     for name, row in few["rows"].items():
         other = many["rows"][name]
         rows.append(
-            [f"`{name}`", f"{tell(row['prepare [s]'])} s", f"{tell(other['prepare [s]'])} s"]
-            + [f"{tell(row['certify [ms]'])} ms", f"{tell(other['certify [ms]'])} ms"]
-            + [tell(row["relative radius"]), row["guarantee"]]
+            [
+                f"`{name}`",
+                f"{tell(row['prepare [s]'])} s",
+                f"{tell(other['prepare [s]'])} s",
+                f"{tell(row['certify [ms]'])} ms",
+                f"{tell(other['certify [ms]'])} ms",
+                tell(row["relative radius"]),
+                row["guarantee"],
+            ]
         )
     return table(head, rows)
 
@@ -72,11 +78,11 @@ def loads() -> str:
             f"{r['rank']} of 8, `{r['reductor']}`",
             tell(r["pymor"]["median error"]),
             tell(r["pymor"]["median bound / error"]),
+            f"{r['pymor']['bounds below the error']} of {found['loads'] * found['queries']}",
+            f"{r['ours']['median bound / error']:.2g}",
+            f"{tell(r['offline [s]'])} s, {tell(found['ours, offline [s]'])} s",
+            f"{tell(r['online [ms]'])} ms, {tell(1000.0 * r['ours, online [ms]'])} µs",
         ]
-        + [f"{r['pymor']['bounds below the error']} of {found['loads'] * found['queries']}"]
-        + [f"{r['ours']['median bound / error']:.2g}"]
-        + [f"{tell(r['offline [s]'])} s, {tell(found['ours, offline [s]'])} s"]
-        + [f"{tell(r['online [ms]'])} ms, {tell(1e3 * r['ours, online [ms]'])} µs"]
         for r in found["rows"]
         if r["reductor"] == "CoerciveRBReductor" or r["rank"] == found["rows"][0]["rank"]
     ]
@@ -89,11 +95,20 @@ def operator() -> str:
     return table(
         ["", "once", "a parameter", "error of its value", "bound / error"],
         [
-            [f"pyMOR, basis of {found['rank']}", f"{tell(found['pymor, offline [s]'])} s"]
-            + [f"{tell(found['pymor, online [ms]'])} ms", tell(found["pymor"]["median error"])]
-            + [tell(found["pymor"]["median bound / error"])],
-            ["pinnpoint, `Exact`", "–", f"{tell(found['ours, per parameter [ms]'])} ms"]
-            + [f"at most {tell(found['ours, widest radius'])}", "–"],
+            [
+                f"pyMOR, basis of {found['rank']}",
+                f"{tell(found['pymor, offline [s]'])} s",
+                f"{tell(found['pymor, online [ms]'])} ms",
+                tell(found["pymor"]["median error"]),
+                tell(found["pymor"]["median bound / error"]),
+            ],
+            [
+                "pinnpoint, `Exact`",
+                "–",
+                f"{tell(found['ours, per parameter [ms]'])} ms",
+                f"at most {tell(found['ours, widest radius'])}",
+                "–",
+            ],
         ],
     )
 
@@ -104,8 +119,14 @@ def dual_weighted() -> str:
     rows = []
     for name, row in found["rows"].items():
         rows.append(
-            [name, f"{tell(row['seconds'])} s", tell(row["median error"]), tell(row.get("median radius", float("nan")))]
-            + [tell(row["median |estimate| / error"]), f"{row['below the error']} of {found['queries']}"]
+            [
+                name,
+                f"{tell(row['seconds'])} s",
+                tell(row["median error"]),
+                tell(row.get("median radius", float("nan"))),
+                tell(row["median |estimate| / error"]),
+                f"{row['below the error']} of {found['queries']}",
+            ]
         )
         rows[-1][3] = rows[-1][3].replace("nan", "–")
     head = ["", "time", "median error of its value", "median radius", "estimate or radius / error", "below the error"]
@@ -119,8 +140,14 @@ def conformal() -> str:
     return table(
         head,
         [
-            [f"{r['shift']:g}", tell(r["median error"]), f"± {tell(r['band'])}", f"{r['bands that hold']:.3f}"]
-            + [f"± {tell(r['proved radius about the surrogate'])}", f"{r['proofs that hold']:.3f}"]
+            [
+                f"{r['shift']:g}",
+                tell(r["median error"]),
+                f"± {tell(r['band'])}",
+                f"{r['bands that hold']:.3f}",
+                f"± {tell(r['proved radius about the surrogate'])}",
+                f"{r['proofs that hold']:.3f}",
+            ]
             for r in found["rows"]
         ],
     )
@@ -159,7 +186,9 @@ def main() -> None:
     for name, (page, make) in TABLES.items():
         path = ROOT / "docs" / page
         text = path.read_text(encoding="utf-8")
-        path.write_text(_place(name).sub(lambda m, t=make(): f"{m[1]}\n{t}\n\n{m[3]}", text), encoding="utf-8")
+        new = make()
+        text = _place(name).sub(lambda m, new=new: f"{m[1]}\n{new}\n\n{m[3]}", text)
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """pinnpoint beside other methods on the same problems: python studies/comparison.py [--quick] [--out FILE].
 
-Reduced-basis estimators of pyMOR (extra `compare`), dual-weighted residuals (written out below), split conformal prediction.
-Times are processor seconds; run it with one thread.
+Reduced-basis estimators of pyMOR (extra `compare`), dual-weighted residuals (written out below), split conformal
+prediction. Times are processor seconds; run it with one thread.
 The tables of docs/comparison.md are made of what this writes.
 """
 

@@ -1,7 +1,7 @@
 """What each method costs and how narrow it is, on one problem: python studies/method_costs.py [--quick] [--out FILE].
 
-−Δu = 1 on the unit square, linear elements, a prediction that is off by a smooth 10 % and by noise of 1 %; point queries.
-Times are processor seconds, the best of several runs; run it with one thread (OMP_NUM_THREADS=1).
+−Δu = 1 on the unit square, linear elements, a prediction that is off by a smooth 10 % and by noise of 1 %; point
+queries. Times are processor seconds, the best of several runs; run it with one thread (OMP_NUM_THREADS=1).
 The tables of docs/choose.md are made of what this writes.
 """
 
