@@ -95,7 +95,8 @@ def test_theory_has_every_theorem_of_the_paper():
         1d_fully_computable_transfer local_tail_projector_certificate nonlinear_root_base_point
         nonlinear_root_discrete_to_continuous nonlinear_root_interval continuous_residual_bound
         rectangular_exact_identity rectangular_adjoint_green_identity minimal_green_representative
-        projected_residual_identity rectangular_local_tail_projector_certificate weight_metric_role interval_shrinkage_conditions
+        projected_residual_identity rectangular_local_tail_projector_certificate weight_metric_role
+        interval_shrinkage_conditions
         inexact_primal_correction inexact_adjoint_certificate newton_kantorovich_verified_ball nonlinear_ls_base_point
         nonlinear_ls_discrete_to_continuous nonlinear_ls_interval simultaneous_sigma_upper_bound""".split():
         assert label in text, label
