@@ -11,9 +11,10 @@ import scipy.sparse as sp
 
 import pinnpoint as pp
 from pinnpoint.errors import CertificationError, InputError
-from pinnpoint.fem.coercivity import energy_floor, path_coercivity, stored_error
+from pinnpoint.fem.coercivity import WIDE, energy_floor, path_coercivity, stored_error
 from pinnpoint.fem.paths import grow, path_bound
 from pinnpoint.mesh import Mesh
+from pinnpoint.rounding.arithmetic import UNIT
 
 
 def smallest(problem):
@@ -117,6 +118,22 @@ def test_stored_error_covers_the_exact_assembly():
     wrong = problem.A.copy()
     wrong.data[17] += 1e-9
     assert stored_error(mesh, wrong, None, problem.diffusion) >= 0.49e-9  # the symmetric part
+    sharp = stored_error(mesh, problem.A, None, problem.diffusion, wide=True)
+    assert np.linalg.norm(off, 2) <= sharp <= bound
+    assert WIDE == UNIT or sharp < 0.2 * bound
+    assert stored_error(mesh, wrong, None, problem.diffusion, wide=True) >= 0.49e-9
+
+
+@pytest.mark.parametrize("name", SOLID)
+def test_extended_precision_knows_the_assembly_better(name):
+    """Both are bounds of the same; moving the matrix moves them."""
+    problem = SOLID[name]()
+    lam, mu = problem.lame
+    plain, sharp = (stored_error(problem.mesh, problem.A, lam, mu, wide=wide) for wide in (False, True))
+    assert 0.0 < sharp <= plain
+    moved = problem.A + plain * sp.eye_array(problem.A.shape[0])
+    assert stored_error(problem.mesh, moved, lam, mu, wide=True) >= 0.99 * plain
+    assert WIDE == UNIT or sharp < 0.3 * plain
 
 
 @pytest.mark.parametrize("kind", ["scalar", "solid"])
@@ -126,7 +143,8 @@ def test_a_stored_matrix_that_was_lowered_has_less(kind):
     whole = path_coercivity(problem).alpha
     for share in (0.25, 2.0):
         stored = types.SimpleNamespace(**{k: getattr(problem, k) for k in SEEN if hasattr(problem, k)})
-        stored.A = sp.csr_array(problem.A - share * whole * sp.eye_array(problem.A.shape[0]))
+        lowered = sp.csr_array(problem.A - share * whole * sp.eye_array(problem.A.shape[0]))
+        stored.system = pp.LinearSystem(lowered, problem.b, space=problem.space, reduction="galerkin")
         if share > 1.0:
             with pytest.raises(CertificationError, match="does not exceed"):
                 path_coercivity(stored)
