@@ -96,7 +96,7 @@ def mass_matrix(problem: Any) -> Any:
     if problem.reaction is None and not problem.reaction_varies:
         return None
     K = assembly.scalar_matrix(assembly.stiffness(problem.nodes, problem.diffusion), assembly.pattern(problem.nodes))
-    return sp.csr_array(problem.A - K)
+    return sp.csr_array(problem.system.A - K)
 
 
 def stored_error(
