@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector
 from pinnpoint.certifiers.base import Ground
 from pinnpoint.certifiers.core import Core
-from pinnpoint.certifiers.proof import prove, unproved, weight_only
+from pinnpoint.certifiers.proof import Proof, prove, unproved, weight_only
 from pinnpoint.certifiers.setup import solver_for
 from pinnpoint.certifiers.storage import DOUBLE, Storage
 from pinnpoint.errors import InputError
@@ -19,8 +20,10 @@ from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import require_range, up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.bounds import Coercivity
+from pinnpoint.rounding.forms import DiagonalForm
 from pinnpoint.rounding.matrices import dots
-from pinnpoint.rounding.slices import Sliced
+from pinnpoint.rounding.slices import CHUNK, Sliced, column_lengths, largest
+from pinnpoint.rounding.stability import Coercive
 from pinnpoint.solvers.direct import DENSE_UP_TO, MANY, SparseLU
 from pinnpoint.solvers.protocol import Solver, answer, is_accurate, width
 from pinnpoint.systems import LinearSystem
@@ -154,8 +157,35 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool, storage: Stor
         for i, s in zip(at, many.residuals(X, block), strict=True):
             measure(i, lambda q, s=s: s)  # type: ignore[misc]
 
+    def at_once(at: Any, many: Sliced, lu: SparseLU) -> None:
+        """The same, where all lengths are weighted Euclidean ones."""
+        assert simple is not None
+        (near, factor), far = simple
+        L = ground.ell.L[at]
+        with np.errstate(all="ignore"):
+            X = lu.adjoints(L)
+        size = largest(X)
+        if not np.all(np.isfinite(size)):
+            X = np.where(np.isfinite(X), X, 0.0)  # which can only widen an interval
+            size = largest(X)
+        if core.rounding:
+            require_range("Green vectors", size)
+        if storage.is_single:
+            X = storage.rounded(X)
+            size = largest(X)
+        for b in range(0, len(X), CHUNK):
+            Q[at, b : b + CHUNK] = X[b : b + CHUNK].T
+        left[at] = up(factor * many.lengths(X, size, sp.csr_array(L).T, near))
+        lengths = column_lengths(X, far)
+        for i, length in zip(at, lengths, strict=True):
+            delta[i] = proof.stability.green_error(left[i], proof.form)
+            sigma[i] = up(length + delta[i])
+
     def part(a: int) -> None:
         at = order[a : a + step]
+        if many is not None and simple is not None and isinstance(solver, SparseLU):
+            at_once(at, many, solver)
+            return
         if many is not None:
             together(at, many)
             return
@@ -164,11 +194,21 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool, storage: Stor
         for i, ell in zip(at, ells, strict=True):
             bound(i, ell)
 
+    simple = _simple(core, proof)
     step = width(solver, K)
     order = solver.near(ground.ell.first()) if many is not None and isinstance(solver, SparseLU) else np.arange(K)
     on_all_cores(part, range(0, K, step))
     SCRATCH.clear()
     return GreenVectors(Q, q_lo, None if proof.stability is None else left, sigma, delta)
+
+
+def _simple(core: Core, proof: Proof) -> tuple[tuple[Vector | None, float], Vector | None] | None:
+    """Weights of the Euclidean norms that bound defects and measure Green vectors; None where they are others."""
+    stability, form = proof.stability, proof.form
+    weights = stability.weights if isinstance(stability, Coercive) else None
+    if weights is None or core.is_energy or not core.system.is_square or not isinstance(form, DiagonalForm):
+        return None
+    return weights, form.roots[1]
 
 
 def _correction(core: Core, solver: Solver, q: Ball, ell: Ball) -> Vector:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.rounding.arithmetic import UNIT, Vector, gamma, up
+from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, gamma, norm_up, up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.threads import SCRATCH
 
@@ -56,20 +56,49 @@ class Sliced:
         With P = A₁X₁ exact, T = fl(A₁X₂ + A₂X) is off by at most γ_{k+2} k ν μ (2⁻ᵖ⁻¹ + 2⁻ᵠ⁻¹), and
         D = fl(fl(P − B) + T) by u|fl(P − B)| + u|D| more, where |fl(P − B)| ≤ (|D| + |T|)(1 + 2u).
         """
-        mu = scale(np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0)))
-        X1, X2 = (SCRATCH.array(name, X.shape) for name in ("first", "second"))
-        cut(X, mu, self.q, (X1, X2))
-        m = self.A.shape[0]
-        rows = SCRATCH.array("third", (X.shape[1], m))
-        for a in range(0, m, CHUNK):
-            D, T = (rows_of_product(self.lead, V, a, CHUNK) for V in (X1, X2))
-            if self.tail is not None:
-                T += rows_of_product(self.tail, X, a, CHUNK)
-            D -= B[a : a + CHUNK]
-            D += T
-            rows[:, a : a + CHUNK] = D.T
+        mu = scale(largest(X))
+        rows = SCRATCH.array("third", (X.shape[1], self.A.shape[0]))
+        for at, P, T in self._products(X, mu):
+            P -= B[at]
+            P += T
+            rows[:, at] = P.T
         for d, size in zip(rows, mu, strict=True):
             yield Ball(d, None, np.asarray(up(4.0 * UNIT * np.abs(d) + self.row * size, 8)))
+
+    def lengths(self, X: Vector, size: Vector, B: Any, weights: Vector | None) -> Vector:
+        """Upper bounds of ‖w (A x − b)‖₂ for every column, B sparse, weights w > 0, `size` at least max|x|.
+
+        By `residuals` each entry is at most (1 + 4u)|d_i| + row_i μ, so the length is at most
+        (1 + 4u) ‖w d‖ + μ ‖w row‖.
+        """
+        m, k = self.A.shape[0], X.shape[1]
+        mu, B = scale(size), sp.csr_array(B).tocoo()
+        ends = np.searchsorted(B.row, np.arange(0, m + CHUNK, CHUNK))
+        squares = np.zeros(k)
+        for at, P, T in self._products(X, mu):
+            some = slice(*ends[at.start // CHUNK : at.start // CHUNK + 2])
+            P[B.row[some] - at.start, B.col[some]] -= B.data[some]
+            P += T
+            squares += column_squares(P, None if weights is None else weights[at])
+        most = self.row if weights is None else self.row * weights
+        return np.asarray(up(root_up(squares, m) + norm_up(np.asarray(up(most))) * mu, 8))
+
+    def _products(self, X: Vector, mu: Vector) -> Iterator[tuple[slice, Vector, Vector]]:
+        """Some rows at a time, A₁X₁ and fl(A₁X₂ + A₂X) there; both arrays may be written to until the next ones."""
+        k, m = X.shape[1], self.A.shape[0]
+        X1, X2 = (SCRATCH.array(name, X.shape) for name in ("first", "second"))
+        for a in range(0, len(X), CHUNK):
+            at = slice(a, a + CHUNK)
+            cut(X[at], mu, self.q, (X1[at], X2[at]))
+        both = SCRATCH.array("products", (2, min(m, CHUNK), k))
+        for a in range(0, m, CHUNK):
+            both.fill(0.0)
+            P, T = both[:, : m - a]
+            rows_of_product(self.lead, X1, a, CHUNK, P)
+            rows_of_product(self.lead, X2, a, CHUNK, T)
+            if self.tail is not None:
+                rows_of_product(self.tail, X, a, CHUNK, T)
+            yield slice(a, a + CHUNK), P, T
 
 
 def rows_of_product(A: Any, X: Vector, a: int, count: int, out: Vector | None = None) -> Vector:
@@ -82,6 +111,32 @@ def rows_of_product(A: Any, X: Vector, a: int, count: int, out: Vector | None = 
     else:
         csr_matvecs(m, A.shape[1], k, pointers, A.indices, A.data, X.reshape(-1), Y.reshape(-1))
     return Y
+
+
+def largest(X: Vector) -> Vector:
+    """The largest magnitude in every column; NaN where there is one."""
+    return np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0))
+
+
+def column_lengths(X: Vector, weights: Vector | None) -> Vector:
+    """Upper bounds of ‖w x‖₂ for every column, weights w > 0."""
+    squares = np.zeros(X.shape[1])
+    for a in range(0, len(X), CHUNK):
+        at = slice(a, a + CHUNK)
+        squares += column_squares(X[at], None if weights is None else weights[at])
+    return root_up(squares, len(X))
+
+
+def column_squares(X: Vector, weights: Vector | None) -> Vector:
+    """Σ(w x)² of every column, rounded."""
+    Y = X if weights is None else X * weights[:, None]
+    return np.asarray(np.einsum("ij,ij->j", Y, Y))
+
+
+def root_up(squares: Vector, n: int) -> Vector:
+    """Upper bounds of the lengths, and of (1 + 4u) times them, from sums of n squares of products; NaN to infinity."""
+    total = up(squares * (1.0 + 2.0 * gamma(n + 3)) + n * TINY, 8)
+    return np.asarray(np.where(np.isnan(total), np.inf, up(np.sqrt(total), 8)))
 
 
 def scale(size: Vector) -> Vector:

@@ -73,6 +73,14 @@ class Coercive:
         """‖s‖_{S⁻¹}, sharpened where asked."""
         return self.form.dual(s) if self.sharpen else self.form.cheap_dual(s)
 
+    @property
+    def weights(self) -> tuple[Vector | None, float] | None:
+        """D and c with left(s) = c ‖Ds‖₂, D None for the identity; None where left(s) is no such length."""
+        P = self.form.P
+        if self.sharpen or math.isinf(self.form.alpha) or not isinstance(P, DiagonalForm):
+            return None
+        return P.roots[1], float(up(1.0 / down(math.sqrt(self.form.alpha))))
+
     def right(self, rho: Ball) -> float:
         """‖ρ‖_{S⁻¹}, sharpened where asked."""
         return self.left(rho)

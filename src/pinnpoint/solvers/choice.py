@@ -84,7 +84,7 @@ def predicted(name: str, task: Task) -> float:
     """Bytes that a backend needs for a task, from measured growth; Green vectors and their work space included.
 
     Cholesky factors hold about 48 (r/15)^0.7 n^(4/3) bytes in space, r entries per row, and 26 (r/7) n log₂ n in the
-    plane; the proof of stability makes a second one. SuperLU holds both of its factors and a copy of one by levels,
+    plane; the proof of stability makes a second one. SuperLU holds both of its factors and two copies of one,
     and, where the proof needs more than a positive vector, those of a second factorization with their products. A
     multigrid hierarchy holds the matrix five times.
     """

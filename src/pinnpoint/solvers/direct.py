@@ -17,13 +17,13 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from pinnpoint.arrays import is_symmetric
 from pinnpoint.errors import InputError
 from pinnpoint.rounding.arithmetic import Vector
-from pinnpoint.solvers.levels import Levels, levels_of
 from pinnpoint.solvers.protocol import Solver
+from pinnpoint.solvers.substitution import Substitution, substitution_of
 from pinnpoint.threads import CORES, begin
 
 DENSE_UP_TO = 600
 MANY, BLOCK = 12, 17
-"""Right-hand sides from which a factor is worth rearranging by levels, and how many then go at once."""
+"""Right-hand sides from which a factor is worth taking out of SuperLU, and how many then go at once."""
 COLUMNS = 8
 """Right-hand sides that SuperLU solves at once: they share a pass over the factors and stay in cache."""
 CONDITION_LIMIT = 2.0**50
@@ -55,14 +55,14 @@ class DenseLU:
 class SparseLU:
     """SuperLU. Solves only read the factors, so several threads may solve at a time.
 
-    Many right-hand sides of a symmetric matrix go through its factor level by level; see `levels`.
+    Many right-hand sides of a symmetric matrix go through its factor together; see `substitution`.
     """
 
     name = "SuperLU"
     accurate = True
     _order: Any = slice(None)
-    _levels: Levels | None = None
-    _arranged: Future[Levels | None] | None = None
+    _both: Substitution | None = None
+    _arranged: Future[Substitution | None] | None = None
 
     def __init__(self, B: Any) -> None:
         same = is_symmetric(B)
@@ -93,6 +93,14 @@ class SparseLU:
         """B⁻ᵀ b."""
         return self._solve(b, self._transposed)
 
+    def adjoints(self, L: Any) -> Vector:
+        """B⁻ᵀLᵀ for a sparse L with few entries; it may be held in this thread's scratch memory."""
+        if self._arranged is not None:
+            self._arrange()
+        if self._both is not None:
+            return self._both.solve_sparse(sp.csr_array(L).T)
+        return self.solve_transposed(np.ascontiguousarray(L.toarray().T))
+
     def near(self, rows: Any) -> Any:
         """An order of right-hand sides, given a row in which each is not zero, that brings related ones together."""
         return np.argsort(self._position[rows], kind="stable")
@@ -104,28 +112,28 @@ class SparseLU:
         return -(-each // -(-each // most))
 
     def _solve(self, b: Vector, how: str) -> Vector:
-        if self._levels is None and self._symmetric and b.ndim == 2 and b.shape[1] >= MANY:
+        if self._both is None and self._symmetric and b.ndim == 2 and b.shape[1] >= MANY:
             self._arrange()
-        lu = self._lu  # read before the levels, which are there by the time that SuperLU is let go of
-        if self._levels is not None:
-            return self._levels.solve(b)
+        lu = self._lu  # read before the factor, which is there by the time that SuperLU is let go of
+        if self._both is not None:
+            return self._both.solve(b)
         x = np.empty(b.shape, order="F")
         x.T[..., self._order] = lu.solve(b.T[..., self._order].T, how).T
         return x
 
     def expect(self, count: int, unknowns: Any) -> None:
-        """Begin to arrange the factor for so many right-hand sides, zero elsewhere, beside what comes before them."""
+        """Begin to take out the factor for so many right-hand sides, zero elsewhere, beside what comes before them."""
         if self._symmetric and self._arranged is None and self.width(count) >= MANY:
-            self._arranged = begin(lambda: levels_of(self._lu, self._order, unknowns))
+            self._arranged = begin(lambda: substitution_of(self._lu, self._order, unknowns))
 
     def _arrange(self) -> None:
         """Take the factor out of SuperLU, which is then let go of."""
         with self._arranging:
-            if self._levels is None and self._symmetric:
-                found = levels_of(self._lu, self._order) if self._arranged is None else self._arranged.result()
+            if self._both is None and self._symmetric:
+                found = substitution_of(self._lu, self._order) if self._arranged is None else self._arranged.result()
                 self._symmetric, self._arranged = found is not None, None
                 if found is not None:
-                    self._levels = found
+                    self._both = found
                     self._lu = None
 
 

@@ -1,4 +1,4 @@
-"""Triangular solves by levels, against dense ones and SuperLU's own."""
+"""Triangular solves in one pass, against dense ones and SuperLU's own."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pinnpoint.solvers.direct import SparseLU
 def solved(A, B, monkeypatch):
     solver = SparseLU(A)
     before = np.stack([solver.solve(b) for b in B.T], axis=1)
-    assert solver._levels is None
+    assert solver._both is None
     after = solver.solve(B)
-    assert solver._levels is not None
+    assert solver._both is not None
     assert np.array_equal(solver.solve_transposed(B), after)
     assert np.allclose(np.stack([solver.solve(b) for b in B.T], axis=1), after, rtol=1e-10, atol=1e-13)
     return before, after
