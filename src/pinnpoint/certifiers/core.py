@@ -175,7 +175,7 @@ class Core:
 
     def energy_form(self, alpha: float, P: Form, solve: Callable[[Vector], Vector] | None) -> MatrixForm:
         """Norms of the symmetric part of B, given B's coercivity."""
-        return MatrixForm(self.symmetric_map, alpha, P, solve, self.rounding, self._row_sum)
+        return MatrixForm(self.symmetric_map, alpha, P, solve, self.rounding, lambda: self._row_sum)
 
     @cached_property
     def _row_sum(self) -> float:
@@ -196,9 +196,14 @@ class Core:
             return NormalMap(self)
         if isinstance(self.reduced, EnclosedMatrix | PlainMatrix) and sp.issparse(self.reduced.A):
             parts = (self.reduced.A, getattr(self.reduced, "error", None))
-            if all(M is None or is_symmetric(M) for M in parts):
+            if self.symmetric and (parts[1] is None or is_symmetric(parts[1])):
                 return self.reduced
         return SymmetricMap(self.reduced)
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether Â, as it is stored, equals its transpose."""
+        return is_symmetric(self.matrix)
 
     @property
     def is_energy(self) -> bool:

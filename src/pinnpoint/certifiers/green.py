@@ -160,7 +160,7 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool, storage: Stor
     def at_once(at: Any, many: Sliced, lu: SparseLU) -> None:
         """The same, where all lengths are weighted Euclidean ones."""
         assert simple is not None
-        (near, factor), far = simple
+        stability, near, factor, far = simple
         L = ground.ell.L[at]
         with np.errstate(all="ignore"):
             X = lu.adjoints(L)
@@ -175,10 +175,10 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool, storage: Stor
             size = largest(X)
         for b in range(0, len(X), CHUNK):
             Q[at, b : b + CHUNK] = X[b : b + CHUNK].T
-        left[at] = up(factor * many.lengths(X, size, sp.csr_array(L).T, near))
         lengths = column_lengths(X, far)
+        left[at] = up(factor * many.lengths(X, size, sp.csr_array(L).T, near))
         for i, length in zip(at, lengths, strict=True):
-            delta[i] = proof.stability.green_error(left[i], proof.form)
+            delta[i] = stability.green_error(left[i], proof.form)
             sigma[i] = up(length + delta[i])
 
     def part(a: int) -> None:
@@ -202,13 +202,14 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool, storage: Stor
     return GreenVectors(Q, q_lo, None if proof.stability is None else left, sigma, delta)
 
 
-def _simple(core: Core, proof: Proof) -> tuple[tuple[Vector | None, float], Vector | None] | None:
-    """Weights of the Euclidean norms that bound defects and measure Green vectors; None where they are others."""
+def _simple(core: Core, proof: Proof) -> tuple[Coercive, Vector | None, float, Vector | None] | None:
+    """The proof, D and c with left(s) = c ‖Ds‖₂, and E with ‖q‖_{W⁻¹} = ‖Eq‖₂; None where norms are others."""
     stability, form = proof.stability, proof.form
     weights = stability.weights if isinstance(stability, Coercive) else None
     if weights is None or core.is_energy or not core.system.is_square or not isinstance(form, DiagonalForm):
         return None
-    return weights, form.roots[1]
+    assert isinstance(stability, Coercive)
+    return stability, *weights, form.roots[1]
 
 
 def _correction(core: Core, solver: Solver, q: Ball, ell: Ball) -> Vector:

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pinnpoint.arrays import is_symmetric, number
+from pinnpoint.arrays import number
 from pinnpoint.certificate import Claim
 from pinnpoint.certifiers.core import Core
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding import stability as st
 from pinnpoint.rounding.arithmetic import Vector
 from pinnpoint.rounding.bounds import Coercivity, fingerprint
-from pinnpoint.rounding.coercivity import NEARLY, verify_coercivity, z_part
+from pinnpoint.rounding.coercivity import NEARLY, prove_coercivity, z_part
 from pinnpoint.rounding.forms import DiagonalForm, Form, InverseForm
 from pinnpoint.solvers.choice import GB, ROOM, Task, free_memory, installed, predicted
 from pinnpoint.solvers.cholmod import Cholmod
@@ -141,7 +141,7 @@ def _coercive(core: Core, bound: Coercivity, sharpen: Solver | None) -> st.Coerc
     P = "the identity" if bound.scale is None and bound.P is None else ("P" if bound.P is not None else "diagonal D⁻²")
     claim = f"{name} is at least {bound.alpha:.6e} times {P} ({bound.how})"
     form = core.energy_form(bound.alpha, st.floor_of(bound), _solve(sharpen))
-    return st.Coercive(form, claim, bound.status, sharpen is not None)
+    return st.Coercive(form, claim, bound.status, sharpen is not None, bound.witness)
 
 
 def _declared(core: Core, bound: Coercivity, sharpen: Solver | None) -> st.Stability:
@@ -156,7 +156,7 @@ def _declared(core: Core, bound: Coercivity, sharpen: Solver | None) -> st.Stabi
 def _least_squares(core: Core, solver: Solver | None, sharpen: Solver | None) -> st.Stability:
     H, error = core.normal_matrix
     try:
-        bound = verify_coercivity(H, equilibrate=True, error=error, solve=_inverse(solver))
+        bound = prove_coercivity(H, equilibrate=True, error=error, solve=_inverse(solver))
     except CertificationError as problem:
         raise CertificationError(
             f"the full column rank of the reduced {core.system.M} × {core.system.n} operator could not be verified "
@@ -171,11 +171,11 @@ def _square(core: Core, solver: Solver | None, sharpen: Solver | None) -> st.Sta
     symmetrised = None if errors is None else (lambda v: 0.5 * (errors[0](v) + errors[1](v)))
     tried, cholesky = "", _cholesky(core)
     try:
-        bound = verify_coercivity(
+        bound = prove_coercivity(
             B,
             equilibrate=True,
             error=symmetrised,
-            solve=_inverse(solver) if is_symmetric(B) else None,
+            solve=_inverse(solver) if core.symmetric else None,
             definite=cholesky,
         )
         return _coercive(core, bound, sharpen)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -68,6 +69,8 @@ class Coercive:
     claim: str
     status: str
     sharpen: bool = False
+    witness: Vector | None = None
+    """The positive vector that proves it, where it is one."""
 
     def left(self, s: Ball) -> float:
         """‖s‖_{S⁻¹}, sharpened where asked."""
@@ -209,9 +212,13 @@ def _inverse_square(d: Vector) -> Vector:
 
 def matrix_form(map: Any, bound: Coercivity, solve: Callable[[Vector], Vector] | None, *, enclose: bool) -> MatrixForm:
     """The form of a map with a coercivity bound."""
-    row_sum = math.inf
-    if isinstance(map, EnclosedMatrix):
-        row_sum = float(np.max(product_up(map.magnitude, np.ones(map.shape[0]))))
+
+    @cache
+    def row_sum() -> float:
+        if not isinstance(map, EnclosedMatrix):
+            return math.inf
+        return float(np.max(product_up(map.magnitude, np.ones(map.shape[0]))))
+
     return MatrixForm(map, bound.alpha, floor_of(bound), solve, enclose, row_sum)
 
 

@@ -77,12 +77,12 @@ class Substitution:
     def solve_sparse(self, B: Any) -> Vector:
         """The solutions for the columns of a sparse B, held in this thread's scratch memory."""
         B = B.tocoo()
-        X, found = (SCRATCH.array(name, B.shape) for name in ("first", "solutions"))
+        X = SCRATCH.array("first", B.shape)
         X.fill(0.0)
         rows = self._position[B.row]
         X[rows, B.col] = B.data
         Y = self._solve(X, rows)
-        return np.asarray(np.take(Y, self._last, axis=0, out=found, mode="clip"))
+        return np.asarray(np.take(Y, self._last, axis=0, out=X, mode="clip"))
 
     def focus(self, unknowns: Indices) -> None:
         """Right-hand sides to come are zero elsewhere."""
