@@ -223,14 +223,13 @@ def dots(G: Any, x: Ball, G_lo: Vector | None = None, *, enclose: bool = True) -
     module = kernels(G.size)
     if module is not None:
         return Ball(*module.dots(G, G_lo, x.hi, x.lo, x.err))
+    if G_lo is None and G.size >= COMPILE_FROM and sliced_dots.fits(x.hi, x.err):
+        return Ball(*sliced_dots.dots(G, x.hi, x.lo, x.err))  # threads would wait for each other
     step = share(len(G), G.size)
     parts = [slice(a, a + step) for a in range(0, len(G), step)]
     low = [None if G_lo is None else G_lo[at] for at in parts]
-    sliced = G_lo is None and G.size >= COMPILE_FROM and sliced_dots.fits(x.hi, x.err)
 
     def some(i: int) -> Any:
-        if sliced:
-            return sliced_dots.dots(G[parts[i]], x.hi, x.lo, x.err)
         return lanes.dots(G[parts[i]], low[i], x.hi, x.lo, x.err)
 
     done = on_all_cores(some, range(len(parts)))
