@@ -22,7 +22,7 @@ from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.expressions import Expression
 from pinnpoint.queries import Ball, Flux, Patch, Point, Queries
 from pinnpoint.rounding.arithmetic import UNIT
-from pinnpoint.rounding.coercivity import equilibration, lu_defect, verify_coercivity
+from pinnpoint.rounding.coercivity import equilibration, lu_defect, scaled, symmetric_part, verify_coercivity, z_part
 from pinnpoint.solvers.direct import factorize
 from pinnpoint.solvers.protocol import Solver, answer, is_accurate
 from pinnpoint.systems import LinearSystem
@@ -36,6 +36,8 @@ SAFETY = 1e-6
 
 CLOSE = 1e-8
 """Coercivity bounds below this are close to rounding."""
+SMALL_STEP = 1e-9
+"""A correction of a state that is relatively smaller leaves nothing to the next one: its error is as small again."""
 
 
 class Writer:
@@ -99,6 +101,7 @@ def write_bundle(
     case: Mapping[str, Any] | None = None,
     solver: Solver | None = None,
     green: Any = None,
+    positive: Vector | None = None,
     partial: bool = False,
 ) -> Path:
     """Write everything that makes a certificate true into a new folder, for ``pinnpoint verify``.
@@ -114,8 +117,9 @@ def write_bundle(
         Of the method, where the checker needs them: probes, delta and seed of `Randomized`.
     said, case
         The content of certificate.json, and the resolved case; made from the other arguments by default.
-    solver, green
-        Of the reduced matrix, and Green vectors as rows, where they are at hand.
+    solver, green, positive
+        Of the reduced matrix, Green vectors as rows, and the positive vector that proves coercivity, where they are at
+        hand.
     partial
         Write what cannot be re-checked without witnesses, with the reason in it, instead of refusing it.
     """
@@ -128,7 +132,7 @@ def write_bundle(
     case = _case(certificate, problem, said, queries, options) if case is None else case
     out = Writer(Path(folder))
     try:
-        _write(out, certificate, problem, queries, U, against, said, case, solver, green)
+        _write(out, certificate, problem, queries, U, against, said, case, solver, green, positive)
     except CertificationError as error:  # a witness that cannot be found although the method needs none
         shutil.rmtree(out.folder)
         if not partial:
@@ -151,6 +155,7 @@ def _write(
     case: Mapping[str, Any],
     solver: Solver | None,
     green: Any,
+    positive: Vector | None = None,
 ) -> None:
     system = getattr(problem, "system", problem)
     out.json("certificate.json", said)
@@ -167,7 +172,7 @@ def _write(
         proof |= _continuous(out, certificate.details["witness"], problem, queries)
     elif isinstance(system, LinearSystem):
         proof |= _system(out, problem, system, queries, U)
-        proof |= _linear(out, system, queries, solver, green)
+        proof |= _linear(out, system, queries, solver, green, positive)
     else:
         proof |= _system(out, problem, system, queries, U)
         proof |= _cubic(out, system, queries, U)
@@ -251,7 +256,12 @@ def _system(out: Writer, problem: Any, system: Any, queries: Queries, U: Vector)
 
 
 def _linear(
-    out: Writer, system: LinearSystem, queries: Queries, solver: Solver | None, green: Any = None
+    out: Writer,
+    system: LinearSystem,
+    queries: Queries,
+    solver: Solver | None,
+    green: Any = None,
+    positive: Vector | None = None,
 ) -> dict[str, Any]:
     """A solved state, Green vectors and a coercivity witness; they prove any linear method's claim."""
     free = system.space.free
@@ -259,22 +269,24 @@ def _linear(
     B = sp.csr_array(system.A[free][:, free])
     if solver is None or not is_accurate(solver):
         solver = factorize(B)
-    y = np.zeros(len(free))
+    rows, y = sp.csr_array(system.A[free]), np.zeros(len(free))
     for _ in range(3):
-        y = y - answer(solver.solve, _plain_residual(system, system.space.vector_of(y)))
+        step = answer(solver.solve, _plain_residual(rows, system.b[free], system.space.vector_of(y)))
+        y = y - step
+        if float(np.max(np.abs(step))) <= SMALL_STEP * float(np.max(np.abs(y))):
+            break
     out.array("witness/state", system.space.vector_of(y))
     if green is None or green.dtype != np.float64 or green.shape != (len(queries), len(free)):
         green = answer(solver.solve_transposed, np.ascontiguousarray(queries.L[:, free].toarray().T)).T
     out.array("witness/green", green)
-    return {"coercivity": _coercive(out, B, solver)}
+    return {"coercivity": _coercive(out, B, solver, positive)}
 
 
-def _plain_residual(system: Any, U: Vector) -> Vector:
-    """A U − b on the free rows, in extended precision where the machine has it."""
-    A = sp.csr_array(system.A[system.space.free])
+def _plain_residual(A: Any, b: Vector, U: Vector) -> Vector:
+    """A U − b in extended precision where the machine has it."""
     terms = A.data.astype(np.longdouble) * U[A.indices]
     rows = np.add.reduceat(terms, A.indptr[:-1]) if len(terms) else terms
-    return np.asarray(rows - system.b[system.space.free], dtype=np.float64)
+    return np.asarray(rows - b, dtype=np.float64)
 
 
 def _cubic(out: Writer, system: CubicSystem, queries: Any, U: Vector) -> dict[str, Any]:
@@ -296,13 +308,13 @@ def _cubic(out: Writer, system: CubicSystem, queries: Any, U: Vector) -> dict[st
     return {"coercivity": _coercive(out, B, factorize(B))}
 
 
-def _coercive(out: Writer, B: Any, solver: Solver) -> dict[str, Any]:
+def _coercive(out: Writer, B: Any, solver: Solver, positive: Vector | None = None) -> dict[str, Any]:
     """α and D with (B + Bᵀ)/2 ⪰ αD⁻²: a vector w of an M-matrix, or a shift to factorise at."""
-    S = sp.csr_array((B + B.T) * 0.5)
+    S = symmetric_part(B).S
     D = equilibration(S)
     out.array("witness/scale", D)
-    C = sp.csr_array(sp.diags_array(D) @ S @ sp.diags_array(D))
-    w, ratio = _positive(C, solver, D)
+    C = scaled(S, D)
+    w, ratio = _positive(C, solver, D, positive)
     if w is not None:
         out.array("witness/w", w)
         return {"how": "m-matrix", "alpha": ratio * (1.0 - SAFETY)}
@@ -315,22 +327,19 @@ def _coercive(out: Writer, B: Any, solver: Solver) -> dict[str, Any]:
     return {"how": "shift", "theta": theta, "alpha": alpha}
 
 
-def _positive(C: Any, solver: Solver, D: Vector) -> tuple[Vector | None, float]:
+def _positive(C: Any, solver: Solver, D: Vector, given: Vector | None) -> tuple[Vector | None, float]:
     """W > 0 with C w ≥ ratio · w, in plain floats; None where C is no M-matrix to speak of.
 
-    The first is kept: the states are solved so well that a sharper bound would narrow nothing.
+    Without a given one the first is kept: the states are solved so well that a sharper bound would narrow nothing.
     """
-    M = C.tocoo()
-    plus = (M.row != M.col) & (M.data > 0.0)
-    excess = 2.0 * float(np.bincount(M.row[plus], M.data[plus], minlength=C.shape[0]).max())
-    if excess > 1e-10:
+    Z, excess = z_part(C)
+    if 2.0 * excess > 1e-10:
         return None, 0.0
-    Z = sp.csr_array((np.where(plus, 0.0, M.data), (M.row, M.col)), shape=C.shape)
-    w = np.abs(answer(solver.solve, 1.0 / D) / D)
+    w = np.abs(answer(solver.solve, 1.0 / D) / D) if given is None else given
     w = w / float(w.max())
     if not float(w.min()) > 0.0:
         return None, 0.0
-    ratio = float(np.min((Z @ w - 1e-14 * (abs(Z) @ w)) / w)) - excess
+    ratio = float(np.min((Z @ w - 1e-14 * (abs(Z) @ w)) / w)) - 2.0 * excess
     return (w, ratio) if ratio > 0.0 else (None, 0.0)
 
 

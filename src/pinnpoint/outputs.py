@@ -18,7 +18,8 @@ from pinnpoint.cases import Result, Study, provenance
 from pinnpoint.certificate import Certificate
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.io.vtu import write_vtu
-from pinnpoint.report import View, write_report
+from pinnpoint.report import Scene, View, write_report
+from pinnpoint.threads import begin
 
 FILES = ("certificate.json", "certificate.csv", "field.vtu", "bundle", "report.html")
 GREEN_LIMIT = 20
@@ -27,7 +28,25 @@ SWEPT, RADII = 12, 41
 """Local and tail parts are shown for so many queries at most, at so many radii."""
 
 
-def write_outputs(result: Result, out: Path) -> list[Path]:
+class Draft:
+    """What of a case's outputs is known before it is certified, made in a thread beside the certification."""
+
+    def __init__(self, study: Study) -> None:
+        mesh, count, at = study.problem.mesh, study.problem.components, study.queries.points
+
+        def drawn() -> Scene:
+            scene = Scene(mesh, 3 * count, at)
+            _ = scene.opened if count == 1 else scene.closed
+            return scene
+
+        self._mesh, self._scene = mesh, begin(drawn)
+
+    def scene(self, mesh: Any) -> Scene | None:
+        """The mesh as it is drawn; None for another mesh."""
+        return self._scene.result() if mesh is self._mesh else None
+
+
+def write_outputs(result: Result, out: Path, draft: Draft | None = None) -> list[Path]:
     """Write all outputs into a folder; they appear together, once every one of them is complete."""
     study, certificate, certifier = result.study, result.certificate, result.certifier
     out = Path(out)
@@ -40,9 +59,9 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
     except OSError as error:
         raise InputError(f"--out: '{out}' could not be made ({error.strerror}); choose another place") from error
     try:
-        said, seen = summary(result), fields(study, certifier)
-        certificate.write_json(part / FILES[0], said)
-        write_csv(part / FILES[1], certificate, study.case.units)
+        said, U = summary(result), study.problem.extract(study.prediction).U
+        ground = getattr(certifier, "ground", None)
+        proof = getattr(getattr(ground, "proof", None), "stability", None)
         with ThreadPoolExecutor(1) as pool:  # hashing and writing leave Python's lock to the report
             bundle = whole and pool.submit(
                 write_bundle,
@@ -53,12 +72,16 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
                 study.queries,
                 said=said,
                 case=study.case.to_dict(),
-                solver=getattr(getattr(certifier, "ground", None), "solver", None),
+                solver=getattr(ground, "solver", None),
                 green=getattr(getattr(certifier, "green", None), "q", None),
+                positive=getattr(proof, "witness", None),
                 partial=True,
             )
-            write_vtu(part / FILES[2], study.problem.mesh, seen, nodes=study.problem.nodes)
-            view = View.of(study.problem.mesh, seen, study.queries.points)
+            certificate.write_json(part / FILES[0], said)
+            write_csv(part / FILES[1], certificate, study.case.units)
+            mesh, seen = study.problem.mesh, fields(study, certifier, U)
+            write_vtu(part / FILES[2], mesh, seen, nodes=study.problem.nodes)
+            view = View.of(mesh, seen, study.queries.points, None if draft is None else draft.scene(mesh))
             write_report(part / FILES[4], said, view, sweep=sweep(result), bundle=FILES[3] if whole else None)
             if bundle:
                 bundle.result()
@@ -153,10 +176,9 @@ def write_csv(path: Path, certificate: Certificate, units: str) -> None:
             writer.writerow([name, *numbers, *parts, certificate.target, str(certificate.guarantee)])
 
 
-def fields(study: Study, certifier: Any) -> dict[str, Vector]:
-    """Prediction, corrected field, their difference, and each query's Green vector on the mesh."""
+def fields(study: Study, certifier: Any, U: Vector) -> dict[str, Vector]:
+    """Prediction, of which U is in the space, corrected field, their difference, and each query's Green vector."""
     problem = study.problem
-    U = problem.extract(study.prediction).U
     space, n, count = problem.space, len(problem.mesh.points), problem.components
     solver = certifier.ground.solver if hasattr(certifier, "ground") else None
 

@@ -18,7 +18,7 @@ from pinnpoint.distributed.certify import certify as together
 from pinnpoint.distributed.team import Team, launched
 from pinnpoint.errors import PinnpointError
 from pinnpoint.io.cases import read_case
-from pinnpoint.outputs import require_place, write_outputs
+from pinnpoint.outputs import Draft, require_place, write_outputs
 
 
 def add(commands: Any) -> None:
@@ -47,10 +47,11 @@ def run(arguments: argparse.Namespace) -> int:
     require_place(out)
     with Stages(6, quiet=arguments.quiet) as stage:
         study = build(case, stage, trust=arguments.trust_model)
+        draft = Draft(study)
         stage(f"certifying {len(study.queries)} queries on {study.problem.system.n} unknowns")
         result = study.certify(lambda step: stage.note(falling(step, study.limits)))
         stage("writing the outputs")
-        files = write_outputs(result, out)
+        files = write_outputs(result, out, draft)
     return tell(result, files, arguments)
 
 
