@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from pinnpoint.rounding.coercivity import equilibration, lu_defect, scaled, symm
 from pinnpoint.solvers.direct import factorize
 from pinnpoint.solvers.protocol import Solver, answer, is_accurate
 from pinnpoint.systems import LinearSystem
+from pinnpoint.threads import begin
 from pinnpoint.transfer.facets import FacetLoad
 from pinnpoint.transfer.monotone import Monotone
 
@@ -46,10 +48,31 @@ class Writer:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.files: dict[str, Any] = {}
+        self._begun: dict[str, tuple[Any, Future[None]]] = {}
         folder.mkdir()
+
+    def begin(self, name: str, a: Any) -> None:
+        """Write an array in a thread of its own; `array` then waits for it, where it is given the same one."""
+        self._begun[name] = (a, begin(lambda: self._array(name, a)))
+
+    def wait(self) -> None:
+        """Wait for what was begun."""
+        wait([future for _, future in self._begun.values()])
+
+    def discard(self) -> None:
+        """Remove the folder."""
+        self.wait()
+        shutil.rmtree(self.folder)
 
     def array(self, name: str, a: Any) -> None:
         """Floats or integers as .npy, little endian."""
+        given, future = self._begun.pop(name, (None, None))
+        if future is not None:
+            future.result()
+        if future is None or given is not a:
+            self._array(name, a)
+
+    def _array(self, name: str, a: Any) -> None:
         a = np.asarray(a)
         a = np.ascontiguousarray(a, dtype="<f8" if a.dtype.kind == "f" else "<i8")
         head = io.BytesIO()
@@ -103,6 +126,7 @@ def write_bundle(
     green: Any = None,
     positive: Vector | None = None,
     partial: bool = False,
+    begun: Writer | None = None,
 ) -> Path:
     """Write everything that makes a certificate true into a new folder, for ``pinnpoint verify``.
 
@@ -120,6 +144,8 @@ def write_bundle(
     solver, green, positive
         Of the reduced matrix, Green vectors as rows, and the positive vector that proves coercivity, where they are at
         hand.
+    begun
+        The writer of this folder, where Green vectors are being written already.
     partial
         Write what cannot be re-checked without witnesses, with the reason in it, instead of refusing it.
     """
@@ -130,16 +156,19 @@ def write_bundle(
         raise InputError(against)
     said = _said(certificate, queries) if said is None else said
     case = _case(certificate, problem, said, queries, options) if case is None else case
-    out = Writer(Path(folder))
+    if begun is not None and (against or not isinstance(system, LinearSystem) or certificate.target != "discrete"):
+        begun.discard()
+        begun = None
+    out = Writer(Path(folder)) if begun is None else begun
     try:
         _write(out, certificate, problem, queries, U, against, said, case, solver, green, positive)
     except CertificationError as error:  # a witness that cannot be found although the method needs none
-        shutil.rmtree(out.folder)
+        out.discard()
         if not partial:
             raise InputError(f"certificate: a witness for the checker could not be made ({error})") from error
         _write(Writer(Path(folder)), certificate, problem, queries, U, str(error), said, case, None, None)
     except BaseException:
-        shutil.rmtree(out.folder)
+        out.discard()
         raise
     return Path(folder)
 

@@ -7,13 +7,15 @@ import os
 import shutil
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pinnpoint.arrays import Vector
-from pinnpoint.bundles import write_bundle
+from pinnpoint.bundles import Writer, write_bundle
 from pinnpoint.cases import Result, Study, provenance
 from pinnpoint.certificate import Certificate
 from pinnpoint.errors import CertificationError, InputError
@@ -29,9 +31,15 @@ SWEPT, RADII = 12, 41
 
 
 class Draft:
-    """What of a case's outputs is known before it is certified, made in a thread beside the certification."""
+    """The outputs of a case: what is known of them early is made in threads beside the certification.
 
-    def __init__(self, study: Study) -> None:
+    ``with`` it, nothing is left in the folder but whole outputs.
+    """
+
+    def __init__(self, study: Study, out: Path) -> None:
+        require_place(out)
+        self.out = Path(out)
+        self._made: list[Path] = []
         mesh, count, at = study.problem.mesh, study.problem.components, study.queries.points
 
         def drawn() -> Scene:
@@ -40,61 +48,93 @@ class Draft:
             return scene
 
         self._mesh, self._scene = mesh, begin(drawn)
+        self._bundle: Writer | None = None
 
-    def scene(self, mesh: Any) -> Scene | None:
-        """The mesh as it is drawn; None for another mesh."""
-        return self._scene.result() if mesh is self._mesh else None
+    def __enter__(self) -> Draft:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._bundle is not None:
+            self._bundle.wait()
+        for k, folder in enumerate(reversed(self._made)):
+            with suppress(OSError):  # folders above are kept where something is in them
+                shutil.rmtree(folder) if k == 0 else folder.rmdir()
+
+    @cached_property
+    def part(self) -> Path:
+        """A folder for outputs that are not whole yet."""
+        try:
+            above = [p for p in self.out.absolute().parents if not p.exists()]
+            self.out.parent.mkdir(parents=True, exist_ok=True)
+            place = self.out if self.out.is_dir() else self.out.parent
+            self._made = [*reversed(above), Path(tempfile.mkdtemp(prefix=".pinnpoint-", dir=place))]
+        except OSError as error:
+            raise InputError(
+                f"--out: '{self.out}' could not be made ({error.strerror}); choose another place"
+            ) from error
+        return self._made[-1]
+
+    def prepared(self, certifier: Any) -> None:
+        """Begin to write the Green vectors of a certifier."""
+        green = getattr(getattr(certifier, "green", None), "q", None)
+        if isinstance(green, np.ndarray) and green.dtype == np.float64:
+            with suppress(OSError):  # `write` tells of it
+                self._bundle = Writer(self.part / FILES[3])
+                self._bundle.begin("witness/green", green)
+
+    def write(self, result: Result) -> list[Path]:
+        """Write all outputs into the folder; they appear together, once every one of them is complete."""
+        out, part, study = self.out, self.part, result.study
+        whole = hasattr(study.problem, "system")  # over many processes no one has the matrix that a bundle holds
+        names = [name for name in FILES if whole or name != FILES[3]]
+        scene = self._scene.result() if study.problem.mesh is self._mesh else None
+        try:
+            _write(result, part, scene, self._bundle, whole=whole)
+            out.mkdir(exist_ok=True)
+            if (out / FILES[3]).is_dir():  # folders are not replaced in one step: move the old one away first
+                os.replace(out / FILES[3], part / "old")
+            for name in names:
+                os.replace(part / name, out / name)
+        except OSError as error:
+            raise InputError(f"--out: '{out}' could not be written ({error.strerror}); choose another place") from error
+        return [out / name for name in names]
 
 
-def write_outputs(result: Result, out: Path, draft: Draft | None = None) -> list[Path]:
-    """Write all outputs into a folder; they appear together, once every one of them is complete."""
+def write_outputs(result: Result, out: Path) -> list[Path]:
+    """Write all outputs into a folder."""
+    with Draft(result.study, out) as draft:
+        return draft.write(result)
+
+
+def _write(result: Result, part: Path, scene: Scene | None, begun: Writer | None, *, whole: bool) -> None:
     study, certificate, certifier = result.study, result.certificate, result.certifier
-    out = Path(out)
-    require_place(out)
-    whole = hasattr(study.problem, "system")  # over many processes no one has the matrix that a bundle holds
-    names = [name for name in FILES if whole or name != FILES[3]]
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=".pinnpoint-", dir=out if out.is_dir() else out.parent))
-    except OSError as error:
-        raise InputError(f"--out: '{out}' could not be made ({error.strerror}); choose another place") from error
-    try:
-        said, U = summary(result), study.problem.extract(study.prediction).U
-        ground = getattr(certifier, "ground", None)
-        proof = getattr(getattr(ground, "proof", None), "stability", None)
-        with ThreadPoolExecutor(1) as pool:  # hashing and writing leave Python's lock to the report
-            bundle = whole and pool.submit(
-                write_bundle,
-                part / FILES[3],
-                certificate,
-                study.problem,
-                study.prediction,
-                study.queries,
-                said=said,
-                case=study.case.to_dict(),
-                solver=getattr(ground, "solver", None),
-                green=getattr(getattr(certifier, "green", None), "q", None),
-                positive=getattr(proof, "witness", None),
-                partial=True,
-            )
-            certificate.write_json(part / FILES[0], said)
-            write_csv(part / FILES[1], certificate, study.case.units)
-            mesh, seen = study.problem.mesh, fields(study, certifier, U)
-            write_vtu(part / FILES[2], mesh, seen, nodes=study.problem.nodes)
-            view = View.of(mesh, seen, study.queries.points, None if draft is None else draft.scene(mesh))
-            write_report(part / FILES[4], said, view, sweep=sweep(result), bundle=FILES[3] if whole else None)
-            if bundle:
-                bundle.result()
-        out.mkdir(exist_ok=True)
-        if (out / FILES[3]).is_dir():  # folders are not replaced in one step: move the old one away first
-            os.replace(out / FILES[3], part / "old")
-        for name in names:
-            os.replace(part / name, out / name)
-    except OSError as error:
-        raise InputError(f"--out: '{out}' could not be written ({error.strerror}); choose another place") from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-    return [out / name for name in names]
+    said, U = summary(result), study.problem.extract(study.prediction).U
+    ground = getattr(certifier, "ground", None)
+    proof = getattr(getattr(ground, "proof", None), "stability", None)
+    with ThreadPoolExecutor(1) as pool:  # hashing and writing leave Python's lock to the report
+        bundle = whole and pool.submit(
+            write_bundle,
+            part / FILES[3],
+            certificate,
+            study.problem,
+            study.prediction,
+            study.queries,
+            said=said,
+            case=study.case.to_dict(),
+            solver=getattr(ground, "solver", None),
+            green=getattr(getattr(certifier, "green", None), "q", None),
+            positive=getattr(proof, "witness", None),
+            partial=True,
+            begun=begun,
+        )
+        certificate.write_json(part / FILES[0], said)
+        write_csv(part / FILES[1], certificate, study.case.units)
+        mesh, seen = study.problem.mesh, fields(study, certifier, U)
+        write_vtu(part / FILES[2], mesh, seen, nodes=study.problem.nodes)
+        view = View.of(mesh, seen, study.queries.points, scene)
+        write_report(part / FILES[4], said, view, sweep=sweep(result), bundle=FILES[3] if whole else None)
+        if bundle:
+            bundle.result()
 
 
 def require_place(out: Path) -> None:

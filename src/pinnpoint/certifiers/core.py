@@ -157,6 +157,13 @@ class Core:
         T = self.reduced.T if self.system.is_square else None
         return T.sliced if isinstance(T, EnclosedMatrix) else None
 
+    def arrange(self, adjoints: bool) -> None:
+        """Bring the matrices into the forms that products with states, and with many adjoints, need."""
+        if isinstance(self.A, EnclosedMatrix):
+            self.A.arrange()
+        if adjoints:
+            _ = self.many
+
     def green(self, q: Ball) -> Ball:
         """The residual-side Green vector: q itself, or W Â q."""
         return q if self.system.is_square else self.form.apply(self.reduced.affine(q))

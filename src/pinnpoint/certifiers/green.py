@@ -27,7 +27,7 @@ from pinnpoint.rounding.stability import Coercive
 from pinnpoint.solvers.direct import DENSE_UP_TO, MANY, SparseLU
 from pinnpoint.solvers.protocol import Solver, answer, is_accurate, width
 from pinnpoint.systems import LinearSystem
-from pinnpoint.threads import SCRATCH, on_all_cores
+from pinnpoint.threads import SCRATCH, begin, on_all_cores
 
 FILLS_FROM, FEW = 10_000, 24
 """Unknowns from which, and queries up to which, conjugate gradients beat a factorization that fills in."""
@@ -77,7 +77,10 @@ def lay_ground(
     L, ell = core.functionals(queries)
     if not inverts:
         return Ground(core, queries, L, ell, None, weight_only(core))
+    ready = begin(lambda: core.arrange(adjoints >= MANY)) if rounding and system.n > DENSE_UP_TO else None
     found, choice = solver_for(core, solver, len(queries))
+    if ready is not None:
+        ready.result()
     if adjoints and isinstance(found, SparseLU) and ell.exact:
         found.expect(adjoints, ell.L.indices)
     if rounding or coercivity is not None or choice.own or not is_accurate(found):
@@ -100,8 +103,10 @@ def bare_ground(system: LinearSystem, queries: Queries, solver: Any) -> Ground:
     return Ground(core, queries, L, ell, found, weight_only(core), choice)
 
 
-def green_vectors(ground: Ground, solver: Solver, *, refine: bool, storage: Storage = DOUBLE) -> GreenVectors:
-    """Solve Bᵀq = ℓ̂ for every query and bound what is left, for q as it is stored.
+def green_vectors(
+    ground: Ground, solver: Solver, *, refine: bool, storage: Storage = DOUBLE, rows: Any = None
+) -> GreenVectors:
+    """Solve Bᵀq = ℓ̂ for every query and bound what is left, for q as it is stored, in `rows` where they are given.
 
     *Cost:* one solve per query with a direct solver of a square system, two with others, one more when refined.
     """
@@ -109,7 +114,7 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool, storage: Stor
         raise InputError("storage: refined Green vectors are pairs of doubles; use 'float64', or refine=False")
     core, proof, K = ground.core, ground.proof, ground.K
     accurate = core.system.is_square and is_accurate(solver)
-    Q = storage.rows(K, core.system.n)
+    Q = storage.rows(K, core.system.n) if rows is None else rows
     q_lo = np.zeros(Q.shape) if refine else None
     left, sigma, delta = (np.zeros(K) for _ in range(3))
     # many defects at once pay where there are many, with nothing but rounding in them

@@ -47,11 +47,11 @@ def run(arguments: argparse.Namespace) -> int:
     require_place(out)
     with Stages(6, quiet=arguments.quiet) as stage:
         study = build(case, stage, trust=arguments.trust_model)
-        draft = Draft(study)
-        stage(f"certifying {len(study.queries)} queries on {study.problem.system.n} unknowns")
-        result = study.certify(lambda step: stage.note(falling(step, study.limits)))
-        stage("writing the outputs")
-        files = write_outputs(result, out, draft)
+        with Draft(study, out) as draft:
+            stage(f"certifying {len(study.queries)} queries on {study.problem.system.n} unknowns")
+            result = study.certify(lambda step: stage.note(falling(step, study.limits)), draft.prepared)
+            stage("writing the outputs")
+            files = draft.write(result)
     return tell(result, files, arguments)
 
 

@@ -126,6 +126,11 @@ class EnclosedMatrix:
     def _lanes(self) -> lanes.Lanes:
         return lanes.arrange(self.A.indptr, self.A.indices, self.A.data)
 
+    def arrange(self) -> None:
+        """Prepare for the first product, where no compiled kernel will make it."""
+        if _compiled is None and (_compiled_tried or self.A.nnz * PRODUCTS < LOAD_AFTER):
+            _ = self._lanes
+
     def affine(self, x: Ball, b: Ball | None = None) -> Ball:
         """Enclosure of A x − b."""
         b_hi, b_lo = (None, None) if b is None else (b.hi, b.lo)
