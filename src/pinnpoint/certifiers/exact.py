@@ -16,7 +16,6 @@ from pinnpoint.rounding.arithmetic import up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.bounds import Coercivity
 from pinnpoint.systems import LinearSystem
-from pinnpoint.threads import begin
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +57,6 @@ class Exact(AbstractMethod):
 
     def _prepare(self, system: LinearSystem, queries: Queries) -> ExactCertifier:
         """Green vectors, sensitivities and the stability proof."""
-        kept = Storage(self.storage, self.file)
-        rows = begin(lambda: kept.rows(len(queries), system.n))  # fresh memory takes its time
         ground = lay_ground(
             system,
             queries,
@@ -69,8 +66,8 @@ class Exact(AbstractMethod):
             adjoints=len(queries),
         )
         assert ground.solver is not None
-        green = green_vectors(ground, ground.solver, refine=self.refine, storage=kept, rows=rows.result())
-        return ExactCertifier(ground, green)
+        kept = Storage(self.storage, self.file)
+        return ExactCertifier(ground, green_vectors(ground, ground.solver, refine=self.refine, storage=kept))
 
     def _prepare_only(self, system: LinearSystem, queries: Queries) -> ExactCertifier:
         """Green vectors alone; their defects are not counted."""

@@ -103,10 +103,8 @@ def bare_ground(system: LinearSystem, queries: Queries, solver: Any) -> Ground:
     return Ground(core, queries, L, ell, found, weight_only(core), choice)
 
 
-def green_vectors(
-    ground: Ground, solver: Solver, *, refine: bool, storage: Storage = DOUBLE, rows: Any = None
-) -> GreenVectors:
-    """Solve Bᵀq = ℓ̂ for every query and bound what is left, for q as it is stored, in `rows` where they are given.
+def green_vectors(ground: Ground, solver: Solver, *, refine: bool, storage: Storage = DOUBLE) -> GreenVectors:
+    """Solve Bᵀq = ℓ̂ for every query and bound what is left, for q as it is stored.
 
     *Cost:* one solve per query with a direct solver of a square system, two with others, one more when refined.
     """
@@ -114,7 +112,9 @@ def green_vectors(
         raise InputError("storage: refined Green vectors are pairs of doubles; use 'float64', or refine=False")
     core, proof, K = ground.core, ground.proof, ground.K
     accurate = core.system.is_square and is_accurate(solver)
-    Q = storage.rows(K, core.system.n) if rows is None else rows
+    if isinstance(solver, SparseLU):
+        solver.settle()
+    Q = storage.rows(K, core.system.n)
     q_lo = np.zeros(Q.shape) if refine else None
     left, sigma, delta = (np.zeros(K) for _ in range(3))
     # many defects at once pay where there are many, with nothing but rounding in them

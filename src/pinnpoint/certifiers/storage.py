@@ -11,8 +11,6 @@ import numpy as np
 from pinnpoint.arrays import Vector
 from pinnpoint.errors import InputError
 
-PAGE = 4096
-"""Bytes, at most, of memory that the system hands out together."""
 PRECISIONS = {"float64": np.float64, "float32": np.float32}
 
 
@@ -49,9 +47,7 @@ class Storage:
         """An array of this shape with any content."""
         kind = PRECISIONS[self.precision]
         if self.file is None:
-            found = np.empty((K, n), dtype=kind)
-            found.reshape(-1)[:: PAGE // found.itemsize] = 0.0  # have the memory now, not when all cores ask for it
-            return found
+            return np.empty((K, n), dtype=kind)
         try:
             return np.lib.format.open_memmap(self.file, mode="w+", dtype=kind, shape=(K, n))
         except OSError as error:

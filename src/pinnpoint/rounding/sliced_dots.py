@@ -17,8 +17,8 @@ from pinnpoint.rounding.slices import cut, scale
 from pinnpoint.threads import SCRATCH
 
 CHUNK = 4096
-ROWS = 32
-"""Rows at a time: few enough to stay in cache."""
+ROWS = 16
+"""Rows at a time: few enough to stay in cache, and for BLAS to stay in one thread."""
 BITS = (20, 21)
 SMALL = 2.0**-85
 """Radii below this multiple of the largest entry are bounded together."""
@@ -45,6 +45,8 @@ def dots(G: Any, x: Vector, x_lo: Vector | None, x_err: Vector | None) -> Any:
         x2, x3 = cut(x23, np.array(nu * 2.0 ** -BITS[1]), BITS[1])
         low = 0.0 if x_lo is None else float(np.max(np.abs(x_lo[a : a + CHUNK])))
         wide = 0.0 if x_err is None else float(np.sum(x_err[a : a + CHUNK])) * (1.0 + 2.0 * gamma(CHUNK))
+        first, second = np.stack([x1, x2, x3], axis=1), np.stack([x1, x23], axis=1)
+        rest = np.stack([v, v if x_lo is None else x_lo[a : a + CHUNK]], axis=1)
         sums = np.empty((K, 4))
         for i in range(0, K, ROWS):
             g = np.asarray(G[i : i + ROWS, a : a + CHUNK], dtype=np.float64)
@@ -52,9 +54,10 @@ def dots(G: Any, x: Vector, x_lo: Vector | None, x_err: Vector | None) -> Any:
             g1, g2, g3 = (SCRATCH.array(f"slice {j}", g.shape) for j in range(3))
             cut(g, mu[:, None], BITS[0], (g1, g3))
             cut(g3, mu[:, None] * 2.0 ** -BITS[0], BITS[0], (g2, g3))
-            T = g1 @ x3 + g2 @ x23 + g3 @ v  # one column at a time: BLAS is slower with two or three
-            T = T if x_lo is None else T + g @ x_lo[a : a + CHUNK]
-            sums[i : i + ROWS] = np.stack([g1 @ x1, g1 @ x2, g2 @ x1, T], axis=1)
+            one, two = g1 @ first, g2 @ second
+            T = one[:, 2] + two[:, 1] + (g3 @ rest)[:, 0]
+            T = T if x_lo is None else T + (g @ rest)[:, 1]
+            sums[i : i + ROWS] = np.stack([one[:, 0], one[:, 1], two[:, 0], T], axis=1)
             size = 2.0 * gamma(CHUNK + 8) * CHUNK * (1.75 * 2.0**-41 * nu + low) + wide
             error[i : i + ROWS] += mu * size
         parts.append(sums)

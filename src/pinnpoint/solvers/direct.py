@@ -95,8 +95,6 @@ class SparseLU:
 
     def adjoints(self, L: Any) -> Vector:
         """B⁻ᵀLᵀ for a sparse L with few entries; it may be held in this thread's scratch memory."""
-        if self._arranged is not None:
-            self._arrange()
         if self._both is not None:
             return self._both.solve_sparse(sp.csr_array(L).T)
         return self.solve_transposed(np.ascontiguousarray(L.toarray().T))
@@ -125,6 +123,11 @@ class SparseLU:
         """Begin to take out the factor for so many right-hand sides, zero elsewhere, beside what comes before them."""
         if self._symmetric and self._arranged is None and self.width(count) >= MANY:
             self._arranged = begin(lambda: substitution_of(self._lu, self._order, unknowns))
+
+    def settle(self) -> None:
+        """Wait for the factor that was expected, and let go of SuperLU's memory before more is needed."""
+        if self._arranged is not None:
+            self._arrange()
 
     def _arrange(self) -> None:
         """Take the factor out of SuperLU, which is then let go of."""
