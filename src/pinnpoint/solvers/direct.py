@@ -18,7 +18,7 @@ from pinnpoint.arrays import is_symmetric
 from pinnpoint.errors import InputError
 from pinnpoint.rounding.arithmetic import Vector
 from pinnpoint.solvers.protocol import Solver
-from pinnpoint.solvers.substitution import Substitution, substitution_of
+from pinnpoint.solvers.substitution import Substitution, factor_of
 from pinnpoint.threads import CORES, begin
 
 DENSE_UP_TO = 600
@@ -62,7 +62,7 @@ class SparseLU:
     accurate = True
     _order: Any = slice(None)
     _both: Substitution | None = None
-    _arranged: Future[Substitution | None] | None = None
+    _focused: Future[None] | None = None
 
     def __init__(self, B: Any) -> None:
         same = is_symmetric(B)
@@ -112,32 +112,38 @@ class SparseLU:
     def _solve(self, b: Vector, how: str) -> Vector:
         if self._both is None and self._symmetric and b.ndim == 2 and b.shape[1] >= MANY:
             self._arrange()
-        lu = self._lu  # read before the factor, which is there by the time that SuperLU is let go of
-        if self._both is not None:
+        lu = self._lu
+        if lu is None:  # another thread may be about to take the factor out of it
+            with self._arranging:
+                assert self._both is not None
             return self._both.solve(b)
         x = np.empty(b.shape, order="F")
         x.T[..., self._order] = lu.solve(b.T[..., self._order].T, how).T
         return x
 
     def expect(self, count: int, unknowns: Any) -> None:
-        """Begin to take out the factor for so many right-hand sides, zero elsewhere, beside what comes before them."""
-        if self._symmetric and self._arranged is None and self.width(count) >= MANY:
-            self._arranged = begin(lambda: substitution_of(self._lu, self._order, unknowns))
+        """Get ready for so many right-hand sides, zero elsewhere, partly beside what comes before them."""
+        if self._both is None and self._symmetric and self.width(count) >= MANY:
+            self._arrange()
+            both = self._both
+            if both is not None:
+                self._focused = begin(lambda: both.focus(unknowns))
 
     def settle(self) -> None:
-        """Wait for the factor that was expected, and let go of SuperLU's memory before more is needed."""
-        if self._arranged is not None:
-            self._arrange()
+        """Wait for what was begun."""
+        if self._focused is not None:
+            self._focused.result()
+            self._focused = None
 
     def _arrange(self) -> None:
-        """Take the factor out of SuperLU, which is then let go of."""
+        """Take the factor out of SuperLU, which is let go of before more memory is needed."""
         with self._arranging:
             if self._both is None and self._symmetric:
-                found = substitution_of(self._lu, self._order) if self._arranged is None else self._arranged.result()
-                self._symmetric, self._arranged = found is not None, None
+                found = factor_of(self._lu)
+                self._symmetric = found is not None
                 if found is not None:
-                    self._both = found
                     self._lu = None
+                    self._both = Substitution(*found, self._order)
 
 
 class WeightedQR:

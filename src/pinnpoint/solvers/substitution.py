@@ -44,11 +44,11 @@ class Substitution:
         The factor, by columns, each with its diagonal entry first; it is taken over and changed.
     d
         The pivots.
-    position
-        Row of the factor for each unknown.
+    position, order
+        Row of the factor for each column of the matrix that was factorised, and the unknowns in the order of these.
     """
 
-    def __init__(self, L: Any, d: Vector, position: Indices) -> None:
+    def __init__(self, L: Any, d: Vector, position: Indices, order: Any = slice(None)) -> None:
         n = d.size
         self._parent = _parents(L)
         np.negative(L.data, out=L.data)
@@ -58,7 +58,8 @@ class Substitution:
         ends, indices = (np.subtract(top, a[::-1]) for top, a in ((L.nnz, L.indptr), (n - 1, L.indices)))
         self._rows: Parts = ends.astype(L.indptr.dtype), indices.astype(L.indices.dtype), L.data[::-1].copy()
         self._reciprocal = (1.0 / d)[::-1].copy()
-        self._position = position
+        self._position = np.empty_like(position)
+        self._position[order] = position
         self._focus: Focus | None = None
 
     @property
@@ -129,10 +130,8 @@ class Substitution:
         return Focus(reach, holds, (some.indptr, place[some.indices], some.data))
 
 
-def substitution_of(lu: Any, order: Any, unknowns: Any = None) -> Substitution | None:
-    """For SuperLU's factors of a symmetric matrix with rows and columns taken in `order`.
-
-    Right-hand sides that are not zero at these `unknowns` alone are solved for more quickly.
+def factor_of(lu: Any) -> tuple[Any, Vector, Indices] | None:
+    """L, the pivots and the row of each column, from SuperLU's factors of a symmetric matrix.
 
     With the same permutation of rows and columns U is D Lᵀ, so L and the pivots are enough. None where the
     permutations differ or a pivot vanished.
@@ -142,14 +141,7 @@ def substitution_of(lu: Any, order: Any, unknowns: Any = None) -> Substitution |
     L, d = lu.L, lu.U.diagonal()
     if not np.array_equal(L.indices[L.indptr[:-1]], np.arange(d.size)):
         L.sort_indices()
-    if not (np.all(np.isfinite(d)) and np.all(d != 0.0)):
-        return None
-    position = np.empty_like(lu.perm_r)
-    position[order] = lu.perm_r
-    found = Substitution(L, d, position)
-    if unknowns is not None:
-        found.focus(unknowns)
-    return found
+    return (L, d, lu.perm_r.copy()) if np.all(np.isfinite(d)) and np.all(d != 0.0) else None
 
 
 def _parents(L: Any) -> Indices:
