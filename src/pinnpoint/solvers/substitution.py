@@ -18,9 +18,9 @@ from pinnpoint.rounding.arithmetic import Vector
 from pinnpoint.threads import SCRATCH
 
 try:  # sparse products into a given array; public scipy always makes a new one
-    from scipy.sparse._sparsetools import csc_matvecs, csr_matvecs
+    from scipy.sparse._sparsetools import csc_matvec, csc_matvecs, csr_matvec, csr_matvecs
 except ImportError:  # pragma: no cover
-    csc_matvecs = csr_matvecs = None
+    csc_matvec = csc_matvecs = csr_matvec = csr_matvecs = None
 
 Indices = NDArray[Any]
 Parts = tuple[Indices, Indices, Vector]
@@ -96,27 +96,22 @@ class Substitution:
 
     def _solve(self, X: Vector, touched: Indices) -> Vector:
         """L⁻ᵀD⁻¹L⁻¹X, from the last row to the first, for X zero but for the rows touched, which is overwritten."""
-        n, k = X.shape
         self._forward(X, touched)
         Y: Vector = SCRATCH.array("second", X.shape)
         np.multiply(X[::-1], self._reciprocal[:, None], out=Y)
-        flat = Y.reshape(-1)
-        csr_matvecs(n, n, k, *self._rows, flat, flat)
+        _substitute(csr_matvec, csr_matvecs, self._rows, Y)
         return Y
 
     def _forward(self, X: Vector, touched: Indices) -> None:
         """X ← L⁻¹X; where few rows are touched, only these and their ancestors take part."""
-        n, k = X.shape
         focus = self._focus
         if focus is None or not focus.holds[touched].all():
-            focus = self._reached(np.unique(touched)) if touched.size * 4 <= n else None
+            focus = self._reached(np.unique(touched)) if touched.size * 4 <= len(X) else None
         if focus is None:
-            flat = X.reshape(-1)
-            csc_matvecs(n, n, k, *self._columns, flat, flat)
+            _substitute(csc_matvec, csc_matvecs, self._columns, X)
             return
         part = X[focus.rows]
-        flat = part.reshape(-1)
-        csc_matvecs(len(part), len(part), k, *focus.columns, flat, flat)
+        _substitute(csc_matvec, csc_matvecs, focus.columns, part)
         X[focus.rows] = part
 
     def _reached(self, rows: Indices) -> Focus:
@@ -128,6 +123,15 @@ class Substitution:
         some = sp.csr_array((data, indices, pointers), shape=(n, n))[reach]  # its rows are columns of L
         place = np.cumsum(holds, dtype=some.indices.dtype) - 1
         return Focus(reach, holds, (some.indptr, place[some.indices], some.data))
+
+
+def _substitute(one: Any, many: Any, M: Parts, X: Vector) -> None:
+    """X ← X + M X row by row, or column by column, each from what the ones before have left."""
+    (n, k), flat = X.shape, X.reshape(-1)
+    if k == 1:
+        one(n, n, *M, flat, flat)
+    else:
+        many(n, n, k, *M, flat, flat)
 
 
 def factor_of(lu: Any) -> tuple[Any, Vector, Indices] | None:
