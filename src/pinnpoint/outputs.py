@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,18 @@ from pinnpoint.arrays import Vector
 from pinnpoint.bundles import Writer, write_bundle
 from pinnpoint.cases import Result, Study, provenance
 from pinnpoint.certificate import Certificate
+from pinnpoint.certifiers.exact import Exact
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.io.vtu import write_vtu
 from pinnpoint.report import Scene, View, write_report
 from pinnpoint.threads import begin
 
 FILES = ("certificate.json", "certificate.csv", "field.vtu", "bundle", "report.html")
+GREEN = "witness/green"
+MAPPED_FROM = 2**24
+"""Bytes from which Green vectors are mapped from the bundle's file, which else would be a copy of them."""
+SAFE = hasattr(os, "posix_fallocate")
+"""Whether room for a mapped file can be had beforehand."""
 GREEN_LIMIT = 20
 """At most so many Green vectors go into field.vtu."""
 SWEPT, RADII = 12, 41
@@ -74,13 +81,21 @@ class Draft:
             ) from error
         return self._made[-1]
 
+    def placed(self, study: Study) -> Study:
+        """The study, its Green vectors computed straight into the bundle where they are large."""
+        method, size = study.method, 8 * len(study.queries) * getattr(study.problem.system, "n", 0)
+        whole = isinstance(method, Exact) and method.file is None and method.storage == "float64"
+        if study.case.certificate.target != "discrete" or not whole or size < MAPPED_FROM or not SAFE:
+            return study
+        with suppress(OSError):  # `write` tells of it
+            self._bundle = Writer(self.part / FILES[3])
+            return replace(study, method=replace(method, file=self._bundle.path(f"{GREEN}.npy")))
+        return study
+
     def prepared(self, certifier: Any) -> None:
-        """Begin to write the Green vectors of a certifier."""
-        green = getattr(getattr(certifier, "green", None), "q", None)
-        if isinstance(green, np.ndarray) and green.dtype == np.float64:
-            with suppress(OSError):  # `write` tells of it
-                self._bundle = Writer(self.part / FILES[3])
-                self._bundle.begin("witness/green", green)
+        """Begin to hash the Green vectors."""
+        if self._bundle is not None:
+            self._bundle.begin(GREEN, certifier.green.q)
 
     def write(self, result: Result) -> list[Path]:
         """Write all outputs into the folder; they appear together, once every one of them is complete."""

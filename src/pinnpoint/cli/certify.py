@@ -49,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         study = build(case, stage, trust=arguments.trust_model)
         with Draft(study, out) as draft:
             stage(f"certifying {len(study.queries)} queries on {study.problem.system.n} unknowns")
+            study = draft.placed(study)
             result = study.certify(lambda step: stage.note(falling(step, study.limits)), draft.prepared)
             stage("writing the outputs")
             files = draft.write(result)
