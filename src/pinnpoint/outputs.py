@@ -84,8 +84,9 @@ class Draft:
     def placed(self, study: Study) -> Study:
         """The study, its Green vectors computed straight into the bundle where they are large."""
         method, size = study.method, 8 * len(study.queries) * getattr(study.problem.system, "n", 0)
-        whole = isinstance(method, Exact) and method.file is None and method.storage == "float64"
-        if study.case.certificate.target != "discrete" or not whole or size < MAPPED_FROM or not SAFE:
+        if study.case.certificate.target != "discrete" or size < MAPPED_FROM or not SAFE:
+            return study
+        if not isinstance(method, Exact) or method.file is not None or method.storage != "float64":
             return study
         with suppress(OSError):  # `write` tells of it
             self._bundle = Writer(self.part / FILES[3])

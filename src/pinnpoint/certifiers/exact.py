@@ -16,6 +16,7 @@ from pinnpoint.rounding.arithmetic import up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.bounds import Coercivity
 from pinnpoint.systems import LinearSystem
+from pinnpoint.threads import begin
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,8 @@ class Exact(AbstractMethod):
 
     def _prepare(self, system: LinearSystem, queries: Queries) -> ExactCertifier:
         """Green vectors, sensitivities and the stability proof."""
+        kept = Storage(self.storage, self.file)
+        rows = None if self.file is None else begin(lambda: kept.rows(len(queries), system.n))
         ground = lay_ground(
             system,
             queries,
@@ -66,8 +69,10 @@ class Exact(AbstractMethod):
             adjoints=len(queries),
         )
         assert ground.solver is not None
-        kept = Storage(self.storage, self.file)
-        return ExactCertifier(ground, green_vectors(ground, ground.solver, refine=self.refine, storage=kept))
+        place = None if rows is None else rows.result()
+        return ExactCertifier(
+            ground, green_vectors(ground, ground.solver, refine=self.refine, storage=kept, rows=place)
+        )
 
     def _prepare_only(self, system: LinearSystem, queries: Queries) -> ExactCertifier:
         """Green vectors alone; their defects are not counted."""

@@ -103,8 +103,10 @@ def bare_ground(system: LinearSystem, queries: Queries, solver: Any) -> Ground:
     return Ground(core, queries, L, ell, found, weight_only(core), choice)
 
 
-def green_vectors(ground: Ground, solver: Solver, *, refine: bool, storage: Storage = DOUBLE) -> GreenVectors:
-    """Solve Bᵀq = ℓ̂ for every query and bound what is left, for q as it is stored.
+def green_vectors(
+    ground: Ground, solver: Solver, *, refine: bool, storage: Storage = DOUBLE, rows: Any = None
+) -> GreenVectors:
+    """Solve Bᵀq = ℓ̂ for every query and bound what is left, for q as it is stored, in `rows` of it if given.
 
     *Cost:* one solve per query with a direct solver of a square system, two with others, one more when refined.
     """
@@ -114,7 +116,7 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool, storage: Stor
     accurate = core.system.is_square and is_accurate(solver)
     if isinstance(solver, SparseLU):
         solver.settle()
-    Q = storage.rows(K, core.system.n)
+    Q = storage.rows(K, core.system.n) if rows is None else rows
     q_lo = np.zeros(Q.shape) if refine else None
     left, sigma, delta = (np.zeros(K) for _ in range(3))
     # many defects at once pay where there are many, with nothing but rounding in them

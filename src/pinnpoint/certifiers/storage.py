@@ -12,6 +12,7 @@ import numpy as np
 from pinnpoint.arrays import Vector
 from pinnpoint.errors import InputError
 
+PAGE = 4096
 PRECISIONS = {"float64": np.float64, "float32": np.float32}
 
 
@@ -54,6 +55,7 @@ class Storage:
             if hasattr(os, "posix_fallocate"):  # a full disk is refused here; later it would end the process
                 with Path(self.file).open("r+b") as stream:
                     os.posix_fallocate(stream.fileno(), 0, found.offset + found.nbytes)
+            found.reshape(-1)[:: PAGE // found.itemsize] = 0.0  # every page is mapped now, not in the midst of solves
             return found
         except OSError as error:
             raise InputError(
