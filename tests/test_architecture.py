@@ -36,6 +36,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"distributed", "campaigns"},
     {"reproduce"},
     {"cli"},
+    {"__main__"},
 ]
 HEIGHT = {name: i for i, layer in enumerate(LAYERS) for name in layer}
 # within `rounding` too there is an order

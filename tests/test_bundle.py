@@ -609,3 +609,34 @@ def test_the_checker_shares_nothing_with_what_it_checks_and_is_short():
     assert len((here / "checker.py").read_text(encoding="utf-8").splitlines()) < 600
     # what can only refuse is imported by the verdict alone
     assert "samples" not in (here / "checker.py").read_text(encoding="utf-8")
+
+
+def test_a_bound_from_the_mesh_is_declared_to_the_checker(tmp_path, monkeypatch, capsys):
+    """Large solids are proved without a factorization; the checker takes that bound on trust, says so, and no other."""
+    from pinnpoint.solvers import choice
+
+    monkeypatch.setattr(choice, "ROUGH_FROM", 50)
+    path = tmp_path / "solid.toml"
+    text = (
+        BEAM.replace('"square"', '"cube"').replace("cells = 6", "cells = 4").replace('["0", "-1"]', '["0", "-1", "0"]')
+    )
+    text = text.replace("[0.0, 0.0]", "0.0").replace('["0.5", "0"]', '["0.5", "0", "0"]').replace("0.55]", "0.55, 0.5]")
+    path.write_text(text)
+    assert main(["certify", str(path), "--quiet"]) == 0
+    bundle = tmp_path / "solid" / "bundle"
+    said = json.loads((bundle / "proof.json").read_text())
+    assert said["coercivity"]["how"] == "declared"
+    assert verifier.main(bundle) == 0
+    alpha = f"{said['coercivity']['alpha']:.6e}"
+    assert (
+        f"declared: coercivity {alpha} is taken from the certificate and was not proved again"
+        in capsys.readouterr().out
+    )
+    for factor in (1e6, -1.0):
+        forged = json.loads((bundle / "proof.json").read_text())
+        forged["coercivity"]["alpha"] *= factor
+        (bundle / "proof.json").write_text(json.dumps(forged))
+        rehash(bundle)
+        assert verifier.main(bundle) == 1
+        assert "coercivity" in capsys.readouterr().out
+        (bundle / "proof.json").write_text(json.dumps(said))

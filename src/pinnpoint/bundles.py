@@ -36,6 +36,8 @@ SAFETY = 1e-6
 """Stored coercivity bounds are this much smaller than computed ones, so that another rounding also proves them."""
 
 
+ROWS = 65_536
+"""Rows whose residuals are made at a time, in extended precision."""
 CLOSE = 1e-8
 """Coercivity bounds below this are close to rounding."""
 SMALL_STEP = 1e-9
@@ -90,8 +92,10 @@ class Writer:
 
     def sparse(self, name: str, A: Any) -> None:
         """A matrix as the three arrays of its CSR form."""
-        A = sp.csr_array(A, copy=True)
-        A.sum_duplicates()
+        A = sp.csr_array(A)
+        if not A.has_canonical_format:
+            A = A.copy()
+            A.sum_duplicates()
         for part in ("data", "indices", "indptr"):
             self.array(f"{name}_{part}", getattr(A, part))
 
@@ -132,6 +136,8 @@ def write_bundle(
     solver: Solver | None = None,
     green: Any = None,
     positive: Vector | None = None,
+    state: Vector | None = None,
+    coercivity: float | None = None,
     partial: bool = False,
     begun: Writer | None = None,
 ) -> Path:
@@ -148,9 +154,12 @@ def write_bundle(
         Of the method, where the checker needs them: probes, delta and seed of `Randomized`.
     said, case
         The content of certificate.json, and the resolved case; made from the other arguments by default.
-    solver, green, positive
-        Of the reduced matrix, Green vectors as rows, and the positive vector that proves coercivity, where they are at
-        hand.
+    solver, green, positive, state
+        Of the reduced matrix, Green vectors as rows, the positive vector that proves coercivity, and a state that was
+        solved for, where they are at hand.
+    coercivity
+        A bound that was proved at linear cost, where a witness would need a factorization; the checker takes it as
+        declared, and says so.
     begun
         The writer of this folder, where Green vectors are being written already.
     partial
@@ -168,7 +177,7 @@ def write_bundle(
         begun = None
     out = Writer(Path(folder)) if begun is None else begun
     try:
-        _write(out, certificate, problem, queries, U, against, said, case, solver, green, positive)
+        _write(out, certificate, problem, queries, U, against, said, case, solver, green, positive, state, coercivity)
     except CertificationError as error:  # a witness that cannot be found although the method needs none
         out.discard()
         if not partial:
@@ -192,6 +201,8 @@ def _write(
     solver: Solver | None,
     green: Any,
     positive: Vector | None = None,
+    state: Vector | None = None,
+    coercivity: float | None = None,
 ) -> None:
     system = getattr(problem, "system", problem)
     out.json("certificate.json", said)
@@ -208,7 +219,7 @@ def _write(
         proof |= _continuous(out, certificate.details["witness"], problem, queries)
     elif isinstance(system, LinearSystem):
         proof |= _system(out, problem, system, queries, U)
-        proof |= _linear(out, system, queries, solver, green, positive)
+        proof |= _linear(out, system, queries, solver, green, positive, state, coercivity)
     else:
         proof |= _system(out, problem, system, queries, U)
         proof |= _cubic(out, system, queries, U)
@@ -275,7 +286,7 @@ def _system(out: Writer, problem: Any, system: Any, queries: Queries, U: Vector)
     if hasattr(problem, "mesh"):
         out.array("mesh/nodes", problem.nodes.points)
         out.array("mesh/cells", np.sort(problem.mesh.cells, axis=1))
-    out.sparse("system/a", sp.csr_array(system.A)[space.free])
+    out.sparse("system/a", system.free_rows if isinstance(system, LinearSystem) else sp.csr_array(system.A)[space.free])
     out.array("system/b", system.b[space.free])
     out.array("system/free", space.free)
     out.array("system/fixed", space.U0[space.fixed])
@@ -296,18 +307,21 @@ def _linear(
     system: LinearSystem,
     queries: Queries,
     solver: Solver | None,
-    green: Any = None,
-    positive: Vector | None = None,
+    green: Any,
+    positive: Vector | None,
+    state: Vector | None,
+    coercivity: float | None,
 ) -> dict[str, Any]:
     """A solved state, Green vectors and a coercivity witness; they prove any linear method's claim."""
     free = system.space.free
     assert free is not None
-    B = sp.csr_array(system.A[free][:, free])
-    if solver is None or not is_accurate(solver):
+    B = None if coercivity is not None and solver is not None else system.free_block
+    if solver is None or not (is_accurate(solver) or B is None):
         solver = factorize(B)
-    rows, y = sp.csr_array(system.A[free]), np.zeros(len(free))
-    for _ in range(3):
-        step = answer(solver.solve, _plain_residual(rows, system.b[free], system.space.vector_of(y)))
+    solved = state is not None and is_accurate(solver)
+    y = np.asarray(state)[free] if solved else np.zeros(len(free))
+    for _ in range(1 if solved else 3):
+        step = answer(solver.solve, _plain_residual(system, system.space.vector_of(y)))
         y = y - step
         if float(np.max(np.abs(step))) <= SMALL_STEP * float(np.max(np.abs(y))):
             break
@@ -315,14 +329,22 @@ def _linear(
     if green is None or green.dtype != np.float64 or green.shape != (len(queries), len(free)):
         green = answer(solver.solve_transposed, np.ascontiguousarray(queries.L[:, free].toarray().T)).T
     out.array("witness/green", green)
+    if B is None:
+        return {"coercivity": {"how": "declared", "alpha": coercivity}}
     return {"coercivity": _coercive(out, B, solver, positive)}
 
 
-def _plain_residual(A: Any, b: Vector, U: Vector) -> Vector:
-    """A U − b in extended precision where the machine has it."""
-    terms = A.data.astype(np.longdouble) * U[A.indices]
-    rows = np.add.reduceat(terms, A.indptr[:-1]) if len(terms) else terms
-    return np.asarray(rows - b, dtype=np.float64)
+def _plain_residual(system: Any, U: Vector) -> Vector:
+    """A U − b on the free rows, in extended precision where the machine has it."""
+    A, free, found = sp.csr_array(system.A), system.space.free, np.empty(len(system.b))
+    for a in range(0, A.shape[0], ROWS):
+        start = A.indptr[a : a + ROWS + 1]
+        part = slice(start[0], start[-1])
+        terms = A.data[part].astype(np.longdouble) * U[A.indices[part]]
+        rows = np.add.reduceat(np.append(terms, np.longdouble(0.0)), start[:-1] - start[0])
+        rows[start[1:] == start[:-1]] = 0.0
+        found[a : a + ROWS] = rows - system.b[a : a + ROWS]
+    return np.asarray(found[free])
 
 
 def _cubic(out: Writer, system: CubicSystem, queries: Any, U: Vector) -> dict[str, Any]:

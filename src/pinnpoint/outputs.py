@@ -125,6 +125,8 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
 def _write(result: Result, part: Path, scene: Scene | None, begun: Writer | None, *, whole: bool) -> None:
     study, certificate, certifier = result.study, result.certificate, result.certifier
     said, U = summary(result), study.problem.extract(study.prediction).U
+    mesh, seen = study.problem.mesh, fields(study, certifier, U)
+    solved = "corrected" in seen and getattr(study.problem, "lift", None) is None
     ground = getattr(certifier, "ground", None)
     proof = getattr(getattr(ground, "proof", None), "stability", None)
     with ThreadPoolExecutor(1) as pool:  # hashing and writing leave Python's lock to the report
@@ -140,17 +142,24 @@ def _write(result: Result, part: Path, scene: Scene | None, begun: Writer | None
             solver=getattr(ground, "solver", None),
             green=getattr(getattr(certifier, "green", None), "q", None),
             positive=getattr(proof, "witness", None),
+            state=seen["corrected"].ravel() if solved else None,
+            coercivity=_rough(certifier),
             partial=True,
             begun=begun,
         )
         certificate.write_json(part / FILES[0], said)
         write_csv(part / FILES[1], certificate, study.case.units)
-        mesh, seen = study.problem.mesh, fields(study, certifier, U)
         write_vtu(part / FILES[2], mesh, seen, nodes=study.problem.nodes)
         view = View.of(mesh, seen, study.queries.points, scene)
         write_report(part / FILES[4], said, view, sweep=sweep(result), bundle=FILES[3] if whole else None)
         if bundle:
             bundle.result()
+
+
+def _rough(certifier: Any) -> float | None:
+    """The bound of a certifier that was proved at linear cost."""
+    proof = getattr(getattr(certifier, "ground", None), "proof", None)
+    return float(proof.stability.form.alpha) if proof is not None and proof.rough else None
 
 
 def require_place(out: Path) -> None:

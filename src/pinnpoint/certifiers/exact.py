@@ -67,12 +67,13 @@ class Exact(AbstractMethod):
             solver=self.solver,
             coercivity=self.coercivity,
             adjoints=len(queries),
+            rough=not kept.is_single,
         )
         assert ground.solver is not None
         place = None if rows is None else rows.result()
-        return ExactCertifier(
-            ground, green_vectors(ground, ground.solver, refine=self.refine, storage=kept, rows=place)
-        )
+        refine = self.refine or ground.proof.rough
+        green = green_vectors(ground, ground.solver, refine=refine, storage=kept, rows=place)
+        return ExactCertifier(ground, green)
 
     def _prepare_only(self, system: LinearSystem, queries: Queries) -> ExactCertifier:
         """Green vectors alone; their defects are not counted."""

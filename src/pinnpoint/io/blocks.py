@@ -10,7 +10,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.errors import InputError
-from pinnpoint.mesh import BOUNDARY, CELLS, Index, Mesh
+from pinnpoint.mesh import BOUNDARY, CELLS, Index, Mesh, ascending
 
 DIMENSION = {"vertex": 0, "line": 1, "triangle": 2, "tetra": 3}
 AXES = "xyz"
@@ -84,6 +84,19 @@ def node_finder(tags: Index) -> Callable[[Index], Index]:
     twice = np.flatnonzero(np.diff(ordered) == 0)
     if twice.size:
         raise InputError(f"node {int(ordered[twice[0]])} is given twice")
+
+    top = int(ordered[-1]) if len(ordered) else 0
+    if len(ordered) and ordered[0] >= 0 and top <= 8 * len(ordered):  # numbers without large gaps: a table
+        row = np.full(top + 2, -1, dtype=np.intp)
+        row[tags] = np.arange(len(tags))
+
+        def look_up(wanted: Index) -> Index:
+            found = row[np.clip(wanted, -1, top + 1)]
+            if (found < 0).any():
+                raise InputError(f"node {int(wanted[found < 0][0])} is used but not given")
+            return np.asarray(found)
+
+        return look_up
 
     def find(wanted: Index) -> Index:
         place = np.minimum(np.searchsorted(ordered, wanted), max(len(ordered) - 1, 0))
@@ -159,7 +172,7 @@ def _join(blocks: Sequence[Block], width: int) -> tuple[Index, dict[str, Index]]
                 groups.setdefault(name, []).append(np.asarray(rows, dtype=np.intp) + offset)
         offset += len(b.cells)
     cells = np.concatenate([b.cells for b in blocks]).astype(np.intp)
-    return cells, {name: np.unique(np.concatenate(rows)) for name, rows in groups.items()}
+    return cells, {name: ascending(np.concatenate(rows)) for name, rows in groups.items()}
 
 
 def _cut(X: Vector, dim: int) -> Vector:

@@ -101,7 +101,7 @@ class MatrixForm:
     solve: Callable[[Vector], Vector] | None = None
     enclose: bool = True
     row_sum: Callable[[], float] = lambda: math.inf
-    """Upper bound of the largest absolute row sum of W; only norms of vectors with a radius need it."""
+    """Upper bound of the largest absolute row sum of W; only norms of vectors with a radius ask for it."""
 
     def norm(self, v: Ball) -> float:
         """√(vᵀ W v) at the centre, and the radius by the triangle inequality."""

@@ -280,6 +280,12 @@ def declarations(certificate: Row, proof: Row, rows: list[Row], blind: list[str]
         said.append("rounding is negligible; claims may be narrower than proved by 1e-9 of the value")
     if any(row["guarantee"] == "estimate" for row in rows):
         said.append("error bounds of data that are estimates")
+    how = proof.get("coercivity", {})
+    if how.get("how") == "declared":
+        alpha = f"{float(how['alpha']):.6e}"
+        known = any(alpha in str(one["claim"]) for one in certificate["assumptions"])
+        need(known, f"coercivity: the certificate does not speak of {alpha}")
+        said.append(f"coercivity {alpha} is taken from the certificate and was not proved again")
     for one in certificate["assumptions"]:
         need(isinstance(one["claim"], str) and one["status"] in ("verified", "declared"), "certificate: assumptions")
         said += [one["claim"]] if one["status"] == "declared" else []
