@@ -78,8 +78,9 @@ def lay_ground(
     L, ell = core.functionals(queries)
     if not inverts:
         return Ground(core, queries, L, ell, None, weight_only(core))
-    ready = begin(lambda: core.arrange(adjoints >= MANY)) if rounding and system.n > DENSE_UP_TO else None
     early = prove_roughly(core) if rough and rounding and coercivity is None else None
+    many = adjoints >= MANY and early is None
+    ready = begin(lambda: core.arrange(many)) if rounding and system.n > DENSE_UP_TO else None
     found, choice = solver_for(core, solver, len(queries))
     if ready is not None:
         ready.result()

@@ -13,6 +13,7 @@ import numpy as np
 from pinnpoint.adaptivity import Step
 from pinnpoint.arrays import Vector
 from pinnpoint.cases import Result, build
+from pinnpoint.cli.memory import keep_memory
 from pinnpoint.cli.progress import Stages
 from pinnpoint.distributed.certify import certify as together
 from pinnpoint.distributed.team import Team, launched
@@ -45,6 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     case = read_case(arguments.case, arguments.set)
     out = arguments.out or case.path.with_suffix("")
     require_place(out)
+    keep_memory()
     with Stages(6, quiet=arguments.quiet) as stage:
         study = build(case, stage, trust=arguments.trust_model)
         with Draft(study, out) as draft:
