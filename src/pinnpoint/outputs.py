@@ -147,13 +147,14 @@ def _write(result: Result, part: Path, scene: Scene | None, begun: Writer | None
             partial=True,
             begun=begun,
         )
+        shown = pool.submit(write_vtu, part / FILES[2], mesh, seen, nodes=study.problem.nodes)
         certificate.write_json(part / FILES[0], said)
         write_csv(part / FILES[1], certificate, study.case.units)
-        write_vtu(part / FILES[2], mesh, seen, nodes=study.problem.nodes)
         view = View.of(mesh, seen, study.queries.points, scene)
         write_report(part / FILES[4], said, view, sweep=sweep(result), bundle=FILES[3] if whole else None)
         if bundle:
             bundle.result()
+        shown.result()
 
 
 def _rough(certifier: Any) -> float | None:

@@ -5,10 +5,15 @@ from __future__ import annotations
 import ctypes
 import sys
 
+import numpy as np
+
 TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8
 """Names of glibc's options."""
 LARGE = 2**30
 """Bytes; larger arrays still come from the system, and go back to it, one by one."""
+
+EACH, MOST = 1500, 2**28
+"""Bytes to have ready for each unknown, about two copies of its column of a factor in the plane, and in all."""
 
 
 def keep_memory() -> None:
@@ -25,3 +30,8 @@ def keep_memory() -> None:
     mallopt(MMAP_THRESHOLD, LARGE)
     mallopt(TRIM_THRESHOLD, LARGE)
     mallopt(ARENA_MAX, 1)
+
+
+def have_ready(unknowns: int) -> None:
+    """Take fresh memory from the system and leave it to the arrays to come; worth it in a thread beside other work."""
+    np.empty(min(EACH * unknowns, MOST), dtype=np.uint8)[::4096] = 0
