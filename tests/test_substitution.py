@@ -39,6 +39,25 @@ def test_blocks_agree_with_single_solves(problem, sparse, monkeypatch):
     assert np.allclose(before, after, rtol=1e-9, atol=1e-12)
 
 
+def test_sparse_right_hand_sides_and_those_in_focus():
+    A, _ = gallery.poisson_2d(24).reduced()
+    A = sp.csr_array((A + A.T) * 0.5)
+    n, rng = A.shape[0], np.random.default_rng(4)
+    at = rng.choice(n, 30, replace=False)
+    L = sp.csr_array((rng.normal(size=30), (np.arange(30) % 15, at)), shape=(15, n))
+    solver, other = SparseLU(A), SparseLU(A)
+    dense = solver.solve(L.toarray().T)
+    other.expect(15 * direct.CORES, L.indices)
+    other.settle()
+    assert other._lu is None
+    assert other._both._focus is not None
+    for found in (solver.adjoints(L).copy(), other.adjoints(L).copy(), other.adjoints(L[:, :]).copy()):
+        assert np.allclose(found, dense, rtol=1e-11, atol=1e-14)
+    elsewhere = sp.csr_array(([1.0], ([0], [int(np.setdiff1d(np.arange(n), at)[0])])), shape=(1, n))
+    found = other.adjoints(elsewhere).copy()
+    assert np.allclose(found, solver.solve(elsewhere.toarray().T), rtol=1e-11, atol=1e-14)
+
+
 def test_a_forest_has_many_roots(monkeypatch):
     """Unconnected blocks and single unknowns."""
     path = sp.diags_array([2.0, -1.0, -1.0], offsets=[0, 1, -1], shape=(40, 40))

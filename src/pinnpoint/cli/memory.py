@@ -12,8 +12,8 @@ TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8
 LARGE = 2**30
 """Bytes; larger arrays still come from the system, and go back to it, one by one."""
 
-EACH, MOST = 1500, 2**28
-"""Bytes to have ready for each unknown, about two copies of its column of a factor in the plane, and in all."""
+EACH, MOST = 800, 2**28
+"""Bytes to have ready for each unknown, about two copies of a column of a factor in the plane, and in all."""
 
 
 def keep_memory() -> None:
