@@ -39,12 +39,15 @@ class Mesh:
         Name to cell numbers.
     facet_groups
         Name to facets, F × d vertex numbers.
+    unnamed
+        Dimension and number of a file's groups that have no name, and how to name them.
     """
 
     points: Vector
     cells: Index
     cell_groups: Mapping[str, Index]
     facet_groups: Mapping[str, Index]
+    unnamed: Mapping[tuple[int, str], str]
 
     def __init__(
         self,
@@ -52,6 +55,7 @@ class Mesh:
         cells: Any,
         cell_groups: Mapping[str, Any] | None = None,
         facet_groups: Mapping[str, Any] | None = None,
+        unnamed: Mapping[tuple[int, str], str] | None = None,
     ) -> None:
         X = np.array(points, dtype=np.float64)
         X = X[:, None] if X.ndim == 1 else X
@@ -75,7 +79,7 @@ class Mesh:
         for name, members in groups.items():
             if members.size and (members[0] < 0 or members[-1] >= len(T)):
                 raise InputError(f"cell group '{name}': cell numbers must lie between 0 and {len(T) - 1}")
-        set_fields(self, points=X, cells=T, cell_groups=groups, facet_groups=facets)
+        set_fields(self, points=X, cells=T, cell_groups=groups, facet_groups=facets, unnamed=dict(unnamed or {}))
         self._require_volumes()
         self._require_no_overlap()
         self._require_known_facets()
@@ -86,7 +90,7 @@ class Mesh:
     ) -> Mesh:
         """A mesh from arrays that are known to be one: nothing is copied and nothing is checked."""
         mesh = object.__new__(cls)
-        set_fields(mesh, points=points, cells=cells, cell_groups=cell_groups, facet_groups=facet_groups)
+        set_fields(mesh, points=points, cells=cells, cell_groups=cell_groups, facet_groups=facet_groups, unnamed={})
         return mesh
 
     @property
@@ -144,14 +148,18 @@ class Mesh:
         if group == BOUNDARY:
             return self.boundary
         known = ", ".join(sorted([*self.facet_groups, BOUNDARY]))
-        raise InputError(f"group '{group}': the mesh has no such boundary group; it has {known}")
+        raise self._unknown(group, self.dim - 1, f"boundary group; it has {known}")
 
     def cells_of(self, group: str) -> Index:
         """Cell numbers of a group."""
         if group in self.cell_groups:
             return self.cell_groups[group]
         known = ", ".join(sorted(self.cell_groups)) or "none"
-        raise InputError(f"group '{group}': the mesh has no such cell group; it has {known}")
+        raise self._unknown(group, self.dim, f"cell group; it has {known}")
+
+    def _unknown(self, group: str, dim: int, what: str) -> InputError:
+        how = f"{self.unnamed[dim, group]}. By that name " if (dim, group) in self.unnamed else ""
+        return InputError(f"group '{group}': {how}the mesh has no such {what}")
 
     def facet_measures(self, facets: Index) -> Vector:
         """Lengths or areas of facets; 1 for the end points of intervals."""

@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector
-from pinnpoint.bundles import Writer, write_bundle
+from pinnpoint.bundles import write_bundle
+from pinnpoint.bundles.files import Writer
 from pinnpoint.cases import Result, Study, provenance
 from pinnpoint.certificate import Certificate
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.io.vtu import write_vtu
+from pinnpoint.record import write_json
 from pinnpoint.report import Scene, View, write_report
 from pinnpoint.threads import begin
 
@@ -148,7 +150,7 @@ def _write(result: Result, part: Path, scene: Scene | None, begun: Writer | None
             begun=begun,
         )
         shown = pool.submit(write_vtu, part / FILES[2], mesh, seen, nodes=study.problem.nodes)
-        certificate.write_json(part / FILES[0], said)
+        write_json(part / FILES[0], said)
         write_csv(part / FILES[1], certificate, study.case.units)
         view = View.of(mesh, seen, study.queries.points, scene)
         write_report(part / FILES[4], said, view, sweep=sweep(result), bundle=FILES[3] if whole else None)
