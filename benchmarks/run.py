@@ -192,9 +192,11 @@ main(["certify", {case!r}, "--out", {out!r}, "--quiet"])
 """
 ONCE = """
 from pinnpoint.cli.main import main
+from pinnpoint.cli.memory import keep_memory
 import pinnpoint as pp
 from pinnpoint.solvers.direct import factorize
 start = now()
+keep_memory()
 made = pp.fem.ReactionDiffusion(pp.io.generate("square", {cells}), source="exp(x)*sin(3*y)")
 free = made.space.free
 factorize(made.A[free][:, free])

@@ -22,9 +22,10 @@ import pinnpoint as pp
 from continua import interval, layered, smooth, strip
 from exactly import solve_arb
 from newton import Cubic
-from pinnpoint import verifier
+from pinnpoint import outputs, verifier
 from pinnpoint.cases import build
 from pinnpoint.cli.main import main
+from pinnpoint.errors import CertificationError
 from pinnpoint.io.cases import read_case
 from pinnpoint.verifier import claims
 
@@ -654,3 +655,48 @@ def test_a_bound_from_the_mesh_is_declared_to_the_checker(tmp_path, monkeypatch,
         assert "coercivity" in capsys.readouterr().out
         (bundle / "certificate.json").write_text(text)
         (bundle / "proof.json").write_text(json.dumps(said))
+
+
+PLAIN = """
+[mesh]
+generate = "square"
+cells = 12
+[problem]
+kind = "reaction-diffusion"
+source = "x"
+[problem.dirichlet]
+boundary = 0.0
+[prediction]
+zero = true
+[[query]]
+name = "a"
+at = [0.3, 0.4]
+[[query]]
+name = "b"
+at = [0.7, 0.2]
+[certificate]
+target = "discrete"
+"""
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+def test_green_vectors_are_computed_into_the_bundle(mapped, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(outputs, "MAPPED_FROM", 0 if mapped else 10**9)
+    (tmp_path / "case.toml").write_text(PLAIN)
+    out = tmp_path / "new" / "out"
+    for _ in range(2):  # the second one takes the first one's place
+        assert main(["certify", str(tmp_path / "case.toml"), "--out", str(out), "--quiet"]) == 0
+        assert sorted(p.name for p in out.iterdir()) == sorted(outputs.FILES)
+        assert verifier.main(out / "bundle") == 0
+    assert "VERIFIED" in capsys.readouterr().out
+
+
+def test_nothing_is_left_of_a_certification_that_fails(tmp_path, monkeypatch):
+    def fails(*_, **__):
+        raise CertificationError("a reason")
+
+    monkeypatch.setattr(outputs, "MAPPED_FROM", 0)
+    monkeypatch.setattr("pinnpoint.certifiers.exact.green_vectors", fails)
+    (tmp_path / "case.toml").write_text(PLAIN)
+    assert main(["certify", str(tmp_path / "case.toml"), "--out", str(tmp_path / "a" / "b" / "out"), "--quiet"]) == 2
+    assert [p.name for p in tmp_path.iterdir()] == ["case.toml"]

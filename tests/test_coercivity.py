@@ -173,3 +173,23 @@ def test_approximate_inverse_pays_for_data_errors():
     found = approximate_inverse(sp.csr_array(np.eye(1)), lambda v: 0.4 * v)
     assert found.bound >= 1.0 / 0.6
     assert approximate_inverse(sp.csr_array(np.eye(1)), lambda v: 0.6 * v) is None
+
+
+def test_plain_floats_prove_nearly_as_much_as_enclosures(monkeypatch):
+    A = gallery.poisson_2d(40).reduced()[0]
+    plain = pp.verify_coercivity(A, method="m-matrix")
+    monkeypatch.setattr("pinnpoint.rounding.coercivity.HARDLY", -1.0)
+    enclosed = pp.verify_coercivity(A, method="m-matrix")
+    assert enclosed.alpha * (1.0 - 1e-6) <= plain.alpha <= enclosed.alpha
+    assert plain.witness is not None
+    assert plain.witness.min() > 0.0
+
+
+def test_plain_floats_give_way_where_rounding_counts():
+    """A path with a small λ_min, exactly known."""
+    n = 6
+    A = sp.diags_array([2.0, -1.0, -1.0], offsets=[0, 1, -1], shape=(n, n)).tolil()
+    A[0, 0] = A[n - 1, n - 1] = 1.0
+    A = sp.csr_array(A + sp.eye_array(n) * 2.0**-40)  # λ_min = 2⁻⁴⁰
+    bound = pp.verify_coercivity(A, method="m-matrix")
+    assert 0.99 * 2.0**-40 < bound.alpha <= 2.0**-40

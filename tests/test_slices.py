@@ -88,6 +88,40 @@ def test_many_rows_are_chunked(monkeypatch):
     assert all(np.array_equal(a, ball.hi) for a, ball in zip(whole, Sliced(A).residuals(X, B), strict=True))
 
 
+def longest(A, X, B, weights):
+    """Squares of the true weighted lengths of A x − b."""
+    found = []
+    for j in range(X.shape[1]):
+        rows = exact_residual(A, X[:, j], B[:, j])
+        found.append(sum(((exactly.rational(w) * r) ** 2 for w, r in zip(weights, rows, strict=True)), fmpq(0)))
+    return found
+
+
+@pytest.mark.parametrize("wild", [0, 3])
+@pytest.mark.parametrize("chunk", [7, 4096])
+def test_lengths_of_residuals_are_bounded(wild, chunk, monkeypatch):
+    from pinnpoint.rounding import slices
+
+    monkeypatch.setattr(slices, "CHUNK", chunk)
+    A, X, B = case(4, wild=wild)
+    B[np.random.default_rng(1).uniform(size=B.shape) < 0.8] = 0.0
+    B[:, 3] = A @ X[:, 3]
+    weights = 2.0 ** np.random.default_rng(2).integers(-3, 4, A.shape[0])
+    for given in (None, weights):
+        true = longest(A, X, B, np.ones(A.shape[0]) if given is None else weights)
+        found = Sliced(A).lengths(X.copy(), slices.largest(X), sp.csr_array(B), given)
+        for bound, square in zip(found, true, strict=True):
+            assert exactly.rational(bound) ** 2 >= square
+            assert exactly.rational(bound) ** 2 <= square * fmpq(1001, 1000) + exactly.rational(
+                1e-40 * 10.0 ** (8 * wild)
+            )
+    whole = slices.column_lengths(X, None)
+    assert all(
+        exactly.rational(w) ** 2 >= sum((exactly.rational(v) ** 2 for v in x), fmpq(0))
+        for w, x in zip(whole, X.T, strict=True)
+    )
+
+
 @pytest.mark.parametrize("wild", [0, 3])
 @pytest.mark.parametrize("low", [False, True])
 def test_products_with_stored_vectors_are_enclosed(wild, low, monkeypatch):

@@ -91,8 +91,15 @@ class Study:
     method: AnyMethod
     deck: Deck | None = None
 
-    def certify(self, report: Callable[[Step], None] | None = None) -> Result:
-        """Certify, on finer meshes where a tolerance of the continuous target asks for it."""
+    def certify(
+        self,
+        report: Callable[[Step], None] | None = None,
+        prepared: Callable[[AnyCertifier], None] = lambda certifier: None,
+    ) -> Result:
+        """Certify, on finer meshes where a tolerance of the continuous target asks for it.
+
+        `report` is told each mesh, `prepared` the certifier of a discrete target before it is used.
+        """
         spec = self.case.certificate
         with _in_case_words():
             if spec.target == "continuous" and np.any(np.isfinite(self.limits)):
@@ -104,7 +111,7 @@ class Study:
                 done = Result(study, found.certificate, found.certifier, found.history, found.stopped)
             else:
                 certificate, certifier = run(
-                    self.method, self.problem, self.prediction, self.queries, target=spec.target
+                    self.method, self.problem, self.prediction, self.queries, target=spec.target, prepared=prepared
                 )
                 done = Result(self, certificate, certifier)
             return done.compared() if spec.lift else done

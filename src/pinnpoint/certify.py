@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -107,10 +108,12 @@ def run(
     target: str | None = None,
     extraction: str = "nodal",
     tolerance: Any = None,
+    prepared: Callable[[AnyCertifier], None] = lambda certifier: None,
 ) -> tuple[Certificate, AnyCertifier]:
     """`certify`, and the prepared certifier with its Green vectors for further use.
 
-    `tolerance` says which queries the indicators for refinement are for: those with larger radii.
+    `tolerance` says which queries the indicators for refinement are for: those with larger radii. `prepared` is told
+    the certifier of a problem's discrete target before the state is certified.
     """
     problem = system if hasattr(system, "extract") and hasattr(system, "system") else None
     wanted = target or ("continuous" if problem is not None or transfer is not None else "discrete")
@@ -148,6 +151,7 @@ def run(
             certificate = certificate.seen_at(queries, found.U, raw)
     else:
         certifier = method.prepare(problem.system, queries)
+        prepared(certifier)
         certificate = certifier.certify(found.U, raw=raw, transfer=transfer)
     model = getattr(U, "description", None)
     certificate = certificate.with_details(

@@ -7,6 +7,9 @@ import os
 import shutil
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,68 +17,146 @@ import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.bundles import write_bundle
+from pinnpoint.bundles.files import Writer
 from pinnpoint.cases import Result, Study, provenance
 from pinnpoint.certificate import Certificate
+from pinnpoint.certifiers.exact import Exact
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.io.vtu import write_vtu
 from pinnpoint.record import write_json
-from pinnpoint.report import View, write_report
+from pinnpoint.report import Scene, View, write_report
+from pinnpoint.threads import begin
 
 FILES = ("certificate.json", "certificate.csv", "field.vtu", "bundle", "report.html")
+GREEN = "witness/green"
+MAPPED_FROM = 2**24
+"""Bytes from which Green vectors are mapped from the bundle's file, which else would be a copy of them."""
+SAFE = hasattr(os, "posix_fallocate")
+"""Whether room for a mapped file can be had beforehand."""
 GREEN_LIMIT = 20
 """At most so many Green vectors go into field.vtu."""
 SWEPT, RADII = 12, 41
 """Local and tail parts are shown for so many queries at most, at so many radii."""
 
 
+class Draft:
+    """The outputs of a case: what is known of them early is made in threads beside the certification.
+
+    ``with`` it, nothing is left in the folder but whole outputs.
+    """
+
+    def __init__(self, study: Study, out: Path) -> None:
+        require_place(out)
+        self.out = Path(out)
+        self._made: list[Path] = []
+        mesh, count, at = study.problem.mesh, study.problem.components, study.queries.points
+
+        def drawn() -> Scene:
+            scene = Scene(mesh, 3 * count, at)
+            _ = scene.opened if count == 1 else scene.closed
+            return scene
+
+        self._mesh, self._scene = mesh, begin(drawn)
+        self._bundle: Writer | None = None
+
+    def __enter__(self) -> Draft:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._bundle is not None:
+            self._bundle.wait()
+        for k, folder in enumerate(reversed(self._made)):
+            with suppress(OSError):  # folders above are kept where something is in them
+                shutil.rmtree(folder) if k == 0 else folder.rmdir()
+
+    @cached_property
+    def part(self) -> Path:
+        """A folder for outputs that are not whole yet."""
+        try:
+            above = [p for p in self.out.absolute().parents if not p.exists()]
+            self.out.parent.mkdir(parents=True, exist_ok=True)
+            place = self.out if self.out.is_dir() else self.out.parent
+            self._made = [*reversed(above), Path(tempfile.mkdtemp(prefix=".pinnpoint-", dir=place))]
+        except OSError as error:
+            raise InputError(
+                f"--out: '{self.out}' could not be made ({error.strerror}); choose another place"
+            ) from error
+        return self._made[-1]
+
+    def placed(self, study: Study) -> Study:
+        """The study, its Green vectors computed straight into the bundle where they are large."""
+        method, size = study.method, 8 * len(study.queries) * getattr(study.problem.system, "n", 0)
+        if study.case.certificate.target != "discrete" or size < MAPPED_FROM or not SAFE:
+            return study
+        if not isinstance(method, Exact) or method.file is not None or method.storage != "float64":
+            return study
+        with suppress(OSError):  # `write` tells of it
+            self._bundle = Writer(self.part / FILES[3])
+            return replace(study, method=replace(method, file=self._bundle.path(f"{GREEN}.npy")))
+        return study
+
+    def prepared(self, certifier: Any) -> None:
+        """Begin to hash the Green vectors."""
+        if self._bundle is not None:
+            self._bundle.begin(GREEN, certifier.green.q)
+
+    def write(self, result: Result) -> list[Path]:
+        """Write all outputs into the folder; they appear together, once every one of them is complete."""
+        out, part, study = self.out, self.part, result.study
+        whole = hasattr(study.problem, "system")  # over many processes no one has the matrix that a bundle holds
+        names = [name for name in FILES if whole or name != FILES[3]]
+        scene = self._scene.result() if study.problem.mesh is self._mesh else None
+        try:
+            _write(result, part, scene, self._bundle, whole=whole)
+            out.mkdir(exist_ok=True)
+            if (out / FILES[3]).is_dir():  # folders are not replaced in one step: move the old one away first
+                os.replace(out / FILES[3], part / "old")
+            for name in names:
+                os.replace(part / name, out / name)
+        except OSError as error:
+            raise InputError(f"--out: '{out}' could not be written ({error.strerror}); choose another place") from error
+        return [out / name for name in names]
+
+
 def write_outputs(result: Result, out: Path) -> list[Path]:
-    """Write all outputs into a folder; they appear together, once every one of them is complete."""
+    """Write all outputs into a folder."""
+    with Draft(result.study, out) as draft:
+        return draft.write(result)
+
+
+def _write(result: Result, part: Path, scene: Scene | None, begun: Writer | None, *, whole: bool) -> None:
     study, certificate, certifier = result.study, result.certificate, result.certifier
-    out = Path(out)
-    require_place(out)
-    whole = hasattr(study.problem, "system")  # over many processes no one has the matrix that a bundle holds
-    names = [name for name in FILES if whole or name != FILES[3]]
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=".pinnpoint-", dir=out if out.is_dir() else out.parent))
-    except OSError as error:
-        raise InputError(f"--out: '{out}' could not be made ({error.strerror}); choose another place") from error
-    try:
-        said, seen = summary(result), fields(study, certifier)
-        solved = "corrected" in seen and getattr(study.problem, "lift", None) is None
+    said, U = summary(result), study.problem.extract(study.prediction).U
+    mesh, seen = study.problem.mesh, fields(study, certifier, U)
+    solved = "corrected" in seen and getattr(study.problem, "lift", None) is None
+    ground = getattr(certifier, "ground", None)
+    proof = getattr(getattr(ground, "proof", None), "stability", None)
+    with ThreadPoolExecutor(1) as pool:  # hashing and writing leave Python's lock to the report
+        bundle = whole and pool.submit(
+            write_bundle,
+            part / FILES[3],
+            certificate,
+            study.problem,
+            study.prediction,
+            study.queries,
+            said=said,
+            case=study.case.to_dict(),
+            solver=getattr(ground, "solver", None),
+            green=getattr(getattr(certifier, "green", None), "q", None),
+            positive=getattr(proof, "witness", None),
+            state=seen["corrected"].ravel() if solved else None,
+            coercivity=_rough(certifier),
+            partial=True,
+            begun=begun,
+        )
+        shown = pool.submit(write_vtu, part / FILES[2], mesh, seen, nodes=study.problem.nodes)
         write_json(part / FILES[0], said)
         write_csv(part / FILES[1], certificate, study.case.units)
-        with ThreadPoolExecutor(1) as pool:  # hashing and writing leave Python's lock to the report
-            bundle = whole and pool.submit(
-                write_bundle,
-                part / FILES[3],
-                certificate,
-                study.problem,
-                study.prediction,
-                study.queries,
-                said=said,
-                case=study.case.to_dict(),
-                solver=getattr(getattr(certifier, "ground", None), "solver", None),
-                green=getattr(getattr(certifier, "green", None), "q", None),
-                state=seen["corrected"].ravel() if solved else None,
-                coercivity=_rough(certifier),
-                partial=True,
-            )
-            write_vtu(part / FILES[2], study.problem.mesh, seen, nodes=study.problem.nodes)
-            view = View.of(study.problem.mesh, seen, study.queries.points)
-            write_report(part / FILES[4], said, view, sweep=sweep(result), bundle=FILES[3] if whole else None)
-            if bundle:
-                bundle.result()
-        out.mkdir(exist_ok=True)
-        if (out / FILES[3]).is_dir():  # folders are not replaced in one step: move the old one away first
-            os.replace(out / FILES[3], part / "old")
-        for name in names:
-            os.replace(part / name, out / name)
-    except OSError as error:
-        raise InputError(f"--out: '{out}' could not be written ({error.strerror}); choose another place") from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-    return [out / name for name in names]
+        view = View.of(mesh, seen, study.queries.points, scene)
+        write_report(part / FILES[4], said, view, sweep=sweep(result), bundle=FILES[3] if whole else None)
+        if bundle:
+            bundle.result()
+        shown.result()
 
 
 def _rough(certifier: Any) -> float | None:
@@ -163,10 +244,9 @@ def write_csv(path: Path, certificate: Certificate, units: str) -> None:
             writer.writerow([name, *numbers, *parts, certificate.target, str(certificate.guarantee)])
 
 
-def fields(study: Study, certifier: Any) -> dict[str, Vector]:
-    """Prediction, corrected field, their difference, and each query's Green vector on the mesh."""
+def fields(study: Study, certifier: Any, U: Vector) -> dict[str, Vector]:
+    """Prediction, of which U is in the space, corrected field, their difference, and each query's Green vector."""
     problem = study.problem
-    U = problem.extract(study.prediction).U
     space, n, count = problem.space, len(problem.mesh.points), problem.components
     solver = certifier.ground.solver if hasattr(certifier, "ground") else None
 

@@ -13,7 +13,7 @@ from pinnpoint.cubic import CubicSystem
 from pinnpoint.errors import CertificationError
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import UNIT
-from pinnpoint.rounding.coercivity import equilibration, lu_defect, verify_coercivity
+from pinnpoint.rounding.coercivity import equilibration, lu_defect, scaled, symmetric_part, verify_coercivity, z_part
 from pinnpoint.solvers.direct import factorize
 from pinnpoint.solvers.protocol import Solver, answer, is_accurate
 from pinnpoint.systems import LinearSystem
@@ -24,6 +24,8 @@ ROWS = 65_536
 """Rows whose residuals are made at a time, in extended precision."""
 CLOSE = 1e-8
 """Coercivity bounds below this are close to rounding."""
+SMALL_STEP = 1e-9
+"""A correction of a state that is relatively smaller leaves nothing to the next one: its error is as small again."""
 
 
 def system(out: Writer, problem: Any, system: Any, queries: Queries, U: Vector) -> dict[str, Any]:
@@ -54,6 +56,7 @@ def linear(
     queries: Queries,
     solver: Solver | None,
     green: Any,
+    positive: Vector | None,
     state: Vector | None,
     coercivity: float | None,
 ) -> dict[str, Any]:
@@ -66,14 +69,17 @@ def linear(
     solved = state is not None and is_accurate(solver)
     y = np.asarray(state)[free] if solved else np.zeros(len(free))
     for _ in range(1 if solved else 3):
-        y = y - answer(solver.solve, _plain_residual(system, system.space.vector_of(y)))
+        step = answer(solver.solve, _plain_residual(system, system.space.vector_of(y)))
+        y = y - step
+        if float(np.max(np.abs(step))) <= SMALL_STEP * float(np.max(np.abs(y))):
+            break
     out.array("witness/state", system.space.vector_of(y))
     if green is None or green.dtype != np.float64 or green.shape != (len(queries), len(free)):
         green = answer(solver.solve_transposed, np.ascontiguousarray(queries.L[:, free].toarray().T)).T
     out.array("witness/green", green)
     if B is None:
         return {"coercivity": {"how": "declared", "alpha": coercivity}}
-    return {"coercivity": _coercive(out, B, solver)}
+    return {"coercivity": _coercive(out, B, solver, positive)}
 
 
 def _plain_residual(system: Any, U: Vector) -> Vector:
@@ -108,13 +114,13 @@ def cubic(out: Writer, system: CubicSystem, queries: Any, U: Vector) -> dict[str
     return {"coercivity": _coercive(out, B, factorize(B))}
 
 
-def _coercive(out: Writer, B: Any, solver: Solver) -> dict[str, Any]:
+def _coercive(out: Writer, B: Any, solver: Solver, positive: Vector | None = None) -> dict[str, Any]:
     """α and D with (B + Bᵀ)/2 ⪰ αD⁻²: a vector w of an M-matrix, or a shift to factorise at."""
-    S = sp.csr_array((B + B.T) * 0.5)
+    S = symmetric_part(B).S
     D = equilibration(S)
     out.array("witness/scale", D)
-    C = sp.csr_array(sp.diags_array(D) @ S @ sp.diags_array(D))
-    w, ratio = _positive(C, solver, D)
+    C = scaled(S, D)
+    w, ratio = _positive(C, solver, D, positive)
     if w is not None:
         out.array("witness/w", w)
         return {"how": "m-matrix", "alpha": ratio * (1.0 - SAFETY)}
@@ -127,20 +133,17 @@ def _coercive(out: Writer, B: Any, solver: Solver) -> dict[str, Any]:
     return {"how": "shift", "theta": theta, "alpha": alpha}
 
 
-def _positive(C: Any, solver: Solver, D: Vector) -> tuple[Vector | None, float]:
+def _positive(C: Any, solver: Solver, D: Vector, given: Vector | None) -> tuple[Vector | None, float]:
     """W > 0 with C w ≥ ratio · w, in plain floats; None where C is no M-matrix to speak of.
 
-    The first is kept: the states are solved so well that a sharper bound would narrow nothing.
+    Without a given one the first is kept: the states are solved so well that a sharper bound would narrow nothing.
     """
-    M = C.tocoo()
-    plus = (M.row != M.col) & (M.data > 0.0)
-    excess = 2.0 * float(np.bincount(M.row[plus], M.data[plus], minlength=C.shape[0]).max())
-    if excess > 1e-10:
+    Z, excess = z_part(C)
+    if 2.0 * excess > 1e-10:
         return None, 0.0
-    Z = sp.csr_array((np.where(plus, 0.0, M.data), (M.row, M.col)), shape=C.shape)
-    w = np.abs(answer(solver.solve, 1.0 / D) / D)
+    w = np.abs(answer(solver.solve, 1.0 / D) / D) if given is None else given
     w = w / float(w.max())
     if not float(w.min()) > 0.0:
         return None, 0.0
-    ratio = float(np.min((Z @ w - 1e-14 * (abs(Z) @ w)) / w)) - excess
+    ratio = float(np.min((Z @ w - 1e-14 * (abs(Z) @ w)) / w)) - 2.0 * excess
     return (w, ratio) if ratio > 0.0 else (None, 0.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -34,9 +33,11 @@ def write_bundle(
     case: Mapping[str, Any] | None = None,
     solver: Solver | None = None,
     green: Any = None,
+    positive: Vector | None = None,
     state: Vector | None = None,
     coercivity: float | None = None,
     partial: bool = False,
+    begun: Writer | None = None,
 ) -> Path:
     """Write everything that makes a certificate true into a new folder, for ``pinnpoint verify``.
 
@@ -51,13 +52,16 @@ def write_bundle(
         Of the method, where the checker needs them: probes, delta and seed of `Randomized`.
     said, case
         The content of certificate.json, and the resolved case; made from the other arguments by default.
-    solver, green, state
-        Of the reduced matrix, Green vectors as rows, and a state that it solved for, where they are at hand.
+    solver, green, positive, state
+        Of the reduced matrix, Green vectors as rows, the positive vector that proves coercivity, and a state that was
+        solved for, where they are at hand.
     coercivity
         A bound that was proved at linear cost, where a witness would need a factorization; the checker takes it as
         declared, and says so.
     partial
         Write what cannot be re-checked without witnesses, with the reason in it, instead of refusing it.
+    begun
+        The writer of this folder, where Green vectors are being written already.
     """
     system = getattr(problem, "system", problem)
     U = problem.extract(prediction).U if hasattr(problem, "extract") else np.asarray(prediction, dtype=np.float64)
@@ -66,16 +70,19 @@ def write_bundle(
         raise InputError(against)
     said = _said(certificate, queries) if said is None else said
     case = _case(certificate, problem, said, queries, options) if case is None else case
-    out = Writer(Path(folder))
+    if begun is not None and (against or not isinstance(system, LinearSystem) or certificate.target != "discrete"):
+        begun.discard()
+        begun = None
+    out = Writer(Path(folder)) if begun is None else begun
     try:
-        _write(out, certificate, problem, queries, U, against, said, case, solver, green, state, coercivity)
+        _write(out, certificate, problem, queries, U, against, said, case, solver, green, positive, state, coercivity)
     except CertificationError as error:  # a witness that cannot be found although the method needs none
-        shutil.rmtree(out.folder)
+        out.discard()
         if not partial:
             raise InputError(f"certificate: a witness for the checker could not be made ({error})") from error
-        _write(Writer(Path(folder)), certificate, problem, queries, U, str(error), said, case, None, None, None, None)
+        _write(Writer(Path(folder)), certificate, problem, queries, U, str(error), said, case, None, None)
     except BaseException:
-        shutil.rmtree(out.folder)
+        out.discard()
         raise
     return Path(folder)
 
@@ -91,8 +98,9 @@ def _write(
     case: Mapping[str, Any],
     solver: Solver | None,
     green: Any,
-    state: Vector | None,
-    coercivity: float | None,
+    positive: Vector | None = None,
+    state: Vector | None = None,
+    coercivity: float | None = None,
 ) -> None:
     system = getattr(problem, "system", problem)
     out.json("certificate.json", said)
@@ -109,7 +117,7 @@ def _write(
         proof |= continuous(out, certificate.details["witness"], problem, queries)
     elif isinstance(system, LinearSystem):
         proof |= discrete.system(out, problem, system, queries, U)
-        proof |= discrete.linear(out, system, queries, solver, green, state, coercivity)
+        proof |= discrete.linear(out, system, queries, solver, green, positive, state, coercivity)
     else:
         proof |= discrete.system(out, problem, system, queries, U)
         proof |= discrete.cubic(out, system, queries, U)

@@ -164,6 +164,13 @@ class Core:
         """Encloses many defects at once, where nothing but rounding has to be covered."""
         return None if self.adjoint is None else self.adjoint.sliced
 
+    def arrange(self, adjoints: bool) -> None:
+        """Bring the matrices into the forms that products with states, and with many adjoints, need."""
+        if isinstance(self.A, EnclosedMatrix):
+            self.A.arrange()
+        if adjoints:
+            _ = self.many
+
     def green(self, q: Ball) -> Ball:
         """The residual-side Green vector: q itself, or W Â q."""
         return q if self.system.is_square else self.form.apply(self.reduced.affine(q))

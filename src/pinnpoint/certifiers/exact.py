@@ -16,6 +16,7 @@ from pinnpoint.rounding.arithmetic import up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.bounds import Coercivity
 from pinnpoint.systems import LinearSystem
+from pinnpoint.threads import begin
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,7 @@ class Exact(AbstractMethod):
     def _prepare(self, system: LinearSystem, queries: Queries) -> ExactCertifier:
         """Green vectors, sensitivities and the stability proof."""
         kept = Storage(self.storage, self.file)
+        rows = None if self.file is None else begin(lambda: kept.rows(len(queries), system.n))
         ground = lay_ground(
             system,
             queries,
@@ -68,8 +70,10 @@ class Exact(AbstractMethod):
             rough=not kept.is_single,
         )
         assert ground.solver is not None
+        place = None if rows is None else rows.result()
         refine = self.refine or ground.proof.rough
-        return ExactCertifier(ground, green_vectors(ground, ground.solver, refine=refine, storage=kept))
+        green = green_vectors(ground, ground.solver, refine=refine, storage=kept, rows=place)
+        return ExactCertifier(ground, green)
 
     def _prepare_only(self, system: LinearSystem, queries: Queries) -> ExactCertifier:
         """Green vectors alone; their defects are not counted."""

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector
 from pinnpoint.certifiers.base import Ground
 from pinnpoint.certifiers.core import Core
-from pinnpoint.certifiers.proof import prove, prove_roughly, unproved, weight_only
+from pinnpoint.certifiers.proof import Proof, prove, prove_roughly, unproved, weight_only
 from pinnpoint.certifiers.setup import solver_for
 from pinnpoint.certifiers.storage import DOUBLE, Storage
 from pinnpoint.errors import InputError
@@ -19,12 +20,14 @@ from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import require_range, up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.bounds import Coercivity
+from pinnpoint.rounding.forms import DiagonalForm
 from pinnpoint.rounding.matrices import EnclosedMatrix, dots
-from pinnpoint.rounding.slices import Sliced
+from pinnpoint.rounding.slices import CHUNK, Sliced, column_lengths, largest
+from pinnpoint.rounding.stability import Coercive
 from pinnpoint.solvers.direct import DENSE_UP_TO, MANY, SparseLU
 from pinnpoint.solvers.protocol import Solver, answer, is_accurate, width
 from pinnpoint.systems import LinearSystem
-from pinnpoint.threads import SCRATCH, on_all_cores
+from pinnpoint.threads import SCRATCH, begin, on_all_cores
 
 FILLS_FROM, FEW = 10_000, 24
 """Unknowns from which, and queries up to which, conjugate gradients beat a factorization that fills in."""
@@ -76,7 +79,11 @@ def lay_ground(
     if not inverts:
         return Ground(core, queries, L, ell, None, weight_only(core))
     early = prove_roughly(core) if rough and rounding and coercivity is None else None
+    many = adjoints >= MANY and early is None
+    ready = begin(lambda: core.arrange(many)) if rounding and system.n > DENSE_UP_TO else None
     found, choice = solver_for(core, solver, len(queries))
+    if ready is not None:
+        ready.result()
     if adjoints and isinstance(found, SparseLU) and ell.exact:
         found.expect(adjoints, ell.L.indices)
     if early is not None:
@@ -101,8 +108,10 @@ def bare_ground(system: LinearSystem, queries: Queries, solver: Any) -> Ground:
     return Ground(core, queries, L, ell, found, weight_only(core), choice)
 
 
-def green_vectors(ground: Ground, solver: Solver, *, refine: bool, storage: Storage = DOUBLE) -> GreenVectors:
-    """Solve Bᵀq = ℓ̂ for every query and bound what is left, for q as it is stored.
+def green_vectors(
+    ground: Ground, solver: Solver, *, refine: bool, storage: Storage = DOUBLE, rows: Any = None
+) -> GreenVectors:
+    """Solve Bᵀq = ℓ̂ for every query and bound what is left, for q as it is stored, in `rows` of it if given.
 
     *Cost:* one solve per query with a direct solver of a square system, two with others, one more when refined.
     """
@@ -110,7 +119,9 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool, storage: Stor
         raise InputError("storage: refined Green vectors are pairs of doubles; use 'float64', or refine=False")
     core, proof, K = ground.core, ground.proof, ground.K
     accurate = core.system.is_square and is_accurate(solver)
-    Q = storage.rows(K, core.system.n)
+    if isinstance(solver, SparseLU):
+        solver.settle()
+    Q = storage.rows(K, core.system.n) if rows is None else rows
     q_lo = np.zeros(Q.shape) if refine else None
     left, sigma, delta = (np.zeros(K) for _ in range(3))
     # many defects at once pay where there are many, with nothing but rounding in them
@@ -160,6 +171,30 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool, storage: Stor
         for i, s in zip(at, many.residuals(X, block), strict=True):
             measure(i, lambda q, s=s: s)  # type: ignore[misc]
 
+    def at_once(at: Any, many: Sliced, lu: SparseLU) -> None:
+        """The same, where all lengths are weighted Euclidean ones."""
+        assert simple is not None
+        stability, near, factor, far = simple
+        L = ground.ell.L[at]
+        with np.errstate(all="ignore"):
+            X = lu.adjoints(L)
+        size = largest(X)
+        if not np.all(np.isfinite(size)):
+            X = np.where(np.isfinite(X), X, 0.0)  # which can only widen an interval
+            size = largest(X)
+        if core.rounding:
+            require_range("Green vectors", size)
+        if storage.is_single:
+            X = storage.rounded(X)
+            size = largest(X)
+        for b in range(0, len(X), CHUNK):
+            Q[at, b : b + CHUNK] = X[b : b + CHUNK].T
+        lengths = column_lengths(X, far)
+        left[at] = up(factor * many.lengths(X, size, sp.csr_array(L).T, near))
+        for i, length in zip(at, lengths, strict=True):
+            delta[i] = stability.green_error(left[i], proof.form)
+            sigma[i] = up(length + delta[i])
+
     def in_halves(at: Any, q_lo: Vector, whole: EnclosedMatrix) -> None:
         S = np.stack([ground.ell[i].hi for i in at])  # columns are contiguous, as solvers want them
         keep(at, solve(S.T))
@@ -172,6 +207,9 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool, storage: Stor
 
     def part(a: int) -> None:
         at = order[a : a + step]
+        if many is not None and simple is not None and isinstance(solver, SparseLU):
+            at_once(at, many, solver)
+            return
         if many is not None:
             together(at, many)
             return
@@ -183,11 +221,22 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool, storage: Stor
         for i, ell in zip(at, ells, strict=True):
             bound(i, ell)
 
+    simple = _simple(core, proof)
     step = width(solver, K)
     order = solver.near(ground.ell.first()) if many is not None and isinstance(solver, SparseLU) else np.arange(K)
     on_all_cores(part, range(0, K, step))
     SCRATCH.clear()
     return GreenVectors(Q, q_lo, None if proof.stability is None else left, sigma, delta)
+
+
+def _simple(core: Core, proof: Proof) -> tuple[Coercive, Vector | None, float, Vector | None] | None:
+    """The proof, D and c with left(s) = c ‖Ds‖₂, and E with ‖q‖_{W⁻¹} = ‖Eq‖₂; None where norms are others."""
+    stability, form = proof.stability, proof.form
+    weights = stability.weights if isinstance(stability, Coercive) else None
+    if weights is None or core.is_energy or not core.system.is_square or not isinstance(form, DiagonalForm):
+        return None
+    assert isinstance(stability, Coercive)
+    return stability, *weights, form.roots[1]
 
 
 def _correction(core: Core, solver: Solver, q: Ball, ell: Ball) -> Vector:

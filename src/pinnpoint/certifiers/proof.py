@@ -16,7 +16,7 @@ from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding import stability as st
 from pinnpoint.rounding.arithmetic import Vector
 from pinnpoint.rounding.bounds import Coercivity
-from pinnpoint.rounding.coercivity import NEARLY, verify_coercivity, z_part
+from pinnpoint.rounding.coercivity import NEARLY, prove_coercivity, z_part
 from pinnpoint.rounding.forms import DiagonalForm, Form, InverseForm
 from pinnpoint.solvers import choice
 from pinnpoint.solvers.choice import GB, ROOM, Task, free_memory, installed, predicted
@@ -176,7 +176,7 @@ def _coercive(core: Core, bound: Coercivity, sharpen: Solver | None) -> st.Coerc
     P = "the identity" if bound.scale is None and bound.P is None else ("P" if bound.P is not None else "diagonal D⁻²")
     claim = f"{name} is at least {bound.alpha:.6e} times {P} ({bound.how})"
     form = core.energy_form(bound.alpha, st.floor_of(bound), _solve(sharpen))
-    return st.Coercive(form, claim, bound.status, sharpen is not None)
+    return st.Coercive(form, claim, bound.status, sharpen is not None, bound.witness)
 
 
 def _declared(core: Core, bound: Coercivity, sharpen: Solver | None) -> st.Stability:
@@ -191,7 +191,7 @@ def _declared(core: Core, bound: Coercivity, sharpen: Solver | None) -> st.Stabi
 def _least_squares(core: Core, solver: Solver | None, sharpen: Solver | None) -> st.Stability:
     H, error = core.normal_matrix
     try:
-        bound = verify_coercivity(H, equilibrate=True, error=error, solve=_inverse(solver))
+        bound = prove_coercivity(H, equilibrate=True, error=error, solve=_inverse(solver))
     except CertificationError as problem:
         raise CertificationError(
             f"the full column rank of the reduced {core.system.M} × {core.system.n} operator could not be verified "
@@ -213,7 +213,7 @@ def _square(core: Core, solver: Solver | None, sharpen: Solver | None) -> st.Sta
             raise
         return _coercive(core, floor, sharpen)
     try:
-        bound = verify_coercivity(
+        bound = prove_coercivity(
             B,
             equilibrate=True,
             error=symmetrised,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from pinnpoint.arrays import Vector
 from pinnpoint.errors import InputError
 
+PAGE = 4096
 PRECISIONS = {"float64": np.float64, "float32": np.float32}
 
 
@@ -49,7 +51,12 @@ class Storage:
         if self.file is None:
             return np.empty((K, n), dtype=kind)
         try:
-            return np.lib.format.open_memmap(self.file, mode="w+", dtype=kind, shape=(K, n))
+            found = np.lib.format.open_memmap(self.file, mode="w+", dtype=kind, shape=(K, n))
+            if hasattr(os, "posix_fallocate"):  # a full disk is refused here; later it would end the process
+                with Path(self.file).open("r+b") as stream:
+                    os.posix_fallocate(stream.fileno(), 0, found.offset + found.nbytes)
+            found.reshape(-1)[:: PAGE // found.itemsize] = 0.0  # every page is mapped now, not in the midst of solves
+            return found
         except OSError as error:
             raise InputError(
                 f"file: '{self.file}' could not be made ({error.strerror}); choose another place"

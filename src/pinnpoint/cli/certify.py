@@ -13,12 +13,14 @@ import numpy as np
 from pinnpoint.adaptivity import Step
 from pinnpoint.arrays import Vector
 from pinnpoint.cases import Result, build
+from pinnpoint.cli.memory import have_ready, keep_memory
 from pinnpoint.cli.progress import Stages
 from pinnpoint.distributed.certify import certify as together
 from pinnpoint.distributed.team import Team, launched
 from pinnpoint.errors import PinnpointError
 from pinnpoint.io.cases import read_case
-from pinnpoint.outputs import require_place, write_outputs
+from pinnpoint.outputs import Draft, require_place, write_outputs
+from pinnpoint.threads import begin
 
 
 def add(commands: Any) -> None:
@@ -45,12 +47,16 @@ def run(arguments: argparse.Namespace) -> int:
     case = read_case(arguments.case, arguments.set)
     out = arguments.out or case.path.with_suffix("")
     require_place(out)
+    keep_memory()
     with Stages(6, quiet=arguments.quiet) as stage:
         study = build(case, stage, trust=arguments.trust_model)
-        stage(f"certifying {len(study.queries)} queries on {study.problem.system.n} unknowns")
-        result = study.certify(lambda step: stage.note(falling(step, study.limits)))
-        stage("writing the outputs")
-        files = write_outputs(result, out)
+        with Draft(study, out) as draft:
+            begin(lambda: have_ready(study.problem.system.n))
+            stage(f"certifying {len(study.queries)} queries on {study.problem.system.n} unknowns")
+            study = draft.placed(study)
+            result = study.certify(lambda step: stage.note(falling(step, study.limits)), draft.prepared)
+            stage("writing the outputs")
+            files = draft.write(result)
     return tell(result, files, arguments)
 
 

@@ -43,8 +43,9 @@ class Locator:
 
     def __init__(self, mesh: Mesh) -> None:
         self.mesh = mesh
-        self._vertices = mesh.points[mesh.cells]
-        self._tree = cKDTree(self._vertices.mean(axis=1), balanced_tree=False, compact_nodes=False)  # fast to build
+        corners = mesh.cells.shape[1]
+        middle = sum(mesh.points[mesh.cells[:, i]] / corners for i in range(corners))
+        self._tree = cKDTree(middle, balanced_tree=False, compact_nodes=False)  # fast to build
 
     def locate(self, X: Any, name: str = "points") -> tuple[Index, Vector]:
         """Cell and barycentric coordinates of each point; refuses a point outside the mesh by name."""
@@ -76,7 +77,8 @@ class Locator:
             left = left[cell[left] < 0]
             if not left.size:
                 return cell, bary
-        low, high = self._vertices.min(axis=1), self._vertices.max(axis=1)
+        vertices = self.mesh.points[self.mesh.cells]
+        low, high = vertices.min(axis=1), vertices.max(axis=1)
         margin = INSIDE * (high - low).max()
         for point in left:  # rare: long thin cells; stops at the first point that no cell holds
             x = X[point]
@@ -90,7 +92,7 @@ class Locator:
     def _accept(self, X: Vector, points: Index, near: Index, cell: Index, bary: Vector) -> None:
         """Take the candidate with the largest smallest coordinate, if it holds the point."""
         G = self.mesh.gradients[near]
-        offset = X[points][:, None, :] - self._vertices[near][:, :, 0]
+        offset = X[points][:, None, :] - self.mesh.points[self.mesh.cells[near, 0]]
         B = np.einsum("pkid,pkd->pki", G, offset)
         B[:, :, 0] += 1.0
         depth = B.min(axis=2)

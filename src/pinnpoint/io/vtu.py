@@ -19,6 +19,8 @@ CELL_TYPE = {1: {2: 3, 3: 21}, 2: {3: 5, 6: 22}, 3: {4: 10, 10: 24}}
 """VTK's number of the simplex, by dimension and nodes per cell."""
 ORDER = {6: [0, 1, 2, 3, 5, 4], 10: [0, 1, 2, 3, 4, 7, 5, 6, 8, 9]}
 """VTK's order of a quadratic cell's nodes, where it is not that of vertices and then pairs of vertices."""
+PIECE = 3 * 2**16
+"""Bytes encoded at a time."""
 TYPES = {"<f8": "Float64", "<i8": "Int64", "|u1": "UInt8"}
 
 
@@ -80,8 +82,11 @@ def _pieces(points: Any, cells: Any, nodal: Mapping[str, Any], cellwise: Mapping
 
 
 def _array(name: str, a: Any, dtype: str) -> Iterator[bytes]:
-    raw = np.ascontiguousarray(a, dtype=dtype).tobytes()
+    raw = np.ascontiguousarray(a, dtype=dtype).reshape(-1).view(np.uint8).data
     components = f' NumberOfComponents="{a.shape[1]}"' if a.shape[1] > 1 else ""
     yield f'<DataArray type="{TYPES[dtype]}" Name={quoteattr(name)}{components} format="binary">\n'.encode()
-    yield base64.b64encode(np.array([len(raw)], dtype="<u8").tobytes() + raw)
+    first = PIECE - 8  # what is encoded at a time, length and data in a row, has a multiple of three bytes
+    yield base64.b64encode(np.array([len(raw)], dtype="<u8").tobytes() + raw[:first])
+    for at in range(first, len(raw), PIECE):
+        yield base64.b64encode(raw[at : at + PIECE])
     yield b"\n</DataArray>\n"

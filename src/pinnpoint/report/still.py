@@ -150,5 +150,5 @@ def encode(image: Bytes, palette: Bytes) -> bytes:
 
     head = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
     pieces = [(b"IHDR", head), (b"PLTE", b"\0\0\0" + palette.tobytes()), (b"tRNS", b"\0")]
-    pieces += [(b"IDAT", zlib.compress(body, 9)), (b"IEND", b"")]
+    pieces += [(b"IDAT", zlib.compress(body, 6)), (b"IEND", b"")]
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(tag, content) for tag, content in pieces)

@@ -64,8 +64,8 @@ def surface(mesh: Mesh, most: int = MAX_NODES, at: Vector | None = None) -> Surf
         flat = np.zeros((0, 3), dtype=np.intp)
         return Surface(1, order, mesh.points[order], flat, none, len(order), order, np.zeros(len(order)))
     faces = mesh.cells if mesh.dim == 2 else mesh.boundary
-    used, flat = np.unique(faces, return_inverse=True)
-    triangles, points = flat.reshape(faces.shape), np.pad(mesh.points[used], ((0, 0), (0, 3 - mesh.dim)))
+    used, triangles = compact(faces, len(mesh.points))
+    points = np.pad(mesh.points[used], ((0, 0), (0, 3 - mesh.dim)))
     whole = len(used)
     if whole > most:
         kept, triangles = merge(points, triangles, most)
@@ -107,8 +107,15 @@ def merge(points: Vector, triangles: Index, most: int) -> tuple[Index, Index]:
     T = T[(T[:, 0] != T[:, 1]) & (T[:, 1] != T[:, 2]) & (T[:, 0] != T[:, 2])]
     _, once = np.unique(np.sort(T, axis=1) @ np.array([len(kept) ** 2, len(kept), 1]), return_index=True)
     T = T[np.sort(once)]
-    used, flat = np.unique(T, return_inverse=True)
-    return kept[used], flat.reshape(T.shape)
+    used, T = compact(T, len(kept))
+    return kept[used], T
+
+
+def compact(triangles: Index, count: int) -> tuple[Index, Index]:
+    """Which of so many nodes are used, and the triangles in their numbers."""
+    flags = np.zeros(count, dtype=bool)
+    flags[triangles] = True
+    return np.flatnonzero(flags), (np.cumsum(flags) - 1)[triangles]
 
 
 def _normal(points: Vector) -> Vector:

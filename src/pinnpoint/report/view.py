@@ -65,17 +65,56 @@ class Field:
         return np.asarray((0.5 * V - 0.5 * lo) / half) if half > 0.0 else np.full(len(V), 0.5)
 
 
+class Scene:
+    """A mesh as it is drawn, whatever fields it shows.
+
+    Parameters
+    ----------
+    mesh
+        The mesh.
+    columns
+        Components of all fields together, influences aside: with many of them fewer nodes are drawn.
+    at
+        Where the queries sit, (K, d): solids are cut there.
+    """
+
+    def __init__(self, mesh: Mesh, columns: int, at: Any = None) -> None:
+        self.mesh, self.most = mesh, self.nodes(columns)
+        self.surface = surface(mesh, self.most, at)
+
+    @staticmethod
+    def nodes(columns: int) -> int:
+        """At most so many nodes are drawn."""
+        return min(MAX_NODES, max(FEWEST, BUDGET // (2 * columns + 2)))
+
+    @cached_property
+    def opened(self) -> Still | None:
+        """The picture that needs no WebGL, of a solid cut open; intervals are drawn as curves instead."""
+        return None if self.surface.dim == 1 else still(self.surface, opened=True)
+
+    @cached_property
+    def closed(self) -> Still | None:
+        """The same, of a whole solid."""
+        return None if self.surface.dim == 1 else still(self.surface, opened=False)
+
+
 @dataclass(frozen=True, eq=False)
 class View:
     """A surface, or an interval, with fields."""
 
-    surface: Surface
+    scene: Scene
     fields: tuple[Field, ...]
     left_out: int = 0
     """Influences that would have made the report too large."""
 
     @classmethod
-    def of(cls, mesh: Any, fields: Mapping[str, Any] | Sequence[tuple[str, Mapping[str, Any]]], at: Any = None) -> View:
+    def of(
+        cls,
+        mesh: Any,
+        fields: Mapping[str, Any] | Sequence[tuple[str, Mapping[str, Any]]],
+        at: Any = None,
+        scene: Scene | None = None,
+    ) -> View:
         """What can be seen of a mesh.
 
         Parameters
@@ -88,11 +127,15 @@ class View:
             (load, fields) for a family.
         at
             Where the queries sit, (K, d): solids are cut there.
+        scene
+            Of this mesh and these queries, where it was made before; used if it has the right number of nodes.
         """
         mesh = _mesh(mesh)
         each = [(None, fields)] if isinstance(fields, Mapping) else [(str(load), f) for load, f in fields]
         columns = sum(np.ndim(a) and np.size(a) // len(a) for _, some in each for k, a in some.items() if not _query(k))
-        seen = surface(mesh, min(MAX_NODES, max(FEWEST, BUDGET // (2 * columns + 2))), at)
+        if scene is None or scene.mesh is not mesh or scene.most != Scene.nodes(columns):
+            scene = Scene(mesh, columns, at)
+        seen = scene.surface
         found = [_field(seen, len(mesh.points), name, a, load) for load, some in each for name, a in some.items()]
         if not found:
             raise InputError("fields: is empty; give at least the prediction")
@@ -100,15 +143,18 @@ class View:
         greens = [f for f in found if f.query is not None]
         size = 2 * len(seen.nodes)
         room = max(1, (BUDGET - size * sum(f.values.shape[1] for f in plain)) // size)
-        return cls(seen, (*plain, *greens[:room]), max(0, len(greens) - room))
+        return cls(scene, (*plain, *greens[:room]), max(0, len(greens) - room))
 
-    @cached_property
+    @property
+    def surface(self) -> Surface:
+        """What is drawn."""
+        return self.scene.surface
+
+    @property
     def still(self) -> Still | None:
-        """The picture that needs no WebGL; intervals are drawn as curves instead."""
-        if self.surface.dim == 1:
-            return None
+        """The picture that needs no WebGL; solids are cut open where all fields are scalar."""
         scalar = all(f.values.shape[1] == 1 for f in self.fields)
-        return still(self.surface, opened=scalar)
+        return self.scene.opened if scalar else self.scene.closed
 
     def packed(self) -> tuple[dict[str, Any], str]:
         """What the viewer reads, and the bytes it speaks of in base64."""

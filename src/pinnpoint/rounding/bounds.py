@@ -43,6 +43,8 @@ class Coercivity:
     how: str = "declared by the caller"
     fingerprint: str | None = None
     """Of the matrix that the bound was proved for; elsewhere it counts as declared."""
+    witness: Vector | None = None
+    """w > 0 with D S D w ≥ α w, where that is the proof."""
 
     def __post_init__(self) -> None:
         set_fields(self, alpha=number("alpha", self.alpha, above=0.0))

@@ -153,6 +153,11 @@ class EnclosedMatrix:
     def _lanes(self) -> lanes.Lanes:
         return lanes.arrange(self.A.indptr, self.A.indices, self.A.data)
 
+    def arrange(self) -> None:
+        """Prepare for the first product, where no compiled kernel will make it."""
+        if _compiled is None and (_compiled_tried or self.A.nnz * PRODUCTS < LOAD_AFTER):
+            _ = self._lanes
+
     def affine(self, x: Ball, b: Ball | None = None) -> Ball:
         """Enclosure of A x − b."""
         b_hi, b_lo = (None, None) if b is None else (b.hi, b.lo)
@@ -254,14 +259,13 @@ def dots(G: Any, x: Ball, G_lo: Vector | None = None, *, enclose: bool = True) -
     module = kernels(G.size)
     if module is not None:
         return Ball(*module.dots(G, G_lo, x.hi, x.lo, x.err))
+    if G_lo is None and G.size >= COMPILE_FROM and sliced_dots.fits(x.hi, x.err):
+        return Ball(*sliced_dots.dots(G, x.hi, x.lo, x.err))  # threads would wait for each other
     step = share(len(G), G.size)
     parts = [slice(a, a + step) for a in range(0, len(G), step)]
     low = [None if G_lo is None else G_lo[at] for at in parts]
-    sliced = G_lo is None and G.size >= COMPILE_FROM and sliced_dots.fits(x.hi, x.err)
 
     def some(i: int) -> Any:
-        if sliced:
-            return sliced_dots.dots(G[parts[i]], x.hi, x.lo, x.err)
         return lanes.dots(G[parts[i]], low[i], x.hi, x.lo, x.err)
 
     done = on_all_cores(some, range(len(parts)))

@@ -14,6 +14,7 @@ import numpy as np
 
 from pinnpoint.rounding.arithmetic import UNIT, Vector, gamma, two_sum, up
 from pinnpoint.rounding.slices import cut, scale
+from pinnpoint.threads import SCRATCH
 
 CHUNK = 4096
 ROWS = 16
@@ -44,19 +45,19 @@ def dots(G: Any, x: Vector, x_lo: Vector | None, x_err: Vector | None) -> Any:
         x2, x3 = cut(x23, np.array(nu * 2.0 ** -BITS[1]), BITS[1])
         low = 0.0 if x_lo is None else float(np.max(np.abs(x_lo[a : a + CHUNK])))
         wide = 0.0 if x_err is None else float(np.sum(x_err[a : a + CHUNK])) * (1.0 + 2.0 * gamma(CHUNK))
-        right = np.stack([x1, x2, x3], axis=1)
+        first, second = np.stack([x1, x2, x3], axis=1), np.stack([x1, x23], axis=1)
         rest = np.stack([v, v if x_lo is None else x_lo[a : a + CHUNK]], axis=1)
         sums = np.empty((K, 4))
         for i in range(0, K, ROWS):
             g = np.asarray(G[i : i + ROWS, a : a + CHUNK], dtype=np.float64)
             mu = scale(np.maximum(g.max(axis=1), -g.min(axis=1)))
-            g1, g23 = cut(g, mu[:, None], BITS[0])
-            g2, g3 = cut(g23, mu[:, None] * 2.0 ** -BITS[0], BITS[0])
-            first = g1 @ right
-            second = g2 @ np.stack([x1, x23], axis=1)
-            T = first[:, 2] + second[:, 1] + (g3 @ rest)[:, 0]
+            g1, g2, g3 = (SCRATCH.array(f"slice {j}", g.shape) for j in range(3))
+            cut(g, mu[:, None], BITS[0], (g1, g3))
+            cut(g3, mu[:, None] * 2.0 ** -BITS[0], BITS[0], (g2, g3))
+            one, two = g1 @ first, g2 @ second
+            T = one[:, 2] + two[:, 1] + (g3 @ rest)[:, 0]
             T = T if x_lo is None else T + (g @ rest)[:, 1]
-            sums[i : i + ROWS] = np.stack([first[:, 0], first[:, 1], second[:, 0], T], axis=1)
+            sums[i : i + ROWS] = np.stack([one[:, 0], one[:, 1], two[:, 0], T], axis=1)
             size = 2.0 * gamma(CHUNK + 8) * CHUNK * (1.75 * 2.0**-41 * nu + low) + wide
             error[i : i + ROWS] += mu * size
         parts.append(sums)

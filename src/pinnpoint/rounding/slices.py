@@ -3,7 +3,7 @@
 Cut A and X into a leading and a trailing slice, A = A₁ + A₂ and X = X₁ + X₂ exactly, with A₁ a multiple of 2⁻ᵖν_i
 in row i and X₁ a multiple of 2⁻ᵠμ_j in column j, where ν_i ≥ max|a_i·| and μ_j ≥ max|x_·j| are powers of two. A row
 of k entries with k 2ᵖ⁺ᵠ ≤ 2⁵³ then has every partial sum of A₁X₁ exact, in any order (Ozaki, Ogita, Oishi and Rump,
-2012), and what is left, A₁X₂ + A₂X, is so small that its own rounding hardly counts.
+2012), and what is left, AX₂ + A₂X₁, is so small that its own rounding hardly counts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.rounding.arithmetic import UNIT, Vector, gamma, up
+from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, gamma, norm_up, up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.threads import SCRATCH, on_all_cores, share
 
@@ -53,23 +53,58 @@ class Sliced:
     def residuals(self, X: Vector, B: Vector) -> Iterator[Ball]:
         """A x − b for every column, as balls that hold until the next call in the same thread; X by rows.
 
-        With P = A₁X₁ exact, T = fl(A₁X₂ + A₂X) is off by at most γ_{k+2} k ν μ (2⁻ᵖ⁻¹ + 2⁻ᵠ⁻¹), and
+        With P = A₁X₁ exact, T = fl(AX₂ + A₂X₁) is off by at most γ_{k+2} k ν μ (2⁻ᵖ⁻¹ + 2⁻ᵠ⁻¹), and
         D = fl(fl(P − B) + T) by u|fl(P − B)| + u|D| more, where |fl(P − B)| ≤ (|D| + |T|)(1 + 2u).
         """
-        mu = scale(np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0)))
-        X1, X2 = (SCRATCH.array(name, X.shape) for name in ("first", "second"))
-        cut(X, mu, self.q, (X1, X2))
-        m = self.A.shape[0]
-        rows = SCRATCH.array("third", (X.shape[1], m))
-        for a in range(0, m, CHUNK):
-            D, T = (rows_of_product(self.lead, V, a, CHUNK) for V in (X1, X2))
-            if self.tail is not None:
-                T += rows_of_product(self.tail, X, a, CHUNK)
-            D -= B[a : a + CHUNK]
-            D += T
-            rows[:, a : a + CHUNK] = D.T
+        mu = scale(largest(X))
+        rows = SCRATCH.array("third", (X.shape[1], self.A.shape[0]))
+        cuts = SCRATCH.array("first", X.shape), SCRATCH.array("second", X.shape)
+        cut(X, mu, self.q, cuts)
+        for at, P, T in self._products(*cuts):
+            P -= B[at]
+            P += T
+            rows[:, at] = P.T
         for d, size in zip(rows, mu, strict=True):
             yield Ball(d, None, np.asarray(up(4.0 * UNIT * np.abs(d) + self.row * size, 8)))
+
+    def lengths(self, X: Vector, size: Vector, B: Any, weights: Vector | None) -> Vector:
+        """Upper bounds of ‖w (A x − b)‖₂ for every column, B sparse, weights w > 0, `size` at least max|x|.
+
+        X is overwritten, and so may be what else this thread holds in scratch memory.
+
+        By `residuals` each entry is at most (1 + 4u)|d_i| + row_i μ, so the length is at most
+        (1 + 4u) ‖w d‖ + μ ‖w row‖.
+        """
+        m, k = self.A.shape[0], X.shape[1]
+        mu, B = scale(size), sp.csr_array(B).tocoo()
+        X, rest = np.ascontiguousarray(X), SCRATCH.array("second", X.shape)
+        for a in range(0, len(X), CHUNK):
+            at = slice(a, a + CHUNK)
+            cut(X[at], mu, self.q, (None, rest[at]))
+            X[at] -= rest[at]
+        ends = np.searchsorted(B.row, np.arange(0, m + CHUNK, CHUNK))
+        squares = np.zeros(k)
+        for at, P, T in self._products(X, rest):
+            some = slice(*ends[at.start // CHUNK : at.start // CHUNK + 2])
+            P[B.row[some] - at.start, B.col[some]] -= B.data[some]
+            P += T
+            squares += column_squares(P, None if weights is None else weights[at])
+        most = self.row if weights is None else self.row * weights
+        return np.asarray(up(root_up(squares, m) + norm_up(np.asarray(up(most))) * mu, 8))
+
+    def _products(self, X1: Vector, X2: Vector) -> Iterator[tuple[slice, Vector, Vector]]:
+        """Some rows at a time, A₁X₁ and fl(AX₂ + A₂X₁) there; both arrays may be written to until the next ones."""
+        k, m = X1.shape[1], self.A.shape[0]
+        both = SCRATCH.array("products", (2, min(m, CHUNK), k))
+        for a in range(0, m, CHUNK):
+            P, T = both[:, : m - a]
+            P.fill(0.0)
+            T.fill(0.0)
+            rows_of_product(self.lead, X1, a, CHUNK, P)
+            rows_of_product(self.A, X2, a, CHUNK, T)
+            if self.tail is not None:
+                rows_of_product(self.tail, X1, a, CHUNK, T)
+            yield slice(a, a + CHUNK), P, T
 
 
 def rows_of_product(A: Any, X: Vector, a: int, count: int, out: Vector | None = None) -> Vector:
@@ -82,6 +117,32 @@ def rows_of_product(A: Any, X: Vector, a: int, count: int, out: Vector | None = 
     else:
         csr_matvecs(m, A.shape[1], k, pointers, A.indices, A.data, X.reshape(-1), Y.reshape(-1))
     return Y
+
+
+def largest(X: Vector) -> Vector:
+    """The largest magnitude in every column; NaN where there is one."""
+    return np.asarray(np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0)))
+
+
+def column_lengths(X: Vector, weights: Vector | None) -> Vector:
+    """Upper bounds of ‖w x‖₂ for every column, weights w > 0."""
+    squares = np.zeros(X.shape[1])
+    for a in range(0, len(X), CHUNK):
+        at = slice(a, a + CHUNK)
+        squares += column_squares(X[at], None if weights is None else weights[at])
+    return root_up(squares, len(X))
+
+
+def column_squares(X: Vector, weights: Vector | None) -> Vector:
+    """Σ(w x)² of every column, rounded."""
+    Y = X if weights is None else X * weights[:, None]
+    return np.asarray(np.einsum("ij,ij->j", Y, Y))
+
+
+def root_up(squares: Vector, n: int) -> Vector:
+    """Upper bounds of the lengths, and of (1 + 4u) times them, from sums of n squares of products; NaN to infinity."""
+    total = up(squares * (1.0 + 2.0 * gamma(n + 3)) + n * TINY, 8)
+    return np.asarray(np.where(np.isnan(total), np.inf, up(np.sqrt(total), 8)))
 
 
 def plain_product(A: Any, x: Vector) -> Vector:

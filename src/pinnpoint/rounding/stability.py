@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -68,10 +69,20 @@ class Coercive:
     claim: str
     status: str
     sharpen: bool = False
+    witness: Vector | None = None
+    """The positive vector that proves it, where it is one."""
 
     def left(self, s: Ball) -> float:
         """‖s‖_{S⁻¹}, sharpened where asked."""
         return self.form.dual(s) if self.sharpen else self.form.cheap_dual(s)
+
+    @property
+    def weights(self) -> tuple[Vector | None, float] | None:
+        """D and c with left(s) = c ‖Ds‖₂, D None for the identity; None where left(s) is no such length."""
+        P = self.form.P
+        if self.sharpen or math.isinf(self.form.alpha) or not isinstance(P, DiagonalForm):
+            return None
+        return P.roots[1], float(up(1.0 / down(math.sqrt(self.form.alpha))))
 
     def right(self, rho: Ball) -> float:
         """‖ρ‖_{S⁻¹}, sharpened where asked."""
@@ -201,10 +212,14 @@ def _inverse_square(d: Vector) -> Vector:
 
 def matrix_form(map: Any, bound: Coercivity, solve: Callable[[Vector], Vector] | None, *, enclose: bool) -> MatrixForm:
     """The form of a map with a coercivity bound."""
-    row_sum = math.inf
-    if isinstance(map, EnclosedMatrix):
-        row_sum = float(np.max(product_up(map.magnitude, np.ones(map.shape[0]))))
-    return MatrixForm(map, bound.alpha, floor_of(bound), solve, enclose, lambda: row_sum)
+
+    @cache
+    def row_sum() -> float:
+        if not isinstance(map, EnclosedMatrix):
+            return math.inf
+        return float(np.max(product_up(map.magnitude, np.ones(map.shape[0]))))
+
+    return MatrixForm(map, bound.alpha, floor_of(bound), solve, enclose, row_sum)
 
 
 def form_of(P: Any, name: str) -> Form:

@@ -87,7 +87,7 @@ def predicted(name: str, task: Task) -> float:
 
     Cholesky factors hold about 48 (r/15)^0.7 n^(4/3) bytes in space, r entries per row, and 26 (r/7) n log₂ n in the
     plane; the proof of stability makes a second one, but not for large solids (`ROUGH_FROM`). SuperLU holds both of its
-    factors and a copy of one by levels, and, where the proof needs more than a positive vector, those of a second
+    factors and two copies of one, and, where the proof needs more than a positive vector, those of a second
     factorization with their products. A multigrid hierarchy holds the matrix five times.
     """
     n, row = float(task.n), task.nnz / max(task.n, 1)

@@ -17,13 +17,13 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from pinnpoint.arrays import is_symmetric
 from pinnpoint.errors import InputError
 from pinnpoint.rounding.arithmetic import Vector
-from pinnpoint.solvers.levels import Levels, levels_of
 from pinnpoint.solvers.protocol import Solver
+from pinnpoint.solvers.substitution import Substitution, factor_of
 from pinnpoint.threads import CORES, begin
 
 DENSE_UP_TO = 600
 MANY, BLOCK = 12, 17
-"""Right-hand sides from which a factor is worth rearranging by levels, and how many then go at once."""
+"""Right-hand sides from which a factor is worth taking out of SuperLU, and how many then go at once."""
 LARGE = 100_000
 """Unknowns from which solves are dear."""
 COLUMNS = 8
@@ -57,14 +57,14 @@ class DenseLU:
 class SparseLU:
     """SuperLU. Solves only read the factors, so several threads may solve at a time.
 
-    Many right-hand sides of a symmetric matrix go through its factor level by level; see `levels`.
+    Many right-hand sides of a symmetric matrix go through its factor together; see `substitution`.
     """
 
     name = "SuperLU"
     accurate = True
     _order: Any = slice(None)
-    _levels: Levels | None = None
-    _arranged: Future[Levels | None] | None = None
+    _both: Substitution | None = None
+    _focused: Future[None] | None = None
 
     def __init__(self, B: Any) -> None:
         same = is_symmetric(B)
@@ -95,6 +95,12 @@ class SparseLU:
         """B⁻ᵀ b."""
         return self._solve(b, self._transposed)
 
+    def adjoints(self, L: Any) -> Vector:
+        """B⁻ᵀLᵀ for a sparse L with few entries; it may be held in this thread's scratch memory."""
+        if self._both is not None:
+            return self._both.solve_sparse(sp.csr_array(L).T)
+        return self.solve_transposed(np.ascontiguousarray(L.toarray().T))
+
     def near(self, rows: Any) -> Any:
         """An order of right-hand sides, given a row in which each is not zero, that brings related ones together."""
         return np.argsort(self._position[rows], kind="stable")
@@ -106,29 +112,40 @@ class SparseLU:
         return -(-each // -(-each // most))
 
     def _solve(self, b: Vector, how: str) -> Vector:
-        if self._levels is None and self._symmetric and b.ndim == 2 and b.shape[1] >= MANY:
+        if self._both is None and self._symmetric and b.ndim == 2 and b.shape[1] >= MANY:
             self._arrange()
-        lu = self._lu  # read before the levels, which are there by the time that SuperLU is let go of
-        if self._levels is not None:
-            return self._levels.solve(b)
+        lu = self._lu
+        if lu is None:  # another thread may be about to take the factor out of it
+            with self._arranging:
+                assert self._both is not None
+            return self._both.solve(b)
         x = np.empty(b.shape, order="F")
         x.T[..., self._order] = lu.solve(b.T[..., self._order].T, how).T
         return x
 
     def expect(self, count: int, unknowns: Any) -> None:
-        """Begin to arrange the factor for so many right-hand sides, zero elsewhere, beside what comes before them."""
-        if self._symmetric and self._arranged is None and self.width(count) >= MANY:
-            self._arranged = begin(lambda: levels_of(self._lu, self._order, unknowns))
+        """Get ready for so many right-hand sides, zero elsewhere, partly beside what comes before them."""
+        if self._both is None and self._symmetric and self.width(count) >= MANY:
+            self._arrange()
+            both = self._both
+            if both is not None:
+                self._focused = begin(lambda: both.focus(unknowns))
+
+    def settle(self) -> None:
+        """Wait for what was begun."""
+        if self._focused is not None:
+            self._focused.result()
+            self._focused = None
 
     def _arrange(self) -> None:
-        """Take the factor out of SuperLU, which is then let go of."""
+        """Take the factor out of SuperLU, which is let go of before more memory is needed."""
         with self._arranging:
-            if self._levels is None and self._symmetric:
-                found = levels_of(self._lu, self._order) if self._arranged is None else self._arranged.result()
-                self._symmetric, self._arranged = found is not None, None
+            if self._both is None and self._symmetric:
+                found = factor_of(self._lu)
+                self._symmetric = found is not None
                 if found is not None:
-                    self._levels = found
                     self._lu = None
+                    self._both = Substitution(*found, self._order)
 
 
 class WeightedQR:

@@ -1,4 +1,4 @@
-"""Triangular solves by levels, against dense ones and SuperLU's own."""
+"""Triangular solves in one pass, against dense ones and SuperLU's own."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pinnpoint.solvers.direct import SparseLU
 def solved(A, B, monkeypatch):
     solver = SparseLU(A)
     before = np.stack([solver.solve(b) for b in B.T], axis=1)
-    assert solver._levels is None
+    assert solver._both is None
     after = solver.solve(B)
-    assert solver._levels is not None
+    assert solver._both is not None
     assert np.array_equal(solver.solve_transposed(B), after)
     assert np.allclose(np.stack([solver.solve(b) for b in B.T], axis=1), after, rtol=1e-10, atol=1e-13)
     return before, after
@@ -37,6 +37,25 @@ def test_blocks_agree_with_single_solves(problem, sparse, monkeypatch):
     before, after = solved(A, B, monkeypatch)
     assert np.abs(A @ after - B).max() < 1e-11 * max(1.0, float(np.abs(after).max())) * float(abs(A).max())
     assert np.allclose(before, after, rtol=1e-9, atol=1e-12)
+
+
+def test_sparse_right_hand_sides_and_those_in_focus():
+    A, _ = gallery.poisson_2d(24).reduced()
+    A = sp.csr_array((A + A.T) * 0.5)
+    n, rng = A.shape[0], np.random.default_rng(4)
+    at = rng.choice(n, 30, replace=False)
+    L = sp.csr_array((rng.normal(size=30), (np.arange(30) % 15, at)), shape=(15, n))
+    solver, other = SparseLU(A), SparseLU(A)
+    dense = solver.solve(L.toarray().T)
+    other.expect(15 * direct.CORES, L.indices)
+    other.settle()
+    assert other._lu is None
+    assert other._both._focus is not None
+    for found in (solver.adjoints(L).copy(), other.adjoints(L).copy(), other.adjoints(L[:, :]).copy()):
+        assert np.allclose(found, dense, rtol=1e-11, atol=1e-14)
+    elsewhere = sp.csr_array(([1.0], ([0], [int(np.setdiff1d(np.arange(n), at)[0])])), shape=(1, n))
+    found = other.adjoints(elsewhere).copy()
+    assert np.allclose(found, solver.solve(elsewhere.toarray().T), rtol=1e-11, atol=1e-14)
 
 
 def test_a_forest_has_many_roots(monkeypatch):

@@ -1,0 +1,37 @@
+"""Memory that is used again instead of being given back: fresh pages cost more than what is written into them."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+
+import numpy as np
+
+TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8
+"""Names of glibc's options."""
+LARGE = 2**30
+"""Bytes; larger arrays still come from the system, and go back to it, one by one."""
+
+EACH, MOST = 800, 2**28
+"""Bytes to have ready for each unknown, about two copies of a column of a factor in the plane, and in all."""
+
+
+def keep_memory() -> None:
+    """Ask glibc, where it is in use, to keep what arrays leave behind for the next ones, whichever thread makes them.
+
+    For processes that do one thing and end; nothing depends on it but time.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):  # another library
+        return
+    mallopt(MMAP_THRESHOLD, LARGE)
+    mallopt(TRIM_THRESHOLD, LARGE)
+    mallopt(ARENA_MAX, 1)
+
+
+def have_ready(unknowns: int) -> None:
+    """Take fresh memory from the system and leave it to the arrays to come; worth it in a thread beside other work."""
+    np.empty(min(EACH * unknowns, MOST), dtype=np.uint8)[::4096] = 0
