@@ -45,7 +45,8 @@ def path_coercivity(problem: Any) -> Coercivity:
     moving = free.reshape(-1, count).any(axis=1)
     if count > 1:
         lam, mu = problem.lame
-        floor = path_bound(mesh, held_facets(mesh, table, count), energy_floor(lam, mu, count), moving, elastic=True)
+        held = held_facets(mesh, table, count) if table else still_facets(mesh, moving)
+        floor = path_bound(mesh, held, energy_floor(lam, mu, count), moving, elastic=True)
         mass = None
     else:
         lam, mu, mass = None, problem.diffusion, mass_matrix(problem)
@@ -74,6 +75,14 @@ def held_facets(mesh: Mesh, table: Any, count: int) -> Index:
     if not found:
         raise CertificationError("coercivity: no boundary facet is fixed in all components, so no path can start")
     return np.concatenate(found)
+
+
+def still_facets(mesh: Mesh, moving: Any) -> Index:
+    """Boundary facets none of whose nodes moves, for problems whose supports are given by nodes."""
+    found = mesh.boundary[~np.asarray(moving)[mesh.boundary].any(axis=1)]
+    if not len(found):
+        raise CertificationError("coercivity: no boundary facet is fixed in all components, so no path can start")
+    return np.asarray(found)
 
 
 def energy_floor(lam: Vector, mu: Vector, d: int) -> Vector:

@@ -78,7 +78,7 @@ def _study(study: Study, data: dict[str, Any], folder: Path) -> str:
     lines = [
         f'<h2 id="{study.name}">{escape(study.title)}</h2>',
         f'<p class="place">{escape(study.where)} · {about} · <a href="{study.name}/{FILE}">numbers</a></p>',
-        f"<p>{escape(study.about)}</p>",
+        f"<p>{escape(data.get('about', study.about))}</p>",
     ]
     lines += [_figure(folder, study.name, c) for c in captions(folder)]
     lines.append(

@@ -63,7 +63,11 @@ def run(
 def _one(study: Study, folder: Path, form: str, *, fresh: bool, redraw: bool, report: Report) -> Outcome:
     path = folder / FILE
     stored = None if fresh else read(path)
-    same = stored is not None and stored["form"] == form and stored["code"] == code()
+    same = stored is not None and (stored["form"], stored["code"], stored.get("subject", "")) == (
+        form,
+        code(),
+        study.subject,
+    )
     if redraw and stored is not None:
         form, same = stored["form"], True
     wanted = study.parts(form)
@@ -75,6 +79,8 @@ def _one(study: Study, folder: Path, form: str, *, fresh: bool, redraw: bool, re
         "schema": SCHEMA,
         "study": study.name,
         "form": form,
+        "about": stored.get("about", study.about) if stored is not None and redraw else study.about,
+        "subject": stored.get("subject", "") if stored is not None and redraw else study.subject,
         "code": stored["code"] if stored is not None and redraw else code(),
         "versions": stored["versions"] if stored is not None and redraw else versions(),
         "complete": False,
