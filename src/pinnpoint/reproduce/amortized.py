@@ -49,7 +49,7 @@ def _neural(which: Which, rank: int, epochs: int) -> dict[str, Any]:
 def _parts(form: str, folder: Path | None = None, number: str = NUMBER) -> dict[str, Part]:
     which = Which(form, folder, number)
     found: dict[str, Part] = {f"linear, rank {r}": partial(_linear, which, r) for r in (1, 2, 3)}
-    epochs = 50 if which.quick else 1200
+    epochs = 40 if which.quick else 1200
     return found | {f"network, rank {r}": partial(_neural, which, r, epochs) for r in (2, 3, 4)}
 
 

@@ -32,7 +32,7 @@ def _best(work: Any) -> float:
 def _family(which: Which) -> dict[str, Any]:
     prepared, offline = family_case.certifier(which)
     test, truth = family_case.loads("test"), family_case.truth(which)
-    predict, kind, told = family_case.network(which, RANK, 80 if which.quick else 1200)
+    predict, kind, told = family_case.network(which, RANK, 30 if which.quick else 1200)
     reduced = prepared.reduced(family_case.basis(which, RANK))
     states = reduced.states
     # what a deployed network gives: single precision all the way

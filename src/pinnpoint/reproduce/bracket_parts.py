@@ -125,7 +125,7 @@ def inexact(which: Which) -> dict[str, Any]:
     """Primal corrections stopped after so many steps, with the certified allowance."""
     found, U = case.make(which), early(which)
     exact = case.certifier(which).certify(U)
-    steps = (20, 50, 100, 200, 400) if which.quick else (50, 150, 500, 1500, 4000)
+    steps = (20, 80, 320) if which.quick else (50, 150, 500, 1500, 4000)
     shift, allowance = [], []
     for k in steps:
         method = Inexact(
@@ -141,7 +141,7 @@ def randomized(which: Which) -> dict[str, Any]:
     """Coverage and inflation of probed sensitivities over trials."""
     found = case.make(which)
     sigma = case.certifier(which).certify(early(which)).sigma
-    trials = 8 if which.quick else 12
+    trials = 4 if which.quick else 12
     options: Any = {"coercivity": found.paths, "solver": case.certifier(which).ground.solver, "refine": True}
     rows = []
     for probes in (4, 8, 16):
