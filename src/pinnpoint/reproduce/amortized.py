@@ -10,7 +10,7 @@ import numpy as np
 
 from pinnpoint.reproduce import bracket_case, family_case
 from pinnpoint.reproduce.bracket_given import GENERATED, NUMBER, Which
-from pinnpoint.reproduce.plots import BLUE, GOLD, GREEN, GREY, PURPLE, RED, canvas, label, legend, ticks
+from pinnpoint.reproduce.plots import BLUE, GOLD, GREEN, GREY, PURPLE, RED, canvas, label, legend, ticks, whole
 from pinnpoint.reproduce.predictions import TRAINED
 from pinnpoint.reproduce.study import Check, Drawing, Part, Results, Row, Study, having, ranged, tell
 
@@ -169,6 +169,7 @@ def _draw(results: Results) -> list[Drawing]:
         legend(ax)
     else:
         ax.text(0.5, 0.5, "no training: torch is not installed", ha="center", color=GREY, transform=ax.transAxes)
+    whole(ax)
     label(ax, "epoch", "normalised residual loss", "training, rank 3")
     return [
         Drawing(

@@ -173,7 +173,7 @@ def _draw(results: Results) -> list[Drawing]:
     d.bar_label(bars, [f"{v:.2g} s" for v in (p["seconds_each"], p["cg"])], padding=2)
     d.set_yscale("log")
     d.set_ylim(top=10.0 * p["cg"])
-    label(d, "", "seconds a load", f"D: {p['speedup']:.0f} times")
+    label(d, "", "processor seconds a load", f"D: {p['speedup']:.0f} times faster")
     return [
         Drawing(
             "family",

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint.reproduce.bracket_case import seen
 from pinnpoint.reproduce.bracket_given import PATCHES
 from pinnpoint.reproduce.bracket_parts import ITERATIONS
 from pinnpoint.reproduce.plots import BLUE, GOLD, GREEN, GREY, PURPLE, RED, canvas, label, legend, logs, ticks
@@ -50,8 +51,9 @@ def draw(results: Results) -> list[Drawing]:
         Drawing(
             "green",
             _greens(s),
-            f"Queries and Green functions on {which}. Left: bolts and pin hole. Then normalized sizes "
-            "of the Green vectors of the four patch averages of u_z.",
+            f"Queries and Green functions on {which}. First: bolts, pin hole and the middles of the four query "
+            "patches. Then normalized sizes of the Green vectors of the patch averages of u_z, and how concentrated "
+            "they are.",
         ),
         Drawing(
             "decomposition",
@@ -91,13 +93,27 @@ def draw(results: Results) -> list[Drawing]:
 
 def _greens(s: Any) -> Any:
     figure, axes = canvas(2, 3, (11.0, 5.6))
-    _seen(axes[0, 0], s, s["kind"], "0 surface, 1 bolts, 2 pin", "group")
+    _part(axes[0, 0], s)
     for ax, values, name in zip((axes[0, 1], axes[0, 2], axes[1, 0], axes[1, 1]), s["green"], PATCHES, strict=True):
         _seen(ax, s, values, name, "log₁₀ |g| / max", log=True)
     axes[1, 2].bar(range(4), s["half_mass"], color=COLORS)
     axes[1, 2].set_xticks(range(4), [n.replace(" ", "\n") for n in PATCHES])
     label(axes[1, 2], "", "radius with half of ‖g‖² (mm)", "concentration")
     return figure
+
+
+def _part(ax: Any, s: Any) -> None:
+    """Bolts, pin and the middles of the query patches."""
+    X, kind = np.array(s["places"]), np.array(s["kind"])
+    size = float(np.clip(25000.0 / X.shape[1], 8.0, 30.0))
+    for k, color, text in ((0, "#c9ced6", "free surface"), (1, PURPLE, "bolts, held"), (2, "#1c2430", "pin, loaded")):
+        ax.scatter(*X[:, kind == k], color=color, s=size, linewidths=0, label=text).set_rasterized(True)
+    for at, color, name in zip(seen(np.array(s["middles"])), COLORS, PATCHES, strict=True):
+        ax.plot(*at, "*", color=color, ms=13, mec="white", mew=0.8, label=name)
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    ax.set_title("part and queries", loc="left")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.02), ncols=3, fontsize=7.0, columnspacing=0.8)
 
 
 def _decomposition(s: Any) -> Any:
@@ -127,7 +143,7 @@ def _fields(s: Any) -> Any:
 
 
 def _densities(s: Any, radius: Any) -> Any:
-    figure, axes = canvas(4, 4, (12.0, 10.0))
+    figure, axes = canvas(4, 4, (12.0, 8.4))
     for i, name in enumerate(PATCHES):
         norm, inside = np.array(s["norm_density"][i]), np.array(s["distance"][i]) <= radius[i]
         terms = (
@@ -155,7 +171,7 @@ def _sweeps(p: Any) -> Any:
         ax.set_yscale("log")
         ax.set_ylim(1e-3 * p["error"][i], 3.0 * float(np.array(p["pure_norm"])[:, i].max()))
         label(ax, "radius (mm)", "u_z average (mm)", name)
-    legend(axes[0, 0], loc="lower center")
+    legend(axes[0, 0], loc="lower right")
     return figure
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from pinnpoint.reproduce import paper
 from pinnpoint.reproduce.plots import captions
 from pinnpoint.reproduce.registry import STUDIES
-from pinnpoint.reproduce.results import FILE, read, replace
+from pinnpoint.reproduce.results import FILE, code, read, replace
 from pinnpoint.reproduce.study import Study
 
 FORMS = {"quick": "the quick form: fewer meshes, seeds and epochs", "full": "the full form"}
@@ -75,6 +75,7 @@ def _map(shown: list[tuple[Study, dict[str, Any]]]) -> str:
 
 def _study(study: Study, data: dict[str, Any], folder: Path) -> str:
     about = f"{FORMS[data['form']]}, {data['seconds']:.1f} s" + ("" if data["complete"] else "; not all parts are done")
+    about += "" if data["code"] == code() else "; numbers of another version of the code"
     lines = [
         f'<h2 id="{study.name}">{escape(study.title)}</h2>',
         f'<p class="place">{escape(study.where)} · {about} · <a href="{study.name}/{FILE}">numbers</a></p>',
