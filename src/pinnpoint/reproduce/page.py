@@ -45,14 +45,16 @@ def _head(shown: list[tuple[Study, dict[str, Any]]]) -> str:
         "<h1>The paper, reproduced</h1>",
         f"<p>The experiments of <em>{escape(paper.title())}</em>, computed anew. In every table the paper's column "
         "cites what the paper reports and where; ours was computed by this program. Nothing of ours is copied.</p>",
-        "<table><tr><th>study</th><th>in the paper</th><th>claims that hold</th><th>form</th><th>seconds</th></tr>",
+        "<table><tr><th>study</th><th>in the paper</th><th>claims that hold</th><th>form</th><th>seconds</th>"
+        "<th>of a processor</th></tr>",
     ]
     for study, data in shown:
         held, total = sum(c["holds"] for c in data["claims"]), len(data["claims"])
         kind = "yes" if held == total else "no"
         lines.append(
             f'<tr><td><a href="#{study.name}">{escape(study.title)}</a></td><td class="place">{escape(study.where)}'
-            f'</td><td class="{kind}">{held} of {total}</td><td>{data["form"]}</td><td>{data["seconds"]:.1f}</td></tr>'
+            f'</td><td class="{kind}">{held} of {total}</td><td>{data["form"]}</td><td>{data["seconds"]:.1f}</td>'
+            f"<td>{data.get('processor', data['seconds']):.1f}</td></tr>"
         )
     lines += ["</table>", _map(shown)]
     return "\n".join(lines)
