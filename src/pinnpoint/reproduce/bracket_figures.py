@@ -152,8 +152,9 @@ def _densities(s: Any, radius: Any) -> Any:
             (np.where(inside, 0.0, norm), "|g||r| outside"),
             (norm, "|g||r|"),
         )
-        for ax, (values, title) in zip(axes[i], terms, strict=True):
-            _seen(ax, s, values, title, "log₁₀ (mm)", log=True, top=norm.max() if title != terms[0][1] else None)
+        for k, (ax, (values, title)) in enumerate(zip(axes[i], terms, strict=True)):
+            scale = "log₁₀ (mm)" if k in (0, 3) else ""  # one scale for the three by norms
+            _seen(ax, s, values, title, scale, log=True, top=norm.max() if k else None)
     return figure
 
 
