@@ -12,52 +12,55 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from browser import WEBGL, Browser  # noqa: E402
 from pinnpoint.cli.main import main as command  # noqa: E402
+from pinnpoint.io import simjeb  # noqa: E402
+from reports import certified, poisson  # noqa: E402
+from written import Bracket  # noqa: E402
 
 DESK, PHONE = {"width": 1180, "height": 800}, {"width": 390, "height": 844, "phone": True}
-LSHAPE = """title = "L-shaped plate, refined to a tolerance"
-units = "K"
+LSHAPE = poisson(
+    "lshape",
+    4,
+    {
+        "corner": "at = [-0.1, 0.1]",
+        "far": "at = [-0.6, -0.5]",
+        "hot spot": 'kind = "average"\nat = [-0.5, 0.5]\nradius = 0.2',
+    },
+    title="L-shaped plate, refined to a tolerance",
+    units="K",
+    prediction='expression = "0.6*(1-x*x)*(1-y*y)*(x*x+y*y)**0.333*(0.35-0.2*x+0.2*y)"',
+    certificate="tolerance = 1.5e-3",
+)
+FICHERA = poisson(
+    "fichera",
+    10,
+    {"inside": "at = [-0.3, -0.3, -0.3]", "beside": "at = [0.5, -0.5, -0.2]"},
+    title="Fichera corner",
+    units="K",
+    prediction='expression = "0.2*(1-x*x)*(1-y*y)*(1-z*z)"',
+)
+BRACKET = """title = "Bracket, pulled up"
+units = "mm"
 [mesh]
-generate = "lshape"
-cells = 4
+generate = "bracket"
 [problem]
-kind = "reaction-diffusion"
-source = "1"
+kind = "elasticity"
+young = 113800
+poisson = 0.342
 [problem.dirichlet]
-boundary = 0.0
+bolts = 0.0
+[problem.force.pin]
+force = [0.0, 0.0, 35585.77]
+at = [0.0, 0.0, 58.0]
 [prediction]
-expression = "0.6*(1-x*x)*(1-y*y)*(x*x+y*y)**0.333*(0.35-0.2*x+0.2*y)"
+expression = ["0", "0", "0.1*(z/60)**2"]
 [[query]]
-name = "corner"
-at = [-0.1, 0.1]
-[[query]]
-name = "far"
-at = [-0.6, -0.5]
-[[query]]
-name = "hot spot"
-kind = "average"
-at = [-0.5, 0.5]
-radius = 0.2
+name = "pin, z"
+kind = "patch"
+group = "pin"
+component = "z"
+tolerance = 1e-6
 [certificate]
-tolerance = 1.5e-3
-"""
-FICHERA = """title = "Fichera corner"
-units = "K"
-[mesh]
-generate = "fichera"
-cells = 10
-[problem]
-kind = "reaction-diffusion"
-source = "1"
-[problem.dirichlet]
-boundary = 0.0
-[prediction]
-expression = "0.2*(1-x*x)*(1-y*y)*(1-z*z)"
-[[query]]
-name = "inside"
-at = [-0.3, -0.3, -0.3]
-[[query]]
-name = "beside"
-at = [0.5, -0.5, -0.2]
+target = "discrete"
 """
 
 
@@ -70,22 +73,35 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             command(["demo", "--quiet", "--out", str(folder / "demo")])
-            (folder / "case.toml").write_text(LSHAPE, encoding="utf-8")
-            command(["certify", str(folder / "case.toml"), "--quiet", "--out", str(folder / "lshape")])
-            (folder / "solid.toml").write_text(FICHERA, encoding="utf-8")
-            command(["certify", str(folder / "solid.toml"), "--quiet", "--out", str(folder / "solid")])
-            demo, lshape = (folder / name / "report.html" for name in ("demo", "lshape"))
+            demo = folder / "demo" / "report.html"
+            cases = {"lshape": LSHAPE, "solid": FICHERA, "bracket": BRACKET}
+            lshape, solid, bracket = (certified(name, folder, text)[0] for name, text in cases.items())
             family = runpy.run_path(str(ROOT / "examples" / "load_family.py"))["path"]
+            loads = four_loads(folder)
             take(browser, docs / "demo.png", demo, DESK)
             take(browser, docs / "demo-relief.png", demo, DESK | {"dark": True}, ".pin3[data-row=q-0]", relief=True)
             take(browser, docs / "demo-phone.png", demo, PHONE)
             take(browser, docs / "refined.png", lshape, DESK, at="#convergence")
             take(browser, docs / "refined-phone.png", lshape, PHONE | {"dark": True}, at="#part")
-            take(browser, docs / "solid.png", folder / "solid" / "report.html", DESK, "#q-0 .pick", at="#part")
+            take(browser, docs / "solid.png", solid, DESK, "#q-0 .pick", at="#part")
+            take(browser, docs / "bracket.png", bracket, DESK, at="#part", relief=True)
+            take(browser, docs / "bracket-phone.png", bracket, PHONE, at="#part")
             take(browser, docs / "family.png", family, DESK, "#q-9 .pick", at="#part", relief=True)
             take(browser, docs / "family-table.png", family, DESK)
+            take(browser, docs / "simjeb.png", loads, DESK, "#q-6 .pick", at="#part", relief=True)
+            take(browser, docs / "simjeb-phone.png", loads, PHONE | {"dark": True}, "#q-6 .pick", at="#part")
     finally:
         browser.close()
+
+
+def four_loads(folder: Path) -> Path:
+    """A bracket in SimJEB's form under its four loads, predicted 3 % too stiff."""
+    Bracket(scale=3).write(folder)
+    part = simjeb.load(folder, 7)
+    problem = part.problem()
+    queries = problem.points([[36, 24, 16]], "z", ["hub, z"]) + problem.points([[32, 16, 32]], "y", ["lug, y"])
+    predictions = {case: 0.97 * u for case, u in part.released.items()}
+    return part.to_html(folder / "loads.html", part.certify(predictions, queries), predictions, tolerance=1e-6)
 
 
 def take(

@@ -12,34 +12,44 @@ from pinnpoint.cli.main import main
 from pinnpoint.io.generate import generate
 
 NASTY = "</script><img src=x onerror=alert(1)> \"'&amp; \u202e\u2028\x07"
-PLATE = """title = "Plate"
-units = "K"
+
+
+def poisson(
+    domain, cells, queries, *, title="Case", units="", source="1", prediction="zero = true", certificate=""
+) -> str:
+    """A case file: −Δu = source, u = 0 on the boundary; queries are names and what else they say."""
+    asked = "".join(f'[[query]]\nname = "{name}"\n{rest}\n' for name, rest in queries.items())
+    return f"""title = "{title}"
+units = "{units}"
 [mesh]
-generate = "square"
-cells = 12
+generate = "{domain}"
+cells = {cells}
 [problem]
 kind = "reaction-diffusion"
-source = "2*pi**2*sin(pi*x)*sin(pi*y)"
+source = "{source}"
 [problem.dirichlet]
 boundary = 0.0
 [prediction]
-expression = "sin(pi*x)*sin(pi*y)+0.4*exp(-((x-0.65)**2+(y-0.35)**2)/0.005)*x*y*(1-x)*(1-y)"
-[[query]]
-name = "bump"
-at = [0.65, 0.35]
-tolerance = 0.1
-[[query]]
-name = "centre"
-at = [0.5, 0.5]
-tolerance = 1e-9
-[[query]]
-name = "average"
-kind = "average"
-at = [0.3, 0.6]
-radius = 0.2
-[certificate]
-max_dofs = 1
+{prediction}
+{asked}[certificate]
+{certificate}
 """
+
+
+PLATE = poisson(
+    "square",
+    12,
+    {
+        "bump": "at = [0.65, 0.35]\ntolerance = 0.1",
+        "centre": "at = [0.5, 0.5]\ntolerance = 1e-9",
+        "average": 'kind = "average"\nat = [0.3, 0.6]\nradius = 0.2',
+    },
+    title="Plate",
+    units="K",
+    source="2*pi**2*sin(pi*x)*sin(pi*y)",
+    prediction='expression = "sin(pi*x)*sin(pi*y)+0.4*exp(-((x-0.65)**2+(y-0.35)**2)/0.005)*x*y*(1-x)*(1-y)"',
+    certificate="max_dofs = 1",
+)
 SOLID = """title = "Block under traction"
 units = "mm"
 [mesh]
@@ -68,45 +78,15 @@ component = "z"
 [certificate]
 target = "discrete"
 """
-REFINED = """title = "Refined"
-[mesh]
-generate = "lshape"
-cells = 2
-[problem]
-kind = "reaction-diffusion"
-source = "1"
-[problem.dirichlet]
-boundary = 0.0
-[prediction]
-zero = true
-[[query]]
-name = "corner"
-at = [-0.1, 0.1]
-[certificate]
-tolerance = 1e-2
-"""
-ROD = """title = "Rod"
-[mesh]
-generate = "interval"
-cells = 16
-[problem]
-kind = "reaction-diffusion"
-source = "1"
-[problem.dirichlet]
-boundary = 0.0
-[prediction]
-expression = "0.4*x*(1-x)"
-[[query]]
-name = "middle"
-at = [0.5]
-"""
+REFINED = poisson("lshape", 2, {"corner": "at = [-0.1, 0.1]"}, title="Refined", certificate="tolerance = 1e-2")
+ROD = poisson("interval", 16, {"middle": "at = [0.5]"}, title="Rod", prediction='expression = "0.4*x*(1-x)"')
 LOCAL = PLATE.replace("max_dofs = 1\n", 'target = "discrete"\nmethod = "localized"\nradius = 0.3\n')
 CASES = {"plate": PLATE, "solid": SOLID, "refined": REFINED, "rod": ROD, "local": LOCAL}
 
 
-def certified(name: str, folder: Path) -> tuple[Path, dict]:
+def certified(name: str, folder: Path, text: str = "") -> tuple[Path, dict]:
     """The report of a case, and its certificate.json."""
-    (folder / f"{name}.toml").write_text(CASES[name], encoding="utf-8")
+    (folder / f"{name}.toml").write_text(text or CASES[name], encoding="utf-8")
     assert main(["certify", str(folder / f"{name}.toml"), "--out", str(folder / name), "--quiet"]) in (0, 1)
     return folder / name / "report.html", json.loads((folder / name / "certificate.json").read_text("utf-8"))
 

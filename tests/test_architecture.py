@@ -21,7 +21,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"io"},
     {"report"},  # plain data in, HTML out
     {"systems", "queries", "nonlinear", "semilinear", "cubic", "reaction"},
-    {"certificate"},
+    {"record", "certificate", "batch"},
     {"transfer", "orders"},
     {"certifiers"},
     {"families"},
@@ -36,6 +36,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"distributed", "campaigns"},
     {"reproduce"},
     {"cli"},
+    {"__main__"},
 ]
 HEIGHT = {name: i for i, layer in enumerate(LAYERS) for name in layer}
 # within `rounding` too there is an order

@@ -26,6 +26,7 @@ from pinnpoint import verifier
 from pinnpoint.cases import build
 from pinnpoint.cli.main import main
 from pinnpoint.io.cases import read_case
+from pinnpoint.verifier import claims
 
 CASE = """[mesh]
 generate = "{mesh}"
@@ -190,10 +191,16 @@ def rehash(folder: Path):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_kind_verifies_and_claims_no_less_than_is_proved(name, made, capsys):
+def test_every_kind_verifies_and_claims_no_less_than_is_proved(name, made, capsys, monkeypatch):
+    """Where the claim is the witnesses' own interval, the two programs that find it agree to a hundred-thousandth."""
+    widths, holds = [], claims.holds
+    monkeypatch.setattr(claims, "holds", lambda row, c, r: widths.append((c, r)) or holds(row, c, r))
     code, out = verdict(made(name), capsys)
     assert code == 0, out
-    rows = json.loads((made(name) / "certificate.json").read_text())["queries"]
+    said = json.loads((made(name) / "certificate.json").read_text())
+    rows = said["queries"]
+    if rows[0]["target"] == "continuous" and said["method"] in claims.ALONE:
+        assert all(q["radius"] <= (1.0 + 1e-5) * r + 1e-12 * abs(c) for q, (c, r) in zip(rows, widths, strict=True))
     own = proved(out)
     assert len(own) == len(rows)
     if name == "without rounding":
@@ -608,4 +615,36 @@ def test_the_checker_shares_nothing_with_what_it_checks_and_is_short():
             assert all(n in own or n.partition(".")[0] in allowed for n in names), names
     assert len((here / "checker.py").read_text(encoding="utf-8").splitlines()) < 600
     # what can only refuse is imported by the verdict alone
-    assert "samples" not in (here / "checker.py").read_text(encoding="utf-8")
+    proofs = (here / "checker.py").read_text(encoding="utf-8")
+    assert not any(name in proofs for name in ("samples", "formulas", "reference"))
+
+
+def test_a_bound_from_the_mesh_is_declared_to_the_checker(tmp_path, monkeypatch, capsys):
+    """Large solids are proved without a factorization; the checker takes that bound on trust, says so, and no other."""
+    from pinnpoint.solvers import choice
+
+    monkeypatch.setattr(choice, "ROUGH_FROM", 50)
+    path = tmp_path / "solid.toml"
+    text = (
+        BEAM.replace('"square"', '"cube"').replace("cells = 6", "cells = 4").replace('["0", "-1"]', '["0", "-1", "0"]')
+    )
+    text = text.replace("[0.0, 0.0]", "0.0").replace('["0.5", "0"]', '["0.5", "0", "0"]').replace("0.55]", "0.55, 0.5]")
+    path.write_text(text)
+    assert main(["certify", str(path), "--quiet"]) == 0
+    bundle = tmp_path / "solid" / "bundle"
+    said = json.loads((bundle / "proof.json").read_text())
+    assert said["coercivity"]["how"] == "declared"
+    assert verifier.main(bundle) == 0
+    alpha = f"{said['coercivity']['alpha']:.6e}"
+    assert (
+        f"declared: coercivity {alpha} is taken from the certificate and was not proved again"
+        in capsys.readouterr().out
+    )
+    for factor in (1e6, -1.0):
+        forged = json.loads((bundle / "proof.json").read_text())
+        forged["coercivity"]["alpha"] *= factor
+        (bundle / "proof.json").write_text(json.dumps(forged))
+        rehash(bundle)
+        assert verifier.main(bundle) == 1
+        assert "coercivity" in capsys.readouterr().out
+        (bundle / "proof.json").write_text(json.dumps(said))

@@ -14,7 +14,8 @@ import pytest
 import scipy.sparse as sp
 
 import pinnpoint as pp
-from pinnpoint import bundles, verifier
+from pinnpoint import verifier
+from pinnpoint.bundles import discrete
 from pinnpoint.cli.main import main
 from pinnpoint.verifier import checker, claims
 from pinnpoint.verifier.reader import Refused
@@ -444,7 +445,7 @@ def test_nothing_is_left_of_a_bundle_without_a_witness(tmp_path, monkeypatch):
     def fail(*_):
         raise pp.CertificationError("coercivity: no positive bound could be verified")
 
-    monkeypatch.setattr(bundles, "_coercive", fail)
+    monkeypatch.setattr(discrete, "_coercive", fail)
     with pytest.raises(pp.InputError, match="a witness for the checker could not be made"):
         pp.write_bundle(tmp_path / "b", certificate, system, np.zeros(n), queries)
     assert not (tmp_path / "b").exists()

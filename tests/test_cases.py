@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from pinnpoint.errors import InputError
-from pinnpoint.io.cases import Case, read_case
+from pinnpoint.io.case_specs import Case
+from pinnpoint.io.cases import read_case
 
 SQUARE = """title = "Square"
 units = "SI"

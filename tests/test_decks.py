@@ -247,6 +247,46 @@ def test_rigid_elements(tmp_path):
     assert set(deck.mesh.facet_groups) == {"SPC 2", "RBE2 1", "RBE3 2"}
 
 
+def test_rigid_elements_of_one_centre(tmp_path):
+    """Several RBE2 with one centre are one body, whether it is loaded or not, and whether or not it is a mesh node."""
+    beam = Beam()
+    tip = np.flatnonzero(beam.X[:, 2] < 0.3)
+    half, inner = len(tip) // 2, int(beam.ids[np.argmin(np.abs(beam.X - [1, 1, 1]).sum(axis=1))])
+    cards = [small("SPC1", 2, 123, *beam.ids[beam.end].tolist()), small("GRID", 1, "", 1.0, 1.0, -0.5)]
+    cards.append(small("FORCE", 2, int(beam.ids[beam.top[5]]), "", 1.0, 3.0, 2.0, 1.0))
+    push = [small("FORCE", 2, 1, "", 1.0, 5.0, 4.0, 3.0), small("MOMENT", 2, 1, "", 1.0, 5.0, 7.0, 3.0)]
+    for centre, more in ((1, []), (1, push), (inner, [])):
+        found = []
+        for parts in ([tip], [tip[:half], tip[half:]]):
+            rigid = [small("RBE2", 800 + k, centre, 123456, *beam.ids[p].tolist()) for k, p in enumerate(parts)]
+            problem = read(tmp_path, beam.deck(cards=[*cards, *rigid, *more])).problem()
+            Z = problem.space.Z
+            y = spla.splu((Z.T @ problem.A @ Z).tocsc()).solve(Z.T @ problem.b)
+            found.append((problem.system.n, problem.space.vector_of(y)))
+        assert found[0][0] == found[1][0]
+        np.testing.assert_allclose(found[1][1], found[0][1], atol=1e-10 * np.abs(found[0][1]).max())
+
+
+def test_titles_end_where_they_end(tmp_path):
+    """A comma at the end of a title does not swallow the line below it."""
+    beam = Beam()
+    control = CONTROL.replace("bending\n", "bending, shear,\n").replace("by a test", "by a test,")
+    deck = read(tmp_path, beam.deck(control=control))
+    assert deck.subcases[1].label == "bending, shear,"
+    np.testing.assert_array_equal(deck.problem().b, beam.truth()[1])
+
+
+def test_said_aloud(tmp_path, caplog):
+    """What is taken in one of two ways is told."""
+    beam = Beam((2, 1, 2))
+    text = beam.deck().replace("3.0+7           .3", "3.0+7   1.153+7 .3")
+    inner = next(x for x in text.splitlines() if x.startswith(f"GRID    {int(beam.ids[1])} "))
+    text = text.replace("BEGIN BULK\n", "BEGIN BULK\nCORD2R,5,,0.,0.,0.,1.,0.,0.,\n,1.,1.,0.\n")
+    read(tmp_path, text.replace(inner, f"{inner:<48}5"))
+    assert "G = 1.153e+07 is passed over; E and ν say 1.153846e+07" in caplog.text
+    assert "some GRIDs have axes of their own (field CD)" in caplog.text
+
+
 def test_prescribed_motion(tmp_path):
     """Nodes fixed to values, permanent supports of GRID, and a rigid element turned by its centre."""
     beam = Beam()
@@ -362,6 +402,23 @@ REFUSED = {
             "GRID,4,,,,1.\nGRID,5\nCTETRA,1,1,1,2,3,4\nPSOLID,1,1\nMAT1,1,1.,,.3\nRBE2,9,5,12,2\nSPC1,1,123,1,3,4\n"
         ),
         "RBE2 on line .*a coordinate system of their own",
+    ),
+    "two values": (
+        add("SPC,1,5,1,.5\nSPC,1,5,1,.6"),
+        "SUBCASE 1: SPC: node 5 is fixed twice, to different values",
+    ),
+    "set of two kinds": (
+        add("FORCE,2,5,,1.,1.,0.,0."),
+        r"LOAD on line \d+: set 2 is given as FORCE and as LOAD",
+    ),
+    "two loads": (edit("   LOAD = 2", "   LOAD = 2\n   LOAD = 1"), "LOAD on line 8: is given twice"),
+    "two averages": (
+        add("GRID,4,,0.,0.,0.\nRBE3,9,,4,123,1.,123,5,8,\n,11\nRBE3,7,,4,123,1.,123,5,8,\n,11"),
+        r"RBE3 on line \d+: its reference node is that of another RBE3",
+    ),
+    "rigid on an average": (
+        add("GRID,4,,0.,0.,0.\nRBE3,9,,4,123,1.,123,5,8,\n,11\nRBE2,7,4,123,17"),
+        r"RBE2 on line \d+: its centre is the reference node of RBE3 on line",
     ),
     "no support": (edit("   SPC = 2", ""), "nothing holds the body"),
     "no such load": (edit("   LOAD = 2", "   LOAD = 77"), "LOAD = 77: the deck has no such set"),

@@ -8,7 +8,7 @@ import pytest
 import pinnpoint as pp
 from pinnpoint.errors import InputError
 from test_decks import Beam, E, edit, read
-from test_io_meshes import entities
+from test_io_meshes import entities, name_groups
 from written import large
 
 PRESSURE = 250.0
@@ -68,7 +68,8 @@ def test_round_trips(tmp_path, capsys):
         field_data={"body": np.array([2, 3]), "end": np.array([1, 2]), "top": np.array([2, 2])},
     )
     written.write(tmp_path / "22.msh", file_format="gmsh22")
-    written.write(tmp_path / "part.vtu")
+    written.write(tmp_path / "part.vtu", binary=False)
+    name_groups(tmp_path / "part.vtu", written.field_data)
     written.point_data["gmsh:dim_tags"] = entities(mesh)
     written.write(tmp_path / "41.msh", file_format="gmsh")
     capsys.readouterr()
@@ -77,10 +78,11 @@ def test_round_trips(tmp_path, capsys):
     forces = np.zeros_like(X)
     for f, normal in n.items():
         forces[list(f)] += PRESSURE * normal / 3
-    for name, (a, b) in {"22.msh": ("end", "top"), "41.msh": ("end", "top"), "part.vtu": ("1", "2")}.items():
+    for name in ("22.msh", "41.msh", "part.vtu"):
         found = pp.io.read_mesh(tmp_path / name)
-        np.testing.assert_array_equal(found.facets(b).shape, top.shape)
-        problems[name] = pp.fem.Elasticity(found, E, 0.3, fixed={a: 0.0}, nodal=forces)
+        np.testing.assert_array_equal(found.facets("top").shape, top.shape)
+        np.testing.assert_array_equal(found.cells_of("body"), np.arange(len(part.T)))
+        problems[name] = pp.fem.Elasticity(found, E, 0.3, fixed={"end": 0.0}, nodal=forces)
     found = pp.io.read_mesh(tmp_path / "deck.inp")
     row = {tuple(x): k for k, x in enumerate(X.tolist())}
     order = [row[tuple(x)] for x in found.points.tolist()]  # a mesh keeps the order of its file
@@ -222,6 +224,8 @@ REFUSED = {
     "no set": (edit("end, 1, 6", "start, 1, 6"), "the set 'start' is not given"),
     "no node": (edit("end, 1, 6", "4, 1, 6"), "node 4 is not a node of any element"),
     "component": (edit("end, 1, 6", "end, 11, 11"), "components must be numbers from 1 to 6"),
+    "downwards": (edit("end, 1, 6", "end, 1, 6\n56, 3, 1"), "components must run upwards; got '56, 3, 1'"),
+    "moved at the start": (edit("end, 1, 6", "end, 1, 3, 0.1"), r"outside a \*STEP only zero displacements are held"),
     "load outside": (edit("*Step\n*Static\n", ""), "loads belong into a"),
     "no step": (lambda text: text[: text.index("*Step")], "no complete step"),
     "open step": (edit("*End Step", ""), "no complete step"),

@@ -76,6 +76,22 @@ def test_every_interval_holds_the_rational_truth(method):
     assert np.all(batch.radius[5] < 1e-10)
 
 
+@pytest.mark.parametrize("correct", ["adjoint", "primal", "both"])
+def test_defects_of_every_load_count(correct):
+    """Solvers that stop at once: what they leave of each column is nearly all of the radius, and of the error."""
+    system, queries, rng = chain(40)
+    F, base = rng.normal(size=(3, system.N)), rng.normal(size=system.N)
+    method = pp.Inexact(correct=correct, iterations=3, primal_iterations=3)
+    certifier = pp.LoadFamily(system, F, base).prepare(queries, method)
+    mu = np.concatenate([np.zeros((1, 3)), 1e3 * np.eye(3)])
+    batch = certifier.certify_raw(np.zeros((4, 3)), mu)
+    for i, m in enumerate(mu):
+        for j, truth in enumerate(exact_values(system, queries, F, base, m)):
+            assert within(batch.center[i, j], batch.radius[i, j], truth)
+            assert not within(batch.center[i, j], 1e-6, truth)  # far above rounding
+    assert np.all(batch.radius[1:] > 50.0 * batch.radius[0])
+
+
 def test_rounding_terms_are_needed():
     """Without its rounding and algebra terms the same intervals miss the rational truth."""
     system, queries, rng = chain(20)

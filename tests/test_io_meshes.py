@@ -36,6 +36,15 @@ def to_meshio(mesh, groups=("left", "right")):
     return meshio.Mesh(points, cells, cell_data=data, field_data=names)
 
 
+def name_groups(path, names):
+    """Add the field data that meshio does not write: each name with its number and dimension, as VTK writes them."""
+    old, new = "<UnstructuredGrid>", "<UnstructuredGrid><FieldData>{}</FieldData>"
+    row = '<DataArray type="Int64" Name="{}" format="ascii">{} {}</DataArray>'
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new.format("".join(row.format(k, *v.tolist()) for k, v in names.items()))))
+
+
 def entities(mesh):
     """Each entity has a node at least, and the order of the nodes stays."""
     rows = np.tile([mesh.dim, 2], (len(mesh.points), 1))
@@ -88,19 +97,38 @@ def test_gmsh(tmp_path, capsys, kind, binary, version):
     ],
 )
 @pytest.mark.filterwarnings("ignore")
-def test_numbered_groups(tmp_path, capsys, kind, suffix, options):
-    """These formats hold the numbers of groups; meshio's XDMF cannot mix points and lines."""
+def test_numbered_groups(tmp_path, capsys, caplog, kind, suffix, options):
+    """These formats number groups, and meshio writes no names: they are left out aloud, and how to name them is said.
+
+    meshio's XDMF cannot mix points and lines.
+    """
     mesh = generate(kind, 4)
     path = tmp_path / f"a{suffix}"
     sides = () if (kind, suffix) == ("interval", ".xdmf") else ("left", "right")
     to_meshio(mesh, sides).write(path, **options)
     capsys.readouterr()
     read = read_mesh(path)
-    if sides:
-        assert_same(read, mesh, "1", "2", "1", "2")
-    else:
-        np.testing.assert_array_equal(read.cells, mesh.cells)
+    np.testing.assert_array_equal(read.cells, mesh.cells)
+    assert not read.cell_groups
+    assert not read.facet_groups
     assert capsys.readouterr() == ("", "")
+    for dim, ask in ((mesh.dim, read.cells_of), *([(mesh.dim - 1, read.facets)] if sides else [])):
+        assert f"2 (dimension {dim})" in caplog.text
+        with pytest.raises(InputError, match=rf"group 2 of dimension {dim} has no name .* that hold \[2, {dim}\]"):
+            ask("2")
+    assert read.facets("boundary").shape == mesh.boundary.shape
+
+
+@pytest.mark.parametrize("kind", ["interval", "square", "cube"])
+@pytest.mark.filterwarnings("ignore")
+def test_named_by_field_data(tmp_path, caplog, kind):
+    mesh = generate(kind, 4)
+    written = to_meshio(mesh)
+    path = tmp_path / "a.vtu"
+    written.write(path, binary=False)
+    name_groups(path, written.field_data)
+    assert_same(read_mesh(path), mesh)
+    assert not caplog.messages
 
 
 @pytest.mark.parametrize("kind", ["square", "cube"])
@@ -178,8 +206,9 @@ MSH22 = """$MeshFormat
 2.2 0 8
 $EndMeshFormat
 $PhysicalNames
-3
+4
 1 1 "inflow"
+1 5 "outflow"
 2 1 "steel"
 2 2 "copper"
 $EndPhysicalNames
@@ -215,7 +244,7 @@ def test_equal_tags_of_different_dimensions(save):
     """Volume group 1 and boundary group 1 keep their own names."""
     mesh = read_mesh(save(MSH22))
     assert {k: v.tolist() for k, v in mesh.cell_groups.items()} == {"steel": [0], "copper": [1]}
-    assert {k: facet_set(v) for k, v in mesh.facet_groups.items()} == {"inflow": {(0, 3)}, "5": {(1, 2)}}
+    assert {k: facet_set(v) for k, v in mesh.facet_groups.items()} == {"inflow": {(0, 3)}, "outflow": {(1, 2)}}
     assert mesh.points.shape == (4, 2)
     assert read_mesh(save(MSH22.replace("\n", "\r\n"))).cells.tolist() == mesh.cells.tolist()
 
@@ -248,9 +277,11 @@ MSH41 = """$MeshFormat
 4.1 0 8
 $EndMeshFormat
 $PhysicalNames
-2
+4
 1 1 "inflow"
+1 6 "wall"
 2 1 "plate"
+2 3 "all"
 $EndPhysicalNames
 $Entities
 1 2 1 0
@@ -295,8 +326,8 @@ def test_gmsh_41_by_hand(save, caplog, blocks):
     with caplog.at_level(logging.WARNING):
         mesh = read_mesh(save(MSH41.replace("2 5 1 9\n", blocks)))
     assert "1 of 5 points belong to no cell" in caplog.text
-    assert {k: facet_set(v) for k, v in mesh.facet_groups.items()} == {"inflow": {(0, 3)}, "6": {(0, 3)}}
-    assert {k: v.tolist() for k, v in mesh.cell_groups.items()} == {"plate": [0, 1], "3": [0, 1]}
+    assert {k: facet_set(v) for k, v in mesh.facet_groups.items()} == {"inflow": {(0, 3)}, "wall": {(0, 3)}}
+    assert {k: v.tolist() for k, v in mesh.cell_groups.items()} == {"plate": [0, 1], "all": [0, 1]}
 
 
 def test_a_group_called_boundary_must_be_the_boundary(save):
@@ -362,8 +393,23 @@ REFUSED = {
     "quads": (gmsh("5 2 2 2 1 1 3 7", "5 3 2 2 1 1 2 3 7"), "1 of type quad: only straight"),
     "second order": (gmsh("5 2 2 2 1 1 3 7", "5 9 2 2 1 1 2 3 7 1 2"), "1 of type triangle6"),
     "unknown type": (gmsh("5 2 2 2 1 1 3 7", "5 92 2 2 1 1 2 3"), "Gmsh's type 92"),
-    "group of points in 2D": (gmsh("1 15 2 0 1 1", "1 15 2 9 1 1"), "group '9': holds 1 elements of type vertex"),
-    "names miscounted": (gmsh("$PhysicalNames\n3", "$PhysicalNames\n4"), "announces 4 names and holds 3"),
+    "group of points in 2D": (
+        (
+            MSH22.replace("1 15 2 0 1 1", "1 15 2 9 1 1")
+            .replace('1 5 "outflow"', '1 5 "outflow"\n0 9 "pin"')
+            .replace("$PhysicalNames\n4", "$PhysicalNames\n5"),
+            "a.msh",
+        ),
+        "group 'pin': holds 1 elements of type vertex",
+    ),
+    "names miscounted": (gmsh("$PhysicalNames\n4", "$PhysicalNames\n5"), "announces 5 names and holds 4"),
+    "unnamed facets": (
+        gmsh('1 5 "outflow"', '1 6 "outflow"'),
+        r'physical group 5 of dimension 1: has no name.* Physical Curve\("name", 5\) = .* \'1 5 "name"\'',
+    ),
+    "unnamed cells": (gmsh('2 1 "steel"', '2 9 "steel"'), r"physical group 1 of dimension 2: has no name"),
+    "unnamed points": (gmsh("1 15 2 0 1 1", "1 15 2 9 1 1"), "physical group 9 of dimension 0: has no name"),
+    "4.1 unnamed": (gmsh('2 1 "plate"', '2 7 "plate"', MSH41), "physical group 1 of dimension 2: has no name"),
     "tilted": (gmsh("3 1 1 0", "3 1 1 0.5"), "must have z = 0 everywhere; it runs from 0 to 0.5"),
     "flat cell": (gmsh("3 1 1 0", "3 2 0 0"), "no volume"),
     "overlapping cells": (gmsh("7 0 1 0", "7 1.5 0 0"), "overlap"),
@@ -392,6 +438,8 @@ REFUSED = {
     "inp quads": ((ABAQUS.replace("C3D4", "C3D8R"), "a.inp"), "elements of type C3D8R: not supported"),
     "inp second order": ((ABAQUS.replace("C3D4", "C3D10"), "a.inp"), "type C3D10"),
     "inp include": (("*INCLUDE, INPUT=b.inp\n" + ABAQUS, "a.inp"), r"\*INCLUDE changes the mesh"),
+    "inp cylindrical": ((ABAQUS.replace("*NODE", "*NODE, SYSTEM=C"), "a.inp"), r"\*NODE on line 7: the option SYSTEM"),
+    "inp elsewhere": ((ABAQUS.replace("=C3D4", "=C3D4, INPUT=b", 1), "a.inp"), r"\*ELEMENT on line .*the option INPUT"),
     "inp instances": ((ABAQUS + "*INSTANCE, NAME=a\n*INSTANCE, NAME=b\n", "a.inp"), "only one part"),
     "inp moved instance": ((ABAQUS + "*INSTANCE, NAME=a\n1., 0., 0.\n", "a.inp"), "not moved"),
     "inp node": ((ABAQUS.replace("10, 20, 30, 40", "10, 20, 30, 99"), "a.inp"), "node 99 is used"),

@@ -21,7 +21,7 @@ from pinnpoint.transfer import monotone, norms, reactions, remainder
 from pinnpoint.transfer.estimator import Estimator
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.potentials import FOURTH, formula, potential
-from pinnpoint.transfer.products import exponents, multiplied, projected, square_times, square_times_linear
+from pinnpoint.transfer.products import exponents, multiplied, paired, projected, square_times, square_times_linear
 
 ONE = np.array([[0.13], [0.25], [0.5], [0.81]])
 TWO = np.array([[0.5, 0.5], [0.3, 0.4], [0.8, 0.15]])
@@ -100,6 +100,28 @@ def test_products_with_a_density_hold_their_function(m):
         assert size <= (found.high[row] + found.error2[row]) * 1.02
         against = values(bary).T @ (f - p) / len(bary)
         assert np.all(np.abs(against) <= found.error1[row] + 5.0 * size / math.sqrt(len(bary)))
+
+
+def test_products_hold_errors_of_a_density():
+    """λu² times an error that is constant on the cell, where u is: nothing is lost."""
+    u, lam, e = np.full((1, 3), 2.0), np.array([0.7]), np.array([0.3])
+    found = square_times(u, lam, Density(np.zeros((1, 6)), np.zeros(1), e, e))
+    for error in (found.error1, found.error2):
+        assert 0.7 * 4.0 * 0.3 <= error[0] <= 0.7 * 4.0 * 0.3 * (1.0 + 1e-9)
+    found = square_times(u, lam, Density(np.zeros((1, 6)), e, np.zeros(1), np.zeros(1)))
+    assert 0.7 * 4.0 * 0.3 <= found.high[0] <= 0.7 * 4.0 * 0.3 * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("only", ["high", "first", "second"])
+def test_integrals_of_two_densities_hold_what_is_not_known_of_them(only):
+    """On one cell, with each of the three parts alone at its worst: orthogonal parts, errors of a, errors of b."""
+    none, one = np.zeros(1), np.full((1, 3), 1.0)
+    high, first, second = (0.3 * (only == name) * np.ones(1) for name in ("high", "first", "second"))
+    a = Density((only == "second") * one, high, first, first)
+    b = Density((only == "first") * one, 2.0 * high, second, second)
+    truth = {"high": 0.3 * 0.6, "first": 0.3, "second": 0.3}[only]
+    value, rounding, loose = paired(a, np.abs(a.coefficients).max(axis=1) + 0.3, b, np.ones(1), none)
+    assert abs(truth - value) <= rounding + loose <= 1.5 * truth + 1e-12
 
 
 def test_cubes_are_exact():

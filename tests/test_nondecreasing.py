@@ -30,6 +30,8 @@ def test_signs():
         assert nonnegative(derivative(g)), text
     assert not any(nonnegative(derivative(parse(t, ("u",)))) for t in OTHERS.split("|"))
     assert not any(everywhere(parse(t, ("u",))) for t in PARTIAL.split("|"))
+    assert nonnegative(parse("3*u**2 + 1e300**40", ("u",)))  # beyond all floats
+    assert not nonnegative(parse("(10**60)**60 - u**2", ("u",)))
 
 
 @pytest.mark.parametrize(
@@ -137,3 +139,26 @@ def test_refinement_keeps_the_reaction():
     problem = wave("square", 4, "u**3")
     same = problem.refined(problem.mesh, np.arange(len(problem.mesh.cells)))
     assert same.g is problem.g
+
+
+@pytest.mark.parametrize("state", ["flat", "steep"])
+@pytest.mark.parametrize("a", [1e-5, 1e-2])
+def test_rest_of_the_linearisation(state, a):
+    """∫(g(u) − g(u_h) − μe)z by quadrature, e = a sin πx: sharp where u_h is flat, of first order where it is not."""
+    problem = pp.fem.Semilinear(
+        generate("interval", 2), source=1.0, dirichlet={"left": 0.0, "right": 0.0}, g=pp.fem.Reaction("u**3")
+    )
+    route = problem.transfer(problem.points([[0.4]]))
+    X = route.model.points[:, 0]
+    nodal, z = (2.0 + 0.0 * X, 1.0 + 0.0 * X) if state == "flat" else (X, np.where(X == 0.0, -1.0, 1.0))
+    order = np.argsort(X)
+    x, w = np.polynomial.legendre.leggauss(40)
+    total = 0.0
+    for middle in (0.25, 0.75):
+        y = middle + 0.25 * x
+        u, G, at_middle = (np.interp(p, X[order], f[order]) for p, f in ((y, nodal), (y, z), (middle, nodal)))
+        e = a * np.sin(np.pi * y)
+        total += 0.25 * float(w @ (((u + e) ** 3 - u**3 - 3.0 * at_middle**2 * e) * G))
+    bound = route.term.rest(route.model, route.norms, nodal, a * np.pi / 2.0**0.5, None, z, 0.0)
+    assert abs(total) <= min(bound)
+    assert state == "steep" or max(bound) <= (1.01 + 2.0 * a) * abs(total)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from flint import arb, ctx
 
 import pinnpoint as pp
+from pinnpoint.certifiers import basepoint, norm_balls, stationary
 from pinnpoint.errors import CertificationError, InputError
 
 QUERIES = pp.Queries([[1.0, 0.0], [0.3, -2.0]])
@@ -180,3 +184,63 @@ def test_bad_input():
         pp.certify(pp.NonlinearSystem(lambda v: [np.nan, 1.0], base.J, 2, lipschitz=2.0), [0.7, 0.7], QUERIES)
     with pytest.raises(CertificationError, match="singular"):
         pp.certify(circle(), [0.0, 0.0], QUERIES)
+
+
+def bowl(error, a=1e-3, **options):
+    """F = (x − a, x² ± error): where x is small the error of the second equation is one of K alone, not of S."""
+    return pp.NonlinearSystem(
+        lambda v: [v[0] - a, v[0] ** 2],
+        lambda v: np.array([[1.0], [2.0 * v[0]]]),
+        1,
+        second=lambda v, z: 2.0 * z[1] * np.eye(1),
+        lipschitz=2.0,
+        second_lipschitz=lambda y, R: 12.0 * (abs(float(y[0])) + R) * 1.001,
+        **{"F_error": [1e-18, error], "J_error": 1e-16} | options,
+    )
+
+
+def test_errors_of_equations_are_errors_of_second_derivatives():
+    """Stationary points of all the systems that F may be: x − a + 2x(x² + e) = 0, |e| ≤ error."""
+    query = pp.Queries([[1.0]])
+    for error in (1e-6, 1e-3, 0.1):
+        found = pp.certify(bowl(error), np.zeros(1), query, pp.Stationary())
+        for e in np.linspace(-error, error, 5):
+            roots = np.roots([2.0, 0.0, 1.0 + 2.0 * e, -1e-3])
+            assert np.all(found.contains(roots[np.abs(roots.imag) < 1e-9].real))
+        assert float(found.radius[0]) < 3e-3 * error + 1e-7
+    with pytest.raises(CertificationError, match="not verified to be positive definite"):
+        pp.certify(bowl(0.6), np.zeros(1), query, pp.Stationary())  # K = 1 ± 1.2
+    with pytest.raises(CertificationError, match="not verified to be positive definite"):
+        pp.certify(bowl(0.0, J_error=0.6), np.zeros(1), query, pp.Stationary())
+
+
+def test_balls_hold_the_target_whatever_the_step_was(monkeypatch):
+    """A solver that does nothing leaves all of the residual; the balls then rest on it alone."""
+    distance = 1e-3
+    root = 0.5**0.5
+    method = pp.Root().prepare(circle(), QUERIES)
+    base = method.base([root + distance, root + distance])
+    vars(base)["step"] = np.zeros(2)
+    assert norm_balls.newton_ball(base, 0).radius >= 2.0**0.5 * distance
+    s = (1.5 / 4) ** (1 / 3)
+    monkeypatch.setattr(stationary, "factorize", lambda K: SimpleNamespace(solve=np.zeros_like))
+    found = pp.certify(fitted(1.5), [s + distance, s + distance], QUERIES, pp.Stationary())
+    assert found.details["balls"]["stationary"]["radius"] >= 2.0**0.5 * distance
+    assert np.all(found.contains([s, -1.7 * s]))
+
+
+def test_functionals_of_coordinates_are_enclosed():
+    """Zᵀℓ of a general Z, rounded, with its error and that of the data, against rationals."""
+    rng = np.random.default_rng(2)
+    L, slip = rng.normal(size=(3, 9)), 1e-14 * rng.random((3, 9))
+    space = pp.AdmissibleSpace.constrained(rng.normal(size=(5, 9)), np.zeros(5))
+    Z = space.Z.toarray()
+    for error in (None, slip):
+        found = basepoint.ReducedQueries(pp.Queries(L, error=error), space, True).reduced
+        got, allowed = found.L.toarray(), found.error.toarray()
+        extra = 0.0 * allowed if error is None else slip @ np.abs(Z) * (1.0 - 1e-12)
+        for i, j in np.ndindex(got.shape):
+            true = sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(L[i], Z[:, j], strict=True))
+            off = abs(true - Fraction(float(got[i, j]))) + Fraction(float(extra[i, j]))
+            assert off <= Fraction(float(allowed[i, j]))
+        assert error is not None or np.all(allowed < 1e-13)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import types
 from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import pinnpoint as pp
 from pinnpoint.errors import CertificationError, InputError
@@ -128,6 +130,24 @@ def test_stored_error_covers_the_exact_assembly():
     wrong = problem.A.copy()
     wrong.data[17] += 1e-9
     assert stored_error(mesh, wrong, None, problem.diffusion) >= 0.49e-9  # the symmetric part
+
+
+@pytest.mark.parametrize("kind", ["scalar", "solid"])
+def test_a_stored_matrix_that_was_lowered_has_less(kind):
+    """What is proved is for the matrix that is stored: less by as much as that is less, or nothing."""
+    problem = SCALAR["square"]() if kind == "scalar" else SOLID["plane"]()
+    whole = path_coercivity(problem).alpha
+    for share in (0.25, 2.0):
+        stored = types.SimpleNamespace(**{k: getattr(problem, k) for k in SEEN if hasattr(problem, k)})
+        stored.A = sp.csr_array(problem.A - share * whole * sp.eye_array(problem.A.shape[0]))
+        if share > 1.0:
+            with pytest.raises(CertificationError, match="does not exceed"):
+                path_coercivity(stored)
+        else:
+            assert path_coercivity(stored).alpha <= (1.0 - share) * whole * (1.0 + 1e-9)
+
+
+SEEN = ("mesh", "components", "space", "conditions", "diffusion", "reaction", "reaction_varies", "lame", "nodes")
 
 
 def _cross(a, b):

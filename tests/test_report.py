@@ -18,7 +18,7 @@ import pinnpoint as pp
 from pinnpoint.io.generate import generate
 from pinnpoint.mesh import Mesh
 from pinnpoint.report import View, render
-from pinnpoint.report.numbers import above, below, interval, near
+from pinnpoint.report.numbers import above, below, interval, near, percent
 from pinnpoint.report.packing import Packer
 from pinnpoint.report.still import WIDTH
 from pinnpoint.report.surface import merge, surface
@@ -150,6 +150,19 @@ def test_how_far_off_is_a_bound():
         truth = [abs(Decimal(said) - Decimal(center) + s * Decimal(abs(radius))) for s in (-1, 1)]
         assert Decimal(least) <= min(truth) or least == 0.0
         assert most == 9.0
+
+
+def test_numbers_of_any_size(made):
+    """Differences that overflow, shares beyond measure: the page is whole, and no infinity is printed."""
+    _, data = made["rod"]
+    sizes = (5e-324, 1e-300, 1.0, 1e300, sys.float_info.max)
+    for center in sizes:
+        for value in (-sys.float_info.max, -5e-324, 0.0, sys.float_info.max):
+            row = {**data["queries"][0], "center": center, "value": value, "raw": None, "radius": 1e-300}
+            html = render({**data, "queries": [{**row, "lower": center, "upper": center}]})
+            assert not re.search(r"\binf\b|\bnan\b|Infinity", "".join(Page(html).text))
+            assert off(row)[0] <= sys.float_info.max
+    assert percent(1e300) == percent(float("inf")) == "over 1e6\N{NO-BREAK SPACE}%"
 
 
 def test_shares_add_up_and_advice_follows_the_largest(made):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from flint import arb
 
 import pinnpoint as pp
 from newton import ROUGH, SMOOTH, Cubic, inside, largest_gap, line, solved, states, value, within
 from pinnpoint.certifiers.basepoint import base_point
-from pinnpoint.certifiers.reaction_balls import anchor
+from pinnpoint.certifiers.reaction_balls import anchor, find_witness
 from pinnpoint.cli.main import main
 from pinnpoint.cubic import CubicSystem
 from pinnpoint.errors import CertificationError, InputError
@@ -391,3 +393,18 @@ def test_a_sheared_mesh_has_no_witness_but_an_energy_ball():
     assert radii[-1] < 1e-15
     with pytest.raises(CertificationError, match="M-matrix comparison"):
         pp.certify(problem, U, queries, pp.Root(norm="max"), target="discrete")
+
+
+def test_witnesses_hold_for_every_jacobian_within_its_error():
+    """⟨J⟩w ≥ v where the diagonal may be smaller and everything beside it larger."""
+    J, E = np.array([[1.0, -0.5], [-0.4, 1.2]]), np.array([[0.2, 0.1], [0.3, 0.1]])
+    base = SimpleNamespace(
+        J=sp.csr_array(J), J_error=sp.csr_array(E), solver=SimpleNamespace(solve=np.linalg.inv(J).dot)
+    )
+    found = find_witness(base, np.ones(2))
+    worst = np.diag(np.diag(J - E)) - (np.abs(J) + E) * (1.0 - np.eye(2))
+    assert found is not None
+    assert np.all(0.0 < found.v)
+    assert np.all(found.v <= worst @ found.w * (1.0 + 1e-12))
+    wide = SimpleNamespace(J=base.J, J_error=sp.csr_array(3.0 * E), solver=base.solver)
+    assert find_witness(wide, np.ones(2)) is None  # 0.4 beside 0.8: no longer an M-matrix

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
+from reports import poisson
 from test_families import chain
 
 pytest.importorskip("starlette", reason="pip install 'pinnpoint[serve]'")
@@ -28,29 +29,14 @@ pytest.importorskip("uvicorn", reason="pip install 'pinnpoint[serve]'")
 from pinnpoint.monitor import read_log
 from pinnpoint.service import Engine, Limits, engine_of_family, make_app
 
-CASE = """
-title = "Plate"
-[mesh]
-generate = "square"
-cells = 5
-[problem]
-kind = "reaction-diffusion"
-source = "2*pi**2*sin(pi*x)*sin(pi*y)"
-[problem.dirichlet]
-boundary = 0.0
-[prediction]
-zero = true
-[[query]]
-name = "centre"
-at = [0.5, 0.5]
-tolerance = 0.05
-[[query]]
-name = "side"
-at = [0.31, 0.77]
-tolerance = 0.05
-[certificate]
-target = "{target}"
-"""
+CASE = poisson(
+    "square",
+    5,
+    {"centre": "at = [0.5, 0.5]\ntolerance = 0.05", "side": "at = [0.31, 0.77]\ntolerance = 0.05"},
+    title="Plate",
+    source="2*pi**2*sin(pi*x)*sin(pi*y)",
+    certificate='target = "{target}"',
+)
 REQUESTS = int(os.environ.get("PINNPOINT_REQUESTS", "240"))
 
 

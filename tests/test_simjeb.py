@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 
 import numpy as np
 import pytest
@@ -61,6 +63,24 @@ def test_certified_together(folder):
         bracket.certify({"vertical": bracket.released["vertical"]}, queries)
     with pytest.raises(InputError, match="case: must be one of vertical"):
         bracket.problem("sideways")
+
+
+def test_one_report(folder, tmp_path):
+    """Four loads in one page, each with its rows and its fields."""
+    bracket = pp.io.simjeb.load(folder, 7)
+    queries = bracket.problem().points([[36.0, 24.0, 8.0]], "z", ["hub"]) + bracket.problem().patch("RBE3 239", "x")
+    worse = {case: 1.02 * u for case, u in bracket.released.items()}
+    batch = bracket.certify(worse, queries)
+    html = bracket.to_html(tmp_path / "r.html", batch, worse, tolerance=1e-6).read_text("utf-8")
+    assert "<title>SimJEB 7 · pinnpoint</title>" in html
+    assert re.findall(r'scope="rowgroup"><bdi>(\w+)</bdi>', html) == list(CASES)
+    assert [float(v) for v in re.findall(r'class="said" value="([^"]+)"', html)] == batch.value.ravel().tolist()
+    view = json.loads(re.search(r'id="view-data">(.*?)</script>', html, re.S)[1])["view"]
+    names = ["prediction", "Released", "Off the released"]
+    assert [(f["load"], f["name"]) for f in view["fields"]] == [(case, name) for case in CASES for name in names]
+    assert len(html) < 3e6
+    with pytest.raises(InputError, match="predictions: need one for each of vertical"):
+        bracket.to_html(tmp_path / "r.html", batch, {})
 
 
 def test_gaps_in_node_ids(tmp_path, folder, caplog):

@@ -140,3 +140,22 @@ def test_overflow_is_not_a_number_with_infinite_radius():
     hi, _, err = sliced_dots.dots(np.array([[1e300, 1e300], [1.0, 2.0]]), np.array([1e300, 1e300]), None, None)
     assert np.isnan(hi[0])
     assert np.isinf(err[0])
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-6, 1.0])
+def test_what_is_not_known_of_a_vector_and_its_tail_count(size):
+    """Radii at their worst, and trailing parts as large as the leading ones, against rationals."""
+    rng = np.random.default_rng(12)
+    G, x = rng.normal(size=(3, 50)), rng.normal(size=50)
+    lo, wide = size * rng.normal(size=50), size * rng.random(50)
+    for err in (None, wide):
+        hi, rest, bound = sliced_dots.dots(G, x, lo, err)
+        for i, g in enumerate(G):
+            true = fmpq(0)
+            for j in range(50):
+                entry = exactly.rational(x[j]) + exactly.rational(lo[j])
+                if err is not None:
+                    entry += exactly.rational(np.copysign(err[j], g[j]))
+                true += exactly.rational(g[j]) * entry
+            gap = true - exactly.rational(hi[i]) - exactly.rational(rest[i])
+            assert abs(gap) <= exactly.rational(bound[i])

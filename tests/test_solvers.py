@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 import gallery
 import pinnpoint as pp
+from exactly import functional, holds, solve_arb
 from pinnpoint.errors import DependencyMissingError
 from pinnpoint.solvers import choice
 from pinnpoint.solvers.amg import Multigrid
@@ -285,8 +286,47 @@ def test_a_proof_that_does_not_fit_is_refused_with_its_size(monkeypatch):
     problem = pp.fem.Elasticity(pp.io.generate("cube", 6), young=1.0, poisson=0.3, fixed={"left": 0.0})
     queries = problem.points([[0.5, 0.5, 0.5]], component="z")
     with pytest.raises(pp.CertificationError, match=r"about 0\.\d+ GB.*pinnpoint\[cholmod\]"):
-        pp.Exact(solver="amg").prepare(problem.system, queries)
-    pp.Exact(solver="amg", coercivity=1e-6).prepare(problem.system, queries)
+        pp.Exact(solver="amg").prepare(bare(problem), queries)
+    pp.Exact(solver="amg", coercivity=1e-6).prepare(bare(problem), queries)
+    own = pp.Exact(solver="amg").prepare(problem.system, queries)  # the problem has a bound that needs no factors
+    assert "paths of cells" in own.ground.proof.claims[0].claim
+    assert own.ground.proof.claims[0].status == "verified"
+
+
+def bare(problem):
+    """The same matrix without what the mesh knows about it."""
+    return pp.LinearSystem(problem.A, problem.b, space=problem.space, reduction="galerkin")
+
+
+@pytest.mark.parametrize("solver", ["superlu", "amg"])
+def test_large_solids_are_proved_before_they_are_factorised(monkeypatch, solver):
+    """The rough bound is taken, Green vectors become pairs, and the interval still holds an exact value tightly."""
+    if solver == "amg":
+        require("amg")
+    from pinnpoint.certifiers import green
+
+    problem = pp.fem.Elasticity(
+        pp.io.generate("cube", 3), young=1e3, poisson=0.3, body=[0, 0, -1.0], fixed={"left": 0.0}
+    )
+    queries = problem.points([[0.5, 0.5, 0.5], [0.9, 0.2, 0.7], [1.0, 1.0, 1.0]], component="z")
+    U = problem.space.project(np.random.default_rng(0).normal(size=problem.space.N)).U
+    fine = pp.certify(problem, U, queries, pp.Exact(solver=solver), target="discrete")
+    monkeypatch.setattr(choice, "ROUGH_FROM", 50)
+    monkeypatch.setattr(green, "DENSE_UP_TO", 10)  # so that blocks of queries are refined together
+    certifier = pp.Exact(solver=solver).prepare(problem.system, queries)
+    rough = certifier.certify(U)
+    assert certifier.ground.proof.rough
+    assert certifier.green.q_lo is not None
+    assert any("paths of cells" in a.claim and a.status == "verified" for a in rough.assumptions)
+    free = problem.space.free
+    x = solve_arb(problem.system.free_block, problem.b[free])
+    truths = [functional(ell, x) for ell in queries.L[:, free].toarray()]
+    single = pp.Exact(solver=solver, storage="float32").prepare(problem.system, queries)
+    assert not single.ground.proof.rough
+    for found in (rough, fine, single.certify(U)):
+        assert all(holds(a, b, t) for a, b, t in zip(found.lower, found.upper, truths, strict=True))
+    assert np.all(rough.radius <= 2.0 * fine.radius + 1e-15)
+    assert np.all(certifier.green.left * certifier.ground.proof.stability.form.alpha**0.5 < 1e-20)
 
 
 def test_free_memory_is_a_number():

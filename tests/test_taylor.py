@@ -14,6 +14,7 @@ from pinnpoint.bernstein import gram, pairs, values
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import TOKEN, parse
 from pinnpoint.taylor import formulas, functions, kernels, models, opaque, remainders, simplices, suprema, tables
+from pinnpoint.taylor.declared import Declared
 from pinnpoint.taylor.geometry import Simplices, coordinates, orders, path_order
 from pinnpoint.taylor.inputs import ORDER
 from pinnpoint.taylor.inputs import models as models_on
@@ -467,3 +468,21 @@ def test_refusals():
     with pytest.raises(InputError, match="not finite"):
         density(lambda P: np.log(P[:, 0] - 2.0 + 0j).real * np.nan, square(1))
     assert suprema.DEPTH[2] > 0
+
+
+@pytest.mark.parametrize("at", [0.1, 0.9])
+@pytest.mark.parametrize("what", ["bends", "errs"])
+def test_declared_functions_can_be_as_bad_as_declared(at, what):
+    """The bound is attained at the end that the difference step points away from: every part of it is needed."""
+    M, accuracy, r = (3.0, 0.0, 0.01) if what == "bends" else (0.0, 1e-3, 0.01)
+
+    def f(X):
+        wrong = np.where(X[:, 0] == at, -accuracy, accuracy)
+        return 0.5 * M * (X[:, 0] - 0.37) ** 2 + wrong
+
+    x = TaylorModel(space(1, 3), np.array([[at], [r], [0.0], [0.0]]), np.zeros(1))
+    model = Declared(f, M, accuracy, np.zeros(1), np.ones(1)).taylor([x])
+    away = -1.0 if at < 0.5 else 1.0
+    value = sum(float(c) * away**k for k, c in enumerate(model.C[:, 0]))
+    error = abs(0.5 * M * (at + away * r - 0.37) ** 2 - value)
+    assert error <= float(model.e[0]) <= (1.0 + 1e-6) * error

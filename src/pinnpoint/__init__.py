@@ -4,8 +4,9 @@ import importlib
 from typing import Any
 
 from pinnpoint.adaptivity import Refined, certify_to
+from pinnpoint.batch import CertificateBatch
 from pinnpoint.bundles import write_bundle
-from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarantee
+from pinnpoint.certificate import Certificate, Claim, Guarantee
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.inexact import Inexact
 from pinnpoint.certifiers.localized import Localized

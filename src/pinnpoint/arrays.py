@@ -118,10 +118,13 @@ def is_symmetric(A: Any) -> bool:
     """Whether a sparse matrix equals its transpose, to the last bit."""
     A = sp.csr_array(A)
     T = A.T.tocsr()
-    if A.has_canonical_format and A.nnz == T.nnz:
-        if all(np.array_equal(getattr(A, part), getattr(T, part)) for part in ("indptr", "indices", "data")):
-            return True
-    return bool(A.shape == T.shape and (A != T).nnz == 0)
+    return same_entries(A, T) or bool(A.shape == T.shape and (A != T).nnz == 0)
+
+
+def same_entries(A: Any, B: Any) -> bool:
+    """Whether two matrices by rows are stored alike, to the last bit."""
+    parts = ("indptr", "indices", "data")
+    return bool(A.shape == B.shape and all(np.array_equal(getattr(A, part), getattr(B, part)) for part in parts))
 
 
 def distinct_names(given: Sequence[str] | None, count: int) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from pinnpoint.errors import InputError
 from pinnpoint.fem import Elasticity, Load, ReactionDiffusion, Semilinear
 from pinnpoint.fem.extraction import NodeValues
 from pinnpoint.foreign import open_model
-from pinnpoint.io.cases import Case, QuerySpec
+from pinnpoint.io.case_specs import Case, QuerySpec
 from pinnpoint.io.deck_text import read_text
 from pinnpoint.io.fields import read_field
 from pinnpoint.io.generate import generate

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
-import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from pinnpoint.arrays import Vector, floats, per_query
 from pinnpoint.errors import CertificationError, DependencyMissingError, InputError
-from pinnpoint.version import __version__
-
-SCHEMA = "pinnpoint-certificate/1"
+from pinnpoint.record import record, write_json
 
 
 class Guarantee(StrEnum):
@@ -181,72 +176,11 @@ class Certificate:
 
     def to_dict(self, **header: Any) -> dict[str, Any]:
         """The certificate as plain Python, in the layout of certificate.json; `header` adds title, units, …."""
-        versions = {
-            "pinnpoint": __version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-        }
-        return {
-            "schema": SCHEMA,
-            "title": header.pop("title", ""),
-            "units": header.pop("units", ""),
-            "versions": versions,
-            "method": self.method,
-            "dofs": self.dofs,
-            "radius_terms": list(self.radius_terms),
-            **header,
-            **({"solver": self.details["solver"]} if "solver" in self.details else {}),
-            "assumptions": [{"claim": c.claim, "status": c.status} for c in self.assumptions],
-            "queries": [self._query(i) for i in range(len(self))],
-        }
-
-    def _query(self, i: int) -> dict[str, Any]:
-        lower, upper = self._ends(self.center, self.radius)
-
-        def at(a: Vector | None) -> float | None:
-            return None if a is None else _number(a[i])
-
-        row: dict[str, Any] = {"name": self.names[i]}
-        if self.points is not None:
-            row["at"] = [float(c) for c in self.points[i]]
-        row |= {
-            "target": self.target,
-            "guarantee": str(self.guarantee),
-            "confidence": self.confidence,
-            "rounding": self.rounding,
-            "value": at(self.value),
-            "value_radius": at(self.value_radius),
-            "raw": at(self.raw),
-            "raw_radius": at(self.raw_radius),
-            "center": at(self.center),
-            "radius": at(self.radius),
-            "lower": at(lower),
-            "upper": at(upper),
-            "sensitivity": at(self.sigma),
-            "residual_norm": None if self.residual_norm is None else _number(self.residual_norm),
-            "terms": {name: _number(t[i]) for name, t in self.terms.items()},
-        }
-        return row
+        return record(self, **header)
 
     def to_json(self, path: str | os.PathLike[str], **header: Any) -> Path:
         """Write certificate.json whole or not at all; an unbounded end is null."""
-        return self.write_json(path, self.to_dict(**header))
-
-    @staticmethod
-    def write_json(path: str | os.PathLike[str], data: Mapping[str, Any]) -> Path:
-        """Write plain data as strict JSON, whole or not at all."""
-        try:
-            text = json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-        except (TypeError, ValueError) as error:
-            raise InputError(f"header: must hold plain finite JSON values ({error})") from error
-        target = Path(path)
-        if not target.parent.is_dir():
-            raise InputError(f"path: the folder '{target.parent}' does not exist; make it first")
-        part = target.with_name(target.name + ".part")
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, target)
-        return target
+        return write_json(path, self.to_dict(**header))
 
     def to_html(
         self,
@@ -327,75 +261,3 @@ class Certificate:
                 f"{name:{width}}  {self.value[i]:13.6g}  {lower[i]:22.15g}  {upper[i]:22.15g}  {self.radius[i]:9.2e}"
             )
         return "\n".join(lines)
-
-
-class CertificateBatch(Sequence[Certificate]):
-    """Certificates of many states, with the arrays stacked: shape (states, queries)."""
-
-    def __init__(self, certificates: Sequence[Certificate]) -> None:
-        self._all = tuple(certificates)
-
-    def __len__(self) -> int:
-        return len(self._all)
-
-    def __getitem__(self, i: Any) -> Any:
-        return CertificateBatch(self._all[i]) if isinstance(i, slice) else self._all[i]
-
-    def __iter__(self) -> Iterator[Certificate]:
-        return iter(self._all)
-
-    def to_html(
-        self,
-        path: str | os.PathLike[str],
-        loads: Sequence[str] | None = None,
-        *,
-        mesh: Any = None,
-        fields: Any = None,
-        tolerance: Any = None,
-        **header: Any,
-    ) -> Path:
-        """Write one report of all states, which `loads` name; `fields` has one mapping per state.
-
-        Otherwise as `Certificate.to_html`.
-        """
-        from pinnpoint.report import write_family
-
-        return write_family(path, [c.to_dict(**header) for c in self._all], loads, mesh, fields, tolerance)
-
-    def _stack(self, name: str) -> Vector:
-        return np.array([getattr(c, name) for c in self._all])
-
-    @property
-    def value(self) -> Vector:
-        """ℓᵀU of each state."""
-        return self._stack("value")
-
-    @property
-    def center(self) -> Vector:
-        """Centres."""
-        return self._stack("center")
-
-    @property
-    def radius(self) -> Vector:
-        """Radii."""
-        return self._stack("radius")
-
-    @property
-    def lower(self) -> Vector:
-        """Lower ends."""
-        return self._stack("lower")
-
-    @property
-    def upper(self) -> Vector:
-        """Upper ends."""
-        return self._stack("upper")
-
-    @property
-    def residual_norm(self) -> Vector:
-        """‖r‖_W of each state, shape (states,)."""
-        return self._stack("residual_norm")
-
-
-def _number(x: Any) -> float | None:
-    x = float(x)
-    return x if np.isfinite(x) else None

@@ -9,7 +9,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.errors import DependencyMissingError, InputError
-from pinnpoint.io.cases import Case
+from pinnpoint.io.case_specs import Case
 from pinnpoint.models import Predictor, onnx_predictor
 from pinnpoint.models.adapters.files import from_factory, from_trusted
 

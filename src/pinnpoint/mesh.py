@@ -39,12 +39,15 @@ class Mesh:
         Name to cell numbers.
     facet_groups
         Name to facets, F × d vertex numbers.
+    unnamed
+        Dimension and number of a file's groups that have no name, and how to name them.
     """
 
     points: Vector
     cells: Index
     cell_groups: Mapping[str, Index]
     facet_groups: Mapping[str, Index]
+    unnamed: Mapping[tuple[int, str], str]
 
     def __init__(
         self,
@@ -52,6 +55,7 @@ class Mesh:
         cells: Any,
         cell_groups: Mapping[str, Any] | None = None,
         facet_groups: Mapping[str, Any] | None = None,
+        unnamed: Mapping[tuple[int, str], str] | None = None,
     ) -> None:
         X = np.array(points, dtype=np.float64)
         X = X[:, None] if X.ndim == 1 else X
@@ -71,11 +75,11 @@ class Mesh:
             str(k): _once(_indices(f"facet group '{k}'", v, X.shape[1], len(X)))
             for k, v in (facet_groups or {}).items()
         }
-        groups = {str(k): np.unique(np.asarray(v, dtype=np.intp)) for k, v in (cell_groups or {}).items()}
+        groups = {str(k): ascending(np.asarray(v, dtype=np.intp)) for k, v in (cell_groups or {}).items()}
         for name, members in groups.items():
             if members.size and (members[0] < 0 or members[-1] >= len(T)):
                 raise InputError(f"cell group '{name}': cell numbers must lie between 0 and {len(T) - 1}")
-        set_fields(self, points=X, cells=T, cell_groups=groups, facet_groups=facets)
+        set_fields(self, points=X, cells=T, cell_groups=groups, facet_groups=facets, unnamed=dict(unnamed or {}))
         self._require_volumes()
         self._require_no_overlap()
         self._require_known_facets()
@@ -86,7 +90,7 @@ class Mesh:
     ) -> Mesh:
         """A mesh from arrays that are known to be one: nothing is copied and nothing is checked."""
         mesh = object.__new__(cls)
-        set_fields(mesh, points=points, cells=cells, cell_groups=cell_groups, facet_groups=facet_groups)
+        set_fields(mesh, points=points, cells=cells, cell_groups=cell_groups, facet_groups=facet_groups, unnamed={})
         return mesh
 
     @property
@@ -103,7 +107,11 @@ class Mesh:
     @cached_property
     def volumes(self) -> Vector:
         """Lengths, areas or volumes of the cells."""
-        return np.asarray(np.abs(np.linalg.det(self.edges_of_cells)) / factorial(self.dim))
+        return np.asarray(np.abs(self._determinants) / factorial(self.dim))
+
+    @cached_property
+    def _determinants(self) -> Vector:
+        return np.asarray(np.linalg.det(self.edges_of_cells))
 
     @cached_property
     def gradients(self) -> Vector:
@@ -119,8 +127,13 @@ class Mesh:
         locals_ = list(combinations(range(d + 1), d))  # local facets; the missing vertex is d − position
         every = np.sort(np.concatenate([self.cells[:, list(f)] for f in locals_]), axis=1)
         keys = _keys(every, len(self.points))
-        _, first, inverse, count = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
-        return every[first], inverse.reshape(d + 1, -1), count
+        order = np.argsort(keys)
+        ordered = keys[order]
+        new = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+        inverse = np.empty(len(keys), dtype=np.intp)
+        inverse[order] = np.cumsum(new) - 1
+        start = np.flatnonzero(new)
+        return every[order[start]], inverse.reshape(d + 1, -1), np.diff(start, append=len(keys))
 
     @cached_property
     def boundary(self) -> Index:
@@ -135,14 +148,18 @@ class Mesh:
         if group == BOUNDARY:
             return self.boundary
         known = ", ".join(sorted([*self.facet_groups, BOUNDARY]))
-        raise InputError(f"group '{group}': the mesh has no such boundary group; it has {known}")
+        raise self._unknown(group, self.dim - 1, f"boundary group; it has {known}")
 
     def cells_of(self, group: str) -> Index:
         """Cell numbers of a group."""
         if group in self.cell_groups:
             return self.cell_groups[group]
         known = ", ".join(sorted(self.cell_groups)) or "none"
-        raise InputError(f"group '{group}': the mesh has no such cell group; it has {known}")
+        raise self._unknown(group, self.dim, f"cell group; it has {known}")
+
+    def _unknown(self, group: str, dim: int, what: str) -> InputError:
+        how = f"{self.unnamed[dim, group]}. By that name " if (dim, group) in self.unnamed else ""
+        return InputError(f"group '{group}': {how}the mesh has no such {what}")
 
     def facet_measures(self, facets: Index) -> Vector:
         """Lengths or areas of facets; 1 for the end points of intervals."""
@@ -164,26 +181,29 @@ class Mesh:
             )
 
     def _require_no_overlap(self) -> None:
-        """The two cells of an interior facet lie on opposite sides of it."""
+        """The two cells of an interior facet lie on opposite sides of it.
+
+        Which side of a facet with ascending vertices a further vertex lies on is the sign of the cell's determinant
+        with its vertices so ordered, that one last: a transposition for each pair out of order.
+        """
         unique, inverse, count = self._facet_table
         if count.max() > 2:
             bad = unique[int(np.argmax(count))]
             raise InputError(f"cells: {int(count.max())} cells share the facet {bad.tolist()}; at most two can")
-        d, C = self.dim, len(self.cells)
-        opposite = np.concatenate([self.cells[:, d - k] for k in range(d + 1)])
-        flat = inverse.ravel()
-        order = np.argsort(flat, kind="stable")
-        start = np.concatenate([[0], np.cumsum(count)])[:-1][count == 2]
-        one, two = order[start], order[start + 1]
-        base = self.points[unique[count == 2]]
-        sides = [np.linalg.det(_frame(base, self.points[opposite[k]])) for k in (one, two)]
-        wrong = sides[0] * sides[1] >= 0.0
+        d, cells = self.dim, self.cells
+        sign = np.sign(self._determinants)
+        for i, j in combinations(range(d + 1), 2):
+            sign[cells[:, i] > cells[:, j]] *= -1.0
+        sides = []
+        for k in range(d + 1):  # the facet k lies opposite the vertex d − k
+            above = sum(cells[:, j] > cells[:, d - k] for j in range(d + 1))
+            sides.append(np.where(above % 2 == 1, -sign, sign))
+        wrong = (np.bincount(inverse.ravel(), np.concatenate(sides)) != 0.0) & (count == 2)
         if wrong.any():
-            k = int(np.argmax(wrong))
-            cells = sorted((int(one[k] % C), int(two[k] % C)))
+            one, two = np.flatnonzero((inverse == int(np.argmax(wrong))).any(axis=0))
             raise InputError(
-                f"cells: {int(wrong.sum())} pairs of neighbours overlap, the first are cells {cells[0]} and "
-                f"{cells[1]}; one of them is inverted"
+                f"cells: {int(wrong.sum())} pairs of neighbours overlap, the first are cells {int(one)} and "
+                f"{int(two)}; one of them is inverted"
             )
 
     def _require_known_facets(self) -> None:
@@ -205,9 +225,9 @@ def _once(facets: Index) -> Index:
     return facets if len(first) == len(facets) else facets[np.sort(first)]
 
 
-def _frame(base: Vector, tip: Vector) -> Vector:
-    """Edge vectors of a facet and the vector to a further vertex, as square matrices."""
-    return np.concatenate([base[:, 1:] - base[:, :1], tip[:, None] - base[:, :1]], axis=1)
+def ascending(numbers: Index) -> Index:
+    """Each number once, in order."""
+    return numbers if numbers.size and np.all(np.diff(numbers) > 0) else np.unique(numbers)
 
 
 def _keys(facets: Index, n: int) -> Index:

@@ -18,6 +18,7 @@ from pinnpoint.cases import Result, Study, provenance
 from pinnpoint.certificate import Certificate
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.io.vtu import write_vtu
+from pinnpoint.record import write_json
 from pinnpoint.report import View, write_report
 
 FILES = ("certificate.json", "certificate.csv", "field.vtu", "bundle", "report.html")
@@ -41,7 +42,8 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
         raise InputError(f"--out: '{out}' could not be made ({error.strerror}); choose another place") from error
     try:
         said, seen = summary(result), fields(study, certifier)
-        certificate.write_json(part / FILES[0], said)
+        solved = "corrected" in seen and getattr(study.problem, "lift", None) is None
+        write_json(part / FILES[0], said)
         write_csv(part / FILES[1], certificate, study.case.units)
         with ThreadPoolExecutor(1) as pool:  # hashing and writing leave Python's lock to the report
             bundle = whole and pool.submit(
@@ -55,6 +57,8 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
                 case=study.case.to_dict(),
                 solver=getattr(getattr(certifier, "ground", None), "solver", None),
                 green=getattr(getattr(certifier, "green", None), "q", None),
+                state=seen["corrected"].ravel() if solved else None,
+                coercivity=_rough(certifier),
                 partial=True,
             )
             write_vtu(part / FILES[2], study.problem.mesh, seen, nodes=study.problem.nodes)
@@ -72,6 +76,12 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return [out / name for name in names]
+
+
+def _rough(certifier: Any) -> float | None:
+    """The bound of a certifier that was proved at linear cost."""
+    proof = getattr(getattr(certifier, "ground", None), "proof", None)
+    return float(proof.stability.form.alpha) if proof is not None and proof.rough else None
 
 
 def require_place(out: Path) -> None:

@@ -88,9 +88,9 @@ def _function(name: str, a: Range) -> Range | None:
 
 def _binary(mark: str, a: Range, b: Range) -> Range | None:
     if mark == "+":
-        return a[0] + b[0], a[1] + b[1]
+        return _plus(a[0], b[0]), _plus(a[1], b[1])
     if mark == "-":
-        return a[0] - b[1], a[1] - b[0]
+        return _plus(a[0], -b[1]), _plus(a[1], -b[0])
     if mark == "*":
         ends = [_times(x, y) for x in a for y in b]
         return min(ends), max(ends)
@@ -101,6 +101,11 @@ def _binary(mark: str, a: Range, b: Range) -> Range | None:
         found = _power(a, abs(int(b[0])))
         return found if b[0] >= 0 else _inverse(found)
     return (Fraction(0), INF) if a[0] > 0 else None
+
+
+def _plus(x: Bound, y: Bound) -> Bound:
+    """A sum; two ends of one kind are never infinite of different signs."""
+    return x if isinstance(x, float) else y if isinstance(y, float) else x + y
 
 
 def _times(x: Bound, y: Bound) -> Bound:

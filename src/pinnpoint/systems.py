@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +13,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from pinnpoint.arrays import Vector, dimensions, matrix, number, point_list, set_fields, vector, whole
 from pinnpoint.errors import CertificationError, InputError
+from pinnpoint.rounding.bounds import Coercivity, fingerprint
 from pinnpoint.rounding.forms import Form
 from pinnpoint.rounding.stability import form_of
 from pinnpoint.spaces import AdmissibleSpace
@@ -53,6 +55,8 @@ class LinearSystem:
     modes
         Vectors that A hardly sees, shape (N, m), such as rigid-body motions; multigrid is faster with them, and nothing
         else depends on them. Unknowns of a node that follow each other in U may be named by `node_size`.
+    floor
+        A function that proves the reduced operator's coercivity without a factorization, for large systems.
     """
 
     A: Any
@@ -65,6 +69,7 @@ class LinearSystem:
     row_points: Vector | None
     modes: Vector | None
     node_size: int
+    floor: Callable[[], Coercivity] | None
 
     def __init__(
         self,
@@ -79,6 +84,7 @@ class LinearSystem:
         row_points: Any | None = None,
         modes: Any | None = None,
         node_size: int = 1,
+        floor: Callable[[], Coercivity] | None = None,
     ) -> None:
         A = _operator(A)
         rows, columns = (int(k) for k in A.shape)
@@ -105,6 +111,7 @@ class LinearSystem:
             )
         set_fields(self, weight=_weight(weight, self.M, square=self.is_square), row_points=self._points(row_points))
         set_fields(self, modes=self._modes(modes), node_size=self._node_size(whole("node_size", node_size, low=1)))
+        set_fields(self, floor=floor)
 
     @property
     def N(self) -> int:
@@ -143,6 +150,21 @@ class LinearSystem:
     def weight_form(self) -> Form | None:
         """Norms of the weight, verified; None for the energy weight, which needs Â."""
         return None if isinstance(self.weight, str) else form_of(self.weight, "weight")
+
+    @cached_property
+    def free_rows(self) -> Any:
+        """The stored rows of the free entries, for a space that fixes entries."""
+        return self.A if self.space.is_whole else sp.csr_array(self.A[self.space.free])
+
+    @cached_property
+    def free_block(self) -> Any:
+        """Their columns of the free entries: the reduced matrix of a Galerkin system."""
+        return self.A if self.space.is_whole else sp.csr_array(self.free_rows[:, self.space.free])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of `free_block`."""
+        return fingerprint(self.free_block)
 
     def residual(self, U: Any) -> Vector:
         """The reduced residual r = A U − b (or Zᵀ of it), in plain floating point."""

@@ -92,7 +92,8 @@ def from_assembled(
     how = _treatment(treatment, A, held, N)
     g = _given(values, held, N)
     if how is Treatment.IDENTITY:
-        g = _agreed(b[held] / A.diagonal()[held], g, held)
+        with np.errstate(over="ignore"):  # refused with the space
+            g = _agreed(b[held] / A.diagonal()[held], g, held)
     elif how is Treatment.PENALTY and g is None and not np.any(b[held]):
         g = np.zeros(held.size)
     if g is None:
@@ -143,7 +144,8 @@ def _treatment(asked: str | None, A: Any, held: Index, N: int) -> Treatment:
         found = {Treatment.ELIMINATED}
     else:
         found = _seen(A, held, asked)
-    if asked is not None and Treatment(asked) not in found:
+    mixed = asked == Treatment.IDENTITY and len(found) > 1  # only unit rows say their values
+    if asked is not None and (Treatment(asked) not in found or mixed):
         raise InputError(f"treatment: '{asked}' was asked for, but the matrix looks {' and '.join(sorted(found))}")
     if asked is None and len(found) > 1:
         raise InputError(

@@ -13,22 +13,13 @@ from pinnpoint.errors import InputError
 from pinnpoint.systems import LinearSystem
 
 
-def from_petsc(
-    A: Any,
-    b: Any,
-    free: Any = None,
-    *,
-    fixed: Any = None,
-    values: Any = None,
-    treatment: str | None = None,
-    **options: Any,
-) -> LinearSystem:
+def from_petsc(A: Any, b: Any, free: Any = None, **options: Any) -> LinearSystem:
     """The system of a PETSc or DOLFINx matrix on one process; arguments as in `from_assembled`.
 
     DOLFINx's `assemble_matrix(a, bcs=bcs)` with `apply_lifting` and `set_bc` leaves identity rows, which are found;
     `fixed` are then the conditions' degrees of freedom, unrolled to entries for vector-valued spaces.
     """
-    return from_assembled(csr_of(A), array_of(b), free, fixed=fixed, values=values, treatment=treatment, **options)
+    return from_assembled(csr_of(A), array_of(b), free, **options)
 
 
 def csr_of(A: Any) -> Any:
@@ -43,6 +34,9 @@ def csr_of(A: Any) -> Any:
         return _real(sp.csr_array(A.to_scipy()))
     if sp.issparse(A):
         return _real(sp.csr_array(A))
+    if all(hasattr(A, part) for part in ("data", "indices", "indptr")):  # MatrixCSR before DOLFINx 0.6
+        data, indices, indptr = (np.array(getattr(A, part)) for part in ("data", "indices", "indptr"))
+        return _real(sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1,) * 2))
     raise InputError(f"A: must be a PETSc matrix or a DOLFINx MatrixCSR; got {type(A).__name__}")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector, floats
 from pinnpoint.errors import InputError
-from pinnpoint.io.blocks import Block, Blocks, build_mesh, members
+from pinnpoint.io.blocks import Blocks, build_mesh, numbered
 from pinnpoint.io.foreign import TAGS
 from pinnpoint.mesh import Index, Mesh
 
@@ -43,7 +43,8 @@ def from_pyvista(grid: Any, groups: str | None = None) -> Grid:
     grid
         An `UnstructuredGrid`, or anything with `cast_to_unstructured_grid`.
     groups
-        Name of the cell data that number groups; the usual names are looked for by default. 0 means none.
+        Name of the cell data that number groups; the usual names are looked for by default. 0 means none. Field data
+        name them: ``grid.field_data["left"] = [3, 1]`` is group 3 of dimension 1.
     """
     if not hasattr(grid, "cells_dict") and hasattr(grid, "cast_to_unstructured_grid"):
         grid = grid.cast_to_unstructured_grid()
@@ -59,14 +60,14 @@ def from_pyvista(grid: Any, groups: str | None = None) -> Grid:
     if name is not None and name not in list(data.keys()):
         raise InputError(f"groups: the grid has no cell data '{name}'; it has {', '.join(data.keys()) or 'none'}")
     tags = np.zeros(types.size, dtype=np.intp) if name is None else _whole(name, data[name])
-    blocks = []
+    kinds = []
     for number in sorted({int(t) for t in np.unique(types)}):
         cells = np.asarray(grid.cells_dict[number], dtype=np.intp).reshape(-1, KINDS[number][1])
-        rows = members(tags[types == number])
-        blocks.append(Block(KINDS[number][0], cells, {str(tag): r for tag, r in rows.items()}))
+        kinds.append((KINDS[number][0], cells, tags[types == number]))
+    blocks, unnamed = numbered(kinds, getattr(grid, "field_data", {}))
     points = np.asarray(grid.points, dtype=np.float64)
     highest = max(blocks, key=lambda b: b.cells.shape[1])
-    return Grid(build_mesh(Blocks(points, blocks)), np.unique(highest.cells), grid)
+    return Grid(build_mesh(Blocks(points, blocks, unnamed=unnamed)), np.unique(highest.cells), grid)
 
 
 def _whole(name: str, data: Any) -> Index:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, floats, per_query
-from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarantee
+from pinnpoint.batch import CertificateBatch
+from pinnpoint.certificate import Certificate, Claim, Guarantee
 from pinnpoint.certifiers.batches import observe_many
 from pinnpoint.certifiers.core import Core, Functionals
 from pinnpoint.certifiers.least_squares import effective_norm

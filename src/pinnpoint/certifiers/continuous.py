@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, floats, per_query, vector
-from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarantee
+from pinnpoint.batch import CertificateBatch
+from pinnpoint.certificate import Certificate, Claim, Guarantee
 from pinnpoint.certifiers.basepoint import ReducedQueries
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.green import FEW, FILLS_FROM

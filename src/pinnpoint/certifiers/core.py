@@ -24,6 +24,7 @@ from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import TINY, gamma, require_range, require_round_to_nearest, up
 from pinnpoint.rounding.balls import Ball, exact
+from pinnpoint.rounding.bounds import fingerprint
 from pinnpoint.rounding.forms import Form, MatrixForm
 from pinnpoint.rounding.matrices import Chain, EnclosedMatrix, LinearMap, PlainMatrix, compile_early, product_up
 from pinnpoint.rounding.slices import Sliced
@@ -56,7 +57,7 @@ class Core:
         galerkin = system.reduction == "galerkin"
         self._rows: Any = None
         if galerkin and free is not None and system.is_matrix:
-            A, b = A[free], b[free]
+            A, b = system.free_rows, b[free]
             E = None if E is None else E[free]
             b_error = None if b_error is None else b_error[free]
             galerkin, self._rows = False, free
@@ -68,7 +69,8 @@ class Core:
         if system.space.is_whole:
             self.reduced: LinearMap = self.A
         elif free is not None and system.is_matrix:
-            self.reduced = self._wrap(sp.csr_array(A[:, free]), None if E is None else sp.csr_array(E[:, free]))
+            B = sp.csr_array(A[:, free]) if self._rows is None else system.free_block
+            self.reduced = self._wrap(B, None if E is None else sp.csr_array(E[:, free]))
         else:
             self.reduced = Chain([*([Z.T] if galerkin else []), self.A, Z])
 
@@ -160,10 +162,15 @@ class Core:
         return self.reduced.T.affine(self.green(q), ell)
 
     @property
+    def adjoint(self) -> EnclosedMatrix | None:
+        """The stored Âᵀ of a square system, where nothing but rounding has to be covered."""
+        T = self.reduced.T if self.system.is_square else None
+        return T if isinstance(T, EnclosedMatrix) and T.error is None else None
+
+    @property
     def many(self) -> Sliced | None:
         """Encloses many defects at once, where nothing but rounding has to be covered."""
-        T = self.reduced.T if self.system.is_square else None
-        return T.sliced if isinstance(T, EnclosedMatrix) else None
+        return None if self.adjoint is None else self.adjoint.sliced
 
     def green(self, q: Ball) -> Ball:
         """The residual-side Green vector: q itself, or W Â q."""
@@ -183,7 +190,7 @@ class Core:
 
     def energy_form(self, alpha: float, P: Form, solve: Callable[[Vector], Vector] | None) -> MatrixForm:
         """Norms of the symmetric part of B, given B's coercivity."""
-        return MatrixForm(self.symmetric_map, alpha, P, solve, self.rounding, self._row_sum)
+        return MatrixForm(self.symmetric_map, alpha, P, solve, self.rounding, lambda: self._row_sum)
 
     @cached_property
     def _row_sum(self) -> float:
@@ -203,10 +210,21 @@ class Core:
         if not self.system.is_square:
             return NormalMap(self)
         if isinstance(self.reduced, EnclosedMatrix | PlainMatrix) and sp.issparse(self.reduced.A):
-            parts = (self.reduced.A, getattr(self.reduced, "error", None))
-            if all(M is None or is_symmetric(M) for M in parts):
+            error = getattr(self.reduced, "error", None)
+            if self.symmetric and (error is None or is_symmetric(error)):
                 return self.reduced
         return SymmetricMap(self.reduced)
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the stored Â."""
+        ours = self._rows is not None and self.matrix.data is self.system.free_block.data
+        return self.system.fingerprint if ours else fingerprint(self.matrix)
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether the stored Â equals its transpose, to the last bit."""
+        return is_symmetric(self.matrix)
 
     @property
     def is_energy(self) -> bool:

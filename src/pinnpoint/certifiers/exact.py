@@ -57,6 +57,7 @@ class Exact(AbstractMethod):
 
     def _prepare(self, system: LinearSystem, queries: Queries) -> ExactCertifier:
         """Green vectors, sensitivities and the stability proof."""
+        kept = Storage(self.storage, self.file)
         ground = lay_ground(
             system,
             queries,
@@ -64,10 +65,11 @@ class Exact(AbstractMethod):
             solver=self.solver,
             coercivity=self.coercivity,
             adjoints=len(queries),
+            rough=not kept.is_single,
         )
         assert ground.solver is not None
-        kept = Storage(self.storage, self.file)
-        return ExactCertifier(ground, green_vectors(ground, ground.solver, refine=self.refine, storage=kept))
+        refine = self.refine or ground.proof.rough
+        return ExactCertifier(ground, green_vectors(ground, ground.solver, refine=refine, storage=kept))
 
     def _prepare_only(self, system: LinearSystem, queries: Queries) -> ExactCertifier:
         """Green vectors alone; their defects are not counted."""

@@ -11,7 +11,7 @@ import numpy as np
 from pinnpoint.arrays import Vector
 from pinnpoint.certifiers.base import Ground
 from pinnpoint.certifiers.core import Core
-from pinnpoint.certifiers.proof import prove, unproved, weight_only
+from pinnpoint.certifiers.proof import prove, prove_roughly, unproved, weight_only
 from pinnpoint.certifiers.setup import solver_for
 from pinnpoint.certifiers.storage import DOUBLE, Storage
 from pinnpoint.errors import InputError
@@ -19,7 +19,7 @@ from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import require_range, up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.bounds import Coercivity
-from pinnpoint.rounding.matrices import dots
+from pinnpoint.rounding.matrices import EnclosedMatrix, dots
 from pinnpoint.rounding.slices import Sliced
 from pinnpoint.solvers.direct import DENSE_UP_TO, MANY, SparseLU
 from pinnpoint.solvers.protocol import Solver, answer, is_accurate, width
@@ -64,20 +64,24 @@ def lay_ground(
     coercivity: Coercivity | float | None,
     inverts: bool = True,
     adjoints: int = 0,
+    rough: bool = False,
 ) -> Ground:
     """Core, functionals, solver and stability proof.
 
     In exact arithmetic a direct solve needs no proof; with rounding covered, or an iterative solver, it does. So many
-    `adjoints` will be solved for afterwards.
+    `adjoints` will be solved for afterwards. `rough`: a rough bound will do, as Green vectors can be refined.
     """
     core = Core(system, rounding=rounding)
     L, ell = core.functionals(queries)
     if not inverts:
         return Ground(core, queries, L, ell, None, weight_only(core))
+    early = prove_roughly(core) if rough and rounding and coercivity is None else None
     found, choice = solver_for(core, solver, len(queries))
     if adjoints and isinstance(found, SparseLU) and ell.exact:
         found.expect(adjoints, ell.L.indices)
-    if rounding or coercivity is not None or choice.own or not is_accurate(found):
+    if early is not None:
+        proof = early
+    elif rounding or coercivity is not None or choice.own or not is_accurate(found):
         proof = prove(core, found, coercivity)
     else:
         proof = unproved(core, found)
@@ -111,7 +115,9 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool, storage: Stor
     left, sigma, delta = (np.zeros(K) for _ in range(3))
     # many defects at once pay where there are many, with nothing but rounding in them
     enough = K >= MANY if isinstance(solver, SparseLU) else K > 1 and core.system.n > DENSE_UP_TO
-    many = core.many if enough and not refine and ground.ell.exact and proof.stability is not None else None
+    blocks = enough and ground.ell.exact and proof.stability is not None
+    many = core.many if blocks and not refine else None
+    whole = core.adjoint if blocks and refine else None
 
     def stored(i: int) -> Ball:
         return Ball(np.asarray(Q[i], dtype=np.float64), None if q_lo is None else q_lo[i])
@@ -136,7 +142,7 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool, storage: Stor
 
     def solve(rhs: Vector) -> Vector:
         X = answer(solver.solve_transposed, rhs)
-        return X if isinstance(solver, SparseLU) else X.copy()  # another's array may change once it was measured
+        return X.copy() if ground.choice is None or ground.choice.own else X  # a caller's array may change later
 
     def keep(at: Any, X: Vector) -> Vector:
         X = storage.rounded(X)
@@ -154,10 +160,23 @@ def green_vectors(ground: Ground, solver: Solver, *, refine: bool, storage: Stor
         for i, s in zip(at, many.residuals(X, block), strict=True):
             measure(i, lambda q, s=s: s)  # type: ignore[misc]
 
+    def in_halves(at: Any, q_lo: Vector, whole: EnclosedMatrix) -> None:
+        S = np.stack([ground.ell[i].hi for i in at])  # columns are contiguous, as solvers want them
+        keep(at, solve(S.T))
+        error = np.empty_like(S)
+        for s, e, i in zip(S, error, at, strict=True):
+            s[:], e[:] = core.defect(Ball(Q[i]), ground.ell[i]).rounded()
+        q_lo[at] = -solve(S.T).T
+        for i, s, e, rest in zip(at, S, error, whole.products(q_lo[at]), strict=True):
+            measure(i, lambda q, s=s, e=e, rest=rest: Ball(s, None, e) + rest)  # type: ignore[misc]
+
     def part(a: int) -> None:
         at = order[a : a + step]
         if many is not None:
             together(at, many)
+            return
+        if q_lo is not None and whole is not None:
+            in_halves(at, q_lo, whole)
             return
         ells = [ground.ell[i] for i in at]
         keep(at, solve(np.array([ell.hi for ell in ells]).T))  # columns are contiguous, as solvers want them

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, floats, per_query, vector
-from pinnpoint.certificate import Certificate, CertificateBatch, Claim, Guarantee
+from pinnpoint.batch import CertificateBatch
+from pinnpoint.certificate import Certificate, Claim, Guarantee
 from pinnpoint.certifiers.basepoint import BasePoint, ReducedQueries, VerifiedBall, base_point
 from pinnpoint.certifiers.continuous import ContinuousCertifier
 from pinnpoint.certifiers.norm_balls import declared_ball, newton_ball

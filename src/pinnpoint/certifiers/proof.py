@@ -7,16 +7,18 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
-from pinnpoint.arrays import is_symmetric, number
+from pinnpoint.arrays import number
 from pinnpoint.certificate import Claim
 from pinnpoint.certifiers.core import Core
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding import stability as st
 from pinnpoint.rounding.arithmetic import Vector
-from pinnpoint.rounding.bounds import Coercivity, fingerprint
+from pinnpoint.rounding.bounds import Coercivity
 from pinnpoint.rounding.coercivity import NEARLY, verify_coercivity, z_part
 from pinnpoint.rounding.forms import DiagonalForm, Form, InverseForm
+from pinnpoint.solvers import choice
 from pinnpoint.solvers.choice import GB, ROOM, Task, free_memory, installed, predicted
 from pinnpoint.solvers.cholmod import Cholmod
 from pinnpoint.solvers.direct import DENSE_UP_TO
@@ -35,6 +37,8 @@ class Proof(NamedTuple):
     stability: st.Stability | None
     form: Form
     claims: tuple[Claim, ...]
+    rough: bool = False
+    """Whether the bound is so far below the truth that Green vectors should be refined."""
 
 
 def prove(
@@ -65,6 +69,15 @@ def prove(
     if not isinstance(stability, st.Coercive):
         raise CertificationError("weight: 'energy' needs a positive definite operator, and none could be verified")
     return Proof(stability, InverseForm(replace(stability.form, solve=_solve(solver))), claims)
+
+
+def prove_roughly(core: Core) -> Proof | None:
+    """The system's own bound, before any solver is made, for a large matrix that fills in; None for others."""
+    floor = _floor(core) if _fills_in(core) else None
+    if floor is None:
+        return None
+    stability = _coercive(core, floor, None)
+    return Proof(stability, core.form, (Claim(stability.claim, stability.status),), True)
 
 
 def unproved(core: Core, solver: Solver | None) -> Proof:
@@ -102,7 +115,7 @@ def _own_word(core: Core, bound: Coercivity) -> Coercivity:
     if size is not None and size != core.system.n:
         raise InputError(f"coercivity: P must have the reduced size {core.system.n}; got {size}")
     if bound.status == "verified" and bound.of == "operator" and core.system.is_square and core.system.is_matrix:
-        if core.matrix_error is None and bound.fingerprint == fingerprint(core.matrix):
+        if core.matrix_error is None and bound.fingerprint == core.fingerprint:
             return bound
     return replace(bound, status="declared")
 
@@ -134,6 +147,28 @@ def _cholesky(core: Core) -> Any:
             "hand; install 'pinnpoint[cholmod]' or 'pinnpoint[pardiso]', which need less, or declare coercivity"
         )
     return None
+
+
+def _fills_in(core: Core) -> bool:
+    """Whether a factorization for the proof alone would be large, and no M-matrix spares it."""
+    system = core.system
+    if core.is_energy or not (system.is_matrix and system.is_square) or system.n < choice.ROUGH_FROM:
+        return False
+    B, points = core.matrix, system.row_points
+    solid = Task(system.n, int(B.nnz), None if points is None else int(points.shape[1]), 0, True).solid
+    some = z_part(sp.csr_array(B[:FEW_ENOUGH]))[1]  # of many rows; an M-matrix has none
+    return solid and some > NEARLY * float(B.diagonal().max())
+
+
+def _floor(core: Core) -> Coercivity | None:
+    """The system's own bound, if it has one that was proved for this very matrix."""
+    if core.system.floor is None or core.system.A_error is not None:
+        return None
+    try:
+        bound = _own_word(core, core.system.floor())
+    except CertificationError:
+        return None
+    return bound if bound.status == "verified" else None
 
 
 def _coercive(core: Core, bound: Coercivity, sharpen: Solver | None) -> st.Coercive:
@@ -169,13 +204,20 @@ def _square(core: Core, solver: Solver | None, sharpen: Solver | None) -> st.Sta
     """Coercivity first; then an M-matrix witness, an approximate inverse, and singular values."""
     B, errors = core.matrix, core.matrix_error
     symmetrised = None if errors is None else (lambda v: 0.5 * (errors[0](v) + errors[1](v)))
-    tried, cholesky = "", _cholesky(core)
+    tried = ""
+    try:
+        cholesky = _cholesky(core)
+    except CertificationError:
+        floor = None if core.is_energy else _floor(core)
+        if floor is None:
+            raise
+        return _coercive(core, floor, sharpen)
     try:
         bound = verify_coercivity(
             B,
             equilibrate=True,
             error=symmetrised,
-            solve=_inverse(solver) if is_symmetric(B) else None,
+            solve=_inverse(solver) if core.symmetric else None,
             definite=cholesky,
         )
         return _coercive(core, bound, sharpen)

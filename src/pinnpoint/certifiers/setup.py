@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import is_symmetric
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.proof import diagonal_of
 from pinnpoint.errors import InputError
@@ -50,7 +49,7 @@ def krylov_solver(core: Core, tolerance: float, iterations: int | None) -> Krylo
             (lambda v: plain.reduced.affine(exact(v)).hi),
             (lambda v: plain.reduced.T.affine(exact(v)).hi),
         )
-        symmetric = core.is_energy or (system.is_matrix and is_symmetric(core.matrix))
+        symmetric = core.is_energy or (system.is_matrix and core.symmetric)
         diagonal = diagonal_of(core) if symmetric else None
         symmetric = symmetric and (diagonal is not None or not system.is_matrix)
         return Krylov(forward, backward, system.n, symmetric, tolerance, iterations, diagonal)
@@ -72,7 +71,7 @@ def lsmr_solver(core: Core, name: str = "lsmr") -> LeastSquares:
 def task_of(core: Core, queries: int) -> Task:
     """What the choice of a solver depends on."""
     B, points = core.matrix, core.system.row_points
-    definite = bool(diagonal_of(core) is not None and is_symmetric(B))
+    definite = bool(diagonal_of(core) is not None and core.symmetric)
     return Task(core.system.n, int(B.nnz), None if points is None else int(points.shape[1]), queries, definite)
 
 

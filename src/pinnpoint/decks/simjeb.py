@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector
-from pinnpoint.certificate import CertificateBatch
+from pinnpoint.batch import CertificateBatch
 from pinnpoint.certifiers.base import AbstractMethod
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.decks.problems import Deck, read_deck
@@ -82,13 +82,44 @@ class Bracket:
         self, predictions: Mapping[str, Any], queries: Queries, method: AbstractMethod | None = None
     ) -> CertificateBatch:
         """Intervals for a prediction of each case, from one preparation; queries from `problem()`."""
-        unknown = set(predictions) ^ set(CASES)
-        if unknown:
-            raise InputError(f"predictions: need one for each of {', '.join(CASES)}; got {', '.join(predictions)}")
+        _require_all(predictions)
         problem = self.problem()
         certifier = (Exact() if method is None else method).prepare(problem.system, queries)
         states = np.stack([problem.extract(predictions[case]).U for case in CASES])
         return certifier.certify_many(states, loads=self.loads)
+
+    def to_html(
+        self,
+        path: PathLike,
+        batch: CertificateBatch,
+        predictions: Mapping[str, Any],
+        *,
+        tolerance: Any = None,
+        **header: Any,
+    ) -> Path:
+        """Write one report of the four cases, each with its prediction, the released field and their difference.
+
+        Parameters
+        ----------
+        batch, predictions
+            What `certify` returned and was given.
+        tolerance, header
+            As in `Certificate.to_html`; the units are mm unless said otherwise.
+        """
+        _require_all(predictions)
+        problem = self.problem()
+        fields = []
+        for case in CASES:
+            found = problem.extract(predictions[case]).U.reshape(-1, 3)
+            shown = {"prediction": found, "Released": self.released[case]}
+            fields.append(shown | {"Off the released": found - self.released[case]})
+        header = {"title": f"SimJEB {self.deck.path.stem}", "units": "mm"} | header
+        return batch.to_html(path, CASES, mesh=self.deck.mesh, fields=fields, tolerance=tolerance, **header)
+
+
+def _require_all(predictions: Mapping[str, Any]) -> None:
+    if set(predictions) != set(CASES):
+        raise InputError(f"predictions: need one for each of {', '.join(CASES)}; got {', '.join(predictions)}")
 
 
 def load(folder: PathLike, id: int | str) -> Bracket:

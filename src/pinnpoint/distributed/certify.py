@@ -24,7 +24,7 @@ from pinnpoint.distributed.solver import Solver
 from pinnpoint.distributed.team import Team
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.fem.extraction import Extraction
-from pinnpoint.io.cases import Case
+from pinnpoint.io.case_specs import Case
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import down, require_round_to_nearest, two_sum, up
 from pinnpoint.rounding.balls import Ball, exact

@@ -20,7 +20,7 @@ from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import FieldQueries
 from pinnpoint.fem.loads import Load, spread_over
 from pinnpoint.fem.paths import path_bound
-from pinnpoint.io.cases import Case, ProblemSpec
+from pinnpoint.io.case_specs import Case, ProblemSpec
 from pinnpoint.mesh import BOUNDARY, Mesh
 from pinnpoint.queries import Queries
 from pinnpoint.spaces import AdmissibleSpace

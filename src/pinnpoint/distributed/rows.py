@@ -18,7 +18,7 @@ from pinnpoint.fem.elasticity import lame
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.quadrature import rule
 from pinnpoint.fem.reaction_diffusion import _diffusion, _reaction
-from pinnpoint.io.cases import ProblemSpec
+from pinnpoint.io.case_specs import ProblemSpec
 from pinnpoint.mesh import Index
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.matrices import EnclosedMatrix

@@ -7,6 +7,7 @@ weighted count. Memory is a few arrays of the number of pairs, not of the number
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from pinnpoint.arrays import Vector
 from pinnpoint.fem.elements import Nodes, quadratic_mass, quadratic_stiffness
 from pinnpoint.fem.quadrature import at_points, rule
 from pinnpoint.mesh import Index, Mesh
+from pinnpoint.threads import on_all_cores
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,19 +37,30 @@ class Pattern:
 
 def pattern(nodes: Nodes) -> Pattern:
     """Number the pairs of nodes that share a cell."""
-    n, k = len(nodes), nodes.cell_dofs.shape[1]
-    row = np.repeat(nodes.cell_dofs, k, axis=1).ravel()
-    column = np.tile(nodes.cell_dofs, (1, k)).ravel()
-    keys, slot = np.unique(row.astype(np.int64) * n + column, return_inverse=True)
-    rows = keys // n
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
-    small = np.int32 if keys.size < 2**31 else np.int64
-    return Pattern(indptr.astype(small), (keys - rows * n).astype(small), slot.astype(small).ravel())
+    n, (C, k) = len(nodes), nodes.cell_dofs.shape
+    small = np.int32 if C * k * k < 2**31 else np.int64
+    dofs = nodes.cell_dofs.astype(small)
+    belongs = sp.csr_array((np.ones(C * k, small), dofs.ravel(), np.arange(0, C * k + 1, k, dtype=small)), shape=(C, n))
+    pairs = sp.csr_array(belongs.T @ belongs)  # how many cells two nodes share
+    pairs.sort_indices()
+    pairs.data = np.arange(pairs.nnz, dtype=small)
+    slot = pairs[np.repeat(dofs, k, axis=1).ravel(), np.tile(dofs, (1, k)).ravel()]
+    return Pattern(pairs.indptr, pairs.indices, np.asarray(slot).ravel())
+
+
+def summed(cell_matrices: Vector, where: Pattern) -> Vector:
+    """Sums of the entries of (C, k, k) matrices by slot, cell after cell.
+
+    A product with a sparse matrix of one column per cell: unlike counting, it leaves Python's lock to other threads.
+    """
+    C = len(cell_matrices)
+    start = np.arange(0, where.slot.size + 1, where.slot.size // max(C, 1), dtype=where.slot.dtype)
+    return np.asarray(sp.csc_array((cell_matrices.ravel(), where.slot, start), shape=(where.size, C)) @ np.ones(C))
 
 
 def scalar_matrix(cell_matrices: Vector, where: Pattern) -> Any:
     """Σ over cells of (C, k, k) matrices."""
-    data = np.bincount(where.slot, cell_matrices.ravel(), minlength=where.size)
+    data = summed(cell_matrices, where)
     n = where.indptr.size - 1
     return sp.csr_array((data, where.indices.copy(), where.indptr.copy()), shape=(n, n))
 
@@ -112,15 +125,19 @@ def elasticity_matrix(mesh: Mesh, lame_lambda: Vector, lame_mu: Vector, where: P
     lam, mu = lame_lambda * mesh.volumes, lame_mu * mesh.volumes
     blocks = np.empty((where.size, d, d))
     trace = np.einsum("cid,cjd,c->cij", G, G, mu, optimize=True)
-    for a in range(d):
-        for b in range(a, d):
-            outer = G[:, :, None, a] * G[:, None, :, b]
-            K = lam[:, None, None] * outer + mu[:, None, None] * np.swapaxes(outer, 1, 2)
-            if a == b:
-                K += trace
-            blocks[:, a, b] = np.bincount(where.slot, K.ravel(), minlength=where.size)
-            if a != b:  # K_ba(i, j) = K_ab(j, i)
-                K = np.ascontiguousarray(np.swapaxes(K, 1, 2))
-                blocks[:, b, a] = np.bincount(where.slot, K.ravel(), minlength=where.size)
+
+    def entries(pair: tuple[int, int]) -> None:
+        a, b = pair
+        outer = G[:, :, None, a] * G[:, None, :, b]
+        K = lam[:, None, None] * outer
+        K += mu[:, None, None] * np.swapaxes(outer, 1, 2)
+        if a == b:
+            K += trace
+        blocks[:, a, b] = summed(K, where)
+        if a != b:  # K_ba(i, j) = K_ab(j, i)
+            K = np.ascontiguousarray(np.swapaxes(K, 1, 2))
+            blocks[:, b, a] = summed(K, where)
+
+    on_all_cores(entries, combinations_with_replacement(range(d), 2))
     n = d * len(mesh.points)
     return sp.csr_array(sp.bsr_array((blocks, where.indices, where.indptr), shape=(n, n)))

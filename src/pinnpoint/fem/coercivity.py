@@ -6,6 +6,7 @@ A ⪰ A₀ − δ ⪰ (path bound − δ) I.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,12 @@ from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.paths import path_bound
 from pinnpoint.mesh import Index, Mesh
 from pinnpoint.rounding.arithmetic import UNIT, down, gamma, up
-from pinnpoint.rounding.bounds import Coercivity, fingerprint
+from pinnpoint.rounding.bounds import Coercivity
+from pinnpoint.threads import begin, on_all_cores
 
 HOW = "paths of cells to held facets"
+CHUNK = 8192
+"""Cells that are checked at a time, to stay in cache."""
 
 
 def path_coercivity(problem: Any) -> Coercivity:
@@ -45,18 +49,18 @@ def path_coercivity(problem: Any) -> Coercivity:
     moving = free.reshape(-1, count).any(axis=1)
     if count > 1:
         lam, mu = problem.lame
-        held = held_facets(mesh, table, count) if table else still_facets(mesh, moving)
-        floor = path_bound(mesh, held, energy_floor(lam, mu, count), moving, elastic=True)
-        mass = None
+        least, mass = energy_floor(lam, mu, count), None
     else:
-        lam, mu, mass = None, problem.diffusion, mass_matrix(problem)
+        lam, mu = None, problem.diffusion
         if mu.ndim != 1:
             raise CertificationError("coercivity: paths need a scalar diffusion")
-        floor = path_bound(mesh, held_facets(mesh, table, 1), mu, moving, elastic=False)
-    alpha = float(down(floor - stored_error(mesh, problem.A, lam, mu, mass)))
+        least, mass = mu, mass_matrix(problem)
+    held = held_facets(mesh, table, count) if table or count == 1 else still_facets(mesh, moving)
+    rounded = begin(lambda: stored_error(mesh, problem.A, lam, mu, mass))
+    floor = path_bound(mesh, held, least, moving, elastic=count > 1)
+    alpha = float(down(floor - rounded.result()))
     require_positive(alpha, floor)
-    reduced = problem.A if problem.space.free is None else problem.A[problem.space.free][:, problem.space.free]
-    return Coercivity(alpha, None, None, "operator", "verified", HOW, fingerprint(reduced))
+    return Coercivity(alpha, None, None, "operator", "verified", HOW, problem.system.fingerprint)
 
 
 def require_positive(alpha: float, floor: float) -> None:
@@ -147,23 +151,30 @@ def shape_errors(mesh: Mesh) -> tuple[Vector, Vector]:
 
     In extended precision where the processor has it, so that the bounds are the errors themselves.
     """
+    starts = range(0, len(mesh.cells), CHUNK)
+    found = on_all_cores(lambda a: _shape_errors(mesh, slice(a, a + CHUNK)), starts)
+    slope, volume = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return slope, volume
+
+
+def _shape_errors(mesh: Mesh, cells: slice) -> tuple[Vector, Vector]:
     d, wide = mesh.dim, np.longdouble
     u = float(np.finfo(wide).eps)
-    P = mesh.points.astype(wide)[mesh.cells]
+    P = mesh.points[mesh.cells[cells]].astype(wide)
     E = P[:, 1:] - P[:, :1]
-    N = np.swapaxes(mesh.gradients[:, 1:], 1, 2).astype(wide)
-    product = sum(N[:, :, k, None] * E[:, k, None, :] for k in range(d))
+    G, V = mesh.gradients[cells], mesh.volumes[cells]
+    N = np.swapaxes(G[:, 1:], 1, 2).astype(wide)
+    image = sum(N[:, :, k, None] * E[:, k, None, :] for k in range(d))
     loose = 8.0 * u * sum(np.abs(N[:, :, k, None] * E[:, k, None, :]) for k in range(d))
-    r = np.sqrt(((np.abs(product - np.eye(d)) + loose + 4.0 * u) ** 2).sum(axis=(1, 2))).astype(float) * (1.0 + 1e-12)
+    r = np.sqrt(((np.abs(image - np.eye(d)) + loose + 4.0 * u) ** 2).sum(axis=(1, 2))).astype(float) * (1.0 + 1e-12)
     if not float(r.max()) < 1e-3:
         raise CertificationError("coercivity: a cell is so flat that its gradients are not known; mesh again")
-    G = mesh.gradients
     first = np.sqrt((G[:, 0] ** 2).sum(axis=1))  # is minus the rounded sum of the others
     summed = (d + 2) * UNIT * np.sqrt((G[:, 1:] ** 2).sum(axis=2)).sum(axis=1) / first
     value, magnitude = _determinant(E)
     factor = {1: 1.0, 2: 2.0, 3: 6.0}[d]
-    off = (np.abs(np.abs(value) - factor * mesh.volumes.astype(wide)) + 24.0 * u * magnitude) / factor
-    volume = off.astype(float) * (1.0 + 1e-12) / mesh.volumes
+    off = (np.abs(np.abs(value) - factor * V.astype(wide)) + 24.0 * u * magnitude) / factor
+    volume = off.astype(float) * (1.0 + 1e-12) / V
     if not float(volume.max()) < 1e-10:  # what `path_bound` allows for
         raise CertificationError("coercivity: a cell is so flat that its volume is not known; mesh again")
     return np.asarray(up(r / (1.0 - r) * (1.0 + 4.0 * summed) + 2.0 * summed, 32)), np.asarray(up(volume, 16))
@@ -189,10 +200,14 @@ def _reference(mesh: Mesh, lam: Vector | None, mu: Vector, where: assembly.Patte
         return assembly.scalar_matrix(dot, where)
     d = mesh.dim
     blocks = np.empty((where.size, d, d))
-    for a in range(d):
-        for b in range(d):
-            K = (lam * V)[:, None, None] * G[:, :, None, a] * G[:, None, :, b]
-            K = K + (mu * V)[:, None, None] * G[:, :, None, b] * G[:, None, :, a] + (dot if a == b else 0.0)
-            blocks[:, a, b] = np.bincount(where.slot, K.ravel(), minlength=where.size)
+
+    def entries(pair: tuple[int, ...]) -> None:
+        a, b = pair
+        K = (lam * V)[:, None, None] * G[:, :, None, a] * G[:, None, :, b]
+        K += (mu * V)[:, None, None] * G[:, :, None, b] * G[:, None, :, a]
+        K += dot if a == b else 0.0
+        blocks[:, a, b] = assembly.summed(K, where)
+
+    on_all_cores(entries, product(range(d), repeat=2))
     n = d * len(mesh.points)
     return sp.csr_array(sp.bsr_array((blocks, where.indices, where.indptr), shape=(n, n)))

@@ -16,6 +16,7 @@ from pinnpoint.errors import InputError
 from pinnpoint.families.loads import LoadFamily, vectors
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import components, per_cell
+from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.conditions import admissible, prescribed, require_apart, require_boundary
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.extraction import Extraction, extract
@@ -120,23 +121,25 @@ class Elasticity:
         b = _load(nodes, body, traction, force, order)
         if nodal is not None:
             b += _forces(nodal, b.shape)
+        system = LinearSystem(
+            A,
+            b.ravel(),
+            space=space,
+            weight=weight,
+            reduction="galerkin",
+            row_points=_row_points(mesh, space),
+            modes=rigid_motions(mesh.points),
+            node_size=d,
+            floor=lambda: path_coercivity(self),
+        )
         set_fields(
             self,
             mesh=mesh,
             nodes=nodes,
-            A=A,
+            A=system.A,
             b=b.ravel(),
             space=space,
-            system=LinearSystem(
-                A,
-                b.ravel(),
-                space=space,
-                weight=weight,
-                reduction="galerkin",
-                row_points=_row_points(mesh, space),
-                modes=rigid_motions(mesh.points),
-                node_size=d,
-            ),
+            system=system,
             quadrature=order,
             lame=(lam, mu),
             conditions={"fixed": dict(fixed), "traction": dict(traction), "force": dict(force)},
@@ -154,7 +157,15 @@ class Elasticity:
         other: Elasticity = copy(self)
         old = self.system
         system = LinearSystem(
-            self.A, b.ravel(), space=self.space, weight=old.weight, reduction="galerkin", row_points=old.row_points
+            self.A,
+            b.ravel(),
+            space=self.space,
+            weight=old.weight,
+            reduction="galerkin",
+            row_points=old.row_points,
+            modes=rigid_motions(self.mesh.points),
+            node_size=self.mesh.dim,
+            floor=old.floor,
         )
         conditions = {**self.conditions, "traction": {}, "force": {}}
         set_fields(other, b=b.ravel(), system=system, conditions=conditions, total_load=b.sum(axis=0))

@@ -55,11 +55,10 @@ def grow(mesh: Mesh, held: Index) -> Tree:
     """Breadth first from the held facets."""
     facets, of_cell, _ = mesh._facet_table
     d, C, n = mesh.dim, len(mesh.cells), len(mesh.points)
-    flat = of_cell.ravel()  # row k holds the facet opposite vertex d − k
-    order = np.argsort(flat, kind="stable")
-    start = np.searchsorted(flat[order], np.arange(len(facets)))
-    first = order[start] % C
-    last = order[np.searchsorted(flat[order], np.arange(len(facets)), side="right") - 1] % C
+    flat, cell = of_cell.ravel(), np.tile(np.arange(C), d + 1)  # row k holds the facet opposite vertex d − k
+    first, last = (np.empty(len(facets), dtype=np.intp) for _ in range(2))
+    last[flat] = cell  # of several values the last one stays
+    first[flat[::-1]] = cell[::-1]
     key = _keys(facets, n)
     roots = np.searchsorted(key, np.unique(_keys(np.sort(held, axis=1), n)))
     parent, link = np.full(C, -1, dtype=np.intp), np.zeros(C, dtype=np.intp)

@@ -16,6 +16,7 @@ from pinnpoint.expressions import Expression
 from pinnpoint.families.loads import LoadFamily, vectors
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import function, parsed, per_cell
+from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.conditions import admissible, prescribed, require_apart, require_boundary
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.extraction import Extraction, extract
@@ -132,13 +133,22 @@ class ReactionDiffusion:
         A = assembly.scalar_matrix(local, where)
         b = _load(nodes, source, neumann, order)
         free = slice(None) if space.free is None else space.free
+        system = LinearSystem(
+            A,
+            b,
+            space=space,
+            weight=weight,
+            reduction="galerkin",
+            row_points=nodes.points[free],
+            floor=lambda: path_coercivity(self),
+        )
         set_fields(
             self,
             mesh=mesh,
-            A=A,
+            A=system.A,
             b=b,
             space=space,
-            system=LinearSystem(A, b, space=space, weight=weight, reduction="galerkin", row_points=nodes.points[free]),
+            system=system,
             quadrature=order,
             degree=nodes.degree,
             nodes=nodes,

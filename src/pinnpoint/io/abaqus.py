@@ -60,6 +60,10 @@ def read_part(sections: Sequence[Keyword]) -> Part:
             raise InputError(
                 f"*{section.name} changes the mesh and is not read (line {section.line}); write the mesh out in full"
             )
+        if section.name in ("NODE", "ELEMENT"):
+            for option in ("SYSTEM", "INPUT"):
+                if option in section.options:
+                    raise section.refuse(f"the option {option} is not read; write the mesh out in full, in x, y, z")
         if section.name == "INSTANCE":
             instances += 1
             if instances > 1 or section.body.strip():

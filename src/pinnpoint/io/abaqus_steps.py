@@ -80,6 +80,8 @@ class Steps:
                 if s.name != "BOUNDARY" and not inside:
                     raise s.refuse("loads belong into a *STEP")
                 self._say(s, state)
+                if not inside and np.any(np.nan_to_num(state.fixed) != 0.0):
+                    raise s.refuse("outside a *STEP only zero displacements are held; put other values into a *STEP")
         if inside or not cases:
             raise InputError("*STEP: the file has no complete step, from *STEP over *STATIC to *END STEP")
         return cases
@@ -127,6 +129,8 @@ class Steps:
         else:
             first = self._component(s, row[1])
             last = self._component(s, row[2]) if len(row) > 2 and row[2] else first
+            if last < first:
+                raise s.refuse(f"components must run upwards; got '{', '.join(row)[:40]}'")
             components, value = tuple(range(first, last + 1)), s.number(row[3]) if len(row) > 3 else 0.0
         rows = self._nodes(s, row[0])
         for c in components:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.errors import InputError
-from pinnpoint.mesh import BOUNDARY, CELLS, Index, Mesh
+from pinnpoint.mesh import BOUNDARY, CELLS, Index, Mesh, ascending
 
 DIMENSION = {"vertex": 0, "line": 1, "triangle": 2, "tetra": 3}
 AXES = "xyz"
@@ -36,12 +37,15 @@ class Blocks:
         Further boundary groups, given by vertex numbers.
     point_sets
         Point numbers; a boundary facet belongs to the set when all its vertices do.
+    unnamed
+        Dimension and number of groups without a name, and how to name them.
     """
 
     points: Vector
     blocks: Sequence[Block]
     facets: Mapping[str, Index] = field(default_factory=dict)
     point_sets: Mapping[str, Index] = field(default_factory=dict)
+    unnamed: Mapping[tuple[int, str], str] = field(default_factory=dict)
 
 
 def build_mesh(file: Blocks) -> Mesh:
@@ -62,11 +66,16 @@ def build_mesh(file: Blocks) -> Mesh:
     _require_used(facet_groups, used)
     if not used.all():
         log.warning("%d of %d points belong to no cell and are left out", int((~used).sum()), len(X))
-    mesh = Mesh(_cut(X[used], dim), number[cells], cell_groups, {n: number[f] for n, f in facet_groups.items()})
+    facets = {n: number[f] for n, f in facet_groups.items()}
+    mesh = Mesh(_cut(X[used], dim), number[cells], cell_groups, facets, file.unnamed)
     sets = {name: number[p[used[p]]] for name, p in file.point_sets.items() if name not in facet_groups}
     if sets:
-        mesh = Mesh(mesh.points, mesh.cells, cell_groups, {**mesh.facet_groups, **_facets_of_sets(mesh, sets)})
+        facets = {**mesh.facet_groups, **_facets_of_sets(mesh, sets)}
+        mesh = Mesh(mesh.points, mesh.cells, cell_groups, facets, file.unnamed)
     _require_whole_boundary(mesh)
+    if file.unnamed:
+        listed = ", ".join(f"{tag} (dimension {dim})" for dim, tag in file.unnamed)
+        log.warning("groups without a name are left out: %s; field data of a .vtu name them", listed)
     return mesh
 
 
@@ -77,6 +86,36 @@ def members(tags: Index) -> dict[int, Index]:
     return {int(v): np.sort(rows) for v, rows in zip(values, np.split(order, start[1:]), strict=True) if v != 0}
 
 
+def numbered(
+    kinds: Sequence[tuple[str, Index, Index]], names: Mapping[str, Any]
+) -> tuple[list[Block], dict[tuple[int, str], str]]:
+    """Blocks of formats that number their groups, and what to say about the numbers that have no name.
+
+    Parameters
+    ----------
+    kinds
+        Kind, cells and the number of each cell's group; 0 means none.
+    names
+        Field data: a group's name to its number and its dimension, as meshio keeps Gmsh's.
+    """
+    known = {tuple(np.ravel(v).tolist()): str(k) for k, v in names.items() if np.size(v) == 2}
+    blocks: list[Block] = []
+    unnamed: dict[tuple[int, str], str] = {}
+    for kind, cells, tags in kinds:
+        dim = DIMENSION.get(kind, -1)
+        groups = {}
+        for tag, rows in members(tags).items():
+            if (tag, dim) in known:
+                groups[known[tag, dim]] = rows
+            else:
+                unnamed[dim, str(tag)] = (
+                    f"group {tag} of dimension {dim} has no name and is left out; in a .vtu, add field data with its "
+                    f"name that hold [{tag}, {dim}]"
+                )
+        blocks.append(Block(kind, cells, groups))
+    return blocks, unnamed
+
+
 def node_finder(tags: Index) -> Callable[[Index], Index]:
     """From node numbers, which may be sparse and in any order, to rows; unknown numbers are refused."""
     order = np.argsort(tags, kind="stable")
@@ -84,6 +123,19 @@ def node_finder(tags: Index) -> Callable[[Index], Index]:
     twice = np.flatnonzero(np.diff(ordered) == 0)
     if twice.size:
         raise InputError(f"node {int(ordered[twice[0]])} is given twice")
+
+    top = int(ordered[-1]) if len(ordered) else 0
+    if len(ordered) and ordered[0] >= 0 and top <= 8 * len(ordered):  # numbers without large gaps: a table
+        row = np.full(top + 2, -1, dtype=np.intp)
+        row[tags] = np.arange(len(tags))
+
+        def look_up(wanted: Index) -> Index:
+            found = row[np.clip(wanted, -1, top + 1)]
+            if (found < 0).any():
+                raise InputError(f"node {int(wanted[found < 0][0])} is used but not given")
+            return np.asarray(found)
+
+        return look_up
 
     def find(wanted: Index) -> Index:
         place = np.minimum(np.searchsorted(ordered, wanted), max(len(ordered) - 1, 0))
@@ -159,7 +211,7 @@ def _join(blocks: Sequence[Block], width: int) -> tuple[Index, dict[str, Index]]
                 groups.setdefault(name, []).append(np.asarray(rows, dtype=np.intp) + offset)
         offset += len(b.cells)
     cells = np.concatenate([b.cells for b in blocks]).astype(np.intp)
-    return cells, {name: np.unique(np.concatenate(rows)) for name, rows in groups.items()}
+    return cells, {name: ascending(np.concatenate(rows)) for name, rows in groups.items()}
 
 
 def _cut(X: Vector, dim: int) -> Vector:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.errors import DependencyMissingError, InputError
-from pinnpoint.io.blocks import DIMENSION, Block, Blocks, members
+from pinnpoint.io.blocks import DIMENSION, Blocks, numbered
 from pinnpoint.mesh import Index
 
 FORMATS = {".vtu": "vtu", ".vtk": "vtk", ".xdmf": "xdmf"}
@@ -34,15 +34,13 @@ def read_foreign(path: Path, data: bytes) -> Blocks:
     found = sum(len(b.data) for b in mesh.cells)
     if announced and sum(announced) != found:
         raise InputError(f"announces {sum(announced)} elements in {len(announced)} pieces, but {found} were read")
-    names = {(int(v[1]), int(v[0])): str(k) for k, v in mesh.field_data.items() if np.size(v) == 2}
     tags = next((mesh.cell_data[t] for t in TAGS if t in mesh.cell_data), None)
-    blocks = []
+    kinds = []
     for i, b in enumerate(mesh.cells):
-        dim = DIMENSION.get(b.type, -1)
-        rows = members(_whole(tags[i])) if tags is not None else {}
-        cells = np.asarray(b.data) if dim >= 0 else np.zeros((len(b.data), 1), dtype=np.intp)
-        blocks.append(Block(b.type, cells, {names.get((dim, t), str(t)): r for t, r in rows.items()}))
-    return Blocks(np.atleast_2d(mesh.points), blocks)
+        cells = np.asarray(b.data) if b.type in DIMENSION else np.zeros((len(b.data), 1), dtype=np.intp)
+        kinds.append((b.type, cells, np.zeros(len(cells), dtype=np.intp) if tags is None else _whole(tags[i])))
+    blocks, unnamed = numbered(kinds, mesh.field_data)
+    return Blocks(np.atleast_2d(mesh.points), blocks, unnamed=unnamed)
 
 
 def load(path: Path) -> Any:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
 from pinnpoint.errors import InputError
 from pinnpoint.io.blocks import Block, Blocks, members, node_finder
-from pinnpoint.io.files import numbers
+from pinnpoint.io.gmsh_sections import Section
 from pinnpoint.mesh import Index
 
 ELEMENTS = {  # Gmsh's number to kind, vertices and dimension
@@ -44,6 +42,7 @@ FORMAT = re.compile(
     rb"\s*(?:\$Comments.*?\$EndComments\s*)?\$MeshFormat\s+(\S+)\s+(\d)\s+(\d+)[ \t]*\r?\n(.{4})?", re.S
 )
 NAME = re.compile(r'^\s*(\d)\s+(-?\d+)\s+"(.*)"\s*$', re.M)
+ENTITIES = ("Point", "Curve", "Surface", "Volume")
 Names = Mapping[tuple[int, int], str]
 
 
@@ -65,72 +64,6 @@ def read_gmsh(data: bytes) -> Blocks:
     return _read_22(data, names, binary)
 
 
-class _Section:
-    """A cursor over one section, which must be consumed to its last number."""
-
-    def __init__(self, data: bytes, name: str, *, binary: bool, size: int = 8) -> None:
-        opened = re.search(rb"(?:^|\n)\$" + name.encode() + rb"[ \t]*\r?\n", data)
-        if opened is None:
-            raise InputError(f"section ${name} is missing")
-        self.name, self.binary, self.size, self.data, self.at = name, binary, size, data, opened.end()
-        if not binary:
-            stop = data.find(b"$End" + name.encode(), self.at)
-            if stop < 0:
-                raise self.error("it is not closed; the file is cut short")
-            try:
-                self.values, self.at = numbers(data[self.at : stop]), 0
-            except (ValueError, UnicodeDecodeError) as error:
-                raise self.error(f"it holds {error}") from error
-
-    def error(self, what: str) -> InputError:
-        return InputError(f"section ${self.name}: {what}")
-
-    def line(self) -> int:
-        """The count that stands alone on a line, as text in binary files too."""
-        if not self.binary:
-            return int(self.ints(1)[0])
-        stop = self.data.find(b"\n", self.at)
-        text, self.at = self.data[self.at : stop].strip(), stop + 1
-        if not text.isdigit():
-            raise self.error("its number of entries is missing")
-        return int(text)
-
-    def raw(self, dtype: Any, count: int) -> Any:
-        """Binary records."""
-        kind = np.dtype(dtype)
-        if count < 0 or self.at + count * kind.itemsize > len(self.data):
-            raise self.error("it ends before all its entries; the file is cut short")
-        found = np.frombuffer(self.data, kind, count, self.at)
-        self.at += count * kind.itemsize
-        return found
-
-    def doubles(self, count: int) -> Vector:
-        if self.binary:
-            return np.asarray(self.raw("<f8", count), dtype=np.float64)
-        if count < 0 or self.at + count > len(self.values):
-            raise self.error("it ends before all its entries")
-        self.at += count
-        return self.values[self.at - count : self.at]
-
-    def ints(self, count: int) -> Index:
-        return np.asarray(self.raw("<i4", count) if self.binary else self.whole(self.doubles(count)), dtype=np.intp)
-
-    def sizes(self, count: int) -> Index:
-        found = self.raw(f"<u{self.size}", count) if self.binary else self.whole(self.doubles(count))
-        return np.asarray(found, dtype=np.intp)
-
-    def close(self) -> None:
-        if not self.binary and self.at != len(self.values):
-            raise self.error(f"{len(self.values) - self.at} numbers are left over; its counts do not fit")
-        if self.binary and not self.data[self.at : self.at + 40].lstrip().startswith(b"$End" + self.name.encode()):
-            raise self.error("it does not end where its counts say")
-
-    def whole(self, a: Vector) -> Index:
-        if a.size and not (np.all(np.abs(a) < 2**53) and np.all(a == np.rint(a))):
-            raise self.error("a number that should be whole is not")
-        return a.astype(np.intp)
-
-
 def _physical_names(data: bytes) -> Names:
     match = re.search(rb"\$PhysicalNames\s+(\d+)(.*?)\$EndPhysicalNames", data, re.S)
     if match is None:
@@ -143,7 +76,7 @@ def _physical_names(data: bytes) -> Names:
 
 def _read_41(data: bytes, names: Names, binary: bool, size: int) -> Blocks:
     physical = _entities(data, binary, size) if b"$Entities" in data else {}
-    nodes = _Section(data, "Nodes", binary=binary, size=size)
+    nodes = Section(data, "Nodes", binary=binary, size=size)
     blocks, count, _, _ = nodes.sizes(4)
     tags, points = [], []
     for _ in range(blocks):
@@ -156,7 +89,7 @@ def _read_41(data: bytes, names: Names, binary: bool, size: int) -> Blocks:
     every = np.concatenate([np.zeros(0, np.intp), *tags])
     _require_count("Nodes", len(every), int(count))
     find = node_finder(every)
-    elements = _Section(data, "Elements", binary=binary, size=size)
+    elements = Section(data, "Elements", binary=binary, size=size)
     blocks, count, _, _ = elements.sizes(4)
     found = []
     for _ in range(blocks):
@@ -175,7 +108,7 @@ def _read_41(data: bytes, names: Names, binary: bool, size: int) -> Blocks:
 
 def _entities(data: bytes, binary: bool, size: int) -> dict[tuple[int, int], list[int]]:
     """Physical tags of each entity, by (dimension, entity)."""
-    section = _Section(data, "Entities", binary=binary, size=size)
+    section = Section(data, "Entities", binary=binary, size=size)
     physical = {}
     for dim, count in enumerate(section.sizes(4)):
         for _ in range(count):
@@ -189,7 +122,7 @@ def _entities(data: bytes, binary: bool, size: int) -> dict[tuple[int, int], lis
 
 
 def _read_22(data: bytes, names: Names, binary: bool) -> Blocks:
-    nodes = _Section(data, "Nodes", binary=binary)
+    nodes = Section(data, "Nodes", binary=binary)
     count = nodes.line()
     if binary:
         rows = nodes.raw(np.dtype([("tag", "<i4"), ("x", "<f8", (3,))]), count)
@@ -199,7 +132,7 @@ def _read_22(data: bytes, names: Names, binary: bool) -> Blocks:
         tags, points = nodes.whole(table[:, 0]), table[:, 1:]
     nodes.close()
     find = node_finder(tags)
-    elements = _Section(data, "Elements", binary=binary)
+    elements = Section(data, "Elements", binary=binary)
     count = elements.line()
     runs = _runs_binary(elements, count) if binary else _runs_text(elements)
     elements.close()
@@ -207,7 +140,7 @@ def _read_22(data: bytes, names: Names, binary: bool) -> Blocks:
     return Blocks(points, [_once(b.kind, find(b.cells), b.groups) for b in _merged(names, runs)])
 
 
-def _runs_binary(section: _Section, count: int) -> list[tuple[int, int, Index]]:
+def _runs_binary(section: Section, count: int) -> list[tuple[int, int, Index]]:
     """Runs of equal elements: type, number of tags, rows of tags and vertices."""
     runs, seen = [], 0
     while seen < count:
@@ -220,7 +153,7 @@ def _runs_binary(section: _Section, count: int) -> list[tuple[int, int, Index]]:
     return runs
 
 
-def _runs_text(section: _Section) -> list[tuple[int, int, Index]]:
+def _runs_text(section: Section) -> list[tuple[int, int, Index]]:
     v, at = section.whole(section.values), section.at
     runs = []
     while at < len(v):
@@ -292,8 +225,13 @@ def _element(kind: int, count: int) -> tuple[str, int, int]:
 
 
 def _group(names: Names, dim: int, tag: int) -> str:
-    """The name of a physical group; its number where it has none."""
-    return names.get((dim, tag), str(tag))
+    """The name of a physical group; one without a name is refused."""
+    if (dim, tag) not in names:
+        raise InputError(
+            f"physical group {tag} of dimension {dim}: has no name, so that no case can refer to it; name it in Gmsh, "
+            f'Physical {ENTITIES[dim]}("name", {tag}) = ..., or add \'{dim} {tag} "name"\' to $PhysicalNames'
+        )
+    return names[dim, tag]
 
 
 def _require_count(section: str, found: int, announced: int) -> None:

@@ -25,9 +25,10 @@ def read_mesh(path: PathLike) -> Mesh:
 
     MSH 2.2 and 4.1 (text and binary), Abaqus and Nastran files need nothing else; VTU, legacy VTK and XDMF need the
     extra ``mesh``. Cells of highest dimension make the mesh; elements one dimension lower name boundary groups. Groups
-    without a name go by their number. Quadrilaterals, hexahedra, curved elements and groups of any other dimension are
-    refused. A planar mesh is cut to two coordinates when z = 0 everywhere, a straight one to one. Points that no cell
-    uses are left out, and `logging` says how many.
+    without a name are refused in MSH files; VTU, VTK and XDMF number their groups, and field data of a VTU that hold
+    [number, dimension] name them; others are left out. Quadrilaterals, hexahedra, curved elements and groups of any
+    other dimension are refused. A planar mesh is cut to two coordinates when z = 0 everywhere, a straight one to one.
+    Points that no cell uses are left out. `logging` says what was left out.
 
     Parameters
     ----------

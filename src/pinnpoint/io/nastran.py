@@ -5,6 +5,7 @@ What is not understood and may change the physics is refused with its name and i
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import Any
 
@@ -23,6 +24,7 @@ from pinnpoint.io.nastran_mesh import VERTICES, Elements, Grids, read_elements, 
 from pinnpoint.io.nastran_supports import Supports, read_rigid
 from pinnpoint.mesh import Index, Mesh
 
+log = logging.getLogger(__name__)
 READ = {
     *("GRID", "CTETRA", "CTRIA3", "MAT1", "PSOLID", "PSHELL", "SPC", "SPC1", "SPCADD", "FORCE", "MOMENT", "PLOAD4"),
     *("LOAD", "RBE2", "RBE3", "PARAM", *SYSTEMS),
@@ -66,6 +68,13 @@ def read_nastran(text: Text) -> DeckData:
     if mesh.dim == 2 and (rigid or averages):
         raise InputError("RBE2 and RBE3 are read for tetrahedra only")
     references = {a.reference: a.name for a in averages}
+    for r in rigid:
+        if r.centre in references:
+            raise InputError(
+                f"{r.name}: its centre is the reference node of {references[r.centre]}; chains are not read"
+            )
+    if grids.turned[number >= 0].any():
+        log.warning("some GRIDs have axes of their own (field CD); displacements are read and told in the basic ones")
     supports = Supports(cards, grids, number, mesh.dim, rigid, references)
     loads = Loads(cards, grids, systems, number, elements, rigid, averages)
     spaces: dict[int | None, Any] = {}

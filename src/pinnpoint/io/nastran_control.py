@@ -19,6 +19,8 @@ OUTPUT = frozenset(
     "H3DTITLE PLTITLE ELSUM GROUNDCHECK WEIGHTCHECK PARTN MODELWEIGHT OPTI STATUS PRESSURE ERP DSA".split()
 )
 """Case control that asks for output or names things."""
+TITLES = frozenset("TITLE SUBTITLE LABEL XTITLE YTITLE PTITLE H3DTITLE PLTITLE ID".split())
+"""Text to the end of the line, where a comma does not mean that it goes on."""
 EXECUTIVE = frozenset("ID TIME CEND DIAG NASTRAN APP INIT ASSIGN ECHOON ECHOOFF GEOMCHECK PROJ".split())
 
 
@@ -56,13 +58,14 @@ def read_control(data: bytes, where: Callable[[int], str]) -> Control:
     common = Selection(1)
     control = Control({})
     current, continued = common, False
+    said: set[tuple[int, str]] = set()
     for number, raw in enumerate(data.split(b"\n")):
         line = re.sub(r"\$.*", "", raw.decode("utf-8", errors="replace")).strip()
         if not line or continued:
             continued = continued and (not line or line.endswith(","))
             continue
-        continued = line.endswith(",")
         word, value = _parts(line)
+        continued = line.endswith(",") and word not in TITLES
         place = where(number)
         if word == "SUBCASE":
             current = Selection(_whole("SUBCASE", value, place), "", common.spc, common.load)
@@ -72,10 +75,13 @@ def read_control(data: bytes, where: Callable[[int], str]) -> Control:
         elif word == "SOL":
             if value.upper().split(",")[0].strip() not in ("101", "1", "24", "SESTATIC", "SESTATICS"):
                 raise InputError(f"SOL on {place}: only linear statics, SOL 101, is read; got '{value[:30]}'")
-        elif word == "SPC":
-            current.spc = _whole("SPC", value, place)
-        elif word == "LOAD":
-            current.load = _whole("LOAD", value, place)
+        elif word in ("SPC", "LOAD"):
+            if (id(current), word) in said:
+                raise InputError(
+                    f"{word} on {place}: is given twice; a subcase takes one set, SPCADD and LOAD join several"
+                )
+            said.add((id(current), word))
+            setattr(current, word.lower(), _whole(word, value, place))
         elif word == "ANALYSIS":
             if value.upper() not in ("STATICS", "STATIC"):
                 raise InputError(f"ANALYSIS on {place}: only STATICS is read; got '{value[:30]}'")

@@ -63,8 +63,10 @@ class Loads:
         rows = np.zeros(0) if table is None else np.flatnonzero(table.whole(0) == chosen)
         if table is None or not rows.size:
             return [(1.0, chosen)]
-        if rows.size > 1:
-            raise table.refuse(int(rows[1]), f"set {chosen} is given twice")
+        taken = [k for k in KINDS if k in self.cards and (self.cards[k].whole(0) == chosen).any()]
+        if rows.size > 1 or taken:
+            what = f"{taken[0]} and as LOAD" if taken else "LOAD twice"
+            raise table.refuse(int(rows[-1]), f"set {chosen} is given as {what}; give each set a number of its own")
         card = table.take(rows)
         overall, rest = float(card.real(1)[0]), card.fields[2:]
         rest = rest[~blank(rest)]
@@ -142,23 +144,22 @@ class Loads:
         force = np.zeros(3) if self.number[row] >= 0 else load[:3]
         own = [a for a in self.averages if a.reference == row]
         bodies = [r for r in self.rigid if r.centre == row]
-        if len(own) + len(bodies) != 1:
+        if len(own) + bool(bodies) != 1:
             what = "carries a moment" if self.number[row] >= 0 else "is loaded"
             raise InputError(
                 f"node {node} {what}, but it is the reference of {len(own)} RBE3 and the centre of {len(bodies)} RBE2; "
-                "loads on nodes without elements, and moments, need exactly one"
+                "loads on nodes without elements, and moments, need one RBE3, or RBE2"
             )
         if own:
             one = own[0]
             if np.any(load[~one.mask] != 0.0):
                 raise InputError(f"{one.name}: node {node} is loaded in a component that the element does not average")
             return one.rows, spread(self.grids.points[one.rows], one.weights, at, force, load[3:], one.name)
-        body = bodies[0]
-        if not body.mask[:3].all():
-            raise InputError(
-                f"{body.name}: its centre is loaded, and its nodes follow in some components only; not read"
-            )
-        return body.rows, spread(self.grids.points[body.rows], np.ones(len(body.rows)), at, force, load[3:], body.name)
+        name = " and ".join(body.name for body in bodies)
+        if not all(body.mask[:3].all() for body in bodies):
+            raise InputError(f"{name}: the centre is loaded, and nodes follow in some components only; not read")
+        rows = np.unique(np.concatenate([body.rows for body in bodies]))
+        return rows, spread(self.grids.points[rows], np.ones(len(rows)), at, force, load[3:], name)
 
 
 def read_averages(cards: dict[str, Cards], grids: Grids, number: Index) -> list[Average]:
@@ -191,5 +192,7 @@ def read_averages(cards: dict[str, Cards], grids: Grids, number: Index) -> list[
             raise table.refuse(i, "its nodes must be nodes of elements, each once, with weights > 0")
         if number[centres[i]] >= 0:
             raise table.refuse(i, "its reference node belongs to an element, which is not read")
+        if int(centres[i]) in [a.reference for a in found]:
+            raise table.refuse(i, "its reference node is that of another RBE3 already")
         found.append(Average(table.at(i), int(centres[i]), masks[i], rows, weights[group[nodes]]))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from pinnpoint.io.coordinates import System, read_systems, system_of
 from pinnpoint.io.nastran_cards import Cards
 from pinnpoint.mesh import Index
 
+log = logging.getLogger(__name__)
 VERTICES = {"CTETRA": 4, "CTRIA3": 3}
 
 
@@ -162,4 +164,6 @@ def _isotropic(cards: dict[str, Cards], number: int, user: str) -> tuple[float, 
         raise card.refuse(0, f"needs two of E > 0, G and −1 < ν < 0.5; got E = {E}, G = {G}, ν = {nu}")
     if G is not None and abs(G - E / (2.0 * (1.0 + nu))) > 1e-3 * abs(G):
         raise card.refuse(0, f"E = {E}, G = {G} and ν = {nu} do not fit an isotropic material; leave G out")
+    if G is not None and card.given(1)[0] and card.given(3)[0]:
+        log.warning("%s: G = %g is passed over; E and ν say %.7g", card.at(0), G, E / (2.0 * (1.0 + nu)))
     return E, nu

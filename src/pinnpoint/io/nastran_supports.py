@@ -51,14 +51,14 @@ class Supports:
         values = np.where(self.grids.permanent, 0.0, np.nan)
         touched = self.grids.permanent.any(axis=1)
         for name, rows, masks, given in self._pieces(chosen):
-            old = values[rows]
-            clash = masks & ~np.isnan(old) & (old != given[:, None])
+            wanted = np.where(masks, given[:, None], np.nan)
+            for c in range(6):
+                hit = masks[:, c] & np.isnan(values[rows, c])
+                values[rows[hit], c] = given[hit]
+            clash = masks & (values[rows] != wanted)
             if clash.any():
                 k = int(np.argmax(clash.any(axis=1)))
                 raise InputError(f"{name}: node {int(self.grids.ids[rows[k]])} is fixed twice, to different values")
-            for c in range(6):
-                hit = masks[:, c]
-                values[rows[hit], c] = given[hit]
             touched[rows] = True
         held = ~np.isnan(values[:, :3])
         turned = self.grids.turned & (_partly(values[:, :3]) | _partly(values[:, 3:]))
@@ -91,6 +91,7 @@ class Supports:
         return Body(
             r.name,
             self.grids.points[r.centre],
+            r.centre,
             int(self.number[r.centre]),
             self.number[r.rows],
             np.flatnonzero(r.mask[:3]),

@@ -27,6 +27,8 @@ class Body:
         For messages.
     centre
         Where t and θ are taken.
+    tied
+        A number of the centre: bodies with the same one share t and θ.
     master
         The mesh node at the centre whose displacement is t; −1 where the centre is no mesh node.
     rows
@@ -39,6 +41,7 @@ class Body:
 
     name: str
     centre: Vector
+    tied: int
     master: int
     rows: Index
     components: Index
@@ -123,12 +126,13 @@ def _eliminated(points: Vector, fixed: Vector, loose: Sequence[Body]) -> Admissi
     column[free] = np.arange(free.size)
     U0 = np.where(np.isnan(fixed), 0.0, fixed).ravel()
     rows, columns, values, count = [free], [np.arange(free.size)], [np.ones(free.size)], free.size
+    motions: dict[int, Index] = {}
     for body in loose:
         T = np.concatenate([np.broadcast_to(np.eye(3), (len(body.rows), 3, 3)), _turns(points, body)], axis=2)
         T = T[:, body.components]
         dofs = (body.rows[:, None] * d + body.components).ravel()
         known = body.values.copy()
-        number = np.full(6, -1)
+        number = motions.setdefault(body.tied, np.full(6, -1))
         if body.master >= 0:
             number[:3] = column[body.master * d : body.master * d + 3]
             known[:3] = fixed[body.master]

@@ -50,6 +50,8 @@ def short(x: float) -> str:
 
 def percent(share: float) -> str:
     """A share of one."""
+    if share > 1e4:
+        return f"over 1e6{SPACE}%"
     if 0.999 < share < 1.0:
         return f"over 99.9{SPACE}%"
     if 0.0 < share < 0.001:

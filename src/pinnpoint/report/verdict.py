@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -59,7 +60,8 @@ def off(row: Mapping[str, Any]) -> tuple[float, float | None]:
     here = said(row)
     if row["radius"] is None or here is None:
         return 0.0, None
-    least = abs(here - row["center"]) * (1.0 - 2.0**-50) - row["radius"] * (1.0 + 2.0**-50)
+    apart = min(abs(here - row["center"]), sys.float_info.max)
+    least = apart * (1.0 - 2.0**-50) - row["radius"] * (1.0 + 2.0**-50)
     return max(0.0, least), row["value_radius"] if row.get("raw") is None else row["raw_radius"]
 
 

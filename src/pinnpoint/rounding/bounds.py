@@ -72,10 +72,13 @@ def checked_metric(P: Any) -> Any:
 
 def fingerprint(A: Any) -> str:
     """SHA-256 of a sparse matrix, entry by entry."""
-    A = sp.csr_array(A, copy=True)
-    A.sum_duplicates()
-    A.eliminate_zeros()
+    A = sp.csr_array(A)
+    if not (A.has_canonical_format and A.data.all()):
+        A = A.copy()
+        A.sum_duplicates()
+        A.eliminate_zeros()
     digest = hashlib.sha256(repr(A.shape).encode())
-    for part in (A.indptr.astype(np.int64), A.indices.astype(np.int64), A.data.astype(np.float64)):
-        digest.update(part.tobytes())
+    whole = np.int32 if max(*A.shape, A.nnz) < 2**31 else np.int64
+    for part, kind in ((A.indptr, whole), (A.indices, whole), (A.data, np.float64)):
+        digest.update(np.ascontiguousarray(part, dtype=kind).data)
     return digest.hexdigest()

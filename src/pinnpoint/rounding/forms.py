@@ -100,8 +100,8 @@ class MatrixForm:
     P: Form
     solve: Callable[[Vector], Vector] | None = None
     enclose: bool = True
-    row_sum: float = math.inf
-    """Upper bound of the largest absolute row sum of W; only norms of vectors with a radius need it."""
+    row_sum: Callable[[], float] = lambda: math.inf
+    """Upper bound of the largest absolute row sum of W; only norms of vectors with a radius ask for it."""
 
     def norm(self, v: Ball) -> float:
         """√(vᵀ W v) at the centre, and the radius by the triangle inequality."""
@@ -110,7 +110,7 @@ class MatrixForm:
         length = float(up(_root(q)))
         if v.err is None or not np.any(v.err):
             return length
-        return at_most(up(length + up(math.sqrt(self.row_sum) * norm_up(v.err))))
+        return at_most(up(length + up(math.sqrt(self.row_sum()) * norm_up(v.err))))
 
     def cheap_dual(self, v: Ball) -> float:
         """‖v‖_{P⁻¹} / √α, rounded up: no solve with W, but loose for smooth v."""

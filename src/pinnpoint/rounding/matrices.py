@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
+from pinnpoint.arrays import same_entries
 from pinnpoint.errors import InputError
 from pinnpoint.rounding import lanes, sliced_dots
 from pinnpoint.rounding.arithmetic import TINY, Vector, gamma, require_range, up
 from pinnpoint.rounding.balls import Ball
-from pinnpoint.rounding.slices import LONGEST, Sliced
+from pinnpoint.rounding.slices import LONGEST, Sliced, rows_of_product
 from pinnpoint.threads import on_all_cores, share
 
 COMPILE_FROM = 200_000
 """Entries of one product from which a compiled kernel is quicker than numpy."""
 LOAD_AFTER = 50_000_000
 """Entries that numpy goes through in the time that the compiled kernels take to load: they wait until then."""
+TOGETHER = 7
+"""Vectors that go through a matrix together, to spare memory."""
 PIECE = 16384
 """Columns of Green vectors that are brought to double precision at a time."""
 PRODUCTS = 10
@@ -105,7 +108,10 @@ class EnclosedMatrix:
     @cached_property
     def T(self) -> EnclosedMatrix:
         """The transposed matrix, stored by its own rows."""
-        T = EnclosedMatrix(self.A.T.tocsr(), None if self.error is None else self.error.T.tocsr())
+        A = self.A.T.tocsr()
+        if self.error is None and same_entries(self.A, A):
+            return self
+        T = EnclosedMatrix(A, None if self.error is None else self.error.T.tocsr())
         T.__dict__["T"] = self
         return T
 
@@ -121,6 +127,27 @@ class EnclosedMatrix:
         if self.error is not None or int(np.diff(self.A.indptr).max(initial=0)) > LONGEST:
             return None
         return Sliced(self.A)
+
+    def products(self, X: Vector) -> Iterator[Ball]:
+        """A x for the rows x of X, which are small: rounded, with the error bound γ_k Σ_j|a_ij| max|x|."""
+        A = self.A
+        length = np.diff(A.indptr)
+        size = np.zeros(A.shape[0])
+        size[length > 0] = np.add.reduceat(np.abs(A.data), A.indptr[:-1][length > 0]) if A.nnz else 0.0
+        k = int(length.max(initial=0))
+        size = np.asarray(up(gamma(2 * k + 4) * size, 4))
+        for first in range(0, len(X), TOGETHER):
+            group = X[first : first + TOGETHER]
+            V = np.ascontiguousarray(group.T)
+            Y = np.empty((A.shape[0], len(group)))
+            step = share(len(Y), A.nnz * len(group))
+
+            def rows(a: int, V: Vector = V, Y: Vector = Y, step: int = step) -> None:
+                Y[a : a + step] = rows_of_product(A, V, a, step)
+
+            on_all_cores(rows, range(0, len(Y), step))
+            for y, x in zip(Y.T, group, strict=True):
+                yield Ball(y, None, np.asarray(up(size * float(np.max(np.abs(x), initial=0.0)) + k * TINY, 4)))
 
     @cached_property
     def _lanes(self) -> lanes.Lanes:

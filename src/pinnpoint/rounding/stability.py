@@ -204,7 +204,7 @@ def matrix_form(map: Any, bound: Coercivity, solve: Callable[[Vector], Vector] |
     row_sum = math.inf
     if isinstance(map, EnclosedMatrix):
         row_sum = float(np.max(product_up(map.magnitude, np.ones(map.shape[0]))))
-    return MatrixForm(map, bound.alpha, floor_of(bound), solve, enclose, row_sum)
+    return MatrixForm(map, bound.alpha, floor_of(bound), solve, enclose, lambda: row_sum)
 
 
 def form_of(P: Any, name: str) -> Form:

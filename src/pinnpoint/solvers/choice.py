@@ -19,6 +19,8 @@ NAMES = ("auto", "direct", "superlu", "cholmod", "pardiso", "amg", "petsc", "kry
 """What `solver` may say; the last two are for least-squares systems."""
 FLAT_UP_TO, SOLID_UP_TO = 400_000, 15_000
 """Unknowns up to which SuperLU is the first choice in the plane, and in space, where it fills in."""
+ROUGH_FROM = 40_000
+"""Unknowns from which a solid's stability is bounded roughly, at linear cost, not by a factorization of its own."""
 ROOM = 0.9
 """Share of the free memory that a solver may plan with."""
 GB = 1e9
@@ -84,9 +86,9 @@ def predicted(name: str, task: Task) -> float:
     """Bytes that a backend needs for a task, from measured growth; Green vectors and their work space included.
 
     Cholesky factors hold about 48 (r/15)^0.7 n^(4/3) bytes in space, r entries per row, and 26 (r/7) n log₂ n in the
-    plane; the proof of stability makes a second one. SuperLU holds both of its factors and a copy of one by levels,
-    and, where the proof needs more than a positive vector, those of a second factorization with their products. A
-    multigrid hierarchy holds the matrix five times.
+    plane; the proof of stability makes a second one, but not for large solids (`ROUGH_FROM`). SuperLU holds both of its
+    factors and a copy of one by levels, and, where the proof needs more than a positive vector, those of a second
+    factorization with their products. A multigrid hierarchy holds the matrix five times.
     """
     n, row = float(task.n), task.nnz / max(task.n, 1)
     if task.solid:
@@ -95,10 +97,11 @@ def predicted(name: str, task: Task) -> float:
         cholesky = 26.0 * (row / 7.0) * n * math.log2(max(n, 2.0))
     if task.dim == 1:
         cholesky = 60.0 * n
+    factors = 1.2 if task.solid and task.n >= ROUGH_FROM else 2.4
     own = {
         "superlu": (8.0 if task.solid else 5.0) * (1.0 if row <= (16.0 if task.solid else 9.0) else 4.0) * cholesky,
-        "cholmod": 2.4 * cholesky,
-        "pardiso": 2.4 * cholesky,
+        "cholmod": factors * cholesky,
+        "pardiso": factors * cholesky,
         "amg": 60.0 * task.nnz + 64.0 * n * min(task.queries, 32),
         "petsc": 60.0 * task.nnz,
         "krylov": 64.0 * n,

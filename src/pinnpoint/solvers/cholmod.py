@@ -13,7 +13,7 @@ from pinnpoint.rounding.arithmetic import Vector
 from pinnpoint.solvers.direct import refuse_singular
 from pinnpoint.solvers.protocol import NotDefiniteError
 
-BLOCK = 32
+BLOCK = 16
 """Right-hand sides to solve for at once."""
 
 
@@ -40,7 +40,7 @@ class Cholmod:
 
     def width(self, count: int) -> int:
         """How many of so many right-hand sides to hand over at a time; more would only take memory."""
-        return min(count, BLOCK)
+        return -(-count // max(1, -(-count // BLOCK)))
 
     @staticmethod
     def definite(C: Any) -> bool:
@@ -52,6 +52,13 @@ class Cholmod:
         return True
 
 
+def by_columns(B: Any) -> Any:
+    """A symmetric matrix by columns: the arrays of its rows, which are the same."""
+    if B.format != "csr" or not B.has_canonical_format:
+        return sp.csc_matrix(B)
+    return sp.csc_matrix((B.data, B.indices, B.indptr), shape=B.shape)
+
+
 def _factorize(B: Any) -> Any:
     try:
         from sksparse.cholmod import CholmodError, cholesky
@@ -60,6 +67,6 @@ def _factorize(B: Any) -> Any:
             "solver: 'cholmod' needs scikit-sparse; pip install 'pinnpoint[cholmod]' (and SuiteSparse's headers)"
         ) from error
     try:
-        return cholesky(sp.csc_matrix(B), mode="supernodal")
+        return cholesky(by_columns(B), mode="supernodal")
     except CholmodError as error:
         raise NotDefiniteError(f"CHOLMOD: {error}") from error

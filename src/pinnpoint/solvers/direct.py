@@ -24,6 +24,8 @@ from pinnpoint.threads import CORES, begin
 DENSE_UP_TO = 600
 MANY, BLOCK = 12, 17
 """Right-hand sides from which a factor is worth rearranging by levels, and how many then go at once."""
+LARGE = 100_000
+"""Unknowns from which solves are dear."""
 COLUMNS = 8
 """Right-hand sides that SuperLU solves at once: they share a pass over the factors and stay in cache."""
 CONDITION_LIMIT = 2.0**50
@@ -157,8 +159,15 @@ def factorize(B: Any) -> Solver:
 
 
 def refuse_singular(B: Any, solve: Callable[[Vector], Vector], transposed: Callable[[Vector], Vector]) -> None:
-    """Refuse a sparse matrix whose condition number, estimated in the 1-norm from a few solves, is too large."""
+    """Refuse a sparse matrix whose condition number, estimated in the 1-norm from a few solves, is too large.
+
+    Of a very large one from one solve with random signs, which no nullspace escapes.
+    """
     n = B.shape[0]
+    if n > LARGE:
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], n)
+        _refuse_singular(n, float(np.abs(solve(signs)).sum()) / n * float(spla.norm(B, 1)))
+        return
     inverse = spla.LinearOperator(
         (n, n), matvec=lambda v: solve(v.ravel()), rmatvec=lambda v: transposed(v.ravel()), dtype=np.float64
     )

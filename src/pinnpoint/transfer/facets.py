@@ -55,7 +55,7 @@ class FacetLoad:
         v = _trace(w, m, degree)
         b = self.density.coefficients
         terms = np.einsum("np,pq,nq->n", b, gram(m), v, optimize=True) * area
-        top = 3.0 * np.abs(w).max(axis=1)
+        top = up(np.abs(v).max(axis=1) + gamma(16) * np.abs(w).max(axis=1))  # |v_h| is at most a coefficient's
         wrong = (slack + gamma(80)) * area * np.abs(b).max(axis=1) * top
         total = math.fsum(terms.tolist())
         with np.errstate(invalid="ignore"):

@@ -1,8 +1,7 @@
 """Re-check a certificate from the witnesses in its bundle alone. Needs numpy and scipy, and nothing that made them.
 
 Read it from the top: arithmetic that encloses (1); what is proved for the discrete system (2) and for the PDE's own
-solution (3); what the certificate then has to say (4). Proofs are in docs/proofs.md and docs/continuous.md. The text is
-set by hand, so that a formula is a line: its shortness is what it is for.
+solution (3). Proofs are in docs/proofs.md and docs/continuous.md. Set by hand, so that a formula is a line.
 """
 
 from __future__ import annotations
@@ -128,9 +127,12 @@ def product(A: Array, x: Array, b: Array) -> tuple[Array, Array, Array]:
 # From (A + Aᵀ)/2 ⪰ α D⁻² and monotone N: dᵀA d ≤ dᵀF(y), so ‖D⁻¹d‖ ≤ ‖D F‖/α and |d_i| ≤ D_i ‖D F‖/α.
 
 def coercivity(bundle: Bundle, B: Array, said: dict[str, Any]) -> tuple[float, Array]:
-    """α and D with (B + Bᵀ)/2 ⪰ α D⁻², proved here from the witness."""
-    n, one, D = B.shape[0], np.ones(B.shape[0]), bundle("witness/scale", B.shape[0])
-    need(said["how"] in ("m-matrix", "shift"), "coercivity: an unknown proof")
+    """α and D with (B + Bᵀ)/2 ⪰ α D⁻², proved here from the witness, or declared; then the verdict names it."""
+    n, one, alpha = B.shape[0], np.ones(B.shape[0]), float(said["alpha"])
+    need(said["how"] in ("m-matrix", "shift", "declared") and alpha > 0.0, "coercivity: an unknown proof")
+    if said["how"] == "declared":
+        return alpha, one
+    D = bundle("witness/scale", n)
     fits = np.all(np.frexp(D)[0] == 0.5) and np.all(np.abs(np.log2(D * D * B.diagonal())) <= 1.01)
     need(fits, "coercivity: the scales are not powers of two that fit the diagonal")
     S = sp.csr_array(sp.diags_array(D) @ sp.csr_array((B + B.T) * 0.5) @ sp.diags_array(D))
@@ -145,9 +147,8 @@ def coercivity(bundle: Bundle, B: Array, said: dict[str, Any]) -> tuple[float, A
         off += gamma(int(np.diff(Z.indptr).max()) + 4) * float(np.max((abs(Z) @ w) / w)) + 2.0 * excess
         proved = float(np.min((Z @ w) / w)) - float(up(off))
     else:  # S − θ = L V with positive pivots: |S − θ − LV| ≤ γ|L||V|, and L diag(V) Lᵀ is positive definite
-        theta, options = float(said["theta"]), {"SymmetricMode": True, "Equil": False}
-        shifted = sp.csc_array(S - theta * sp.eye_array(n))
-        lu = spla.splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+        theta, options = float(said["theta"]), {"SymmetricMode": True, "Equil": False, "DiagPivotThresh": 0.0}
+        lu = spla.splu(sp.csc_array(S - theta * sp.eye_array(n)), permc_spec="MMD_AT_PLUS_A", options=options)
         L, V = sp.csr_array(lu.L), sp.csr_array(lu.U)
         good = np.array_equal(lu.perm_r, lu.perm_c) and V.diagonal().min() > 0.0 and np.all(np.isfinite(L.data))
         need(good, "coercivity: the shifted matrix has no factorization with positive pivots")
@@ -157,8 +158,7 @@ def coercivity(bundle: Bundle, B: Array, said: dict[str, Any]) -> tuple[float, A
         columns = (f * (abs(V).T @ (abs(L).T @ one)) + skew.T @ (abs(L).T @ one)).max()
         off += math.sqrt(rows * columns) * (1.0 + 1e-9) + 2.0 * UNIT * float(S.diagonal().max() + theta)
         proved = theta - float(up(off))
-    alpha = float(said["alpha"])
-    need(0.0 < alpha <= proved, f"coercivity: {alpha!r} is claimed, {proved!r} is proved")
+    need(alpha <= proved, f"coercivity: {alpha!r} is claimed, {proved!r} is proved")
     return alpha, D
 
 def complete(X: list[Array], degree: int) -> Array:

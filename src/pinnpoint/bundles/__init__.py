@@ -1,0 +1,5 @@
+"""Bundles: a certificate with the witnesses that prove it, for `pinnpoint verify` or anyone else to re-check."""
+
+from pinnpoint.bundles.write import write_bundle
+
+__all__ = ["write_bundle"]

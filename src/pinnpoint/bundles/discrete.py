@@ -1,0 +1,146 @@
+"""Witnesses of the discrete target: a solved state, Green vectors, and what proves coercivity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pinnpoint.arrays import Vector
+from pinnpoint.bundles.files import Writer
+from pinnpoint.cubic import CubicSystem
+from pinnpoint.errors import CertificationError
+from pinnpoint.queries import Queries
+from pinnpoint.rounding.arithmetic import UNIT
+from pinnpoint.rounding.coercivity import equilibration, lu_defect, verify_coercivity
+from pinnpoint.solvers.direct import factorize
+from pinnpoint.solvers.protocol import Solver, answer, is_accurate
+from pinnpoint.systems import LinearSystem
+
+SAFETY = 1e-6
+"""Stored coercivity bounds are this much smaller than computed ones, so that another rounding also proves them."""
+ROWS = 65_536
+"""Rows whose residuals are made at a time, in extended precision."""
+CLOSE = 1e-8
+"""Coercivity bounds below this are close to rounding."""
+
+
+def system(out: Writer, problem: Any, system: Any, queries: Queries, U: Vector) -> dict[str, Any]:
+    """A, b, ℓ, U, what is fixed, and the mesh."""
+    space, components = system.space, getattr(problem, "components", 1)
+    if hasattr(problem, "mesh"):
+        out.array("mesh/nodes", problem.nodes.points)
+        out.array("mesh/cells", np.sort(problem.mesh.cells, axis=1))
+    out.sparse("system/a", system.free_rows if isinstance(system, LinearSystem) else sp.csr_array(system.A)[space.free])
+    out.array("system/b", system.b[space.free])
+    out.array("system/free", space.free)
+    out.array("system/fixed", space.U0[space.fixed])
+    out.array("system/u", U)
+    out.sparse("system/l", queries.L)
+    out.array("system/constants", queries.constants)
+    if isinstance(system, CubicSystem):
+        out.array("system/cubic", system.w)
+    return {
+        "components": components,
+        "degree": getattr(problem, "degree", 1) if components == 1 else 1,
+        "weighted": system.weight is not None,
+    }
+
+
+def linear(
+    out: Writer,
+    system: LinearSystem,
+    queries: Queries,
+    solver: Solver | None,
+    green: Any,
+    state: Vector | None,
+    coercivity: float | None,
+) -> dict[str, Any]:
+    """A solved state, Green vectors and a coercivity witness; they prove any linear method's claim."""
+    free = system.space.free
+    assert free is not None
+    B = None if coercivity is not None and solver is not None else system.free_block
+    if solver is None or not (is_accurate(solver) or B is None):
+        solver = factorize(B)
+    solved = state is not None and is_accurate(solver)
+    y = np.asarray(state)[free] if solved else np.zeros(len(free))
+    for _ in range(1 if solved else 3):
+        y = y - answer(solver.solve, _plain_residual(system, system.space.vector_of(y)))
+    out.array("witness/state", system.space.vector_of(y))
+    if green is None or green.dtype != np.float64 or green.shape != (len(queries), len(free)):
+        green = answer(solver.solve_transposed, np.ascontiguousarray(queries.L[:, free].toarray().T)).T
+    out.array("witness/green", green)
+    if B is None:
+        return {"coercivity": {"how": "declared", "alpha": coercivity}}
+    return {"coercivity": _coercive(out, B, solver)}
+
+
+def _plain_residual(system: Any, U: Vector) -> Vector:
+    """A U − b on the free rows, in extended precision where the machine has it."""
+    A, free, found = sp.csr_array(system.A), system.space.free, np.empty(len(system.b))
+    for a in range(0, A.shape[0], ROWS):
+        start = A.indptr[a : a + ROWS + 1]
+        part = slice(start[0], start[-1])
+        terms = A.data[part].astype(np.longdouble) * U[A.indices[part]]
+        rows = np.add.reduceat(np.append(terms, np.longdouble(0.0)), start[:-1] - start[0])
+        rows[start[1:] == start[:-1]] = 0.0
+        found[a : a + ROWS] = rows - system.b[a : a + ROWS]
+    return np.asarray(found[free])
+
+
+def cubic(out: Writer, system: CubicSystem, queries: Any, U: Vector) -> dict[str, Any]:
+    """A root of the discrete system by Newton's method, Green vectors there, and a coercivity witness for A."""
+    y, free = system.space.require_member(U), system.space.free
+    right = np.ascontiguousarray(queries.L[:, free].toarray().T)
+    out.array("witness/base", answer(factorize(system.jacobian(y, rounding=False)[0]).solve_transposed, right).T)
+    for _ in range(150):  # from afar λu³ lets Newton's method come nearer by a third at a time
+        J = system.jacobian(y, rounding=False)[0]
+        step = answer(factorize(J).solve, system.residual(y).hi)
+        y = y - step
+        if float(np.max(np.abs(step))) <= 1e-15 * max(1e-300, float(np.max(np.abs(y)))):
+            break
+    solver = factorize(system.jacobian(y, rounding=False)[0])
+    q = np.asarray(answer(solver.solve_transposed, right).T)
+    out.array("witness/state", system.space.vector_of(y))
+    out.array("witness/green", q)
+    B = sp.csr_array(system.A[free][:, free])
+    return {"coercivity": _coercive(out, B, factorize(B))}
+
+
+def _coercive(out: Writer, B: Any, solver: Solver) -> dict[str, Any]:
+    """α and D with (B + Bᵀ)/2 ⪰ αD⁻²: a vector w of an M-matrix, or a shift to factorise at."""
+    S = sp.csr_array((B + B.T) * 0.5)
+    D = equilibration(S)
+    out.array("witness/scale", D)
+    C = sp.csr_array(sp.diags_array(D) @ S @ sp.diags_array(D))
+    w, ratio = _positive(C, solver, D)
+    if w is not None:
+        out.array("witness/w", w)
+        return {"how": "m-matrix", "alpha": ratio * (1.0 - SAFETY)}
+    theta = verify_coercivity(B, equilibrate=True, method="shift", solve=solver.solve).alpha
+    alpha = theta * (1.0 - 1e-3)
+    if theta < CLOSE:  # then rounding is a part of it, and the checker's is another one
+        alpha -= 3.0 * (lu_defect(C, theta, None) + 8.0 * UNIT * float((abs(C) @ np.ones(len(D))).max()))
+    if not alpha > 0.0:
+        raise CertificationError("coercivity: too small to be proved twice")
+    return {"how": "shift", "theta": theta, "alpha": alpha}
+
+
+def _positive(C: Any, solver: Solver, D: Vector) -> tuple[Vector | None, float]:
+    """W > 0 with C w ≥ ratio · w, in plain floats; None where C is no M-matrix to speak of.
+
+    The first is kept: the states are solved so well that a sharper bound would narrow nothing.
+    """
+    M = C.tocoo()
+    plus = (M.row != M.col) & (M.data > 0.0)
+    excess = 2.0 * float(np.bincount(M.row[plus], M.data[plus], minlength=C.shape[0]).max())
+    if excess > 1e-10:
+        return None, 0.0
+    Z = sp.csr_array((np.where(plus, 0.0, M.data), (M.row, M.col)), shape=C.shape)
+    w = np.abs(answer(solver.solve, 1.0 / D) / D)
+    w = w / float(w.max())
+    if not float(w.min()) > 0.0:
+        return None, 0.0
+    ratio = float(np.min((Z @ w - 1e-14 * (abs(Z) @ w)) / w)) - excess
+    return (w, ratio) if ratio > 0.0 else (None, 0.0)

@@ -1,0 +1,171 @@
+"""Write a certificate with the witnesses that prove it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector
+from pinnpoint.bundles import discrete
+from pinnpoint.bundles.continuous import KINDS, continuous, text
+from pinnpoint.bundles.files import Writer
+from pinnpoint.certificate import Certificate
+from pinnpoint.cubic import CubicSystem
+from pinnpoint.errors import CertificationError, InputError
+from pinnpoint.queries import Ball, Point, Queries
+from pinnpoint.solvers.protocol import Solver
+from pinnpoint.systems import LinearSystem
+
+
+def write_bundle(
+    folder: str | os.PathLike[str],
+    certificate: Certificate,
+    problem: Any,
+    prediction: Any,
+    queries: Queries,
+    *,
+    options: Mapping[str, Any] | None = None,
+    said: Mapping[str, Any] | None = None,
+    case: Mapping[str, Any] | None = None,
+    solver: Solver | None = None,
+    green: Any = None,
+    state: Vector | None = None,
+    coercivity: float | None = None,
+    partial: bool = False,
+) -> Path:
+    """Write everything that makes a certificate true into a new folder, for ``pinnpoint verify``.
+
+    For finite-element problems, and for systems whose spaces fix entries (or none), with any of the methods. Systems
+    with general Z, least squares and reactions that are not monotone are refused.
+
+    Parameters
+    ----------
+    problem
+        The problem or system that was certified.
+    options
+        Of the method, where the checker needs them: probes, delta and seed of `Randomized`.
+    said, case
+        The content of certificate.json, and the resolved case; made from the other arguments by default.
+    solver, green, state
+        Of the reduced matrix, Green vectors as rows, and a state that it solved for, where they are at hand.
+    coercivity
+        A bound that was proved at linear cost, where a witness would need a factorization; the checker takes it as
+        declared, and says so.
+    partial
+        Write what cannot be re-checked without witnesses, with the reason in it, instead of refusing it.
+    """
+    system = getattr(problem, "system", problem)
+    U = problem.extract(prediction).U if hasattr(problem, "extract") else np.asarray(prediction, dtype=np.float64)
+    against = obstacle(certificate, system)
+    if against and not partial:
+        raise InputError(against)
+    said = _said(certificate, queries) if said is None else said
+    case = _case(certificate, problem, said, queries, options) if case is None else case
+    out = Writer(Path(folder))
+    try:
+        _write(out, certificate, problem, queries, U, against, said, case, solver, green, state, coercivity)
+    except CertificationError as error:  # a witness that cannot be found although the method needs none
+        shutil.rmtree(out.folder)
+        if not partial:
+            raise InputError(f"certificate: a witness for the checker could not be made ({error})") from error
+        _write(Writer(Path(folder)), certificate, problem, queries, U, str(error), said, case, None, None, None, None)
+    except BaseException:
+        shutil.rmtree(out.folder)
+        raise
+    return Path(folder)
+
+
+def _write(
+    out: Writer,
+    certificate: Certificate,
+    problem: Any,
+    queries: Queries,
+    U: Vector,
+    against: str,
+    said: Mapping[str, Any],
+    case: Mapping[str, Any],
+    solver: Solver | None,
+    green: Any,
+    state: Vector | None,
+    coercivity: float | None,
+) -> None:
+    system = getattr(problem, "system", problem)
+    out.json("certificate.json", said)
+    out.json("case.json", case)
+    proof: dict[str, Any] = {
+        "target": certificate.target,
+        "method": certificate.method,
+        "radius_terms": list(certificate.radius_terms),
+    }
+    if against:
+        proof = {"unsupported": against}
+    elif certificate.target == "continuous":
+        proof |= discrete.system(out, problem, system, queries, U)
+        proof |= continuous(out, certificate.details["witness"], problem, queries)
+    elif isinstance(system, LinearSystem):
+        proof |= discrete.system(out, problem, system, queries, U)
+        proof |= discrete.linear(out, system, queries, solver, green, state, coercivity)
+    else:
+        proof |= discrete.system(out, problem, system, queries, U)
+        proof |= discrete.cubic(out, system, queries, U)
+    out.json("proof.json", proof)
+    out.close(said["versions"])
+
+
+def obstacle(certificate: Certificate, system: Any) -> str:
+    """Why the checker cannot prove a certificate; empty where it can."""
+    if not isinstance(system, LinearSystem) and not (isinstance(system, CubicSystem) and system.monotone):
+        return "problem: bundles are for linear systems and for cubic reactions with λ ≥ 0"
+    if system.space.free is None or system.A.shape != (system.space.N, system.space.N):
+        return (
+            "problem: bundles are for square systems whose space fixes entries, AdmissibleSpace.dirichlet, or none; "
+            "got a general Z or more rows than unknowns"
+        )
+    if certificate.target == "continuous" and "witness" not in certificate.details:
+        return (
+            "certificate: its transfer leaves no witnesses; bundles of the continuous target are for the problem's own "
+            "transfer, certify(problem, …, target='continuous')"
+        )
+    if not np.all(np.isfinite(certificate.radius)):
+        return "certificate: an interval is unbounded; leave out that query"
+    return ""
+
+
+def _said(certificate: Certificate, queries: Queries) -> dict[str, Any]:
+    data = certificate.to_dict()
+    goals = queries.goals or (None,) * len(queries)
+    for row, goal in zip(data["queries"], goals, strict=True):
+        row["kind"] = "functional" if goal is None else KINDS[type(goal)].replace("ball", "average")
+        if isinstance(goal, Point | Ball):
+            row["at"] = [float(x) for x in goal.at]
+        else:
+            row.pop("at", None)
+    return data
+
+
+def _case(
+    certificate: Certificate, problem: Any, said: Mapping[str, Any], queries: Queries, options: Any
+) -> dict[str, Any]:
+    given = getattr(problem, "given", {})
+    data: dict[str, Any] = {"source": text(given["source"]) if "source" in given else None}
+    for key in ("dirichlet", "neumann"):
+        if getattr(problem, "components", 2) == 1 and key in given:
+            data[key] = {group: text(value) for group, value in given[key].items()}
+    asked = [{k: row.get(k) for k in ("name", "kind", "at")} for row in said["queries"]]
+    for row, goal in zip(asked, queries.goals or (), strict=False):
+        row |= {"radius": goal.radius} if isinstance(goal, Ball) else {}
+    return {
+        "problem": data,
+        "queries": asked,
+        "certificate": {
+            "method": certificate.method,
+            "target": certificate.target,
+            "lift": getattr(problem, "lift", None) is not None,
+            "options": dict(options or {}),
+        },
+    }

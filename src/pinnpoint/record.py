@@ -1,0 +1,89 @@
+"""certificate.json: its layout, and how it is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy
+
+from pinnpoint.arrays import Vector
+from pinnpoint.errors import InputError
+from pinnpoint.version import __version__
+
+if TYPE_CHECKING:
+    from pinnpoint.certificate import Certificate
+
+SCHEMA = "pinnpoint-certificate/1"
+
+
+def record(certificate: Certificate, **header: Any) -> dict[str, Any]:
+    """The certificate as plain Python, in the layout of certificate.json; `header` adds title, units, …."""
+    versions = {
+        "pinnpoint": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
+    return {
+        "schema": SCHEMA,
+        "title": header.pop("title", ""),
+        "units": header.pop("units", ""),
+        "versions": versions,
+        "method": certificate.method,
+        "dofs": certificate.dofs,
+        "radius_terms": list(certificate.radius_terms),
+        **header,
+        **({"solver": certificate.details["solver"]} if "solver" in certificate.details else {}),
+        "assumptions": [{"claim": c.claim, "status": c.status} for c in certificate.assumptions],
+        "queries": _rows(certificate),
+    }
+
+
+def _rows(certificate: Certificate) -> list[dict[str, Any]]:
+    """The queries; every array is made once."""
+    c, columns = certificate, dict[str, Vector | None]()
+    for name in ("value", "value_radius", "raw", "raw_radius", "center", "radius", "lower", "upper"):
+        columns[name] = getattr(c, name)
+    columns["sensitivity"] = c.sigma
+    common = {
+        "target": c.target,
+        "guarantee": str(c.guarantee),
+        "confidence": c.confidence,
+        "rounding": c.rounding,
+    }
+    length = None if c.residual_norm is None else _number(c.residual_norm)
+    rows = []
+    for i, name in enumerate(c.names):
+        row: dict[str, Any] = {"name": name}
+        if c.points is not None:
+            row["at"] = [float(x) for x in c.points[i]]
+        row |= common | {key: None if a is None else _number(a[i]) for key, a in columns.items()}
+        row |= {"residual_norm": length, "terms": {key: _number(t[i]) for key, t in c.terms.items()}}
+        rows.append(row)
+    return rows
+
+
+def _number(x: Any) -> float | None:
+    x = float(x)
+    return x if np.isfinite(x) else None
+
+
+def write_json(path: str | os.PathLike[str], data: Mapping[str, Any]) -> Path:
+    """Write plain data as strict JSON, whole or not at all."""
+    try:
+        text = json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    except (TypeError, ValueError) as error:
+        raise InputError(f"header: must hold plain finite JSON values ({error})") from error
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise InputError(f"path: the folder '{target.parent}' does not exist; make it first")
+    part = target.with_name(target.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, target)
+    return target
