@@ -54,10 +54,16 @@ def _head(shown: list[tuple[Study, dict[str, Any]]]) -> str:
         lines.append(
             f'<tr><td><a href="#{study.name}">{escape(study.title)}</a></td><td class="place">{escape(study.where)}'
             f'</td><td class="{kind}">{held} of {total}</td><td>{data["form"]}</td><td>{data["seconds"]:.1f}</td>'
-            f"<td>{data.get('processor', data['seconds']):.1f}</td></tr>"
+            f"<td>{_processor(data)}</td></tr>"
         )
     lines += ["</table>", _map(shown)]
     return "\n".join(lines)
+
+
+def _processor(data: dict[str, Any]) -> str:
+    """Processor seconds where every part has them; older results have none."""
+    spent = [part.get("processor") for part in data["parts"].values()]
+    return "–" if None in spent else f"{sum(spent):.1f}"
 
 
 def _map(shown: list[tuple[Study, dict[str, Any]]]) -> str:

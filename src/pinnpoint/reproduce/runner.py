@@ -104,7 +104,6 @@ def _one(study: Study, folder: Path, form: str, *, fresh: bool, redraw: bool, re
     data |= {
         "complete": len(parts) == len(wanted),
         "seconds": round(sum(p["seconds"] for p in parts.values()), 2),
-        "processor": round(sum(p.get("processor", p["seconds"]) for p in parts.values()), 2),
         "claims": [asdict(c) for c in checks],
         "rows": [asdict(r) for r in study.rows(results["parts"])],
         "parts": parts,
