@@ -14,7 +14,9 @@ $(VENV)/.test: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install torch==2.13.0 || $(PIP) install torch
 	$(PIP) install -e ".[all,test,lint,torch]"
+	$(PIP) install -e ".[docs,compare]" || echo "Sphinx or pyMOR is missing: the tests of the site and of the comparison are skipped"
 	$(PIP) install -e ".[predictors]" || echo "some libraries of the predictors are missing: their tests are skipped"
+	$(PIP) install -e ".[neuralop]" || echo "neuraloperator is missing: its example is skipped"
 	touch $@
 
 demo: $(VENV)/.core
@@ -54,6 +56,8 @@ studies: $(VENV)/.test
 
 docs: $(VENV)/.test
 	$(BIN)/python docs/check.py
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) $(VENV)-mpi build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-mpi docs/_build build dist .pytest_cache .mypy_cache .ruff_cache

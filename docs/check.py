@@ -1,32 +1,45 @@
-"""Redraw the picture and run every Python block of the README and the documentation: python docs/check.py."""
+"""Redraw the picture and run every page of the documentation: python docs/check.py [--update].
+
+With --update what the blocks printed replaces the ```output blocks of the pages.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import re
 import runpy
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import pages
+
 ROOT = Path(__file__).parent.parent
 
 
-def main() -> None:
-    """Any block that raises stops the run."""
+def update(path: Path, found: list[tuple[pages.Block, str]]) -> None:
+    """Put what was printed where it is shown; a shown `...` keeps the lines around it."""
+    lines = path.read_text(encoding="utf-8").split("\n")
+    for block, said in reversed(found):
+        if "...\n" not in block.text:
+            lines[block.line : block.line + block.text.count("\n")] = said.rstrip().split("\n")
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def main(arguments: list[str]) -> None:
+    """Any block that raises or prints something else stops the run."""
     runpy.run_path(str(ROOT / "docs" / "picture.py"), run_name="__main__")
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
-        scope: dict[str, object] = {}
-        blocks = re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.S)
+    some = [Path(a).resolve() for a in arguments if not a.startswith("--")]
+    for path in some or pages.pages():
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # some write files
-            for block in blocks:
-                if block.startswith("# needs:"):  # stands alone, and may need what is not installed
-                    subprocess.run([sys.executable, "-c", block], check=True)
-                    continue
-                exec(block, scope)
-        print(f"{path.name}: {len(blocks)} blocks run")
+            printed = pages.run(path)
+        found = pages.outputs(path, printed)
+        if "--update" in arguments:
+            update(path, found)
+        for block, said in found if "--update" not in arguments else []:
+            if not pages.agree(block.text, said):
+                raise SystemExit(f"{path.name}, line {block.line}: shows\n{block.text}and printed\n{said}")
+        print(f"{path.name}: {sum(p is not None for p in printed)} blocks run, {len(found)} outputs")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -41,7 +41,8 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
 HEIGHT = {name: i for i, layer in enumerate(LAYERS) for name in layer}
 # within `rounding` too there is an order
 INSIDE = (
-    "__init__ arithmetic doubles balls lanes slices sliced_dots compiled matrices bounds coercivity forms stability"
+    "__init__ arithmetic doubles balls lanes slices sliced_dots compiled compiled_norms matrices bounds coercivity "
+    "forms stability"
 ).split()
 
 

@@ -73,6 +73,19 @@ def test_bands_are_told_apart_from_proofs():
     assert not hasattr(band, "guarantee")
 
 
+def test_labels_tell_the_whole_confidence_and_data_are_strict_json():
+    """99.9 % is not told as 100 %, and an unbounded end is null."""
+    one = np.ones((1, 1))
+    for confidence, words in ((0.9, "for 90% of"), (0.995, "for 99.5% of"), (0.9999, "for 99.99% of")):
+        band = StatisticalBand(("q",), one, -np.inf * one, np.inf * one, confidence, 5000)
+        assert words in band.claim
+        data = json.loads(json.dumps(band.to_dict(), allow_nan=False))["statistical"]
+        assert (data["lower"], data["center"], data["upper"]) == ([[None]], [[1.0]], [[None]])
+    calibration, truth = setting(pp.Exact(), 25)
+    with pytest.raises(pp.InputError, match="certificates: there are none"):
+        calibrate(calibration, truth, confidence=0.9, difficulty=None).band([])
+
+
 def test_refusals():
     calibration, truth = setting(pp.Exact(), 25)
     for options, words in (

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.sparse.linalg as spla
 
 import pinnpoint as pp
 from exactly import functional, rational, rational_matrix, solve_rational, within
+from pinnpoint.rounding import matrices
 
 METHODS = [
     pp.Exact(),
@@ -137,6 +141,40 @@ def test_residual_norms_are_upper_bounds_and_tight(weight):
     np.testing.assert_array_equal(reduced.center, full.center)
 
 
+@pytest.mark.parametrize("kernel", ["numpy", "compiled"])
+@pytest.mark.parametrize("weight", [None, "diagonal"])
+def test_residual_norms_of_groups_against_rationals(kernel, weight, monkeypatch):
+    """Groups that are full, that are not, and single states; near the solution the rounding term is what holds."""
+    if kernel == "compiled":
+        assert matrices.compiled() is not None
+        monkeypatch.setattr(matrices, "COMPILE_FROM", 0)
+    w = np.linspace(0.3, 2.0, 18) if weight else None
+    system, queries, rng = chain(20, w)
+    F, base = rng.normal(size=(2, system.N)), rng.normal(size=system.N)
+    certifier = pp.LoadFamily(system, F, base).prepare(queries)
+    free, A = np.asarray(system.space.free), system.A.toarray()
+    mu = rng.normal(size=(21, 2))
+    states = system.space.U0 + np.zeros((21, 1))
+    states[:, free] = np.linalg.solve(A[np.ix_(free, free)], ((base + mu @ F) - A @ system.space.U0)[:, free].T).T
+    states[::2, free] += rng.normal(size=(11, len(free)))
+    kept = states.copy()
+    kept.flags.writeable = False
+    batch = certifier.certify_many(kept, mu, block=18)
+    exact_A = [[rational(v) for v in row] for row in A[free]]
+    for i, (u, m) in enumerate(zip(states, mu, strict=True)):
+        x = [rational(v) for v in u]
+        b = [
+            rational(base[j]) + sum((rational(c) * rational(f[j]) for c, f in zip(m, F, strict=True)), 0) for j in free
+        ]
+        r = [sum((a * v for a, v in zip(row, x, strict=True)), -t) for row, t in zip(exact_A, b, strict=True)]
+        square = sum((v * v * (1 if w is None else rational(w[j])) for j, v in enumerate(r)), rational(0.0))
+        assert rational(batch.residual_norm[i]) ** 2 >= square
+        assert batch.residual_norm[i] <= float(Fraction(int(square.p), int(square.q))) ** 0.5 * (1 + 1e-12) + 1e-11
+    huge = kept * 1e200
+    huge[:, system.space.fixed] = system.space.U0[system.space.fixed]
+    assert np.all(certifier.certify_many(huge, mu).residual_norm[::2] == np.inf)
+
+
 def test_small_residuals_of_reduced_states_stay_small():
     """Near the solution a formed square would lose half of the digits; the factorization does not."""
     system, queries, rng = chain(40)
@@ -201,6 +239,20 @@ def test_problem_families_against_dense_solves():
     np.testing.assert_allclose(both.certify(mu=[0.0, 0.0]).center, one.center, rtol=1e-13)
 
 
+def test_forces_with_moments_are_loads_of_a_family():
+    """The four load cases of the bracket, each as it is assembled alone."""
+    from pinnpoint.fem.bracket import LOADS, bracket
+
+    body = bracket()
+    family = body.family([{"force": {"pin": load}} for load in LOADS.values()])
+    for name, f in zip(LOADS, family.F, strict=True):
+        np.testing.assert_array_equal(f, bracket(name, mesh=body.mesh).b)
+    with pytest.raises(pp.InputError, match="force: group 'bolts' shares"):
+        body.load(force={"bolts": LOADS["vertical"]})
+    with pytest.raises(pp.InputError, match="traction 'pin': must be a number"):
+        pp.fem.Elasticity(body.mesh, 1.0, 0.3, fixed={"bolts": 0.0}, traction={"pin": LOADS["vertical"]})
+
+
 def test_batches_are_sequences_of_certificates():
     system, queries, rng = chain()
     certifier = pp.LoadFamily(system, rng.normal(size=(2, system.N))).prepare(queries)
@@ -244,6 +296,17 @@ def test_refusals():
         (lambda: certifier.certify_raw(np.full((1, 3), np.inf), np.zeros((1, 2))), "raw: row 0"),
         (lambda: certifier.certify_many(np.zeros((1, 4)), np.zeros((1, 2))), "predictions: must have shape"),
         (lambda: certifier.certify_many(np.ones((1, system.N)), np.zeros((1, 2))), r"predictions\[0\]: not admissible"),
+        (lambda: certifier.certify(3.0, mu=[1.0, 2.0]), "prediction: must be a vector"),
+        (lambda: certifier.certify(np.sin, mu=[1.0, 2.0]), "prediction: must hold real numbers"),
+        (lambda: certifier.certify(mu=1.0), "mu: must be a vector"),
+        (lambda: certifier.certify(mu=[[1.0, 2.0], [3.0]]), "mu: must hold real numbers"),
+        (lambda: certifier.certify(mu=[1.0, 2.0j]), "mu: must hold real numbers"),
+        (lambda: certifier.certify_many(np.ma.masked_all((1, system.N)), np.zeros((1, 2))), "entries are masked"),
+        (lambda: certifier.certify_many(lambda m: m, np.zeros((1, 2))), "predictions: must give 1 states"),
+        (lambda: certifier.certify_many(lambda m: None, np.zeros((1, 2))), "predictions: must hold real numbers"),
+        (lambda: certifier.certify_many(np.full((1, system.N), np.nan), np.zeros((1, 2))), "state 0 is not finite"),
+        (lambda: certifier.certify_many(np.zeros((1, system.N)), np.zeros((1, 2)), block=0), "block"),
+        (lambda: certifier.reduced(np.zeros((system.N, 1)), offset=[1.0]), "offset: must have"),
         (lambda: certifier.reduced(np.ones((system.N, 1))), "V"),
         (lambda: certifier.reduced(np.zeros((3, 1))), "V: must be finite"),
         (lambda: family.prepare(queries, pp.Root()), "method"),
@@ -251,6 +314,69 @@ def test_refusals():
     for call, words in bad:
         with pytest.raises(pp.InputError, match=words):
             call()
+
+
+def test_operators_without_a_matrix():
+    """Residual norms of a family whose operator is only a function."""
+    n = 8
+    A = sp.diags_array([2.0, -1.0, -1.0], offsets=[0, 1, -1], shape=(n, n)).tocsr()
+
+    class Solver:
+        def solve(self, b):
+            return np.linalg.solve(A.toarray(), b)
+
+        solve_transposed = solve
+
+    system = pp.LinearSystem(spla.aslinearoperator(A), np.ones(n))
+    method = pp.Exact(rounding=False, solver=Solver(), coercivity=0.1)
+    certifier = pp.LoadFamily(system, np.ones((1, n))).prepare(pp.Queries(np.eye(n)[:2]), method)
+    batch = certifier.certify_many(np.zeros((5, n)), np.ones((5, 1)))
+    np.testing.assert_allclose(batch.residual_norm, np.sqrt(n), rtol=1e-12)
+    np.testing.assert_allclose(batch.center[0], [4.0, 7.0], rtol=1e-12)
+
+
+def test_what_overflows_is_refused_and_never_nan():
+    system, _, rng = chain()
+    L = rng.normal(size=(2, system.N)) * 1e120
+    certifier = pp.LoadFamily(system, rng.normal(size=(2, system.N)) * 1e130).prepare(pp.Queries(L))
+    with pytest.raises(pp.InputError, match="mu: row 1 leads to values beyond"):
+        certifier.certify_raw(np.zeros((2, 2)), [[1.0, 1.0], [1e140, -1e140]])
+    fine = certifier.certify_raw(np.zeros((1, 2)), [[1e-140, 1e-140]])
+    assert np.all(np.isfinite(fine.lower))
+    assert np.all(fine.lower <= fine.upper)
+    V = np.zeros((system.N, 1))
+    V[1:-1] = 1e140
+    with pytest.raises(pp.InputError, match="predictions: row 0 leads to values beyond"):
+        certifier.reduced(V).certify_many([[1e140]], [[1.0, 1.0]])
+
+
+def test_any_basis_any_precision_any_scale_hold_the_rational_truth():
+    """Bases that have nothing to do with the solutions, repeated columns, single precision, tiny and huge μ."""
+    system, queries, rng = chain()
+    F = rng.normal(size=(2, system.N))
+    certifier = pp.LoadFamily(system, F).prepare(queries)
+    mu = np.array([[0.0, 0.0], [1e-200, 3.0], [1e100, -1e100], [1e-300, 1e-310]])
+    truths = [exact_values(system, queries, F, np.zeros(system.N), m) for m in mu]
+    noise = np.zeros((system.N, 3))
+    noise[1:-1] = rng.normal(size=(system.N - 2, 3))
+    noise[:, 2] = noise[:, 0]
+    for V in (noise, noise.astype(np.float32), 0.0 * noise, noise * 1e-150, noise[:, :1] * 1e60, noise[:, :0]):
+        a = rng.normal(size=(len(mu), V.shape[1])).astype(np.float32)
+        batch = certifier.reduced(V).certify_many(a, mu, raw=rng.normal(size=(len(mu), 3)).astype(np.float32))
+        states = system.space.U0 + a.astype(float) @ V.T.astype(float)
+        full = certifier.certify_many(states.astype(np.float64), mu)
+        for found in (batch, full):
+            assert not np.any(np.isnan(found.residual_norm))
+            assert np.all(np.isfinite(found.value_radius))
+        for i, truth in enumerate(truths):
+            for j, t in enumerate(truth):
+                assert within(batch.center[i, j], batch.radius[i, j], t)
+                assert within(batch.value[i, j], batch.value_radius[i, j], t)
+                assert within(batch.raw[i, j], batch.raw_radius[i, j], t)
+                assert within(full.value[i, j], full.value_radius[i, j], t)
+    nearly = noise.copy()
+    nearly[0] = 1e-13  # of a size that is taken for rounding: the prescribed value is what is certified
+    assert np.all(certifier.reduced(nearly).states.V[0] == 0.0)
 
 
 def test_exact_truth_agrees_with_solve_rational():

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import pinnpoint as pp
+from pinnpoint.conformal import StatisticalBand
 from pinnpoint.monitor import EDGES, log_to_parquet, read_log
 from test_families import chain
 
@@ -84,6 +87,99 @@ def test_refused_predictions_and_failing_solvers():
         pp.Monitor(certifier, 0.0)
     with pytest.raises(pp.InputError, match="certifier"):
         pp.Monitor(pp.Exact(), 1.0)
+
+
+def raising(error):
+    def solve(b):
+        raise error
+
+    return solve
+
+
+class ForeignError(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("solver", "words"),
+    [
+        (raising(KeyError("mesh")), "mesh"),
+        (raising(OSError("no such file")), "no such file"),
+        (raising(ForeignError("queue is full")), "queue is full"),
+        (raising(MemoryError()), "MemoryError"),
+        (lambda b: None, "returned None"),
+        (lambda b: 7.0, "must be a vector"),
+        (lambda b: "solved", "must hold real numbers"),
+        (lambda b: np.full(14, np.nan), "not finite"),
+        (lambda b: np.zeros(3), "must have shape"),
+        (lambda b: np.zeros((14, 14)), "must be a vector"),
+        (lambda b: np.ones(14), "not admissible"),
+        (lambda b: b.fill(0.0), "returned None"),
+    ],
+)
+def test_whatever_a_solver_does_is_a_reason(solver, words, tmp_path):
+    made, certifier, _ = family()
+    with pp.Monitor(certifier, 1e-3, solver=solver, log=tmp_path / "log.jsonl") as monitor:
+        for given in ([9.0, 9.0, 9.0], [np.nan, 0.0, 0.0]):
+            found = monitor.check(raw=given, mu=[1.0, 1.0])
+            assert found.action == "flag"
+            assert words in found.reason
+        assert monitor.check(raw=truth(made, [1.0, 1.0], certifier.ground.queries), mu=[1.0, 1.0]).action == "accept"
+    assert [row["action"] for row in read_log(tmp_path / "log.jsonl")] == ["flag", "flag", "accept"]
+
+
+@pytest.mark.parametrize("bad", [{"mu": 1.0}, {"mu": None}, {"mu": [1.0]}, {"mu": "1"}, {"mu": [1.0, np.inf]}, {}])
+def test_garbage_is_flagged(bad):
+    _, certifier, _ = family()
+    monitor = pp.Monitor(certifier, 1e-3)
+    for given in ({"raw": [0.0, 0.0, 0.0]}, {"raw": 1.0}, {"raw": "x"}, {"prediction": 3.0}):
+        assert monitor.check(**given, **bad).action == "flag"
+    assert monitor.counts["flag"] == 4
+
+
+def test_estimates_are_never_accepted_and_bands_are_no_certificates():
+    made, certifier, _ = family()
+    right = truth(made, [1.0, 1.0], certifier.ground.queries)
+    proved = certifier.certify(mu=[1.0, 1.0], raw=right)
+    monitor = pp.Monitor(certifier, 1e-3)
+    assert monitor.judge(proved, label=float("nan")).action == "accept"
+    guess = replace(proved, guarantee=pp.Guarantee.ESTIMATE)
+    found = monitor.judge(guess)
+    assert (found.action, "estimate" in found.reason) == ("flag", True)
+    band = StatisticalBand(monitor.names, right[None], right[None], right[None], 0.9, 100)
+    with pytest.raises(pp.InputError, match="must be a certificate, which is proved"):
+        monitor.judge(band)
+    small = pp.Monitor(certifier, 1e-320)
+    assert small.check(raw=right + 1.0, mu=[1.0, 1.0]).action == "flag"
+
+
+def test_labels_of_any_kind_are_written(tmp_path):
+    _, certifier, _ = family()
+    with pp.Monitor(certifier, 1e-3, log=tmp_path / "log.jsonl") as monitor:
+        for label in (float("nan"), float("inf"), 1.5, np.int64(3), ("a", 1), b"x", "line\nbreak \u2028", None, True):
+            monitor.check(raw=[0.0, 0.0, 0.0], mu=[1.0, 1.0], label=label)
+    labels = [row["label"] for row in read_log(tmp_path / "log.jsonl")]
+    assert labels == ["nan", "inf", "1.5", "3", "('a', 1)", "b'x'", "line\nbreak \u2028", None, True]
+
+
+def test_foreign_logs_and_places(tmp_path):
+    """Lines that no monitor wrote are left out; what is no file is refused."""
+    _, certifier, _ = family()
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(
+        b'\x80\x04garbage\n{"action":"accept"}\n{"action":"accept","ratio":"x"}\n[1]\n{"action":["accept"],"ratio":1}\n'
+        b'{"action":"accept","ratio":true}\n{"action":"accept","ratio":-1}\n{"action":"flag","ratio":1e999}\n{"action":"fl'
+    )
+    with pp.Monitor(certifier, 1e-3, log=log) as monitor:
+        assert dict(monitor.counts) == {"accept": 0, "flag": 1, "fallback": 0}
+        monitor.check(raw=[9.0, 9.0, 9.0], mu=[1.0, 1.0])
+        with pytest.raises(pp.InputError, match="must be lists or arrays"):
+            monitor.check_many(row for row in ())
+    assert [row["action"] for row in read_log(log)] == ["flag", "flag"]
+    if importlib.util.find_spec("pyarrow"):
+        assert log_to_parquet(log, tmp_path / "log.parquet").stat().st_size > 0
+    with pytest.raises(pp.InputError, match="is a folder"):
+        pp.Monitor(certifier, 1e-3, log=tmp_path)
 
 
 def test_plain_certifiers_and_many():

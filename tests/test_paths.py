@@ -147,7 +147,18 @@ def test_a_stored_matrix_that_was_lowered_has_less(kind):
             assert path_coercivity(stored).alpha <= (1.0 - share) * whole * (1.0 + 1e-9)
 
 
-SEEN = ("mesh", "components", "space", "conditions", "diffusion", "reaction", "reaction_varies", "lame", "nodes")
+SEEN = (
+    "system",
+    "mesh",
+    "components",
+    "space",
+    "conditions",
+    "diffusion",
+    "reaction",
+    "reaction_varies",
+    "lame",
+    "nodes",
+)
 
 
 def _cross(a, b):

@@ -21,7 +21,7 @@ from pinnpoint.models.safetensors import read_state, write_safetensors
 ROOT = Path(__file__).parent.parent
 BLOCKS = [
     (f"{path.stem} {i}", block)
-    for path in sorted((ROOT / "docs").glob("*.md"))
+    for path in sorted((ROOT / "docs").rglob("*.md"))
     for i, block in enumerate(re.findall(r"```python\n(# needs:.*?)```", path.read_text(encoding="utf-8"), flags=re.S))
 ]
 

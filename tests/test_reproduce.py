@@ -76,7 +76,7 @@ def test_reported_numbers_are_in_their_own_words():
 
 
 def stored():
-    return sorted(path.parent.name for path in STORED.glob(f"*/{FILE}"))
+    return [name for name in NAMES if (STORED / name / FILE).exists()]  # other programs store theirs beside
 
 
 @pytest.mark.parametrize("name", stored())

@@ -144,14 +144,16 @@ def distinct_names(given: Sequence[str] | None, count: int) -> tuple[str, ...]:
     return result
 
 
-def floats(name: str, x: Any) -> Vector:
-    """Any real array as float64, copied; refuses complex numbers, objects and text."""
+def floats(name: str, x: Any, *, copy: bool = True) -> Vector:
+    """Any real array as float64, copied unless told that it is only read; refuses complex numbers, objects and text."""
+    if np.ma.is_masked(x):
+        raise InputError(f"{name}: some entries are masked, so they have no value; fill them")
     try:
         a = np.asarray(x)
         if a.dtype == object or np.iscomplexobj(a) or a.dtype.kind not in "fiub":
             raise TypeError(f"dtype {a.dtype}")
         _representable(name, a)
-        return np.array(a, dtype=np.float64)
+        return np.array(a, dtype=np.float64) if copy else np.ascontiguousarray(a, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name}: must hold real numbers; got {type(x).__name__} ({error})") from error
 

@@ -39,6 +39,8 @@ def certify(
 ) -> Certificate:
     """Intervals that hold the values of the target at every query.
 
+    For many states of one system, keep ``method.prepare(system, queries)`` and call its ``certify``.
+
     Parameters
     ----------
     system
@@ -64,8 +66,6 @@ def certify(
         Keep the prediction unprojected and certify what it leaves over: the radius scales with its residual. It must be
         an `MLP`, a formula, a number, or a `Lift`. ``details["narrowing"]`` says by which factor the proof is narrower
         than without the prediction on the same mesh.
-
-    For many states of one system, keep ``method.prepare(system, queries)`` and call its ``certify``.
     """
     method = default_method(system) if method is None else method
     if not isinstance(method, AbstractMethod | AbstractNonlinearMethod):

@@ -42,8 +42,8 @@ class StatisticalBand:
     def claim(self) -> str:
         """What the band is worth, in words."""
         return (
-            f"statistical, not proved: each query's band holds the truth for {self.confidence:.0%} of loads from the "
-            f"population of its {self.calibrated} calibration loads"
+            f"statistical, not proved: each query's band holds the truth for {_share(self.confidence)} of loads from "
+            f"the population of its {self.calibrated} calibration loads"
         )
 
     def covers(self, x: Any) -> Any:
@@ -55,7 +55,7 @@ class StatisticalBand:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, under a name of its own."""
-        rows = {key: getattr(self, key).tolist() for key in ("center", "lower", "upper")}
+        rows = {key: _plain(getattr(self, key)) for key in ("center", "lower", "upper")}
         told = {"kind": self.kind, "claim": self.claim, "confidence": self.confidence, "calibrated": self.calibrated}
         return {"statistical": {**told, "names": list(self.names), **rows}}
 
@@ -138,7 +138,7 @@ def calibrate(
     least = math.ceil(1.0 / (1.0 - confidence)) if confidence < 1.0 else math.inf
     if len(rows) < least:
         raise InputError(
-            f"certificates: {confidence:.0%} needs at least {least} calibration loads"
+            f"certificates: {_share(confidence)} needs at least {least} calibration loads"
             f"{' (half of them fit the features)' if difficulty == 'features' else ''}; got {len(rows)}"
         )
     center, sigma, bins = _table([certificates[int(i)] for i in rows], names, at, scale)
@@ -181,6 +181,8 @@ def _given(difficulty: Any) -> Callable[[Certificate], Vector] | None:
 
 def _table(certificates: Sequence[Certificate], names: Any, at: str, difficulty: Any) -> tuple[Vector, Any, Any]:
     """Centres (loads, queries), and difficulties and query numbers, flat."""
+    if not len(certificates):
+        raise InputError("certificates: there are none")
     for c in certificates:
         if c.names != names:
             raise InputError(f"certificates: must all be of the queries {', '.join(names)}; got {', '.join(c.names)}")
@@ -189,6 +191,16 @@ def _table(certificates: Sequence[Certificate], names: Any, at: str, difficulty:
     if sigma is not None and not (np.all(np.isfinite(sigma)) and np.all(sigma > 0.0)):
         raise InputError("difficulty: must be finite and > 0 for every load and query")
     return center, sigma, np.tile(np.arange(len(names)), len(center))
+
+
+def _share(confidence: float) -> str:
+    """In percent with all its digits: 99.9 % is not 100 %."""
+    return f"{round(100.0 * confidence, 10):.12g}%"
+
+
+def _plain(a: Vector) -> list[list[float | None]]:
+    """Strict JSON: an unbounded end is null."""
+    return [[float(v) if math.isfinite(v) else None for v in row] for row in a]
 
 
 def _place(certificate: Certificate, at: str) -> Vector:

@@ -16,13 +16,15 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, per_query
-from pinnpoint.certificate import Certificate
-from pinnpoint.errors import DependencyMissingError, InputError, PinnpointError
+from pinnpoint.certificate import Certificate, Guarantee
+from pinnpoint.errors import DependencyMissingError, InputError
 from pinnpoint.families.certifier import FamilyCertifier
 
 ACCEPT, FLAG, FALLBACK = ACTIONS = ("accept", "flag", "fallback")
 EDGES = tuple(float(10.0 ** (k / 2)) for k in range(-16, 17))
 """Limits of the histogram's bins: the worst radius of a prediction over its tolerance, half a decade each."""
+
+UNPROVED = "its radius is an estimate, which proves nothing"
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +34,9 @@ class Decision:
     Attributes
     ----------
     action
-        ``"accept"``: every interval centred at the prediction is within its tolerance. ``"fallback"``: it was not, and
-        the solver's answer, certified in the same way, is. ``"flag"``: neither, or there is no solver.
+        ``"accept"``: every interval centred at the prediction is within its tolerance, and proved (an estimate is
+        never accepted). ``"fallback"``: it was not, and the solver's answer, certified in the same way, is.
+        ``"flag"``: neither, or there is no solver.
     values
         The answer to use: the prediction's, or the solver's; None where the prediction was refused.
     radius
@@ -104,6 +107,8 @@ class Monitor:
 
     def judge(self, found: Certificate, label: Any = None) -> Decision:
         """Decide about a certificate that was made elsewhere, for the same queries."""
+        if not isinstance(found, Certificate):
+            raise InputError(f"found: must be a certificate, which is proved; got {type(found).__name__}")
         if found.names != self.names:
             raise InputError(f"found: must be a certificate of {', '.join(self.names)}; got {', '.join(found.names)}")
         return self._finish(self._decide(found, None, None), found, label, time.perf_counter())
@@ -113,6 +118,8 @@ class Monitor:
     ) -> list[Decision]:
         """Decide about many; one that is refused does not stop the others."""
         given = next((x for x in (mu, loads, predictions, raw) if x is not None), None)
+        if any(x is not None and not hasattr(x, "__len__") for x in (predictions, raw, mu, loads, labels)):
+            raise InputError("predictions, raw, mu, loads, labels: must be lists or arrays, one row a prediction")
         count = 0 if given is None else len(given)
         rows = [[None] * count if x is None else x for x in (predictions, raw, mu, loads, labels)]
         if any(len(row) != count for row in rows):
@@ -163,11 +170,12 @@ class Monitor:
         radius = found.value_radius if found.raw is None else found.raw_radius
         assert radius is not None
         values = found.value if found.raw is None else found.raw
-        wide = ~(radius <= self.tolerance)
-        if not wide.any():
+        within = bool(np.all(radius <= self.tolerance))
+        if within and found.guarantee is not Guarantee.ESTIMATE:
             return Decision(ACCEPT, values, radius, found)
-        worst = int(np.argmax(radius / self.tolerance))
+        worst = int(np.argmax(_over(radius, self.tolerance)))
         reason = f"{self.names[worst]}: radius {radius[worst]:.3e} above {self.tolerance[worst]:.3e}"
+        reason = UNPROVED if within else reason
         return self._rescue(Decision(FLAG, values, radius, found, reason), reason, mu, load)
 
     def _rescue(self, flagged: Decision | None, reason: str, mu: Any, load: Any) -> Decision:
@@ -176,9 +184,15 @@ class Monitor:
         if self.solver is None:
             return flagged
         try:
-            found = self._certify(self.solver(self._right_hand_side(mu, load)), None, mu, load)
-        except (PinnpointError, ArithmeticError, ValueError, TypeError, RuntimeError, np.linalg.LinAlgError) as error:
-            note = f"{reason}; solver: {error}"
+            answer = self.solver(self._right_hand_side(mu, load))
+            if answer is None:
+                raise InputError("returned None instead of a state")
+            found = self._certify(answer, None, mu, load)
+        except Exception as error:  # whatever a foreign solver raises or returns is a reason, not the end
+            note = f"{reason}; solver: {str(error) or type(error).__name__}"
+            return Decision(FLAG, flagged.values, flagged.radius, flagged.certificate, note)
+        if found.guarantee is Guarantee.ESTIMATE:
+            note = f"{reason}; solver: {UNPROVED}"
             return Decision(FLAG, flagged.values, flagged.radius, flagged.certificate, note)
         if not np.all(found.value_radius <= self.tolerance):
             note = f"{reason}; solver: its answer is off by up to {float(np.max(found.value_radius)):.3e}"
@@ -198,10 +212,10 @@ class Monitor:
         ratio = np.inf
         if seen is not None:
             radius = seen.value_radius if seen.raw is None else seen.raw_radius
-            ratio = float(np.max(np.asarray(radius) / self.tolerance))
+            ratio = float(np.max(_over(np.asarray(radius), self.tolerance)))
         row: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "label": label if isinstance(label, str | int | float | None) else str(label),
+            "label": label if label is None or isinstance(label, str | int) else str(label),
             "action": done.action,
             "reason": done.reason,
             "ratio": ratio if np.isfinite(ratio) else None,
@@ -223,6 +237,8 @@ class Monitor:
     def _open(self, path: Path) -> Any:
         if not path.parent.is_dir():
             raise InputError(f"log: the folder '{path.parent}' does not exist; make it first")
+        if path.is_dir():
+            raise InputError(f"log: '{path}' is a folder; give the name of a file")
         if path.exists():
             for row in read_log(path):
                 self._count(row)
@@ -231,6 +247,11 @@ class Monitor:
         if torn:  # a line that was cut off when the process ended: closed, so that the next one stands alone
             file.write("\n")
         return file
+
+
+def _over(radius: Vector, tolerance: Vector) -> Vector:
+    with np.errstate(over="ignore"):
+        return np.asarray(radius / tolerance)
 
 
 def _query(seen: Certificate, done: Decision, i: int) -> dict[str, Any]:
@@ -255,8 +276,12 @@ def read_log(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
                 row = json.loads(line)
             except ValueError:
                 continue
-            if isinstance(row, dict) and row.get("action") in ACTIONS and "ratio" in row:
+            if isinstance(row, dict) and row.get("action") in ACTIONS and _is_ratio(row.get("ratio", "")):
                 yield row
+
+
+def _is_ratio(x: Any) -> bool:
+    return x is None or (isinstance(x, int | float) and not isinstance(x, bool) and x >= 0.0)
 
 
 def log_to_parquet(log: str | os.PathLike[str], path: str | os.PathLike[str]) -> Path:
@@ -269,8 +294,8 @@ def log_to_parquet(log: str | os.PathLike[str], path: str | os.PathLike[str]) ->
     rows = []
     for number, row in enumerate(read_log(log)):
         head = {"decision": number, **{k: v for k, v in row.items() if k != "queries"}}
-        head["label"] = None if head["label"] is None else str(head["label"])
-        rows += [{**head, **query} for query in row["queries"] or [{}]]
+        head["label"] = None if head.get("label") is None else str(head["label"])
+        rows += [{**head, **query} for query in row.get("queries") or [{}]]
     kinds = {"decision": pa.int64(), **dict.fromkeys(("time", "label", "action", "reason"), pa.string())}
     kinds |= dict.fromkeys(("ratio", "seconds"), pa.float64()) | {"name": pa.string()}
     kinds |= dict.fromkeys(("predicted", "radius", "lower", "upper", "answer"), pa.float64())

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -19,13 +20,32 @@ SHARE_FROM = 2_000_000
 """Products below which threads cost more than they save."""
 
 
+class _Workers(threading.local):
+    """Threads that are kept: starting them costs as much as a small product. Within one of them all runs in turn."""
+
+    inside = False
+
+
+_workers = _Workers()
+_pool: list[ThreadPoolExecutor] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.clear)  # a child has none of its parent's threads
+
+
 def on_all_cores(work: Callable[[Part], Done], starts: Iterable[Part]) -> list[Done]:
     """work(start) for every start, done in any order; the results in the order of the starts, or the first error."""
     parts = list(starts)
-    if len(parts) <= 1 or CORES == 1:
+    if len(parts) <= 1 or CORES == 1 or _workers.inside:
         return [work(part) for part in parts]
-    with ThreadPoolExecutor(min(CORES, len(parts))) as pool:
-        return list(pool.map(work, parts))
+    if not _pool:
+        _pool.append(ThreadPoolExecutor(CORES, initializer=lambda: setattr(_workers, "inside", True)))
+    here = 1 if len(parts) <= CORES else 0  # a part for each core: the first one is done right here
+    futures = [_pool[0].submit(work, part) for part in parts[here:]]
+    try:
+        first = [work(part) for part in parts[:here]]
+    finally:
+        wait(futures)
+    return first + [future.result() for future in futures]
 
 
 def begin(work: Callable[[], Done]) -> Future[Done]:
@@ -36,14 +56,28 @@ def begin(work: Callable[[], Done]) -> Future[Done]:
     return future
 
 
+class _Arrays:
+    """One thread's arrays by name."""
+
+    def __init__(self) -> None:
+        self.flat: dict[str, Any] = {}
+
+
 class Scratch(threading.local):
     """Arrays that each thread uses again and again: fresh memory can cost more than what is written into it.
 
     Whoever takes one by its name owns it until the next call into this package.
     """
 
+    everyone: ClassVar[weakref.WeakSet[_Arrays]] = weakref.WeakSet()
+
     def __init__(self) -> None:
-        self._flat: dict[str, Any] = {}
+        self._arrays = _Arrays()
+        self.everyone.add(self._arrays)
+
+    @property
+    def _flat(self) -> dict[str, Any]:
+        return self._arrays.flat
 
     def array(self, name: str, shape: tuple[int, ...]) -> Any:
         """An array of floats with any content."""
@@ -54,8 +88,9 @@ class Scratch(threading.local):
         return flat[:size].reshape(shape)
 
     def clear(self) -> None:
-        """Let go of this thread's arrays."""
-        self._flat.clear()
+        """Let go of every thread's arrays; those in use stay until they are not."""
+        for arrays in list(self.everyone):
+            arrays.flat = {}
 
 
 SCRATCH = Scratch()

@@ -9,17 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, floats
+from pinnpoint.arrays import Vector, floats, whole
 from pinnpoint.certificate import Certificate
 from pinnpoint.certifiers.base import AbstractCertifier, Ground
 from pinnpoint.errors import InputError
 from pinnpoint.families.batch import FamilyBatch
 from pinnpoint.families.reduced import ReducedCertifier, ReducedStates
-from pinnpoint.families.residuals import ResidualNorms
+from pinnpoint.families.residuals import ResidualNorms, lengths_up
 from pinnpoint.families.table import Table, fill, total
 
 BLOCK_BYTES = 64_000_000
 """Predicted states that are held at once, in bytes."""
+GROUP = 16
+"""States that the compiled product of `ResidualNorms` takes at a time."""
 
 
 def prepare(certifier: AbstractCertifier, F: Vector, base: Vector) -> FamilyCertifier:
@@ -52,9 +54,10 @@ class FamilyCertifier:
 
     def certify(self, prediction: Any = None, *, mu: Any, raw: Any = None, residuals: bool = True) -> Certificate:
         """One load: an admissible state, raw outputs at the queries, both, or none."""
-        state = None if prediction is None else np.asarray(prediction)[None, :]
-        outputs = None if raw is None else np.asarray(raw)[None, :]
-        found: Certificate = self.certify_many(state, np.asarray(mu)[None, :], raw=outputs, residuals=residuals)[0]
+        state, outputs = (
+            None if x is None else _row(name, x) for name, x in (("prediction", prediction), ("raw", raw))
+        )
+        found: Certificate = self.certify_many(state, _row("mu", mu), raw=outputs, residuals=residuals)[0]
         return found
 
     def certify_raw(self, raw: Any, mu: Any) -> FamilyBatch:
@@ -103,6 +106,10 @@ class FamilyCertifier:
     def batch(self, mu: Vector, value: Vector | None, raw: Vector | None, norms: Vector | None) -> FamilyBatch:
         """Centres and radii from the table, beside what the states gave."""
         center, terms = self.table.combine(mu)
+        for name, found in (("mu", center), ("predictions", value)):
+            if found is not None and not np.all(np.isfinite(found)):
+                row = int(np.argmin(np.isfinite(found).all(axis=1)))
+                raise InputError(f"{name}: row {row} leads to values beyond the range of float64; rescale the loads")
         return FamilyBatch(
             names=self.names,
             mu=mu,
@@ -137,33 +144,52 @@ class FamilyCertifier:
         return ResidualNorms(self.ground, self.F, self.base)
 
     def _states(self, given: Any, mu: Vector, residuals: bool, block: int | None, report: Any) -> Any:
-        queries = self.ground.queries
+        L, constants = self.ground.queries.L, self.ground.queries.constants
+        used = np.unique(L.indices)
+        some = used.size < L.shape[1] // 4
+        L = L[:, used] if some else L
         value = np.empty((len(mu), self.ground.K))
         norms = np.empty(len(mu)) if residuals else None
-        for at, U in self._blocks(given, mu, block):
-            value[at] = (queries.L @ U.T).T + queries.constants
+        for at, U, lengths in self._blocks(given, mu, block):
+            value[at] = (L @ (U[:, used] if some else U).T).T + constants
             if norms is not None:
-                norms[at] = self._norms(U, mu[at])
+                norms[at] = self._norms(U, mu[at], lengths)
             if report is not None:
                 report(at.stop, len(mu))
-        if not np.all(np.isfinite(value)):
-            raise InputError("predictions: values leave the range of float64")
         return value, norms
 
-    def _blocks(self, given: Any, mu: Vector, block: int | None) -> Iterator[tuple[slice, Vector]]:
+    def _blocks(self, given: Any, mu: Vector, block: int | None) -> Iterator[tuple[slice, Vector, Vector]]:
+        """States that are finite and admissible, by blocks, with upper bounds of their lengths."""
         space, N, count = self.ground.core.system.space, self.ground.core.system.N, len(mu)
-        step = max(1, BLOCK_BYTES // (8 * N)) if block is None else int(block)
+        step = whole("block", _fitting(N) if block is None else block, low=1)
         if not callable(given) and np.shape(given) != (count, N):
             raise InputError(f"predictions: must have shape ({count}, {N}), one state per load; got {np.shape(given)}")
         for a in range(0, count, step):
             at = slice(a, min(a + step, count))
-            U = floats("predictions", given(mu[at]) if callable(given) else given[at])
+            U = floats("predictions", given(mu[at]) if callable(given) else given[at], copy=False)
             if U.shape != (at.stop - at.start, N):
                 raise InputError(f"predictions: must give {at.stop - at.start} states of length {N}; got {U.shape}")
-            if not np.all(np.isfinite(U)):
+            lengths = lengths_up(U)
+            if not np.all(np.isfinite(lengths)) and not np.all(np.isfinite(U)):
                 raise InputError(f"predictions: state {a + int(np.argmin(np.isfinite(U).all(axis=1)))} is not finite")
-            for i, state in enumerate(U):
-                space.require_member(state, f"predictions[{a + i}]")
-            if space.free is not None:  # what is certified has its prescribed values exactly
+            off = space.free is None or (U[:, space.fixed] != space.U0[space.fixed]).any(axis=1)
+            for i in np.flatnonzero(np.broadcast_to(off, len(U))):
+                space.require_member(U[i], f"predictions[{a + i}]")
+            if space.free is not None and np.any(off):  # what is certified has its prescribed values exactly
+                U = U.copy()
                 U[:, space.fixed] = space.U0[space.fixed]
-            yield at, U
+                lengths = lengths_up(U)
+            yield at, U, lengths
+
+
+def _row(name: str, x: Any) -> Vector:
+    a = floats(name, x, copy=False)
+    if np.ndim(x) != 1:
+        raise InputError(f"{name}: must be a vector; got shape {np.shape(x)}; certify_many takes many")
+    return a[None, :]
+
+
+def _fitting(N: int) -> int:
+    """States of a block: whole groups of the compiled product where one fits."""
+    fit = max(1, BLOCK_BYTES // (8 * N))
+    return fit - fit % GROUP if fit > GROUP else fit

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, floats
+from pinnpoint.arrays import Vector, floats, vector
 from pinnpoint.certifiers.base import Ground
 from pinnpoint.errors import InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, norm_up, require_range, up
@@ -45,10 +45,12 @@ class ReducedStates:
             raise InputError(
                 f"V: must be finite with shape ({space.N}, m), one basis vector a column; got {self.V.shape}"
             )
-        self.offset = space.U0 if offset is None else floats("offset", offset)
+        self.offset = space.U0.copy() if offset is None else vector("offset", offset, space.N)
         space.require_member(self.offset, "offset")
         for j, v in enumerate(self.V.T):
             space.require_member(self.offset + v, f"offset + V[:, {j}]")
+        if space.free is not None:  # what is certified has its prescribed values exactly
+            self.offset[space.fixed], self.V[space.fixed] = space.U0[space.fixed], 0.0
         queries = ground.queries
         self.values = np.asarray(queries.L @ self.V)
         self.constant = np.asarray(queries.L @ self.offset + queries.constants)
@@ -86,6 +88,7 @@ class ReducedStates:
             return core.direction(exact(v[free]))
         return core.direction(exact(core.system.space._coordinates(v)))
 
+    @np.errstate(over="ignore", invalid="ignore")  # what overflows is an infinite bound
     def norms(self, a: Vector, mu: Vector) -> Vector | None:
         """Upper bounds of the residual norms."""
         if self.R is None:
@@ -123,5 +126,6 @@ class ReducedCertifier:
         if a.shape != (len(m), self.states.m) or not np.all(np.isfinite(a)):
             raise InputError(f"coefficients: must be finite, shape ({len(m)}, {self.states.m}); got {a.shape}")
         require_range("coefficients", a)
-        value = a @ self.states.values.T + self.states.constant
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = a @ self.states.values.T + self.states.constant
         return self.family.batch(m, value, self.family._outputs(raw, len(m)), self.states.norms(a, m))

@@ -53,6 +53,7 @@ class Table:
         require_range("mu", m)
         return m
 
+    @np.errstate(over="ignore", invalid="ignore")  # what overflows is refused by whoever asks
     def combine(self, mu: Vector) -> tuple[Vector, dict[str, Vector]]:
         """Centres and radius terms for rows of μ, each (S, K)."""
         center = np.ascontiguousarray(self.center.T)
@@ -140,4 +141,4 @@ def total(terms: Mapping[str, Vector], shape: tuple[int, ...]) -> Vector:
     radius = np.zeros(shape)
     for term in terms.values():
         radius += term
-    return np.asarray(up(radius, 2 * len(terms) + 2))
+    return np.asarray(np.where(np.isnan(radius), np.inf, up(radius, 2 * len(terms) + 2)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,8 @@ def components(name: str, given: Any, count: int) -> list[Function | None]:
     """One function per component; None or "free" stands for a component that is left alone."""
     if given is None or isinstance(given, str | int | float) or callable(given):
         given = [given] * count
+    if not isinstance(given, Iterable):
+        raise InputError(f"{name}: must be a number, an expression or a list of {count}; got {type(given).__name__}")
     each = list(given)
     if len(each) != count:
         raise InputError(f"{name}: must have {count} components; got {len(each)}")

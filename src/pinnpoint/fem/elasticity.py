@@ -105,8 +105,7 @@ class Elasticity:
                 raise InputError(f"{name}: must be a table from boundary groups to values; got {type(table).__name__}")
             require_boundary(mesh, table, name)
         require_apart(mesh, fixed, traction, d, ("fixed", "traction"))
-        every = {g: [1.0] * d if isinstance(v, Load) else v for g, v in force.items()}
-        require_apart(mesh, fixed, every, d, ("fixed", "force"))
+        require_apart(mesh, fixed, _in_all_components(force, d), d, ("fixed", "force"))
         if space is None:
             dofs, values = prescribed(nodes, fixed, d, "fixed")
             if not dofs.size:
@@ -182,7 +181,8 @@ class Elasticity:
         traction, force = ({} if t is None else t for t in (traction, force))
         for table, name in ((traction, "traction"), (force, "force")):
             require_boundary(self.mesh, table, name)
-            require_apart(self.mesh, self.conditions["fixed"], table, self.mesh.dim, ("fixed", name))
+            every = _in_all_components(table, self.mesh.dim)
+            require_apart(self.mesh, self.conditions["fixed"], every, self.mesh.dim, ("fixed", name))
         return _load(self.nodes, body, traction, force, self.quadrature).ravel()
 
     def family(self, loads: Any, base: Any = None, names: Sequence[str] | None = None) -> LoadFamily:
@@ -239,6 +239,11 @@ def lame(young: Vector, poisson: Vector, dim: int, plane: str) -> tuple[Vector, 
     if dim == 2 and plane == "stress":
         return young * poisson / (1.0 - poisson**2), mu
     return young * poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson)), mu
+
+
+def _in_all_components(table: Mapping[str, Any], count: int) -> dict[str, Any]:
+    """A `Load` stands for a force in every component where only the place of loads is compared."""
+    return {group: [1.0] * count if isinstance(value, Load) else value for group, value in table.items()}
 
 
 def _load(nodes: Nodes, body: Any, traction: Mapping[str, Any], force: Mapping[str, Any], order: int) -> Vector:

@@ -223,7 +223,8 @@ def _cut(X: Vector, dim: int) -> Vector:
             low, high = float(X[:, axis].min()), float(X[:, axis].max())
             raise InputError(
                 f"points: a mesh of {CELLS[dim]} must have {AXES[axis]} = 0 everywhere; it runs from {low:g} to "
-                f"{high:g} (curves and surfaces in space are not supported)"
+                f"{high:g} (curves and surfaces in space are not supported; if the "
+                "file should hold triangles or tetrahedra, its cells need a physical group in Gmsh too)"
             )
     return X[:, :dim]
 

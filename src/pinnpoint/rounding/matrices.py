@@ -15,7 +15,7 @@ from pinnpoint.errors import InputError
 from pinnpoint.rounding import lanes, sliced_dots
 from pinnpoint.rounding.arithmetic import TINY, Vector, gamma, require_range, up
 from pinnpoint.rounding.balls import Ball
-from pinnpoint.rounding.slices import LONGEST, Sliced, rows_of_product
+from pinnpoint.rounding.slices import LONGEST, Sliced, plain_product, rows_of_product
 from pinnpoint.threads import on_all_cores, share
 
 COMPILE_FROM = 200_000
@@ -194,7 +194,7 @@ class PlainMatrix:
 
     def affine(self, x: Ball, b: Ball | None = None) -> Ball:
         """A x − b, rounded."""
-        y = np.asarray(self.A @ x.hi, dtype=np.float64)
+        y = plain_product(self.A, x.hi)
         if y.shape != (self.shape[0],) or not np.all(np.isfinite(y)):
             raise InputError(f"A: its product with a vector must be {self.shape[0]} finite numbers; got {y!r}")
         return Ball(y if b is None else y - b.hi)
@@ -232,7 +232,11 @@ def product_up(A: Any, x: Vector) -> Vector:
 def plain_products(G: Any, X: Vector) -> Vector:
     """G X in double precision, in pieces where G is single precision or mapped from a file."""
     if G.dtype == np.float64 and type(G) is np.ndarray:
-        return np.asarray(G @ X)
+        if X.ndim > 1 or G.size < PIECE:
+            return np.asarray(G @ X)
+        step = share(len(G), G.size)  # threads of our own: those of BLAS stay busy for a while and slow what follows
+        parts = on_all_cores(lambda a: np.einsum("ij,j->i", G[a : a + step], X), range(0, len(G), step))
+        return np.concatenate(parts)
     total = np.zeros((len(G), *X.shape[1:]))
     for a in range(0, G.shape[1], PIECE):
         total += np.asarray(G[:, a : a + PIECE], dtype=np.float64) @ X[a : a + PIECE]

@@ -16,12 +16,12 @@ import scipy.sparse as sp
 
 from pinnpoint.rounding.arithmetic import UNIT, Vector, gamma, up
 from pinnpoint.rounding.balls import Ball
-from pinnpoint.threads import SCRATCH
+from pinnpoint.threads import SCRATCH, on_all_cores, share
 
 try:  # sparse products into a given array; public scipy always makes a new one
-    from scipy.sparse._sparsetools import csr_matvecs
+    from scipy.sparse._sparsetools import csr_matvec, csr_matvecs
 except ImportError:  # pragma: no cover
-    csr_matvecs = None
+    csr_matvec = csr_matvecs = None
 
 LONGEST = 2**20
 """Entries of a row beyond which the slices would be too short."""
@@ -82,6 +82,21 @@ def rows_of_product(A: Any, X: Vector, a: int, count: int, out: Vector | None = 
     else:
         csr_matvecs(m, A.shape[1], k, pointers, A.indices, A.data, X.reshape(-1), Y.reshape(-1))
     return Y
+
+
+def plain_product(A: Any, x: Vector) -> Vector:
+    """A x in plain floating point, on all cores where A is stored by rows; row by row the same bits as A @ x."""
+    step = share(A.shape[0], getattr(A, "nnz", 0))
+    if csr_matvec is None or getattr(A, "format", "") != "csr" or step >= A.shape[0] or x.dtype != A.dtype:
+        return np.asarray(A @ x, dtype=np.float64)
+    y = np.zeros(A.shape[0])
+
+    def rows(a: int) -> None:
+        part = y[a : a + step]
+        csr_matvec(len(part), A.shape[1], A.indptr[a : a + step + 1], A.indices, A.data, x, part)
+
+    on_all_cores(rows, range(0, len(y), step))
+    return y
 
 
 def scale(size: Vector) -> Vector:

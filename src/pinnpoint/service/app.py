@@ -59,6 +59,7 @@ def make_app(engine: Engine, limits: Limits | None = None, monitor: Monitor | No
     try:
         from starlette.applications import Starlette
         from starlette.exceptions import HTTPException
+        from starlette.requests import ClientDisconnect
         from starlette.responses import JSONResponse, PlainTextResponse
         from starlette.routing import Route
     except ImportError as error:
@@ -83,6 +84,9 @@ def make_app(engine: Engine, limits: Limits | None = None, monitor: Monitor | No
         except PinnpointError as error:
             status = 422
             return told({"error": str(error)}, 422)
+        except ClientDisconnect:  # before its body was complete; nobody reads the answer
+            status = 400
+            return told({"error": "body: is not complete"}, 400)
         except Exception:
             log.exception("internal error")
             return told({"error": "internal error; see the service's log"}, 500)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from pinnpoint.errors import InputError
 from pinnpoint.fem.coefficients import function
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.training.field import TrainedField
-from pinnpoint.training.networks import factor_of, perceptron
+from pinnpoint.training.networks import Shape, coordinate_network
 from pinnpoint.training.trainer import Report, Settings, fit
 
 
@@ -20,16 +20,13 @@ def train_collocation(
     points: Any,
     settings: Settings | None = None,
     *,
-    factor: Any = "unit-box",
-    width: int = 96,
-    depth: int = 3,
-    activation: str = "tanh",
     report: Report | None = None,
+    **shape: Unpack[Shape],
 ) -> TrainedField:
     """Minimise the mean of (−κΔu + c u − f)² at the points, over the mean of f².
 
-    For `ReactionDiffusion` with one number κ and one number c; boundary values are those of the factor (zero). A small
-    loss says nothing certain between the points, which is what certificates are for.
+    For `ReactionDiffusion` with one number κ and one number c; boundary values are those of the factor (zero). `shape`
+    is as for `train_field`. A small loss says nothing certain between the points, which is what certificates are for.
     """
     settings = Settings() if settings is None else settings
     if not isinstance(problem, ReactionDiffusion) or np.ptp(problem.diffusion) > 0.0 or problem.diffusion.ndim != 1:
@@ -42,8 +39,7 @@ def train_collocation(
         raise InputError(f"points: must have {problem.mesh.dim} coordinates; got shape {tuple(X.shape)}")
     f = torch.as_tensor(function("source", problem.given["source"])(X.numpy()))
     scale = float((f * f).mean()) or 1.0
-    net = perceptron(X.shape[1], 1, width, depth, activation, settings.seed)
-    vanish = factor_of(factor)
+    net, vanish, factor, activation = coordinate_network(X.shape[1], 1, settings.seed, **shape)
 
     def loss(at: Any) -> Any:
         x = X[at].detach().requires_grad_(True)

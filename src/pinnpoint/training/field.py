@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from pinnpoint.errors import InputError
 from pinnpoint.models.mlp import MLP
 from pinnpoint.models.safetensors import write_safetensors
 from pinnpoint.models.torch import from_torch
-from pinnpoint.training.networks import factor_of, perceptron
+from pinnpoint.training.networks import Shape, coordinate_network, factor_of
 from pinnpoint.training.residuals import compatible_residual
 from pinnpoint.training.trainer import History, Report, Settings, fit
 
@@ -56,11 +56,8 @@ def train_field(
     problem: Any,
     settings: Settings | None = None,
     *,
-    factor: Any = "unit-box",
-    width: int = 96,
-    depth: int = 3,
-    activation: str = "tanh",
     report: Report | None = None,
+    **shape: Unpack[Shape],
 ) -> TrainedField:
     """Train on the normalised mean-squared compatible residual ‖r(U)‖² / ‖r(U₀)‖², U the network's nodal values.
 
@@ -70,9 +67,10 @@ def train_field(
         A finite-element problem, linear or semilinear, whose space fixes nodal values.
     settings
         The paper's by default: Adam, rate 2e-3, 600 epochs.
-    factor
-        ``"unit-box"``, ``"none"``, or a torch function that vanishes where values are prescribed. Prescribed nodes
-        take their values in any case; the factor makes the raw network vanish there too.
+    shape
+        ``factor="unit-box"``, ``"none"``, or a torch function that vanishes where values are prescribed (prescribed
+        nodes take their values in any case; the factor makes the raw network vanish there too); ``width=96``,
+        ``depth=3``, ``activation="tanh"`` of the hidden layers.
     """
     settings = Settings() if settings is None else settings
     system, space = problem.system, problem.space
@@ -80,10 +78,10 @@ def train_field(
         raise InputError("problem: its space must fix nodal values; general constraints are not trained")
     count = problem.components
     points = torch.from_numpy(np.ascontiguousarray(problem.nodes.points))
-    net = perceptron(points.shape[1], count, width, depth, activation, settings.seed)
+    net, vanish, factor, activation = coordinate_network(points.shape[1], count, settings.seed, **shape)
     free = torch.from_numpy(np.asarray(space.free))
     used = torch.unique(free // count)
-    X, w = points[used], factor_of(factor)(points[used])[:, None]
+    X, w = points[used], vanish(points[used])[:, None]
     at = torch.searchsorted(used, free // count) * count + free % count
     residual = compatible_residual(system)
     with torch.no_grad():

@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple, TypedDict
 
 import torch
 
 from pinnpoint.errors import InputError
 from pinnpoint.training.trainer import seeded
+
+
+class Shape(TypedDict, total=False):
+    """Of a coordinate network, as keywords: see `coordinate_network`."""
+
+    factor: Any
+    width: int
+    depth: int
+    activation: str
+
+
+class CoordinateNetwork(NamedTuple):
+    """A network on points, the torch function that it is multiplied with, and what both were made from."""
+
+    net: Any
+    vanish: Any
+    factor: Any
+    activation: str
+
 
 BENDS = {"tanh": torch.nn.Tanh, "gelu": torch.nn.GELU, "silu": torch.nn.SiLU, "sigmoid": torch.nn.Sigmoid}
 
@@ -37,3 +56,18 @@ def factor_of(given: Any) -> Any:
     if callable(given):
         return given
     raise InputError(f"factor: must be 'unit-box', 'none' or a function of a tensor of points; got {given!r}")
+
+
+def coordinate_network(
+    inputs: int,
+    outputs: int,
+    seed: int,
+    *,
+    factor: Any = "unit-box",
+    width: int = 96,
+    depth: int = 3,
+    activation: str = "tanh",
+) -> CoordinateNetwork:
+    """The paper's by default: three hidden layers of 96 tanh units, times ∏ x(1 − x)."""
+    net = perceptron(inputs, outputs, width, depth, activation, seed)
+    return CoordinateNetwork(net, factor_of(factor), factor, activation)

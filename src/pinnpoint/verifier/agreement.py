@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -125,6 +126,15 @@ def state_agrees(d: Discrete, rows: list[Row], proof: Row, case: Row, bundle: Bu
             used = nodes[x != 0.0]
             inside = np.isin(cells, used).sum(axis=1) == len(used)
             need(inside.any(), f"{name!r}: ℓ does not interpolate in one cell")
+
+
+def not_above_energies(d: Discrete, alpha: float, vectors: Sequence[Array]) -> None:
+    """No coercivity exceeds vᵀAv/|v|²; Green vectors and states are smooth, so that theirs are near the smallest."""
+    B = d.rows[:, d.free]
+    for v in vectors:
+        size = float(v @ v)
+        least = float(v @ (B @ v)) / size if size > 1e-300 else math.inf
+        need(alpha <= least * (1.0 + 1e-6), f"coercivity: {alpha!r} is declared, and a stored vector has {least!r}")
 
 
 def sensitivities_agree(green: Array, rows: list[Row], method: str, case: Row, alpha: float) -> None:

@@ -14,6 +14,7 @@ from pinnpoint.verifier.agreement import (
     Row,
     goals_agree,
     near,
+    not_above_energies,
     rows_agree,
     sensitivities_agree,
     state_agrees,
@@ -110,7 +111,10 @@ def declarations(certificate: Row, proof: Row, rows: list[Row], blind: list[str]
         alpha = f"{float(how['alpha']):.6e}"
         known = any(alpha in str(one["claim"]) for one in certificate["assumptions"])
         need(known, f"coercivity: the certificate does not speak of {alpha}")
-        said.append(f"coercivity {alpha} is taken from the certificate and was not proved again")
+        said.append(
+            f"coercivity {alpha} is taken from the certificate and was not proved again, only compared with the "
+            "energies of the stored vectors"
+        )
     for one in certificate["assumptions"]:
         need(isinstance(one["claim"], str) and one["status"] in ("verified", "declared"), "certificate: assumptions")
         said += [one["claim"]] if one["status"] == "declared" else []
@@ -144,7 +148,10 @@ def verify(path: Any) -> list[str]:
         found, how = d.bounds(bundle, proof), proof["coercivity"]
         if not proof["weighted"]:
             sensitivities_agree(green, rows, proof["method"], case, float(how["alpha"]))
-        lines.append(f"coercivity {float(how['alpha'])!r} by {how['how']}; s = ℓ − Aᵀg; rounding")
+        if how["how"] == "declared":
+            not_above_energies(d, float(how["alpha"]), [*green, bundle("witness/state", d.N)[d.free]])
+        known = "" if how["how"] == "declared" else f"coercivity {float(how['alpha'])!r} by {how['how']}; "
+        lines.append(f"{known}s = ℓ − Aᵀg; rounding")
     unused = set(bundle.arrays) - bundle.used
     need(not unused, f"{sorted(unused)[:1]}: is part of no proof")
     lines = [f"verified: {line}" for line in lines]

@@ -1,0 +1,195 @@
+"""Tables of the documentation that are made of stored results: python docs/tables.py writes them into their pages.
+
+A table stands between `<!-- table: NAME -->` and `<!-- /table -->`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "studies" / "results"
+
+
+def read(name: str) -> Any:
+    """Stored results."""
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def tell(x: float) -> str:
+    """Two digits; powers of ten where they are shorter."""
+    if x == 0.0:
+        return "0"
+    if 0.01 <= abs(x) < 1e4:
+        return f"{x:.0f}" if abs(x) >= 99.5 else f"{x:.2g}"
+    return f"{x:.1e}".replace("e-0", "e-").replace("e+0", "e")
+
+
+def costs() -> str:
+    """Every method, a few and many queries."""
+    found = read("method_costs")
+    few, many = found["few"], found["many"]
+    head = ["method", f"prepare, {few['queries']} queries", f"prepare, {many['queries']} queries"]
+    head += [f"certify a state, {few['queries']}", f"{many['queries']} queries", "median relative radius", "guarantee"]
+    rows = []
+    for name, row in few["rows"].items():
+        other = many["rows"][name]
+        rows.append(
+            [
+                f"`{name}`",
+                f"{tell(row['prepare [s]'])} s",
+                f"{tell(other['prepare [s]'])} s",
+                f"{tell(row['certify [ms]'])} ms",
+                f"{tell(other['certify [ms]'])} ms",
+                tell(row["relative radius"]),
+                row["guarantee"],
+            ]
+        )
+    return table(head, rows)
+
+
+def continuous() -> str:
+    """The PDE's own solution."""
+    found = read("method_costs")["continuous"]
+    rows = [
+        [name, str(row["dofs"]), f"{tell(row['seconds'])} s", tell(row["radius"])]
+        for name, row in found["rows"].items()
+    ]
+    return table(["elements", "unknowns", "everything together", "median radius"], rows)
+
+
+def loads() -> str:
+    """Reduced bases and our family, loads as parameters."""
+    found = read("comparison")["loads"]
+    head = ["pyMOR's basis and estimator", "error of its value", "its bound / error", "its bounds below the error"]
+    head += ["our bound / error", "once: pyMOR, ours", "a load: pyMOR, ours"]
+    rows = [
+        [
+            f"{r['rank']} of 8, `{r['reductor']}`",
+            tell(r["pymor"]["median error"]),
+            tell(r["pymor"]["median bound / error"]),
+            f"{r['pymor']['bounds below the error']} of {found['loads'] * found['queries']}",
+            f"{r['ours']['median bound / error']:.2g}",
+            f"{tell(r['offline [s]'])} s, {tell(found['ours, offline [s]'])} s",
+            f"{tell(r['online [ms]'])} ms, {tell(1000.0 * r['ours, online [ms]'])} µs",
+        ]
+        for r in found["rows"]
+        if r["reductor"] == "CoerciveRBReductor" or r["rank"] == found["rows"][0]["rank"]
+    ]
+    return table(head, rows)
+
+
+def operator() -> str:
+    """A parameter in the operator."""
+    found = read("comparison")["operator"]
+    return table(
+        ["", "once", "a parameter", "error of its value", "bound / error"],
+        [
+            [
+                f"pyMOR, basis of {found['rank']}",
+                f"{tell(found['pymor, offline [s]'])} s",
+                f"{tell(found['pymor, online [ms]'])} ms",
+                tell(found["pymor"]["median error"]),
+                tell(found["pymor"]["median bound / error"]),
+            ],
+            [
+                "pinnpoint, `Exact`",
+                "–",
+                f"{tell(found['ours, per parameter [ms]'])} ms",
+                f"at most {tell(found['ours, widest radius'])}",
+                "–",
+            ],
+        ],
+    )
+
+
+def dual_weighted() -> str:
+    """Estimates and bounds of point values."""
+    found = read("comparison")["dual-weighted"]
+    rows = []
+    for name, row in found["rows"].items():
+        rows.append(
+            [
+                name,
+                f"{tell(row['seconds'])} s",
+                tell(row["median error"]),
+                tell(row.get("median radius", float("nan"))),
+                tell(row["median |estimate| / error"]),
+                f"{row['below the error']} of {found['queries']}",
+            ]
+        )
+        rows[-1][3] = rows[-1][3].replace("nan", "–")
+    head = ["", "time", "median error of its value", "median radius", "estimate or radius / error", "below the error"]
+    return table(head, rows)
+
+
+def conformal() -> str:
+    """Bands and proofs, in and beyond the population."""
+    found = read("comparison")["conformal"]
+    head = ["loads shifted by", "median error", "95 % band", "bands that hold", "proved, median", "proofs that hold"]
+    return table(
+        head,
+        [
+            [
+                f"{r['shift']:g}",
+                tell(r["median error"]),
+                f"± {tell(r['band'])}",
+                f"{r['bands that hold']:.3f}",
+                f"± {tell(r['proved radius about the surrogate'])}",
+                f"{r['proofs that hold']:.3f}",
+            ]
+            for r in found["rows"]
+        ],
+    )
+
+
+TABLES: dict[str, tuple[str, Callable[[], str]]] = {
+    "costs": ("choose.md", costs),
+    "continuous": ("choose.md", continuous),
+    "loads": ("comparison.md", loads),
+    "operator": ("comparison.md", operator),
+    "dual-weighted": ("comparison.md", dual_weighted),
+    "conformal": ("comparison.md", conformal),
+}
+
+
+def _place(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(<!-- table: {name} -->\n)(.*?)(<!-- /table -->)", flags=re.S)
+
+
+def shown(name: str) -> str:
+    """The table as its page has it."""
+    page, _ = TABLES[name]
+    match = _place(name).search((ROOT / "docs" / page).read_text(encoding="utf-8"))
+    if match is None:
+        raise ValueError(f"{page} has no place for the table {name}")
+    return match[2].strip()
+
+
+def made(name: str) -> str:
+    """The table as the results have it."""
+    return TABLES[name][1]().strip()
+
+
+def main() -> None:
+    """Write all tables."""
+    for name, (page, make) in TABLES.items():
+        path = ROOT / "docs" / page
+        text = path.read_text(encoding="utf-8")
+        new = make()
+        text = _place(name).sub(lambda m, new=new: f"{m[1]}\n{new}\n\n{m[3]}", text)
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
