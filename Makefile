@@ -44,6 +44,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/run.py
 
 studies: $(VENV)/.test
+	$(PIP) install -e ".[pardiso]" || echo "no PARDISO: multigrid solves the large brackets instead, in hours"
 	$(BIN)/pinnpoint reproduce --all --out studies/results
 	$(BIN)/python studies/rounding_misses.py
 	$(BIN)/python studies/nonlinear_balls.py

@@ -59,6 +59,19 @@ def test_below_the_smallest_eigenvalue(name):
     assert (1e-4 if family == "scalar" else 1e-8) * lowest < bound.alpha <= lowest
 
 
+def test_supports_given_by_nodes():
+    """A space of the caller's own, as decks give it: facets whose nodes are all held start the paths."""
+    mesh = pp.io.generate("cube", 3)
+    by_group = pp.fem.Elasticity(mesh, 2e5, 0.3, fixed={"left": 0.0})
+    free = np.asarray(by_group.space.free)
+    by_nodes = pp.fem.Elasticity(mesh, 2e5, 0.3, space=by_group.space)
+    assert path_coercivity(by_nodes).alpha == path_coercivity(by_group).alpha <= smallest(by_nodes)
+    one = pp.AdmissibleSpace.dirichlet(by_group.space.N, [0, 1, 2])
+    assert len(one.free) > len(free)
+    with pytest.raises(CertificationError, match="no path can start"):
+        path_coercivity(pp.fem.Elasticity(mesh, 2e5, 0.3, space=one))
+
+
 @pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
 def test_scales_and_shifts(factor):
     """Far from the origin the same body, a little looser."""
@@ -152,7 +165,18 @@ def test_a_stored_matrix_that_was_lowered_has_less(kind):
             assert path_coercivity(stored).alpha <= (1.0 - share) * whole * (1.0 + 1e-9)
 
 
-SEEN = ("mesh", "components", "space", "conditions", "diffusion", "reaction", "reaction_varies", "lame", "nodes")
+SEEN = (
+    "system",
+    "mesh",
+    "components",
+    "space",
+    "conditions",
+    "diffusion",
+    "reaction",
+    "reaction_varies",
+    "lame",
+    "nodes",
+)
 
 
 def _cross(a, b):

@@ -44,6 +44,25 @@ def test_simultaneous_coverage_over_2000_draws(problem, probes, delta):
     assert np.all(np.abs(mean_square - expected) < 5 * error)
 
 
+@pytest.mark.parametrize("shape", ["square", "rectangular"])
+def test_refined_probes_bear_a_rough_coercivity(problem, shape):
+    """Pairs of floats leave so little that a constant far too small does no harm."""
+    case, L, _, _, _ = problem
+    system, queries = case.system(), pp.Queries(L)
+    if shape == "rectangular":
+        A, b = case.reduced()
+        tall = sp.vstack([A, 0.1 * A[::3]]).tocsr()
+        system, queries = pp.LinearSystem(tall, np.concatenate([b, 0.1 * b[::3]])), pp.Queries(L[:, case.free])
+    plain = pp.Randomized(seed=3, rounding=False).prepare(system, queries).sigma
+    rough, refined = (
+        pp.Randomized(seed=3, coercivity=1e-12, refine=refine).prepare(system, queries).sigma
+        for refine in (False, True)
+    )
+    np.testing.assert_allclose(refined, plain, rtol=1e-9)
+    assert np.all(refined >= plain * (1.0 - 1e-14))
+    assert np.all(rough > 1.001 * refined)
+
+
 @pytest.mark.parametrize("K", [1, 7, 1000])
 @pytest.mark.parametrize("probes", [1, 4, 16, 64])
 def test_inflation_is_the_quantile_formula(probes, K):

@@ -10,10 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pinnpoint import reproduce
 from pinnpoint.cli.main import main
 from pinnpoint.errors import InputError
 from pinnpoint.reproduce import STUDIES, Check, Row, Study, find, paper, run
-from pinnpoint.reproduce.results import FILE, SCHEMA, plain, read, write
+from pinnpoint.reproduce.bracket_given import on_simjeb
+from pinnpoint.reproduce.results import FILE, SCHEMA, UNUSED, _computing, plain, read, write
+from written import Bracket
 
 STORED = Path(__file__).parent.parent / "studies" / "results"
 NAMES = [study.name for study in STUDIES]
@@ -73,7 +76,7 @@ def test_reported_numbers_are_in_their_own_words():
 
 
 def stored():
-    return sorted(path.parent.name for path in STORED.glob(f"*/{FILE}"))
+    return [name for name in NAMES if (STORED / name / FILE).exists()]  # other programs store theirs beside
 
 
 @pytest.mark.parametrize("name", stored())
@@ -175,6 +178,71 @@ def test_names_are_checked(tmp_path, capsys):
     assert main(["reproduce"]) == 0
     out = capsys.readouterr().out
     assert all(name in out for name in NAMES)
+
+
+@pytest.fixture(scope="module")
+def simjeb(tmp_path_factory):
+    """Files as SimJEB ships them, of a coarse bracket with the number 7."""
+    place = tmp_path_factory.mktemp("simjeb")
+    Bracket(scale=2).write(place)
+    return place
+
+
+def test_bracket_studies_run_on_files_of_simjeb(simjeb, tmp_path):
+    out = tmp_path / "out"
+    asked = ["reproduce", "bracket", "bracket-family", "amortized", "--quick", "--no-figures", "--quiet"]
+    asked += ["--out", str(out)]
+    assert main([*asked, "--simjeb", str(simjeb), "--bracket", "7"]) == 0
+    for name in ("bracket", "bracket-family", "amortized"):
+        data = read(out / name / FILE)
+        assert data["subject"].startswith("SimJEB 7, files ")
+        told = json.dumps([data["about"], data["rows"]], ensure_ascii=False)
+        assert "SimJEB's bracket 7, from its own files" in told
+        assert "The bracket is SimJEB's number 7, read from its own files." in told
+        assert "generated" not in told
+    part = read(out / "bracket" / FILE)["parts"]["state"]
+    made = Bracket(scale=2)
+    assert part["real"] is True
+    released = made.released()["vertical"]
+    np.testing.assert_allclose(part["target"][0], released[made.pin, 2].mean(), rtol=0.2)  # by nodes, not by area
+    assert max(np.abs(part["released_bias"])) < 1e-6 * np.abs(released).max()
+    text = (out / "index.html").read_text(encoding="utf-8")
+    assert "SimJEB&#x27;s number 7" in text
+    assert "not SimJEB&#x27;s number 148" not in text
+    # results on other files, or on the generated part, are not resumed
+    deck = simjeb / "7.fem"
+    deck.write_text(deck.read_text().replace("$ OptiStruct", "$ OptiStruct, again"))
+    studies = [
+        on_simjeb(BY_NAME[name], folder, "7") for name, folder in (("bracket", simjeb), ("localization", simjeb))
+    ]
+    assert studies[0].subject != read(out / "bracket" / FILE)["subject"]
+    assert studies[1] is BY_NAME["localization"]
+    run([BY_NAME["bracket"]], out, "quick", redraw=True, figures=False)
+    assert "read from its own files" in read(out / "bracket" / FILE)["about"]
+
+
+def test_folders_without_the_bracket_are_refused(simjeb, tmp_path, capsys):
+    asked = ["reproduce", "--quick", "--out", str(tmp_path / "out"), "--simjeb"]
+    assert main([*asked, str(simjeb), "bracket"]) == 2
+    assert "holds no '148.fem'" in capsys.readouterr().err
+    assert main([*asked, str(simjeb), "--bracket", "7", "localization"]) == 2
+    assert "none of the chosen studies is on a bracket" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_digests_follow_numbers_and_not_figures():
+    module = "from pinnpoint.reproduce.plots import label\nN = {n}\ndef _one():\n    return N  # {c}\n"
+    module += "def _panel(p):\n    label(p, '{f}')\ndef _rows(results):\n    return '{f}'\n"
+    first = _computing(module.format(n=1, c="a", f="x").encode())
+    assert first == _computing(module.format(n=1, c="b", f="y").encode())
+    assert first != _computing(module.format(n=2, c="a", f="x").encode())
+
+
+def test_studies_use_none_of_what_the_digest_leaves_out():
+    root = Path(reproduce.__file__).parent
+    for path in root.glob("*.py"):
+        found = re.findall(r"^\s*(?:from|import) pinnpoint\.(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        assert not set(found) & set(UNUSED), path.name
 
 
 class Links(HTMLParser):

@@ -105,13 +105,21 @@ class Core:
             return exact(self.system.space.vector_of(y))
         return self.Z.affine(exact(y), exact(-self.system.space.U0))
 
-    def direction(self, y: Vector) -> Ball:
+    def direction(self, y: Ball) -> Ball:
         """Z y, enclosed."""
         if self.Z is not None:
-            return self.Z.affine(exact(y))
-        V = np.zeros(self.system.N)
-        V[self.system.space.free] = y
-        return exact(V)
+            return self.Z.affine(y)
+
+        def spread(part: Vector | None) -> Vector | None:
+            if part is None:
+                return None
+            V = np.zeros(self.system.N)
+            V[self.system.space.free] = part
+            return V
+
+        hi = spread(y.hi)
+        assert hi is not None
+        return Ball(hi, spread(y.lo), spread(y.err))
 
     def load(self, b: Any | None) -> Ball:
         """The stored right-hand side, or another one of the same length."""

@@ -49,6 +49,8 @@ class Randomized(AbstractMethod):
         Centre at the corrected value (one solve per state); False for the norm-only interval around the value.
     distribution
         ``"gaussian"`` or ``"rademacher"``.
+    refine
+        Keep the probes' solutions as pairs of floats: one more solve each, and a rough coercivity does no harm.
     rounding, coercivity, solver
         As in `Exact`.
     """
@@ -61,6 +63,7 @@ class Randomized(AbstractMethod):
     rounding: bool = True
     coercivity: Coercivity | float | None = None
     solver: Any = None
+    refine: bool = False
 
     def __post_init__(self) -> None:
         set_fields(self, probes=whole("probes", self.probes, low=1), seed=whole("seed", self.seed))
@@ -74,7 +77,7 @@ class Randomized(AbstractMethod):
         rng = np.random.default_rng(self.seed)
         size = (int(self.probes), system.M)
         z = rng.standard_normal(size) if self.distribution == "gaussian" else rng.choice([-1.0, 1.0], size)
-        squares = _probe_squares(ground, z)
+        squares = _probe_squares(ground, z, refine=self.refine)
         factor = inflation(int(self.probes), self.delta, ground.K)
         sigma = np.asarray(up(np.sqrt(up(squares / self.probes)) * factor, 8))
         return RandomizedCertifier(ground, self, sigma)
@@ -86,7 +89,7 @@ def inflation(probes: int, delta: float, queries: int) -> float:
     return float("inf") if not quantile > 0.0 else float(np.sqrt(probes / quantile) * (1.0 + 2.0**-48))
 
 
-def _probe_squares(ground: Ground, z: Vector) -> Vector:
+def _probe_squares(ground: Ground, z: Vector, *, refine: bool) -> Vector:
     """Upper bounds of Σ_t (ℓ̂ᵀψ_t)², with the defect of each probe's solve counted."""
     core, stability = ground.core, ground.proof.stability
     assert ground.solver is not None
@@ -97,7 +100,9 @@ def _probe_squares(ground: Ground, z: Vector) -> Vector:
     total = np.zeros(ground.K)
     for t in z:
         right = root.right_hand_side(t)
-        psi = answer(ground.solver.solve, right.hi)
+        psi = Ball(answer(ground.solver.solve, right.hi).copy())
+        if refine and stability is not None:
+            psi = Ball(psi.hi, -answer(ground.solver.solve, _probe_defect(core, psi, right).hi))
         value, error = ground.L.affine(core.direction(psi)).rounded()
         size = np.abs(value)
         if stability is not None:
@@ -108,10 +113,10 @@ def _probe_squares(ground: Ground, z: Vector) -> Vector:
     return total
 
 
-def _probe_defect(core: Core, psi: Vector, right: Ball) -> Ball:
+def _probe_defect(core: Core, psi: Ball, right: Ball) -> Ball:
     if core.system.is_square:
-        return core.reduced.affine(exact(psi), right)
-    return core.symmetric_map.affine(exact(psi), right)
+        return core.reduced.affine(psi, right)
+    return core.symmetric_map.affine(psi, right)
 
 
 class WeightRoot:

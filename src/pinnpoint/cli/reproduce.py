@@ -17,6 +17,10 @@ def add(commands: Any) -> None:
     parser.add_argument("--all", action="store_true", help="every study")
     parser.add_argument("--quick", action="store_true", help="small forms: a minute or two for all of them")
     parser.add_argument("--out", type=Path, default=Path("pinnpoint-studies"), help="folder for results and the page")
+    parser.add_argument("--simjeb", type=Path, metavar="DIR", help="folder of a SimJEB bracket for the bracket studies")
+    parser.add_argument(
+        "--bracket", default="148", metavar="ID", help="number of that bracket; the paper's unless told"
+    )
     parser.add_argument("--fresh", action="store_true", help="compute again what is there already")
     parser.add_argument("--redraw", action="store_true", help="figures and page from stored numbers; compute nothing")
     parser.add_argument("--no-figures", action="store_true", help="numbers and page alone, without matplotlib")
@@ -38,6 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out.exists() and not arguments.out.is_dir():
         raise InputError(f"--out: '{arguments.out}' is a file; give a folder")
     chosen = list(reproduce.STUDIES) if arguments.all else reproduce.find(arguments.names)
+    if arguments.simjeb is not None:
+        chosen = _on_simjeb(chosen, arguments.simjeb, arguments.bracket)
     form = "quick" if arguments.quick else "full"
     steps = sum(len(study.parts(form)) + 1 for study in chosen)
     with Stages(steps, quiet=arguments.quiet) as stage:
@@ -57,3 +63,16 @@ def run(arguments: argparse.Namespace) -> int:
                 print(f"  does not hold: {check.claim} ({check.seen})")
     print(f"Open {arguments.out / 'index.html'}")
     return 0 if all(outcome.held == len(outcome.checks) for outcome in found) else 1
+
+
+def _on_simjeb(chosen: list[Any], folder: Path, number: str) -> list[Any]:
+    from pinnpoint.reproduce.bracket_given import on_simjeb
+
+    if not (folder / f"{number}.fem").is_file():
+        raise InputError(
+            f"--simjeb: '{folder}' holds no '{number}.fem'; give the folder of the files, and --bracket ID"
+        )
+    found = [on_simjeb(study, folder, number) for study in chosen]
+    if not any(study.subject for study in found):
+        raise InputError("--simjeb: none of the chosen studies is on a bracket (bracket, bracket-family, amortized)")
+    return found

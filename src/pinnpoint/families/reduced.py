@@ -85,8 +85,8 @@ class ReducedStates:
         core = ground.core
         free = core.system.space.free
         if free is not None:
-            return core.direction(v[free])
-        return core.direction(core.system.space._coordinates(v))
+            return core.direction(exact(v[free]))
+        return core.direction(exact(core.system.space._coordinates(v)))
 
     @np.errstate(over="ignore", invalid="ignore")  # what overflows is an infinite bound
     def norms(self, a: Vector, mu: Vector) -> Vector | None:

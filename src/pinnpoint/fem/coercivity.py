@@ -57,7 +57,7 @@ def path_coercivity(problem: Any) -> Coercivity:
         if mu.ndim != 1:
             raise CertificationError("coercivity: paths need a scalar diffusion")
         least, mass = mu, mass_matrix(problem)
-    held = held_facets(mesh, table, count)
+    held = held_facets(mesh, table, count) if table or count == 1 else still_facets(mesh, moving)
     rounded = begin(lambda: stored_error(mesh, problem.system.A, lam, mu, mass))
     floor = path_bound(mesh, held, least, moving, elastic=count > 1)
     loss = rounded.result()
@@ -84,6 +84,14 @@ def held_facets(mesh: Mesh, table: Any, count: int) -> Index:
     if not found:
         raise CertificationError("coercivity: no boundary facet is fixed in all components, so no path can start")
     return np.concatenate(found)
+
+
+def still_facets(mesh: Mesh, moving: Any) -> Index:
+    """Boundary facets none of whose nodes moves, for problems whose supports are given by nodes."""
+    found = mesh.boundary[~np.asarray(moving)[mesh.boundary].any(axis=1)]
+    if not len(found):
+        raise CertificationError("coercivity: no boundary facet is fixed in all components, so no path can start")
+    return np.asarray(found)
 
 
 def energy_floor(lam: Vector, mu: Vector, d: int) -> Vector:

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pinnpoint.reproduce import bracket_case, family_case
-from pinnpoint.reproduce.plots import BLUE, GOLD, GREEN, GREY, PURPLE, RED, canvas, label, legend, ticks
+from pinnpoint.reproduce.bracket_given import GENERATED, NUMBER, Which
+from pinnpoint.reproduce.plots import BLUE, GOLD, GREEN, GREY, PURPLE, RED, canvas, label, legend, ticks, whole
 from pinnpoint.reproduce.predictions import TRAINED
 from pinnpoint.reproduce.study import Check, Drawing, Part, Results, Row, Study, having, ranged, tell
 
 PATCHES = slice(0, 4)
 
 
-def _numbers(form: str, rank: int, predict: Any) -> dict[str, Any]:
-    prepared, _ = family_case.certifier(form)
-    test, truth = family_case.loads("test"), family_case.truth(form)
-    batch = prepared.reduced(family_case.basis(form, rank)).certify_many(predict, test)
+def _numbers(which: Which, rank: int, predict: Any) -> dict[str, Any]:
+    prepared, _ = family_case.certifier(which)
+    test, truth = family_case.loads("test"), family_case.truth(which)
+    batch = prepared.reduced(family_case.basis(which, rank)).certify_many(predict, test)
     sigma = np.asarray(prepared.certifier.green.sigma)
     error = np.abs(batch.value - truth)[:, PATCHES].max(axis=1)
     signed = np.abs(batch.correction)[:, PATCHES].max(axis=1)
     norm = (np.outer(batch.residual_norm, sigma))[:, PATCHES].max(axis=1)
     inside = np.abs(batch.center - truth) <= batch.radius + 1e-11 * np.abs(truth).max(axis=0)
     return {
-        "about": bracket_case.make(form).about(),
+        "about": bracket_case.make(which).about(),
         "rank": rank,
         "error": float(np.quantile(error, 0.95)),
         "signed": float(np.quantile(signed, 0.95)),
@@ -35,19 +37,20 @@ def _numbers(form: str, rank: int, predict: Any) -> dict[str, Any]:
     }
 
 
-def _linear(form: str, rank: int) -> dict[str, Any]:
-    return _numbers(form, rank, partial(family_case.galerkin, form, rank))
+def _linear(which: Which, rank: int) -> dict[str, Any]:
+    return _numbers(which, rank, partial(family_case.galerkin, which, rank))
 
 
-def _neural(form: str, rank: int, epochs: int) -> dict[str, Any]:
-    predict, kind, told = family_case.network(form, rank, epochs)
-    return {"kind": kind, "history": told, **_numbers(form, rank, predict)}
+def _neural(which: Which, rank: int, epochs: int) -> dict[str, Any]:
+    predict, kind, told = family_case.network(which, rank, epochs)
+    return {"kind": kind, "history": told, **_numbers(which, rank, predict)}
 
 
-def _parts(form: str) -> dict[str, Part]:
-    found: dict[str, Part] = {f"linear, rank {r}": partial(_linear, form, r) for r in (1, 2, 3)}
-    epochs = 50 if form == "quick" else 1200
-    return found | {f"network, rank {r}": partial(_neural, form, r, epochs) for r in (2, 3, 4)}
+def _parts(form: str, folder: Path | None = None, number: str = NUMBER) -> dict[str, Part]:
+    which = Which(form, folder, number)
+    found: dict[str, Part] = {f"linear, rank {r}": partial(_linear, which, r) for r in (1, 2, 3)}
+    epochs = 40 if which.quick else 1200
+    return found | {f"network, rank {r}": partial(_neural, which, r, epochs) for r in (2, 3, 4)}
 
 
 def _by_rank(parts: list[Any], name: str) -> Any:
@@ -166,6 +169,7 @@ def _draw(results: Results) -> list[Drawing]:
         legend(ax)
     else:
         ax.text(0.5, 0.5, "no training: torch is not installed", ha="center", color=GREY, transform=ax.transAxes)
+    whole(ax)
     label(ax, "epoch", "normalised residual loss", "training, rank 3")
     return [
         Drawing(
@@ -181,10 +185,8 @@ STUDY = Study(
     "amortized",
     "Amortized load families by rank",
     "States of the load family from few coefficients: the linear reduced surrogate, and networks trained on the "
-    "compatible "
-    "residual, 512 training, 128 validation and 256 test loads. Each state is certified with its signed correction "
-    "and its "
-    "norm-only width.",
+    "compatible residual, 512 training, 128 validation and 256 test loads. Each state is certified with its signed "
+    f"correction and its norm-only width. {GENERATED}",
     "app. exp-amortized, figs. simjeb-amortized-family, simjeb-amortized-nn",
     _parts,
     _checks,

@@ -175,7 +175,7 @@ def _draw(results: Results) -> list[Drawing]:
         ax.plot(n, _worst(parts, "linear"), "o-", color=BLUE, label="guaranteed, linear elements")
         ax.plot(n, _worst(parts, "quadratic"), "s-", color=GREEN, label="guaranteed, quadratic elements")
         ax.plot(n, _worst(parts, "estimate"), "^:", color=PURPLE, label="dual-weighted estimate, linear")
-        ax.plot(n, _worst(parts, "error"), "x-", color=RED, label="error, linear elements")
+        ax.plot(n, _worst(parts, "error"), "x-", color=RED, label="error of the linear solution")
         logs(ax, "cells a side", "worst over queries (dimensionless)", f"{d}D: points and averages")
         ticks(ax, n)
         legend(ax, 200.0, loc="upper right")
@@ -214,7 +214,8 @@ def _draw(results: Results) -> list[Drawing]:
             "estimate, and norms alone, which bound no point values. Bottom left: the radius follows the prediction's "
             "error under the neural lift. Bottom right: how often intervals miss the exact rational value when "
             "rounding "
-            "is ignored.",
+            "is ignored. Intervals are centred at a corrected value, so that a radius may be below the error of the "
+            "linear solution.",
         )
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -11,18 +11,13 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 from pinnpoint.certifiers.exact import Exact
-from pinnpoint.fem.bracket import LOADS, bracket
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.queries import Queries
+from pinnpoint.reproduce.bracket_given import PATCHES, Given, Which, give
 from pinnpoint.solvers.amg import Multigrid
 
-DOFS = 386_000
-"""Of the full form: the size of the paper's system."""
 FACTORIZED = 30_000
 """Up to so many unknowns the reference is a sparse factorization and coercivity is proved by one."""
-PATCHES = ("load interface", "near support", "high deflection", "remote")
-REACH = 8.0
-"""Radius of the query patches in mm."""
 SHOWN = 3000
 """Surface nodes kept for figures."""
 TURN, LIFT = np.deg2rad(-55.0), np.deg2rad(28.0)
@@ -35,10 +30,12 @@ PIXEL = 1.5
 
 @dataclass(frozen=True, eq=False)
 class Bracket:
-    """The generated bracket under its vertical load.
+    """A bracket under its vertical load.
 
     Attributes
     ----------
+    given
+        The part itself, generated or SimJEB's.
     A, b
         The reduced system.
     shown
@@ -47,7 +44,7 @@ class Bracket:
         Where the query patches lie.
     """
 
-    problem: Any
+    given: Given
     A: Any
     b: Any
     queries: Queries
@@ -55,9 +52,27 @@ class Bracket:
     shown: Any
 
     @property
+    def problem(self) -> Any:
+        """Elasticity under the vertical load."""
+        return self.given.problem
+
+    @cached_property
+    def paths(self) -> Any:
+        """Coercivity by paths of cells."""
+        return path_coercivity(self.problem)
+
+    @property
     def coercivity(self) -> Any:
-        """A bound by paths of cells where a factorization is too much, else None."""
-        return path_coercivity(self.problem) if self.problem.system.n > FACTORIZED else None
+        """The bound by paths where a factorization is too much, else None."""
+        return self.paths if self.problem.system.n > FACTORIZED else None
+
+    @cached_property
+    def solver(self) -> Any:
+        """Solves with the matrix, for references; no certificate uses it."""
+        system = self.problem.system
+        if system.n <= FACTORIZED:
+            return spla.splu(self.A.tocsc())
+        return Multigrid(self.A, system.modes, system.node_size)
 
     def lengths(self, v: Any) -> Any:
         """Euclidean length at each node of a vector over free entries."""
@@ -69,21 +84,21 @@ class Bracket:
         """Plain words on which bracket this is."""
         mesh = self.problem.mesh
         return (
-            f"a generated bracket (not SimJEB's), {len(mesh.points)} nodes, {len(mesh.cells)} tetrahedra, "
+            f"{self.given.name}, {len(mesh.points)} nodes, {len(mesh.cells)} tetrahedra, "
             f"{self.problem.system.n} free unknowns"
         )
 
 
 @cache
-def make(form: str) -> Bracket:
-    """The shipped mesh in quick form, Gmsh's at the paper's size in full."""
-    problem = bracket("vertical", dofs=DOFS if form == "full" else None)
+def make(which: Which) -> Bracket:
+    """Matrix, load and queries of a part."""
+    given = give(which)
+    problem = given.problem
     free = np.asarray(problem.space.free)
     A = sp.csr_array(problem.A[free][:, free])
-    queries, middles = _patches(problem)
     nodes = _visible(problem.mesh)
     shown = nodes[:: max(1, len(nodes) // SHOWN)]
-    return Bracket(problem, A, problem.b[free], queries, middles, shown)
+    return Bracket(given, A, problem.b[free], _patches(given), given.middles, shown)
 
 
 def seen(X: Any) -> Any:
@@ -111,55 +126,37 @@ def _visible(mesh: Any) -> Any:
     return nodes[P[nodes] @ TOWARDS >= depth[pixels(P[nodes])] - 2.0 * PIXEL]
 
 
-def _patches(problem: Any) -> tuple[Queries, Any]:
-    """Area averages of u_z: the pin hole, beside a bolt, the top of a lug, and a far corner of the plate."""
-    mesh = problem.mesh
-    surface = np.concatenate([mesh.facets("surface"), mesh.facets("base")])
-    middle, area = mesh.points[surface].mean(axis=1), mesh.facet_measures(surface)
-    bolt = mesh.points[np.unique(mesh.facets("bolt1"))].mean(axis=0)
-    pin = mesh.points[np.unique(mesh.facets("pin"))].mean(axis=0)
-    far = np.abs(middle[:, 0]) * 10 + np.abs(middle[:, 1])
-    ask = problem.patch("pin", "z", name=PATCHES[0])
-    places = [pin]
-    for k in (np.argmin(np.linalg.norm(middle - bolt, axis=1)), np.argmax(middle[:, 2]), np.argmax(far)):
-        near = np.linalg.norm(middle - middle[k], axis=1) <= REACH
-        weight = np.repeat(area[near] / area[near].sum() / 3.0, 3)
-        row = np.bincount(3 * surface[near].ravel() + 2, weight, minlength=problem.system.N)
-        ask = ask + Queries(sp.csr_array(row[None, :]), [PATCHES[len(places)]])
-        places.append(middle[k])
-    return Queries(ask.L, list(PATCHES), points=np.array(places)), np.array(places)
+def _patches(given: Given) -> Queries:
+    """Area averages of u_z over the four patches."""
+    mesh, rows = given.problem.mesh, []
+    for facets in given.patches:
+        area = mesh.facet_measures(facets)
+        weight = np.repeat(area / area.sum() / 3.0, 3)
+        rows.append(np.bincount(3 * facets.ravel() + 2, weight, minlength=given.problem.system.N))
+    return Queries(sp.csr_array(np.array(rows)), list(PATCHES), points=given.middles)
 
 
 @cache
-def certifier(form: str) -> Any:
+def certifier(which: Which) -> Any:
     """`Exact` with refined Green vectors."""
-    found = make(form)
+    found = make(which)
     return Exact(refine=True, coercivity=found.coercivity).prepare(found.problem.system, found.queries)
 
 
 def solve(found: Bracket, b: Any) -> Any:
-    """A⁻¹b by a solver that no certificate uses."""
-    if found.problem.system.n <= FACTORIZED:
-        lu = spla.splu(found.A.tocsc())
-        x = lu.solve(b)
-        return x + lu.solve(b - found.A @ x)
-    system = found.problem.system
-    multigrid = Multigrid(found.A, system.modes, system.node_size)
-    x = multigrid.solve(b)
-    return x + multigrid.solve(b - found.A @ x)
+    """A⁻¹b by a solver that no certificate uses, with one step of refinement."""
+    x = found.solver.solve(b)
+    return x + found.solver.solve(b - found.A @ x)
 
 
 @cache
-def reference(form: str) -> Any:
+def reference(which: Which) -> Any:
     """The discrete solution of the vertical load, over free entries."""
-    found = make(form)
+    found = make(which)
     return solve(found, found.b)
 
 
 @cache
-def green(form: str) -> Any:
+def green(which: Which) -> Any:
     """Green vectors of the four queries over free entries, (4, n)."""
-    return np.stack([certifier(form).green.ball(i).hi for i in range(len(PATCHES))])
-
-
-LOAD_CASES = tuple(LOADS)
+    return np.stack([certifier(which).green.ball(i).hi for i in range(len(PATCHES))])

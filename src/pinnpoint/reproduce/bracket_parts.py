@@ -10,43 +10,43 @@ import numpy as np
 from pinnpoint.certifiers.inexact import Inexact
 from pinnpoint.certifiers.localized import Localized
 from pinnpoint.certifiers.randomized import Randomized
-from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.reproduce import bracket_case as case
+from pinnpoint.reproduce.bracket_given import DIGITS, Which
 from pinnpoint.reproduce.localization import early_stopped
 from pinnpoint.reproduce.results import rounded
 from pinnpoint.transfer.comparison import Comparison
 
 ITERATIONS = 12
 """Of conjugate gradients from zero, the paper's state."""
-DIGITS = 7
-"""SimJEB releases its fields with so many significant digits."""
 
 
-def early(form: str) -> Any:
+def early(which: Which) -> Any:
     """The full vector after the paper's twelve steps."""
-    found = case.make(form)
+    found = case.make(which)
     U = found.problem.space.U0.copy()
     U[np.asarray(found.problem.space.free)] = early_stopped(found.A, found.b, ITERATIONS)
     return U
 
 
-def state(form: str) -> dict[str, Any]:
+def state(which: Which) -> dict[str, Any]:
     """Signed corrections, norm widths, Green concentration, fields, and the identity of a released field."""
-    start = time.perf_counter()
-    found = case.make(form)
+    start = time.process_time()
+    found = case.make(which)
     free, L = np.asarray(found.problem.space.free), found.queries.L
-    prepared = case.certifier(form)
-    offline = time.perf_counter() - start
-    U, solved, g = early(form), case.reference(form), case.green(form)
-    start = time.perf_counter()
+    prepared = case.certifier(which)
+    offline = time.process_time() - start
+    U, solved, g = early(which), case.reference(which), case.green(which)
+    start = time.process_time()
     c = prepared.certify(U)
-    online = time.perf_counter() - start
+    online = time.process_time() - start
     assert c.correction is not None
     assert c.sigma is not None
     assert c.residual_norm is not None
     error = L[:, free] @ (U[free] - solved)
-    released = found.problem.space.U0.copy()
-    released[free] = [float(f"{v:.{DIGITS - 1}e}") for v in solved]
+    released = found.given.released
+    if released is None:
+        released = found.problem.space.U0.copy()
+        released[free] = [float(f"{v:.{DIGITS - 1}e}") for v in solved]
     bias = L[:, free] @ (solved - released[free])
     told = prepared.certify(U, transfer=Comparison(evaluation=0.0, state=released)).details
     X = found.problem.mesh.points
@@ -55,6 +55,7 @@ def state(form: str) -> dict[str, Any]:
     shown, sizes = found.shown, [found.lengths(v) for v in g]
     return {
         "about": found.about(),
+        "real": found.given.real,
         "unknowns": int(free.size),
         "offline": offline,
         "online": online,
@@ -75,7 +76,8 @@ def state(form: str) -> dict[str, Any]:
         "released_norm": c.sigma * float(told["consistency_norm"]),
         "middles": found.middles,
         "places": [rounded(v, 4) for v in case.seen(X[shown]).T],
-        "kind": _kind(found)[shown],
+        "distance": [rounded(d[shown], 4) for d in far],
+        "kind": found.given.kind[shown],
         "green": [rounded(s[shown] / s.max(), 3) for s in sizes],
         "density": [rounded(_density(found, v, r)[shown], 3) for v in g],
         "norm_density": [rounded((s * found.lengths(r))[shown], 3) for s in sizes],
@@ -98,24 +100,16 @@ def _density(found: case.Bracket, g: Any, r: Any) -> Any:
     return np.abs(whole.reshape(-1, 3).sum(axis=1))
 
 
-def _kind(found: case.Bracket) -> Any:
-    """0 free surface, 1 bolts, 2 pin, per node."""
-    mesh = found.problem.mesh
-    kind = np.zeros(len(mesh.points), dtype=int)
-    for k, group in ((1, "bolts"), (2, "pin")):
-        kind[np.unique(mesh.facets(group))] = k
-    return kind
-
-
-def localization(form: str) -> dict[str, Any]:
+def localization(which: Which) -> dict[str, Any]:
     """Radius sweeps at the four patches."""
-    found = case.make(form)
+    found = case.make(which)
     radii = np.linspace(2.0, 190.0, 48)
-    method = Localized(radius=20.0, refine=True, coercivity=found.coercivity)
+    solver = case.certifier(which).ground.solver
+    method = Localized(radius=20.0, refine=True, coercivity=found.coercivity, solver=solver)
     prepared: Any = method.prepare(found.problem.system, found.queries)
-    U, free = early(form), np.asarray(found.problem.space.free)
+    U, free = early(which), np.asarray(found.problem.space.free)
     sweep = prepared.sweep(U, radii)
-    error = np.abs(found.queries.L[:, free] @ (U[free] - case.reference(form)))
+    error = np.abs(found.queries.L[:, free] @ (U[free] - case.reference(which)))
     return {
         "radii": radii,
         "local": np.abs(sweep.local),
@@ -127,11 +121,11 @@ def localization(form: str) -> dict[str, Any]:
     }
 
 
-def inexact(form: str) -> dict[str, Any]:
+def inexact(which: Which) -> dict[str, Any]:
     """Primal corrections stopped after so many steps, with the certified allowance."""
-    found, U = case.make(form), early(form)
-    exact = case.certifier(form).certify(U)
-    steps = (20, 50, 100, 200, 400) if form == "quick" else (50, 150, 500, 1500, 4000)
+    found, U = case.make(which), early(which)
+    exact = case.certifier(which).certify(U)
+    steps = (20, 80, 320) if which.quick else (50, 150, 500, 1500, 4000)
     shift, allowance = [], []
     for k in steps:
         method = Inexact(
@@ -143,20 +137,20 @@ def inexact(form: str) -> dict[str, Any]:
     return {"steps": steps, "shift": np.array(shift), "allowance": np.array(allowance), "slack": exact.radius}
 
 
-def randomized(form: str) -> dict[str, Any]:
+def randomized(which: Which) -> dict[str, Any]:
     """Coverage and inflation of probed sensitivities over trials."""
-    found = case.make(form)
-    sigma = case.certifier(form).certify(early(form)).sigma
-    trials = 8
-    options: Any = {"coercivity": path_coercivity(found.problem), "solver": case.certifier(form).ground.solver}
+    found = case.make(which)
+    sigma = case.certifier(which).certify(early(which)).sigma
+    trials = 4 if which.quick else 12
+    options: Any = {"coercivity": found.paths, "solver": case.certifier(which).ground.solver, "refine": True}
     rows = []
     for probes in (4, 8, 16):
         ratio, seconds = [], []
         for seed in range(trials):
-            start = time.perf_counter()
+            start = time.process_time()
             method = Randomized(probes=probes, delta=0.05, seed=seed, **options)
             prepared: Any = method.prepare(found.problem.system, found.queries)
-            seconds.append(time.perf_counter() - start)
+            seconds.append(time.process_time() - start)
             ratio.append(prepared.sigma / sigma)
         a = np.array(ratio)
         rows.append(

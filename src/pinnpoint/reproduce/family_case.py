@@ -11,10 +11,9 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 from pinnpoint.certifiers.exact import Exact
-from pinnpoint.fem.bracket import LOADS
-from pinnpoint.fem.loads import spread_over
 from pinnpoint.queries import Queries
 from pinnpoint.reproduce import bracket_case as case
+from pinnpoint.reproduce.bracket_given import Which
 from pinnpoint.reproduce.predictions import STAND_IN, TRAINED, trainer
 
 KINDS = ("patch average", "surface point", "interior point")
@@ -30,13 +29,13 @@ def loads(which: str) -> Any:
 
 
 @cache
-def queries(form: str) -> Queries:
+def queries(which: Which) -> Queries:
     """u_z: the four patches, 16 points inside surface facets, 8 inside cells."""
-    found = case.make(form)
+    found = case.make(which)
     mesh, N = found.problem.mesh, found.problem.system.N
     rng = np.random.default_rng(23)
     rows = []
-    for simplices, count in ((mesh.facets("surface"), COUNTS[1]), (mesh.cells, COUNTS[2])):
+    for simplices, count in ((found.given.surface, COUNTS[1]), (mesh.cells, COUNTS[2])):
         chosen = rng.choice(len(simplices), count, replace=False)
         bary = rng.dirichlet(np.ones(simplices.shape[1]), count)
         rows += [np.bincount(3 * simplices[c] + 2, b, minlength=N) for c, b in zip(chosen, bary, strict=True)]
@@ -46,19 +45,19 @@ def queries(form: str) -> Queries:
 
 
 @cache
-def certifier(form: str) -> tuple[Any, float]:
-    """The family's certifier, and the seconds it took to prepare."""
-    found = case.make(form)
-    start = time.perf_counter()
-    family = found.problem.family([spread_over(found.problem.mesh, "pin", load).ravel() for load in LOADS.values()])
-    prepared = family.prepare(queries(form), Exact(coercivity=found.coercivity))
-    return prepared, time.perf_counter() - start
+def certifier(which: Which) -> tuple[Any, float]:
+    """The family's certifier, and the processor seconds it took to prepare."""
+    found = case.make(which)
+    start = time.process_time()
+    family = found.problem.family(list(found.given.loads))
+    prepared = family.prepare(queries(which), Exact(refine=True, coercivity=found.coercivity))
+    return prepared, time.process_time() - start
 
 
 @cache
-def solutions(form: str) -> Any:
+def solutions(which: Which) -> Any:
     """Solutions (4, N) of the single loads by a solver that no certificate uses."""
-    found, (prepared, _) = case.make(form), certifier(form)
+    found, (prepared, _) = case.make(which), certifier(which)
     free = np.asarray(found.problem.space.free)
     U = np.zeros((len(prepared.F), found.problem.system.N))
     for k, F in enumerate(prepared.F):
@@ -66,18 +65,18 @@ def solutions(form: str) -> Any:
     return U
 
 
-def truth(form: str) -> Any:
+def truth(which: Which) -> Any:
     """Values of the test loads at all queries, by linearity."""
-    return loads("test") @ (queries(form).L @ solutions(form).T).T
+    return loads("test") @ (queries(which).L @ solutions(which).T).T
 
 
 @cache
-def basis(form: str, rank: int) -> Any:
+def basis(which: Which, rank: int) -> Any:
     """(N, rank): directions of most energy of the training loads' solutions; a fourth one from gravity.
 
     Three of the loads act at one point, so that solutions span three directions.
     """
-    found, U = case.make(form), solutions(form)
+    found, U = case.make(which), solutions(which)
     free = np.asarray(found.problem.space.free)
     m = loads("train")
     G = U[:, free] @ (found.A @ U[:, free].T)
@@ -92,35 +91,35 @@ def basis(form: str, rank: int) -> Any:
     return V
 
 
-def galerkin(form: str, rank: int, mu: Any) -> Any:
+def galerkin(which: Which, rank: int, mu: Any) -> Any:
     """Coefficients of the linear surrogate: the best in energy, a = (VᵀAV)⁻¹VᵀF μ."""
-    found, (prepared, _), V = case.make(form), certifier(form), basis(form, rank)
+    found, (prepared, _), V = case.make(which), certifier(which), basis(which, rank)
     free = np.asarray(found.problem.space.free)
     small = V[free].T @ (found.A @ V[free])
     return mu @ np.linalg.solve(small, V[free].T @ np.asarray(prepared.F)[:, free].T).T
 
 
-def network(form: str, rank: int, epochs: int) -> tuple[Any, str, dict[str, Any]]:
+def network(which: Which, rank: int, epochs: int) -> tuple[Any, str, dict[str, Any]]:
     """μ ↦ coefficients: the paper's network where torch is there, else the linear surrogate, one per cent off."""
     training = trainer()
-    prepared, _ = certifier(form)
+    prepared, _ = certifier(which)
     if training is None:
         off = 1.0 + 0.01 * np.random.default_rng(5).normal(size=rank)
-        return (lambda mu: galerkin(form, rank, mu) * off), STAND_IN, {}
+        return (lambda mu: galerkin(which, rank, mu) * off), STAND_IN, {}
     import torch
 
     torch.set_num_threads(1)
     settings = training.Settings(epochs=epochs, optimizer="adamw", batch=64)
-    found = training.train_family(prepared, basis(form, rank), loads("train"), loads("validation"), settings)
+    found = training.train_family(prepared, basis(which, rank), loads("train"), loads("validation"), settings)
     h = found.history
     step = max(1, len(h.loss) // 60)
     told = {"loss": list(h.loss[::step]), "validation": list(h.validation[::step]), "step": step, "best": h.best_loss}
     return found, TRAINED, told
 
 
-def fresh_solve(form: str) -> tuple[float, int]:
-    """Seconds and steps of conjugate gradients with Jacobi preconditioning to 1e-10, for one test load."""
-    found, (prepared, _) = case.make(form), certifier(form)
+def fresh_solve(which: Which) -> tuple[float, int]:
+    """Processor seconds and steps of conjugate gradients with Jacobi preconditioning to 1e-10, for one test load."""
+    found, (prepared, _) = case.make(which), certifier(which)
     b = (loads("test")[0] @ np.asarray(prepared.F))[np.asarray(found.problem.space.free)]
     d, steps = 1.0 / found.A.diagonal(), 0
 
@@ -128,6 +127,6 @@ def fresh_solve(form: str) -> tuple[float, int]:
         nonlocal steps
         steps += 1
 
-    start = time.perf_counter()
+    start = time.process_time()
     spla.cg(found.A, b, rtol=1e-10, M=spla.LinearOperator(found.A.shape, matvec=lambda v: d * v), callback=count)
-    return time.perf_counter() - start, steps
+    return time.process_time() - start, steps

@@ -137,7 +137,7 @@ def _draw(results: Results) -> list[Drawing]:
         ax.plot(p["tolerances"], np.max(p["allowance"], axis=1), "o-", color=BLUE, label="certified allowance")
         shift = np.max(p["shift"], axis=1)
         ax.plot(p["tolerances"], np.maximum(shift, 1e-19), "x-", color=RED, label="actual centre shift")
-        logs(ax, "CG tolerance", "worst over 24 queries", title)
+        logs(ax, "CG tolerance", "worst over 24 queries (dimensionless)", title)
         ax.invert_xaxis()
         legend(ax)
     ax = axes[1, 0]

@@ -202,7 +202,7 @@ def _draw(results: Results) -> list[Drawing]:
         n, y = _by_mesh(results, name, np.max, off)
         color = {"v": RED, "r": BLUE, "c": BLUE, "p": GREEN}[name[0]]
         ax.plot(n, y, style, color=color, label=text, ms=7 if style in "x+" else 4.5)
-    logs(ax, "cells a side", "worst over off-grid queries", "errors and certificates")
+    logs(ax, "cells a side", "worst over off-grid queries (dimensionless)", "errors and certificates")
     ticks(ax, n)
     legend(ax, 20.0, ncols=1, loc="upper right")
     ax = axes[0, 1]
@@ -210,7 +210,7 @@ def _draw(results: Results) -> list[Drawing]:
     _, moved = _by_mesh(results, "discrete_error", np.max)
     ax.plot(n, moved, "o-", color=RED, label="prediction − discrete target")
     ax.plot(n, np.maximum(gap, 1e-18), "s-", color=BLUE, label="corrected centre − discrete target")
-    logs(ax, "cells a side", "largest distance over queries and seeds", "the centre is the target")
+    logs(ax, "cells a side", "largest over queries and seeds (dimensionless)", "the centre is the target")
     ticks(ax, n)
     ax.legend(loc="center right")
     ax = axes[1, 0]
@@ -227,7 +227,7 @@ def _draw(results: Results) -> list[Drawing]:
         ax.bar(bottom + 0.2 * (k - 1.5), y, 0.18, color=color, label=text)
     ax.set_yscale("log")
     ax.set_xticks(bottom, [str(v) for v in n])
-    label(ax, "cells a side", "median contribution to the radius", "where the width comes from")
+    label(ax, "cells a side", "median share of the radius (dimensionless)", "where the width comes from")
     legend(ax, 12.0, ncols=2, columnspacing=1.0, handlelength=1.2)
     ax = axes[1, 1]
     over = having(results, "overdetermined")
@@ -238,7 +238,7 @@ def _draw(results: Results) -> list[Drawing]:
         ("error", RED, "error to the least-squares solution"),
     ):
         ax.plot(m, [np.median(p[name]) for p in over], "o-" if name != "error" else "x", color=color, label=text)
-    logs(ax, "cells a side", "median over queries", "overdetermined extension")
+    logs(ax, "cells a side", "median over queries (dimensionless)", "overdetermined extension")
     ticks(ax, m)
     legend(ax, 4.0)
     what = source_of(p["kind"] for p in parts)

@@ -141,7 +141,7 @@ def _draw(results: Results) -> list[Drawing]:
         ax.set_yscale("log")
         top = float(np.array(p["mixed"])[:, i].max())
         ax.set_ylim(1e-3 * p["error"][i], 2.0 * top)
-        label(ax, "radius (lobe side = 1)", "bound or error of u" if i == 0 else "", "")
+        label(ax, "radius (lobe side = 1)", "bound or error of u (dimensionless)" if i == 0 else "", "")
     legend(axes[1, 0], loc="lower right")
     figure.colorbar(shown, ax=list(axes[0]), label="|Green function| / max", shrink=0.8)
     return [

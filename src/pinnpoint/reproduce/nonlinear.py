@@ -183,7 +183,7 @@ def _draw(prefix: str, what: str, results: Results) -> list[Drawing]:
     ):
         n, y = by_mesh(results, name)
         ax.plot(n, y, style, color=color, label=text, ms=8 if style in "x+" else 4.5)
-    logs(ax, "interior nodes", "worst over queries and seeds", "errors and certificates")
+    logs(ax, "interior nodes", "worst over queries and seeds (dimensionless)", "errors and certificates")
     ticks(ax, n)
     legend(ax, 60.0, ncols=2, columnspacing=1.0, handlelength=1.4)
     ax = axes[0, 1]
@@ -194,7 +194,7 @@ def _draw(prefix: str, what: str, results: Results) -> list[Drawing]:
         ax.bar(at + 0.36 * (k - 0.5), by_mesh(results, name, np.median)[1], 0.34, color=color, label=text)
     ax.set_yscale("log")
     ax.set_xticks(at, [str(v) for v in n])
-    label(ax, "interior nodes", "median contribution", "width split")
+    label(ax, "interior nodes", "median contribution (dimensionless)", "width split")
     legend(ax, 8.0)
     ax = axes[1, 0]
     ax.plot(n, by_mesh(results, "residual")[1], "o-", color=GREY, label="residual norm at the base point")
@@ -205,7 +205,7 @@ def _draw(prefix: str, what: str, results: Results) -> list[Drawing]:
         color=GREEN,
         label=f"radius of the verified ball ({parts[0]['ball_norm']} norm)",
     )
-    logs(ax, "interior nodes", "largest over seeds", f"verified {what}")
+    logs(ax, "interior nodes", "largest over seeds (dimensionless)", f"verified {what}")
     ticks(ax, n)
     legend(ax, 4.0)
     ax = axes[1, 1]
@@ -217,7 +217,7 @@ def _draw(prefix: str, what: str, results: Results) -> list[Drawing]:
     ends = np.array([min(ax.get_xlim()[0], ax.get_ylim()[0]), max(ax.get_xlim()[1], ax.get_ylim()[1])])
     ends = np.maximum(ends, 1e-6)
     ax.plot(ends, ends, ":", color=GREY)
-    logs(ax, "corrected error", "reported radius", "query by query")
+    logs(ax, "corrected error (dimensionless)", "reported radius (dimensionless)", "query by query")
     legend(ax)
     return [
         Drawing(

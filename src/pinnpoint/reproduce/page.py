@@ -10,7 +10,7 @@ from typing import Any
 from pinnpoint.reproduce import paper
 from pinnpoint.reproduce.plots import captions
 from pinnpoint.reproduce.registry import STUDIES
-from pinnpoint.reproduce.results import FILE, read, replace
+from pinnpoint.reproduce.results import FILE, code, read, replace
 from pinnpoint.reproduce.study import Study
 
 FORMS = {"quick": "the quick form: fewer meshes, seeds and epochs", "full": "the full form"}
@@ -45,17 +45,25 @@ def _head(shown: list[tuple[Study, dict[str, Any]]]) -> str:
         "<h1>The paper, reproduced</h1>",
         f"<p>The experiments of <em>{escape(paper.title())}</em>, computed anew. In every table the paper's column "
         "cites what the paper reports and where; ours was computed by this program. Nothing of ours is copied.</p>",
-        "<table><tr><th>study</th><th>in the paper</th><th>claims that hold</th><th>form</th><th>seconds</th></tr>",
+        "<table><tr><th>study</th><th>in the paper</th><th>claims that hold</th><th>form</th><th>seconds</th>"
+        "<th>of a processor</th></tr>",
     ]
     for study, data in shown:
         held, total = sum(c["holds"] for c in data["claims"]), len(data["claims"])
         kind = "yes" if held == total else "no"
         lines.append(
             f'<tr><td><a href="#{study.name}">{escape(study.title)}</a></td><td class="place">{escape(study.where)}'
-            f'</td><td class="{kind}">{held} of {total}</td><td>{data["form"]}</td><td>{data["seconds"]:.1f}</td></tr>'
+            f'</td><td class="{kind}">{held} of {total}</td><td>{data["form"]}</td><td>{data["seconds"]:.1f}</td>'
+            f"<td>{_processor(data)}</td></tr>"
         )
     lines += ["</table>", _map(shown)]
     return "\n".join(lines)
+
+
+def _processor(data: dict[str, Any]) -> str:
+    """Processor seconds where every part has them; older results have none."""
+    spent = [part.get("processor") for part in data["parts"].values()]
+    return "–" if None in spent else f"{sum(spent):.1f}"
 
 
 def _map(shown: list[tuple[Study, dict[str, Any]]]) -> str:
@@ -75,10 +83,11 @@ def _map(shown: list[tuple[Study, dict[str, Any]]]) -> str:
 
 def _study(study: Study, data: dict[str, Any], folder: Path) -> str:
     about = f"{FORMS[data['form']]}, {data['seconds']:.1f} s" + ("" if data["complete"] else "; not all parts are done")
+    about += "" if data["code"] == code() else "; numbers of another version of the code"
     lines = [
         f'<h2 id="{study.name}">{escape(study.title)}</h2>',
         f'<p class="place">{escape(study.where)} · {about} · <a href="{study.name}/{FILE}">numbers</a></p>',
-        f"<p>{escape(study.about)}</p>",
+        f"<p>{escape(data.get('about', study.about))}</p>",
     ]
     lines += [_figure(folder, study.name, c) for c in captions(folder)]
     lines.append(

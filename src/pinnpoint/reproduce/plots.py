@@ -80,6 +80,13 @@ def ticks(ax: Any, values: Any, texts: Any = None) -> None:
     ax.set_xticks(values, [f"{v:g}" for v in values] if texts is None else list(texts))
 
 
+def whole(ax: Any) -> None:
+    """Whole numbers on the x axis."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+
+
 def legend(ax: Any, room: float = 1.0, **options: Any) -> None:
     """A legend, with the y axis stretched upwards by a factor to make room for it."""
     if room != 1.0:
@@ -108,6 +115,7 @@ def save(drawings: list[Drawing], folder: Path) -> None:
             told = {"Date": None} if kind == "svg" else {"Software": None}
             with styled():
                 drawing.figure.savefig(held, format=kind, dpi=150, metadata=told)
+            drawing.figure.set_layout_engine("none")  # the second kind keeps the places of the first
             replace(folder / f"{drawing.name}.{kind}", held.getvalue())
     write(folder / CAPTIONS, [{"name": d.name, "caption": d.caption} for d in drawings])
 

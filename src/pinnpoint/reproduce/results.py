@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
@@ -20,8 +21,15 @@ from pinnpoint.version import __version__
 
 SCHEMA = "pinnpoint-study/1"
 FILE = "result.json"
-SILENT = ("cli", "page.py", "plots.py", "registry.py")
-"""Parts of the package that change no number."""
+UNUSED = (
+    *("adapters", "bundles", "campaigns", "cases", "cli", "distributed", "foreign", "outputs", "service", "verifier"),
+    "report",
+)
+"""Parts of the package that no study uses."""
+TELLING = {"page.py", "paper.py", "plots.py", "registry.py", "runner.py", "bracket_figures.py"}
+"""Files of `reproduce` that change no number."""
+FROM_NUMBERS = {"_checks", "_rows", "_draw", "STUDY"}
+"""What a study makes of its stored numbers, anew each time."""
 
 
 def plain(x: Any) -> Any:
@@ -78,15 +86,38 @@ def read(path: Path) -> dict[str, Any] | None:
 
 @cache
 def code() -> str:
-    """Digest of the package's source, so that results of other code are computed anew."""
+    """Digest of the source that computes numbers: results of other code are computed anew; figures may be mended."""
     digest = hashlib.sha256()
     root = Path(str(files("pinnpoint")))
     for path in sorted(root.rglob("*.py")):
         here = path.relative_to(root)
-        if here.parts[0] not in SILENT and path.name not in SILENT:
-            digest.update(str(here).encode())
-            digest.update(path.read_bytes())
+        if here.parts[0].removesuffix(".py") in UNUSED or (here.parts[0] == "reproduce" and path.name in TELLING):
+            continue
+        digest.update(here.as_posix().encode())
+        source = path.read_bytes()
+        digest.update(_computing(source) if here.parts[0] == "reproduce" else source)
     return digest.hexdigest()[:16]
+
+
+def _computing(source: bytes) -> bytes:
+    """A study's module without what draws, checks or words stored numbers."""
+    tree = ast.parse(source)
+    drawing = {
+        alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module == "pinnpoint.reproduce.plots"
+        for alias in node.names
+    }
+
+    def tells(node: ast.stmt) -> bool:
+        if isinstance(node, ast.Assign):
+            return any(isinstance(t, ast.Name) and t.id in FROM_NUMBERS for t in node.targets)
+        if not isinstance(node, ast.FunctionDef):
+            return isinstance(node, ast.ImportFrom)
+        used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        return node.name in FROM_NUMBERS or bool(used & (drawing | {"ax", "Row", "Check"}))
+
+    return "\n".join(ast.unparse(node) for node in tree.body if not tells(node)).encode()
 
 
 def versions() -> dict[str, str]:

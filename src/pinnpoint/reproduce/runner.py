@@ -63,7 +63,11 @@ def run(
 def _one(study: Study, folder: Path, form: str, *, fresh: bool, redraw: bool, report: Report) -> Outcome:
     path = folder / FILE
     stored = None if fresh else read(path)
-    same = stored is not None and stored["form"] == form and stored["code"] == code()
+    same = stored is not None and (stored["form"], stored["code"], stored.get("subject", "")) == (
+        form,
+        code(),
+        study.subject,
+    )
     if redraw and stored is not None:
         form, same = stored["form"], True
     wanted = study.parts(form)
@@ -75,6 +79,8 @@ def _one(study: Study, folder: Path, form: str, *, fresh: bool, redraw: bool, re
         "schema": SCHEMA,
         "study": study.name,
         "form": form,
+        "about": stored.get("about", study.about) if stored is not None and redraw else study.about,
+        "subject": stored.get("subject", "") if stored is not None and redraw else study.subject,
         "code": stored["code"] if stored is not None and redraw else code(),
         "versions": stored["versions"] if stored is not None and redraw else versions(),
         "complete": False,
@@ -85,9 +91,10 @@ def _one(study: Study, folder: Path, form: str, *, fresh: bool, redraw: bool, re
             if key in kept:
                 continue
             report(f"{study.name}: {key}")
-            start = time.perf_counter()
+            start, worked = time.perf_counter(), time.process_time()
             numbers = part()
-            kept[key] = {"seconds": round(time.perf_counter() - start, 3), **numbers}
+            spent = {"seconds": time.perf_counter() - start, "processor": time.process_time() - worked}
+            kept[key] = {name: round(value, 3) for name, value in spent.items()} | numbers
             write(path, data | {"parts": {k: kept[k] for k in wanted if k in kept}})
     parts = {key: kept[key] for key in wanted if key in kept}
     write(path, data | {"parts": parts})

@@ -64,6 +64,8 @@ class Study:
         From "quick" or "full" to named functions without arguments; each returns plain numbers for JSON.
     checks, rows, draw
         From the numbers of all parts.
+    subject
+        Data of the user's that it is on, where that is so; results on other data are not resumed.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Study:
     rows: Callable[[Results], list[Row]]
     draw: Callable[[Results], list[Drawing]]
     claims: tuple[str, ...] = ()
+    subject: str = ""
 
 
 def having(results: Results, prefix: str) -> list[Any]:

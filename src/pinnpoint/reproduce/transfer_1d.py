@@ -147,6 +147,7 @@ def _draw(results: Results) -> list[Drawing]:
         ("theorem", "o-", BLUE, "the theorem, C_pt η"),
         ("radius", "s-", GREEN, "our certified radius"),
         ("fem_error", "x-", RED, "error of the discrete solution"),
+        ("center_error", "+:", GREY, "error of our centre"),
     ):
         left.plot(n, _worst(results, name), style, color=color, label=text)
     logs(left, "cells", "worst over six queries (dimensionless)", "bounds and errors")
