@@ -131,7 +131,9 @@ def files(tmp_path_factory):
         "partly.msh": msh(CORNERS, [*FAN[:3], (FAN[3][0], 0)], SIDES, TITLES),
         "twice.msh": msh(CORNERS, FAN, [*SIDES, ((1, 2), 2)], TITLES),
         "inside.msh": msh(CORNERS, FAN, [*SIDES, ((0, 4), 5)], [*TITLES, (1, 5, "crack")]),
-        "two.msh": msh([*CORNERS[:4], (3, 0), (4, 0), (3, 1)], [((0, 1, 2), 1), ((0, 2, 3), 1), ((4, 5, 6), 2)], SIDES),
+        "two.msh": msh(
+            [*CORNERS[:4], (3, 0), (4, 0), (3, 1)], [((0, 1, 2), 1), ((0, 2, 3), 1), ((4, 5, 6), 2)], SIDES, TITLES
+        ),
         "quads.msh": good.replace("1 1 2 1 1 1 2\n", "1 3 2 1 1 1 2 3 4\n"),
         "junk.vtu": "<VTKFile",
         "junk.npz": "no numbers here",
@@ -307,7 +309,7 @@ REFUSED = {
     "negative reaction somewhere": (scalar("reaction = 0.0", 'reaction = "x-0.5"'), "problem.reaction: must be ≥ 0"),
     "not unique": (scalar("boundary = 0.0\n", ""), "problem.dirichlet: without a Dirichlet group and without reaction"),
     "a part that nothing holds": (
-        meshed("two.msh", "boundary = 0.0", '"4" = 0.0', "[0.5, 0.5]", "[0.4, 0.5]"),
+        meshed("two.msh", "boundary = 0.0", "left = 0.0", "[0.5, 0.5]", "[0.4, 0.5]"),
         "singular",
     ),
     "everything fixed": (scalar("cells = 4", "cells = 1"), "nothing is left"),

@@ -13,7 +13,7 @@ import numpy as np
 from pinnpoint.adaptivity import Step
 from pinnpoint.arrays import Vector
 from pinnpoint.cases import Result, build
-from pinnpoint.cli.memory import have_ready, keep_memory
+from pinnpoint.cli.memory import have_ready, keep_memory, return_memory
 from pinnpoint.cli.progress import Stages
 from pinnpoint.distributed.certify import certify as together
 from pinnpoint.distributed.team import Team, launched
@@ -21,6 +21,10 @@ from pinnpoint.errors import PinnpointError
 from pinnpoint.io.cases import read_case
 from pinnpoint.outputs import Draft, require_place, write_outputs
 from pinnpoint.threads import begin
+
+
+LARGE = 150_000
+"""Unknowns from which memory is dearer than the time to get it."""
 
 
 def add(commands: Any) -> None:
@@ -50,8 +54,11 @@ def run(arguments: argparse.Namespace) -> int:
     keep_memory()
     with Stages(6, quiet=arguments.quiet) as stage:
         study = build(case, stage, trust=arguments.trust_model)
+        large = study.problem.system.n > LARGE
+        if large:
+            return_memory()
         with Draft(study, out) as draft:
-            begin(lambda: have_ready(study.problem.system.n))
+            begin(lambda: None if large else have_ready(study.problem.system.n))
             stage(f"certifying {len(study.queries)} queries on {study.problem.system.n} unknowns")
             study = draft.placed(study)
             result = study.certify(lambda step: stage.note(falling(step, study.limits)), draft.prepared)

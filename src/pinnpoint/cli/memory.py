@@ -32,6 +32,19 @@ def keep_memory() -> None:
     mallopt(ARENA_MAX, 1)
 
 
+def return_memory() -> None:
+    """The opposite, for a large problem: what arrays leave behind goes back to the system."""
+    if not sys.platform.startswith("linux"):
+        return
+    try:
+        library = ctypes.CDLL(None)
+        library.mallopt(MMAP_THRESHOLD, 2**17)
+        library.mallopt(TRIM_THRESHOLD, 2**17)
+        library.malloc_trim(0)
+    except (OSError, AttributeError):
+        return
+
+
 def have_ready(unknowns: int) -> None:
     """Take fresh memory from the system and leave it to the arrays to come; worth it in a thread beside other work."""
     np.empty(min(EACH * unknowns, MOST), dtype=np.uint8)[::4096] = 0
