@@ -22,7 +22,6 @@ from pinnpoint.io.cases import read_case
 from pinnpoint.outputs import Draft, require_place, write_outputs
 from pinnpoint.threads import begin
 
-
 LARGE = 150_000
 """Unknowns from which memory is dearer than the time to get it."""
 
