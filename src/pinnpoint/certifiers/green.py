@@ -224,7 +224,11 @@ def green_vectors(
     simple = _simple(core, proof)
     step = width(solver, K)
     order = solver.near(ground.ell.first()) if many is not None and isinstance(solver, SparseLU) else np.arange(K)
-    on_all_cores(part, range(0, K, step))
+    if whole is None:
+        on_all_cores(part, range(0, K, step))
+    else:  # these solvers and products use all cores themselves, and memory is dear
+        for a in range(0, K, step):
+            part(a)
     SCRATCH.clear()
     return GreenVectors(Q, q_lo, None if proof.stability is None else left, sigma, delta)
 
