@@ -32,6 +32,7 @@ ELSEWHERE = {
     "curl": "tests/test_service.py",
     "pinnpoint reproduce localization": "tests/test_reproduce.py",
     "pinnpoint reproduce --all": "tests/test_reproduce.py",
+    "pinnpoint reproduce bracket bracket-family amortized --simjeb": "tests/test_reproduce.py, on such files",
 }
 """Commands that a page shows and other tests run; what they name is checked."""
 NUMBER = r"[-+−]?(?:\d[\d,]*)?\.?\d+(?:[eE][-+]?\d+)?"
