@@ -79,6 +79,10 @@ def stored():
     return [name for name in NAMES if (STORED / name / FILE).exists()]  # other programs store theirs beside
 
 
+def test_every_study_has_a_stored_full_result():
+    assert stored() == NAMES
+
+
 @pytest.mark.parametrize("name", stored())
 def test_stored_full_results_bear_out_every_claim(name):
     data = read(STORED / name / FILE)
