@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,6 +12,7 @@ from flint import fmpq
 import exactly
 from pinnpoint.rounding import sliced_dots
 from pinnpoint.rounding.arithmetic import UNIT
+from pinnpoint.rounding.matrices import EnclosedMatrix
 from pinnpoint.rounding.slices import Sliced
 
 
@@ -193,3 +196,22 @@ def test_what_is_not_known_of_a_vector_and_its_tail_count(size):
                 true += exactly.rational(g[j]) * entry
             gap = true - exactly.rational(hi[i]) - exactly.rational(rest[i])
             assert abs(gap) <= exactly.rational(bound[i])
+
+
+@pytest.mark.parametrize("entries", [1, 3, 40])
+def test_rounded_products_hold_the_exact_ones(entries):
+    """Against rational arithmetic; the rounded products alone do not."""
+    rng = np.random.default_rng(entries)
+    n, K = 60, 9
+    A = sp.random_array((n, n), density=entries / n, rng=rng, data_sampler=rng.standard_normal, format="csr")
+    X = rng.normal(size=(K, n)) * 1e-16
+    missed = 0
+    for x, ball in zip(X, EnclosedMatrix(A).products(X), strict=True):
+        for i in range(n):
+            row = slice(A.indptr[i], A.indptr[i + 1])
+            terms = zip(A.data[row], A.indices[row], strict=True)
+            exact = sum((Fraction(a) * Fraction(x[j]) for a, j in terms), Fraction(0))
+            off = abs(exact - Fraction(ball.hi[i]))
+            assert off <= Fraction(ball.err[i])
+            missed += off > 0
+    assert missed > 0
