@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector
-from pinnpoint.bundles import write_bundle
+from pinnpoint.bundles import begin_bundle, write_bundle
 from pinnpoint.bundles.files import Writer
 from pinnpoint.cases import Result, Study, provenance
 from pinnpoint.certificate import Certificate
@@ -91,7 +91,7 @@ class Draft:
         if not isinstance(method, Exact) or method.file is not None or method.storage != "float64":
             return study
         with suppress(OSError):  # `write` tells of it
-            self._bundle = Writer(self.part / FILES[3])
+            self._bundle = begin_bundle(self.part / FILES[3], study.problem, study.queries)
             return replace(study, method=replace(method, file=self._bundle.path(f"{GREEN}.npy")))
         return study
 

@@ -19,6 +19,7 @@ from pinnpoint.distributed.certify import certify as together
 from pinnpoint.distributed.team import Team, launched
 from pinnpoint.errors import PinnpointError
 from pinnpoint.io.cases import read_case
+from pinnpoint.mesh import Mesh
 from pinnpoint.outputs import Draft, require_place, write_outputs
 from pinnpoint.threads import begin
 
@@ -52,18 +53,22 @@ def run(arguments: argparse.Namespace) -> int:
     require_place(out)
     keep_memory()
     with Stages(6, quiet=arguments.quiet) as stage:
-        study = build(case, stage, trust=arguments.trust_model)
-        large = study.problem.system.n > LARGE
-        if large:
+        study = build(case, stage, trust=arguments.trust_model, meshed=beside)
+        if study.problem.system.n > LARGE:
             return_memory()
         with Draft(study, out) as draft:
-            begin(lambda: None if large else have_ready(study.problem.system.n))
             stage(f"certifying {len(study.queries)} queries on {study.problem.system.n} unknowns")
             study = draft.placed(study)
             result = study.certify(lambda step: stage.note(falling(step, study.limits)), draft.prepared)
             stage("writing the outputs")
             files = draft.write(result)
     return tell(result, files, arguments)
+
+
+def beside(mesh: Mesh) -> None:
+    """Have memory ready for what comes after the assembly of a problem of moderate size."""
+    if len(mesh.points) <= LARGE:
+        begin(lambda: have_ready(len(mesh.points)))
 
 
 def run_together(arguments: argparse.Namespace) -> int:
