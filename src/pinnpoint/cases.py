@@ -169,8 +169,8 @@ def build(
 ) -> Study:
     """Make everything that a case names; refuses what does not fit the mesh.
 
-    `progress` is told each stage before it begins, `meshed` the mesh before it is used. With `trust` the prediction may be a file that runs code when it is
-    opened, or a factory in a module beside the case.
+    `progress` is told each stage before it begins, `meshed` the mesh before it is used. With `trust` the prediction may
+    be a file that runs code when it is opened, or a factory in a module beside the case.
     """
     if case.certificate.lift and (case.certificate.target != "continuous" or case.problem.kind != "reaction-diffusion"):
         raise InputError("certificate.lift: is for the continuous target of kind = 'reaction-diffusion'; remove it")

@@ -23,6 +23,7 @@ from pinnpoint.certificate import Certificate
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.io.vtu import write_vtu
+from pinnpoint.mesh import Mesh
 from pinnpoint.record import write_json
 from pinnpoint.report import Scene, View, write_report
 from pinnpoint.threads import begin
@@ -45,18 +46,12 @@ class Draft:
     ``with`` it, nothing is left in the folder but whole outputs.
     """
 
-    def __init__(self, study: Study, out: Path) -> None:
+    def __init__(self, study: Study, out: Path, scene: Future[Scene] | None = None) -> None:
         require_place(out)
         self.out = Path(out)
         self._made: list[Path] = []
-        mesh, count, at = study.problem.mesh, study.problem.components, study.queries.points
-
-        def drawn() -> Scene:
-            scene = Scene(mesh, 3 * count, at)
-            _ = scene.opened if count == 1 else scene.closed
-            return scene
-
-        self._study, self._mesh, self._scene = study, mesh, begin(drawn)
+        self._study = study
+        self._scene = scene or draw(study.problem.mesh, study.problem.components, study.queries.points)
         self._bundle: Writer | None = None
         self._seen: Future[dict[str, Vector]] | None = None
         self._shown: Future[Path] | None = None
@@ -111,9 +106,8 @@ class Draft:
         out, part, study = self.out, self.part, result.study
         whole = hasattr(study.problem, "system")  # over many processes no one has the matrix that a bundle holds
         names = [name for name in FILES if whole or name != FILES[3]]
-        scene = self._scene.result() if study.problem.mesh is self._mesh else None
         try:
-            self._write(result, scene, whole=whole)
+            self._write(result, whole=whole)
             out.mkdir(exist_ok=True)
             if (out / FILES[3]).is_dir():  # folders are not replaced in one step: move the old one away first
                 os.replace(out / FILES[3], part / "old")
@@ -123,13 +117,13 @@ class Draft:
             raise InputError(f"--out: '{out}' could not be written ({error.strerror}); choose another place") from error
         return [out / name for name in names]
 
-
-    def _write(self, result: Result, scene: Scene | None, *, whole: bool) -> None:
+    def _write(self, result: Result, *, whole: bool) -> None:
         study, certificate, certifier = result.study, result.certificate, result.certifier
         if self._shown is None:
             self._study = study
             self.prepared(certifier)
-        assert self._seen is not None and self._shown is not None
+        assert self._seen is not None
+        assert self._shown is not None
         said, mesh, seen = summary(result), study.problem.mesh, self._seen.result()
         solved = "corrected" in seen and getattr(study.problem, "lift", None) is None
         ground = getattr(certifier, "ground", None)
@@ -154,11 +148,22 @@ class Draft:
             )
             write_json(self.part / FILES[0], said)
             write_csv(self.part / FILES[1], certificate, study.case.units)
-            view = View.of(mesh, seen, study.queries.points, scene)
+            view = View.of(mesh, seen, study.queries.points, self._scene.result())
             write_report(self.part / FILES[4], said, view, sweep=sweep(result), bundle=FILES[3] if whole else None)
             if bundle:
                 bundle.result()
             self._shown.result()
+
+
+def draw(mesh: Mesh, components: int, at: Any = None) -> Future[Scene]:
+    """Begin to draw a mesh for the report, cut at some points where it is solid."""
+
+    def drawn() -> Scene:
+        scene = Scene(mesh, 3 * components, at)
+        _ = scene.opened if components == 1 else scene.closed
+        return scene
+
+    return begin(drawn)
 
 
 def write_outputs(result: Result, out: Path) -> list[Path]:

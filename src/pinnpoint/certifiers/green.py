@@ -16,6 +16,7 @@ from pinnpoint.certifiers.proof import Proof, prove, prove_roughly, unproved, we
 from pinnpoint.certifiers.setup import solver_for
 from pinnpoint.certifiers.storage import DOUBLE, Storage
 from pinnpoint.errors import InputError
+from pinnpoint.memory import have_ready
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import require_range, up
 from pinnpoint.rounding.balls import Ball
@@ -81,6 +82,8 @@ def lay_ground(
     early = prove_roughly(core) if rough and rounding and coercivity is None else None
     many = adjoints >= MANY and early is None
     ready = begin(lambda: core.arrange(many)) if rounding and system.n > DENSE_UP_TO else None
+    if many:
+        have_ready(system.n)
     found, choice = solver_for(core, solver, len(queries))
     if ready is not None:
         ready.result()

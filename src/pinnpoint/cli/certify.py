@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import traceback
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,15 @@ import numpy as np
 from pinnpoint.adaptivity import Step
 from pinnpoint.arrays import Vector
 from pinnpoint.cases import Result, build
-from pinnpoint.cli.memory import have_ready, keep_memory, return_memory
 from pinnpoint.cli.progress import Stages
 from pinnpoint.distributed.certify import certify as together
 from pinnpoint.distributed.team import Team, launched
 from pinnpoint.errors import PinnpointError
 from pinnpoint.io.cases import read_case
+from pinnpoint.memory import have_ready, keep_memory, return_memory
 from pinnpoint.mesh import Mesh
-from pinnpoint.outputs import Draft, require_place, write_outputs
-from pinnpoint.threads import begin
+from pinnpoint.outputs import Draft, draw, require_place, write_outputs
+from pinnpoint.report import Scene
 
 LARGE = 150_000
 """Unknowns from which memory is dearer than the time to get it."""
@@ -52,23 +53,25 @@ def run(arguments: argparse.Namespace) -> int:
     out = arguments.out or case.path.with_suffix("")
     require_place(out)
     keep_memory()
+    scenes: list[Future[Scene]] = []
+
+    def meshed(mesh: Mesh) -> None:
+        if len(mesh.points) <= LARGE:
+            have_ready(len(mesh.points))
+        if mesh.dim == 2 and case.problem.kind != "elasticity":  # drawn wherever the queries are
+            scenes.append(draw(mesh, 1))
+
     with Stages(6, quiet=arguments.quiet) as stage:
-        study = build(case, stage, trust=arguments.trust_model, meshed=beside)
+        study = build(case, stage, trust=arguments.trust_model, meshed=meshed)
         if study.problem.system.n > LARGE:
             return_memory()
-        with Draft(study, out) as draft:
+        with Draft(study, out, *scenes) as draft:
             stage(f"certifying {len(study.queries)} queries on {study.problem.system.n} unknowns")
             study = draft.placed(study)
             result = study.certify(lambda step: stage.note(falling(step, study.limits)), draft.prepared)
             stage("writing the outputs")
             files = draft.write(result)
     return tell(result, files, arguments)
-
-
-def beside(mesh: Mesh) -> None:
-    """Have memory ready for what comes after the assembly of a problem of moderate size."""
-    if len(mesh.points) <= LARGE:
-        begin(lambda: have_ready(len(mesh.points)))
 
 
 def run_together(arguments: argparse.Namespace) -> int:
