@@ -54,13 +54,15 @@ class Draft:
         self._scene = scene or draw(study.problem.mesh, study.problem.components, study.queries.points)
         self._bundle: Writer | None = None
         self._seen: Future[dict[str, Vector]] | None = None
+        self._view: Future[View] | None = None
         self._shown: Future[Path] | None = None
 
     def __enter__(self) -> Draft:
         return self
 
     def __exit__(self, *error: object) -> None:
-        wait([future for future in (self._seen, self._shown) if future is not None])
+        if self._shown is not None:
+            wait([self._shown])
         if self._bundle is not None:
             self._bundle.wait()
         for k, folder in enumerate(reversed(self._made)):
@@ -94,11 +96,19 @@ class Draft:
         return study
 
     def prepared(self, certifier: Any) -> None:
-        """Begin to hash the Green vectors, and to write the fields."""
+        """Begin to hash the Green vectors, and to pack and write the fields."""
         if self._bundle is not None:
             self._bundle.begin(GREEN, certifier.green.q)
-        problem, path = self._study.problem, self.part / FILES[2]
-        seen = self._seen = begin(lambda: fields(self._study, certifier))
+        problem, at, path = self._study.problem, self._study.queries.points, self.part / FILES[2]
+        seen = begin(lambda: fields(self._study, certifier))
+
+        def view() -> View:
+            found = View.of(problem.mesh, seen.result(), at, self._scene.result())
+            if problem.mesh.dim > 1:
+                _ = found.packed
+            return found
+
+        self._seen, self._view = seen, begin(view)
         self._shown = begin(lambda: write_vtu(path, problem.mesh, seen.result(), nodes=problem.nodes))
 
     def write(self, result: Result) -> list[Path]:
@@ -123,8 +133,9 @@ class Draft:
             self._study = study
             self.prepared(certifier)
         assert self._seen is not None
+        assert self._view is not None
         assert self._shown is not None
-        said, mesh, seen = summary(result), study.problem.mesh, self._seen.result()
+        said, seen = summary(result), self._seen.result()
         solved = "corrected" in seen and getattr(study.problem, "lift", None) is None
         ground = getattr(certifier, "ground", None)
         proof = getattr(getattr(ground, "proof", None), "stability", None)
@@ -148,7 +159,7 @@ class Draft:
             )
             write_json(self.part / FILES[0], said)
             write_csv(self.part / FILES[1], certificate, study.case.units)
-            view = View.of(mesh, seen, study.queries.points, self._scene.result())
+            view = self._view.result()
             write_report(self.part / FILES[4], said, view, sweep=sweep(result), bundle=FILES[3] if whole else None)
             if bundle:
                 bundle.result()
