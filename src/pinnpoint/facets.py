@@ -29,29 +29,42 @@ def facet_table(cells: Any, n: int) -> tuple[Any, Any, Any]:
 
     Facets ascend. Row k of the second holds the facets opposite the vertices d − k.
     """
-    C, d = len(cells), cells.shape[1] - 1
-    small = np.int32 if (d + 1) * C < 2**31 else np.int64
-    keys = np.empty((d + 1, C), dtype=_key_type(n, d))
+    d = cells.shape[1] - 1
+    unique, opposite, count = _numbered(cells, n, list(combinations(range(d + 1), d)))
+    return _split(unique, n, d), opposite, count
+
+
+def edge_table(cells: Any, n: int) -> tuple[Any, Any, Any]:
+    """All edges once, (E, 2), smaller vertex first, the edges of each cell, and how many cells each one has.
+
+    Edges ascend. Rows of the second are the pairs of combinations(range(d + 1), 2).
+    """
+    unique, edge, count = _numbered(cells, n, list(combinations(range(cells.shape[1]), 2)))
+    return _split(unique, n, 2), edge, count
+
+
+def _numbered(cells: Any, n: int, faces: list[tuple[int, ...]]) -> tuple[Any, Any, Any]:
+    """Keys of the cells' faces, each once and ascending; the number of each cell's; and how many cells each one has."""
+    C = len(cells)
+    small = np.int32 if len(faces) * C < 2**31 else np.int64
+    keys = np.empty((len(faces), C), dtype=_key_type(n, len(faces[0])))
 
     def fill(part: slice) -> None:
         vertices = np.ascontiguousarray(cells[part].T)
-        for k, local in enumerate(combinations(range(d + 1), d)):
+        for k, local in enumerate(faces):
             keys[k, part] = _joined(_ascending([vertices[j] for j in local]), n)
 
     on_all_cores(fill, chunks(C))
     flat = keys.ravel()
     order = _argsort(flat)
     ordered = flat.take(order)
-    new = np.empty(len(order), dtype=bool)
-    new[:1] = True
+    new = np.zeros(len(order), dtype=bool)
     np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    new[:1] = False
-    number = np.cumsum(new, dtype=small)
+    number = np.empty(keys.shape, dtype=small)
+    number.ravel()[order] = np.cumsum(new, dtype=small)
     new[:1] = True
-    opposite = np.empty((d + 1, C), dtype=small)
-    opposite.ravel()[order] = number
     start = np.flatnonzero(new)
-    return _split(ordered[start], n, d), opposite, np.diff(start, append=len(order)).astype(small)
+    return ordered[start], number, np.diff(start, append=len(order)).astype(small)
 
 
 def both(opposite: Any, values: Any, count: int) -> tuple[Any, Any]:
@@ -129,24 +142,25 @@ def _argsort(keys: Any) -> NDArray[np.intp]:
 
     First by the upper bits of the keys, then by the rank of these and the lower bits.
     """
-    place = len(keys).bit_length()
-    lower = 63 - 2 * place
-    if keys.dtype == object or lower < 0 or int(keys.max(initial=0)).bit_length() - lower + place > 63:
+    place, size = len(keys).bit_length(), 0 if keys.dtype == object else int(keys.max(initial=0)).bit_length()
+    once = size + place <= 63
+    lower = 0 if once else 63 - 2 * place
+    if keys.dtype == object or lower < 0 or size - lower + place > 63:
         return np.argsort(keys)
-    mask = (1 << place) - 1
     packed = keys >> lower
     packed <<= place
     packed |= np.arange(len(keys))
     packed.sort()
-    order = packed & mask
-    packed >>= place
-    new = packed[1:] != packed[:-1]
-    np.cumsum(new, out=packed[1:])  # ranks
-    packed[:1] = 0
-    packed <<= lower
-    packed |= keys.take(order) & ((1 << lower) - 1)
-    packed <<= place
-    packed |= order
-    packed.sort()
-    packed &= mask
+    if not once:
+        order = packed & ((1 << place) - 1)
+        packed >>= place
+        new = packed[1:] != packed[:-1]
+        np.cumsum(new, out=packed[1:])  # ranks
+        packed[:1] = 0
+        packed <<= lower
+        packed |= keys.take(order) & ((1 << lower) - 1)
+        packed <<= place
+        packed |= order
+        packed.sort()
+    packed &= (1 << place) - 1
     return np.asarray(packed)
