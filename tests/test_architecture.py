@@ -15,7 +15,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"arrays"},
     {"rounding"},
     {"solvers"},
-    {"spaces", "mesh", "quality", "refinement", "expressions", "derivatives", "signs", "bernstein"},
+    {"spaces", "facets", "mesh", "quality", "refinement", "expressions", "derivatives", "signs", "bernstein"},
     {"taylor"},
     {"models"},  # `data`, which it reads, holds no modules
     {"io"},
