@@ -3,8 +3,8 @@
     python benchmarks/ranks.py --mpi .venv-mpi/bin/python [--case FILE.toml] [--ranks 1 2 4]
 
 `make test-mpi` makes the environment that ``--mpi`` names. Without a case it is meshed as by `bracket.py`, with Gmsh.
-Agreement is of intervals, in rational arithmetic: each pair must overlap, and each must meet the one that the direct
-solver gives for a state that it has corrected, which is hardly wider than a float.
+Agreement is of intervals, in rational arithmetic: each pair must overlap, and each must meet what one process with a
+direct solver gives for the same system.
 """
 
 import argparse
@@ -38,20 +38,41 @@ def one_rank(folder, case):
     raise SystemExit(code)
 
 
-def direct(folder, case):
-    """The direct solver: intervals of the given state, and of a corrected one."""
+def system(folder, case):
+    """The system as the Python of the ranks assembles it: other versions of numpy round otherwise."""
     import numpy as np
+    import scipy.sparse as sp
 
     from pinnpoint.cases import build
+    from pinnpoint.fem import path_coercivity
     from pinnpoint.io.cases import read_case
 
     study = build(read_case(case, []), lambda what: None)
-    result = study.certify()
-    problem, certifier = study.problem, result.certifier
-    free, U = np.asarray(problem.space.free), problem.extract(study.prediction).U
+    problem = study.problem
+    for name, M in (("A", problem.A), ("L", study.queries.L)):
+        sp.save_npz(Path(folder, f"{name}.npz"), M)
+    fixed = np.setdiff1d(np.arange(problem.space.N), problem.space.free)
+    U, alpha = problem.extract(study.prediction).U, path_coercivity(problem).alpha
+    np.savez(Path(folder, "rest.npz"), b=problem.b, fixed=fixed, U=U, alpha=alpha)
+
+
+def direct(folder):
+    """The direct solver: intervals of the given state, and of a corrected one, which are hardly wider than floats."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    import pinnpoint as pp
+    from pinnpoint.fem.conditions import admissible
+
+    D = np.load(Path(folder, "rest.npz"))
+    b, U, fixed = D["b"], D["U"], D["fixed"]
+    A, L = (sp.csr_array(sp.load_npz(Path(folder, f"{name}.npz"))) for name in "AL")
+    system = pp.LinearSystem(A, b, space=admissible(len(b), fixed, U[fixed]), reduction="galerkin")
+    certifier = pp.Exact(coercivity=float(D["alpha"]), refine=True).prepare(system, pp.Queries(L))
+    rows, free = {"given": certifier.certify(U)}, np.asarray(system.space.free)
     for _ in range(2):
-        U[free] -= certifier.ground.solver.solve((problem.A @ U - problem.b)[free])
-    rows = {"given": result.certificate, "corrected": certifier.certify(U)}
+        U[free] -= certifier.ground.solver.solve((A @ U - b)[free])
+    rows["corrected"] = certifier.certify(U)
     said = {name: np.stack([c.center, c.radius], axis=1).tolist() for name, c in rows.items()}
     Path(folder, "direct.json").write_text(json.dumps(said | spent()))
 
@@ -110,7 +131,8 @@ def main():
     stored = json.loads(args.out.read_text()) if args.out.exists() else {"ranks": []}
     with tempfile.TemporaryDirectory() as folder:
         if "direct" not in stored:
-            subprocess.run([sys.executable, __file__, "direct", folder, str(args.case)], check=True)
+            subprocess.run([args.mpi, __file__, "system", folder, str(args.case)], check=True)
+            subprocess.run([sys.executable, __file__, "direct", folder], check=True)
             stored["direct"] = json.loads(Path(folder, "direct.json").read_text())
         for ranks in args.ranks:
             row = over(ranks, args.mpi, args.case, f"{folder}")
@@ -126,5 +148,5 @@ def main():
 
 
 if __name__ == "__main__":
-    roles = {"one_rank": one_rank, "direct": direct}
+    roles = {"one_rank": one_rank, "system": system, "direct": direct}
     roles[sys.argv[1]](*sys.argv[2:]) if sys.argv[1:2] and sys.argv[1] in roles else main()
