@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -120,6 +120,39 @@ def test_an_instance_that_never_comes_back(tmp_path):
         assert (done.done, done.retried, done.failed) == (6, 1, {})
         require_whole(tmp_path / "t.csv", 6)
     require_whole(tmp_path / "t.csv", 6)  # the late answer is not written
+
+
+class Remembers(Executor):
+    """As Dask: equal calls are one, with one result, and `shutdown` knows fewer arguments than it might."""
+
+    def __init__(self):
+        self.calls, self.shut = {}, False
+
+    def submit(self, fn, *args):
+        future = self.calls.setdefault(args, Future())
+        if not future.done():
+            try:
+                future.set_result(fn(*args))
+            except RuntimeError as error:
+                future.set_exception(error)
+        return future
+
+    def shutdown(self, wait=True):
+        self.shut = True
+
+
+def test_every_attempt_is_a_call_of_its_own(tmp_path):
+    marks, made = tmp_path / "marks", []
+    marks.mkdir()
+
+    def make():
+        made.append(Remembers())
+        return made[-1]
+
+    done = campaigns.run(partial(tasks.fails_once, marks), tasks.instances(9), tmp_path / "t.csv", make)
+    assert (done.done, done.retried, done.failed) == (9, 3, {})
+    assert made[0].shut
+    require_whole(tmp_path / "t.csv", 9)
 
 
 def test_refusals_are_not_retried(tmp_path):
@@ -295,8 +328,10 @@ from functools import partial
 sys.path.insert(0, sys.argv[1])
 import campaign_tasks as tasks
 from pinnpoint import campaigns
+import dask
 from distributed import Client, LocalCluster
 
+dask.config.set({"distributed.scheduler.allowed-failures": int(sys.argv[4])})
 if __name__ == "__main__":
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
         client.run(lambda path: sys.path.insert(0, path), sys.argv[1])
@@ -307,17 +342,26 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="pip install 'pinnpoint[dask]'")
-def test_dask_with_dying_workers(tmp_path):
+@pytest.mark.parametrize("failures", [3, 0])
+def test_dask_with_dying_workers(tmp_path, failures):
+    """Dask itself tries again, or gives a task up at its worker's first death, and then `run` tries again."""
     (tmp_path / "marks").mkdir()
     script = tmp_path / "script.py"
     script.write_text(DASK, encoding="utf-8")
     paths = [str(Path(pp.__file__).parent.parent), str(SCRIPT.parent), *sys.path]
     done = subprocess.run(
-        [sys.executable, str(script), str(SCRIPT.parent), str(tmp_path / "marks"), str(tmp_path / "t.csv")],
+        [
+            sys.executable,
+            str(script),
+            str(SCRIPT.parent),
+            str(tmp_path / "marks"),
+            str(tmp_path / "t.csv"),
+            str(failures),
+        ],
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
     )
     assert done.stdout.strip() == "7 {}", done.stderr

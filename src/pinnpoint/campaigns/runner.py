@@ -11,6 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, 
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 from pinnpoint.arrays import number, whole
 from pinnpoint.campaigns.tables import AbstractTable, open_table
@@ -121,7 +122,7 @@ class Pool:
             ) from error
         # a worker that a broken pool started last may outlive it, and the pool then waits for it for ever
         workers = list((getattr(self.executor, "_processes", None) or {}).values())
-        self.executor.shutdown(wait=False, cancel_futures=True)
+        self._shut(wait=False)
         for worker in workers:
             worker.kill()
         self.executor = self.make()
@@ -129,7 +130,13 @@ class Pool:
     def close(self) -> None:
         """Let go of what was made here."""
         if self.make is not None:
-            self.executor.shutdown(wait=True, cancel_futures=True)
+            self._shut(wait=True)
+
+    def _shut(self, *, wait: bool) -> None:
+        try:
+            self.executor.shutdown(wait=wait, cancel_futures=True)
+        except TypeError:  # Dask's has no such argument
+            self.executor.shutdown(wait=wait)
 
 
 class Job:
@@ -137,7 +144,7 @@ class Job:
 
     def __init__(
         self,
-        call: Callable[[Any], list[Row]],
+        call: Callable[..., list[Row]],
         table: AbstractTable,
         retries: int,
         report: Callable[[Summary], None] | None,
@@ -196,7 +203,11 @@ class Job:
                 future.cancel()
 
     def feed(self, pool: Pool, fresh: Iterator[Item], flying: dict[Future[list[Row]], Item], window: int) -> None:
-        """Submit: instances that must be alone by themselves, else up to a window of them."""
+        """Submit: instances that must be alone by themselves, else up to a window of them.
+
+        Every attempt carries a mark of its own: Dask takes equal calls for one, so that a second attempt would get the
+        first one's error, or be cancelled with it and never end.
+        """
         while len(flying) < (1 if self.alone else window):
             queue = self.alone or self.again
             item = queue.popleft() if queue else next(fresh, None)
@@ -204,7 +215,7 @@ class Job:
                 return
             self.began[item[0]] = time.monotonic()
             try:
-                flying[pool.executor.submit(self.call, item[1])] = item
+                flying[pool.executor.submit(self.call, item[1], uuid4().hex)] = item
             except BrokenExecutor as error:
                 self.alone.append(item)
                 self.broken(pool, error, flying)
