@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
+from pinnpoint.arrays import Vector, whole
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
 from pinnpoint.certifiers.green import GreenVectors, bare_ground, green_vectors, lay_ground
 from pinnpoint.certifiers.storage import Storage
@@ -64,6 +64,8 @@ class Exact(AbstractMethod):
     def _prepare(self, system: LinearSystem, queries: Queries) -> ExactCertifier:
         """Green vectors, sensitivities and the stability proof."""
         kept = Storage(self.storage, self.file)
+        if self.states is not None:
+            whole("states", self.states)
         rows = None if self.file is None else begin(lambda: kept.rows(len(queries), system.n))
         try:
             return self._prepared(system, queries, kept, rows)

@@ -39,6 +39,8 @@ class Storage:
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
             raise InputError(f"storage: must be 'float64' or 'float32'; got {self.precision!r}")
+        if not isinstance(self.file, str | os.PathLike | None):
+            raise InputError(f"file: must be the path of a .npy file; got {self.file!r}")
         if self.file is not None and Path(self.file).suffix != ".npy":
             raise InputError(f"file: must end in .npy; got '{self.file}'")
 

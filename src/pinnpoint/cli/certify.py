@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import traceback
 from concurrent.futures import Future
 from pathlib import Path
@@ -16,10 +17,10 @@ from pinnpoint.arrays import Vector
 from pinnpoint.cases import Result, build
 from pinnpoint.cli.progress import Stages
 from pinnpoint.distributed.certify import certify as together
-from pinnpoint.distributed.team import Team, launched
+from pinnpoint.distributed.team import Team, launched, options_of
 from pinnpoint.errors import PinnpointError
 from pinnpoint.io.cases import read_case
-from pinnpoint.memory import have_ready, keep_memory, return_memory
+from pinnpoint.memory import have_ready, keep_memory, return_memory, shortage
 from pinnpoint.mesh import Mesh
 from pinnpoint.outputs import Draft, draw, require_place, write_outputs
 from pinnpoint.report import Scene
@@ -78,6 +79,7 @@ def run_together(arguments: argparse.Namespace) -> int:
     """The same over several processes; the first one reads, writes and speaks for all."""
     team = Team.assemble(arguments.petsc or "")
     try:
+        team.from_lead(lambda: options_of(arguments.petsc or ""))
         case = team.from_lead(lambda: read_case(arguments.case, arguments.set))
         out = arguments.out or case.path.with_suffix("")
         team.from_lead(lambda: require_place(out))
@@ -91,8 +93,11 @@ def run_together(arguments: argparse.Namespace) -> int:
         if team.leads():
             raise
         return 2
-    except Exception:
-        traceback.print_exc()
+    except Exception as error:
+        if isinstance(error, MemoryError):
+            print(shortage(error), file=sys.stderr, flush=True)
+        else:
+            traceback.print_exc()
         team.comm.Abort(3)
         raise
 
