@@ -155,6 +155,27 @@ def test_every_attempt_is_a_call_of_its_own(tmp_path):
     require_whole(tmp_path / "t.csv", 9)
 
 
+class Deserted(Executor):
+    """A cluster whose workers are gone and do not come back, which it does not tell."""
+
+    def submit(self, fn, *args):
+        return Future()
+
+
+def test_an_executor_that_says_nothing_is_made_again(tmp_path):
+    made = []
+
+    def make():
+        made.append(Deserted() if len(made) < 2 else Remembers())
+        return made[-1]
+
+    done = campaigns.run(tasks.square, tasks.instances(9), tmp_path / "t.csv", make, timeout=0.1, window=4)
+    assert (done.done, done.failed, len(made)) == (9, {}, 3)
+    require_whole(tmp_path / "t.csv", 9)
+    lost = campaigns.run(tasks.square, {"a": 1}, tmp_path / "u.csv", Deserted, timeout=0.05, retries=1)
+    assert lost.failed == {"a": "TimeoutError: no answer in 0.05 s"}
+
+
 def test_refusals_are_not_retried(tmp_path):
     calls = []
 
@@ -335,8 +356,14 @@ dask.config.set({"distributed.scheduler.allowed-failures": int(sys.argv[4])})
 if __name__ == "__main__":
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
         client.run(lambda path: sys.path.insert(0, path), sys.argv[1])
+        def make(made=[]):
+            if made:  # a worker that dies while it starts is not restarted by Dask
+                client.restart(timeout=100)
+            made.append(1)
+            return client.get_executor()
+
         task = partial(tasks.dies_once, sys.argv[2])
-        done = campaigns.run(task, tasks.instances(7), sys.argv[3], client.get_executor(), timeout=40)
+        done = campaigns.run(task, tasks.instances(7), sys.argv[3], make, timeout=20)
         print(done.done, done.failed)
 """
 

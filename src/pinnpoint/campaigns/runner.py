@@ -78,7 +78,8 @@ def run(
         Instances handed to the executor at once.
     timeout
         Seconds after which an instance in the executor is taken for lost and handed in again, counted as an error;
-        mind that it may have to wait there for `window` others.
+        mind that it may have to wait there for `window` others. If nothing came back for so long, an executor that a
+        function made is made again.
     report
         Is told the summary after every instance.
 
@@ -154,6 +155,7 @@ class Job:
         self.attempts: dict[str, int] = {}
         self.seen: set[str] = set()
         self.began: dict[str, float] = {}
+        self.landed = time.monotonic()
         self.again: deque[Item] = deque()
         self.alone: deque[Item] = deque()
         """Instances that were in an executor when it broke: tried one by one, so that only the guilty one counts."""
@@ -197,7 +199,7 @@ class Job:
                 for future in wait(flying, left, FIRST_COMPLETED).done:
                     if future in flying:
                         self.land(pool, future, flying)
-                self.lost(flying, patience)
+                self.lost(pool, flying, patience)
         finally:
             for future in flying:
                 future.cancel()
@@ -220,19 +222,28 @@ class Job:
                 self.alone.append(item)
                 self.broken(pool, error, flying)
 
-    def lost(self, flying: dict[Future[list[Row]], Item], patience: float) -> None:
-        """Hand in again what never came back; should it come after all, nobody looks."""
-        now = time.monotonic()
-        for future, item in list(flying.items()):
-            if not future.done() and now - self.began[item[0]] > patience:
-                del flying[future]
-                future.cancel()
-                if self.failed(item, TimeoutError(f"no answer in {patience:g} s")):
-                    self.again.append(item)
+    def lost(self, pool: Pool, flying: dict[Future[list[Row]], Item], patience: float) -> None:
+        """Hand in again what never came back; should it come after all, nobody looks.
+
+        Where nothing at all came back meanwhile, an executor that can be made again is taken for broken.
+        """
+        now, error = time.monotonic(), TimeoutError(f"no answer in {patience:g} s")
+        late = {f: item for f, item in flying.items() if not f.done() and now - self.began[item[0]] > patience}
+        stuck = bool(late) and pool.make is not None and now - self.landed > patience
+        queue = self.alone if stuck else self.again
+        for future, item in late.items():
+            if stuck and len(flying) > 1:  # any of them, or none, may be the cause
+                break
+            del flying[future]
+            future.cancel()
+            if self.failed(item, error):
+                queue.append(item)
+        if stuck:
+            self.broken(pool, error, flying)
 
     def land(self, pool: Pool, future: Future[list[Row]], flying: dict[Future[list[Row]], Item]) -> None:
         """One future is done, well or not."""
-        item = flying.pop(future)
+        item, self.landed = flying.pop(future), time.monotonic()
         try:
             rows = future.result()
         except BrokenExecutor as error:
@@ -254,6 +265,7 @@ class Job:
             if future.done() and not future.cancelled() and future.exception() is None:
                 self.write(item[0], future.result())
             else:
+                future.cancel()
                 self.alone.append(item)
         flying.clear()
         log.warning("executor broke (%s); %d instances are tried one by one", error, len(self.alone))
