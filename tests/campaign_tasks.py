@@ -56,7 +56,7 @@ def slowly(x):
 
 def hangs_once_slowly(folder, x):
     if x == 2 and _first(folder, x):
-        time.sleep(6.0)
+        time.sleep(4.0)
     return slowly(x)
 
 
