@@ -470,7 +470,7 @@ def test_a_state_is_not_believed_to_be_corrected(monkeypatch, answer):
     before = liar.seen
     found = certifier.certify(U)
     assert certifier.polish
-    assert liar.seen == before + 1
+    assert liar.seen == before + 2
     assert all(holds(a, b, t) for a, b, t in zip(found.lower, found.upper, truths, strict=True))
     good = pp.Exact(states=1).prepare(problem.system, queries).certify(U)
     assert np.all(found.radius > 10.0 * good.radius)  # and it is paid for

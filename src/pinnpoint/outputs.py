@@ -152,7 +152,7 @@ class Draft:
                 solver=getattr(ground, "solver", None),
                 green=getattr(getattr(certifier, "green", None), "q", None),
                 positive=getattr(proof, "witness", None),
-                state=seen["corrected"].ravel() if solved else None,
+                state=certificate.details.get("state", seen["corrected"].ravel() if solved else None),
                 coercivity=_rough(certifier),
                 partial=True,
                 begun=self._bundle,

@@ -13,6 +13,7 @@ from pinnpoint.cubic import CubicSystem
 from pinnpoint.errors import CertificationError
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import UNIT
+from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.coercivity import equilibration, lu_defect, scaled, symmetric_part, verify_coercivity, z_part
 from pinnpoint.solvers.direct import factorize
 from pinnpoint.solvers.protocol import Solver, answer, is_accurate
@@ -56,29 +57,42 @@ def linear(
     solver: Solver | None,
     green: Any,
     positive: Vector | None,
-    state: Vector | None,
+    state: Any,
     coercivity: float | None,
 ) -> dict[str, Any]:
-    """A solved state, Green vectors and a coercivity witness; they prove any linear method's claim."""
+    """A solved state, Green vectors and a coercivity witness; they prove any linear method's claim.
+
+    A state that is a ball, a pair of floats, is taken as it is.
+    """
     free = system.space.free
     assert free is not None
     B = None if coercivity is not None and solver is not None else system.free_block
     if solver is None or not (is_accurate(solver) or B is None):
         solver = factorize(B)
-    solved = state is not None and is_accurate(solver)
-    y = np.asarray(state)[free] if solved else np.zeros(len(free))
-    for _ in range(1 if solved else 3):
-        step = answer(solver.solve, _plain_residual(system, system.space.vector_of(y)))
-        y = y - step
-        if float(np.max(np.abs(step))) <= SMALL_STEP * float(np.max(np.abs(y))):
-            break
-    out.array("witness/state", system.space.vector_of(y))
+    if isinstance(state, Ball) and state.lo is not None:
+        out.array("witness/state", state.hi)
+        out.array("witness/rest", state.lo)
+    else:
+        out.array("witness/state", _solved(system, solver, state))
     if green is None or green.dtype != np.float64 or green.shape != (len(queries), len(free)):
         green = answer(solver.solve_transposed, np.ascontiguousarray(queries.L[:, free].toarray().T)).T
     out.array("witness/green", green)
     if B is None:
         return {"coercivity": {"how": "declared", "alpha": coercivity}}
     return {"coercivity": _coercive(out, B, solver, positive)}
+
+
+def _solved(system: LinearSystem, solver: Solver, state: Any) -> Vector:
+    """The solution as far as floats hold it, from a given state or from nothing."""
+    space = system.space
+    good = state is not None and is_accurate(solver)
+    y = np.asarray(state)[space.free] if good else np.zeros(system.n)
+    for _ in range(1 if good else 3):
+        step = answer(solver.solve, _plain_residual(system, space.vector_of(y)))
+        y = y - step
+        if float(np.max(np.abs(step))) <= SMALL_STEP * float(np.max(np.abs(y))):
+            break
+    return space.vector_of(y)
 
 
 def _plain_residual(system: Any, U: Vector) -> Vector:

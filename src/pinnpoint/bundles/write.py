@@ -44,7 +44,7 @@ def write_bundle(
     solver: Solver | None = None,
     green: Any = None,
     positive: Vector | None = None,
-    state: Vector | None = None,
+    state: Any = None,
     coercivity: float | None = None,
     partial: bool = False,
     begun: Writer | None = None,
@@ -64,7 +64,7 @@ def write_bundle(
         The content of certificate.json, and the resolved case; made from the other arguments by default.
     solver, green, positive, state
         Of the reduced matrix, Green vectors as rows, the positive vector that proves coercivity, and a state that was
-        solved for, where they are at hand.
+        solved for, floats or a ball of pairs of them, where they are at hand.
     coercivity
         A bound that was proved at linear cost, where a witness would need a factorization; the checker takes it as
         declared, and says so.
@@ -109,7 +109,7 @@ def _write(
     solver: Solver | None,
     green: Any,
     positive: Vector | None = None,
-    state: Vector | None = None,
+    state: Any = None,
     coercivity: float | None = None,
 ) -> None:
     system = getattr(problem, "system", problem)

@@ -182,6 +182,18 @@ class AbstractCertifier(ABC):
             require_range("corrected state", y)
         return self._see(y, self.ground.core.expand(y), seen.b)
 
+    def _refined(self, seen: Observation, solver: Solver) -> Observation:
+        """The state y − ẽ₁ − ẽ₂, a pair of floats, from two corrections; observed anew like `_corrected`."""
+        at, core = self._corrected(seen, solver), self.ground.core
+        lo = -answer(solver.solve, at.rho.hi)
+        if core.rounding:
+            require_range("corrected state", lo)
+        step = core.direction(exact(lo))
+        floats = all(part is None for part in (at.U.lo, at.U.err, step.lo, step.err))
+        U = Ball(at.U.hi, step.hi) if floats else at.U + step
+        value = self.ground.L.affine(U, exact(-self.ground.queries.constants))
+        return self.observation(at.y, U, core.residual(U, seen.b), value, seen.b)
+
     def _effective_norm(self, at: Observation) -> float:
         """‖r‖_W, or ‖P_eff r‖_W for a least-squares target."""
         ground = self.ground

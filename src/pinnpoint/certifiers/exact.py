@@ -47,7 +47,7 @@ class Exact(AbstractMethod):
         solve and solve_transposed. Whatever it returns, its defect is enclosed.
     states
         How many states will be certified, where that is known. A large solid's bound is rough, and is made up for by
-        refined Green vectors; for fewer states than queries each state is corrected by a solve instead.
+        refined Green vectors; for fewer states than queries each state is corrected by two solves instead.
     storage, file
         ``"float32"`` halves the memory of the Green vectors, whose rounding then counts as a defect; a .npy `file`
         keeps them on disk, mapped into memory.
@@ -108,7 +108,7 @@ class ExactCertifier(AbstractCertifier):
     name: str = "exact"
     proved: bool = True
     polish: bool = False
-    """Whether each state is corrected by a solve: ℓᵀU* = ℓᵀŨ − gᵀr̃ for any Ũ, and |sᵀÂ⁻¹r̃| is small for a good one."""
+    """Whether each state is corrected by two solves: ℓᵀU* = ℓᵀŨ − gᵀr̃ for any Ũ, with |sᵀÂ⁻¹r̃| small for a good one."""
 
     @property
     def _proves_discrete(self) -> bool:
@@ -116,7 +116,7 @@ class ExactCertifier(AbstractCertifier):
 
     def _discrete(self, seen: Observation) -> Outcome:
         core = self.ground.core
-        at = self._corrected(seen, self._solver) if self.polish else seen
+        at = self._refined(seen, self._solver) if self.polish else seen
         pairing = self.green.pair(at.rho, enclose=core.rounding) if at.pairs is None else at.pairs
         center = at.value - pairing if core.rounding else Ball(at.value.hi - pairing.hi)
         correction, _ = (seen.value - center if self.polish else pairing).rounded()
@@ -131,6 +131,7 @@ class ExactCertifier(AbstractCertifier):
             radius_terms=counted,
             correction=correction,
             sigma=self.green.sigma,
+            details={"state": at.U} if self.polish else {},
         )
 
     def _bias(self, tau: Ball) -> tuple[Vector, Vector] | None:

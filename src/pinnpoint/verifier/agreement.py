@@ -97,7 +97,7 @@ def rows_agree(certificate: Row, case: Row, proof: Row) -> list[Row]:
 def state_agrees(d: Discrete, rows: list[Row], proof: Row, case: Row, bundle: Bundle) -> None:
     """Values, residual norm and points belong to the stored U, A, b and ℓ: one compatible set."""
     need(bundle.json["certificate.json"].get("dofs") == len(d.free), "certificate: dofs is not the number of unknowns")
-    hi, lo, _ = d.residual(d.U)
+    hi, lo, _ = d.residual(d.U, np.zeros(d.N))
     norm, floor = length(hi + lo), length(abs(d.rows) @ np.abs(d.U)) * 1e-13 + SMALL
     values, sizes = d.L @ d.U + d.constants, abs(d.L) @ np.abs(d.U) + np.abs(d.constants)
     count, meshed = int(proof["components"]), "mesh/nodes" in bundle

@@ -47,8 +47,7 @@ class Ball:
     def __getitem__(self, at: Any) -> Ball:
         return Ball(self.m[at], self.r[at])
     def __add__(self, b: Any) -> Ball:
-        b = ball(b)
-        return rounded(self.m + b.m, self.r + b.r)
+        return rounded(self.m + ball(b).m, self.r + ball(b).r)
     def __mul__(self, b: Any) -> Ball:
         b = ball(b)
         return rounded(self.m * b.m, np.abs(self.m) * b.r + self.r * (np.abs(b.m) + b.r))
@@ -187,11 +186,12 @@ class Discrete:
             self.cells = bundle("mesh/cells", len(self.w), None, whole=N)
             need(np.all(self.w >= 0.0), "cubic: a negative weight; only monotone reactions are checked")
 
-    def residual(self, U: Array) -> tuple[Array, Array, Array]:
-        """F(U) on the free rows: hi, low, err; ∫_K λu³φ_i = w_K h₃(u_0, …, u_m, u_i)."""
+    def residual(self, U: Array, rest: Array) -> tuple[Array, Array, Array]:
+        """F(U + rest) on the free rows: hi, low, err; ∫_K λu³φ_i = w_K h₃(u_0, …, u_m, u_i), and then no rest."""
         hi, lo, err = product(self.rows, U, self.b)
         if not self.w.size:
-            return hi, lo, err
+            more, size = self.rows @ rest, abs(self.rows) @ np.abs(rest)
+            return hi, lo + more, up(err + gamma(int(np.diff(self.rows.indptr).max()) + 4) * (size + np.abs(lo)))
         X, sums = [np.asarray(U[c], np.longdouble) for c in self.cells.T], np.zeros((2, self.N), np.longdouble)
         for i, x in enumerate(X):
             np.add.at(sums[0], self.cells[:, i], self.w * complete([*X, x], 3))
@@ -224,8 +224,10 @@ class Discrete:
         """Centre and radius of every query."""
         alpha, D = coercivity(bundle, sp.csr_array(self.rows[:, self.free]), proof["coercivity"])
         K, state = self.L.shape[0], bundle("witness/state", self.N)
-        need(np.array_equal(state[self.fixed], self.held), "state: is not admissible")
-        hi, lo, err = self.residual(state)
+        rest = bundle("witness/rest", self.N) if "witness/rest" in bundle else np.zeros(self.N)
+        good = np.array_equal(state[self.fixed], self.held) and not np.any(rest if self.w.size else rest[self.fixed])
+        need(good, "state: is not admissible")
+        hi, lo, err = self.residual(state, rest)
         t = float(up(length(D * up(np.abs(hi) + np.abs(lo) + err)) / alpha))
         G, r, found = bundle("witness/green", K, len(self.free)), hi + lo, []
         s, off = self.adjoint(G, state, "green")
@@ -236,8 +238,8 @@ class Discrete:
                 e[self.free], g[self.free] = up(t * D), q
                 v, e, g = (np.abs(a)[self.cells].max(axis=1) for a in (state, e, g))
                 bent = total(self.w * math.factorial(m + 4) / (6 * math.factorial(m)) * (3.0 * v + e) * e * e * g)
-            parts = [x for two in two_prod(row.data, state[row.indices]) for x in two.tolist()]
-            parts += [float(self.constants[i]), -float(G[i] @ r)]
+            both = (*two_prod(row.data, state[row.indices]), *two_prod(row.data, rest[row.indices]))
+            parts = [*(x for two in both for x in two.tolist()), float(self.constants[i]), -float(G[i] @ r)]
             c = math.fsum(parts)
             loss = total(q * err) + gamma(len(r) + 8) * total(q * np.abs(r)) + abs(math.fsum([*parts, -c])) * 1.01
             found.append((c, float(up(t * length(D * (np.abs(s[i]) + off[i])) + bent + loss))))
@@ -289,9 +291,8 @@ class Density:
     def __init__(self, bundle: Bundle, name: str, m: int, count: int) -> None:
         self.m, pairs = m, (m + 1) * (m + 2) // 2
         self.at = bundle(f"{name}_at", None, whole=count)
-        need(np.all(np.diff(self.at) > 0), f"{name}: places are not in order")
         self.beta, self.rest = bundle(f"{name}_beta", len(self.at), pairs), bundle(f"{name}_rest", len(self.at), 3)
-        need(np.all(self.rest >= 0.0), f"{name}: a bound is negative")
+        need(np.all(np.diff(self.at) > 0) and np.all(self.rest >= 0.0), f"{name}: out of order, or a bound is negative")
 
     def on(self, a: int, b: int) -> tuple[Array, Array, Array, Array]:
         """Symmetric coefficients, high, e1 and e2 for a range of places; zero where there is no data."""
@@ -305,13 +306,12 @@ class Mesh:
     """Topology, recomputed: sorted cells, facets in lexicographic order; constants of the means."""
     def __init__(self, bundle: Bundle, degree: int) -> None:
         nodes = bundle("mesh/nodes", None, None)
-        self.d, self.degree, self.size = nodes.shape[1], degree, len(nodes)
-        d = self.d
+        self.d, self.degree, self.size = d, _, _ = nodes.shape[1], degree, len(nodes)
         need(d in (1, 2, 3) and degree in (1, 2), "mesh: dimension or degree out of range")
         self.cells = T = bundle("mesh/cells", None, d + 1, whole=len(nodes))
         need(np.all(np.diff(T, axis=1) > 0), "mesh: vertices of a cell are not ascending")
-        edges = np.concatenate([T[:, list(e)] for e in combinations(range(d + 1), 2)])
-        edges = np.unique(edges, axis=0)[: None if degree == 2 else 0]
+        every = np.concatenate([T[:, list(e)] for e in combinations(range(d + 1), 2)])
+        edges = np.unique(every, axis=0)[: None if degree == 2 else 0]
         self.n, self.C, self.points = len(nodes) - len(edges), len(T), nodes
         apart = np.max(np.abs(nodes[self.n :] - nodes[edges].mean(axis=1)), initial=0.0)
         need(T.max() < self.n and apart <= 1e-13 * np.abs(nodes).max(), "mesh: wrong midpoints")
