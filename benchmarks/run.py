@@ -192,7 +192,7 @@ main(["certify", {case!r}, "--out", {out!r}, "--quiet"])
 """
 ONCE = """
 from pinnpoint.cli.main import main
-from pinnpoint.cli.memory import keep_memory
+from pinnpoint.memory import keep_memory
 import pinnpoint as pp
 from pinnpoint.solvers.direct import factorize
 start = now()

@@ -11,8 +11,10 @@ import scipy.sparse as sp
 
 import pinnpoint as pp
 from pinnpoint.errors import CertificationError, InputError
-from pinnpoint.fem.coercivity import WIDE, energy_floor, path_coercivity, stored_error
+from pinnpoint.fem.coercivity import energy_floor, path_coercivity
 from pinnpoint.fem.paths import grow, path_bound
+from pinnpoint.fem.stored import stored_error
+from pinnpoint.fem.wide import WIDE
 from pinnpoint.mesh import Mesh
 from pinnpoint.rounding.arithmetic import UNIT
 

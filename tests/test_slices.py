@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from flint import fmpq
 
 import exactly
-from pinnpoint.rounding import sliced_dots
+from pinnpoint.rounding import sliced_dots, slices
 from pinnpoint.rounding.arithmetic import UNIT
 from pinnpoint.rounding.matrices import EnclosedMatrix
 from pinnpoint.rounding.slices import Sliced
@@ -83,7 +83,6 @@ def test_empty_rows_zero_vectors_and_tiny_numbers():
 
 
 def test_many_rows_are_chunked(monkeypatch):
-    from pinnpoint.rounding import slices
 
     A, X, B = case(2)
     whole = [ball.hi.copy() for ball in Sliced(A).residuals(X, B)]
@@ -103,7 +102,6 @@ def longest(A, X, B, weights):
 @pytest.mark.parametrize("wild", [0, 3])
 @pytest.mark.parametrize("chunk", [7, 4096])
 def test_lengths_of_residuals_are_bounded(wild, chunk, monkeypatch):
-    from pinnpoint.rounding import slices
 
     monkeypatch.setattr(slices, "CHUNK", chunk)
     A, X, B = case(4, wild=wild)
@@ -215,3 +213,15 @@ def test_rounded_products_hold_the_exact_ones(entries):
             assert off <= Fraction(ball.err[i])
             missed += off > 0
     assert missed > 0
+
+
+@pytest.mark.parametrize("rows", [0, 1, slices.TOGETHER, 3 * slices.TOGETHER + 7])
+def test_largest_magnitudes_of_columns(rows):
+    X = np.random.default_rng(0).normal(size=(rows, 5))
+    truth = np.abs(X).max(axis=0, initial=0.0)
+    assert np.array_equal(slices.largest(X), truth)
+    assert np.array_equal(slices.largest(np.asfortranarray(X)), truth)
+    for row in (0, rows - 1) if rows else ():
+        Y = X.copy()
+        Y[row, 2] = np.nan
+        assert np.array_equal(np.isnan(slices.largest(Y)), np.arange(5) == 2)

@@ -430,10 +430,52 @@ def test_large_solids_are_proved_before_they_are_factorised(solid, monkeypatch, 
     assert any("paths of cells" in a.claim and a.status == "verified" for a in rough.assumptions)
     single = pp.Exact(solver=solver, storage="float32").prepare(problem.system, queries)
     assert not single.ground.proof.rough
-    for found in (rough, fine, single.certify(U)):
+    once = pp.certify(problem, U, queries, pp.Exact(solver=solver), target="discrete")  # corrects the state instead
+    for found in (rough, once, fine, single.certify(U)):
         assert all(holds(a, b, t) for a, b, t in zip(found.lower, found.upper, truths, strict=True))
     assert np.all(rough.radius <= 2.0 * fine.radius + 1e-15)
+    assert np.all(once.radius <= 2.0 * fine.radius + 1e-15)
+    np.testing.assert_allclose(once.correction, rough.correction, rtol=1e-12)
+    np.testing.assert_array_equal(once.value, rough.value)
     assert np.all(certifier.green.left * certifier.ground.proof.stability.form.alpha**0.5 < 1e-20)
+
+
+@pytest.mark.parametrize("answer", ["nan", "garbage", "stale"])
+def test_a_state_is_not_believed_to_be_corrected(monkeypatch, answer):
+    """Where the state is corrected by a solve, its own residual tells whether that was so."""
+    problem = pp.fem.Elasticity(
+        pp.io.generate("cube", 3), young=1e3, poisson=0.3, body=[0, 0, -1.0], fixed={"left": 0.0}
+    )
+    queries = problem.points([[0.5, 0.5, 0.5], [0.9, 0.2, 0.7]], component="z")
+    U = problem.space.project(np.random.default_rng(0).normal(size=problem.space.N)).U
+    monkeypatch.setattr(choice, "ROUGH_FROM", 50)
+    free = problem.space.free
+    B = problem.system.free_block
+    truths = [functional(ell, solve_arb(B, problem.b[free])) for ell in queries.L[:, free].toarray()]
+
+    class Liar:
+        name, seen = "liar", 0
+
+        def solve(self, b):
+            self.seen += 1
+            x = np.linalg.solve(B.toarray(), b)
+            if b.ndim == 2:  # adjoints are fine
+                return x
+            return {"nan": np.full_like(x, np.nan), "garbage": 1e3 * np.ones_like(x), "stale": 0.3 * x}[answer]
+
+        solve_transposed = solve
+
+    liar = Liar()
+    certifier = pp.Exact(solver=liar, states=1).prepare(problem.system, queries)
+    before = liar.seen
+    found = certifier.certify(U)
+    assert certifier.polish
+    assert liar.seen == before + 1
+    assert all(holds(a, b, t) for a, b, t in zip(found.lower, found.upper, truths, strict=True))
+    good = pp.Exact(states=1).prepare(problem.system, queries).certify(U)
+    assert np.all(found.radius > 10.0 * good.radius)  # and it is paid for
+    assert not pp.Exact(states=3).prepare(problem.system, queries).polish
+    assert not pp.Exact(states=1, refine=True).prepare(problem.system, queries).polish
 
 
 def test_free_memory_is_a_number():

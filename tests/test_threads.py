@@ -43,6 +43,27 @@ def test_parts_cover_what_there_is(cores):
     assert threads.share(0, threads.SHARE_FROM) == 1
 
 
+def test_works_beside_take_turns_and_keep_their_errors(monkeypatch):
+    monkeypatch.setattr(threads, "CORES", 2)
+    monkeypatch.setattr(threads, "_beside", [])
+    running, most = [], []
+
+    def work(a):
+        running.append(a)
+        most.append(len(running))
+        inner = threads.begin(lambda: a + 1).result()  # within another: no turn to wait for
+        running.remove(a)
+        if a == 2:
+            raise ValueError("work 2")
+        return inner
+
+    begun = [threads.begin(lambda a=a: work(a)) for a in range(5)]
+    assert [f.result() for k, f in enumerate(begun) if k != 2] == [1, 2, 4, 5]
+    with pytest.raises(ValueError, match="work 2"):
+        begun[2].result()
+    assert max(most) == 1
+
+
 def test_shared_kernels_agree_with_one_thread(monkeypatch):
     rng = np.random.default_rng(0)
     A = sp.random_array((101, 90), density=0.2, rng=rng, format="csr")

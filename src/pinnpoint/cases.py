@@ -160,11 +160,17 @@ def open_mesh(case: Case) -> Mesh:
         return generate(str(case.mesh.generate), case.mesh.cells, dofs=case.mesh.dofs)
 
 
-def build(case: Case, progress: Progress = lambda stage: None, *, trust: bool = False) -> Study:
+def build(
+    case: Case,
+    progress: Progress = lambda stage: None,
+    *,
+    trust: bool = False,
+    meshed: Callable[[Mesh], None] = lambda mesh: None,
+) -> Study:
     """Make everything that a case names; refuses what does not fit the mesh.
 
-    `progress` is told each stage before it begins. With `trust` the prediction may be a file that runs code when it is
-    opened, or a factory in a module beside the case.
+    `progress` is told each stage before it begins, `meshed` the mesh before it is used. With `trust` the prediction may
+    be a file that runs code when it is opened, or a factory in a module beside the case.
     """
     if case.certificate.lift and (case.certificate.target != "continuous" or case.problem.kind != "reaction-diffusion"):
         raise InputError("certificate.lift: is for the continuous target of kind = 'reaction-diffusion'; remove it")
@@ -181,6 +187,7 @@ def build(case: Case, progress: Progress = lambda stage: None, *, trust: bool = 
     progress("reading the deck" if case.problem.deck else "reading the mesh")
     deck = None if case.problem.deck is None else read_deck(case.problem.deck)
     mesh = open_mesh(case) if deck is None else deck.mesh
+    meshed(mesh)
     progress(f"assembling {len(mesh.cells)} cells")
     problem = make_problem(case, mesh) if deck is None else deck_problem(case, deck)
     progress("reading the prediction")

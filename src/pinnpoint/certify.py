@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,8 @@ def run(
     if wanted == "discrete" and transfer is not None:
         raise InputError("target: a transfer leads to the continuous target; drop transfer= or target='discrete'")
     certifier: AnyCertifier
+    if isinstance(method, Exact) and method.states is None and transfer is None:
+        method = replace(method, states=1)
     if problem is None:
         certifier = method.prepare(system, queries)
         return certifier.certify(U, raw=raw, transfer=transfer), certifier

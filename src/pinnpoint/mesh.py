@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from math import factorial
 from typing import Any
 
@@ -14,6 +13,8 @@ from numpy.typing import NDArray
 
 from pinnpoint.arrays import Vector, set_fields
 from pinnpoint.errors import InputError
+from pinnpoint.facets import both, chunks, facet_keys, facet_table, sides
+from pinnpoint.threads import on_all_cores
 
 Index = NDArray[np.intp]
 BOUNDARY = "boundary"
@@ -72,7 +73,7 @@ class Mesh:
                 f"points: {unused.size} points belong to no cell, the first is point {int(unused[0])}; remove them"
             )
         facets = {
-            str(k): _once(_indices(f"facet group '{k}'", v, X.shape[1], len(X)))
+            str(k): _once(_indices(f"facet group '{k}'", v, X.shape[1], len(X)), len(X))
             for k, v in (facet_groups or {}).items()
         }
         groups = {str(k): ascending(np.asarray(v, dtype=np.intp)) for k, v in (cell_groups or {}).items()}
@@ -101,7 +102,10 @@ class Mesh:
     @cached_property
     def edges_of_cells(self) -> Vector:
         """Edge vectors from each cell's first vertex, (C, d, d)."""
-        P = self.points[self.cells]
+        return self._edges(slice(None))
+
+    def _edges(self, cells: slice) -> Vector:
+        P = self.points.take(self.cells[cells], axis=0)
         return np.asarray(P[:, 1:] - P[:, :1])
 
     @cached_property
@@ -111,35 +115,38 @@ class Mesh:
 
     @cached_property
     def _determinants(self) -> Vector:
-        return np.asarray(np.linalg.det(self.edges_of_cells))
+        found = np.empty(len(self.cells))
+
+        def fill(cells: slice) -> None:
+            with np.errstate(all="ignore"):  # what overflows has no volume
+                found[cells] = np.linalg.det(self._edges(cells))
+
+        on_all_cores(fill, chunks(len(found)))
+        return found
 
     @cached_property
     def gradients(self) -> Vector:
         """Gradients of the barycentric coordinates, (C, d + 1, d)."""
-        inverse = np.linalg.inv(self.edges_of_cells)  # columns are the gradients of coordinates 1..d
-        G = np.swapaxes(inverse, 1, 2)
-        return np.concatenate([-G.sum(axis=1, keepdims=True), G], axis=1)
+        found = np.empty((len(self.cells), self.dim + 1, self.dim))
+
+        def fill(cells: slice) -> None:
+            inverse = np.linalg.inv(self._edges(cells))  # columns are the gradients of coordinates 1..d
+            found[cells, 1:] = np.swapaxes(inverse, 1, 2)
+            found[cells, 0] = -np.swapaxes(inverse, 1, 2).sum(axis=1)
+
+        on_all_cores(fill, chunks(len(found)))
+        return found
 
     @cached_property
-    def _facet_table(self) -> tuple[Index, Index, Index]:
+    def _facet_table(self) -> tuple[Any, Any, Any]:
         """All facets once (sorted vertices), the facet opposite each cell vertex, and how many cells each one has."""
-        d = self.dim
-        locals_ = list(combinations(range(d + 1), d))  # local facets; the missing vertex is d − position
-        every = np.sort(np.concatenate([self.cells[:, list(f)] for f in locals_]), axis=1)
-        keys = _keys(every, len(self.points))
-        order = np.argsort(keys)
-        ordered = keys[order]
-        new = np.concatenate([[True], ordered[1:] != ordered[:-1]])
-        inverse = np.empty(len(keys), dtype=np.intp)
-        inverse[order] = np.cumsum(new) - 1
-        start = np.flatnonzero(new)
-        return every[order[start]], inverse.reshape(d + 1, -1), np.diff(start, append=len(keys))
+        return facet_table(self.cells, len(self.points))
 
     @cached_property
     def boundary(self) -> Index:
         """Boundary facets, (F, d) vertex numbers."""
         unique, _, count = self._facet_table
-        return np.asarray(unique[count == 1])
+        return np.asarray(unique[count == 1], dtype=np.intp)
 
     def facets(self, group: str) -> Index:
         """Facets of a boundary group; ``"boundary"`` is the whole boundary."""
@@ -171,7 +178,14 @@ class Mesh:
         return np.asarray(0.5 * np.linalg.norm(np.cross(P[:, 1] - P[:, 0], P[:, 2] - P[:, 0]), axis=1))
 
     def _require_volumes(self) -> None:
-        size = np.max(np.abs(self.edges_of_cells).reshape(len(self.cells), -1), axis=1) ** self.dim
+        size = np.empty(len(self.cells))
+
+        def fill(cells: slice) -> None:
+            with np.errstate(all="ignore"):
+                lengths = np.abs(self._edges(cells)).reshape(-1, self.dim**2)
+                size[cells] = np.ascontiguousarray(lengths.T).max(axis=0) ** self.dim
+
+        on_all_cores(fill, chunks(len(size)))
         flat = self.volumes <= 1e-14 * size
         if flat.any():
             cell = int(np.argmax(flat))
@@ -181,37 +195,26 @@ class Mesh:
             )
 
     def _require_no_overlap(self) -> None:
-        """The two cells of an interior facet lie on opposite sides of it.
-
-        Which side of a facet with ascending vertices a further vertex lies on is the sign of the cell's determinant
-        with its vertices so ordered, that one last: a transposition for each pair out of order.
-        """
-        unique, inverse, count = self._facet_table
+        """The two cells of an interior facet lie on opposite sides of it."""
+        unique, opposite, count = self._facet_table
         if count.max() > 2:
             bad = unique[int(np.argmax(count))]
             raise InputError(f"cells: {int(count.max())} cells share the facet {bad.tolist()}; at most two can")
-        d, cells = self.dim, self.cells
-        sign = np.sign(self._determinants)
-        for i, j in combinations(range(d + 1), 2):
-            sign[cells[:, i] > cells[:, j]] *= -1.0
-        sides = []
-        for k in range(d + 1):  # the facet k lies opposite the vertex d − k
-            above = sum(cells[:, j] > cells[:, d - k] for j in range(d + 1))
-            sides.append(np.where(above % 2 == 1, -sign, sign))
-        wrong = (np.bincount(inverse.ravel(), np.concatenate(sides)) != 0.0) & (count == 2)
+        one, other = both(opposite, sides(self.cells, self._determinants < 0.0), len(unique))
+        wrong = (one == other) & (count == 2)
         if wrong.any():
-            one, two = np.flatnonzero((inverse == int(np.argmax(wrong))).any(axis=0))
+            first, second = np.flatnonzero((opposite == int(np.argmax(wrong))).any(axis=0))
             raise InputError(
-                f"cells: {int(wrong.sum())} pairs of neighbours overlap, the first are cells {int(one)} and "
-                f"{int(two)}; one of them is inverted"
+                f"cells: {int(wrong.sum())} pairs of neighbours overlap, the first are cells {int(first)} and "
+                f"{int(second)}; one of them is inverted"
             )
 
     def _require_known_facets(self) -> None:
         if not self.facet_groups:
             return
-        known = _keys(self._facet_table[0], len(self.points))  # ascending
+        known = facet_keys(self._facet_table[0], len(self.points))  # ascending
         for name, facets in self.facet_groups.items():
-            keys = _keys(np.sort(facets, axis=1), len(self.points))
+            keys = facet_keys(facets, len(self.points))
             missing = known[np.minimum(np.searchsorted(known, keys), len(known) - 1)] != keys
             if missing.any():
                 raise InputError(
@@ -219,22 +222,18 @@ class Mesh:
                 )
 
 
-def _once(facets: Index) -> Index:
+def _once(facets: Index, n: int) -> Index:
     """Each facet once, in the order given."""
-    _, first = np.unique(np.sort(facets, axis=1), axis=0, return_index=True)
-    return facets if len(first) == len(facets) else facets[np.sort(first)]
+    keys = facet_keys(facets, n)
+    ordered = np.sort(keys)
+    if not np.any(ordered[1:] == ordered[:-1]):
+        return facets
+    return np.asarray(facets[np.sort(np.unique(keys, return_index=True)[1])])
 
 
 def ascending(numbers: Index) -> Index:
     """Each number once, in order."""
     return numbers if numbers.size and np.all(np.diff(numbers) > 0) else np.unique(numbers)
-
-
-def _keys(facets: Index, n: int) -> Index:
-    key = np.zeros(len(facets), dtype=object if n ** facets.shape[1] >= 2**62 else np.int64)
-    for column in facets.T:
-        key = key * n + column
-    return key
 
 
 def _indices(name: str, x: Any, width: int, n: int) -> Index:

@@ -6,7 +6,7 @@ import csv
 import os
 import shutil
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector
-from pinnpoint.bundles import write_bundle
+from pinnpoint.bundles import begin_bundle, write_bundle
 from pinnpoint.bundles.files import Writer
 from pinnpoint.cases import Result, Study, provenance
 from pinnpoint.certificate import Certificate
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.io.vtu import write_vtu
+from pinnpoint.mesh import Mesh
 from pinnpoint.record import write_json
 from pinnpoint.report import Scene, View, write_report
 from pinnpoint.threads import begin
@@ -45,24 +46,23 @@ class Draft:
     ``with`` it, nothing is left in the folder but whole outputs.
     """
 
-    def __init__(self, study: Study, out: Path) -> None:
+    def __init__(self, study: Study, out: Path, scene: Future[Scene] | None = None) -> None:
         require_place(out)
         self.out = Path(out)
         self._made: list[Path] = []
-        mesh, count, at = study.problem.mesh, study.problem.components, study.queries.points
-
-        def drawn() -> Scene:
-            scene = Scene(mesh, 3 * count, at)
-            _ = scene.opened if count == 1 else scene.closed
-            return scene
-
-        self._mesh, self._scene = mesh, begin(drawn)
+        self._study = study
+        self._scene = scene or draw(study.problem.mesh, study.problem.components, study.queries.points)
         self._bundle: Writer | None = None
+        self._seen: Future[dict[str, Vector]] | None = None
+        self._view: Future[View] | None = None
+        self._shown: Future[Path] | None = None
 
     def __enter__(self) -> Draft:
         return self
 
     def __exit__(self, *error: object) -> None:
+        if self._shown is not None:
+            wait([self._shown])
         if self._bundle is not None:
             self._bundle.wait()
         for k, folder in enumerate(reversed(self._made)):
@@ -91,23 +91,33 @@ class Draft:
         if not isinstance(method, Exact) or method.file is not None or method.storage != "float64":
             return study
         with suppress(OSError):  # `write` tells of it
-            self._bundle = Writer(self.part / FILES[3])
+            self._bundle = begin_bundle(self.part / FILES[3], study.problem, study.queries)
             return replace(study, method=replace(method, file=self._bundle.path(f"{GREEN}.npy")))
         return study
 
     def prepared(self, certifier: Any) -> None:
-        """Begin to hash the Green vectors."""
+        """Begin to hash the Green vectors, and to pack and write the fields."""
         if self._bundle is not None:
             self._bundle.begin(GREEN, certifier.green.q)
+        problem, at, path = self._study.problem, self._study.queries.points, self.part / FILES[2]
+        seen = begin(lambda: fields(self._study, certifier))
+
+        def view() -> View:
+            found = View.of(problem.mesh, seen.result(), at, self._scene.result())
+            if problem.mesh.dim > 1:
+                _ = found.packed
+            return found
+
+        self._seen, self._view = seen, begin(view)
+        self._shown = begin(lambda: write_vtu(path, problem.mesh, seen.result(), nodes=problem.nodes))
 
     def write(self, result: Result) -> list[Path]:
         """Write all outputs into the folder; they appear together, once every one of them is complete."""
         out, part, study = self.out, self.part, result.study
         whole = hasattr(study.problem, "system")  # over many processes no one has the matrix that a bundle holds
         names = [name for name in FILES if whole or name != FILES[3]]
-        scene = self._scene.result() if study.problem.mesh is self._mesh else None
         try:
-            _write(result, part, scene, self._bundle, whole=whole)
+            self._write(result, whole=whole)
             out.mkdir(exist_ok=True)
             if (out / FILES[3]).is_dir():  # folders are not replaced in one step: move the old one away first
                 os.replace(out / FILES[3], part / "old")
@@ -117,46 +127,60 @@ class Draft:
             raise InputError(f"--out: '{out}' could not be written ({error.strerror}); choose another place") from error
         return [out / name for name in names]
 
+    def _write(self, result: Result, *, whole: bool) -> None:
+        study, certificate, certifier = result.study, result.certificate, result.certifier
+        if self._shown is None:
+            self._study = study
+            self.prepared(certifier)
+        assert self._seen is not None
+        assert self._view is not None
+        assert self._shown is not None
+        said, seen = summary(result), self._seen.result()
+        solved = "corrected" in seen and getattr(study.problem, "lift", None) is None
+        ground = getattr(certifier, "ground", None)
+        proof = getattr(getattr(ground, "proof", None), "stability", None)
+        with ThreadPoolExecutor(1) as pool:  # hashing and writing leave Python's lock to the report
+            bundle = whole and pool.submit(
+                write_bundle,
+                self.part / FILES[3],
+                certificate,
+                study.problem,
+                study.prediction,
+                study.queries,
+                said=said,
+                case=study.case.to_dict(),
+                solver=getattr(ground, "solver", None),
+                green=getattr(getattr(certifier, "green", None), "q", None),
+                positive=getattr(proof, "witness", None),
+                state=seen["corrected"].ravel() if solved else None,
+                coercivity=_rough(certifier),
+                partial=True,
+                begun=self._bundle,
+            )
+            write_json(self.part / FILES[0], said)
+            write_csv(self.part / FILES[1], certificate, study.case.units)
+            view = self._view.result()
+            write_report(self.part / FILES[4], said, view, sweep=sweep(result), bundle=FILES[3] if whole else None)
+            if bundle:
+                bundle.result()
+            self._shown.result()
+
+
+def draw(mesh: Mesh, components: int, at: Any = None) -> Future[Scene]:
+    """Begin to draw a mesh for the report, cut at some points where it is solid."""
+
+    def drawn() -> Scene:
+        scene = Scene(mesh, 3 * components, at)
+        _ = scene.opened if components == 1 else scene.closed
+        return scene
+
+    return begin(drawn)
+
 
 def write_outputs(result: Result, out: Path) -> list[Path]:
     """Write all outputs into a folder."""
     with Draft(result.study, out) as draft:
         return draft.write(result)
-
-
-def _write(result: Result, part: Path, scene: Scene | None, begun: Writer | None, *, whole: bool) -> None:
-    study, certificate, certifier = result.study, result.certificate, result.certifier
-    said, U = summary(result), study.problem.extract(study.prediction).U
-    mesh, seen = study.problem.mesh, fields(study, certifier, U)
-    solved = "corrected" in seen and getattr(study.problem, "lift", None) is None
-    ground = getattr(certifier, "ground", None)
-    proof = getattr(getattr(ground, "proof", None), "stability", None)
-    with ThreadPoolExecutor(1) as pool:  # hashing and writing leave Python's lock to the report
-        bundle = whole and pool.submit(
-            write_bundle,
-            part / FILES[3],
-            certificate,
-            study.problem,
-            study.prediction,
-            study.queries,
-            said=said,
-            case=study.case.to_dict(),
-            solver=getattr(ground, "solver", None),
-            green=getattr(getattr(certifier, "green", None), "q", None),
-            positive=getattr(proof, "witness", None),
-            state=seen["corrected"].ravel() if solved else None,
-            coercivity=_rough(certifier),
-            partial=True,
-            begun=begun,
-        )
-        shown = pool.submit(write_vtu, part / FILES[2], mesh, seen, nodes=study.problem.nodes)
-        write_json(part / FILES[0], said)
-        write_csv(part / FILES[1], certificate, study.case.units)
-        view = View.of(mesh, seen, study.queries.points, scene)
-        write_report(part / FILES[4], said, view, sweep=sweep(result), bundle=FILES[3] if whole else None)
-        if bundle:
-            bundle.result()
-        shown.result()
 
 
 def _rough(certifier: Any) -> float | None:
@@ -244,9 +268,9 @@ def write_csv(path: Path, certificate: Certificate, units: str) -> None:
             writer.writerow([name, *numbers, *parts, certificate.target, str(certificate.guarantee)])
 
 
-def fields(study: Study, certifier: Any, U: Vector) -> dict[str, Vector]:
-    """Prediction, of which U is in the space, corrected field, their difference, and each query's Green vector."""
-    problem = study.problem
+def fields(study: Study, certifier: Any) -> dict[str, Vector]:
+    """Prediction, corrected field, their difference, and each query's Green vector."""
+    problem, U = study.problem, study.problem.extract(study.prediction).U
     space, n, count = problem.space, len(problem.mesh.points), problem.components
     solver = certifier.ground.solver if hasattr(certifier, "ground") else None
 

@@ -24,12 +24,15 @@ class _Workers(threading.local):
     """Threads that are kept: starting them costs as much as a small product. Within one of them all runs in turn."""
 
     inside = False
+    beside = False
 
 
 _workers = _Workers()
 _pool: list[ThreadPoolExecutor] = []
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.clear)  # a child has none of its parent's threads
+_beside: list[ThreadPoolExecutor] = []
+if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads
+    os.register_at_fork(after_in_child=_pool.clear)
+    os.register_at_fork(after_in_child=_beside.clear)
 
 
 def on_all_cores(work: Callable[[Part], Done], starts: Iterable[Part]) -> list[Done]:
@@ -49,11 +52,21 @@ def on_all_cores(work: Callable[[Part], Done], starts: Iterable[Part]) -> list[D
 
 
 def begin(work: Callable[[], Done]) -> Future[Done]:
-    """Start work in a thread of its own; the future holds its result or its error."""
-    pool = ThreadPoolExecutor(1)
-    future = pool.submit(work)
-    pool.shutdown(wait=False)
-    return future
+    """Start work beside the caller's, or queue it; the future holds its result or its error.
+
+    One core is left to the caller: works of any number take turns on the others. Begun within another, it is done
+    right away.
+    """
+    if _workers.beside:
+        future: Future[Done] = Future()
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+    if not _beside:
+        _beside.append(ThreadPoolExecutor(max(1, CORES - 1), initializer=lambda: setattr(_workers, "beside", True)))
+    return _beside[0].submit(work)
 
 
 class _Arrays:

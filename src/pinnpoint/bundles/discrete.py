@@ -28,8 +28,8 @@ SMALL_STEP = 1e-9
 """A correction of a state that is relatively smaller leaves nothing to the next one: its error is as small again."""
 
 
-def system(out: Writer, problem: Any, system: Any, queries: Queries, U: Vector) -> dict[str, Any]:
-    """A, b, ℓ, U, what is fixed, and the mesh."""
+def system(out: Writer, problem: Any, system: Any, queries: Queries) -> dict[str, Any]:
+    """A, b, ℓ, what is fixed, and the mesh."""
     space, components = system.space, getattr(problem, "components", 1)
     if hasattr(problem, "mesh"):
         out.array("mesh/nodes", problem.nodes.points)
@@ -38,7 +38,6 @@ def system(out: Writer, problem: Any, system: Any, queries: Queries, U: Vector) 
     out.array("system/b", system.b[space.free])
     out.array("system/free", space.free)
     out.array("system/fixed", space.U0[space.fixed])
-    out.array("system/u", U)
     out.sparse("system/l", queries.L)
     out.array("system/constants", queries.constants)
     if isinstance(system, CubicSystem):

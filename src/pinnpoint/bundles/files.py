@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import shutil
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,11 @@ class Writer:
         self.folder = folder
         self.files: dict[str, Any] = {}
         self._begun: dict[str, tuple[Any, Future[None]]] = {}
+        self._others: dict[str, Future[Any]] = {}
         folder.mkdir()
 
     def begin(self, name: str, a: Any) -> None:
-        """Write an array in a thread of its own; `array` then waits for it, where it is given the same one.
+        """Write an array beside other work; `array` then waits for it, where it is given the same one.
 
         One that is mapped from this very file is there already.
         """
@@ -36,7 +38,16 @@ class Writer:
 
     def wait(self) -> None:
         """Wait for what was begun."""
-        wait([future for _, future in self._begun.values()])
+        wait([*self._others.values(), *(future for _, future in self._begun.values())])
+
+    def early(self, name: str, work: Callable[[], Any]) -> None:
+        """Do work beside other work; `late` then waits for it."""
+        self._others[name] = begin(work)
+
+    def late(self, name: str, work: Callable[[], Any]) -> Any:
+        """The result of work, which may have been begun under this name."""
+        future = self._others.pop(name, None)
+        return work() if future is None else future.result()
 
     def discard(self) -> None:
         """Remove the folder."""

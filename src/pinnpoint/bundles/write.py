@@ -20,6 +20,16 @@ from pinnpoint.queries import Ball, Point, Queries
 from pinnpoint.solvers.protocol import Solver
 from pinnpoint.systems import LinearSystem
 
+SYSTEM = "system"
+"""What does not depend on the state, and may be written early."""
+
+
+def begin_bundle(folder: Path, problem: Any, queries: Queries) -> Writer:
+    """Begin to write what is known before anything is certified, beside other work; see `write_bundle`, `begun`."""
+    out = Writer(folder)
+    out.early(SYSTEM, lambda: discrete.system(out, problem, problem.system, queries))
+    return out
+
 
 def write_bundle(
     folder: str | os.PathLike[str],
@@ -112,15 +122,15 @@ def _write(
     }
     if against:
         proof = {"unsupported": against}
-    elif certificate.target == "continuous":
-        proof |= discrete.system(out, problem, system, queries, U)
-        proof |= continuous(out, certificate.details["witness"], problem, queries)
-    elif isinstance(system, LinearSystem):
-        proof |= discrete.system(out, problem, system, queries, U)
-        proof |= discrete.linear(out, system, queries, solver, green, positive, state, coercivity)
     else:
-        proof |= discrete.system(out, problem, system, queries, U)
-        proof |= discrete.cubic(out, system, queries, U)
+        proof |= out.late(SYSTEM, lambda: discrete.system(out, problem, system, queries))
+        out.array("system/u", U)
+        if certificate.target == "continuous":
+            proof |= continuous(out, certificate.details["witness"], problem, queries)
+        elif isinstance(system, LinearSystem):
+            proof |= discrete.linear(out, system, queries, solver, green, positive, state, coercivity)
+        else:
+            proof |= discrete.cubic(out, system, queries, U)
     out.json("proof.json", proof)
     out.close(said["versions"])
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from typing import Any
 from uuid import uuid4
 
 from pinnpoint.arrays import number, whole
-from pinnpoint.campaigns.tables import AbstractTable, open_table
-from pinnpoint.campaigns.tasks import Row, work
+from pinnpoint.campaigns.growing import AbstractTable
+from pinnpoint.campaigns.patience import Patience
+from pinnpoint.campaigns.tables import open_table
+from pinnpoint.campaigns.tasks import Row, work, writable
 from pinnpoint.errors import InputError, PinnpointError
 from pinnpoint.io.files import PathLike
 
@@ -64,6 +66,7 @@ def run(
     ----------
     task
         From an instance to a certificate, a mapping of plain values, or a list of mappings; importable by the workers.
+        All instances have the same columns, none of them called instance, row or rows.
     instances
         Names to instances, or pairs of both, which may come from a generator of any length.
     out
@@ -77,9 +80,10 @@ def run(
     window
         Instances handed to the executor at once.
     timeout
-        Seconds after which an instance in the executor is taken for lost and handed in again, counted as an error;
-        mind that it may have to wait there for `window` others. If nothing came back for so long, an executor that a
-        function made is made again.
+        Seconds after which an instance is taken for lost and handed in again, counted as an error: seconds since a
+        worker took it up, where the executor tells, as threads and processes do. One that waits for a worker, and any
+        instance where the executor does not tell, as Dask's does not, is lost after as many seconds in which no
+        instance began or came back. If all are lost at once, an executor that a function made is made again.
     report
         Is told the summary after every instance.
 
@@ -89,7 +93,7 @@ def run(
     if not callable(task):
         raise InputError(f"task: must be a function of one instance; got {type(task).__name__}")
     retries, window = whole("retries", retries), whole("window", window, low=1)
-    patience = math.inf if timeout is None else number("timeout", timeout, above=0.0)
+    patience = Patience(math.inf if timeout is None else number("timeout", timeout, above=0.0))
     items = iter(instances.items() if isinstance(instances, Mapping) else instances)
     with open_table(out) as table:
         job = Job(partial(work, task), table, retries, report)
@@ -154,8 +158,8 @@ class Job:
         self.summary = Summary()
         self.attempts: dict[str, int] = {}
         self.seen: set[str] = set()
-        self.began: dict[str, float] = {}
-        self.landed = time.monotonic()
+        self.tokens = (f"{name}-{k}" for name in [uuid4().hex] for k in count())
+        """One for each attempt, so that no executor takes it for an earlier one."""
         self.again: deque[Item] = deque()
         self.alone: deque[Item] = deque()
         """Instances that were in an executor when it broke: tried one by one, so that only the guilty one counts."""
@@ -167,8 +171,13 @@ class Job:
             if not (isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], str)):
                 raise InputError(f"instances: must be pairs of a name and an instance; got {str(pair)[:60]!r}")
             name = " ".join(pair[0].split())
-            if not name or name in self.seen:
-                raise InputError(f"instances: '{name}' is given twice; names must differ and not be empty")
+            if not name or not writable(name):
+                wrong = "not valid Unicode" if name else "empty"
+                raise InputError(
+                    f"instances: the name {pair[0][:60]!r} is {wrong}; give every instance one that can be read"
+                )
+            if name in self.seen:
+                raise InputError(f"instances: '{name[:60]}' is given twice; names must differ by more than spaces")
             self.seen.add(name)
             if name in before:
                 self.summary.skipped += 1
@@ -187,7 +196,7 @@ class Job:
             self.write(item[0], rows)
             return
 
-    def over(self, pool: Pool, items: Iterator[Item], window: int, patience: float) -> None:
+    def over(self, pool: Pool, items: Iterator[Item], window: int, patience: Patience) -> None:
         """Keep the executor fed until nothing is left."""
         fresh, flying = self.new(items), dict[Future[list[Row]], Item]()
         try:
@@ -195,55 +204,52 @@ class Job:
                 self.feed(pool, fresh, flying, window)
                 if not flying:
                     return
-                left = None if math.isinf(patience) else patience
-                for future in wait(flying, left, FIRST_COMPLETED).done:
+                left = min(self.table.pause, patience.pause)
+                for future in wait(flying, None if math.isinf(left) else left, FIRST_COMPLETED).done:
                     if future in flying:
                         self.land(pool, future, flying)
-                self.lost(pool, flying, patience)
+                self.lost(pool, patience.lost(flying, pool.executor), flying, patience.seconds)
+                self.table.tick()
         finally:
             for future in flying:
                 future.cancel()
 
     def feed(self, pool: Pool, fresh: Iterator[Item], flying: dict[Future[list[Row]], Item], window: int) -> None:
-        """Submit: instances that must be alone by themselves, else up to a window of them.
-
-        Every attempt carries a mark of its own: Dask takes equal calls for one, so that a second attempt would get the
-        first one's error, or be cancelled with it and never end.
-        """
+        """Submit: instances that must be alone by themselves, else up to a window of them."""
         while len(flying) < (1 if self.alone else window):
             queue = self.alone or self.again
             item = queue.popleft() if queue else next(fresh, None)
             if item is None:
                 return
-            self.began[item[0]] = time.monotonic()
             try:
-                flying[pool.executor.submit(self.call, item[1], uuid4().hex)] = item
+                flying[pool.executor.submit(self.call, item[1], next(self.tokens))] = item
             except BrokenExecutor as error:
                 self.alone.append(item)
                 self.broken(pool, error, flying)
 
-    def lost(self, pool: Pool, flying: dict[Future[list[Row]], Item], patience: float) -> None:
+    def lost(
+        self, pool: Pool, late: list[Future[list[Row]]], flying: dict[Future[list[Row]], Item], seconds: float
+    ) -> None:
         """Hand in again what never came back; should it come after all, nobody looks.
 
-        Where nothing at all came back meanwhile, an executor that can be made again is taken for broken.
+        Where all that was handed in is late, an executor that can be made again is taken for broken.
         """
-        now, error = time.monotonic(), TimeoutError(f"no answer in {patience:g} s")
-        late = {f: item for f, item in flying.items() if not f.done() and now - self.began[item[0]] > patience}
-        stuck = bool(late) and pool.make is not None and now - self.landed > patience
-        queue = self.alone if stuck else self.again
-        for future, item in late.items():
-            if stuck and len(flying) > 1:  # any of them, or none, may be the cause
-                break
-            del flying[future]
-            future.cancel()
-            if self.failed(item, error):
-                queue.append(item)
+        if not late:
+            return
+        error = TimeoutError(f"no answer in {seconds:g} s")
+        stuck = pool.make is not None and all(future in late or future.done() for future in flying)
+        if not stuck or len(flying) == 1:  # of several any one, or none, may be the cause
+            for future in late:
+                item = flying.pop(future)
+                future.cancel()
+                if self.failed(item, error):
+                    (self.alone if stuck else self.again).append(item)
         if stuck:
             self.broken(pool, error, flying)
 
     def land(self, pool: Pool, future: Future[list[Row]], flying: dict[Future[list[Row]], Item]) -> None:
         """One future is done, well or not."""
-        item, self.landed = flying.pop(future), time.monotonic()
+        item = flying.pop(future)
         try:
             rows = future.result()
         except BrokenExecutor as error:
@@ -284,7 +290,6 @@ class Job:
 
     def write(self, name: str, rows: list[Row]) -> None:
         """Into the table, unless it is there."""
-        self.began.pop(name, None)
         if name not in self.table.done:
             self.table.add(name, rows)
             self.summary.done += 1

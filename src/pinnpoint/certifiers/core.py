@@ -97,7 +97,9 @@ class Core:
         if self.rounding:
             require_range(name, U)
         y = space.require_member(U, name)
-        return y, self.expand(y)
+        fixed = space.fixed if self.Z is None else None
+        same = fixed is not None and np.array_equal(U[fixed], space.U0[fixed])
+        return y, exact(U) if same else self.expand(y)
 
     def expand(self, y: Vector) -> Ball:
         """U₀ + Z y, enclosed; exact where Z only selects entries."""

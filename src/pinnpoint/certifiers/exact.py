@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import wait
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
+from pinnpoint.arrays import Vector, whole
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
 from pinnpoint.certifiers.green import GreenVectors, bare_ground, green_vectors, lay_ground
 from pinnpoint.certifiers.storage import Storage
@@ -44,6 +45,9 @@ class Exact(AbstractMethod):
         ``"auto"`` chooses by size, dimension, queries, installed packages and free memory; ``"superlu"``,
         ``"cholmod"``, ``"pardiso"``, ``"amg"``, ``"petsc"``, ``"krylov"``, ``"lsmr"``, ``"lsqr"``, or an object with
         solve and solve_transposed. Whatever it returns, its defect is enclosed.
+    states
+        How many states will be certified, where that is known. A large solid's bound is rough, and is made up for by
+        refined Green vectors; for fewer states than queries each state is corrected by a solve instead.
     storage, file
         ``"float32"`` halves the memory of the Green vectors, whose rounding then counts as a defect; a .npy `file`
         keeps them on disk, mapped into memory.
@@ -53,13 +57,25 @@ class Exact(AbstractMethod):
     refine: bool = False
     coercivity: Coercivity | float | None = None
     solver: Any = None
+    states: int | None = None
     storage: str = "float64"
     file: Any = None
 
     def _prepare(self, system: LinearSystem, queries: Queries) -> ExactCertifier:
         """Green vectors, sensitivities and the stability proof."""
         kept = Storage(self.storage, self.file)
+        if self.states is not None:
+            whole("states", self.states)
         rows = None if self.file is None else begin(lambda: kept.rows(len(queries), system.n))
+        try:
+            return self._prepared(system, queries, kept, rows)
+        except BaseException:  # a file that is not whole would be taken for one that is
+            if rows is not None:
+                wait([rows])
+            kept.discard()
+            raise
+
+    def _prepared(self, system: LinearSystem, queries: Queries, kept: Storage, rows: Any) -> ExactCertifier:
         ground = lay_ground(
             system,
             queries,
@@ -71,9 +87,10 @@ class Exact(AbstractMethod):
         )
         assert ground.solver is not None
         place = None if rows is None else rows.result()
-        refine = self.refine or ground.proof.rough
+        polish = ground.proof.rough and not self.refine and self.states is not None and self.states < len(queries)
+        refine = self.refine or (ground.proof.rough and not polish)
         green = green_vectors(ground, ground.solver, refine=refine, storage=kept, rows=place)
-        return ExactCertifier(ground, green)
+        return ExactCertifier(ground, green, polish=polish)
 
     def _prepare_only(self, system: LinearSystem, queries: Queries) -> ExactCertifier:
         """Green vectors alone; their defects are not counted."""
@@ -90,6 +107,8 @@ class ExactCertifier(AbstractCertifier):
     green: GreenVectors
     name: str = "exact"
     proved: bool = True
+    polish: bool = False
+    """Whether each state is corrected by a solve: ℓᵀU* = ℓᵀŨ − gᵀr̃ for any Ũ, and |sᵀÂ⁻¹r̃| is small for a good one."""
 
     @property
     def _proves_discrete(self) -> bool:
@@ -97,15 +116,17 @@ class ExactCertifier(AbstractCertifier):
 
     def _discrete(self, seen: Observation) -> Outcome:
         core = self.ground.core
-        pairing = self.green.pair(seen.rho, enclose=core.rounding) if seen.pairs is None else seen.pairs
-        correction, _ = pairing.rounded()
+        at = self._corrected(seen, self._solver) if self.polish else seen
+        pairing = self.green.pair(at.rho, enclose=core.rounding) if at.pairs is None else at.pairs
+        center = at.value - pairing if core.rounding else Ball(at.value.hi - pairing.hi)
+        correction, _ = (seen.value - center if self.polish else pairing).rounded()
         terms = {"correction": np.abs(correction)}
         counted: tuple[str, ...] = ()
-        if seen.right is not None and self.green.left is not None:
-            terms["algebra"] = np.asarray(up(self.green.left * seen.right))
+        if at.right is not None and self.green.left is not None:
+            terms["algebra"] = np.asarray(up(self.green.left * at.right))
             counted = ("algebra",)
         return Outcome(
-            center=seen.value - pairing if core.rounding else Ball(seen.value.hi - pairing.hi),
+            center=center,
             terms=terms,
             radius_terms=counted,
             correction=correction,

@@ -16,6 +16,7 @@ from pinnpoint.certifiers.proof import Proof, prove, prove_roughly, unproved, we
 from pinnpoint.certifiers.setup import solver_for
 from pinnpoint.certifiers.storage import DOUBLE, Storage
 from pinnpoint.errors import InputError
+from pinnpoint.memory import have_ready
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import require_range, up
 from pinnpoint.rounding.balls import Ball
@@ -81,6 +82,8 @@ def lay_ground(
     early = prove_roughly(core) if rough and rounding and coercivity is None else None
     many = adjoints >= MANY and early is None
     ready = begin(lambda: core.arrange(many)) if rounding and system.n > DENSE_UP_TO else None
+    if many:
+        have_ready(system.n)
     found, choice = solver_for(core, solver, len(queries))
     if ready is not None:
         ready.result()
@@ -127,8 +130,8 @@ def green_vectors(
     # many defects at once pay where there are many, with nothing but rounding in them
     enough = K >= MANY if isinstance(solver, SparseLU) else K > 1 and core.system.n > DENSE_UP_TO
     blocks = enough and ground.ell.exact and proof.stability is not None
-    many = core.many if blocks and not refine else None
-    whole = core.adjoint if blocks and refine else None
+    many = core.many if blocks and not (refine or proof.rough) else None
+    whole = core.adjoint if blocks and many is None else None
 
     def stored(i: int) -> Ball:
         return Ball(np.asarray(Q[i], dtype=np.float64), None if q_lo is None else q_lo[i])
@@ -142,14 +145,6 @@ def green_vectors(
         left[i] = proof.stability.left(defect(q))
         delta[i] = left[i] if not core.system.is_square else proof.stability.green_error(left[i], proof.form)
         sigma[i] = up(length + delta[i])
-
-    def bound(i: int, ell: Ball) -> None:
-        if not accurate:
-            q = stored(i).hi
-            Q[i] = storage.rounded(q - _correction(core, solver, Ball(q), ell))
-        if q_lo is not None:
-            q_lo[i] = -_correction(core, solver, Ball(Q[i]), ell)
-        measure(i, lambda q: core.defect(q, ell))
 
     def solve(rhs: Vector) -> Vector:
         own = ground.choice is None or ground.choice.own
@@ -219,8 +214,13 @@ def green_vectors(
             return
         ells = [ground.ell[i] for i in at]
         keep(at, solve(np.array([ell.hi for ell in ells]).T))  # columns are contiguous, as solvers want them
+        if not accurate:
+            left_over = np.array([core.defect(Ball(stored(i).hi), ell).hi for i, ell in zip(at, ells, strict=True)])
+            keep(at, np.array([stored(i).hi for i in at]).T - solve(left_over.T))
         for i, ell in zip(at, ells, strict=True):
-            bound(i, ell)
+            if q_lo is not None:
+                q_lo[i] = -answer(solver.solve_transposed, core.defect(Ball(Q[i]), ell).hi)
+            measure(i, lambda q, ell=ell: core.defect(q, ell))  # type: ignore[misc]
 
     simple = _simple(core, proof)
     step = width(solver, K)
@@ -242,8 +242,3 @@ def _simple(core: Core, proof: Proof) -> tuple[Coercive, Vector | None, float, V
         return None
     assert isinstance(stability, Coercive)
     return stability, *weights, form.roots[1]
-
-
-def _correction(core: Core, solver: Solver, q: Ball, ell: Ball) -> Vector:
-    """Approximate B⁻ᵀ(Bᵀq − ℓ̂)."""
-    return answer(solver.solve_transposed, core.defect(q, ell).hi)

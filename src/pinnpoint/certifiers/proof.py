@@ -19,11 +19,12 @@ from pinnpoint.rounding.bounds import Coercivity
 from pinnpoint.rounding.coercivity import NEARLY, prove_coercivity, z_part
 from pinnpoint.rounding.forms import DiagonalForm, Form, InverseForm
 from pinnpoint.solvers import choice
-from pinnpoint.solvers.choice import GB, ROOM, Task, free_memory, installed, predicted
+from pinnpoint.solvers.choice import GB, ROOM, Task, installed, predicted
 from pinnpoint.solvers.cholmod import Cholmod
 from pinnpoint.solvers.direct import DENSE_UP_TO
 from pinnpoint.solvers.pardiso import Pardiso
 from pinnpoint.solvers.protocol import Solver, answer, is_accurate
+from pinnpoint.solvers.room import free_memory
 
 FEW_ENOUGH = 10_000
 """Unknowns up to which SciPy's own factorization proves coercivity quickly enough."""

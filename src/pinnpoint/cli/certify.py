@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import traceback
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,15 @@ import numpy as np
 from pinnpoint.adaptivity import Step
 from pinnpoint.arrays import Vector
 from pinnpoint.cases import Result, build
-from pinnpoint.cli.memory import have_ready, keep_memory, return_memory
 from pinnpoint.cli.progress import Stages
 from pinnpoint.distributed.certify import certify as together
-from pinnpoint.distributed.team import Team, launched
+from pinnpoint.distributed.team import Team, launched, options_of
 from pinnpoint.errors import PinnpointError
 from pinnpoint.io.cases import read_case
-from pinnpoint.outputs import Draft, require_place, write_outputs
-from pinnpoint.threads import begin
+from pinnpoint.memory import have_ready, keep_memory, return_memory, shortage
+from pinnpoint.mesh import Mesh
+from pinnpoint.outputs import Draft, draw, require_place, write_outputs
+from pinnpoint.report import Scene
 
 LARGE = 150_000
 """Unknowns from which memory is dearer than the time to get it."""
@@ -51,13 +54,19 @@ def run(arguments: argparse.Namespace) -> int:
     out = arguments.out or case.path.with_suffix("")
     require_place(out)
     keep_memory()
+    scenes: list[Future[Scene]] = []
+
+    def meshed(mesh: Mesh) -> None:
+        if len(mesh.points) <= LARGE:
+            have_ready(len(mesh.points))
+        if mesh.dim == 2 and case.problem.kind != "elasticity":  # drawn wherever the queries are
+            scenes.append(draw(mesh, 1))
+
     with Stages(6, quiet=arguments.quiet) as stage:
-        study = build(case, stage, trust=arguments.trust_model)
-        large = study.problem.system.n > LARGE
-        if large:
+        study = build(case, stage, trust=arguments.trust_model, meshed=meshed)
+        if study.problem.system.n > LARGE:
             return_memory()
-        with Draft(study, out) as draft:
-            begin(lambda: None if large else have_ready(study.problem.system.n))
+        with Draft(study, out, *scenes) as draft:
             stage(f"certifying {len(study.queries)} queries on {study.problem.system.n} unknowns")
             study = draft.placed(study)
             result = study.certify(lambda step: stage.note(falling(step, study.limits)), draft.prepared)
@@ -70,6 +79,7 @@ def run_together(arguments: argparse.Namespace) -> int:
     """The same over several processes; the first one reads, writes and speaks for all."""
     team = Team.assemble(arguments.petsc or "")
     try:
+        team.from_lead(lambda: options_of(arguments.petsc or ""))
         case = team.from_lead(lambda: read_case(arguments.case, arguments.set))
         out = arguments.out or case.path.with_suffix("")
         team.from_lead(lambda: require_place(out))
@@ -83,8 +93,11 @@ def run_together(arguments: argparse.Namespace) -> int:
         if team.leads():
             raise
         return 2
-    except Exception:
-        traceback.print_exc()
+    except Exception as error:
+        if isinstance(error, MemoryError):
+            print(shortage(error), file=sys.stderr, flush=True)
+        else:
+            traceback.print_exc()
         team.comm.Abort(3)
         raise
 

@@ -15,12 +15,12 @@ import scipy.sparse as sp
 from pinnpoint.errors import DependencyMissingError
 from pinnpoint.rounding.matrices import compiled
 from pinnpoint.solvers.amg import Multigrid
-from pinnpoint.solvers.choice import free_memory
 from pinnpoint.solvers.cholmod import Cholmod
 from pinnpoint.solvers.direct import SparseLU
 from pinnpoint.solvers.pardiso import Pardiso
 from pinnpoint.solvers.petsc import Petsc
 from pinnpoint.solvers.protocol import Solver
+from pinnpoint.solvers.room import free_memory
 from pinnpoint.version import __version__
 
 PACKAGES = {

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from pinnpoint.cli import certify, check, demo, doctor, reproduce, serve, verify
 from pinnpoint.errors import PinnpointError
+from pinnpoint.memory import shortage
 from pinnpoint.version import __version__
 
 
@@ -29,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for module in (demo, check, certify, verify, serve, reproduce, doctor):
         module.add(commands)
-    arguments = parser.parse_args(argv)
+    arguments = parser.parse_args(joined(sys.argv[1:] if argv is None else argv))
     if isinstance(sys.stdout, io.TextIOWrapper):  # a title that the terminal cannot show must not end a run
         json = getattr(arguments, "json", False)
         sys.stdout.reconfigure(encoding="utf-8" if json else None, errors="strict" if json else "backslashreplace")
@@ -47,11 +48,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("pinnpoint: interrupted", file=sys.stderr)
         return 130
     except MemoryError as error:
-        print(f"pinnpoint: not enough memory ({error}); make the case smaller", file=sys.stderr)
+        print(shortage(error), file=sys.stderr)
         return 3
     except Exception as error:
         print(f"pinnpoint: internal error, please report it: {type(error).__name__}: {error}", file=sys.stderr)
         return 3
+
+
+def joined(argv: Sequence[str]) -> list[str]:
+    """The arguments with ``--petsc "-log_view"`` as one, for a lone option would be taken for one of this program."""
+    found: list[str] = []
+    for word in argv:
+        if found and found[-1] == "--petsc" and word.startswith("-") and not word.startswith("--"):
+            found[-1] = f"--petsc={word}"
+        else:
+            found.append(word)
+    return found
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ import numpy as np
 from pinnpoint.distributed.partition import Part
 from pinnpoint.distributed.rows import Rows
 from pinnpoint.distributed.solver import Solver
-from pinnpoint.fem.coercivity import HOW, require_positive, stored_error
+from pinnpoint.fem.coercivity import HOW, require_positive
+from pinnpoint.fem.stored import stored_error
 from pinnpoint.rounding.arithmetic import down, gamma, up
 from pinnpoint.rounding.coercivity import NEARLY
 

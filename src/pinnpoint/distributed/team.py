@@ -26,6 +26,19 @@ def launched() -> bool:
     return any(os.environ.get(name, "").isdecimal() and int(os.environ[name]) > 1 for name in LAUNCHERS)
 
 
+def options_of(text: str) -> list[str]:
+    """PETSc's options, one word each: names with a leading '-', each with one value at most."""
+    example = "write e.g. --petsc '-ksp_rtol 1e-10 -ksp_monitor'"
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise InputError(f"--petsc: cannot be read ({error}); {example}") from error
+    for before, word in zip(["", *words], words, strict=False):
+        if not (word.startswith("-") or before.startswith("-")):
+            raise InputError(f"--petsc: {word!r} is neither an option, which begins with '-', nor its value; {example}")
+    return words
+
+
 @dataclass(frozen=True, eq=False)
 class Team:
     """All processes; everything here is collective, so every process must call it."""
@@ -35,19 +48,24 @@ class Team:
 
     @classmethod
     def assemble(cls, options: str = "") -> Team:
-        """Start PETSc, with its options as one text; ``PETSC_OPTIONS`` is read as well."""
+        """Start PETSc, with its options as one text; ``PETSC_OPTIONS`` is read as well.
+
+        Options that cannot be read are left out: all processes refuse them together, see `options_of`.
+        """
+        try:
+            words = options_of(options)
+        except InputError:
+            words = []
         try:
             import petsc4py
 
-            petsc4py.init([sys.argv[0], *shlex.split(options)])
+            petsc4py.init([sys.argv[0], *words])
             from petsc4py import PETSc
         except ImportError as error:
             raise DependencyMissingError(
                 f"mpirun: runs over several processes need petsc4py and mpi4py ({error}); on Debian and Ubuntu: apt "
                 "install python3-petsc4py python3-mpi4py, and see 'make test-mpi' for an environment around them"
             ) from error
-        except ValueError as error:
-            raise InputError(f"--petsc: cannot be read ({error}); write e.g. --petsc '-ksp_rtol 1e-10'") from error
         return cls(PETSc.COMM_WORLD.tompi4py(), PETSc)
 
     @property

@@ -14,10 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector
+from pinnpoint.facets import chunks
 from pinnpoint.fem.elements import Nodes, quadratic_mass, quadratic_stiffness
 from pinnpoint.fem.quadrature import at_points, rule
 from pinnpoint.mesh import Index, Mesh
-from pinnpoint.threads import on_all_cores
+from pinnpoint.threads import CORES, on_all_cores
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,21 +124,24 @@ def elasticity_matrix(mesh: Mesh, lame_lambda: Vector, lame_mu: Vector, where: P
     """∫ λ (∇·u)(∇·v) + 2μ ε(u):ε(v), degrees of freedom node by node."""
     d, G = mesh.dim, mesh.gradients
     lam, mu = lame_lambda * mesh.volumes, lame_mu * mesh.volumes
-    blocks = np.empty((where.size, d, d))
-    trace = np.einsum("cid,cjd,c->cij", G, G, mu, optimize=True)
+    C, blocks = len(mesh.cells), np.empty((where.size, d, d))
 
-    def entries(pair: tuple[int, int]) -> None:
-        a, b = pair
-        outer = G[:, :, None, a] * G[:, None, :, b]
-        K = lam[:, None, None] * outer
-        K += mu[:, None, None] * np.swapaxes(outer, 1, 2)
-        if a == b:
-            K += trace
-        blocks[:, a, b] = summed(K, where)
-        if a != b:  # K_ba(i, j) = K_ab(j, i)
-            K = np.ascontiguousarray(np.swapaxes(K, 1, 2))
-            blocks[:, b, a] = summed(K, where)
+    def entries(pairs: list[tuple[int, int]]) -> None:
+        K = np.empty((C, d + 1, d + 1))
+        for a, b in pairs:
+            for part in chunks(C):
+                outer = G[part, :, None, a] * G[part, None, :, b]
+                np.multiply(lam[part, None, None], outer, out=K[part])
+                K[part] += mu[part, None, None] * np.swapaxes(outer, 1, 2)
+                if a == b:
+                    K[part] += np.einsum("cid,cjd,c->cij", G[part], G[part], mu[part], optimize=True)
+            blocks[:, a, b] = summed(K, where)
+            if a != b:  # K_ba(i, j) = K_ab(j, i)
+                for part in chunks(C):
+                    K[part] = np.swapaxes(K[part], 1, 2).copy()
+                blocks[:, b, a] = summed(K, where)
 
-    on_all_cores(entries, combinations_with_replacement(range(d), 2))
+    every = list(combinations_with_replacement(range(d), 2))
+    on_all_cores(entries, [every[k::CORES] for k in range(min(CORES, len(every)))])
     n = d * len(mesh.points)
     return sp.csr_array(sp.bsr_array((blocks, where.indices, where.indptr), shape=(n, n)))

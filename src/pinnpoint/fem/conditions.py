@@ -9,6 +9,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.errors import InputError
+from pinnpoint.facets import facet_keys
 from pinnpoint.fem.coefficients import components
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.mesh import Index, Mesh
@@ -96,11 +97,14 @@ def _loaded(mesh: Mesh, facets: set[tuple[int, ...]], f: Any) -> set[tuple[int, 
 
 def require_boundary(mesh: Mesh, groups: Mapping[str, Any], name: str) -> None:
     """Conditions live on the boundary: an unknown group, or one with interior facets, is refused."""
-    outer = _keys(mesh.boundary)
+    if not groups:
+        return
+    outer = facet_keys(mesh.boundary, len(mesh.points))  # ascending
     for group in groups:
         try:
-            inside = _keys(mesh.facets(group)) - outer
+            keys = facet_keys(mesh.facets(group), len(mesh.points))
         except InputError as error:
             raise InputError(f"{name}: {error}") from error
+        inside = int(np.count_nonzero(outer[np.minimum(np.searchsorted(outer, keys), len(outer) - 1)] != keys))
         if inside:
-            raise InputError(f"{name}: group '{group}' has {len(inside)} facets inside the domain, not on its boundary")
+            raise InputError(f"{name}: group '{group}' has {inside} facets inside the domain, not on its boundary")

@@ -16,14 +16,17 @@ so that uᵀAu ≥ Σ e_K² ≥ |u|²/‖M‖², and ‖M‖² ≤ max_i (MᵀM 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.errors import CertificationError
+from pinnpoint.facets import both, chunks, facet_keys
 from pinnpoint.mesh import Index, Mesh
 from pinnpoint.rounding.arithmetic import UNIT, down, gamma
+from pinnpoint.threads import on_all_cores
 
 ROUNDS = 30
 FLOOR = 1e-3
@@ -37,6 +40,8 @@ class Tree:
     ----------
     parent
         Of each cell; its own number at a root.
+    side
+        Of each cell: which of its parent's facets leads to it; any at a root.
     facet
         Of each cell: the facet to its parent, or the held one of a root, by vertices.
     levels
@@ -46,43 +51,83 @@ class Tree:
     """
 
     parent: Index
+    side: Any
     facet: Index
     levels: list[Index]
     home: Index
+
+    @cached_property
+    def order(self) -> Index:
+        """All cells, level by level: the numbering of what follows."""
+        return np.concatenate(self.levels)
+
+    @cached_property
+    def place(self) -> Index:
+        """Of each cell in that order."""
+        place = np.empty(len(self.order), dtype=np.intp)
+        place[self.order] = np.arange(len(place))
+        return place
+
+    @cached_property
+    def up(self) -> Index:
+        """Parents, in that order."""
+        return np.asarray(self.place.take(self.parent.take(self.order)))
+
+    @cached_property
+    def down(self) -> Index:
+        """Children, one row for each of a cell's facets; the number of cells where there is none."""
+        C, first = len(self.order), len(self.levels[0])
+        children = np.full((self.facet.shape[1] + 1, C), C, dtype=np.intp)
+        children[self.side.take(self.order[first:]), self.up[first:]] = np.arange(first, C)
+        return children
+
+    @cached_property
+    def slices(self) -> list[slice]:
+        """The levels in that order."""
+        ends = np.cumsum([len(cells) for cells in self.levels]).tolist()
+        return [slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+
+    def gather(self, values: Any, join: Any) -> None:
+        """Join to each of C + 1 values, in that order, those of all below it; the last one is neutral and stays."""
+        for level in reversed(self.slices[:-1]):
+            here = values[level]
+            for children in self.down[:, level]:
+                join(here, values.take(children, axis=0), out=here)
 
 
 def grow(mesh: Mesh, held: Index) -> Tree:
     """Breadth first from the held facets."""
     facets, of_cell, _ = mesh._facet_table
-    d, C, n = mesh.dim, len(mesh.cells), len(mesh.points)
-    flat, cell = of_cell.ravel(), np.tile(np.arange(C), d + 1)  # row k holds the facet opposite vertex d − k
-    first, last = (np.empty(len(facets), dtype=np.intp) for _ in range(2))
-    last[flat] = cell  # of several values the last one stays
-    first[flat[::-1]] = cell[::-1]
-    key = _keys(facets, n)
-    roots = np.searchsorted(key, np.unique(_keys(np.sort(held, axis=1), n)))
-    parent, link = np.full(C, -1, dtype=np.intp), np.zeros(C, dtype=np.intp)
+    C, n = len(mesh.cells), len(mesh.points)
+    cell = np.arange(C, dtype=of_cell.dtype)
+    first, last = both(of_cell, np.broadcast_to(cell, of_cell.shape), len(facets))
+    beyond = (first + last).take(of_cell) - cell  # the other cell of each facet, or the same one
+    roots = np.searchsorted(facet_keys(facets, n), np.unique(facet_keys(held, n)))
+    parent, link, side = np.full(C, -1, dtype=np.intp), np.zeros(C, dtype=np.intp), np.zeros(C, dtype=np.int8)
     cells, where = np.unique(first[roots], return_index=True)
     parent[cells], link[cells] = cells, roots[where]
-    levels = [cells]
+    levels, come = [cells.astype(np.intp)], np.empty(C, dtype=np.intp)
     while len(levels[-1]):
         here = levels[-1]
-        through = of_cell[:, here].ravel()
-        come = np.tile(here, d + 1)
-        there = np.where(first[through] == come, last[through], first[through])
-        new = parent[there] < 0
-        cells, where = np.unique(there[new], return_index=True)
-        parent[cells], link[cells] = come[new][where], through[new][where]
+        there = beyond.take(here, axis=1).ravel()
+        ways = np.flatnonzero(parent.take(there) < 0)
+        new = there[ways].astype(np.intp)
+        come[new[::-1]] = ways[::-1]  # of several values the last one stays
+        cells = np.sort(new[come[new] == ways])
+        row, position = np.divmod(come[cells], len(here))
+        parent[cells], side[cells] = here[position], row
+        link[cells] = of_cell[row, here[position]]
         levels.append(cells)
     if np.any(parent < 0):
         raise CertificationError(
             f"coercivity: {int((parent < 0).sum())} cells hang on no held facet through other cells' facets"
         )
-    by_level = np.concatenate(levels)
-    nodes, at = np.unique(mesh.cells[by_level].ravel(), return_index=True)
-    home = np.zeros(n, dtype=np.intp)
-    home[nodes] = by_level[at // (d + 1)]
-    return Tree(parent, facets[link], levels[:-1], home)
+    order, home = np.concatenate(levels), np.full(n, C, dtype=np.intp)
+    for vertices in mesh.cells.take(order[::-1], axis=0).T:
+        found = np.full(n, C, dtype=np.intp)
+        found[np.ascontiguousarray(vertices)] = np.arange(C - 1, -1, -1)
+        np.minimum(home, found, out=home)
+    return Tree(parent, side, facets.take(link, axis=0), levels[:-1], order[home])
 
 
 def path_bound(mesh: Mesh, held: Index, stiffness: Vector, free: Any, *, elastic: bool) -> float:
@@ -102,45 +147,57 @@ def path_bound(mesh: Mesh, held: Index, stiffness: Vector, free: Any, *, elastic
         Displacements, rather than a scalar.
     """
     tree = grow(mesh, held)
-    X = mesh.points
-    P = X[mesh.cells]
-    center = P.mean(axis=1)
-    corners = X[tree.facet]
-    middle = corners.mean(axis=1)
+    X, order, place = mesh.points, tree.order, tree.place
+    nodes = np.flatnonzero(free)
+    home = place.take(tree.home[nodes])
     slack = 1.0 + 1e-9  # for the few roundings in each of the nonnegative quantities below; the sums have their own
     blur = 32.0 * UNIT * float(np.abs(X).max())  # of centroids
-    own = np.sqrt(((middle - center) ** 2).sum(axis=1)) * slack + blur
-    above = np.sqrt(((middle - center[tree.parent]) ** 2).sum(axis=1)) * slack + blur
-    if elastic:
-        arm = _reach(mesh, tree, np.asarray(free), middle) + blur
-        turn = arm * _slenderness(corners, middle) * slack
-        own, above = own + turn, above + turn
-    above[tree.levels[0]] = 0.0  # held facets have no cell beyond them
     if not float(stiffness.min()) > 0.0:
         raise CertificationError("coercivity: a cell has no stiffness that could be bounded from below")
-    rigid = np.sqrt(down(stiffness * mesh.volumes * (1.0 - 1e-9)))  # √κ_K
-    nodes = np.flatnonzero(free)
-    home = tree.home[nodes]
-    spread = np.sqrt(((X[nodes] - center[home]) ** 2).sum(axis=1)) * slack + blur
+    rigid = np.sqrt(down(stiffness * mesh.volumes * (1.0 - 1e-9))).take(order)  # √κ_K
+    center, own, above = np.empty((len(order), mesh.dim)), np.empty(len(order)), np.empty(len(order))
+    spans = _spans(tree, X[nodes], home) if elastic else None
+
+    def centers(part: slice) -> None:
+        center[part] = X.take(mesh.cells.take(order[part], axis=0), axis=0).mean(axis=1)
+
+    def lengths(part: slice) -> None:
+        corners = X.take(tree.facet.take(order[part], axis=0), axis=0)
+        middle = corners.mean(axis=1)
+        own[part] = _norms(middle - center[part]) * slack + blur
+        above[part] = _norms(middle - center.take(tree.up[part], axis=0)) * slack + blur
+        if spans is not None:
+            turn = (_reach(spans[part], middle) + blur) * _slenderness(corners, middle) * slack
+            own[part] += turn
+            above[part] += turn
+
+    on_all_cores(centers, chunks(len(order)))
+    on_all_cores(lengths, chunks(len(order)))
+    above[tree.slices[0]] = 0.0  # held facets have no cell beyond them
+    spread = _norms(X[nodes] - center.take(home, axis=0)) * slack + blur
     return _perron(tree, own, above, spread, home, rigid)
 
 
+def _norms(x: Vector) -> Vector:
+    return np.asarray(np.sqrt((x**2).sum(axis=1)))
+
+
 def _perron(tree: Tree, own: Vector, above: Vector, spread: Vector, home: Index, rigid: Vector) -> float:
-    """1 / max (MᵀM x)_i / x_i, the best of some x."""
-    C, parent = len(rigid), tree.parent
+    """1 / max (MᵀM x)_i / x_i, the best of some x; cells in the tree's order."""
+    C, up, first = len(rigid), tree.up, len(tree.levels[0])
     x, best = np.ones(C), np.inf
     additions = 2 * (C + len(home) + len(tree.levels)) + 64
     for _ in range(ROUNDS):
         strain = x / rigid
-        total = own * strain + above * strain[parent]
-        for cells in tree.levels[1:]:
-            total[cells] += total[parent[cells]]
-        u = spread * strain[home] + total[home]
-        load = np.bincount(home, u, minlength=C)
-        below = load.copy()
-        for cells in reversed(tree.levels[1:]):
-            np.add.at(below, parent[cells], below[cells])
-        z = np.bincount(home, spread * u, minlength=C) + own * below + np.bincount(parent, above * below, minlength=C)
+        total = own * strain + above * strain.take(up)
+        for level in tree.slices[1:]:
+            total[level] += total.take(up[level])
+        u = spread * strain.take(home) + total.take(home)
+        below = np.bincount(home, u, minlength=C + 1)
+        tree.gather(below, np.add)
+        below = below[:C]
+        z = np.bincount(home, spread * u, minlength=C) + own * below
+        z += np.bincount(up[first:], (above * below)[first:], minlength=C)
         z /= rigid
         worst = float(np.max(z / x))
         done = worst > 0.98 * best
@@ -151,19 +208,24 @@ def _perron(tree: Tree, own: Vector, above: Vector, spread: Vector, home: Index,
     return float(down(1.0 / (best * (1.0 + 2.0 * gamma(additions)))))
 
 
-def _reach(mesh: Mesh, tree: Tree, free: Any, middle: Vector) -> Vector:
-    """For the facet above each cell: how far from it the nodes lie that hang on it, at most."""
-    C, d = len(mesh.cells), mesh.dim
-    low, high = np.full((C, d), np.inf), np.full((C, d), -np.inf)
-    nodes = np.flatnonzero(free)
-    np.minimum.at(low, tree.home[nodes], mesh.points[nodes])
-    np.maximum.at(high, tree.home[nodes], mesh.points[nodes])
-    for cells in reversed(tree.levels[1:]):
-        np.minimum.at(low, tree.parent[cells], low[cells])
-        np.maximum.at(high, tree.parent[cells], high[cells])
-    arm = np.maximum(np.abs(low - middle), np.abs(high - middle))
+def _spans(tree: Tree, X: Vector, home: Index) -> Vector:
+    """Of each cell, in the tree's order: the box (lower ends, minus the upper ones) of the nodes that hang on it."""
+    C, d = len(tree.order), X.shape[1]
+    box = np.full((C + 1, 2 * d), np.inf)
+    by_home = np.argsort(home)
+    start = np.flatnonzero(np.diff(home[by_home], prepend=-1))
+    if len(start):
+        box[home[by_home[start]]] = np.minimum.reduceat(np.hstack([X, -X])[by_home], start, axis=0)
+    tree.gather(box, np.minimum)
+    return box[:C]
+
+
+def _reach(span: Vector, middle: Vector) -> Vector:
+    """How far from a facet's middle the nodes of a box lie, at most."""
+    d = middle.shape[1]
+    arm = np.maximum(np.abs(span[:, :d] - middle), np.abs(span[:, d:] + middle))
     arm[~np.isfinite(arm)] = 0.0  # nothing hangs here
-    return np.asarray(np.sqrt((arm**2).sum(axis=1)) * (1.0 + 1e-12))
+    return _norms(arm) * (1.0 + 1e-12)
 
 
 def _slenderness(corners: Vector, middle: Vector) -> Vector:
@@ -179,10 +241,3 @@ def _slenderness(corners: Vector, middle: Vector) -> Vector:
     q = twice**2 / 3.0 * (1.0 - 1e-14)
     m2 = 0.5 * (t + np.sqrt(np.maximum(t**2 - 4.0 * q, 0.0) + 1e-14 * t**2))
     return np.asarray(m2 / np.sqrt(q) * (1.0 + 1e-12))
-
-
-def _keys(facets: Index, n: int) -> Index:
-    key = np.zeros(len(facets), dtype=object if n ** facets.shape[1] >= 2**62 else np.int64)
-    for column in facets.T:
-        key = key * n + column
-    return key

@@ -66,8 +66,9 @@ def build_mesh(file: Blocks) -> Mesh:
     _require_used(facet_groups, used)
     if not used.all():
         log.warning("%d of %d points belong to no cell and are left out", int((~used).sum()), len(X))
+        X, cells = X[used], number[cells]
     facets = {n: number[f] for n, f in facet_groups.items()}
-    mesh = Mesh(_cut(X[used], dim), number[cells], cell_groups, facets, file.unnamed)
+    mesh = Mesh(_cut(X, dim), cells, cell_groups, facets, file.unnamed)
     sets = {name: number[p[used[p]]] for name, p in file.point_sets.items() if name not in facet_groups}
     if sets:
         facets = {**mesh.facet_groups, **_facets_of_sets(mesh, sets)}

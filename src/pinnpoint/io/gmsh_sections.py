@@ -12,15 +12,28 @@ from pinnpoint.errors import InputError
 from pinnpoint.io.files import numbers
 from pinnpoint.mesh import Index
 
+REST_OF_LINE = re.compile(rb"[ \t]*\r?\n")
+
+
+def _opened(data: bytes, mark: bytes) -> int | None:
+    """Where the line after the first one that holds a mark alone begins."""
+    at = data.find(mark)
+    while at >= 0:
+        rest = REST_OF_LINE.match(data, at + len(mark))
+        if rest is not None and data[max(at - 1, 0) : at] in (b"", b"\n"):
+            return rest.end()
+        at = data.find(mark, at + 1)
+    return None
+
 
 class Section:
     """A cursor over one section, which must be consumed to its last number."""
 
     def __init__(self, data: bytes, name: str, *, binary: bool, size: int = 8) -> None:
-        opened = re.search(rb"(?:^|\n)\$" + name.encode() + rb"[ \t]*\r?\n", data)
+        opened = _opened(data, b"$" + name.encode())
         if opened is None:
             raise InputError(f"section ${name} is missing")
-        self.name, self.binary, self.size, self.data, self.at = name, binary, size, data, opened.end()
+        self.name, self.binary, self.size, self.data, self.at = name, binary, size, data, opened
         if not binary:
             stop = data.find(b"$End" + name.encode(), self.at)
             if stop < 0:

@@ -110,7 +110,7 @@ def _view(data: Mapping[str, Any], view: View | None) -> str:
 def _payload(data: Mapping[str, Any], view: View | None) -> str:
     if view is None or view.surface.dim == 1:
         return ""
-    packed, block = view.packed()
+    packed, block = view.packed
     rows = data["queries"]
     queries = [
         {

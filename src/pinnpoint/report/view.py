@@ -156,6 +156,7 @@ class View:
         scalar = all(f.values.shape[1] == 1 for f in self.fields)
         return self.scene.opened if scalar else self.scene.closed
 
+    @cached_property
     def packed(self) -> tuple[dict[str, Any], str]:
         """What the viewer reads, and the bytes it speaks of in base64."""
         s, packer = self.surface, Packer()

@@ -161,7 +161,7 @@ class EnclosedMatrix:
     def affine(self, x: Ball, b: Ball | None = None) -> Ball:
         """Enclosure of A x − b."""
         b_hi, b_lo = (None, None) if b is None else (b.hi, b.lo)
-        module = kernels(self.A.nnz)
+        module = kernels(max(self.A.nnz, self.shape[1]))  # a few long rows beside a large matrix are slow in numpy
         if module is not None:
             A = self.A
             hi, lo, err = module.product(A.indptr, A.indices, A.data, x.hi, x.lo, b_hi, b_lo)

@@ -27,6 +27,8 @@ LONGEST = 2**20
 """Entries of a row beyond which the slices would be too short."""
 CHUNK = 4096
 """Rows whose residuals are made at a time, to stay in cache."""
+TOGETHER = 64
+"""Rows that are compared as one."""
 FLOOR = 2.0**-400
 """Scales are at least this, so that multiples of slices stay far above the smallest normal number."""
 
@@ -121,6 +123,11 @@ def rows_of_product(A: Any, X: Vector, a: int, count: int, out: Vector | None = 
 
 def largest(X: Vector) -> Vector:
     """The largest magnitude in every column; NaN where there is one."""
+    whole = len(X) - len(X) % TOGETHER
+    if whole and X.flags.c_contiguous:  # long rows are compared much faster
+        long = X[:whole].reshape(whole // TOGETHER, -1)
+        most = np.maximum(long.max(axis=0), -long.min(axis=0)).reshape(TOGETHER, -1)
+        X = np.concatenate([most, X[whole:]])
     return np.asarray(np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0)))
 
 

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.linalg as dense
 import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator
 
 from pinnpoint.arrays import is_symmetric
 from pinnpoint.errors import DependencyMissingError, InputError
 from pinnpoint.rounding.arithmetic import Vector
+from pinnpoint.rounding.slices import rows_of_product
 from pinnpoint.solvers.blocks import conjugate_gradients
-from pinnpoint.threads import CORES
+from pinnpoint.threads import CORES, on_all_cores
 
 COARSEST = 500
 """Unknowns of the coarsest level, which is inverted densely."""
 DEGREE, SPREAD = 3, 12.0
 """Degree of the Chebyshev smoother, and the part of the spectrum it is made for: from 1/SPREAD of the top up."""
 BLOCK = 16
+ROWS = 4096
+"""Rows of a block of vectors that are worked on at a time."""
 STRENGTH = 0.08
 """Couplings weaker than this, relative to the diagonal, do not aggregate."""
 
@@ -39,17 +44,59 @@ class Level:
         """Chebyshev iteration in diag(A)⁻¹A; the same polynomial before and after keeps the cycle symmetric."""
         low, high = self.top / SPREAD, self.top
         middle, half = 0.5 * (high + low), 0.5 * (high - low)
-        R = B.copy() if X is None else B - self.A @ X
-        D = self.scale[:, None] * R / middle
-        X = D.copy() if X is None else X + D
+        R, D, E, new = (np.empty_like(B) for _ in range(4))
+
+        def begin(at: slice) -> None:
+            R[at] = B[at] if X is None else B[at] - rows_of(self.A, X, at)
+            D[at] = self.scale[at, None] * R[at] * B.dtype.type(1.0 / middle)
+            new[at] = D[at] if X is None else X[at] + D[at]
+
+        in_chunks(begin, len(B))
         rho = half / middle
         for _ in range(DEGREE - 1):
-            R -= self.A @ D
             after = 1.0 / (2.0 * middle / half - rho)
-            D = after * rho * D + (2.0 * after / half) * (self.scale[:, None] * R)
-            rho = after
-            X += D
-        return X
+            old, fresh = B.dtype.type(after * rho), B.dtype.type(2.0 * after / half)
+
+            def go_on(at: slice, D: Vector = D, E: Vector = E, old: Any = old, fresh: Any = fresh) -> None:
+                R[at] -= rows_of(self.A, D, at)
+                E[at] = old * D[at] + fresh * (self.scale[at, None] * R[at])
+                new[at] += E[at]
+
+            in_chunks(go_on, len(B))
+            D, E, rho = E, D, after
+        return new
+
+    def restrict(self, X: Vector, B: Vector) -> Vector:
+        """What X leaves of B, on the next level."""
+        left = np.empty_like(B)
+
+        def part(at: slice) -> None:
+            left[at] = B[at] - rows_of(self.A, X, at)
+
+        in_chunks(part, len(B))
+        return product(self.R, left)
+
+
+def in_chunks(work: Callable[[slice], None], count: int) -> None:
+    """Rows in parts that stay in cache, on all cores."""
+    on_all_cores(work, [slice(a, min(a + ROWS, count)) for a in range(0, count, ROWS)])
+
+
+def rows_of(A: Any, X: Vector, at: slice) -> Vector:
+    """Some rows of A X."""
+    out = np.zeros((at.stop - at.start, X.shape[1]), dtype=X.dtype)
+    return rows_of_product(A, X, at.start, at.stop - at.start, out)
+
+
+def product(A: Any, X: Vector) -> Vector:
+    """A X."""
+    Y = np.empty((A.shape[0], X.shape[1]), dtype=X.dtype)
+
+    def part(at: slice) -> None:
+        Y[at] = rows_of(A, X, at)
+
+    in_chunks(part, len(Y))
+    return Y
 
 
 class Multigrid:
@@ -77,7 +124,8 @@ class Multigrid:
             raise InputError(
                 "solver: 'amg' needs a symmetric matrix with a positive diagonal; use 'superlu' or 'krylov'"
             )
-        self._levels, self._coarsest = _hierarchy(B, modes, size)
+        self._A = sp.csr_array(B)
+        self._levels, self._coarsest = _hierarchy(self._A, modes, size)
         self._tolerance, self._iterations = tolerance, iterations
 
     @property
@@ -87,11 +135,12 @@ class Multigrid:
 
     def solve(self, b: Vector) -> Vector:
         """Approximate B⁻¹ b; columns are solved side by side."""
-        block = b if b.ndim == 2 else b[:, None]
-        A = self._levels[0].A if self._levels else None
-        if A is None:
+        if not self._levels:
             return np.asarray(self._coarsest @ b)
-        x = conjugate_gradients(lambda V: A @ V, self._cycle, block, self._tolerance, self._iterations)
+        block = np.ascontiguousarray(b if b.ndim == 2 else b[:, None])
+        x = conjugate_gradients(
+            lambda V: product(self._A, V), self._precondition, block, self._tolerance, self._iterations
+        )
         return x if b.ndim == 2 else x[:, 0]
 
     solve_transposed = solve
@@ -101,13 +150,19 @@ class Multigrid:
         each = max(1, -(-count // CORES))
         return -(-each // -(-each // BLOCK))
 
+    def _precondition(self, B: Vector) -> Vector:
+        """One cycle in the hierarchy's precision, columns brought to size one and back."""
+        size = np.max(np.abs(B), axis=0, initial=0.0)
+        size[~(size > 0.0)] = 1.0
+        return np.asarray(self._cycle((B / size).astype(self._levels[0].scale.dtype)) * size)
+
     def _cycle(self, B: Vector, depth: int = 0) -> Vector:
         """One V-cycle for A X = B from zero."""
         if depth == len(self._levels):
             return np.asarray(self._coarsest @ B)
         level = self._levels[depth]
         X = level.smooth(None, B)
-        X += level.P @ self._cycle(level.R @ (B - level.A @ X), depth + 1)
+        X += product(level.P, self._cycle(level.restrict(X, B), depth + 1))
         return level.smooth(X, B)
 
 
@@ -130,12 +185,24 @@ def _hierarchy(B: Any, modes: Vector | None, size: int) -> tuple[list[Level], Ve
             improve_candidates=None,
             max_coarse=COARSEST,
         )
-        levels = []
-        for fine in made.levels[:-1]:
-            M = sp.csr_array(fine.A)
-            scale = 1.0 / M.diagonal()
-            top = 1.1 * float(approximate_spectral_radius(sp.csr_matrix(sp.diags_array(scale) @ M)))
-            levels.append(Level(M, sp.csr_array(fine.P), sp.csr_array(fine.P.T), scale, top))
+        levels, M, last = [], A, made.levels[-1].A.toarray()
+        moderate = len(made.levels) > 1 and all(_moderate(level.A) for level in made.levels)
+        kind = np.float32 if moderate else np.float64
+        for depth in range(len(made.levels) - 1):
+            fine, made.levels[depth] = made.levels[depth], None
+            M = A if depth == 0 else sp.csr_array(fine.A)
+            diagonal = M.diagonal()
+            scale = 1.0 / np.where(diagonal > 0.0, diagonal, 1.0)  # a candidate that vanishes leaves a row of zeros
+            relative = LinearOperator(M.shape, matvec=lambda v, M=M, scale=scale: scale * (M @ v.ravel()), dtype=float)
+            top = 1.1 * float(approximate_spectral_radius(relative))
+            P = sp.csr_array(fine.P).astype(kind)
+            levels.append(Level(M.astype(kind), P, sp.csr_array(P.T), scale.astype(kind), top))
     finally:
         np.random.set_state(state)  # noqa: NPY002
-    return levels, dense.pinvh(made.levels[-1].A.toarray())
+    return levels, dense.pinvh(last).astype(kind)
+
+
+def _moderate(A: Any) -> bool:
+    """Whether single precision, which is enough for a preconditioner, holds the entries."""
+    size = np.abs(A.diagonal())
+    return bool(np.all((size > 1e-20) & (size < 1e20)))

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from pinnpoint.errors import InputError
+from pinnpoint.solvers.room import free_memory
 
 MODULES = {"superlu": "scipy", "cholmod": "sksparse", "pardiso": "pypardiso", "amg": "pyamg", "petsc": "petsc4py"}
 NAMES = ("auto", "direct", "superlu", "cholmod", "pardiso", "amg", "petsc", "krylov", "lsmr", "lsqr")
@@ -107,22 +106,6 @@ def predicted(name: str, task: Task) -> float:
         "krylov": 64.0 * n,
     }[name]
     return float(own + 12.0 * task.nnz + 16.0 * n * task.queries)
-
-
-def free_memory() -> float:
-    """Bytes that can still be used: of the machine, of the process group and of the process."""
-    free = math.inf
-    try:
-        fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines())
-        free = float(fields["MemAvailable"].split()[0]) * 1024.0
-        group = Path("/sys/fs/cgroup")
-        most = (group / "memory.max").read_text(encoding="ascii").strip()
-        if most != "max":
-            free = min(free, float(most) - float((group / "memory.current").read_text(encoding="ascii")))
-    except (OSError, KeyError, ValueError):
-        if math.isinf(free) and hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-            free = float(os.sysconf("SC_PHYS_PAGES")) * float(os.sysconf("SC_PAGE_SIZE"))
-    return free
 
 
 def candidates(task: Task) -> list[tuple[str, str]]:

@@ -61,12 +61,14 @@ def by_columns(B: Any) -> Any:
 
 def _factorize(B: Any) -> Any:
     try:
-        from sksparse.cholmod import CholmodError, cholesky
+        from sksparse.cholmod import CholmodError, CholmodOutOfMemoryError, cholesky
     except ImportError as error:
         raise DependencyMissingError(
             "solver: 'cholmod' needs scikit-sparse; pip install 'pinnpoint[cholmod]' (and SuiteSparse's headers)"
         ) from error
     try:
         return cholesky(by_columns(B), mode="supernodal")
+    except CholmodOutOfMemoryError as error:
+        raise MemoryError("CHOLMOD's factor") from error
     except CholmodError as error:
-        raise NotDefiniteError(f"CHOLMOD: {error}") from error
+        raise NotDefiniteError.of("cholmod") from error

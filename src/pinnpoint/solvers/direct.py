@@ -81,7 +81,7 @@ class SparseLU:
         try:
             self._lu = spla.splu(B, permc_spec=spec, options={"SymmetricMode": symmetric})
         except RuntimeError as error:
-            raise _singular(B.shape[0], str(error)) from error
+            raise singular(B.shape[0], str(error)) from error
         n = B.shape[0]
         self._position = np.empty(n, dtype=np.intp)
         self._position[self._order] = self._lu.perm_r
@@ -195,13 +195,16 @@ def refuse_singular(B: Any, solve: Callable[[Vector], Vector], transposed: Calla
 
 def _refuse_singular(n: int, condition: float) -> None:
     if not condition < CONDITION_LIMIT:
-        raise _singular(n, f"condition number about {condition:.1e}")
+        raise singular(n, f"condition number about {condition:.1e}")
 
 
-def _singular(n: int, why: str) -> InputError:
+def singular(n: int, why: str) -> InputError:
+    """The refusal of a matrix that cannot be inverted, and why it cannot."""
     return InputError(
-        f"A: the reduced {n} × {n} operator is singular in float64 ({why}); remove its nullspace through the "
-        "admissible space (Dirichlet values, a gauge, or constraints), or rescale the equations"
+        f"A: the reduced {n} × {n} operator is singular, or so badly scaled that it is singular in float64 ({why}); "
+        "remove its nullspace through the admissible space (Dirichlet values, a gauge, or constraints), or, where its "
+        "entries differ by many orders of magnitude, scale its rows and columns, e.g. with D = diag(|A|)^(-1/2): "
+        "matrix D A D, right-hand side D b, states D⁻¹u, queries D ℓ"
     )
 
 

@@ -12,13 +12,15 @@ import scipy.sparse as sp
 from pinnpoint.arrays import is_symmetric
 from pinnpoint.errors import DependencyMissingError
 from pinnpoint.rounding.arithmetic import Vector
-from pinnpoint.solvers.direct import refuse_singular
+from pinnpoint.solvers.direct import refuse_singular, singular
 from pinnpoint.solvers.protocol import NotDefiniteError
 
 DEFINITE, GENERAL = 2, 11
 """PARDISO's numbers for real symmetric positive definite and real nonsymmetric matrices."""
 TRANSPOSED, SOLVE = 12, 33
 """The parameter, counted from one, that asks for solves with the transposed matrix, and the phase of solving."""
+NO_MEMORY = (-2, -9)
+"""Its errors that mean so."""
 
 BLOCK = 32
 """Right-hand sides to solve for at once."""
@@ -78,11 +80,22 @@ def _factorize(B: Any, kind: int) -> tuple[Any, Any]:
         raise DependencyMissingError(
             "solver: 'pardiso' needs pypardiso (with MKL, about 1 GB); pip install 'pinnpoint[pardiso]'"
         ) from error
+    if kind == DEFINITE and not float(B.diagonal().min()) > 0.0:
+        raise NotDefiniteError.of("pardiso")
     stored = sp.csr_matrix(sp.triu(B) if kind == DEFINITE else B)
+    if not np.all(np.diff(stored.indptr)):  # PARDISO would read beyond them
+        raise singular(B.shape[0], "it has empty rows")
     stored.sort_indices()
     solver = PyPardisoSolver(mtype=kind)
     try:
         solver.factorize(stored)
     except PyPardisoError as error:
-        raise NotDefiniteError(f"PARDISO: {error}") from error
+        if error.value in NO_MEMORY:
+            raise MemoryError("PARDISO's factor") from error
+        if kind == DEFINITE:
+            raise NotDefiniteError.of("pardiso") from error
+        raise NotDefiniteError(
+            f"solver: 'pardiso' could not factorise the matrix (error {error.value}); it may be singular or badly "
+            "scaled; use solver='superlu'"
+        ) from error
     return solver, stored

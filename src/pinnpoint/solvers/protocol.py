@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 
-from pinnpoint.errors import CertificationError, InputError
+from pinnpoint.errors import CertificationError, InputError, PinnpointError
 from pinnpoint.rounding.arithmetic import Vector
 
 
 class NotDefiniteError(InputError):
     """A Cholesky factorization met a pivot that is not positive."""
+
+    @classmethod
+    def of(cls, name: str) -> NotDefiniteError:
+        """What a named solver has to say."""
+        return cls(
+            f"solver: {name!r} needs a symmetric positive definite matrix, and this one is not positive definite; "
+            "use solver='auto' or 'superlu', which take any regular matrix"
+        )
 
 
 class Solver(Protocol):
@@ -45,7 +54,19 @@ def is_accurate(solver: Solver | None) -> bool:
 def width(solver: Solver, count: int) -> int:
     """How many of so many right-hand sides to hand over at a time."""
     asked = getattr(solver, "width", None)
-    return max(1, count if asked is None else int(asked(count)))
+    if asked is None:
+        return max(1, count)
+    said = asked(count) if callable(asked) else asked
+    try:
+        found = float(said)
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if not (callable(asked) and math.isfinite(found)):
+        raise InputError(
+            f"solver: width of {type(solver).__name__} must be a method that returns how many right-hand sides to hand "
+            f"over at a time, a number of at least 1; got {said!r}"
+        )
+    return max(1, int(found))
 
 
 def answer(solve: Callable[[Vector], Vector], b: Vector, *, guard: bool = True) -> Vector:
@@ -55,7 +76,7 @@ def answer(solve: Callable[[Vector], Vector], b: Vector, *, guard: bool = True) 
     backends known to leave it alone, b itself.
 
     NaN, infinity and numerical failures become zeros, which can only widen an interval; an answer that is not an
-    array of the right shape is refused.
+    array of the right shape is refused, and so is a solver that fails for another reason.
     """
     if not np.all(np.isfinite(b)):
         return np.zeros_like(b)
@@ -64,6 +85,13 @@ def answer(solve: Callable[[Vector], Vector], b: Vector, *, guard: bool = True) 
             x = np.asarray(solve(b.copy(order="K") if guard else b))
     except (ArithmeticError, np.linalg.LinAlgError, RuntimeError):
         return np.zeros_like(b)
+    except (MemoryError, PinnpointError):
+        raise
+    except Exception as error:
+        name = type(getattr(solve, "__self__", solve)).__name__
+        raise CertificationError(
+            f"solver: {name} failed on a right-hand side of shape {b.shape} with {type(error).__name__}: {error}"
+        ) from error
     if x.shape != b.shape or x.dtype.kind not in "fiu":
         raise CertificationError(
             f"solver: returned an array of shape {x.shape} and type {x.dtype} for a right-hand side of shape {b.shape}"

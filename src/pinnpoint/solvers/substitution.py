@@ -42,21 +42,25 @@ class Substitution:
     ----------
     L
         The factor, by columns, each with its diagonal entry first; it is taken over and changed.
+    room
+        A matrix with as many entries, whose memory is taken over for the factor's second copy.
     d
         The pivots.
     position, order
         Row of the factor for each column of the matrix that was factorised, and the unknowns in the order of these.
     """
 
-    def __init__(self, L: Any, d: Vector, position: Indices, order: Any = slice(None)) -> None:
+    def __init__(self, L: Any, room: Any, d: Vector, position: Indices, order: Any = slice(None)) -> None:
         n = d.size
         self._parent = _parents(L)
         np.negative(L.data, out=L.data)
         L.data[L.indptr[:-1]] = 0.0  # the diagonal
         self._columns: Parts = L.indptr, L.indices, L.data
         # Lᵀ with rows and columns from the last to the first: its row n − 1 − j is column j of L
-        ends, indices = (np.subtract(top, a[::-1]) for top, a in ((L.nnz, L.indptr), (n - 1, L.indices)))
-        self._rows: Parts = ends.astype(L.indptr.dtype), indices.astype(L.indices.dtype), L.data[::-1].copy()
+        np.subtract(L.nnz, L.indptr[::-1], out=room.indptr)
+        np.subtract(n - 1, L.indices[::-1], out=room.indices)
+        np.copyto(room.data, L.data[::-1])
+        self._rows: Parts = room.indptr, room.indices, room.data
         self._reciprocal = (1.0 / d)[::-1].copy()
         self._position = np.empty_like(position)
         self._position[order] = position
@@ -134,18 +138,21 @@ def _substitute(one: Any, many: Any, M: Parts, X: Vector) -> None:
         many(n, n, k, *M, flat, flat)
 
 
-def factor_of(lu: Any) -> tuple[Any, Vector, Indices] | None:
-    """L, the pivots and the row of each column, from SuperLU's factors of a symmetric matrix.
+def factor_of(lu: Any) -> tuple[Any, Any, Vector, Indices] | None:
+    """L, room for another one, the pivots and the row of each column, from SuperLU's factors of a symmetric matrix.
 
-    With the same permutation of rows and columns U is D Lᵀ, so L and the pivots are enough. None where the
-    permutations differ or a pivot vanished.
+    With the same permutation of rows and columns U is D Lᵀ, so L and the pivots are enough, and U is the room. None
+    where the permutations differ or a pivot vanished.
     """
     if csr_matvecs is None or not np.array_equal(lu.perm_r, lu.perm_c):
         return None
-    L, d = lu.L, lu.U.diagonal()
+    L, U = lu.L, lu.U
+    d = U.diagonal()
+    if U.nnz != L.nnz:  # zeros may have been left out of one of them
+        U = L.copy()
     if not np.array_equal(L.indices[L.indptr[:-1]], np.arange(d.size)):
         L.sort_indices()
-    return (L, d, lu.perm_r.copy()) if np.all(np.isfinite(d)) and np.all(d != 0.0) else None
+    return (L, U, d, lu.perm_r.copy()) if np.all(np.isfinite(d)) and np.all(d != 0.0) else None
 
 
 def _parents(L: Any) -> Indices:

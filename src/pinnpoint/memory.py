@@ -7,6 +7,8 @@ import sys
 
 import numpy as np
 
+from pinnpoint.threads import begin
+
 TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8
 """Names of glibc's options."""
 LARGE = 2**30
@@ -14,6 +16,14 @@ LARGE = 2**30
 
 EACH, MOST = 800, 2**28
 """Bytes to have ready for each unknown, about two copies of a column of a factor in the plane, and in all."""
+_kept: list[bool] = [False]
+"""Whether memory is kept."""
+
+
+def shortage(error: MemoryError) -> str:
+    """What to say when memory ran out."""
+    what = f" ({error})" if str(error) else ""
+    return f"pinnpoint: not enough memory{what}; make the case smaller ('pinnpoint check' says what it needs)"
 
 
 def keep_memory() -> None:
@@ -30,10 +40,12 @@ def keep_memory() -> None:
     mallopt(MMAP_THRESHOLD, LARGE)
     mallopt(TRIM_THRESHOLD, LARGE)
     mallopt(ARENA_MAX, 1)
+    _kept[0] = True
 
 
 def return_memory() -> None:
     """The opposite, for a large problem: what arrays leave behind goes back to the system."""
+    _kept[0] = False
     if not sys.platform.startswith("linux"):
         return
     try:
@@ -46,5 +58,10 @@ def return_memory() -> None:
 
 
 def have_ready(unknowns: int) -> None:
-    """Take fresh memory from the system and leave it to the arrays to come; worth it in a thread beside other work."""
-    np.empty(min(EACH * unknowns, MOST), dtype=np.uint8)[::4096] = 0
+    """Where memory is kept, take some from the system beside other work, and leave it to the arrays to come."""
+
+    def fill() -> None:
+        np.empty(min(EACH * unknowns, MOST), dtype=np.uint8)[::4096] = 0
+
+    if _kept[0]:
+        begin(fill)
