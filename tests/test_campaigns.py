@@ -353,18 +353,26 @@ import dask
 from distributed import Client, LocalCluster
 
 dask.config.set({"distributed.scheduler.allowed-failures": int(sys.argv[4])})
-if __name__ == "__main__":
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
-        client.run(lambda path: sys.path.insert(0, path), sys.argv[1])
-        def make(made=[]):
-            if made:  # a worker that dies while it starts is not restarted by Dask
-                client.restart(timeout=100)
-            made.append(1)
-            return client.get_executor()
+open_now = []
 
-        task = partial(tasks.dies_once, sys.argv[2])
-        done = campaigns.run(task, tasks.instances(7), sys.argv[3], make, timeout=20)
-        print(done.done, done.failed)
+
+def close():
+    while open_now:
+        open_now.pop().close()
+
+
+def make():
+    close()  # Dask does not restart a worker that dies while it starts: another cluster then
+    open_now.append(LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None))
+    open_now.append(Client(open_now[0]))
+    return open_now[1].get_executor()
+
+
+if __name__ == "__main__":
+    task = partial(tasks.dies_once, sys.argv[2])
+    done = campaigns.run(task, tasks.instances(7), sys.argv[3], make, timeout=20)
+    close()
+    print(done.done, done.failed)
 """
 
 
