@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from pinnpoint.cli.certify import LARGE
 from pinnpoint.rounding.matrices import LOAD_AFTER, PRODUCTS
 from pinnpoint.solvers.choice import Task, predicted
 
@@ -12,7 +13,7 @@ PROGRAM, COMPILED = 0.13e9, 0.03e9
 CELL = {1: (600.0, 600.0), 2: (640.0, 870.0), 3: (900.0, 1280.0)}
 """Bytes for each cell to make mesh and matrix, for scalars and for vectors."""
 STAYS = 0.6
-"""Share of them that is not used again by what follows."""
+"""Share of them that is not used again by what follows; small solids and plates, which keep memory, use none."""
 ROWS, ENTRY = 65_536, 50.0
 """Rows whose residuals are made at a time in extended precision for the bundle, and bytes for each entry of them."""
 
@@ -34,8 +35,9 @@ def peak(name: str, task: Task, cells: int, components: int, degree: int, *, eas
         witness = 0.0 if rough else factors(task, components, degree, easy=easy)
     else:
         own = vectors + factors(task, components, degree, easy=easy)
+    stays = 1.0 if components > 1 and task.n <= LARGE else STAYS
     residuals = ENTRY * task.nnz * min(1.0, ROWS / max(task.n, 1))
-    return program + max(build, STAYS * build + residuals + max(own, witness + vectors))
+    return program + max(build, stays * build + residuals + max(own, witness + vectors))
 
 
 def factors(task: Task, components: int, degree: int, *, easy: bool) -> float:
