@@ -49,6 +49,17 @@ def hangs_once(folder, x):
     return square(x)
 
 
+def slowly(x):
+    time.sleep(0.3)
+    return square(x)
+
+
+def hangs_once_slowly(folder, x):
+    if x == 2 and _first(folder, x):
+        time.sleep(4.0)
+    return slowly(x)
+
+
 def always_dies(x):
     if x == 5:
         os._exit(1)

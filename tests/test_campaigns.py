@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -120,6 +120,60 @@ def test_an_instance_that_never_comes_back(tmp_path):
         assert (done.done, done.retried, done.failed) == (6, 1, {})
         require_whole(tmp_path / "t.csv", 6)
     require_whole(tmp_path / "t.csv", 6)  # the late answer is not written
+
+
+class Remembers(Executor):
+    """As Dask: equal calls are one, with one result, and `shutdown` knows fewer arguments than it might."""
+
+    def __init__(self):
+        self.calls, self.shut = {}, False
+
+    def submit(self, fn, *args):
+        future = self.calls.setdefault(args, Future())
+        if not future.done():
+            try:
+                future.set_result(fn(*args))
+            except RuntimeError as error:
+                future.set_exception(error)
+        return future
+
+    def shutdown(self, wait=True):
+        self.shut = True
+
+
+def test_every_attempt_is_a_call_of_its_own(tmp_path):
+    marks, made = tmp_path / "marks", []
+    marks.mkdir()
+
+    def make():
+        made.append(Remembers())
+        return made[-1]
+
+    done = campaigns.run(partial(tasks.fails_once, marks), tasks.instances(9), tmp_path / "t.csv", make)
+    assert (done.done, done.retried, done.failed) == (9, 3, {})
+    assert made[0].shut
+    require_whole(tmp_path / "t.csv", 9)
+
+
+class Deserted(Executor):
+    """A cluster whose workers are gone and do not come back, which it does not tell."""
+
+    def submit(self, fn, *args):
+        return Future()
+
+
+def test_an_executor_that_says_nothing_is_made_again(tmp_path):
+    made = []
+
+    def make():
+        made.append(Deserted() if len(made) < 2 else Remembers())
+        return made[-1]
+
+    done = campaigns.run(tasks.square, tasks.instances(9), tmp_path / "t.csv", make, timeout=0.1, window=4)
+    assert (done.done, done.failed, len(made)) == (9, {}, 3)
+    require_whole(tmp_path / "t.csv", 9)
+    lost = campaigns.run(tasks.square, {"a": 1}, tmp_path / "u.csv", Deserted, timeout=0.05, retries=1)
+    assert lost.failed == {"a": "TimeoutError: no answer in 0.05 s"}
 
 
 def test_refusals_are_not_retried(tmp_path):
@@ -295,29 +349,46 @@ from functools import partial
 sys.path.insert(0, sys.argv[1])
 import campaign_tasks as tasks
 from pinnpoint import campaigns
+import dask
 from distributed import Client, LocalCluster
 
+dask.config.set({"distributed.scheduler.allowed-failures": int(sys.argv[4])})
 if __name__ == "__main__":
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
         client.run(lambda path: sys.path.insert(0, path), sys.argv[1])
+        def make(made=[]):
+            if made:  # a worker that dies while it starts is not restarted by Dask
+                client.restart(timeout=100)
+            made.append(1)
+            return client.get_executor()
+
         task = partial(tasks.dies_once, sys.argv[2])
-        done = campaigns.run(task, tasks.instances(7), sys.argv[3], client.get_executor(), timeout=40)
+        done = campaigns.run(task, tasks.instances(7), sys.argv[3], make, timeout=20)
         print(done.done, done.failed)
 """
 
 
 @pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="pip install 'pinnpoint[dask]'")
-def test_dask_with_dying_workers(tmp_path):
+@pytest.mark.parametrize("failures", [3, 0])
+def test_dask_with_dying_workers(tmp_path, failures):
+    """Dask itself tries again, or gives a task up at its worker's first death, and then `run` tries again."""
     (tmp_path / "marks").mkdir()
     script = tmp_path / "script.py"
     script.write_text(DASK, encoding="utf-8")
     paths = [str(Path(pp.__file__).parent.parent), str(SCRIPT.parent), *sys.path]
     done = subprocess.run(
-        [sys.executable, str(script), str(SCRIPT.parent), str(tmp_path / "marks"), str(tmp_path / "t.csv")],
+        [
+            sys.executable,
+            str(script),
+            str(SCRIPT.parent),
+            str(tmp_path / "marks"),
+            str(tmp_path / "t.csv"),
+            str(failures),
+        ],
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
     )
     assert done.stdout.strip() == "7 {}", done.stderr

@@ -176,3 +176,44 @@ def test_the_word_energy_is_not_a_length():
     assert case.b.size == len("energy")
     c = pp.certify(case.system(weight="energy"), case.space.U0, pp.Queries(np.eye(6)[[2]]))
     assert np.isfinite(c.radius).all()
+
+
+def test_problems_travel_to_other_processes():
+    """Pools of processes pickle what they are given."""
+    import pickle
+
+    solid = pp.fem.Elasticity(pp.io.generate("cube", 2), young=1.0, poisson=0.3, body=[0, 0, -1.0], fixed={"left": 0.0})
+    flat = pp.fem.ReactionDiffusion(pp.io.generate("square", 4), 1.0, dirichlet={"boundary": 0.0})
+    for problem in (solid, flat):
+        there = pickle.loads(pickle.dumps(problem))
+        assert there.system.floor().alpha == problem.system.floor().alpha
+        np.testing.assert_array_equal(there.system.residual(there.space.U0), problem.system.residual(problem.space.U0))
+
+
+def test_cholmod_refuses_what_is_not_symmetric(monkeypatch):
+    """It would factorise one triangle without a word."""
+    from pinnpoint.certifiers import setup
+
+    monkeypatch.setattr(setup, "Cholmod", lambda B: pytest.fail("was asked to factorise it"))
+    A = sp.diags_array([-np.ones(899), 2.5 * np.ones(900), -1.2 * np.ones(899)], offsets=[-1, 0, 1], format="csr")
+    system = pp.LinearSystem(A, np.ones(900))
+    with pytest.raises(pp.InputError, match="not symmetric"):
+        pp.Exact(solver="cholmod", rounding=False).prepare(system, pp.Queries(np.eye(900)[:1]))
+
+
+def test_a_second_preparation_leaves_the_first_ones_file_alone(tmp_path):
+    """Green vectors on disk: another certifier with the same file, or one that is refused, gets a file of its own."""
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("square", 20), 1.0, dirichlet={"boundary": 0.0})
+    queries = problem.points([[0.5, 0.5], [0.25, 0.7], [0.8, 0.2]])
+    other = pp.fem.ReactionDiffusion(pp.io.generate("square", 20), 1.0, 7.0, dirichlet={"boundary": 0.0})
+    file = tmp_path / "green.npy"
+    first = pp.Exact(file=file).prepare(problem.system, queries)
+    before = first.certify(problem.space.U0)
+    second = pp.Exact(file=file).prepare(other.system, other.points([[0.5, 0.5]]))
+    np.testing.assert_array_equal(first.certify(problem.space.U0).center, before.center)
+    assert np.all(second.certify(other.space.U0).center < 0.5 * before.center[0])
+    singular = pp.LinearSystem(sp.csr_array((problem.space.N, problem.space.N)), problem.b)
+    with pytest.raises((pp.InputError, pp.CertificationError)):
+        pp.Exact(file=file).prepare(singular, pp.Queries(queries.L))
+    assert not file.exists()
+    np.testing.assert_array_equal(first.certify(problem.space.U0).center, before.center)

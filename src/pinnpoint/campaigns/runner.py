@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from typing import Any
+from uuid import uuid4
 
 from pinnpoint.arrays import number, whole
-from pinnpoint.campaigns.tables import AbstractTable, open_table
-from pinnpoint.campaigns.tasks import Row, work
+from pinnpoint.campaigns.growing import AbstractTable
+from pinnpoint.campaigns.patience import Patience
+from pinnpoint.campaigns.tables import open_table
+from pinnpoint.campaigns.tasks import Row, work, writable
 from pinnpoint.errors import InputError, PinnpointError
 from pinnpoint.io.files import PathLike
 
@@ -63,6 +66,7 @@ def run(
     ----------
     task
         From an instance to a certificate, a mapping of plain values, or a list of mappings; importable by the workers.
+        All instances have the same columns, none of them called instance, row or rows.
     instances
         Names to instances, or pairs of both, which may come from a generator of any length.
     out
@@ -76,8 +80,10 @@ def run(
     window
         Instances handed to the executor at once.
     timeout
-        Seconds after which an instance in the executor is taken for lost and handed in again, counted as an error;
-        mind that it may have to wait there for `window` others.
+        Seconds after which an instance is taken for lost and handed in again, counted as an error: seconds since a
+        worker took it up, where the executor tells, as threads and processes do. One that waits for a worker, and any
+        instance where the executor does not tell, as Dask's does not, is lost after as many seconds in which no
+        instance began or came back. If all are lost at once, an executor that a function made is made again.
     report
         Is told the summary after every instance.
 
@@ -87,7 +93,7 @@ def run(
     if not callable(task):
         raise InputError(f"task: must be a function of one instance; got {type(task).__name__}")
     retries, window = whole("retries", retries), whole("window", window, low=1)
-    patience = math.inf if timeout is None else number("timeout", timeout, above=0.0)
+    patience = Patience(math.inf if timeout is None else number("timeout", timeout, above=0.0))
     items = iter(instances.items() if isinstance(instances, Mapping) else instances)
     with open_table(out) as table:
         job = Job(partial(work, task), table, retries, report)
@@ -121,7 +127,7 @@ class Pool:
             ) from error
         # a worker that a broken pool started last may outlive it, and the pool then waits for it for ever
         workers = list((getattr(self.executor, "_processes", None) or {}).values())
-        self.executor.shutdown(wait=False, cancel_futures=True)
+        self._shut(wait=False)
         for worker in workers:
             worker.kill()
         self.executor = self.make()
@@ -129,7 +135,13 @@ class Pool:
     def close(self) -> None:
         """Let go of what was made here."""
         if self.make is not None:
-            self.executor.shutdown(wait=True, cancel_futures=True)
+            self._shut(wait=True)
+
+    def _shut(self, *, wait: bool) -> None:
+        try:
+            self.executor.shutdown(wait=wait, cancel_futures=True)
+        except TypeError:  # Dask's has no such argument
+            self.executor.shutdown(wait=wait)
 
 
 class Job:
@@ -137,7 +149,7 @@ class Job:
 
     def __init__(
         self,
-        call: Callable[[Any], list[Row]],
+        call: Callable[..., list[Row]],
         table: AbstractTable,
         retries: int,
         report: Callable[[Summary], None] | None,
@@ -146,7 +158,8 @@ class Job:
         self.summary = Summary()
         self.attempts: dict[str, int] = {}
         self.seen: set[str] = set()
-        self.began: dict[str, float] = {}
+        self.tokens = (f"{name}-{k}" for name in [uuid4().hex] for k in count())
+        """One for each attempt, so that no executor takes it for an earlier one."""
         self.again: deque[Item] = deque()
         self.alone: deque[Item] = deque()
         """Instances that were in an executor when it broke: tried one by one, so that only the guilty one counts."""
@@ -158,8 +171,13 @@ class Job:
             if not (isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], str)):
                 raise InputError(f"instances: must be pairs of a name and an instance; got {str(pair)[:60]!r}")
             name = " ".join(pair[0].split())
-            if not name or name in self.seen:
-                raise InputError(f"instances: '{name}' is given twice; names must differ and not be empty")
+            if not name or not writable(name):
+                wrong = "not valid Unicode" if name else "empty"
+                raise InputError(
+                    f"instances: the name {pair[0][:60]!r} is {wrong}; give every instance one that can be read"
+                )
+            if name in self.seen:
+                raise InputError(f"instances: '{name[:60]}' is given twice; names must differ by more than spaces")
             self.seen.add(name)
             if name in before:
                 self.summary.skipped += 1
@@ -178,7 +196,7 @@ class Job:
             self.write(item[0], rows)
             return
 
-    def over(self, pool: Pool, items: Iterator[Item], window: int, patience: float) -> None:
+    def over(self, pool: Pool, items: Iterator[Item], window: int, patience: Patience) -> None:
         """Keep the executor fed until nothing is left."""
         fresh, flying = self.new(items), dict[Future[list[Row]], Item]()
         try:
@@ -186,11 +204,12 @@ class Job:
                 self.feed(pool, fresh, flying, window)
                 if not flying:
                     return
-                left = None if math.isinf(patience) else patience
-                for future in wait(flying, left, FIRST_COMPLETED).done:
+                left = min(self.table.pause, patience.pause)
+                for future in wait(flying, None if math.isinf(left) else left, FIRST_COMPLETED).done:
                     if future in flying:
                         self.land(pool, future, flying)
-                self.lost(flying, patience)
+                self.lost(pool, patience.lost(flying, pool.executor), flying, patience.seconds)
+                self.table.tick()
         finally:
             for future in flying:
                 future.cancel()
@@ -202,22 +221,31 @@ class Job:
             item = queue.popleft() if queue else next(fresh, None)
             if item is None:
                 return
-            self.began[item[0]] = time.monotonic()
             try:
-                flying[pool.executor.submit(self.call, item[1])] = item
+                flying[pool.executor.submit(self.call, item[1], next(self.tokens))] = item
             except BrokenExecutor as error:
                 self.alone.append(item)
                 self.broken(pool, error, flying)
 
-    def lost(self, flying: dict[Future[list[Row]], Item], patience: float) -> None:
-        """Hand in again what never came back; should it come after all, nobody looks."""
-        now = time.monotonic()
-        for future, item in list(flying.items()):
-            if not future.done() and now - self.began[item[0]] > patience:
-                del flying[future]
+    def lost(
+        self, pool: Pool, late: list[Future[list[Row]]], flying: dict[Future[list[Row]], Item], seconds: float
+    ) -> None:
+        """Hand in again what never came back; should it come after all, nobody looks.
+
+        Where all that was handed in is late, an executor that can be made again is taken for broken.
+        """
+        if not late:
+            return
+        error = TimeoutError(f"no answer in {seconds:g} s")
+        stuck = pool.make is not None and all(future in late or future.done() for future in flying)
+        if not stuck or len(flying) == 1:  # of several any one, or none, may be the cause
+            for future in late:
+                item = flying.pop(future)
                 future.cancel()
-                if self.failed(item, TimeoutError(f"no answer in {patience:g} s")):
-                    self.again.append(item)
+                if self.failed(item, error):
+                    (self.alone if stuck else self.again).append(item)
+        if stuck:
+            self.broken(pool, error, flying)
 
     def land(self, pool: Pool, future: Future[list[Row]], flying: dict[Future[list[Row]], Item]) -> None:
         """One future is done, well or not."""
@@ -243,6 +271,7 @@ class Job:
             if future.done() and not future.cancelled() and future.exception() is None:
                 self.write(item[0], future.result())
             else:
+                future.cancel()
                 self.alone.append(item)
         flying.clear()
         log.warning("executor broke (%s); %d instances are tried one by one", error, len(self.alone))
@@ -261,7 +290,6 @@ class Job:
 
     def write(self, name: str, rows: list[Row]) -> None:
         """Into the table, unless it is there."""
-        self.began.pop(name, None)
         if name not in self.table.done:
             self.table.add(name, rows)
             self.summary.done += 1

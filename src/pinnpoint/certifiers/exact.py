@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import wait
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +67,15 @@ class Exact(AbstractMethod):
         if self.states is not None:
             whole("states", self.states)
         rows = None if self.file is None else begin(lambda: kept.rows(len(queries), system.n))
+        try:
+            return self._prepared(system, queries, kept, rows)
+        except BaseException:  # a file that is not whole would be taken for one that is
+            if rows is not None:
+                wait([rows])
+            kept.discard()
+            raise
+
+    def _prepared(self, system: LinearSystem, queries: Queries, kept: Storage, rows: Any) -> ExactCertifier:
         ground = lay_ground(
             system,
             queries,

@@ -147,8 +147,9 @@ def green_vectors(
         sigma[i] = up(length + delta[i])
 
     def solve(rhs: Vector) -> Vector:
-        X = answer(solver.solve_transposed, rhs)
-        return X.copy() if ground.choice is None or ground.choice.own else X  # a caller's array may change later
+        own = ground.choice is None or ground.choice.own
+        X = answer(solver.solve_transposed, rhs, guard=own)
+        return X.copy() if own else X  # a caller's array may change later
 
     def keep(at: Any, X: Vector) -> Vector:
         X = storage.rounded(X)

@@ -79,6 +79,11 @@ def _backend(name: str, core: Core) -> Solver:
     B, modes = core.matrix, core.system.modes
     if name == "superlu":
         return factorize(B)
+    if name == "cholmod" and not core.symmetric:
+        raise InputError(
+            "solver: 'cholmod' reads one triangle of a symmetric matrix, and this one is not symmetric; use 'superlu', "
+            "or 'krylov' to save memory"
+        )
     if name == "cholmod":
         return Cholmod(B)
     if name == "pardiso":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,8 @@ class Storage:
     precision
         ``"float64"`` or ``"float32"``.
     file
-        A .npy file to map into memory; None to keep the rows there. An existing file is replaced.
+        A .npy file to map into memory; None to keep the rows there. An existing file is replaced by a new one, so that
+        whoever has mapped it keeps what was in it. Nobody else may write into it while it is in use.
     """
 
     precision: str = "float64"
@@ -53,6 +55,7 @@ class Storage:
         if self.file is None:
             return np.empty((K, n), dtype=kind)
         try:
+            self.discard()
             found = np.lib.format.open_memmap(self.file, mode="w+", dtype=kind, shape=(K, n))
             if hasattr(os, "posix_fallocate"):  # a full disk is refused here; later it would end the process
                 with Path(self.file).open("r+b") as stream:
@@ -60,9 +63,16 @@ class Storage:
             found.reshape(-1)[:: PAGE // found.itemsize] = 0.0  # every page is mapped now, not in the midst of solves
             return found
         except OSError as error:
+            self.discard()
             raise InputError(
                 f"file: '{self.file}' could not be made ({error.strerror}); choose another place"
             ) from error
+
+    def discard(self) -> None:
+        """Remove the file."""
+        if self.file is not None:
+            with suppress(OSError):
+                Path(self.file).unlink(missing_ok=True)
 
     def rounded(self, X: Vector) -> Vector:
         """What is left of X once it was stored."""

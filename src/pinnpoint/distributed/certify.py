@@ -1,7 +1,7 @@
-"""`pinnpoint certify` over many processes: the discrete target, by Green vectors that are refined to almost nothing.
+"""`pinnpoint certify` over many processes: the discrete target, from a state that is refined to almost nothing.
 
-With q = q_hi + q_lo any vectors, ℓᵀU* = ℓᵀU − qᵀr − sᵀA⁻¹r, s = ℓ̂ − Aᵀq, and |sᵀA⁻¹r| ≤ ‖s‖‖r‖/α for any proved α.
-Rows of r and s are enclosed where they live; products and norms are sums of enclosed parts (`Team.add`, `Team.norm`).
+With Ũ and q any vectors, ℓᵀU* = ℓᵀŨ − qᵀr̃ − sᵀA⁻¹r̃, r̃ = AŨ − b, s = ℓ̂ − Aᵀq, and |sᵀA⁻¹r̃| ≤ ‖s‖‖r̃‖/α for any proved α.
+Rows of r̃ and s are enclosed where they live; products and norms are sums of enclosed parts (`Team.add`, `Team.norm`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pinnpoint.certificate import Certificate, Claim, Guarantee
 from pinnpoint.distributed.coercive import prove
 from pinnpoint.distributed.frame import Frame, make_frame
 from pinnpoint.distributed.partition import cut, owners
+from pinnpoint.distributed.refinement import UNSEEN, green, polish
 from pinnpoint.distributed.rows import Rows, assemble
 from pinnpoint.distributed.solver import Solver
 from pinnpoint.distributed.team import Team
@@ -26,13 +27,9 @@ from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.fem.extraction import Extraction
 from pinnpoint.io.case_specs import Case
 from pinnpoint.queries import Queries
-from pinnpoint.rounding.arithmetic import down, require_round_to_nearest, two_sum, up
+from pinnpoint.rounding.arithmetic import down, require_round_to_nearest, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.matrices import EnclosedMatrix, dots
-
-REFINEMENTS = 5
-ENOUGH = 1e-27
-"""Of ‖ℓ̂‖: where refinement of a Green vector stops."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,18 +86,28 @@ def certify(case: Case, team: Team, progress: Progress = lambda stage: None, *, 
     progress(f"solving {K} adjoints of {rows.n} unknowns")
     solver = Solver(rows, part.mesh.points, count, rows.mine // count, rows.mine % count)
     alpha, how = prove(rows, solver, part, lambda: asked.frame.floor())
-    r = rows.residual(given["U"])
-    length = team.norm(r)
-    Q, Q_lo, left, norms = green(rows, solver, given["L"])
-    pairing = team.add(dots(Q, r, Q_lo))
-    corrected = team.gather(given["U"][rows.mine] - solver.solve(r.rounded()[0]))
+    length = team.norm(rows.residual(exact(given["U"])))
+    state, r, small = polish(rows, solver, given["U"])
+    parts = team.gather(np.stack([state.hi[rows.mine], np.asarray(state.lo)[rows.mine]]))
+    polished: Ball = exact(np.empty(0))
+
+    def sizes() -> Any:
+        nonlocal polished
+        polished = _whole(asked, parts)
+        return np.abs(asked.queries.L @ polished.hi - asked.queries.constants)
+
+    with np.errstate(all="ignore"):
+        allowed = UNSEEN * alpha * team.from_lead(sizes) / small
+    Q, Q_lo, left, norms = green(rows, solver, given["L"], np.nan_to_num(allowed), alpha)
+    pairing = team.add(dots(Q, r, Q_lo if Q_lo.any() else None))
     vectors = team.gather(Q[: min(K, 20)])
     if asked is None:
         return None
     progress("certifying")
-    value = EnclosedMatrix(asked.queries.L).affine(exact(asked.found.U), exact(-asked.queries.constants))
+    outputs, offset = EnclosedMatrix(asked.queries.L), exact(-asked.queries.constants)
+    value, center = outputs.affine(exact(asked.found.U), offset), outputs.affine(polished, offset) - pairing
     claim = Claim(f"the symmetric part of the reduced operator is at least {alpha:.6e} times the identity ({how})")
-    certificate = _certificate(asked, value, pairing, left, norms, length, alpha, claim, rows.n)
+    certificate = _certificate(asked, value, center, left, norms, (length, small), alpha, claim, rows.n)
     certificate = certificate.with_details(
         extraction=asked.found.how,
         projection_mismatch=float(np.max(np.abs(asked.found.mismatch), initial=0.0)),
@@ -110,36 +117,8 @@ def certify(case: Case, team: Team, progress: Progress = lambda stage: None, *, 
         iterations=solver.iterations,
     )
     study = Study(case, asked.frame.finished(local.quadrature), asked.found.U, asked.queries, make_method(case))
-    certifier = _fields(asked, corrected, vectors)
+    certifier = _fields(asked, polished.hi, vectors)
     return Result(study, certificate, certifier)
-
-
-def green(rows: Rows, solver: Solver, L: Any) -> tuple[Vector, Vector, Vector, Vector]:
-    """Green vectors as pairs of floats, and upper bounds of ‖s‖ and of ‖q‖."""
-    K, team = L.shape[0], rows.team
-    Q, Q_lo = np.zeros((K, len(rows.mine))), np.zeros((K, len(rows.mine)))
-    left, norms = np.full(K, np.inf), np.zeros(K)
-    for i in range(K):
-        ell = L[[i]].toarray()[0]
-        size = team.norm(exact(ell))
-        hi, lo = solver.solve(ell), np.zeros(len(rows.mine))
-        for _ in range(REFINEMENTS):
-            s = rows.defect(Ball(hi, lo), ell)
-            defect = team.norm(s)
-            better = defect < 0.1 * left[i]
-            if defect < left[i]:
-                Q[i], Q_lo[i], left[i] = hi, lo, defect
-            if not better or defect <= ENOUGH * size:
-                break
-            hi, lo = _plus(hi, lo, -solver.solve(s.rounded()[0]))
-        norms[i] = team.norm(Ball(Q[i], Q_lo[i]))
-    return Q, Q_lo, left, norms
-
-
-def _plus(hi: Vector, lo: Vector, step: Vector) -> tuple[Vector, Vector]:
-    """The sum as a pair again; any rounding here only changes which vector q is."""
-    s, t = two_sum(hi, step)
-    return two_sum(s, t + lo)
 
 
 def _ask(case: Case, size: int, *, trust: bool = False) -> Asked:
@@ -184,18 +163,19 @@ def _parts(asked: Asked, size: int) -> list[Any]:
 def _certificate(
     asked: Asked,
     value: Ball,
-    pairing: Ball,
+    polished: Ball,
     left: Vector,
     norms: Vector,
-    length: float,
+    lengths: tuple[float, float],
     alpha: float,
     claim: Claim,
     n: int,
 ) -> Certificate:
-    queries = asked.queries
-    center, error = (value - pairing).rounded()
-    correction, _ = pairing.rounded()
-    algebra = np.asarray(up(up(left * length) / down(alpha), 8))
+    """`lengths` are those of the residuals of the given and of the refined state."""
+    queries, (length, small) = asked.queries, lengths
+    center, error = polished.rounded()
+    correction, _ = (value - polished).rounded()
+    algebra = np.asarray(up(up(left * small) / down(alpha), 8))
     if not np.all(np.isfinite(left)):
         raise CertificationError("--petsc: the solver left no finite Green vector; check PETSc's options")
     terms = {"correction": np.abs(correction), "algebra": algebra, "rounding": np.asarray(up(error))}
@@ -224,16 +204,24 @@ def _certificate(
     )
 
 
-def _fields(asked: Asked, corrected: Any, vectors: Any) -> Any:
+def _places(asked: Asked) -> tuple[Any, Any]:
+    """Free unknowns, and the same in the order of the processes."""
+    owner, free = np.repeat(asked.owner, asked.frame.components), np.flatnonzero(asked.frame.free)
+    return free, free[np.argsort(owner[free], kind="stable")]
+
+
+def _whole(asked: Asked, parts: Any) -> Ball:
+    """The refined state at all unknowns."""
+    hi, lo = asked.found.U.copy(), np.zeros(len(asked.found.U))
+    order = _places(asked)[1]
+    hi[order], lo[order] = np.concatenate(parts, axis=1)
+    return Ball(hi, lo)
+
+
+def _fields(asked: Asked, U: Vector, vectors: Any) -> Any:
     """What `outputs` draws: the corrected field and the first Green vectors."""
-    owner, frame = np.repeat(asked.owner, asked.frame.components), asked.frame
-    free = np.flatnonzero(frame.free)
-    order = free[np.argsort(owner[free], kind="stable")]
-    U = asked.found.U.copy()
-    U[order] = np.concatenate(corrected)
+    free, order = _places(asked)
+    q = np.zeros((len(asked.queries), len(free)))
     together = np.concatenate(vectors, axis=1)
-    q = np.zeros((len(together), len(free)))
-    q[:, np.searchsorted(free, order)] = together
-    names = len(asked.queries) - len(q)
-    q = np.concatenate([q, np.zeros((names, len(free)))]) if names else q
+    q[: len(together), np.searchsorted(free, order)] = together
     return SimpleNamespace(newton=lambda _: U, green=SimpleNamespace(q=q))

@@ -71,9 +71,9 @@ def _ratio(rows: Rows, w: Any, *, turned: bool) -> float:
     """The smallest (Zw)_i / w_i, rounded down."""
     M = rows.turned if turned else rows.reduced
     low, err = rows.product(w, turned=turned).rounded()
-    whole = rows._fetch(w)
+    whole = rows.fetch(w)
     A = M.A.tocoo()
     off = (A.data > 0.0) & (rows.here[A.row] != A.col)
-    extra = np.bincount(A.row[off], A.data[off] * whole[A.col[off]], minlength=len(w))  # type: ignore[index]
+    extra = np.bincount(A.row[off], A.data[off] * whole[A.col[off]], minlength=len(w))
     low = low - err - up(extra * (1.0 + 2.0 * gamma(A.shape[1] + 1)))
     return float(np.min(down(down(low) / w, 8), initial=np.inf))

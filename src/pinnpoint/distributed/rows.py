@@ -117,15 +117,12 @@ class Rows:
         A = sp.csr_array(local.A)
         self.full = EnclosedMatrix(A[self.mine])
         self.reduced = EnclosedMatrix(A[self.mine][:, self.columns])
-        self.turned = EnclosedMatrix(sp.csr_array(A[self.columns][:, self.mine].T))
+        turned = sp.csr_array(A[self.columns][:, self.mine].T)
+        self.symmetric = team.least(float((self.reduced.A != turned).nnz == 0)) > 0.5
+        """Whether the whole matrix is symmetric to the last bit."""
+        self.turned = self.reduced if self.symmetric else EnclosedMatrix(turned)
         self.b = local.b[self.mine]
         self.n = int(team.comm.allreduce(len(self.mine)))
-
-    @cached_property
-    def symmetric(self) -> bool:
-        """Whether the whole matrix is symmetric to the last bit."""
-        same = (self.reduced.A != self.turned.A).nnz == 0
-        return self.team.least(float(same)) > 0.5
 
     @cached_property
     def _mail(self) -> Any:
@@ -136,10 +133,8 @@ class Rows:
         wanted = petsc.IS().createGeneral(self.numbers[self.away].astype(petsc.IntType), comm=petsc.COMM_SELF)
         return x, y, petsc.Scatter().create(x, wanted, y, None)
 
-    def _fetch(self, v: Vector | None) -> Vector | None:
+    def fetch(self, v: Vector) -> Vector:
         """A vector at all columns of the part, from everybody's own entries."""
-        if v is None:
-            return None
         x, y, plan = self._mail
         x.array[:] = v
         plan.scatter(x, y)
@@ -147,16 +142,23 @@ class Rows:
         whole[self.here], whole[self.away] = v, y.array
         return whole
 
-    def residual(self, U: Vector) -> Ball:
+    def residual(self, U: Ball) -> Ball:
         """A U − b, for U at all unknowns of the part."""
-        return self.full.affine(Ball(U), Ball(self.b))
+        return self.full.affine(U, Ball(self.b))
 
     def defect(self, q: Ball, ell: Vector) -> Ball:
-        """Aᵀq − ℓ."""
-        whole = Ball(self._fetch(q.hi), self._fetch(q.lo))  # type: ignore[arg-type]
-        return (self.reduced if self.symmetric else self.turned).affine(whole, Ball(ell))
+        """Aᵀq − ℓ; for symmetric A by the rows that residuals use as well, with q zero where fixed."""
+        parts = [None if x is None else self.fetch(x) for x in (q.hi, q.lo)]
+        if self.symmetric:
+            parts = [None if x is None else self._with_fixed(x) for x in parts]
+        return (self.full if self.symmetric else self.turned).affine(Ball(*parts), Ball(ell))  # type: ignore[arg-type]
+
+    def _with_fixed(self, v: Vector) -> Vector:
+        whole = np.zeros(self.full.shape[1])
+        whole[self.columns] = v
+        return whole
 
     def product(self, w: Vector, *, turned: bool = False) -> Ball:
         """A w, or Aᵀw."""
-        whole = Ball(self._fetch(w))  # type: ignore[arg-type]
+        whole = Ball(self.fetch(w))
         return (self.turned if turned else self.reduced).affine(whole)

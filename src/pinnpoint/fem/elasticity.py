@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -129,7 +129,7 @@ class Elasticity:
             row_points=_row_points(mesh, space),
             modes=rigid_motions(mesh.points),
             node_size=d,
-            floor=lambda: path_coercivity(self),
+            floor=partial(path_coercivity, self),
         )
         set_fields(
             self,

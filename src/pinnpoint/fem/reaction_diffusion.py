@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
 
@@ -140,7 +140,7 @@ class ReactionDiffusion:
             weight=weight,
             reduction="galerkin",
             row_points=nodes.points[free],
-            floor=lambda: path_coercivity(self),
+            floor=partial(path_coercivity, self),
         )
         set_fields(
             self,

@@ -122,7 +122,7 @@ class MatrixForm:
         if self.solve is None or not np.any(v.hi):
             return cheap
         with np.errstate(all="ignore"):
-            z = np.asarray(self.solve(v.hi))
+            z = np.asarray(self.solve(v.hi.copy()))  # some overwrite what they are given
         if not np.all(np.isfinite(z)):
             return cheap
         sharp = self.dual_with(v, z)

@@ -69,8 +69,11 @@ def width(solver: Solver, count: int) -> int:
     return max(1, int(found))
 
 
-def answer(solve: Callable[[Vector], Vector], b: Vector) -> Vector:
+def answer(solve: Callable[[Vector], Vector], b: Vector, *, guard: bool = True) -> Vector:
     """What a solver says, as finite floats of the right shape.
+
+    It gets a copy of b, since many overwrite their right-hand sides and b may be part of a proof; without `guard`, for
+    backends known to leave it alone, b itself.
 
     NaN, infinity and numerical failures become zeros, which can only widen an interval; an answer that is not an
     array of the right shape is refused, and so is a solver that fails for another reason.
@@ -79,7 +82,7 @@ def answer(solve: Callable[[Vector], Vector], b: Vector) -> Vector:
         return np.zeros_like(b)
     try:
         with np.errstate(all="ignore"):
-            x = np.asarray(solve(b))
+            x = np.asarray(solve(b.copy(order="K") if guard else b))
     except (ArithmeticError, np.linalg.LinAlgError, RuntimeError):
         return np.zeros_like(b)
     except (MemoryError, PinnpointError):

@@ -1,0 +1,67 @@
+"""What all tables of a campaign have in common."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from pinnpoint.campaigns.tasks import Row
+from pinnpoint.errors import InputError
+
+
+class AbstractTable(ABC):
+    """A table of instances; `done` holds the names of those that are in it."""
+
+    done: set[str]
+    pause: float = math.inf
+    """Seconds after which `tick` should be called again."""
+
+    @abstractmethod
+    def add(self, instance: str, rows: list[Row]) -> None:
+        """Append one instance; where it is refused, the table is as it was before."""
+
+    @abstractmethod
+    def tick(self) -> None:
+        """Write what has been waiting for long."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Write what is left."""
+
+    def __enter__(self) -> AbstractTable:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def lock(stream: Any, path: Path) -> None:
+    """One run at a time; a kill lets go of the lock."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks on Windows
+        return
+    try:
+        fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise InputError(
+            f"out: '{path}' is being written by another run; wait for it, or choose another file"
+        ) from error
+
+
+def other_columns(instance: str, given: Any, known: Any) -> InputError:
+    """The refusal of an instance that does not fit."""
+    return InputError(
+        f"task: instance '{instance[:60]}' has the columns {', '.join(given)}; the table has {', '.join(known)}; "
+        "return the same columns for every instance, None where there is no value"
+    )
+
+
+def not_written(path: Path, error: OSError) -> InputError:
+    """The refusal of the disk."""
+    return InputError(f"out: '{path}' could not be written ({error.strerror}); make room and run again to go on")
