@@ -99,13 +99,36 @@ def test_residuals_known_within_bounds():
     """Both gᵀF and the distance from the solution grow by what is not known of F."""
 
     class Vague(checker.Discrete):
-        def residual(self, U):
-            hi, lo, err = super().residual(U)
+        def residual(self, U, rest):
+            hi, lo, err = super().residual(U, rest)
             return hi, lo, err + 1.0
 
     pair = found(*system([1.0], [0.0], [1.0], [0.0], [1.0 - 1e-9]), kind=Vague)
     assert holds(pair, Fraction(1))
     assert holds(pair, Fraction(-1))
+
+
+@pytest.mark.parametrize("rest", [1e-2, -0.5])
+def test_the_rest_of_a_state_counts(rest):
+    """The state is a sum: its residual, its value and the roundings of both are of the sum."""
+    A = np.array([[2.0 + 1e-3, -1.0], [-1.0, 2.0]])
+    b, ell = [0.1, 0.7], [0.3, 1.0]
+    x = solved(A, b)
+    truth = sum(Fraction(float(c)) * v for c, v in zip(ell, x, strict=True))
+    state = np.array([float(v) for v in x]) - rest
+    bundle, _ = system(A, b, ell, state, np.linalg.solve(A.T, ell) * (1.0 + 3e-9))
+    proof = {"coercivity": {"how": "declared", "alpha": 0.99}}
+    wide = found(bundle, proof)
+    bundle["witness/rest"] = np.array([rest, float(x[1] - Fraction(state[1]))])
+    pair = found(bundle, proof)
+    assert holds(pair, truth)
+    assert pair[1] < 1e-3 * wide[1]
+    bundle["witness/rest"] = np.array([rest, -rest])
+    assert holds(found(bundle, proof), truth)
+    bundle["system/free"], bundle["system/fixed"] = np.array([0]), state[1:]
+    bundle |= {"system/u": np.array([0.0, state[1]]), "system/a": A[:1], "system/b": np.array(b[:1])}
+    with pytest.raises(Refused, match="not admissible"):
+        found(bundle, proof)
 
 
 @pytest.mark.parametrize(("state", "root"), [(1e-3, 0.0), (0.0, 1e-3), (1.0, 1.0 + 1e-3), (1.0, 1.0 - 1e-3)])
@@ -136,8 +159,9 @@ def test_residuals_are_enclosed():
                 w = abs(rng.normal()) if cubic else None
                 bundle, _ = system(np.eye(n), b, np.ones(n), U, np.ones(n), w=w)
                 bundle["system/a"] = A
-                hi, lo, err = checker.Discrete(bundle, 1).residual(U)
-                X = [Fraction(float(x)) for x in U]
+                rest = np.zeros(n) if cubic else 10.0 ** rng.integers(-20, 0) * rng.normal(size=n)
+                hi, lo, err = checker.Discrete(bundle, 1).residual(U, rest)
+                X = [Fraction(float(x)) + Fraction(float(y)) for x, y in zip(U, rest, strict=True)]
                 for i in range(n):
                     true = sum(Fraction(float(A[i, j])) * X[j] for j in range(n)) - Fraction(float(b[i]))
                     true += Fraction(w) * homogeneous([*X, X[i]], 3) if cubic else 0

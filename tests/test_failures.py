@@ -270,3 +270,38 @@ def test_bad_scaling_is_told_and_the_advice_helps():
     found = pp.certify(well, np.zeros(n), pp.Queries(np.eye(n)[:3] * D), pp.Exact())
     exact = np.linalg.solve(line(n, 2.0).toarray(), b / scale)[:3] / scale[:3]
     np.testing.assert_allclose(found.center, exact, rtol=1e-9)
+
+
+def test_multigrid_proves_and_stores_an_m_matrix_without_factors(tmp_path, monkeypatch):
+    pytest.importorskip("pyamg", reason="pip install 'pinnpoint[amg]'")
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("cube", 12), source="1")
+    queries = problem.points([[0.5, 0.5, 0.5]])
+    expected = pp.certify(problem, problem.space.U0, queries, pp.Exact(), target="discrete")
+    monkeypatch.setattr("scipy.sparse.linalg.splu", None)
+    certifier = pp.Exact(solver="amg").prepare(problem.system, queries)
+    found = certifier.certify(problem.space.U0)
+    assert np.all((found.lower <= expected.upper) & (expected.lower <= found.upper))
+    assert np.all(found.radius < 1e-9)
+    ground = certifier.ground
+    place = pp.write_bundle(
+        tmp_path / "bundle",
+        found,
+        problem,
+        problem.space.U0,
+        queries,
+        solver=ground.solver,
+        green=certifier.green.q,
+        positive=ground.proof.stability.witness,
+    )
+    assert main(["verify", str(place)]) == 0
+
+
+def test_a_witness_that_does_not_fit_is_left_out(tmp_path, monkeypatch):
+    problem = pp.fem.Elasticity(pp.io.generate("cube", 6), young=1.0, poisson=0.3, fixed={"left": 0.0})
+    queries = problem.points([[0.5, 0.5, 0.5]], component="z")
+    found = pp.certify(problem, problem.space.U0, queries, pp.Exact(), target="discrete")
+    monkeypatch.setattr("pinnpoint.bundles.discrete.free_memory", lambda: 1e5)
+    with pytest.raises(pp.InputError, match=r"witness needs a factorization of about 0\.\d+ GB"):
+        pp.write_bundle(tmp_path / "bundle", found, problem, problem.space.U0, queries)
+    place = pp.write_bundle(tmp_path / "bundle", found, problem, problem.space.U0, queries, partial=True)
+    assert "witness needs" in (place / "proof.json").read_text(encoding="utf-8")

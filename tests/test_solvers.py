@@ -375,14 +375,15 @@ def test_choice_by_size_dimension_queries_and_packages(monkeypatch, task, there,
 
 
 def test_choice_by_memory(monkeypatch):
+    """Peaks of whole runs: with CHOLMOD 3.7 GB for such a solid, with AMG 6.5 GB for 2.6 times as many unknowns."""
     monkeypatch.setattr(choice, "installed", lambda n: True)
     assert choose(SOLID, free=20 * GB)[0].name == "cholmod"
     assert choose(SOLID, free=3.0 * GB)[0].name == "amg"
     assert choose(SOLID, free=4.5 * GB)[0].name == "cholmod"
     with pytest.raises(pp.InputError, match=r"smallest about 0\.\d+ GB"):
         choose(SOLID, free=0.1 * GB)
-    assert predicted("cholmod", SOLID) == pytest.approx(2.9 * GB, rel=0.35)  # the proof needs no factor of its own
-    assert predicted("amg", SOLID) == pytest.approx(1.5 * GB, rel=0.35)
+    assert predicted("cholmod", SOLID) == pytest.approx(3.5 * GB, rel=0.35)  # the proof needs no factor of its own
+    assert predicted("amg", SOLID) == pytest.approx(2.5 * GB, rel=0.35)
 
 
 def test_memory_is_refused_before_anything_is_allocated(monkeypatch):

@@ -205,6 +205,8 @@ def test_a_poor_solver_only_widens(certify, tmp_path):
         (("--set", "certificate.method=norm"), "certificate.method: over several processes it must be 'exact'"),
         (("--set", "problem.source='1/(x-x)'"), "not finite at"),
         (("--petsc", "-pc_type nonsense"), "--petsc: "),
+        (("--petsc", "nonsense"), "--petsc: 'nonsense' is neither an option"),
+        (("--petsc", "-a 'b"), "--petsc: cannot be read"),
     ],
 )
 def test_refused_once_by_all(certify, arguments, words):
@@ -213,3 +215,25 @@ def test_refused_once_by_all(certify, arguments, words):
     assert done.stderr.count("pinnpoint: ") == 1
     assert words in done.stderr
     assert not done.stdout
+
+
+def test_one_option_of_petsc(certify):
+    assert certify(SQUARE, 2, "--petsc", "-log_view")["queries"]
+
+
+def test_a_shortage_on_a_rank_is_told_in_one_line(tmp_path):
+    case, program = tmp_path / "case.toml", tmp_path / "short.py"
+    case.write_text(SQUARE, encoding="utf-8")
+    program.write_text(
+        "import sys\n"
+        "from pinnpoint.cli import certify, main\n"
+        "def short(*a, **k):\n"
+        "    raise MemoryError\n"
+        "certify.together = short\n"
+        "raise SystemExit(main.main(['certify', *sys.argv[1:]]))\n",
+        encoding="utf-8",
+    )
+    done = mpirun(2, program, case, "--quiet", "--out", tmp_path / "out")
+    assert done.returncode == 3, done.stderr
+    assert "pinnpoint: not enough memory; make the case smaller" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -15,8 +15,12 @@ from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import UNIT
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.coercivity import equilibration, lu_defect, scaled, symmetric_part, verify_coercivity, z_part
+from pinnpoint.solvers.amg import Multigrid
+from pinnpoint.solvers.choice import GB, ROOM, Task, predicted
 from pinnpoint.solvers.direct import factorize
+from pinnpoint.solvers.petsc import Petsc
 from pinnpoint.solvers.protocol import Solver, answer, is_accurate
+from pinnpoint.solvers.room import free_memory
 from pinnpoint.systems import LinearSystem
 
 SAFETY = 1e-6
@@ -67,7 +71,9 @@ def linear(
     free = system.space.free
     assert free is not None
     B = None if coercivity is not None and solver is not None else system.free_block
-    if solver is None or not (is_accurate(solver) or B is None):
+    iterates = positive is not None and isinstance(solver, Multigrid | Petsc)  # then no factor is needed
+    if solver is None or not (is_accurate(solver) or B is None or iterates):
+        _require_room(system, B)
         solver = factorize(B)
     if isinstance(state, Ball) and state.lo is not None:
         out.array("witness/state", state.hi)
@@ -79,6 +85,8 @@ def linear(
     out.array("witness/green", green)
     if B is None:
         return {"coercivity": {"how": "declared", "alpha": coercivity}}
+    if positive is None and z_part(B)[1] > 0.0:
+        _require_room(system, B)
     return {"coercivity": _coercive(out, B, solver, positive)}
 
 
@@ -93,6 +101,18 @@ def _solved(system: LinearSystem, solver: Solver, state: Any) -> Vector:
         if float(np.max(np.abs(step))) <= SMALL_STEP * float(np.max(np.abs(y))):
             break
     return space.vector_of(y)
+
+
+def _require_room(system: LinearSystem, B: Any) -> None:
+    """No witness rather than one whose factors do not fit into memory."""
+    points = system.row_points
+    task = Task(B.shape[0], int(B.nnz), None if points is None else int(points.shape[1]), 0, True)
+    need, room = predicted("superlu", task), ROOM * free_memory()
+    if need > room:
+        raise CertificationError(
+            f"coercivity: its witness needs a factorization of about {need / GB:.3g} GB, and {room / GB:.3g} GB are at "
+            "hand"
+        )
 
 
 def _plain_residual(system: Any, U: Vector) -> Vector:

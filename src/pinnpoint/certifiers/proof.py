@@ -19,10 +19,12 @@ from pinnpoint.rounding.bounds import Coercivity
 from pinnpoint.rounding.coercivity import NEARLY, prove_coercivity, z_part
 from pinnpoint.rounding.forms import DiagonalForm, Form, InverseForm
 from pinnpoint.solvers import choice
+from pinnpoint.solvers.amg import Multigrid
 from pinnpoint.solvers.choice import GB, ROOM, Task, installed, predicted
 from pinnpoint.solvers.cholmod import Cholmod
 from pinnpoint.solvers.direct import DENSE_UP_TO
 from pinnpoint.solvers.pardiso import Pardiso
+from pinnpoint.solvers.petsc import Petsc
 from pinnpoint.solvers.protocol import Solver, answer, is_accurate
 from pinnpoint.solvers.room import free_memory
 
@@ -130,6 +132,20 @@ def _inverse(solver: Solver | None) -> Any:
     return _solve(solver) if is_accurate(solver) else None
 
 
+def _by_package(package: Any, B: Any) -> Any:
+    """B⁻¹ by a factor that is made when it is first asked for."""
+    made: list[Solver] = []
+
+    def solve(v: Vector) -> Vector:
+        try:
+            made[:] = made or [package(B)]
+        except InputError as error:
+            raise CertificationError(str(error)) from error
+        return answer(made[0].solve, v)
+
+    return solve
+
+
 def _cholesky(core: Core) -> Any:
     """A Cholesky package for the proof; without one, large matrices that fill in too much for SuperLU are refused."""
     B, points = core.matrix, core.system.row_points
@@ -140,7 +156,7 @@ def _cholesky(core: Core) -> Any:
     if n > FEW_ENOUGH:
         for name, package in (("cholmod", Cholmod), ("pardiso", Pardiso)):
             if installed(name):
-                return package.definite
+                return package
     need, room = predicted("superlu", task), ROOM * free_memory()
     if need > room and z_part(B)[1] > NEARLY * float(B.diagonal().max()):
         raise CertificationError(
@@ -213,13 +229,17 @@ def _square(core: Core, solver: Solver | None, sharpen: Solver | None) -> st.Sta
         if floor is None:
             raise
         return _coercive(core, floor, sharpen)
+    inverse = _inverse(solver) if core.symmetric else None
+    if inverse is None and cholesky is not None and core.symmetric:
+        inverse = _by_package(cholesky, B)
     try:
         bound = prove_coercivity(
             B,
             equilibrate=True,
             error=symmetrised,
-            solve=_inverse(solver) if core.symmetric else None,
-            definite=cholesky,
+            solve=inverse,
+            definite=None if cholesky is None else cholesky.definite,
+            rough=_solve(solver) if core.symmetric and isinstance(solver, Multigrid | Petsc) else None,
         )
         return _coercive(core, bound, sharpen)
     except CertificationError as problem:

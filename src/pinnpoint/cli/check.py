@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.cases import build
+from pinnpoint.cli.peak import peak
 from pinnpoint.cli.progress import Stages
 from pinnpoint.io.cases import read_case
 from pinnpoint.mesh import BOUNDARY, CELLS, Mesh
 from pinnpoint.quality import quality
 from pinnpoint.rounding.coercivity import NEARLY, z_part
-from pinnpoint.rounding.matrices import LOAD_AFTER, PRODUCTS
-from pinnpoint.solvers.choice import GB, Choice, Task, asked_for, choose
+from pinnpoint.solvers.choice import GB, ROUGH_FROM, Choice, Task, asked_for, choose
 from pinnpoint.solvers.direct import DENSE_UP_TO
 
 MEASURES = {0: "points", 1: "length", 2: "area", 3: "volume"}
@@ -92,23 +92,13 @@ def groups(mesh: Mesh, unit: str) -> list[str]:
 
 
 def memory(problem: Any, queries: int, choice: Choice | None = None) -> float:
-    """Peak memory of `certify` in GB, from measured growth: the program, LU factors with their fill, Green vectors.
-
-    A Z-matrix is verified with one factorization, others with two and their products, which costs three to five times
-    as much. Quadratic elements have denser rows and fill in more. Other solvers know what they need.
-    """
-    n, dim = problem.system.n, problem.mesh.dim
-    program = 0.08 + (0.1 if PRODUCTS * problem.A.nnz + n * queries >= LOAD_AFTER else 0.0)
-    if choice is not None and choice.name in ("cholmod", "pardiso", "amg", "petsc", "krylov"):
-        return float(program + (choice.memory + 60.0 * problem.A.nnz) / GB)
+    """Peak memory of `certify` in GB; see `peak`."""
+    system, mesh = problem.system, problem.mesh
     easy = z_part(problem.A)[1] <= NEARLY * float(problem.A.diagonal().max())
-    growth = n ** (4.0 / 3.0) if dim == 3 else n * np.log2(max(n, 2))
-    if problem.degree == 2:
-        factors = 440.0 * n**1.5 if dim == 3 else {1: 60.0, 2: 480.0}[dim] * growth
-    else:
-        each = {1: (60.0, 60.0, 60.0), 2: (133.0, 400.0, 793.0), 3: (400.0, 1100.0, 3300.0)}[dim]
-        factors = (each[2] if problem.components > 1 else each[0 if easy else 1]) * growth
-    return float(program + (factors + 24.0 * n * queries) / 1e9)
+    task = Task(system.n, int(problem.A.nnz * system.n / system.N), mesh.dim, queries, True)
+    rough = not easy and mesh.dim == 3 and system.n >= ROUGH_FROM and getattr(system, "floor", None) is not None
+    name = "superlu" if choice is None else choice.name
+    return peak(name, task, len(mesh.cells), problem.components, problem.degree, easy=easy, rough=rough) / GB
 
 
 def _show(value: Any) -> str:

@@ -14,6 +14,9 @@ from pinnpoint.errors import PinnpointError
 from pinnpoint.memory import shortage
 from pinnpoint.version import __version__
 
+NO_THREAD = "can't start new thread"
+"""What Python says when memory does not suffice for one."""
+
 
 class Parser(argparse.ArgumentParser):
     """Refuses with one line, as everything here does."""
@@ -51,6 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(shortage(error), file=sys.stderr)
         return 3
     except Exception as error:
+        if str(error) == NO_THREAD:
+            print(shortage(MemoryError(error)), file=sys.stderr)
+            return 3
         print(f"pinnpoint: internal error, please report it: {type(error).__name__}: {error}", file=sys.stderr)
         return 3
 

@@ -149,8 +149,12 @@ def prove_coercivity(
     solve: Solve | None = None,
     shift: float | None = None,
     definite: Definite | None = None,
+    rough: Solve | None = None,
 ) -> Coercivity:
-    """`verify_coercivity` of a sparse matrix, its arguments known to be right, without the matrix's fingerprint."""
+    """`verify_coercivity` of a sparse matrix, its arguments known to be right, without the matrix's fingerprint.
+
+    `rough`: an iterative inverse, which finds the positive vector of an M-matrix without factors.
+    """
     bounded = symmetric_part(A, error)
     S = bounded.S
     d = equilibration(S)
@@ -158,12 +162,14 @@ def prove_coercivity(
         d = np.ones_like(d)
     B = scaled(S, d) if equilibrate else S
     loss = 0.0 if bounded.error is None else float(np.max(up(d * bounded.error(d))))
-    inner = None if solve is None else (lambda v: solve(v / d) / d)
+    inner, nearly = (None if f is None else (lambda v, f=f: f(v / d) / d) for f in (solve, rough))
     alpha, how, w = -math.inf, "M-matrix witness", None
     if P is None and method != "shift":
         Z, excess = z_part(B)
         if excess <= NEARLY * float(B.diagonal().max()):  # else the witness could not pay for it
-            bound, w = m_matrix_bound(Z, inner or _factor_solve(B))
+            bound, w = (-math.inf, None) if nearly is None else m_matrix_bound(Z, nearly)
+            if not bound > 0.0:
+                bound, w = m_matrix_bound(Z, inner or _factor_solve(B))
             alpha = float(down(bound - up(loss + excess)))
     if not alpha > 0.0:
         if method == "m-matrix":

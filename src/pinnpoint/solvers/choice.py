@@ -23,6 +23,8 @@ ROUGH_FROM = 40_000
 ROOM = 0.9
 """Share of the free memory that a solver may plan with."""
 GB = 1e9
+COARSE = 1.5e8
+"""Bytes to invert the coarsest multigrid level of a solid, of about 2,000 unknowns."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,8 @@ def predicted(name: str, task: Task) -> float:
     Cholesky factors hold about 48 (r/15)^0.7 n^(4/3) bytes in space, r entries per row, and 26 (r/7) n log₂ n in the
     plane; the proof of stability makes a second one, but not for large solids (`ROUGH_FROM`). SuperLU holds both of its
     factors and two copies of one, and, where the proof needs more than a positive vector, those of a second
-    factorization with their products. A multigrid hierarchy holds the matrix five times.
+    factorization with their products. A multigrid hierarchy takes the matrix eight times while it is made, and for
+    vectors a coarsest level that is inverted densely.
     """
     n, row = float(task.n), task.nnz / max(task.n, 1)
     if task.solid:
@@ -97,11 +100,14 @@ def predicted(name: str, task: Task) -> float:
     if task.dim == 1:
         cholesky = 60.0 * n
     factors = 1.2 if task.solid and task.n >= ROUGH_FROM else 2.4
+    lu = (8.0 if task.solid else 5.0 if row <= 9.0 else 20.0) * cholesky
+    if task.solid and row > 16.0:
+        lu = (8.2 if task.n < ROUGH_FROM else 3.3) * row * math.pow(n, 1.6)
     own = {
-        "superlu": (8.0 if task.solid else 5.0) * (1.0 if row <= (16.0 if task.solid else 9.0) else 4.0) * cholesky,
+        "superlu": lu,
         "cholmod": factors * cholesky,
         "pardiso": factors * cholesky,
-        "amg": 60.0 * task.nnz + 64.0 * n * min(task.queries, 32),
+        "amg": 90.0 * task.nnz + 64.0 * n * min(task.queries, 32) + (COARSE * min(1.0, n / 2e4) if row > 20.0 else 0.0),
         "petsc": 60.0 * task.nnz,
         "krylov": 64.0 * n,
     }[name]

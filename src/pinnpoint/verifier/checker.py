@@ -190,8 +190,8 @@ class Discrete:
         """F(U + rest) on the free rows: hi, low, err; ∫_K λu³φ_i = w_K h₃(u_0, …, u_m, u_i), and then no rest."""
         hi, lo, err = product(self.rows, U, self.b)
         if not self.w.size:
-            more, size = self.rows @ rest, abs(self.rows) @ np.abs(rest)
-            return hi, lo + more, up(err + gamma(int(np.diff(self.rows.indptr).max()) + 4) * (size + np.abs(lo)))
+            more, size = self.rows @ rest, abs(self.rows) @ np.abs(rest) + np.abs(lo)
+            return *two_sum(hi, lo + more), up(err + gamma(int(np.diff(self.rows.indptr).max()) + 4) * size)
         X, sums = [np.asarray(U[c], np.longdouble) for c in self.cells.T], np.zeros((2, self.N), np.longdouble)
         for i, x in enumerate(X):
             np.add.at(sums[0], self.cells[:, i], self.w * complete([*X, x], 3))
