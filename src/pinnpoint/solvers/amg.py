@@ -199,7 +199,19 @@ def _hierarchy(B: Any, modes: Vector | None, size: int) -> tuple[list[Level], Ve
             levels.append(Level(M.astype(kind), P, sp.csr_array(P.T), scale.astype(kind), top))
     finally:
         np.random.set_state(state)  # noqa: NPY002
-    return levels, dense.pinvh(last).astype(kind)
+    return levels, _inverse(last).astype(kind)
+
+
+def _inverse(A: Vector) -> Vector:
+    """By Cholesky's factors, and by eigenvalues where A is singular."""
+    R, stopped = dense.lapack.dpotrf(A, lower=1)
+    if not stopped:
+        half = np.tril(dense.lapack.dpotri(R, lower=1)[0])
+        X = half + np.tril(half, -1).T
+        probe = np.cos(np.arange(len(A)))
+        if float(np.max(np.abs(A @ (X @ probe) - probe))) < 1e-3:
+            return np.asarray(X)
+    return np.asarray(dense.pinvh(A))
 
 
 def _moderate(A: Any) -> bool:
