@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import types
 from fractions import Fraction
 
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 import pinnpoint as pp
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.fem.coercivity import energy_floor, path_coercivity
+from pinnpoint.fem.compared import _matrix, in_order, reference
 from pinnpoint.fem.paths import grow, path_bound
 from pinnpoint.fem.stored import stored_error
 from pinnpoint.fem.wide import WIDE
@@ -107,36 +109,146 @@ def test_tree_reaches_every_cell_and_node():
         assert set(tree.facet[cell]) <= set(mesh.cells[cell]) & set(mesh.cells[tree.parent[cell]])
 
 
+def exact_stiffness(mesh, kappa):
+    """In rational arithmetic, for stored points and diffusions per cell."""
+    d, n = mesh.dim, len(mesh.points)
+    exact = [[Fraction(0)] * n for _ in range(n)]
+    for cell, k in zip(mesh.cells.tolist(), kappa.tolist(), strict=True):
+        X = [[Fraction(v) for v in mesh.points[j].tolist()] for j in cell]
+        E = [[X[i][c] - X[0][c] for c in range(d)] for i in range(1, d + 1)]
+        if d == 2:
+            cross = [[E[1][1], -E[1][0]], [-E[0][1], E[0][0]]]
+        else:
+            cross = [_cross(E[1], E[2]), _cross(E[2], E[0]), _cross(E[0], E[1])]
+        det = sum(a * b for a, b in zip(E[0], cross[0], strict=True))
+        G = [[c / det for c in row] for row in cross]
+        G.insert(0, [-sum(g[c] for g in G) for c in range(d)])
+        for a, i in enumerate(cell):
+            for b, j in enumerate(cell):
+                dot = sum(p * q for p, q in zip(G[a], G[b], strict=True))
+                exact[i][j] += Fraction(k) * abs(det) / math.factorial(d) * dot
+    return exact
+
+
+def distance(A, exact):
+    """‖A − exact‖₂ of dense matrices."""
+    n = len(exact)
+    return np.linalg.norm([[float(Fraction(float(A[i, j])) - exact[i][j]) for j in range(n)] for i in range(n)], 2)
+
+
 def test_stored_error_covers_the_exact_assembly():
     """Against element matrices in rational arithmetic."""
     rng = np.random.default_rng(5)
     mesh = shaken("cube", 2)
     mesh = Mesh(mesh.points * 0.1 + rng.normal(size=3), mesh.cells, None, mesh.facet_groups)
     problem = pp.fem.ReactionDiffusion(mesh, 1.0, diffusion=1.7)
-    n = len(mesh.points)
-    exact = [[Fraction(0)] * n for _ in range(n)]
-    for cell in mesh.cells.tolist():
-        X = [[Fraction(v) for v in mesh.points[j].tolist()] for j in cell]
-        E = [[X[i][k] - X[0][k] for k in range(3)] for i in (1, 2, 3)]
-        cross = [_cross(E[1], E[2]), _cross(E[2], E[0]), _cross(E[0], E[1])]
-        det = sum(a * b for a, b in zip(E[0], cross[0], strict=True))
-        G = [[c / det for c in row] for row in cross]
-        G.insert(0, [-sum(g[k] for g in G) for k in range(3)])
-        for a, i in enumerate(cell):
-            for b, j in enumerate(cell):
-                exact[i][j] += Fraction(1.7) * abs(det) / 6 * sum(p * q for p, q in zip(G[a], G[b], strict=True))
     A = problem.A.toarray()
-    off = np.array([[float(Fraction(A[i, j]) - exact[i][j]) for j in range(n)] for i in range(n)])
+    off = distance(A, exact_stiffness(mesh, problem.diffusion))
     bound = stored_error(mesh, problem.A, None, problem.diffusion)
-    assert 0.0 < np.linalg.norm(off, 2) <= bound
+    assert 0.0 < off <= bound
     assert bound < 1e-13 * np.abs(A).sum(axis=1).max()
     wrong = problem.A.copy()
     wrong.data[17] += 1e-9
     assert stored_error(mesh, wrong, None, problem.diffusion) >= 0.49e-9  # the symmetric part
     sharp = stored_error(mesh, problem.A, None, problem.diffusion, wide=True)
-    assert np.linalg.norm(off, 2) <= sharp <= bound
+    assert off <= sharp <= bound
     assert WIDE == UNIT or sharp < 0.2 * bound
     assert stored_error(mesh, wrong, None, problem.diffusion, wide=True) >= 0.49e-9
+
+
+@pytest.mark.parametrize(("what", "off"), [("gradients", 1e-8), ("volumes", 5e-11)])
+def test_wrong_shapes_of_cells_count(what, off):
+    """A reference from the same gradients and volumes agrees with the matrix: only their own check tells."""
+    mesh = shaken("cube", 2)
+    mesh.__dict__[what] = getattr(mesh, what) * (1.0 + off)
+    problem = pp.fem.ReactionDiffusion(mesh, 1.0, diffusion=1.7)
+    wrong = distance(problem.A.toarray(), exact_stiffness(mesh, problem.diffusion))
+    assert 1e-11 < wrong <= stored_error(mesh, problem.A, None, problem.diffusion)
+
+
+@pytest.mark.parametrize(("what", "off"), [("gradients", -5e-4), ("volumes", -5e-11)])
+def test_sizes_of_cells_are_not_believed(what, off):
+    """In extended precision as well they are the mesh's own: smaller ones, within their check, lower no bound."""
+    right, mesh = shaken("cube", 2), shaken("cube", 2)
+    problem = pp.fem.ReactionDiffusion(right, 1.0, diffusion=1.7)
+    mesh.__dict__[what] = getattr(mesh, what) * (1.0 + off)
+    known, found = (stored_error(m, problem.A, None, problem.diffusion, wide=True) for m in (right, mesh))
+    assert found >= known
+
+
+def test_roundings_of_the_reference_count():
+    """A fan of cells whose stiffness at its tip is just above half a unit of the first one's: each is rounded up."""
+    count = 1200
+    angle = np.concatenate([[0.0], np.linspace(0.5 * np.pi, 2.0 * np.pi, count)[:-1]])
+    rim = np.arange(1, len(angle) + 1)
+    X = np.concatenate([[[0.0, 0.0]], np.stack([np.cos(angle), np.sin(angle)], axis=1)])
+    mesh = Mesh(X, np.stack([np.zeros_like(rim), rim, np.roll(rim, -1)], axis=1))
+    tip = mesh.volumes * (mesh.gradients[:, 0] ** 2).sum(axis=1)
+    kappa = np.concatenate([[1.0], 1.001 * UNIT * tip[0] / tip[1:]])
+    cells = in_order(mesh)
+    A = _matrix(*reference(mesh, cells, None, kappa), cells.pairs)
+    true = sum(Fraction(float(k)) * cell_tip(mesh, c) for c, k in enumerate(kappa))
+    wrong = abs(float(Fraction(float(A[0, 0])) - true))
+    assert 0.4 * count * UNIT * tip[0] < wrong <= stored_error(mesh, A, None, kappa)
+
+
+def cell_tip(mesh, cell):
+    """∫|∇λ|² for a triangle's first vertex: a quarter of the opposite side's square over the area."""
+    x, y, z = ([Fraction(v) for v in mesh.points[j].tolist()] for j in mesh.cells[cell])
+    area = abs((y[0] - x[0]) * (z[1] - x[1]) - (y[1] - x[1]) * (z[0] - x[0])) / 2
+    return ((z[0] - y[0]) ** 2 + (z[1] - y[1]) ** 2) / (4 * area)
+
+
+def test_differences_count_at_both_ends_of_an_edge():
+    """A star around the last node: its row is the only one that is wrong in several entries."""
+    problem = SCALAR["cube"]()
+    A = problem.A.tolil(copy=True)
+    last = A.shape[0] - 1
+    near = [j for j in A.rows[last] if j != last]
+    for j in near:
+        A[last, j] += 1e-6
+        A[j, last] += 1e-6
+    found = stored_error(problem.mesh, sp.csr_array(A), None, problem.diffusion)
+    assert found >= 1e-6 * np.sqrt(len(near))
+
+
+def test_a_mass_that_is_not_quite_definite_counts():
+    """Its quadrature is rounded: entries may be off by γ₂₀₄₈ of themselves, which is subtracted."""
+    problem = SCALAR["square"]()
+    mass = sp.csr_array(sp.diags_array(np.full(problem.A.shape[0], 10.0)))
+    A = sp.csr_array(problem.A + mass)
+    assert stored_error(problem.mesh, A, None, problem.diffusion, mass) >= 10.0 * 2048 * UNIT
+
+
+@pytest.mark.parametrize(("kind", "cells", "elastic"), [("square", 4, True), ("cube", 2, True), ("square", 4, False)])
+def test_paths_as_they_are_written_down(kind, cells, elastic):
+    """M of the module's docstring, entry by entry, with the distance of each node itself: its norm is the limit."""
+    mesh = shaken(kind, cells)
+    held = mesh.facets("left")
+    free = np.ones(len(mesh.points), dtype=bool)
+    free[held] = False
+    stiffness = np.random.default_rng(1).uniform(0.5, 2.0, len(mesh.cells))
+    tree, X = grow(mesh, held), mesh.points
+    centers, middles = X[mesh.cells].mean(axis=1), X[tree.facet].mean(axis=1)
+    nodes = np.flatnonzero(free)
+    M = np.zeros((len(nodes), len(mesh.cells)))
+    for row, v in zip(M, nodes, strict=True):
+        K = tree.home[v]
+        row[K] += np.linalg.norm(X[v] - centers[K])
+        while True:
+            r = X[tree.facet[K]] - middles[K]
+            moments = np.linalg.eigvalsh(np.trace(r.T @ r) * np.eye(mesh.dim) - r.T @ r)
+            lean = np.sqrt(moments[-1] / moments[0]) if mesh.dim == 3 else 1.0
+            arm = lean * np.linalg.norm(X[v] - middles[K]) if elastic else 0.0
+            row[K] += np.linalg.norm(middles[K] - centers[K]) + arm
+            P = tree.parent[K]
+            if P == K:
+                break
+            row[P] += np.linalg.norm(middles[K] - centers[P]) + arm
+            K = P
+    M /= np.sqrt(stiffness * mesh.volumes)
+    found, limit = path_bound(mesh, held, stiffness, free, elastic=elastic), 1.0 / np.linalg.norm(M, 2) ** 2
+    assert 0.3 * limit < found <= limit
 
 
 @pytest.mark.parametrize("name", SOLID)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -217,3 +219,17 @@ def test_a_second_preparation_leaves_the_first_ones_file_alone(tmp_path):
         pp.Exact(file=file).prepare(singular, pp.Queries(queries.L))
     assert not file.exists()
     np.testing.assert_array_equal(first.certify(problem.space.U0).center, before.center)
+
+
+def test_a_state_that_misses_its_fixed_values_by_a_rounding_is_not_certified_as_it_is():
+    """What is certified is U₀ + Z y: a fixed value is known exactly, whatever the state says of it."""
+    space = pp.AdmissibleSpace.dirichlet(3, [0], [1.0])
+    A = sp.csr_array(np.array([[2.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 2.0]]))
+    system = pp.LinearSystem(A, np.zeros(3), space=space, reduction="galerkin")
+    U = np.array([1.0 + 2.0**-51, 0.5, 0.25])
+    found = pp.certify(system, U, pp.Queries(np.eye(3)))
+    for got, truth in zip(
+        np.stack([found.lower, found.upper], axis=1), (1, Fraction(2, 3), Fraction(1, 3)), strict=True
+    ):
+        assert Fraction(got[0]) <= truth <= Fraction(got[1])
+    assert found.value[0] == 1.0

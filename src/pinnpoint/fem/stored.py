@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import product
 from typing import Any
 
@@ -40,14 +41,14 @@ def stored_error(
     """
     d, n, count = mesh.dim, len(mesh.points), 1 if lam is None else mesh.dim
     shapes = wide_shapes(mesh) if wide else None
-    slope, volume = shape_errors(mesh, shapes)
+    errors = [shape_errors(mesh)] if shapes is None else [shape_errors(mesh, shapes), shape_errors(mesh)]
     cells = in_order(mesh)
     at_nodes = int(np.bincount(mesh.cells.ravel()).max())  # cells of a node, and of an edge
     at_edges = int(cells.shared.max())
     sums = 1.0 if mass is None else 4.0  # of the reference alone, or of A and K as well
     sums *= 4.0 * WIDE / UNIT if wide else 1.0
     many, few = (sums * gamma(shared + 12) for shared in (at_nodes, at_edges))
-    at_node = _cell_errors(mesh, cells, lam, mu, slope, volume, (many, few))
+    at_node = _cell_errors(mesh, cells, lam, mu, errors, (many, few))
     if shapes is not None:
         beside = half_sums(wide_gap(mesh, shapes, A, lam, mu))
     else:
@@ -101,20 +102,30 @@ def _shape_errors(mesh: Mesh, cells: slice, gradients: Any, V: Any) -> tuple[Vec
 
 
 def _cell_errors(
-    mesh: Mesh, cells: Cells, lam: Vector | None, mu: Vector, slope: Vector, volume: Vector, sums: tuple[float, float]
+    mesh: Mesh,
+    cells: Cells,
+    lam: Vector | None,
+    mu: Vector,
+    errors: list[tuple[Vector, Vector]],
+    sums: tuple[float, float],
 ) -> Vector:
-    """For each node: what the roundings of gradients, volumes and sums add to its row of blocks, at most."""
-    (many, few), d = sums, mesh.dim
+    """For each node: what the roundings of gradients, volumes and sums add to its row of blocks, at most.
+
+    `errors` are those of the reference's gradients and volumes, and those of the mesh's where these are others: sizes
+    are the mesh's, and both may be too small.
+    """
+    (many, few), d, (slope, volume) = sums, mesh.dim, errors[0]
     weights = np.empty(cells.vertices.shape)
 
     def fill(part: slice) -> None:
         m, s, v = mu[part], slope[part], volume[part]
         size = m if lam is None else up(2.0 * m + np.abs(lam[part]))
         entries = m if lam is None else up(np.sqrt(d) * m + m + np.abs(lam[part]), 8)  # of |block|, Frobenius' norm
-        g = np.sqrt((cells.gradients[:, :, part] ** 2).sum(axis=1)) * (1.0 + 1e-13) * (1.0 + s)
+        longer, larger = (math.prod(1.0 + error[k][part] for error in errors) for k in (0, 1))
+        g = np.sqrt((cells.gradients[:, :, part] ** 2).sum(axis=1)) * (1.0 + 1e-13) * longer
         wrong = up((2.0 + s) * s * (1.0 + v) + v, 16) * size
         row = (wrong + few * entries) * g.sum(axis=0) + ((many - few) * entries) * g
-        weights[:, part] = up(row * g * mesh.volumes[part] * (1.0 + v), 32)
+        weights[:, part] = up(row * g * mesh.volumes[part] * larger, 32)
 
     on_all_cores(fill, chunks(len(mesh.cells)))
     return summed(weights, cells.vertices, len(mesh.points))
