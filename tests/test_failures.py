@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import pinnpoint as pp
 from pinnpoint.cli.main import joined, main
 from pinnpoint.distributed.team import options_of
-from pinnpoint.memory import shortage
+from pinnpoint.errors import shortage
 from pinnpoint.solvers.cholmod import Cholmod
 from pinnpoint.solvers.pardiso import Pardiso
 from pinnpoint.solvers.protocol import NotDefiniteError

@@ -12,7 +12,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector, per_query, whole
 from pinnpoint.certificate import Certificate
-from pinnpoint.certify import AnyCertifier, AnyMethod, default_method, run
+from pinnpoint.certification import AnyCertifier, AnyMethod, default_method, run
 from pinnpoint.errors import InputError
 from pinnpoint.queries import Queries
 from pinnpoint.refinement import Refiner, dorfler

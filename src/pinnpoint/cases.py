@@ -16,6 +16,7 @@ import numpy as np
 from pinnpoint.adaptivity import MAX_DOFS, Step, certify_to
 from pinnpoint.arrays import Vector
 from pinnpoint.certificate import Certificate
+from pinnpoint.certification import AnyCertifier, AnyMethod, narrowing, run
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.inexact import Inexact
 from pinnpoint.certifiers.localized import Localized
@@ -23,7 +24,6 @@ from pinnpoint.certifiers.norm import Norm
 from pinnpoint.certifiers.randomized import Randomized
 from pinnpoint.certifiers.root import Root
 from pinnpoint.certifiers.stationary import Stationary
-from pinnpoint.certify import AnyCertifier, AnyMethod, narrowing, run
 from pinnpoint.decks import Deck, read_deck
 from pinnpoint.errors import InputError
 from pinnpoint.fem import Elasticity, Load, ReactionDiffusion, Semilinear

@@ -17,3 +17,9 @@ class CertificationError(PinnpointError, RuntimeError):
 
 class DependencyMissingError(PinnpointError, ImportError):
     """An optional package is needed; the message names the extra that brings it."""
+
+
+def shortage(error: MemoryError) -> str:
+    """What to say when memory ran out."""
+    what = f" ({error})" if str(error) else ""
+    return f"pinnpoint: not enough memory{what}; make the case smaller ('pinnpoint check' says what it needs)"

@@ -20,12 +20,6 @@ _kept: list[bool] = [False]
 """Whether memory is kept."""
 
 
-def shortage(error: MemoryError) -> str:
-    """What to say when memory ran out."""
-    what = f" ({error})" if str(error) else ""
-    return f"pinnpoint: not enough memory{what}; make the case smaller ('pinnpoint check' says what it needs)"
-
-
 def keep_memory() -> None:
     """Ask glibc, where it is in use, to keep what arrays leave behind for the next ones, whichever thread makes them.
 

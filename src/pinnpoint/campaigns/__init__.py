@@ -1,17 +1,25 @@
 """Many instances of one kind of certificate: over any executor, streamed to a table, resumed after a kill."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pinnpoint.campaigns.runner import Summary, run
 
+if TYPE_CHECKING:
+    from pinnpoint.campaigns.case_files import certify_case
 
-def __getattr__(name: str) -> Any:
-    """Import what needs finite elements when it is first used; workers start faster without."""
-    if name == "certify_case":
-        from pinnpoint.campaigns.case_files import certify_case
+if not TYPE_CHECKING:  # a type checker would take every misspelt name for Any
 
-        return certify_case
-    raise AttributeError(f"module 'pinnpoint.campaigns' has no attribute {name!r}")
+    def __getattr__(name):
+        """Import what needs finite elements when it is first used; workers start faster without."""
+        if name == "certify_case":
+            from pinnpoint.campaigns.case_files import certify_case
+
+            return certify_case
+        raise AttributeError(f"module 'pinnpoint.campaigns' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *globals()})
 
 
 __all__ = ["Summary", "certify_case", "run"]

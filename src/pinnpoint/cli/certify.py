@@ -18,32 +18,15 @@ from pinnpoint.cases import Result, build
 from pinnpoint.cli.progress import Stages
 from pinnpoint.distributed.certify import certify as together
 from pinnpoint.distributed.team import Team, launched, options_of
-from pinnpoint.errors import PinnpointError
+from pinnpoint.errors import PinnpointError, shortage
 from pinnpoint.io.cases import read_case
-from pinnpoint.memory import have_ready, keep_memory, return_memory, shortage
+from pinnpoint.memory import have_ready, keep_memory, return_memory
 from pinnpoint.mesh import Mesh
 from pinnpoint.outputs import Draft, draw, require_place, write_outputs
 from pinnpoint.report import Scene
 
 LARGE = 150_000
 """Unknowns from which memory is dearer than the time to get it."""
-
-
-def add(commands: Any) -> None:
-    """Register the command."""
-    parser = commands.add_parser("certify", help="certify a case file and write certificate, table and field")
-    parser.add_argument("case", type=Path, metavar="CASE.toml")
-    parser.add_argument("--out", type=Path, help="folder for the outputs (default: the case's name beside it)")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="replace a value of the case")
-    parser.add_argument("--json", action="store_true", help="print the certificate as JSON")
-    parser.add_argument("--quiet", action="store_true", help="no progress, no table")
-    parser.add_argument(
-        "--petsc", metavar="OPTIONS", help="solve over the processes of mpirun, with these options of PETSc"
-    )
-    parser.add_argument(
-        "--trust-model", action="store_true", help="open models whose files, or modules beside the case, run code"
-    )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

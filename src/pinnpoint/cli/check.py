@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,17 +18,6 @@ from pinnpoint.solvers.choice import GB, ROUGH_FROM, Choice, Task, asked_for, ch
 from pinnpoint.solvers.direct import DENSE_UP_TO
 
 MEASURES = {0: "points", 1: "length", 2: "area", 3: "volume"}
-
-
-def add(commands: Any) -> None:
-    """Register the command."""
-    parser = commands.add_parser("check", help="validate a case file; print groups, conditions, loads and memory")
-    parser.add_argument("case", type=Path, metavar="CASE.toml")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="replace a value of the case")
-    parser.add_argument(
-        "--trust-model", action="store_true", help="open models whose files, or modules beside the case, run code"
-    )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -43,14 +43,6 @@ radius = 0.2
 """
 
 
-def add(commands: Any) -> None:
-    """Register the command."""
-    parser = commands.add_parser("demo", help="certify a trained PINN that is wrong between its samples")
-    parser.add_argument("--out", type=Path, default=Path("pinnpoint-demo"), help="folder for the outputs")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
-    parser.set_defaults(run=run)
-
-
 def run(arguments: argparse.Namespace) -> int:
     """The main job on an embedded case."""
     out = arguments.out

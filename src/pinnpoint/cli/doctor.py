@@ -56,11 +56,6 @@ SOLVERS: dict[str, Callable[[Any], Solver]] = {
 }
 
 
-def add(commands: Any) -> None:
-    """Register the command."""
-    commands.add_parser("doctor", help="what is installed, which extras work").set_defaults(run=run)
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Print versions, extras, threads and memory."""
     print(f"pinnpoint {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")

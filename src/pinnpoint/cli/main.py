@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import io
 import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from pinnpoint.cli import certify, check, demo, doctor, reproduce, serve, verify
-from pinnpoint.errors import PinnpointError
-from pinnpoint.memory import shortage
+from pinnpoint.cli.commands import add_commands
+from pinnpoint.errors import PinnpointError, shortage
 from pinnpoint.version import __version__
 
 NO_THREAD = "can't start new thread"
@@ -30,15 +30,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 0 done, 1 a tolerance missed, 2 input refused, 3 internal error."""
     parser = Parser(prog="pinnpoint", description="Intervals that provably hold the true value.")
     parser.add_argument("--version", action="version", version=f"pinnpoint {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in (demo, check, certify, verify, serve, reproduce, doctor):
-        module.add(commands)
+    add_commands(parser)
     arguments = parser.parse_args(joined(sys.argv[1:] if argv is None else argv))
     if isinstance(sys.stdout, io.TextIOWrapper):  # a title that the terminal cannot show must not end a run
         json = getattr(arguments, "json", False)
         sys.stdout.reconfigure(encoding="utf-8" if json else None, errors="strict" if json else "backslashreplace")
     try:
-        code = int(arguments.run(arguments))
+        code = int(importlib.import_module(f"pinnpoint.cli.{arguments.command}").run(arguments))
         sys.stdout.flush()
         return code
     except PinnpointError as error:

@@ -10,24 +10,6 @@ from pinnpoint.cli.progress import Stages
 from pinnpoint.errors import InputError
 
 
-def add(commands: Any) -> None:
-    """Register the command."""
-    parser = commands.add_parser("reproduce", help="the paper's experiments, beside the paper's own numbers")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="studies to run; none and no --all lists them")
-    parser.add_argument("--all", action="store_true", help="every study")
-    parser.add_argument("--quick", action="store_true", help="small forms: a minute or two for all of them")
-    parser.add_argument("--out", type=Path, default=Path("pinnpoint-studies"), help="folder for results and the page")
-    parser.add_argument("--simjeb", type=Path, metavar="DIR", help="folder of a SimJEB bracket for the bracket studies")
-    parser.add_argument(
-        "--bracket", default="148", metavar="ID", help="number of that bracket; the paper's unless told"
-    )
-    parser.add_argument("--fresh", action="store_true", help="compute again what is there already")
-    parser.add_argument("--redraw", action="store_true", help="figures and page from stored numbers; compute nothing")
-    parser.add_argument("--no-figures", action="store_true", help="numbers and page alone, without matplotlib")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
-    parser.set_defaults(run=run)
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Exit code 1 where a claim does not hold."""
     from pinnpoint import reproduce

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,24 +13,6 @@ from pinnpoint.errors import InputError
 from pinnpoint.io.cases import read_case
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-
-
-def add(commands: Any) -> None:
-    """Register the command."""
-    parser = commands.add_parser("serve", help="certify predictions of one case over HTTP (extra 'serve')")
-    parser.add_argument("case", type=Path, metavar="CASE.toml")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
-    parser.add_argument("--port", type=int, default=8765, help="0 takes a free one; the address is printed")
-    parser.add_argument("--log", type=Path, help="JSONL file that every decision is added to")
-    parser.add_argument("--max-body", type=int, default=16_000_000, metavar="BYTES")
-    parser.add_argument("--max-batch", type=int, default=256, metavar="ITEMS")
-    parser.add_argument("--workers", type=int, default=2, help="requests computed at once")
-    parser.add_argument("--waiting", type=int, default=16, help="requests that may wait; more are answered 429")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="replace a value of the case")
-    parser.add_argument(
-        "--trust-model", action="store_true", help="open models whose files, or modules beside the case, run code"
-    )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,17 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
-from typing import Any
 
 from pinnpoint import verifier
-
-
-def add(commands: Any) -> None:
-    """Register the command."""
-    parser = commands.add_parser("verify", help="re-check a certificate bundle from its witnesses alone")
-    parser.add_argument("bundle", type=Path, metavar="BUNDLE")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

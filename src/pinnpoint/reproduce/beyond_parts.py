@@ -10,8 +10,8 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse.linalg as spla
 
+from pinnpoint.certification import certify
 from pinnpoint.certifiers.exact import Exact
-from pinnpoint.certify import certify
 from pinnpoint.fem import ReactionDiffusion
 from pinnpoint.io import generate
 from pinnpoint.models import MLP, benchmark

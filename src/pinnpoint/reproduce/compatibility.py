@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector
-from pinnpoint.certify import certify
+from pinnpoint.certification import certify
 from pinnpoint.fem import ReactionDiffusion
 from pinnpoint.io import generate
 from pinnpoint.models import hidden_bump

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse.linalg as spla
 
+from pinnpoint.certification import certify
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.norm import Norm
-from pinnpoint.certify import certify
 from pinnpoint.reproduce.manufactured import exact, overdetermined, places, square
 from pinnpoint.reproduce.plots import BLUE, GOLD, GREEN, GREY, PURPLE, RED, canvas, label, legend, logs, ticks
 from pinnpoint.reproduce.predictions import predict, source_of

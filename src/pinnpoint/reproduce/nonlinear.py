@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint.certification import certify
 from pinnpoint.certifiers.root import Root
 from pinnpoint.certifiers.stationary import Stationary
-from pinnpoint.certify import certify
 from pinnpoint.errors import CertificationError
 from pinnpoint.reproduce.manufactured import STATIONS, line, wave
 from pinnpoint.reproduce.plots import BLUE, GOLD, GREEN, GREY, RED, canvas, label, legend, logs, ticks

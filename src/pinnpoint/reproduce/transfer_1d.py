@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse.linalg as spla
 
-from pinnpoint.certify import certify
+from pinnpoint.certification import certify
 from pinnpoint.fem import ReactionDiffusion
 from pinnpoint.fem.quadrature import rule
 from pinnpoint.io import generate

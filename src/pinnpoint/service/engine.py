@@ -10,8 +10,8 @@ import numpy as np
 from pinnpoint.arrays import Vector, per_query
 from pinnpoint.cases import Study
 from pinnpoint.certificate import Certificate
+from pinnpoint.certification import run
 from pinnpoint.certifiers.base import AbstractMethod
-from pinnpoint.certify import run
 from pinnpoint.families.certifier import FamilyCertifier
 from pinnpoint.families.loads import LoadFamily
 
