@@ -14,7 +14,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"errors", "version", "threads", "memory"},
     {"arrays"},
     {"rounding"},
-    {"solvers"},
+    {"solvers", "verdicts"},
     {"spaces", "facets", "mesh", "quality", "refinement", "expressions", "derivatives", "signs", "bernstein"},
     {"taylor"},
     {"models"},  # `data`, which it reads, holds no modules

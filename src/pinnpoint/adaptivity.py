@@ -16,6 +16,7 @@ from pinnpoint.certification import AnyCertifier, AnyMethod, default_method, run
 from pinnpoint.errors import InputError
 from pinnpoint.queries import Queries
 from pinnpoint.refinement import Refiner, dorfler
+from pinnpoint.verdicts import accept_limits
 
 THETA = 0.5
 """Share of the indicators that the marked cells hold."""
@@ -67,6 +68,7 @@ def certify_to(
     theta: float = THETA,
     extraction: str = "nodal",
     report: Callable[[Step], None] | None = None,
+    accept: Any = None,
 ) -> Refined:
     """Certify, mark, refine, until every continuous radius is at most its tolerance.
 
@@ -79,13 +81,15 @@ def certify_to(
     problem, prediction, queries, method, extraction
         As in `certify`, with queries of the problem's own making (points, averages, patches, fluxes).
     tolerance
-        One number or one per query, > 0; infinite for queries that need none.
+        How narrow the proof must be: one number or one per query, > 0; infinite for queries that need none.
     max_dofs
         Stop before the mesh has more unknowns.
     theta
         Dörfler's parameter.
     report
         Called after every step.
+    accept
+        How wrong the prediction may be, as in `certify`.
     """
     if not hasattr(problem, "refined"):
         raise InputError(
@@ -96,6 +100,7 @@ def certify_to(
         per_query("tolerance", np.where(np.isinf(tolerance), 1e300, tolerance), len(queries), sign="positive")
     )
     most = whole("max_dofs", max_dofs, low=1)
+    accept_limits(accept, len(queries))  # refused before the work
     if not 0.0 < theta <= 1.0:
         raise InputError(f"theta: must lie between 0 and 1; got {theta!r}")
     method = default_method(problem) if method is None else method
@@ -127,7 +132,7 @@ def certify_to(
         )
         if reached or stopped:
             return Refined(
-                best.certificate,
+                best.certificate.judged(accept),
                 best.certifier,
                 best.problem,
                 best.queries,

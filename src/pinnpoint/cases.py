@@ -114,14 +114,24 @@ class Study:
                     self.method, self.problem, self.prediction, self.queries, target=spec.target, prepared=prepared
                 )
                 done = Result(self, certificate, certifier)
-            return done.compared() if spec.lift else done
+            done = done.compared() if spec.lift else done
+            return replace(done, certificate=done.certificate.judged(self.accept))
 
     @property
     def limits(self) -> Vector:
-        """The tolerance of each query, its own or the case's; infinite where there is none."""
-        common = self.case.certificate.tolerance
-        given = [q.tolerance if q.tolerance is not None else common for q in self.case.queries]
-        return np.array([np.inf if t is None else t for t in given])
+        """How narrow the proof of each query must be, its own tolerance or the case's; infinite where there is none."""
+        return self._each("tolerance")
+
+    @property
+    def accept(self) -> Vector:
+        """How wrong the prediction may be at each query, its own limit or the case's; infinite where there is none."""
+        return self._each("accept")
+
+    def _each(self, key: str) -> Vector:
+        common = getattr(self.case.certificate, key)
+        own = [getattr(query, key) for query in self.case.queries]
+        given = [common if limit is None else limit for limit in own]
+        return np.array([np.inf if limit is None else limit for limit in given])
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pinnpoint.arrays import Vector, floats, per_query
 from pinnpoint.errors import CertificationError, DependencyMissingError, InputError
 from pinnpoint.record import record, write_json
+from pinnpoint.verdicts import accept_limits, accepted, distances
 
 
 class Guarantee(StrEnum):
@@ -88,6 +89,8 @@ class Certificate:
     points: Vector | None = None
     dofs: int | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    accept: Vector | None = None
+    """How wrong the prediction may be, query by query; infinite where nothing was asked. See `judged`."""
 
     def __post_init__(self) -> None:
         for name in ("value", "center"):
@@ -124,6 +127,39 @@ class Certificate:
         """ζ = |raw − value|, the representation mismatch of the raw output."""
         return None if self.raw is None else np.abs(self.raw - self.value)
 
+    @property
+    def prediction(self) -> Vector | None:
+        """What is judged: the model's own output where there is one, else `value`; None where nothing was predicted."""
+        if self.raw is not None:
+            return self.raw
+        return None if "value" in self.details else self.value
+
+    @property
+    def off(self) -> tuple[Vector, Vector] | None:
+        """Proved: |prediction − target| is at least the first, and at most the second."""
+        return None if self.prediction is None else distances(self.prediction, self.lower, self.upper)
+
+    @property
+    def verdicts(self) -> tuple[dict[str, str], ...]:
+        """What was asked of each query, ``{"accept": "within" | "beyond" | "undecided"}``; empty where nothing was.
+
+        ``"within"``: the prediction is proved to be off by at most `accept`; ``"beyond"``: by more than it;
+        ``"undecided"``: the interval has points of both kinds, is unbounded, or is an estimate. See
+        `pinnpoint.verdicts`.
+        """
+        if self.accept is None or self.prediction is None:
+            return tuple({} for _ in self.names)
+        proved = self.guarantee is not Guarantee.ESTIMATE
+        found = accepted(self.prediction, self.lower, self.upper, self.accept, proved=proved)
+        return tuple({"accept": str(v)} if np.isfinite(a) else {} for v, a in zip(found, self.accept, strict=True))
+
+    def judged(self, accept: Any) -> Certificate:
+        """The same certificate, asked how wrong the prediction may be: one number, or one per query (None: any)."""
+        limits = accept_limits(accept, len(self))
+        if limits is not None and self.prediction is None:
+            raise InputError("accept: nothing was predicted that could be judged; give a state, or raw outputs")
+        return replace(self, accept=limits)
+
     def interval(self, kind: str = "corrected") -> Vector:
         """Intervals of shape (K, 2): ``"corrected"``, ``"prediction"`` (centred at `value`) or ``"raw"``."""
         if kind == "corrected":
@@ -156,7 +192,8 @@ class Certificate:
 
     @staticmethod
     def _ends(center: Vector, radius: Vector) -> tuple[Vector, Vector]:
-        return np.nextafter(center - radius, -np.inf), np.nextafter(center + radius, np.inf)
+        with np.errstate(over="ignore"):  # an end beyond all floats is infinite
+            return np.nextafter(center - radius, -np.inf), np.nextafter(center + radius, np.inf)
 
     def with_details(self, **more: Any) -> Certificate:
         """The same certificate with further details."""
@@ -245,6 +282,8 @@ class Certificate:
             table |= {"raw": self.raw, "raw_radius": self._radius_at(self.raw)}
         table |= {f"term:{name}": t for name, t in self.terms.items()}
         table["guarantee"] = [str(self.guarantee)] * len(self)
+        if self.accept is not None:
+            table |= {"accept": self.accept, "verdict": [v.get("accept", "") for v in self.verdicts]}
         return pd.DataFrame(table).set_index("name")
 
     def __str__(self) -> str:

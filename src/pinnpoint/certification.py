@@ -21,6 +21,7 @@ from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import TINY, UNIT
 from pinnpoint.semilinear import AbstractSemilinear
 from pinnpoint.transfer.interface import Transfer
+from pinnpoint.verdicts import accept_limits
 
 TARGETS = ("discrete", "continuous")
 AnyMethod = AbstractMethod | AbstractNonlinearMethod
@@ -38,6 +39,7 @@ def certify(
     target: str | None = None,
     extraction: str = "nodal",
     lift: bool = False,
+    accept: Any = None,
 ) -> Certificate:
     """Intervals that hold the values of the target at every query.
 
@@ -68,19 +70,26 @@ def certify(
         Keep the prediction unprojected and certify what it leaves over: the radius scales with its residual. It must be
         an `MLP`, a formula, a number, or a `Lift`. ``details["narrowing"]`` says by which factor the proof is narrower
         than without the prediction on the same mesh.
+    accept
+        How wrong the prediction may be, one number or one per query (None where it does not matter);
+        ``certificate.verdicts`` says whether it is proved to be within, proved to be beyond, or undecided.
     """
     method = default_method(system) if method is None else method
     if not isinstance(method, AbstractMethod | AbstractNonlinearMethod):
         raise InputError(f"method: must be a method such as pinnpoint.Exact(); got {method!r}")
     if target not in (None, *TARGETS):
         raise InputError(f"target: must be 'discrete' or 'continuous'; got {target!r}")
+    if isinstance(queries, Queries):
+        accept_limits(accept, len(queries))  # refused before the work
     if lift:
         if not hasattr(system, "lifted") or target == "discrete" or transfer is not None:
             raise InputError("lift: is for the continuous target of a reaction–diffusion problem, without a transfer")
         rest = system.lifted(U)
         plain, found = run(method, system, system.space.U0, queries)[0], run(method, rest, U, queries)[0]
-        return found.with_details(plain_radius=plain.radius, narrowing=narrowing(plain, found))
-    return run(method, system, U, queries, raw=raw, transfer=transfer, target=target, extraction=extraction)[0]
+        found = found.with_details(plain_radius=plain.radius, narrowing=narrowing(plain, found))
+    else:
+        found = run(method, system, U, queries, raw=raw, transfer=transfer, target=target, extraction=extraction)[0]
+    return found.judged(accept)
 
 
 def default_method(system: Any) -> AnyMethod:

@@ -256,16 +256,19 @@ def write_csv(path: Path, certificate: Certificate, units: str) -> None:
     """One row per query; the units stand in the header, and what does not apply is left empty."""
     columns = ["value", "value_radius", "raw", "raw_radius", "center", "radius", "lower", "upper"]
     arrays = [getattr(certificate, c) for c in columns]
-    unit = f" [{units}]" if units else ""
+    unit, verdicts, accept = f" [{units}]" if units else "", certificate.verdicts, certificate.accept
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         terms = list(certificate.terms)
         head = ["name", *(c + unit for c in columns), *(f"term {t}{unit}" for t in terms), "target", "guarantee"]
-        writer.writerow(head)
+        writer.writerow([*head, f"accept{unit}", "verdict"])
         for i, name in enumerate(certificate.names):
             numbers = ["" if a is None else repr(float(a[i])) for a in arrays]
             parts = [repr(float(certificate.terms[t][i])) for t in terms]
-            writer.writerow([name, *numbers, *parts, certificate.target, str(certificate.guarantee)])
+            asked = (
+                [repr(float(accept[i])), found["accept"]] if (found := verdicts[i]) and accept is not None else ["", ""]
+            )
+            writer.writerow([name, *numbers, *parts, certificate.target, str(certificate.guarantee), *asked])
 
 
 def fields(study: Study, certifier: Any) -> dict[str, Vector]:

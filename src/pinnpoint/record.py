@@ -59,12 +59,15 @@ def _rows(certificate: Certificate) -> list[dict[str, Any]]:
     }
     length = None if c.residual_norm is None else _number(c.residual_norm)
     rows = []
+    verdicts, accept = c.verdicts, c.accept
     for i, name in enumerate(c.names):
         row: dict[str, Any] = {"name": name}
         if c.points is not None:
             row["at"] = [float(x) for x in c.points[i]]
         row |= common | {key: None if a is None else _number(a[i]) for key, a in columns.items()}
         row |= {"residual_norm": length, "terms": {key: _number(t[i]) for key, t in c.terms.items()}}
+        row |= {"accept": float(accept[i])} if accept is not None and verdicts[i] else {}
+        row["verdicts"] = verdicts[i]
         rows.append(row)
     return rows
 

@@ -175,6 +175,8 @@ def _case(
         if getattr(problem, "components", 2) == 1 and key in given:
             data[key] = {group: text(value) for group, value in given[key].items()}
     asked = [{k: row.get(k) for k in ("name", "kind", "at")} for row in said["queries"]]
+    for row, found in zip(asked, said["queries"], strict=True):
+        row |= {"accept": found["accept"]} if "accept" in found else {}
     for row, goal in zip(asked, queries.goals or (), strict=False):
         row |= {"radius": goal.radius} if isinstance(goal, Ball) else {}
     return {

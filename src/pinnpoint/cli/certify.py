@@ -24,13 +24,14 @@ from pinnpoint.memory import have_ready, keep_memory, return_memory
 from pinnpoint.mesh import Mesh
 from pinnpoint.outputs import Draft, draw, require_place, write_outputs
 from pinnpoint.report import Scene
+from pinnpoint.verdicts import NEGATIVE, UNDECIDED
 
 LARGE = 150_000
 """Unknowns from which memory is dearer than the time to get it."""
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Exit code 1 where an interval is wider than its tolerance."""
+    """Exit code 4 where a verdict is negative; else 1 where an interval is too wide or a verdict is open."""
     if arguments.petsc is not None or launched():
         return run_together(arguments)
     case = read_case(arguments.case, arguments.set)
@@ -91,7 +92,10 @@ def tell(result: Result, files: list[Path], arguments: argparse.Namespace) -> in
         print(files[0].read_text(encoding="utf-8"), end="")
     elif not arguments.quiet:
         print(summary(result, files))
-    return 1 if wide(result).any() else 0
+    found = [word for verdict in result.certificate.verdicts for word in verdict.values()]
+    if any(word in NEGATIVE for word in found):
+        return 4
+    return 1 if wide(result).any() or UNDECIDED in found else 0
 
 
 def falling(step: Step, limits: Vector) -> str:

@@ -27,7 +27,11 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code is 0 done, 1 a tolerance missed, 2 input refused, 3 internal error."""
+    """Run one command and return its exit code.
+
+    0 done, every interval within its tolerance and every verdict that was asked for positive; 1 done, an interval wider
+    than its tolerance or a verdict undecided; 2 input refused; 3 internal error; 4 done, a verdict negative.
+    """
     parser = Parser(prog="pinnpoint", description="Intervals that provably hold the true value.")
     parser.add_argument("--version", action="version", version=f"pinnpoint {__version__}")
     add_commands(parser)

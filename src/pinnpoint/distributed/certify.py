@@ -118,7 +118,7 @@ def certify(case: Case, team: Team, progress: Progress = lambda stage: None, *, 
     )
     study = Study(case, asked.frame.finished(local.quadrature), asked.found.U, asked.queries, make_method(case))
     certifier = _fields(asked, polished.hi, vectors)
-    return Result(study, certificate, certifier)
+    return Result(study, certificate.judged(study.accept), certifier)
 
 
 def _ask(case: Case, size: int, *, trust: bool = False) -> Asked:

@@ -51,10 +51,10 @@ def _query(table: Table, i: int, problem: str) -> QuerySpec:
     if problem != "elasticity":
         table.refuse(["component"], "the solution has one component; remove it")
     component = table.choice("component", ("x", "y", "z"), None)
-    tolerance = table.number("tolerance", None, "positive")
+    limits = [table.number(key, None, "positive") for key in ("tolerance", "accept")]
     table.known.extend(("at", "radius", "group"))
     table.done()
-    return QuerySpec(name, kind, at, radius, group, component, tolerance)
+    return QuerySpec(name, kind, at, radius, group, component, *limits)
 
 
 def _coordinates(table: Table) -> tuple[float, ...]:
@@ -98,6 +98,7 @@ def read_certificate(table: Table, problem: str) -> CertificateSpec:
         table.whole("max_dofs", None, low=1, high=10**9),
         table.whole("quadrature", None, low=1, high=20),
         {k: v for k, v in values.items() if v is not None},
+        table.number("accept", None, "positive"),
     )
     table.done()
     return spec

@@ -91,6 +91,9 @@ class QuerySpec:
     group: str | None = None
     component: str | None = None
     tolerance: float | None = None
+    """How narrow the proof must be."""
+    accept: float | None = None
+    """How wrong the prediction may be."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,7 @@ class CertificateSpec:
     max_dofs: int | None = None
     quadrature: int | None = None
     options: Mapping[str, float | int | str] | None = None
+    accept: float | None = None
 
 
 @dataclass(frozen=True)

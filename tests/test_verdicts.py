@@ -1,0 +1,184 @@
+"""Verdicts: `accept` is how wrong a prediction may be, `tolerance` how narrow its proof must be."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import pinnpoint as pp
+from pinnpoint.cli.main import main
+from pinnpoint.verdicts import accepted, distances
+
+CASE = """title = "Plate"
+units = "mm"
+[mesh]
+generate = "square"
+cells = 8
+[problem]
+kind = "reaction-diffusion"
+source = "1"
+[problem.dirichlet]
+boundary = 0.0
+[prediction]
+expression = "x*(1-x)*y*(1-y)"
+[[query]]
+name = "centre"
+at = [0.5, 0.5]
+[[query]]
+name = "side"
+at = [0.25, 0.5]
+[certificate]
+target = "discrete"
+"""
+
+
+def written(tmp_path, *extra: str, text: str = CASE):
+    path = tmp_path / "case.toml"
+    path.write_text(text, encoding="utf-8")
+    settings = [word for one in extra for word in ("--set", one)]
+    return ["certify", str(path), "--out", str(tmp_path / "out"), *settings]
+
+
+def rows(tmp_path):
+    return json.loads((tmp_path / "out" / "certificate.json").read_text("utf-8"))["queries"]
+
+
+@pytest.fixture(scope="module")
+def problem():
+    mesh = pp.io.generate("square", 8)
+    return pp.fem.ReactionDiffusion(mesh, source="1", dirichlet={"boundary": 0.0})
+
+
+@pytest.fixture(scope="module")
+def certificate(problem):
+    queries = problem.points([[0.5, 0.5], [0.25, 0.5]], names=["centre", "side"])
+    return pp.certify(problem, problem.space.U0, queries, target="discrete")
+
+
+def test_verdicts_are_those_of_exact_arithmetic():
+    rng = np.random.default_rng(3)
+    numbers = np.array([0.0, 1.0, 0.1, 0.3, 2.0**-53, 1.0 + 2.0**-52, 1e-300, 5e-324, 1e16, 1.7e308, -1.7e308])
+    near = rng.choice(numbers, (4, 4000)) + rng.choice([0.0, 2.0**-54, -1e-17, 1e-16], (4, 4000))
+    p, lower, upper, limit = (np.concatenate([a, rng.normal(size=1000).round(1)]) for a in near)
+    with np.errstate(over="ignore"):
+        limit = np.concatenate([np.abs(limit[:2500]), np.abs(p - lower)[2500:]])  # on the very edge, too
+    lower, upper, limit = np.minimum(lower, upper), np.maximum(lower, upper), np.minimum(limit + 5e-324, 1.7e308)
+    seen = accepted(p, lower, upper, limit, proved=True)
+    least, most = distances(p, lower, upper)
+    for k in range(len(p)):
+        x, a, b, c = (Fraction(float(v)) for v in (p[k], lower[k], upper[k], limit[k]))
+        inside, disjoint = x - a <= c and b - x <= c, a - x > c or x - b > c
+        assert seen[k] == ("within" if inside else "beyond" if disjoint else "undecided")
+        assert Fraction(float(least[k])) <= max(0, a - x, x - b)
+        assert most[k] == np.inf or Fraction(float(most[k])) >= max(x - a, b - x)
+    assert set(seen) == {"within", "beyond", "undecided"}
+
+
+def test_nothing_is_decided_by_estimates_and_unbounded_intervals(certificate):
+    asked = certificate.judged(1e9)
+    assert [v["accept"] for v in asked.verdicts] == ["within", "within"]
+    assert [v["accept"] for v in certificate.judged(1e-9).verdicts] == ["beyond", "beyond"]
+    guess = replace(certificate, guarantee=pp.Guarantee.ESTIMATE)
+    for limit in (1e-9, 1e9):
+        assert [v["accept"] for v in guess.judged(limit).verdicts] == ["undecided", "undecided"]
+        wide = replace(certificate, radius=np.array([np.inf, 1e308])).judged(limit)
+        assert wide.verdicts[0] == {"accept": "undecided"}
+    far = replace(certificate, center=np.array([1.7e308, 0.0]), radius=np.array([1.7e308, 0.0]))
+    assert far.judged(1.0).verdicts[0] == {"accept": "undecided"}  # its upper end is beyond all floats
+
+
+def test_certify_takes_accept_for_all_or_for_each(problem):
+    queries = problem.points([[0.5, 0.5], [0.25, 0.5]])
+    found = pp.certify(problem, problem.space.U0, queries, target="discrete", accept=[0.0001, None])
+    assert found.verdicts == ({"accept": "beyond"}, {})
+    assert pp.certify(problem, problem.space.U0, queries, target="discrete").verdicts == ({}, {})
+    both = pp.certify(problem, problem.space.U0, queries, target="discrete", accept=1.0)
+    assert both.verdicts == ({"accept": "within"},) * 2
+    lifted = pp.certify(problem, "0.9*x*(1-x)*y*(1-y)", queries, lift=True, accept=1.0)
+    assert lifted.verdicts == ({"accept": "within"},) * 2
+    refined = pp.certify_to(problem, problem.space.U0, queries, 0.05, accept=(np.inf, 1e-5))
+    assert refined.certificate.verdicts == ({}, {"accept": "beyond"})
+    frame = found.to_frame()
+    assert list(frame["verdict"]) == ["beyond", ""]
+    for bad, words in (
+        (0.0, "must be > 0"),
+        (-1.0, "> 0"),
+        ([1.0], "one per query"),
+        (np.nan, "finite"),
+        ("x", "real"),
+    ):
+        with pytest.raises(pp.InputError, match=f"accept: .*{words}"):
+            pp.certify(problem, problem.space.U0, queries, accept=bad)
+        with pytest.raises(pp.InputError, match=f"accept: .*{words}"):
+            pp.certify_to(problem, problem.space.U0, queries, 1e-3, accept=bad)
+
+
+def test_the_raw_output_is_judged_where_there_is_one(certificate):
+    raw = certificate.center + np.array([0.0, 0.5])
+    found = replace(certificate, raw=raw).judged(0.1)
+    assert found.verdicts == ({"accept": "within"}, {"accept": "beyond"})
+    row = found.to_dict()["queries"]
+    assert [(r["accept"], r["verdicts"]) for r in row] == [(0.1, v) for v in found.verdicts]
+
+
+def test_a_narrow_proof_is_no_good_prediction(tmp_path, capsys):
+    """A tolerance speaks of the proof alone; what is proved wrong fails by `accept`."""
+    arguments = written(tmp_path, "query.0.tolerance=1e-3", "query.0.accept=1e-3")
+    assert main(arguments) == 4
+    centre, side = rows(tmp_path)
+    assert centre["radius"] < 1e-3 < abs(centre["raw"] - centre["center"])
+    assert (centre["tolerance"], centre["accept"], centre["verdicts"]) == (1e-3, 1e-3, {"accept": "beyond"})
+    assert side["verdicts"] == {}
+    assert "accept" not in side
+    capsys.readouterr()
+    assert main([*written(tmp_path, "query.0.tolerance=1e-3"), "--quiet"]) == 0
+
+
+def test_exit_codes(tmp_path):
+    wide = ("certificate.method=norm", "query.0.tolerance=1e-9")
+    cases = {
+        (): 0,
+        ("certificate.accept=1",): 0,
+        ("certificate.accept=1e-9",): 4,
+        ("certificate.accept=1", "query.1.accept=1e-9"): 4,
+        ("certificate.accept=1e-9", "query.0.accept=1", "query.1.accept=1"): 0,
+        wide: 1,
+        (*wide, "query.1.accept=1e-9", "certificate.method=exact"): 4,
+        (*wide, "certificate.accept=100"): 1,
+        ("certificate.method=norm", "certificate.accept=1e-9"): 1,  # the prediction lies in its interval: undecided
+        ("query.0.accept=0",): 2,
+        ("certificate.accept=-1",): 2,
+        ("query.0.acept=1",): 2,
+    }
+    for settings, code in cases.items():
+        assert main([*written(tmp_path, *settings), "--quiet"]) == code, settings
+
+
+def test_undecided_verdicts(tmp_path):
+    assert main([*written(tmp_path, "certificate.method=norm", "certificate.accept=1e-9"), "--quiet"]) == 1
+    assert [r["verdicts"] for r in rows(tmp_path)] == [{"accept": "undecided"}] * 2
+
+
+def test_the_table_and_the_bundle_have_the_verdicts(tmp_path):
+    assert main([*written(tmp_path, "certificate.accept=0.004", "query.1.accept=1"), "--quiet"]) == 4
+    with (tmp_path / "out" / "certificate.csv").open(newline="", encoding="utf-8") as file:
+        found = list(csv.DictReader(file))
+    assert [(r["accept [mm]"], r["verdict"]) for r in found] == [("0.004", "beyond"), ("1.0", "within")]
+    said = json.loads((tmp_path / "out" / "bundle" / "certificate.json").read_text("utf-8"))
+    case = json.loads((tmp_path / "out" / "bundle" / "case.json").read_text("utf-8"))
+    assert said["queries"] == rows(tmp_path)
+    assert (case["certificate"]["accept"], case["queries"][1]["accept"]) == (0.004, 1)
+    assert main(["verify", str(tmp_path / "out" / "bundle")]) == 0
+
+
+def test_a_bundle_from_python_has_the_verdicts(problem, certificate, tmp_path):
+    queries = problem.points([[0.5, 0.5], [0.25, 0.5]], names=["centre", "side"])
+    pp.write_bundle(tmp_path / "b", certificate.judged([1e-3, None]), problem, problem.space.U0, queries)
+    case = json.loads((tmp_path / "b" / "case.json").read_text("utf-8"))
+    assert [q.get("accept") for q in case["queries"]] == [1e-3, None]
+    assert main(["verify", str(tmp_path / "b")]) == 0
