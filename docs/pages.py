@@ -83,7 +83,7 @@ def run_command(line: str) -> str:
         out = io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()) as err:
             code = command(words[1:])
-        if code not in (0, 1):
+        if code not in (0, 1, 4):
             raise RuntimeError(f"{line}: exit code {code}: {err.getvalue()}")
         return out.getvalue()
     here = str(Path(sys.executable).parent)

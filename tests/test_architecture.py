@@ -21,7 +21,7 @@ LAYERS = [  # from the bottom up; a module imports its own layer and those befor
     {"io"},
     {"report"},  # plain data in, HTML out
     {"systems", "queries", "nonlinear", "semilinear", "cubic", "reaction"},
-    {"record", "certificate", "batch"},
+    {"record", "certificate", "batch", "printed"},
     {"transfer", "orders"},
     {"certifiers"},
     {"families"},

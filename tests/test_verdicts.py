@@ -182,3 +182,54 @@ def test_a_bundle_from_python_has_the_verdicts(problem, certificate, tmp_path):
     case = json.loads((tmp_path / "b" / "case.json").read_text("utf-8"))
     assert [q.get("accept") for q in case["queries"]] == [1e-3, None]
     assert main(["verify", str(tmp_path / "b")]) == 0
+
+
+def test_print_shows_the_prediction_and_how_far_it_is_off(certificate):
+    """Also of nodal values, in numbers that still hold when they are read back."""
+    lines = str(certificate).splitlines()
+    assert "prediction" in lines[1]
+    assert "off by at least" in lines[1]
+    assert "at most" in lines[1]
+    for i, line in enumerate(lines[2:]):
+        name, value, lower, upper, radius, least, most = line.split()
+        assert name == certificate.names[i]
+        assert Fraction(value) == Fraction(certificate.value[i])
+        assert Fraction(lower) <= Fraction(certificate.lower[i])
+        assert Fraction(upper) >= Fraction(certificate.upper[i])
+        assert Fraction(radius) >= Fraction(certificate.radius[i])
+        gap = Fraction(certificate.lower[i]) - Fraction(certificate.value[i])
+        assert 0 < Fraction(least) <= gap
+        assert Fraction(most) >= Fraction(certificate.upper[i]) - Fraction(certificate.value[i]) >= gap
+
+
+def test_print_of_raw_outputs_verdicts_and_unbounded_intervals(certificate):
+    found = replace(certificate, raw=np.array([-0.5, 0.125]), radius=np.array([0.01, np.inf])).judged([0.1, 2.0])
+    _, head, first, second = str(found).splitlines()
+    assert (
+        head.split() == "query raw prediction value lower upper radius off by at least at most accept verdict".split()
+    )
+    assert first.split()[1] == "-0.5"
+    assert first.endswith("0.1  proved beyond")
+    assert second.split()[1:] == ["0.125", "0", *["unbounded"] * 3, "0", "unbounded", "2", "undecided"]
+    assert "nan" not in str(found)
+    inside = replace(certificate, value=certificate.center)
+    assert inside.off[0].tolist() == [0.0, 0.0]
+    assert str(inside).splitlines()[2].split()[-2] == "0"
+
+
+def test_nothing_is_judged_where_nothing_was_predicted(problem):
+    queries = problem.points([[0.5, 0.5], [0.25, 0.5]])
+    alone = pp.LoadFamily(problem.system, problem.b[None, :]).prepare(queries).certify(mu=[1.0])
+    assert "off by" not in str(alone)
+    with pytest.raises(pp.InputError, match="accept: nothing was predicted"):
+        alone.judged(1.0)
+
+
+def test_the_summary_says_the_verdicts(tmp_path, capsys):
+    assert main(written(tmp_path, "query.0.accept=1e-3", "query.1.accept=0.9")) == 4
+    out = capsys.readouterr().out
+    assert "centre: the prediction is proved beyond accept = 0.001, off by at least 0.01" in out
+    assert "proved within" in out
+    assert "within tolerance" not in out
+    assert main(written(tmp_path, "certificate.method=norm", "query.0.accept=1e-3")) == 1
+    assert "centre: undecided whether the prediction is within accept = 0.001" in capsys.readouterr().out

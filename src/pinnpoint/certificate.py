@@ -288,15 +288,14 @@ class Certificate:
 
     def __str__(self) -> str:
         """A table for people."""
-        lower, upper = self._ends(self.center, self.radius)
-        width = max(5, *(len(n) for n in self.names))
-        sure = f", confidence {self.confidence:g}" if self.guarantee is Guarantee.PROBABILISTIC else ""
-        lines = [
-            f"{self.method}: {self.guarantee}{sure}; target: {self.target}; rounding {self.rounding}",
-            f"{'query':{width}}  {'value':>13}  {'lower':>22}  {'upper':>22}  {'radius':>9}",
-        ]
-        for i, name in enumerate(self.names):
-            lines.append(
-                f"{name:{width}}  {self.value[i]:13.6g}  {lower[i]:22.15g}  {upper[i]:22.15g}  {self.radius[i]:9.2e}"
-            )
-        return "\n".join(lines)
+        from pinnpoint.printed import table
+
+        return table(self)
+
+    def __repr__(self) -> str:
+        """In one line; ``print`` shows the table."""
+        worst = float(np.max(self.radius, initial=0.0))
+        return (
+            f"Certificate({len(self)} queries, {self.method}, {self.guarantee}, target {self.target}, "
+            f"largest radius {worst:.3g})"
+        )

@@ -15,6 +15,7 @@ import numpy as np
 from pinnpoint.adaptivity import Step
 from pinnpoint.arrays import Vector
 from pinnpoint.cases import Result, build
+from pinnpoint.certificate import Certificate, Guarantee
 from pinnpoint.cli.progress import Stages
 from pinnpoint.distributed.certify import certify as together
 from pinnpoint.distributed.team import Team, launched, options_of
@@ -23,8 +24,9 @@ from pinnpoint.io.cases import read_case
 from pinnpoint.memory import have_ready, keep_memory, return_memory
 from pinnpoint.mesh import Mesh
 from pinnpoint.outputs import Draft, draw, require_place, write_outputs
+from pinnpoint.printed import least_text
 from pinnpoint.report import Scene
-from pinnpoint.verdicts import NEGATIVE, UNDECIDED
+from pinnpoint.verdicts import BEYOND, NEGATIVE, UNDECIDED
 
 LARGE = 150_000
 """Unknowns from which memory is dearer than the time to get it."""
@@ -111,6 +113,22 @@ def wide(result: Result) -> Any:
     return (radius > result.study.limits) | ~np.isfinite(radius)
 
 
+def verdicts(certificate: Certificate) -> list[str]:
+    """What was not proved to be good enough, in words."""
+    if certificate.accept is None or certificate.off is None:
+        return []
+    lines, (least, _) = [], certificate.off
+    for i, verdict in enumerate(certificate.verdicts):
+        name, limit = certificate.names[i], f"accept = {certificate.accept[i]:g}"
+        if verdict.get("accept") == BEYOND:
+            lines.append(f"{name}: the prediction is proved beyond {limit}, off by at least {least_text(least[i])}")
+        elif verdict.get("accept") == UNDECIDED:
+            unproved = certificate.guarantee is Guarantee.ESTIMATE
+            why = "an estimate proves nothing" if unproved else "the interval reaches to both sides"
+            lines.append(f"{name}: undecided whether the prediction is within {limit}, {why}")
+    return lines
+
+
 def summary(result: Result, files: list[Path]) -> str:
     """The table and what to open."""
     study, certificate = result.study, result.certificate
@@ -128,9 +146,10 @@ def summary(result: Result, files: list[Path]) -> str:
     changed = certificate.details["projection_mismatch"]
     if changed > 0.0:
         lines.append(f"boundary conditions changed the prediction by at most {changed:.3g} at a node")
-    for name, flag in zip(certificate.names, wide(result), strict=True):
-        if flag:
-            lines.append(f"{name}: wider than its tolerance")
+    for i in np.flatnonzero(wide(result)):
+        what = "wider than its tolerance" if np.isfinite(certificate.radius[i]) else "unbounded, nothing is proved"
+        lines.append(f"{certificate.names[i]}: {what}")
+    lines += verdicts(certificate)
     declared = [c.claim for c in certificate.assumptions if c.status == "declared"]
     lines += [f"declared, not verified: {claim}" for claim in declared]
     lines.append(f"wrote {', '.join(json.dumps(str(f))[1:-1] for f in files)}")
