@@ -27,7 +27,7 @@ from pinnpoint.certifiers.stationary import Stationary
 from pinnpoint.decks import Deck, read_deck
 from pinnpoint.errors import InputError
 from pinnpoint.fem import Elasticity, Load, ReactionDiffusion, Semilinear
-from pinnpoint.fem.extraction import NodeValues
+from pinnpoint.fem.extraction import Formulas, NodeValues
 from pinnpoint.foreign import open_model
 from pinnpoint.io.case_specs import Case, QuerySpec
 from pinnpoint.io.deck_text import read_text
@@ -277,11 +277,7 @@ def open_prediction(case: Case, problem: Any, *, trust: bool = False) -> Any:
         given = spec.expression if isinstance(spec.expression, tuple) else (spec.expression,) * count
         if len(given) != count:
             raise InputError(f"prediction.expression: must have {count} components; got {len(given)}")
-
-        def evaluate(X: Vector) -> Vector:
-            return np.stack([f(X) for f in given], axis=1)  # type: ignore[misc]
-
-        return evaluate
+        return Formulas(given)  # type: ignore[arg-type]
     with _in_case_words():
         return open_model(case, count, lambda: smooth_prediction(case).value, trust=trust)
 

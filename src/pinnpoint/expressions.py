@@ -40,6 +40,16 @@ OPERATORS: dict[str, Any] = {
     "/": np.divide,
     "**": lambda a, b: a**b,  # numpy's operator squares by multiplication, np.power does not
 }
+CALLS = {"function": FUNCTIONS, "operator": OPERATORS, "fold": FOLDS}
+OUTSIDE: dict[str, Any] = {
+    "asin": lambda a: np.abs(a) > 1.0,
+    "acos": lambda a: np.abs(a) > 1.0,
+    "log": lambda a: a <= 0.0,
+    "sqrt": lambda a: a < 0.0,
+    "/": lambda a, b: b == 0.0,
+    "**": lambda a, b: ((a == 0.0) & (b < 0.0)) | ((a < 0.0) & (b != np.round(b))) | np.isnan(a) | np.isnan(b),
+}
+"""Where functions are undefined. Others of them may hide it: atan(log(0)), exp(-1/0), NaN**0 are finite floats."""
 OTHER_NAMES = {"ln": "log", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "fabs": "abs", "pow": "**"}
 TOKEN = re.compile(
     r"\s*(?:((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|(\*\*|[-+*/(),]))",  # number, name, mark
@@ -93,7 +103,9 @@ class Expression:
             known = ", ".join(self.variables[: P.shape[1]])
             raise InputError(f"{self._label()}: {beyond[0]} in a {P.shape[1]}D problem, which has only {known}")
         with np.errstate(all="ignore"):
-            values = np.array(np.broadcast_to(self._run(P), len(P)))
+            found, outside = self._run(P)
+            values = np.array(np.broadcast_to(found, len(P)))
+        values[np.isfinite(values) & outside] = np.nan
         bad = ~np.isfinite(values)
         if bad.any():
             k = int(np.argmax(bad))
@@ -103,8 +115,10 @@ class Expression:
             )
         return values
 
-    def _run(self, P: Vector) -> Any:
+    def _run(self, P: Vector) -> tuple[Any, Any]:
+        """Values, and where something on the way to them is undefined."""
         stack: list[Any] = []
+        outside: Any = np.False_
         for kind, what in self.program:
             if kind == "number":
                 stack.append(np.float64(what))
@@ -112,12 +126,12 @@ class Expression:
                 stack.append(P[:, what])
             elif kind == "negate":
                 stack.append(-stack.pop())
-            elif kind == "function":
-                stack.append(FUNCTIONS[what](stack.pop()))
             else:
-                b, a = stack.pop(), stack.pop()
-                stack.append((OPERATORS if kind == "operator" else FOLDS)[what](a, b))
-        return stack.pop()
+                a = [stack.pop()] if kind == "function" else [stack.pop(), stack.pop()][::-1]
+                if what in OUTSIDE:
+                    outside = outside | OUTSIDE[what](*a)
+                stack.append(CALLS[kind][what](*a))
+        return stack.pop(), outside
 
     def _label(self) -> str:
         return _label(self.name, self.text)

@@ -9,8 +9,9 @@ import numpy as np
 
 from pinnpoint.arrays import Vector, number, vector
 from pinnpoint.errors import InputError
-from pinnpoint.expressions import parse
+from pinnpoint.expressions import Expression, parse
 from pinnpoint.mesh import Mesh
+from pinnpoint.taylor.domains import require_defined as defined_on
 
 Function = Callable[[Vector], Vector]
 
@@ -18,7 +19,7 @@ Function = Callable[[Vector], Vector]
 def function(name: str, given: Any) -> Function:
     """A scalar function of points (N, d) from a number, an expression's text or a callable; its values are checked."""
     if isinstance(given, str):
-        given = parse(given)
+        given = parse(given, name=name)
     elif not callable(given):
         constant = number(name, given)
         return lambda X: np.full(len(X), constant)
@@ -42,13 +43,29 @@ def function(name: str, given: Any) -> Function:
     return checked
 
 
-def parsed(given: Any) -> Any:
+def require_defined(name: str, given: Any, vertices: Any) -> None:
+    """Refuse formulas, of components too, that are undefined somewhere on simplices (N, m + 1, d)."""
+    if isinstance(given, list | tuple):
+        for i, each in enumerate(given):
+            require_defined(f"{name}[{i}]", each, vertices)
+    given = parse(given) if isinstance(given, str) and given != "free" else given
+    if isinstance(given, Expression):
+        defined_on(given, vertices, name)
+
+
+def require_defined_on(mesh: Mesh, table: Mapping[str, Any], name: str) -> None:
+    """Refuse boundary data with formulas that are undefined somewhere on their groups."""
+    for group, given in table.items():
+        require_defined(f"{name} '{group}'", given, mesh.points[mesh.facets(group)])
+
+
+def parsed(given: Any, name: str = "expression") -> Any:
     """The same with expressions' texts parsed, in tables and lists too; "free" stays a word."""
     if isinstance(given, Mapping):
-        return {key: parsed(value) for key, value in given.items()}
+        return {key: parsed(value, f"{name} '{key}'") for key, value in given.items()}
     if isinstance(given, list | tuple):
-        return type(given)(parsed(value) for value in given)
-    return parse(given) if isinstance(given, str) and given != "free" else given
+        return type(given)(parsed(value, f"{name}[{i}]") for i, value in enumerate(given))
+    return parse(given, name=name) if isinstance(given, str) and given != "free" else given
 
 
 def components(name: str, given: Any, count: int) -> list[Function | None]:

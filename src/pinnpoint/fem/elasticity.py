@@ -15,7 +15,7 @@ from pinnpoint.arrays import Vector, floats, set_fields, whole
 from pinnpoint.errors import InputError
 from pinnpoint.families.loads import LoadFamily, vectors
 from pinnpoint.fem import assembly
-from pinnpoint.fem.coefficients import components, per_cell
+from pinnpoint.fem.coefficients import components, per_cell, require_defined, require_defined_on
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.conditions import admissible, prescribed, require_apart, require_boundary
 from pinnpoint.fem.elements import Nodes
@@ -108,6 +108,7 @@ class Elasticity:
         require_apart(mesh, fixed, _in_all_components(force, d), d, ("fixed", "force"))
         if space is None:
             dofs, values = prescribed(nodes, fixed, d, "fixed")
+            require_defined_on(mesh, fixed, "fixed")
             if not dofs.size:
                 raise InputError("fixed: nothing holds the body; fix displacements on at least one boundary group")
             space = admissible(d * len(nodes), dofs, values)
@@ -257,6 +258,8 @@ def _load(nodes: Nodes, body: Any, traction: Mapping[str, Any], force: Mapping[s
         for k, f in enumerate(components(f"traction '{group}'", t, d)):
             if f is not None:
                 b[:, k] += assembly.boundary_load(nodes, mesh.facets(group), f, order)
+    require_defined("body", body, mesh.points[mesh.cells])
+    require_defined_on(mesh, traction, "traction")
     for group, total in force.items():
         b += spread_over(mesh, group, total) if isinstance(total, Load) else _spread(mesh, group, total)
     return b

@@ -11,7 +11,9 @@ import scipy.sparse.linalg as spla
 
 from pinnpoint.arrays import Vector, floats
 from pinnpoint.errors import InputError
+from pinnpoint.expressions import Expression
 from pinnpoint.fem import assembly
+from pinnpoint.fem.coefficients import require_defined
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.io.fields import match
 from pinnpoint.spaces import AdmissibleSpace
@@ -39,6 +41,17 @@ class NodeValues:
     values: Any
 
 
+@dataclass(frozen=True, eq=False)
+class Formulas:
+    """A prediction by one formula a component."""
+
+    parts: tuple[Expression, ...]
+
+    def __call__(self, X: Vector) -> Vector:
+        """Values (N, c) at points (N, d)."""
+        return np.stack([f(X) for f in self.parts], axis=1)
+
+
 def extract(nodes: Nodes, space: AdmissibleSpace, count: int, prediction: Any, how: str = "nodal") -> Extraction:
     """An admissible vector from nodal values, values at points, or a callable on points.
 
@@ -62,6 +75,9 @@ def extract(nodes: Nodes, space: AdmissibleSpace, count: int, prediction: Any, h
         U = _projected(nodes, space, count, prediction, constrained=how == "constrained")
     else:
         U, how = _at_nodes(nodes, prediction, count, "nodal values{}")
+    if isinstance(prediction, Expression | Formulas):
+        parts = prediction.parts if isinstance(prediction, Formulas) else (prediction,)
+        require_defined("prediction", parts, nodes.mesh.points[nodes.mesh.cells])
     found = space.project(U)
     return Extraction(found.U, found.mismatch, how, distance)
 

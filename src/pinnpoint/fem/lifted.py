@@ -17,6 +17,7 @@ import numpy as np
 from pinnpoint.arrays import Vector
 from pinnpoint.certificate import Certificate, Claim
 from pinnpoint.errors import InputError
+from pinnpoint.fem.coefficients import require_defined
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.mesh import Index, Mesh
 from pinnpoint.models.lifts import Lift
@@ -167,6 +168,8 @@ def lifted(problem: ReactionDiffusion, prediction: Any) -> Lifted:
             )
     lift = prediction if isinstance(prediction, Lift | OpaqueLift) else Lift(prediction)
     lift = lift.on(problem.mesh.points) if isinstance(lift, OpaqueLift) else lift
+    if isinstance(lift, Lift):
+        require_defined("prediction", lift.formulas, problem.mesh.points[problem.mesh.cells])
     problem.require_transfer()
     kappa, c = problem.diffusion, problem.reaction
     if np.ptp(kappa) != 0.0 or (c is not None and np.ptp(c) != 0.0):

@@ -15,7 +15,7 @@ from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression
 from pinnpoint.families.loads import LoadFamily, vectors
 from pinnpoint.fem import assembly
-from pinnpoint.fem.coefficients import function, parsed, per_cell
+from pinnpoint.fem.coefficients import function, parsed, per_cell, require_defined, require_defined_on
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.conditions import admissible, prescribed, require_apart, require_boundary
 from pinnpoint.fem.elements import ORDER, Nodes
@@ -114,9 +114,11 @@ class ReactionDiffusion:
             if not isinstance(table, Mapping):
                 raise InputError(f"{name}: must be a table from boundary groups to values; got {type(table).__name__}")
             require_boundary(mesh, table, name)
-        source, reaction, dirichlet, neumann = (parsed(g) for g in (source, reaction, dirichlet, neumann))
+        source, reaction = parsed(source, "source"), parsed(reaction, "reaction")
+        dirichlet, neumann = parsed(dirichlet, "dirichlet"), parsed(neumann, "neumann")
         require_apart(mesh, dirichlet, neumann, 1, ("dirichlet", "neumann"))
         dofs, values = prescribed(nodes, dirichlet, 1, "dirichlet")
+        require_defined_on(mesh, dirichlet, "dirichlet")
         space = admissible(len(nodes), dofs, values)
         K = _diffusion(diffusion, mesh, order)
         points = rule(mesh.dim, max(order, 2 * nodes.degree))
@@ -175,7 +177,7 @@ class ReactionDiffusion:
         neumann = {} if neumann is None else neumann
         require_boundary(self.mesh, neumann, "neumann")
         require_apart(self.mesh, self.conditions["dirichlet"], neumann, 1, ("dirichlet", "neumann"))
-        return _load(self.nodes, parsed(source), parsed(neumann), self.quadrature)
+        return _load(self.nodes, parsed(source, "source"), parsed(neumann, "neumann"), self.quadrature)
 
     def family(self, loads: Any, base: Any = None, names: Sequence[str] | None = None) -> LoadFamily:
         """Loads b₀ + Σ μ_k F_k of this problem.
@@ -302,6 +304,8 @@ def _load(nodes: Nodes, source: Any, neumann: Mapping[str, Any], order: int) -> 
     b = assembly.load(nodes, function("source", source), order)
     for group, g in neumann.items():
         b = b + assembly.boundary_load(nodes, nodes.mesh.facets(group), function(f"neumann '{group}'", g), order)
+    require_defined("source", source, nodes.mesh.points[nodes.mesh.cells])
+    require_defined_on(nodes.mesh, neumann, "neumann")
     return b
 
 
@@ -350,6 +354,7 @@ def _reaction(given: Any, mesh: Mesh, bary: Vector) -> tuple[Vector | None, Vect
         return by_cell, np.repeat(by_cell[:, None], len(bary), axis=1)
     X = at_points(mesh.points[mesh.cells], bary)
     c = function("reaction", given)(X.reshape(-1, mesh.dim)).reshape(X.shape[:2])
+    require_defined("reaction", given, mesh.points[mesh.cells])
     if float(c.min()) < 0.0:
         cell, q = np.unravel_index(int(np.argmin(c)), c.shape)
         raise InputError(f"reaction: must be ≥ 0; it is {float(c.min()):.3e} at {X[cell, q].tolist()}")

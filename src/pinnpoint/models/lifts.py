@@ -17,6 +17,7 @@ from pinnpoint.expressions import Expression, parse
 from pinnpoint.models.mlp import MLP
 from pinnpoint.models.opaque import OpaqueLift, Smoothness
 from pinnpoint.models.smooth import CHUNK, Function, Models, SmoothField, data, model_at, values_at
+from pinnpoint.taylor.formulas import Doubts
 from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.taylor.jets import Jet, jet_of, plus, seeds, times
 from pinnpoint.taylor.models import TaylorModel, constant
@@ -61,6 +62,12 @@ class Lift:
         w, g = (None if v is None else _formula(n, v) for n, v in (("factor", factor), ("offset", offset)))
         set_fields(self, prediction=u, factor=w, offset=g, inputs=fed)
 
+    @property
+    def formulas(self) -> tuple[Expression, ...]:
+        """Every formula it is made of."""
+        given = (self.prediction, self.factor, self.offset, *(self.inputs or ()))
+        return tuple(f for f in given if isinstance(f, Expression))
+
     @staticmethod
     def opaque(
         value: Function, laplacian: Function, gradient: Function | None = None, smoothness: Smoothness | None = None
@@ -80,7 +87,10 @@ class Lift:
                 fed = [jet_of(f, coordinates, axes) for f in self.inputs]
             if len(fed) != u.dim:
                 raise InputError(f"prediction: the network has {u.dim} inputs, the problem {len(fed)}; say inputs")
-            jet = row(network(u.weights, u.biases, u.activation, fed), 0)
+            doubts = Doubts()
+            for j in fed:  # an activation is bounded, and would make a number of what is none
+                doubts.watch("inputs", (), j.value)
+            jet = row(network(u.weights, u.biases, u.activation, fed), 0).under(doubts)
             if u.factor == "unit-box":
                 jet = _unit_box(seeds(coordinates, axes)) * jet
         elif isinstance(u, Expression):

@@ -2,20 +2,25 @@
 
 A decimal number, pi or e in a formula means the real number; the float that the program holds enters as the centre of
 a ball that contains it.
+
+Where a function may be undefined on an element its model has an infinite remainder, and then the whole formula's has:
+bounded functions around it, as in atan(log(x)), do not make a number of what is none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import CONSTANTS, TOKEN, Expression
 from pinnpoint.rounding.arithmetic import TINY, UNIT
 from pinnpoint.taylor import functions
-from pinnpoint.taylor.models import TaylorModel, constant
+from pinnpoint.taylor.models import TaylorModel, constant, settled
 
 FUNCTIONS: dict[str, Any] = {
     "sin": functions.sin,
@@ -42,8 +47,39 @@ OPERATORS: dict[str, Any] = {
 }
 
 
+CALLS = {"function": FUNCTIONS, "operator": OPERATORS, "fold": FOLDS}
+PARTIAL = ("asin", "acos", "log", "sqrt", "tan", "/", "**")
+"""What is not defined everywhere."""
+Watch = Callable[[str, Sequence[TaylorModel], TaylorModel], None]
+
+
 def evaluate(expression: Expression, coordinates: Sequence[TaylorModel]) -> TaylorModel:
     """The model of a formula from the models of the coordinates; a constant formula gives a constant."""
+    doubts = Doubts()
+    return doubts.on(walk(expression, coordinates, doubts.watch))
+
+
+class Doubts:
+    """On which elements a partial function was not shown to be defined."""
+
+    def __init__(self) -> None:
+        self.lost: Any = np.False_
+
+    def watch(self, what: str, arguments: Sequence[TaylorModel], found: TaylorModel) -> None:
+        """Take note of a partial function's model."""
+        self.lost = self.lost | ~np.isfinite(found.e)
+
+    def on(self, model: TaylorModel) -> TaylorModel:
+        """The model with an infinite remainder on those elements."""
+        if not np.any(self.lost):
+            return model
+        shape = np.broadcast_shapes(model.e.shape, np.shape(self.lost))
+        C = np.broadcast_to(model.C, (*shape[:-1], model.C.shape[-2], shape[-1]))
+        return settled(model.space, C, np.where(self.lost, np.inf, model.e), model.nonnegative)
+
+
+def walk(expression: Expression, coordinates: Sequence[TaylorModel], watch: Watch) -> TaylorModel:
+    """The model without regard to what is undefined on the way; `watch` is told the models of partial functions."""
     errors = iter(literal_errors(expression))
     stack: list[TaylorModel] = []
     for kind, what in expression.program:
@@ -58,11 +94,12 @@ def evaluate(expression: Expression, coordinates: Sequence[TaylorModel]) -> Tayl
             stack.append(coordinates[what])
         elif kind == "negate":
             stack.append(-stack.pop())
-        elif kind == "function":
-            stack.append(FUNCTIONS[what](stack.pop()))
         else:
-            b, a = stack.pop(), stack.pop()
-            stack.append((OPERATORS if kind == "operator" else FOLDS)[what](a, b))
+            a = [stack.pop()] if kind == "function" else [stack.pop(), stack.pop()][::-1]
+            found = CALLS[kind][what](*a)
+            if what in PARTIAL:
+                watch(what, a, found)
+            stack.append(found)
     return stack.pop()
 
 

@@ -210,7 +210,8 @@ def asin(x: TaylorModel) -> TaylorModel:
         slip = 1024.0 * UNIT * (x.norm + 1.0)
         low = np.where(low >= -1.0 - slip, np.maximum(low, -1.0), np.nan)
         high = np.where(high <= 1.0 + slip, np.minimum(high, 1.0), np.nan)
-        return smaller(x.space, y.C, y.e, monotone(np.arcsin, low, high))
+        e = np.where(np.isnan(low) | np.isnan(high), np.inf, y.e)  # the arctangent is finite whatever its argument
+        return smaller(x.space, y.C, e, monotone(np.arcsin, low, high))
 
 
 def acos(x: TaylorModel) -> TaylorModel:

@@ -17,7 +17,7 @@ from typing import Any
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression
 from pinnpoint.taylor import functions
-from pinnpoint.taylor.formulas import literal_errors
+from pinnpoint.taylor.formulas import PARTIAL, Doubts, literal_errors
 from pinnpoint.taylor.models import TaylorModel, constant
 
 ZERO, ONE = constant(0.0), constant(1.0)
@@ -82,6 +82,10 @@ class Jet:
             square = plus(square, times(g, g))
         bend = plus(times(slope, self.laplacian), times(curvature, square))
         return Jet(y, tuple(times(slope, g) for g in self.gradient), bend)
+
+    def under(self, doubts: Doubts) -> Jet:
+        """The jet with infinite remainders where something on the way to it may be undefined."""
+        return self._each(doubts.on)
 
     def _each(self, operation: Callable[[TaylorModel], TaylorModel]) -> Jet:
         return Jet(operation(self.value), tuple(map(operation, self.gradient)), operation(self.laplacian))
@@ -238,7 +242,7 @@ def jet_of(expression: Expression, coordinates: Sequence[TaylorModel], axes: Seq
     bend.
     """
     inputs, d = seeds(coordinates, axes), len(coordinates if axes is None else axes)
-    errors = iter(literal_errors(expression))
+    errors, doubts = iter(literal_errors(expression)), Doubts()
     stack: list[Jet] = []
     for kind, what in expression.program:
         if kind == "number":
@@ -265,7 +269,9 @@ def jet_of(expression: Expression, coordinates: Sequence[TaylorModel], axes: Seq
         else:
             b, a = stack.pop(), stack.pop()
             stack.append(_OPERATORS[what](a, b))
-    return stack.pop()
+        if what in PARTIAL:
+            doubts.watch(what, (), stack[-1].value)
+    return stack.pop().under(doubts)
 
 
 def _raised(a: Jet, b: Jet) -> Jet:
