@@ -163,6 +163,35 @@ def test_near_singularities(text, at):
     assert outside == 0
 
 
+@pytest.mark.parametrize("text", ["1/(SIZE*(2 + x))", "log(SIZE*(2 + x))", "sqrt(SIZE*(2 + x))"])
+def test_remainders_do_not_depend_on_the_unit_of_the_argument(text):
+    """1/x is as smooth for x in [10⁶, 3·10⁶] as in [1, 3]: what is cut off is a share of the value."""
+    S = space(1, 12)
+    C = np.zeros((S.size, 1))
+    C[1] = 1.0
+    x = TaylorModel(S, C, np.zeros(1))
+    points = np.linspace(-1.0, 1.0, 9)
+    shares = {}
+    for size in ("1", "1000000", "10**9"):
+        formula = parse(text.replace("SIZE", size), ("x",))
+        found = formulas.evaluate(formula, [x])
+        shares[size] = float(found.e[0] / np.abs(found.C).sum())
+        for at in points:
+            value = sum(
+                arb(float(c)) * arb(float(at)) ** int(p) for c, p in zip(found.C[:, 0], S.powers[:, 0], strict=True)
+            )
+            assert abs(value - exact(formula, [arb(float(at))])) <= found.e[0]
+    assert max(shares.values()) <= 2.0 * shares["1"]
+
+
+def test_the_arctangent_of_what_floats_cannot_square_is_enclosed():
+    S = space(1, 4)
+    C = np.zeros((S.size, 1))
+    C[0], C[1] = 1e200, 2e200  # from −1e200 to 3e200
+    found = functions.atan(TaylorModel(S, C, np.zeros(1)))
+    assert float(found.e[0] + np.abs(found.C).sum()) >= 0.5 * math.pi
+
+
 def test_hyperbolic_pair_of_saturated_units():
     """1/cosh² must keep its relative accuracy where tanh has long become 1."""
     S, rng = space(1, 6), np.random.default_rng(1)

@@ -195,10 +195,11 @@ def atan(x: TaylorModel) -> TaylorModel:
         low = series.logarithm(p.S.line, h, 1.0)
         y[:, 0] = np.arctan(p.a)
         low[:, 0] = np.abs(y[:, 0])
-        Z = p.W / rho * (1.0 + 4.0 * UNIT)
+        Z = p.all / rho * (1.0 + 4.0 * UNIT)
         incoming = incoming_error(p.e / (1.0 + p.nearest**2))
         hull = lambda: monotone(np.arctan, *p.range)  # noqa: E731
-        return model(p, y, -np.log1p(-Z), low, incoming, hull, 3, valid=Z < 1.0)
+        valid = (Z < 1.0) & np.isfinite(square)
+        return model(p, y, -np.log1p(-Z), low, incoming, hull, 3, valid=valid)
 
 
 def asin(x: TaylorModel) -> TaylorModel:

@@ -20,14 +20,18 @@ from pinnpoint.rounding.arithmetic import UNIT, gammas
 from pinnpoint.taylor.models import MANY, Space, TaylorModel, settled
 
 FLOOR = 2.0**-900
-"""More than underflow can do within one function: 2⁻¹⁰²² each, amplified by at most WIDEST^q."""
+"""More than underflow can do within one function: 2⁻¹⁰²² each, amplified by at most WIDEST^q, or by 1 in a ratio."""
 WIDEST = 1024.0
 LIBM = 32.0 * UNIT
 """Relative error of a function of the C library (4 ulp ≤ 8u), and of a few roundings around it."""
 
 
 class Argument:
-    """The parts of a model that a function needs, as (batch, …) arrays."""
+    """The parts of a model that a function needs, as (batch, …) arrays.
+
+    W, the size of the nonconstant part, is infinite beyond `WIDEST`. Functions of w divided by a size of a's, whose
+    series has a radius of convergence, take `all`, which is not: 1/x is as good for x = 10⁶(2 + ξ) as for 2 + ξ.
+    """
 
     def __init__(self, x: TaylorModel) -> None:
         self.model = x
@@ -35,8 +39,8 @@ class Argument:
         self.S, self.a = x.space, C[:, 0].copy()
         self.w, self.h = C.copy(), A.copy()
         self.w[:, 0], self.h[:, 0] = 0.0, 0.0
-        W = self.h.sum(axis=1) * (1.0 + 4.0 * UNIT * (self.S.q + 1))
-        self.W = np.where(WIDEST > W, W, np.inf)
+        self.all = self.h.sum(axis=1) * (1.0 + 4.0 * UNIT * (self.S.q + 1))
+        self.W = np.where(WIDEST > self.all, self.all, np.inf)
 
     @property
     def range(self) -> tuple[Any, Any]:
@@ -141,4 +145,4 @@ def relative(p: Argument, a: Any) -> tuple[Any, Any, Any]:
     """w/a, the graded norms of it, and their sum."""
     grow = 1.0 + 4.0 * UNIT
     size = np.abs(a)
-    return p.w / a[:, None], p.h / size[:, None] * grow, p.W / size * grow
+    return p.w / a[:, None], p.h / size[:, None] * grow, p.all / size * grow
