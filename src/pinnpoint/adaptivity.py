@@ -14,6 +14,7 @@ from pinnpoint.arrays import Vector, per_query, whole
 from pinnpoint.certificate import Certificate
 from pinnpoint.certification import AnyCertifier, AnyMethod, default_method, run
 from pinnpoint.errors import InputError
+from pinnpoint.models.given import as_prediction
 from pinnpoint.queries import Queries
 from pinnpoint.refinement import Refiner, dorfler
 from pinnpoint.verdicts import accept_limits
@@ -104,6 +105,7 @@ def certify_to(
     if not 0.0 < theta <= 1.0:
         raise InputError(f"theta: must lie between 0 and 1; got {theta!r}")
     method = default_method(problem) if method is None else method
+    prediction = as_prediction(prediction)
     refiner = Refiner(problem.mesh)
     history: list[Step] = []
     best: Refined | None = None

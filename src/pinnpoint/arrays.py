@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -149,13 +150,22 @@ def floats(name: str, x: Any, *, copy: bool = True) -> Vector:
     if np.ma.is_masked(x):
         raise InputError(f"{name}: some entries are masked, so they have no value; fill them")
     try:
-        a = np.asarray(x)
+        a = np.asarray(plain(x))
         if a.dtype == object or np.iscomplexobj(a) or a.dtype.kind not in "fiub":
             raise TypeError(f"dtype {a.dtype}")
         _representable(name, a)
         return np.array(a, dtype=np.float64) if copy else np.ascontiguousarray(a, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name}: must hold real numbers; got {type(x).__name__} ({error})") from error
+
+
+def plain(x: Any) -> Any:
+    """A torch tensor as an array, whatever its device and whether or not it needs gradients; all else as it is."""
+    torch = sys.modules.get("torch")  # where nobody has imported it there is no tensor
+    if torch is None or not isinstance(x, torch.Tensor):
+        return x
+    x = x.detach().cpu().resolve_conj()
+    return (x.double() if x.is_floating_point() else x).numpy()
 
 
 def _representable(name: str, a: NDArray[Any]) -> None:

@@ -16,6 +16,7 @@ from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.nonlinear import AbstractNonlinearCertifier, AbstractNonlinearMethod
 from pinnpoint.certifiers.root import Root
 from pinnpoint.errors import InputError
+from pinnpoint.models.given import as_prediction
 from pinnpoint.nonlinear import NonlinearSystem
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import TINY, UNIT
@@ -51,7 +52,7 @@ def certify(
         The compatible system, or a finite-element problem, which has one.
     U
         The prediction: an admissible coefficient vector (``system.space.project`` makes one). For a problem also
-        nodal values, a callable on points (N, d), or ``NodeValues`` matched by coordinates.
+        nodal values, a callable on points (N, d), a torch module, a formula, or ``NodeValues`` matched by coordinates.
     queries
         What is asked.
     method
@@ -68,8 +69,8 @@ def certify(
         Π_h for a callable prediction of a problem: ``"nodal"``, ``"l2"`` or ``"constrained"``.
     lift
         Keep the prediction unprojected and certify what it leaves over: the radius scales with its residual. It must be
-        an `MLP`, a formula, a number, or a `Lift`. ``details["narrowing"]`` says by which factor the proof is narrower
-        than without the prediction on the same mesh.
+        an `MLP`, a torch module that `from_torch` reads, a formula, a number, or a `Lift`. ``details["narrowing"]``
+        says by which factor the proof is narrower than without the prediction on the same mesh.
     accept
         How wrong the prediction may be, one number or one per query (None where it does not matter);
         ``certificate.verdicts`` says whether it is proved to be within, proved to be beyond, or undecided.
@@ -85,7 +86,7 @@ def certify(
         if not hasattr(system, "lifted") or target == "discrete" or transfer is not None:
             raise InputError("lift: is for the continuous target of a reaction–diffusion problem, without a transfer")
         rest = system.lifted(U)
-        plain, found = run(method, system, system.space.U0, queries)[0], run(method, rest, U, queries)[0]
+        plain, found = (run(method, p, p.space.U0, queries)[0] for p in (system, rest))
         found = found.with_details(plain_radius=plain.radius, narrowing=narrowing(plain, found))
     else:
         found = run(method, system, U, queries, raw=raw, transfer=transfer, target=target, extraction=extraction)[0]
@@ -143,6 +144,7 @@ def run(
     if problem is None:
         certifier = method.prepare(system, queries)
         return certifier.certify(U, raw=raw, transfer=transfer), certifier
+    U = as_prediction(U)
     found = problem.extract(U, extraction)
     if isinstance(queries, Queries) and queries.L.shape[1] != len(found.U):
         raise InputError(

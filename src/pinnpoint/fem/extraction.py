@@ -16,6 +16,7 @@ from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import require_defined
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.io.fields import match
+from pinnpoint.models.given import as_prediction
 from pinnpoint.spaces import AdmissibleSpace
 
 MAPS = ("nodal", "l2", "constrained")
@@ -65,7 +66,7 @@ def extract(nodes: Nodes, space: AdmissibleSpace, count: int, prediction: Any, h
     """
     if how not in MAPS:
         raise InputError(f"extraction: must be one of {', '.join(MAPS)}; got {how!r}")
-    distance = 0.0
+    distance, prediction = 0.0, as_prediction(prediction)
     if isinstance(prediction, NodeValues):
         values, distance = _matched(nodes, prediction)
         U, how = _at_nodes(nodes, values, count, "nodal values{} matched by coordinates")
@@ -98,7 +99,15 @@ def nodal(values: Any, nodes: int, count: int) -> Vector:
 
 def evaluate(prediction: Any, X: Vector, count: int) -> Vector:
     """Values of a callable at points, (N, count), checked."""
-    a = floats("prediction", prediction(X))
+    try:
+        a = floats("prediction", prediction(X))
+    except TypeError as error:
+        if "Tensor" not in str(error):
+            raise
+        raise InputError(
+            f"prediction: takes tensors, not arrays ({str(error).splitlines()[0][:100]}); wrap it as "
+            "pinnpoint.models.torch_predictor(function)"
+        ) from error
     a = a[:, None] if a.ndim == 1 else a
     if a.shape != (len(X), count):
         shape = f"({len(X)},)" if count == 1 else f"({len(X)}, {count})"

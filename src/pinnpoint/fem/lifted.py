@@ -17,12 +17,15 @@ import numpy as np
 from pinnpoint.arrays import Vector
 from pinnpoint.certificate import Certificate, Claim
 from pinnpoint.errors import InputError
+from pinnpoint.expressions import Expression
 from pinnpoint.fem.coefficients import require_defined
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.mesh import Index, Mesh
 from pinnpoint.models.lifts import Lift
+from pinnpoint.models.mlp import MLP
 from pinnpoint.models.opaque import OpaqueLift
 from pinnpoint.models.smooth import SmoothField
+from pinnpoint.models.torch import is_module
 from pinnpoint.queries import Ball, Flux, Goal, Patch, Point, Queries
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
 from pinnpoint.taylor.inputs import enclosed, model_of
@@ -158,14 +161,15 @@ def lifted(problem: ReactionDiffusion, prediction: Any) -> Lifted:
     Parameters
     ----------
     prediction
-        An `MLP`, an `Expression` or its text, a number, a `Lift`, or `Lift.opaque(…)`.
+        An `MLP`, a torch module that `from_torch` reads, an `Expression` or its text, a number, a `Lift`, or
+        `Lift.opaque(…)`.
     """
-    if callable(prediction) and not hasattr(prediction, "program") and not hasattr(prediction, "weights"):
-        if not isinstance(prediction, Lift | OpaqueLift):
-            raise InputError(
-                "lift: needs a prediction with known derivatives: a network by its weights, a formula, or "
-                "Lift.opaque(value, laplacian, gradient); a plain function has none"
-            )
+    known = isinstance(prediction, Lift | OpaqueLift | MLP | Expression) or is_module(prediction)
+    if callable(prediction) and not known:
+        raise InputError(
+            "lift: needs a prediction with known derivatives: a network by its weights, a formula, or "
+            "Lift.opaque(value, laplacian, gradient); a plain function has none"
+        )
     lift = prediction if isinstance(prediction, Lift | OpaqueLift) else Lift(prediction)
     lift = lift.on(problem.mesh.points) if isinstance(lift, OpaqueLift) else lift
     if isinstance(lift, Lift):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from pinnpoint.errors import InputError
@@ -48,6 +49,7 @@ def read_prediction(table: Table) -> PredictionSpec:
     elif source == "model":
         values["model"] = table.path("model", CODE_SUFFIXES)
     elif source == "torch":
+        _require_no_pickle(table)
         values = {"torch": table.path("torch", (".safetensors",)), "factor": _factor(table)}
         if table.has("activation"):
             table.refuse(["factory"], "give prediction.activation or prediction.factory, not both")
@@ -59,6 +61,15 @@ def read_prediction(table: Table) -> PredictionSpec:
     table.known.extend(("field", "factory", "activation", "factor", "input", "output"))
     table.done()
     return PredictionSpec(source, **values)
+
+
+def _require_no_pickle(table: Table) -> None:
+    given = str(table.text("torch"))
+    if Path(given).suffix.lower() in (".pt", ".pth", ".ckpt"):
+        raise InputError(
+            f"{table.key('torch')}: '{given}' is a pickle, which can run code when it is opened; write its state_dict "
+            "with safetensors.torch.save_file(state, 'weights.safetensors') and name that file"
+        )
 
 
 def _factor(table: Table) -> Expression | None:

@@ -12,6 +12,12 @@ from pinnpoint.models.mlp import MLP
 from pinnpoint.models.onnx import read_onnx
 from pinnpoint.models.safetensors import read_safetensors
 
+PICKLES = dict.fromkeys(
+    (".pt", ".pth", ".ckpt"),
+    ", a pickle, which can run code when it is opened: write the state_dict with "
+    "safetensors.torch.save_file(state, 'weights.safetensors'), or give the module to from_torch",
+)
+
 
 def load_network(
     path: str | os.PathLike[str],
@@ -39,7 +45,7 @@ def load_network(
             raise InputError(f"activation: say which, e.g. activation='tanh'; {Path(path).name} does not hold it")
         return from_tensors(read_safetensors(path), activation, factor or "none", layers)
     if ending not in (".npz", ".onnx"):
-        raise InputError(f"path: must end in .npz, .safetensors or .onnx; got {str(path)!r}")
+        raise InputError(f"path: must end in .npz, .safetensors or .onnx; got {str(path)!r}{PICKLES.get(ending, '')}")
     if layers is not None:
         raise InputError(f"layers: {Path(path).name} holds their order; leave it out")
     net = MLP.load(path) if ending == ".npz" else read_onnx(path, factor or "none")

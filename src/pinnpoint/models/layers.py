@@ -17,7 +17,7 @@ NUMBER = re.compile(r"\d+")
 def from_tensors(
     tensors: Mapping[str, Any], activation: str, factor: str = "none", layers: Sequence[str] | None = None
 ) -> MLP:
-    """The network whose layers are pairs ``name.weight`` (outputs, inputs) and ``name.bias``; no bias means zero.
+    """The network whose layers are pairs ``name.weight`` (outputs, inputs) and ``name.bias``; none at all means zero.
 
     Parameters
     ----------
@@ -29,6 +29,11 @@ def from_tensors(
     """
     found = {name.removesuffix(".weight") for name in tensors if name.endswith(".weight")}
     order = _by_number(sorted(found)) if layers is None else list(layers)
+    bare = [name for name in order if f"{name}.bias" not in tensors]
+    if layers is None and bare and len(bare) < len(order):
+        raise InputError(
+            f"tensors: {bare[0]} has no bias, which other layers have; say layers=[…] if it is meant to be zero"
+        )
     used: set[str] = set()
     weights, biases = [], []
     for name in order:

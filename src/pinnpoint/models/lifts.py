@@ -7,6 +7,7 @@ Taylor models of u, ∇u and Δu through formulas and networks, formed as one mo
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +15,11 @@ from typing import Any
 from pinnpoint.arrays import number, set_fields, vector, whole
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression, parse
+from pinnpoint.models.given import require_no_file
 from pinnpoint.models.mlp import MLP
 from pinnpoint.models.opaque import OpaqueLift, Smoothness
 from pinnpoint.models.smooth import CHUNK, Function, Models, SmoothField, data, model_at, values_at
+from pinnpoint.models.torch import from_torch, is_module
 from pinnpoint.taylor.formulas import Doubts
 from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.taylor.jets import Jet, jet_of, plus, seeds, times
@@ -31,7 +34,8 @@ class Lift:
     Parameters
     ----------
     prediction
-        An `MLP` with one output, a formula (`Expression` or text), or a number. Weights are exactly the floats stored.
+        An `MLP` with one output, a torch module that `from_torch` reads, a formula (`Expression` or text), or a number.
+        Weights are exactly the floats stored.
     factor
         A formula that multiplies it, for example one that vanishes on the boundary.
     offset
@@ -48,7 +52,10 @@ class Lift:
     def __init__(
         self, prediction: Any, factor: Any = None, offset: Any = None, inputs: Sequence[Any] | None = None
     ) -> None:
-        u = parse(prediction, name="prediction") if isinstance(prediction, str) else prediction
+        u = from_torch(prediction) if is_module(prediction) else prediction
+        if isinstance(u, str | os.PathLike):
+            require_no_file(u)
+            u = parse(u, name="prediction")
         if not isinstance(u, MLP | Expression):
             u = number("prediction", u)
         fed = None if inputs is None else tuple(_formula(f"inputs[{i}]", f) for i, f in enumerate(inputs))

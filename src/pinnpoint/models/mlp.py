@@ -190,6 +190,10 @@ class MLP:
         count = max(1, sum(name.startswith("weights_") for name in arrays))
         weights = [_floating(arrays, f"weights_{k}") for k in range(count)]
         biases = [_floating(arrays, f"biases_{k}") for k in range(count)]
+        own = {f"{kind}_{k}" for kind in ("weights", "biases") for k in range(count)}
+        left = sorted(name for name in arrays if name.startswith(("weights_", "biases_")) and name not in own)
+        if left:
+            raise InputError(f"{left[0]}: belongs to no layer; {count} layers are numbered from 0")
         return cls(weights, biases, entry_text(arrays, "activation"), entry_text(arrays, "factor"))
 
     def _in_chunks(self, compute: Callable[[Vector], tuple[Vector, ...]], X: Any) -> tuple[Vector, ...]:

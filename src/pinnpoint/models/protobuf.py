@@ -41,7 +41,15 @@ def text(values: list[Any]) -> str:
         return ""
     if not isinstance(values[-1], bytes):
         raise InputError("onnx: a name was expected, a number was found; the file is damaged")
-    return values[-1].decode("utf-8", errors="replace")
+    return name_of(values[-1])
+
+
+def name_of(value: bytes) -> str:
+    """One string; two that differ must not be read as the same."""
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"onnx: the name {value[:40]!r} is not UTF-8; the file is damaged") from error
 
 
 def parts(values: list[Any]) -> list[bytes]:

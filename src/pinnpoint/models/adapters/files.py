@@ -6,7 +6,7 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +61,17 @@ def from_trusted(path: str | os.PathLike[str]) -> Predictor:
 
             if ending == ".pt2":
                 return torch_predictor(torch.export.load(file).module())
-            return torch_predictor(torch.load(file, weights_only=False, map_location="cpu"))
+            opened = torch.load(file, weights_only=False, map_location="cpu")
+            if isinstance(opened, Mapping):
+                raise InputError(
+                    f"{file.name}: holds a state_dict, weights without a forward; write it with "
+                    "safetensors.torch.save_file(state, 'weights.safetensors') and say torch = 'weights.safetensors' "
+                    "with activation = 'tanh' or factory = 'package.module:build'"
+                )
+            return torch_predictor(opened)
         import joblib
+    except InputError:
+        raise
     except ImportError as error:
         raise DependencyMissingError(f"{file.name} needs {error.name}, which is not installed") from error
     except Exception as error:
