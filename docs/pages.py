@@ -141,31 +141,51 @@ def run(path: Path, *, alone: bool = True) -> list[str | None]:
 
 
 def agree(shown: str, said: str) -> bool:
-    """The same words, and numbers that agree to about two digits (tiny ones within a factor of a hundred).
+    """The same words, and numbers that agree as far as a reader relies on them: see `close`.
 
-    A line `...` stands for any lines, and seconds for any seconds.
+    A line `...` stands for any lines.
     """
+    lines = [line.rstrip() for line in shown.strip().splitlines()]
     pattern = ""
-    for line in shown.strip().splitlines():
+    for line in lines:
         if line.strip() == "...":
             pattern += r"(?:[^\n]*\n)*?"
             continue
-        words = re.split(rf"({NUMBER})", line.rstrip())
+        words = re.split(rf"({NUMBER})", line)
         words[::2] = [r"\s*".join(re.escape(w) for w in re.split(r"\s+", word)) for word in words[::2]]
         words[1::2] = [f"({NUMBER})"] * (len(words) // 2)
         pattern += "".join(words) + r"[^\S\n]*\n"
     match = re.fullmatch(pattern, said.strip() + "\n")
     if match is None:
         return False
-    wanted = [word for line in shown.strip().splitlines() if line.strip() != "..." for word in re.findall(NUMBER, line)]
-    return all(close(_number(a), _number(b)) for a, b in zip(wanted, match.groups(), strict=True))
+    found = iter(match.groups())
+    numbers = [re.findall(NUMBER, line) for line in lines if line.strip() != "..."]
+    return all(close(word, next(found), _scale(line)) for line in numbers for word in line)
 
 
-def close(a: float, b: float) -> bool:
-    """Within two per cent; below 1e-9 within a factor of a hundred."""
-    if abs(a) < 1e-9 and abs(b) < 1e-9:
+def close(shown: str, said: str, scale: float = 1.0) -> bool:
+    """Whether two printed numbers say the same, beside numbers of size `scale` on the same line.
+
+    What is below 1e-9, or below 1e-7 of its neighbours, is left over by rounding errors: these depend on processor,
+    BLAS and versions, and only the order of magnitude is told, a factor of a hundred. Any other number agrees within
+    two per cent, or one unit of its last digit if it is a decimal fraction: a last digit may be rounded either way.
+    """
+    a, b = _number(shown), _number(said)
+    if max(abs(a), abs(b)) < max(1e-9, 1e-7 * scale):
         return a == b or (a * b >= 0.0 and abs(a) <= 100.0 * abs(b) + 1e-15 and abs(b) <= 100.0 * abs(a) + 1e-15)
-    return abs(a - b) <= 0.02 * max(abs(a), abs(b))
+    return abs(a - b) <= max(0.02 * max(abs(a), abs(b)), 1.01 * _last_digit(shown))
+
+
+def _scale(words: list[str]) -> float:
+    """The largest decimal fraction of a line; counts say nothing about the size of what is computed."""
+    return max((abs(_number(word)) for word in words if "." in word), default=1.0)
+
+
+def _last_digit(text: str) -> float:
+    """One unit of the last digit of a decimal fraction, zero for an integer."""
+    mantissa, _, exponent = text.lower().partition("e")
+    places = len(mantissa.partition(".")[2])
+    return 10.0 ** (int(exponent or 0) - places) if places else 0.0
 
 
 def _number(text: str) -> float:

@@ -54,6 +54,21 @@ def test_agreement_is_strict_where_it_should_be():
         assert not pages.agree(shown, said)
 
 
+def test_last_bits_beside_a_value_are_told_by_their_order_of_magnitude():
+    shown = "1.7926632697846246e-08 18.929749342264838\n"
+    assert pages.agree(shown, "8.1e-08 18.9297493422\n")  # another BLAS
+    for said in ("8.1e-06 18.93\n", "1e-11 18.93\n", "1.8e-08 18.2\n"):
+        assert not pages.agree(shown, said)
+    assert not pages.agree("radius 1.79e-08\n", "radius 8.1e-08\n")  # alone, it is what the line is about
+    assert not pages.agree("396396 dofs, radius 1.79e-04\n", "396396 dofs, radius 8.1e-04\n")  # a count is no scale
+
+
+def test_a_last_digit_may_be_rounded_either_way():
+    assert pages.agree("off by 0.0009\n", "off by 0.0010\n")
+    for shown, said in (("off by 0.0009", "off by 0.0012"), ("flag 16", "flag 17"), ("off by 0.0000", "off by 0.0002")):
+        assert not pages.agree(shown, said)
+
+
 def test_commands_that_are_not_run_are_checked():
     pages.run_command("make demo")
     pages.run_command("pip install '.[mesh]'")

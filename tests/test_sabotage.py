@@ -232,35 +232,32 @@ def check_sweep_rounding():
     assert abs(sweep.center[0, 0]) <= sweep.radius[0, 0]
 
 
-def check_second_order_rounding():
-    """ℓᵀU* is tiny and every product must be summed beyond double-double: only its error bounds are left."""
-    rng = np.random.default_rng(1)
-    n = 24
-    A = np.eye(n)
-    A[0, 1:] = rng.normal(size=n - 1)
-    x = rng.normal(size=n)
-    b = x.copy()
-    b[0] = A[0, 1:] @ x[1:]
-    U = 1e6 * rng.normal(size=n)
-    c = pp.certify(pp.LinearSystem(A, b), U, pp.Queries(np.eye(n)[:1]))
+def within_lost_products(U_of):
+    """A system whose solution is what four products lose, told by `certify` within its radius, from U = U_of(b).
+
+    a² = p + 2⁻⁶⁰ and a·t = 2⁻⁵⁴p + 2⁻¹¹⁴ with p, a and t = 2⁻⁵⁴a floats, so the errors of the products a², at, at, −a² are
+    2⁻⁶⁰, 2⁻¹¹⁴, 2⁻¹¹⁴, −2⁻⁶⁰: summed in that order (or backwards, or two by two) the floats give 0, and the truth is 2⁻¹¹³.
+    The matrix is triangular with ones on its diagonal and nothing larger, so every solver's Green vector is exact.
+    """
+    a, p = 1.0 + 2.0**-30, 1.0 + 2.0**-29
+    t = 2.0**-54 * a
+    A = np.eye(5)
+    A[0, 1:] = 0.5 * a
+    b = np.array([2.0**-53 * p, 2.0 * a, 2.0 * t, 2.0 * t, -2.0 * a])
     truth = exactly.solve_rational(A, b)[0]
+    assert truth == exactly.rational(-(2.0**-113))
+    c = pp.certify(pp.LinearSystem(A, b), U_of(b), pp.Queries(np.eye(5)[:1]))
     assert exactly.within(c.center[0], c.radius[0], truth)
+
+
+def check_second_order_rounding():
+    """r = −b is exact: what gᵀr loses in double-double is covered by its error bound alone."""
+    within_lost_products(np.zeros_like)
 
 
 def check_second_order_product():
-    """All rows but one are met exactly, so only the residual's own second-order error is left."""
-    rng = np.random.default_rng(2)
-    n = 24
-    A = np.eye(n)
-    A[0, 1:] = rng.normal(size=n - 1)
-    b = 1e8 * rng.normal(size=n)
-    b[n - 1] -= (A[0, 1:] @ b[1:]) / A[0, n - 1]
-    b[0] = A[0, 1:] @ b[1:]
-    U = b.copy()
-    U[0] = 1.0
-    c = pp.certify(pp.LinearSystem(A, b), U, pp.Queries(np.eye(n)[:1]))
-    truth = exactly.solve_rational(A, b)[0]
-    assert exactly.within(c.center[0], c.radius[0], truth)
+    """All rows but one are met exactly, so that only the residual's own second-order error is left."""
+    within_lost_products(lambda b: np.where(np.arange(5) > 0, b, 0.0))
 
 
 # Sabotages: each takes the monkeypatch and a factor, 0 (dropped) or ½ (halved).
