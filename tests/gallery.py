@@ -107,6 +107,16 @@ def random_matrix(rng: np.random.Generator, n: int, *, symmetric: bool) -> np.nd
     return A if symmetric else A + 0.7 * T
 
 
+def random_sparse(rng: np.random.Generator, m: int, n: int, density: float, draw: Any = None) -> Any:
+    """A sparse matrix with that share of entries in random places, uniform in (0, 1) or as `draw(size=…)` draws them.
+
+    SciPy's own draws differ, and are called differently, from version to version.
+    """
+    at = np.sort(rng.choice(m * n, round(density * m * n), replace=False))
+    values = (draw or rng.uniform)(size=at.size)
+    return sp.csr_array((values, (at // n, at % n)), shape=(m, n))
+
+
 def random_spd(rng: np.random.Generator, n: int) -> Any:
-    B = sp.random_array((n, n), density=0.08, rng=rng)
+    B = random_sparse(rng, n, n, 0.08)
     return sp.csr_array(B @ B.T + sp.diags_array(rng.uniform(0.5, 2.0, n)))

@@ -272,7 +272,7 @@ def test_pyvista_by_its_looks():
 
 
 def test_pyvista_itself():
-    pyvista = pytest.importorskip("pyvista", reason="pyvista is not installed: pip install pyvista")
+    pyvista = pytest.importorskip("pyvista", reason="pip install 'pinnpoint[pyvista]'")
     mesh = pp.io.generate("square", 4)
     cells = np.concatenate([np.full((len(mesh.cells), 1), 3), mesh.cells], axis=1)
     surface = pyvista.PolyData(np.pad(mesh.points, ((0, 0), (0, 1))), faces=cells.ravel())

@@ -29,5 +29,5 @@ def test_blocks_run(capsys):
 
 
 def test_pyvista_block():
-    pytest.importorskip("pyvista", reason="pyvista is not installed: pip install pyvista")
+    pytest.importorskip("pyvista", reason="pip install 'pinnpoint[pyvista]'")
     exec(blocks("pyvista")[0], {})

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from flint import fmpq
 
 import exactly
+import gallery
 from pinnpoint.rounding import lanes, matrices
 from pinnpoint.rounding.arithmetic import UNIT, dot_up, gamma, norm_up, split, sum_up, two_prod, two_sum
 from pinnpoint.rounding.balls import Ball, exact
@@ -74,7 +75,7 @@ def test_dots_enclose(backend, n):
 
 def test_backends_agree_to_second_order(monkeypatch):
     rng = np.random.default_rng(1)
-    A = sp.random_array((300, 300), density=0.2, rng=rng, format="csr")
+    A = gallery.random_sparse(rng, 300, 300, 0.2)
     x, b = rng.normal(size=300), rng.normal(size=300)
     slow = lanes.product(lanes.arrange(A.indptr, A.indices, A.data), x, None, b, None)
     fast = matrices.compiled().product(A.indptr, A.indices, A.data, x, None, b, None)

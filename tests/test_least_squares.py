@@ -59,7 +59,7 @@ def test_large_sparse_least_squares(solver):
     """Collocation-like: more equations than unknowns, 800 unknowns, so the sparse normal matrix is factored."""
     rng = np.random.default_rng(4)
     n, M = 800, 1500
-    R = sp.random_array((M, n), density=0.004, rng=rng) + sp.eye_array(M, n) * 2.0
+    R = gallery.random_sparse(rng, M, n, 0.004) + sp.eye_array(M, n) * 2.0
     R = sp.csr_array(R)
     d, U = rng.normal(size=M), rng.normal(size=n)
     L = sp.csr_array((np.ones(3), ([0, 1, 2], [5, 300, 799])), shape=(3, n))

@@ -235,8 +235,8 @@ def check_sweep_rounding():
 def within_lost_products(U_of):
     """A system whose solution is what four products lose, told by `certify` within its radius, from U = U_of(b).
 
-    a² = p + 2⁻⁶⁰ and a·t = 2⁻⁵⁴p + 2⁻¹¹⁴ with p, a and t = 2⁻⁵⁴a floats, so the errors of the products a², at, at, −a² are
-    2⁻⁶⁰, 2⁻¹¹⁴, 2⁻¹¹⁴, −2⁻⁶⁰: summed in that order (or backwards, or two by two) the floats give 0, and the truth is 2⁻¹¹³.
+    a² = p + 2⁻⁶⁰ and at = 2⁻⁵⁴p + 2⁻¹¹⁴ with p, a and t = 2⁻⁵⁴a floats, so the products a², at, at and −a² have the
+    errors 2⁻⁶⁰, 2⁻¹¹⁴, 2⁻¹¹⁴ and −2⁻⁶⁰. Summed as floats in that order, backwards or two by two they give 0, not 2⁻¹¹³.
     The matrix is triangular with ones on its diagonal and nothing larger, so every solver's Green vector is exact.
     """
     a, p = 1.0 + 2.0**-30, 1.0 + 2.0**-29

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from flint import fmpq
 
 import exactly
+import gallery
 from pinnpoint.rounding import sliced_dots, slices
 from pinnpoint.rounding.arithmetic import UNIT
 from pinnpoint.rounding.matrices import EnclosedMatrix
@@ -18,7 +19,7 @@ from pinnpoint.rounding.slices import Sliced
 
 def case(seed, m=40, n=30, k=13, wild=0):
     rng = np.random.default_rng(seed)
-    A = sp.random_array((m, n), density=0.3, rng=rng, format="csr", data_sampler=lambda size: rng.normal(size=size))
+    A = gallery.random_sparse(rng, m, n, 0.3, rng.normal)
     A.data *= 10.0 ** rng.integers(-wild, wild + 1, A.nnz)
     X = rng.normal(size=(n, k)) * 10.0 ** rng.integers(-wild, wild + 1, (n, k))
     return A, X, A @ X * (1.0 + UNIT * rng.integers(-3, 4, (m, k)))  # so that residuals cancel
@@ -201,7 +202,7 @@ def test_rounded_products_hold_the_exact_ones(entries):
     """Against rational arithmetic; the rounded products alone do not."""
     rng = np.random.default_rng(entries)
     n, K = 60, 9
-    A = sp.random_array((n, n), density=entries / n, rng=rng, data_sampler=rng.standard_normal, format="csr")
+    A = gallery.random_sparse(rng, n, n, entries / n, rng.normal)
     X = rng.normal(size=(K, n)) * 1e-16
     missed = 0
     for x, ball in zip(X, EnclosedMatrix(A).products(X), strict=True):

@@ -69,7 +69,7 @@ def test_a_forest_has_many_roots(monkeypatch):
 
 def test_indefinite_matrices_pivot_and_stay_with_superlu():
     rng = np.random.default_rng(2)
-    G = sp.random_array((300, 300), density=0.02, rng=rng)
+    G = gallery.random_sparse(rng, 300, 300, 0.02)
     A = sp.csr_array(G + G.T - sp.eye_array(300) * 1e-8)
     solver = SparseLU(A)
     B = rng.normal(size=(300, 20))

@@ -66,7 +66,7 @@ def test_works_beside_take_turns_and_keep_their_errors(monkeypatch):
 
 def test_shared_kernels_agree_with_one_thread(monkeypatch):
     rng = np.random.default_rng(0)
-    A = sp.random_array((101, 90), density=0.2, rng=rng, format="csr")
+    A = gallery.random_sparse(rng, 101, 90, 0.2)
     x, x_lo, b, G = rng.normal(size=90), 1e-17 * rng.normal(size=90), rng.normal(size=101), rng.normal(size=(5, 90))
     module = matrices.compiled()
 
