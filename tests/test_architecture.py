@@ -11,11 +11,11 @@ import pinnpoint
 
 ROOT = Path(pinnpoint.__file__).parent
 LAYERS = [  # from the bottom up; a module imports its own layer and those before it
-    {"errors", "version", "threads", "memory"},
+    {"errors", "version", "threads", "memory", "meaning"},
     {"arrays"},
     {"rounding"},
     {"solvers", "verdicts"},
-    {"spaces", "facets", "mesh", "quality", "refinement", "expressions", "derivatives", "signs", "bernstein"},
+    {"spaces", "facets", "mesh", "curves", "quality", "refinement", "expressions", "derivatives", "signs", "bernstein"},
     {"taylor"},
     {"models"},  # `data`, which it reads, holds no modules
     {"io"},

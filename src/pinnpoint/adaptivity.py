@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -108,11 +108,13 @@ def certify_to(
     prediction = as_prediction(prediction)
     refiner = Refiner(problem.mesh)
     history: list[Step] = []
+    notes: tuple[str, ...] = ()
     best: Refined | None = None
     while True:
         certificate, certifier = run(
             method, problem, prediction, queries, target="continuous", extraction=extraction, tolerance=limit
         )
+        notes = notes if history else certificate.notes  # refined facets lie in line: the first mesh shows the curve
         history.append(
             Step(
                 problem.system.n,
@@ -134,7 +136,7 @@ def certify_to(
         )
         if reached or stopped:
             return Refined(
-                best.certificate.judged(accept),
+                replace(best.certificate.judged(accept), notes=notes),
                 best.certifier,
                 best.problem,
                 best.queries,

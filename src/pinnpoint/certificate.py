@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pinnpoint.arrays import Vector, floats, per_query
+from pinnpoint.arrays import Vector, floats, per_query, set_fields
 from pinnpoint.errors import CertificationError, DependencyMissingError, InputError
+from pinnpoint.meaning import BY_TARGET
 from pinnpoint.record import record, write_json
 from pinnpoint.verdicts import accept_limits, accepted, distances
 
@@ -63,6 +64,14 @@ class Certificate:
         Upper bound of ‖P_eff r‖_W for least-squares targets; the residual norm otherwise.
     terms
         Contributions to the radii, by source.
+    interval_of
+        What the intervals hold, in plain words: the PDE's solution on what the cells cover, the discrete solution on
+        this mesh, or that of a discrete system whose mesh is not known.
+    mesh_estimate
+        For the discrete solution on a mesh: |PDE's value − discrete value|, estimated; part of no interval. Not a
+        number where it is not known, None where it was not estimated, which `notes` says.
+    notes
+        Remarks for people, such as boundaries that look curved.
     details
         What a method adds: χ and ϑ of a localization, the exact comparison bias, the allowances of inexact solves.
     """
@@ -88,11 +97,16 @@ class Certificate:
     assumptions: tuple[Claim, ...] = ()
     points: Vector | None = None
     dofs: int | None = None
+    interval_of: str = ""
+    mesh_estimate: Vector | None = None
+    notes: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
     accept: Vector | None = None
     """How wrong the prediction may be, query by query; infinite where nothing was asked. See `judged`."""
 
     def __post_init__(self) -> None:
+        if not self.interval_of:
+            set_fields(self, interval_of=BY_TARGET[self.target][0])
         for name in ("value", "center"):
             if not np.all(np.isfinite(getattr(self, name))):
                 raise CertificationError(f"{name}: not finite; the system's numbers leave the range of float64")
@@ -280,6 +294,8 @@ class Certificate:
             table["sensitivity"] = self.sigma
         if self.raw is not None:
             table |= {"raw": self.raw, "raw_radius": self._radius_at(self.raw)}
+        if self.mesh_estimate is not None:
+            table["mesh_estimate"] = self.mesh_estimate
         table |= {f"term:{name}": t for name, t in self.terms.items()}
         table["guarantee"] = [str(self.guarantee)] * len(self)
         if self.accept is not None:

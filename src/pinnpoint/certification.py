@@ -167,6 +167,9 @@ def run(
         certifier = method.prepare(problem.system, queries)
         prepared(certifier)
         certificate = certifier.certify(found.U, raw=raw, transfer=transfer)
+    from pinnpoint.fem.described import described  # the algebraic core needs numpy and scipy alone
+
+    certificate = described(certificate, problem, queries, found.U, certifier, own=own)
     model = getattr(U, "description", None)
     certificate = certificate.with_details(
         **({} if model is None else {"model": str(model)}),

@@ -256,19 +256,25 @@ def write_csv(path: Path, certificate: Certificate, units: str) -> None:
     """One row per query; the units stand in the header, and what does not apply is left empty."""
     columns = ["value", "value_radius", "raw", "raw_radius", "center", "radius", "lower", "upper"]
     arrays = [getattr(certificate, c) for c in columns]
+    left = certificate.mesh_estimate
+
+    def mesh(i: int) -> list[str]:
+        known = left is not None and np.isfinite(left[i])
+        return [repr(float(left[i])) if known else "", certificate.interval_of]  # type: ignore[index]
+
     unit, verdicts, accept = f" [{units}]" if units else "", certificate.verdicts, certificate.accept
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         terms = list(certificate.terms)
         head = ["name", *(c + unit for c in columns), *(f"term {t}{unit}" for t in terms), "target", "guarantee"]
-        writer.writerow([*head, f"accept{unit}", "verdict"])
+        writer.writerow([*head, f"accept{unit}", "verdict", f"mesh_estimate{unit}", "interval_of"])
         for i, name in enumerate(certificate.names):
             numbers = ["" if a is None else repr(float(a[i])) for a in arrays]
             parts = [repr(float(certificate.terms[t][i])) for t in terms]
             asked = (
                 [repr(float(accept[i])), found["accept"]] if (found := verdicts[i]) and accept is not None else ["", ""]
             )
-            writer.writerow([name, *numbers, *parts, certificate.target, str(certificate.guarantee), *asked])
+            writer.writerow([name, *numbers, *parts, certificate.target, str(certificate.guarantee), *asked, *mesh(i)])
 
 
 def fields(study: Study, certifier: Any) -> dict[str, Vector]:

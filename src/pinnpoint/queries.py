@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,46 @@ class JoinedSamples:
         return np.concatenate([self.first(prediction), self.second(prediction)])
 
 
+@dataclass(frozen=True, eq=False)
+class JoinedRows:
+    """The rows of two lists of queries on other elements; those that are not known there are not numbers."""
+
+    parts: tuple[Callable[[Any], Any] | None, ...]
+    counts: tuple[int, ...]
+
+    def __call__(self, nodes: Any) -> Any:
+        """The rows on these nodes."""
+        known = [None if part is None else sp.csr_array(part(nodes)) for part in self.parts]
+        width = next((rows.shape[1] for rows in known if rows is not None), 1)
+        return sp.vstack(
+            [
+                sp.csr_array(([np.nan] * k, (range(k), [0] * k)), shape=(k, width)) if rows is None else rows
+                for rows, k in zip(known, self.counts, strict=True)
+            ],
+            format="csr",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CombinedRows:
+    """Sums of other rows, each times a sparse matrix."""
+
+    parts: tuple[tuple[Any, Callable[[Any], Any]], ...]
+
+    def __call__(self, nodes: Any) -> Any:
+        """The rows on these nodes."""
+        return sum(scale @ sp.csr_array(part(nodes)) for scale, part in self.parts)
+
+
+def _joined_rows(*lists: Queries) -> JoinedRows | None:
+    parts: list[tuple[Callable[[Any], Any] | None, int]] = []
+    for one in lists:
+        rows = one.on_nodes
+        parts += zip(rows.parts, rows.counts, strict=True) if isinstance(rows, JoinedRows) else [(rows, len(one))]
+    known = any(part is not None for part, _ in parts)
+    return JoinedRows(tuple(p for p, _ in parts), tuple(k for _, k in parts)) if known else None
+
+
 @dataclass(frozen=True)
 class Point:
     """The value at a point."""
@@ -117,6 +157,8 @@ class Queries:
         What the functionals are, where it is not plain; every certificate repeats them.
     goals
         What each query asks of the PDE's own solution, where it has a meaning there; None where it has none.
+    on_nodes
+        From the nodes of other elements on the same mesh to the functionals' rows there; None where that is not known.
     """
 
     L: Any
@@ -127,6 +169,7 @@ class Queries:
     samples: Samples | JoinedSamples | None
     notes: tuple[str, ...]
     goals: tuple[Goal | None, ...]
+    on_nodes: Callable[[Any], Any] | None
 
     def __init__(
         self,
@@ -139,6 +182,7 @@ class Queries:
         samples: Samples | JoinedSamples | None = None,
         notes: Sequence[str] = (),
         goals: Sequence[Goal | None] | None = None,
+        on_nodes: Callable[[Any], Any] | None = None,
     ) -> None:
         L = matrix("L", L)
         if L.shape[0] == 0:
@@ -161,6 +205,7 @@ class Queries:
             samples=samples,
             notes=tuple(notes),
             goals=(None,) * L.shape[0] if goals is None else tuple(goals),
+            on_nodes=on_nodes,
         )
 
     def __len__(self) -> int:
@@ -189,4 +234,5 @@ class Queries:
             samples=JoinedSamples(self.samples, other.samples) if self.samples and other.samples else None,
             notes=tuple(dict.fromkeys([*self.notes, *other.notes])),
             goals=[*self.goals, *other.goals],
+            on_nodes=_joined_rows(self, other),
         )

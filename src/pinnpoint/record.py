@@ -38,6 +38,8 @@ def record(certificate: Certificate, **header: Any) -> dict[str, Any]:
         "method": certificate.method,
         "dofs": certificate.dofs,
         "radius_terms": list(certificate.radius_terms),
+        "interval_of": certificate.interval_of,
+        **({"notes": list(certificate.notes)} if certificate.notes else {}),
         **header,
         **({"solver": certificate.details["solver"]} if "solver" in certificate.details else {}),
         "assumptions": [{"claim": c.claim, "status": c.status} for c in certificate.assumptions],
@@ -66,6 +68,7 @@ def _rows(certificate: Certificate) -> list[dict[str, Any]]:
             row["at"] = [float(x) for x in c.points[i]]
         row |= common | {key: None if a is None else _number(a[i]) for key, a in columns.items()}
         row |= {"residual_norm": length, "terms": {key: _number(t[i]) for key, t in c.terms.items()}}
+        row |= {} if c.mesh_estimate is None else {"mesh_estimate": _number(c.mesh_estimate[i])}
         row |= {"accept": float(accept[i])} if accept is not None and verdicts[i] else {}
         row["verdicts"] = verdicts[i]
         rows.append(row)

@@ -10,6 +10,7 @@ import numpy as np
 from pinnpoint.cases import build
 from pinnpoint.cli.peak import peak
 from pinnpoint.cli.progress import Stages
+from pinnpoint.curves import curve_notes
 from pinnpoint.io.cases import read_case
 from pinnpoint.mesh import BOUNDARY, CELLS, Mesh
 from pinnpoint.quality import quality
@@ -39,6 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{kind} {shape.angle:.1f} to {shape.widest:.1f} degrees; smallest radius ratio {shape.ratio:.3f} of 1")
     for line in groups(mesh, unit):
         print(line)
+    for note in curve_notes(mesh):
+        print(f"note: {note}")
     for kind, table in problem.conditions.items():
         for group, value in table.items():
             print(f"{kind} on '{group}': {_show(value)}")

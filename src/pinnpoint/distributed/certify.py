@@ -6,7 +6,7 @@ Rows of r̃ and s are enclosed where they live; products and norms are sums of e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from pinnpoint.arrays import Vector
 from pinnpoint.cases import Progress, Result, Study, make_method, make_queries, open_mesh, open_prediction
 from pinnpoint.certificate import Certificate, Claim, Guarantee
+from pinnpoint.curves import curve_notes
 from pinnpoint.distributed.coercive import prove
 from pinnpoint.distributed.frame import Frame, make_frame
 from pinnpoint.distributed.partition import cut, owners
@@ -26,6 +27,7 @@ from pinnpoint.distributed.team import Team
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.fem.extraction import Extraction
 from pinnpoint.io.case_specs import Case
+from pinnpoint.meaning import MESH
 from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import down, require_round_to_nearest, up
 from pinnpoint.rounding.balls import Ball, exact
@@ -108,7 +110,8 @@ def certify(case: Case, team: Team, progress: Progress = lambda stage: None, *, 
     value, center = outputs.affine(exact(asked.found.U), offset), outputs.affine(polished, offset) - pairing
     claim = Claim(f"the symmetric part of the reduced operator is at least {alpha:.6e} times the identity ({how})")
     certificate = _certificate(asked, value, center, left, norms, (length, small), alpha, claim, rows.n)
-    certificate = certificate.with_details(
+    notes = (*curve_notes(asked.frame.mesh), "what the mesh leaves was not estimated: many processes share it")
+    certificate = replace(certificate, interval_of=MESH, notes=notes).with_details(
         extraction=asked.found.how,
         projection_mismatch=float(np.max(np.abs(asked.found.mismatch), initial=0.0)),
         matching_distance=asked.found.distance,

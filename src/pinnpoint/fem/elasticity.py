@@ -18,13 +18,15 @@ from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import components, per_cell, require_defined, require_defined_on
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.conditions import admissible, prescribed, require_apart, require_boundary
-from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.elements import ORDER, Nodes
+from pinnpoint.fem.enriched import Enriched, Enrichment, elastic
+from pinnpoint.fem.enrichments import body_load, given_values, nodal_load, surface_load, tied
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import AXES, FieldQueries, component_of
 from pinnpoint.fem.loads import Load, spread_over
 from pinnpoint.fem.meshes import as_mesh
 from pinnpoint.mesh import Mesh
-from pinnpoint.queries import Queries
+from pinnpoint.queries import CombinedRows, Queries
 from pinnpoint.spaces import AdmissibleSpace
 from pinnpoint.systems import LinearSystem
 
@@ -70,6 +72,7 @@ class Elasticity:
     quadrature: int
     lame: tuple[Vector, Vector]
     conditions: Mapping[str, Mapping[str, Any]]
+    given: Mapping[str, Any]
     total_load: Vector
 
     degree = 1
@@ -143,6 +146,7 @@ class Elasticity:
             quadrature=order,
             lame=(lam, mu),
             conditions={"fixed": dict(fixed), "traction": dict(traction), "force": dict(force)},
+            given={"body": body, "nodal": None if nodal is None else _forces(nodal, b.shape)},
             total_load=b.sum(axis=0),
         )
 
@@ -168,7 +172,8 @@ class Elasticity:
             floor=old.floor,
         )
         conditions = {**self.conditions, "traction": {}, "force": {}}
-        set_fields(other, b=b.ravel(), system=system, conditions=conditions, total_load=b.sum(axis=0))
+        given = {"body": None, "nodal": b}
+        set_fields(other, b=b.ravel(), system=system, conditions=conditions, given=given, total_load=b.sum(axis=0))
         return other
 
     @cached_property
@@ -209,7 +214,9 @@ class Elasticity:
         """ε_ij = (∂u_i/∂x_j + ∂u_j/∂x_i)/2 in the cells that hold the points."""
         one = self._queries.gradients(X, j, names, i)
         two = self._queries.gradients(X, i, names, j)
-        return Queries(sp.csr_array((one.L + two.L) * 0.5), one.names, points=one.points)
+        half = sp.eye_array(len(one), format="csr") * 0.5
+        rows = CombinedRows(((half, one.on_nodes), (half, two.on_nodes)))  # type: ignore[arg-type]
+        return Queries(sp.csr_array((one.L + two.L) * 0.5), one.names, points=one.points, on_nodes=rows)
 
     def stresses(self, X: Any, i: Any, j: Any, names: Sequence[str] | None = None) -> Queries:
         """σ_ij = λ tr(ε) δ_ij + 2μ ε_ij in the cells that hold the points."""
@@ -217,14 +224,32 @@ class Elasticity:
         cell, _ = self._queries.locator.locate(strain.points)
         lam, mu = self.lame[0][cell], self.lame[1][cell]
         L = sp.diags_array(2.0 * mu) @ strain.L
+        parts = [(sp.diags_array(2.0 * mu), strain.on_nodes)]
         if component_of(i, self.mesh.dim) == component_of(j, self.mesh.dim):
             for a in AXES[: self.mesh.dim]:
-                L = L + sp.diags_array(lam) @ self._queries.gradients(X, a, names, a).L
-        return Queries(sp.csr_array(L), strain.names, points=strain.points)
+                slope = self._queries.gradients(X, a, names, a)
+                L = L + sp.diags_array(lam) @ slope.L
+                parts.append((sp.diags_array(lam), slope.on_nodes))
+        rows = CombinedRows(tuple(parts))  # type: ignore[arg-type]
+        return Queries(sp.csr_array(L), strain.names, points=strain.points, on_nodes=rows)
 
     def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""
         return extract(self.nodes, self.space, self.mesh.dim, prediction, how)
+
+    def enriched(self, U: Vector) -> Enrichment:
+        """The problem on linear elements and edge bubbles, around its discrete solution U."""
+        nodes, d, order = Nodes(self.mesh, 2), self.mesh.dim, max(self.quadrature, ORDER[1])
+        fixed, traction, force = (self.conditions[name] for name in ("fixed", "traction", "force"))
+        load = body_load(nodes, 0.0 if self.given["body"] is None else self.given["body"], order, d, "body")
+        load += surface_load(nodes, traction, order, d, "traction")
+        at_nodes = _load(self.nodes, None, {}, force, self.quadrature)
+        load += nodal_load(nodes, at_nodes if self.given["nodal"] is None else at_nodes + self.given["nodal"])
+        held, values = given_values(nodes, fixed, d, "fixed")
+        if not fixed:
+            held = tied(nodes, self.space, d)
+        operator = Enriched(nodes, d, *elastic(*self.lame))
+        return Enrichment(operator, load - operator.of_bubbles(U), held, values)
 
 
 def lame(young: Vector, poisson: Vector, dim: int, plane: str) -> tuple[Vector, Vector]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,13 +78,11 @@ class FieldQueries:
         X = at_points(self.mesh.points[facets], bary).reshape(-1, self.mesh.dim)
         mix = (size[:, None] * weights[None, :]).ravel() / size.sum()
         k = component_of(component, self.count)
-        means, whole = FACET_MEANS[self.nodes.degree][self.mesh.dim]
-        shares = ((size / size.sum())[:, None] * np.array(means) / whole).ravel()
-        dofs = self.nodes.facet_dofs(facets).ravel()
-        ell = np.bincount(dofs * self.count + k, shares, minlength=self.count * len(self.nodes))
-        center = (shares @ self.nodes.points[dofs])[None, :]
+        rows = partial(patch_rows, facets=facets, share=size / size.sum(), k=k, count=self.count)
+        ell = rows(self.nodes)
+        center = ell[:, k :: self.count] @ self.nodes.points
         samples = Samples(X, sp.csr_array(mix[None, :]), k)
-        return Queries(ell[None, :], names or [group], points=center, samples=samples, goals=[Patch(group)])
+        return Queries(ell, names or [group], points=center, samples=samples, goals=[Patch(group)], on_nodes=rows)
 
     def gradients(self, X: Any, direction: Any, names: Sequence[str] | None, component: Any) -> Queries:
         """Derivatives ∂u/∂x_direction in the cells that hold the points."""
@@ -91,11 +90,8 @@ class FieldQueries:
         cell, bary = self.locator.locate(X)
         axis = component_of(direction, self.mesh.dim) if self.mesh.dim > 1 else 0
         k = component_of(component, self.count)
-        G = self.nodes.derivatives(cell, bary, axis)
-        columns = self.nodes.cell_dofs[cell] * self.count + k
-        rows = np.repeat(np.arange(len(X)), columns.shape[1])
-        shape = (len(X), self.count * len(self.nodes))
-        return Queries(sp.csr_array((G.ravel(), (rows, columns.ravel())), shape=shape), names, points=X)
+        rows = partial(slope_rows, cell=cell, bary=bary, axis=axis, k=k, count=self.count)
+        return Queries(rows(self.nodes), names, points=X, on_nodes=rows)
 
     def _points(self, name: str, X: Any) -> Vector:
         X = floats(name, X)
@@ -120,12 +116,33 @@ class FieldQueries:
     ) -> Queries:
         k = component_of(component, self.count)
         cell, bary = self.locator.locate(where, what)
-        columns = self.nodes.cell_dofs[cell] * self.count + k
-        rows = np.repeat(np.arange(len(where)), columns.shape[1])
-        shape = (len(where), self.count * len(self.nodes))
-        values = sp.csr_array((self.nodes.shapes(bary).ravel(), (rows, columns.ravel())), shape=shape)
+        rows = partial(value_rows, cell=cell, bary=bary, mix=mix, k=k, count=self.count)
         samples = Samples(where, mix, k)
-        return Queries(sp.csr_array(mix @ values), names, points=X, samples=samples, notes=notes, goals=goals)
+        return Queries(rows(self.nodes), names, points=X, samples=samples, notes=notes, goals=goals, on_nodes=rows)
+
+
+def value_rows(nodes: Nodes, *, cell: Any, bary: Vector, mix: Any, k: int, count: int) -> Any:
+    """Mixed values of component k at points of cells, as rows over an element's nodes."""
+    return sp.csr_array(mix @ _rows(nodes.shapes(bary), nodes, cell, k, count))
+
+
+def slope_rows(nodes: Nodes, *, cell: Any, bary: Vector, axis: int, k: int, count: int) -> Any:
+    """Derivatives of component k at points of cells, as rows over an element's nodes."""
+    return _rows(nodes.derivatives(cell, bary, axis), nodes, cell, k, count)
+
+
+def patch_rows(nodes: Nodes, *, facets: Any, share: Vector, k: int, count: int) -> Vector:
+    """The mean of component k over facets with their shares of the whole, as a row over an element's nodes."""
+    means, whole = FACET_MEANS[nodes.degree][nodes.mesh.dim]
+    dofs = nodes.facet_dofs(facets).ravel() * count + k
+    shares = (share[:, None] * np.array(means) / whole).ravel()
+    return np.bincount(dofs, shares, minlength=count * len(nodes)).astype(np.float64)[None, :]
+
+
+def _rows(local: Vector, nodes: Nodes, cell: Any, k: int, count: int) -> Any:
+    columns = nodes.cell_dofs[cell] * count + k
+    at = np.repeat(np.arange(len(columns)), columns.shape[1])
+    return sp.csr_array((local.ravel(), (at, columns.ravel())), shape=(len(columns), count * len(nodes)))
 
 
 def directions(dim: int) -> tuple[Vector, Vector]:

@@ -19,6 +19,8 @@ from pinnpoint.fem.coefficients import function, parsed, per_cell, require_defin
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.conditions import admissible, prescribed, require_apart, require_boundary
 from pinnpoint.fem.elements import ORDER, Nodes
+from pinnpoint.fem.enriched import Enriched, Enrichment, diffusive
+from pinnpoint.fem.enrichments import body_load, given_values, surface_load
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import FieldQueries
 from pinnpoint.fem.lifted import Lifted, lifted
@@ -297,6 +299,18 @@ class ReactionDiffusion:
     def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""
         return extract(self.nodes, self.space, 1, prediction, how)
+
+    def enriched(self, U: Vector) -> Enrichment:
+        """The problem on linear elements and edge bubbles, around its discrete solution U."""
+        nodes, order = Nodes(self.mesh, 2), max(self.quadrature, ORDER[2])
+        load = body_load(nodes, self.given["source"], order, 1, "source")
+        load += surface_load(nodes, self.given["neumann"], order, 1, "neumann")
+        held, values = given_values(nodes, self.given["dirichlet"], 1, "dirichlet")
+        c = self.reaction
+        if self.reaction_varies:
+            c = function("reaction", self.given["reaction"])(self.mesh.points[self.mesh.cells].mean(axis=1))
+        operator = Enriched(nodes, 1, *diffusive(self.diffusion), c)
+        return Enrichment(operator, load - operator.of_bubbles(U), held, values)
 
 
 def _load(nodes: Nodes, source: Any, neumann: Mapping[str, Any], order: int) -> Vector:

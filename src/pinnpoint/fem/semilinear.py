@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from pinnpoint.errors import InputError
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import per_cell
 from pinnpoint.fem.elements import ORDER, Nodes
+from pinnpoint.fem.enriched import Enrichment
+from pinnpoint.fem.enrichments import reaction_load
 from pinnpoint.fem.extraction import Extraction
 from pinnpoint.fem.meshes import as_mesh
 from pinnpoint.fem.quadrature import rule
@@ -169,6 +171,27 @@ class Semilinear:
     def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""
         return self.linear.extract(prediction, how)
+
+    def enriched(self, U: Vector) -> Enrichment:
+        """The problem on linear elements and edge bubbles, linearised at its discrete solution U."""
+        linear = self.linear.enriched(U)
+        operator = linear.operator
+
+        def g(u: Vector) -> Vector:
+            if self.g is None:
+                assert self.cubic is not None
+                return np.asarray(self.cubic[:, None] * u**3)
+            return self.g.values("g", u, None)[0]
+
+        def slope(u: Vector) -> Vector:
+            if self.g is None:
+                assert self.cubic is not None
+                return np.asarray(3.0 * self.cubic * u**2)
+            return self.g.values("first", u, None)[0]
+
+        c = slope(U[self.mesh.cells].mean(axis=1)) + (0.0 if operator.reaction is None else operator.reaction)
+        load = reaction_load(operator.nodes, U, g, max(self.quadrature, ORDER[2]))
+        return replace(linear, operator=replace(operator, reaction=c), residual=linear.residual - load)
 
     def refined(self, mesh: Mesh, parents: Any) -> Semilinear:
         """The same problem on a refined mesh, whose cells came from these."""

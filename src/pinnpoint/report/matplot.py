@@ -32,5 +32,6 @@ def draw(data: Mapping[str, Any], ax: Any = None) -> Any:
     ax.set_yticks(list(at), [row["name"].replace("$", r"\$") for row in rows])
     ax.invert_yaxis()
     ax.set_xlabel(f"value [{data['units']}]" if data.get("units") else "value")
+    ax.set_title(f"intervals of {data['interval_of']}", fontsize="small")
     ax.legend()
     return ax

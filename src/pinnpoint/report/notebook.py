@@ -8,7 +8,7 @@ from typing import Any
 from pinnpoint.report.markup import data as number
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.numbers import UNBOUNDED, above, interval, near
-from pinnpoint.report.verdict import said, truth
+from pinnpoint.report.verdict import left_by_mesh, said, truth
 
 MOST = 50
 
@@ -18,16 +18,32 @@ def compact(data: Mapping[str, Any]) -> str:
     rows = data["queries"]
     first = rows[0]
     sure = f", confidence {first['confidence']:g}" if first["guarantee"] == "probabilistic" else ""
-    head = "".join(f"<th>{c}</th>" for c in ("query", "prediction", f"{truth(first)} between", "", "± radius"))
+    meshed = any("mesh_estimate" in row for row in rows)
+    columns = [
+        "query",
+        "prediction",
+        f"{truth(first)} between",
+        "",
+        "± radius",
+        *(["mesh (estimate)"] if meshed else []),
+    ]
+    head = "".join(f"<th>{c}</th>" for c in columns)
     body = "".join(
         f"<tr><th>{name(row['name'])}</th><td>{number(said(row), near(said(row)))}</td>{_ends(row)}"
-        f"<td>{number(row['radius'], above(row['radius']))}</td></tr>"
+        f"<td>{number(row['radius'], above(row['radius']))}</td>{_mesh(row) if meshed else ''}</tr>"
         for row in rows[:MOST]
     )
     more = f"<p>and {len(rows) - MOST} more</p>" if len(rows) > MOST else ""
-    worth = f"{first['guarantee']}{sure}; target: {first['target']}; rounding {first['rounding']}"
+    of = data.get("interval_of", "")
+    worth = f"{first['guarantee']}{sure}; target: {first['target']}; rounding {first['rounding']}; intervals of {of}"
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f"<p><b>{text(data['method'])}</b>: {text(worth)}</p>{table}{more}"
+    notes = "".join(f"<p>note: {text(note)}</p>" for note in data.get("notes") or [])
+    return f"<p><b>{text(data['method'])}</b>: {text(worth)}</p>{table}{more}{notes}"
+
+
+def _mesh(row: Mapping[str, Any]) -> str:
+    left = left_by_mesh(row)
+    return "<td>not known</td>" if left is None else f"<td>~ {number(left, near(left, 2))}</td>"
 
 
 def _ends(row: Mapping[str, Any]) -> str:

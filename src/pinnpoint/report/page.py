@@ -15,7 +15,7 @@ from typing import Any
 from pinnpoint.io.files import write_whole
 from pinnpoint.report import figures
 from pinnpoint.report.markup import name, text
-from pinnpoint.report.sections import assumptions, intervals, origin, recheck, section, widths
+from pinnpoint.report.sections import assumptions, intervals, notes, origin, recheck, section, widths
 from pinnpoint.report.verdict import judge
 from pinnpoint.report.view import View
 
@@ -72,6 +72,7 @@ def render(
         '<a class="skip" href="#intervals">To the intervals</a>',
         f"<header><p>pinnpoint report</p><h1>{name(title)}</h1></header><main>",
         judge(data).html(),
+        section("notes", "Keep in mind", notes(data)),
         section("intervals", "Intervals", intervals(data)),
         section("part", "The part", _view(data, view)),
         section("widths", "Where the widths come from", widths(data)),

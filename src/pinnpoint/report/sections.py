@@ -12,7 +12,7 @@ from pinnpoint.report.markup import data as number
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.numbers import above, below, interval, near, percent, short
 from pinnpoint.report.terms import TERMS, advise, label, shares
-from pinnpoint.report.verdict import missed, off, said, truth
+from pinnpoint.report.verdict import left_by_mesh, missed, off, said, truth
 
 MOST_BARS = 60
 """Widths are drawn for so many queries, those furthest from their tolerance."""
@@ -39,7 +39,9 @@ def intervals(data: Mapping[str, Any]) -> str:
         "",
         f"± radius{unit}",
     ]
+    meshed = any("mesh_estimate" in r for r in rows)
     columns += [f"Tolerance{unit}"] if tolerances else []
+    columns += [f"The mesh leaves about (estimate){unit}"] if meshed else []
     columns += [f"Prediction is off by{unit}"]
     head = "".join(f'<th scope="col">{c}</th>' if c else "<td></td>" for c in columns)
     body, load = [], None
@@ -47,7 +49,7 @@ def intervals(data: Mapping[str, Any]) -> str:
         if row.get("load") != load:
             load = row.get("load")
             body.append(f'<tr class="load"><th colspan="{len(columns)}" scope="rowgroup">{name(load)}</th></tr>')
-        body.append(_interval(i, row, columns, tolerances))
+        body.append(_interval(i, row, columns, tolerances, meshed))
     many = " many" if len(rows) > 30 else ""
     return (
         f'<div class="scroll{many}" tabindex="0" role="region" aria-label="Intervals"><table class="intervals">'
@@ -56,7 +58,7 @@ def intervals(data: Mapping[str, Any]) -> str:
     )
 
 
-def _interval(i: int, row: Mapping[str, Any], columns: Sequence[str], tolerances: bool) -> str:
+def _interval(i: int, row: Mapping[str, Any], columns: Sequence[str], tolerances: bool, meshed: bool) -> str:
     lower, upper = interval(row["lower"], row["upper"])
     least, most = off(row)
     between = (
@@ -78,6 +80,9 @@ def _interval(i: int, row: Mapping[str, Any], columns: Sequence[str], tolerances
     ]
     if tolerances:
         cells.append(_mark(row))
+    if meshed:
+        left = left_by_mesh(row)
+        cells.append("not known" if left is None else f"~ {number(left, near(left, 2))}")
     cells.append(apart)
     called = name(row["query"] if row.get("load") is not None else row["name"])
     first = (
@@ -186,6 +191,12 @@ def _colour(term: str) -> str:
 
 def _size(size: float | None) -> str:
     return "unbounded" if size is None else f"±{above(size, 2)}"
+
+
+def notes(data: Mapping[str, Any]) -> str:
+    """What a reader must keep in mind beside the intervals."""
+    items = "".join(f"<li>{text(note[:1].upper() + note[1:])}.</li>" for note in data.get("notes") or [])
+    return f'<ul class="notes">{items}</ul>' if items else ""
 
 
 def assumptions(data: Mapping[str, Any]) -> str:

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pinnpoint.report.numbers import above, percent
+from pinnpoint.meaning import MESH
+from pinnpoint.report.numbers import above, near, percent
 
+SETTLED = 1e-6
+"""A radius below this share of its value is not what is wrong with a discrete solution."""
 LIMIT = 1e-12
 """A radius below this share of its value is floating-point rounding: there is nothing left to gain."""
 TERMS: dict[str, tuple[str, str, str]] = {
@@ -67,6 +70,8 @@ def shares(row: Mapping[str, Any], counted: list[str]) -> list[Share]:
 def advise(row: Mapping[str, Any], data: Mapping[str, Any]) -> Advice:
     """Derived from the largest term of the radius and from the method that made it."""
     parts = shares(row, data["radius_terms"])
+    if (about := _mesh(row, data)) is not None:
+        return about
     if not parts or row["radius"] == 0.0:
         return Advice("Nothing to do", "the interval is a single number", "")
     first = parts[0]
@@ -78,6 +83,21 @@ def advise(row: Mapping[str, Any], data: Mapping[str, Any]) -> Advice:
     rest = sum(part.size or 0.0 for part in parts[1:])
     left = f"all else adds up to ±{above(rest, 2)}" if rest > 0.0 else "nothing else adds to it"
     return Advice(_action(first.term, row, data), why, left, _hint(first.term, row, data))
+
+
+def _mesh(row: Mapping[str, Any], data: Mapping[str, Any]) -> Advice | None:
+    """Where the interval is of the discrete solution, and the mesh leaves more than its width."""
+    left, radius = row.get("mesh_estimate"), row["radius"]
+    if data.get("interval_of") != MESH or radius is None:
+        return None
+    where = f"near ‘{row['name']}’" if row.get("at") else f"for ‘{row['name']}’"
+    if left is None and radius <= SETTLED * abs(row["center"]):
+        why = "the interval of the discrete solution is narrow, and only other meshes show what this one leaves"
+        return Advice(f"Compare with a finer mesh {where}", why, "")
+    if left is None or left <= radius:
+        return None
+    why = f"it leaves about {near(left, 2)} (an estimate), and the interval of the discrete solution is far narrower"
+    return Advice(f"A finer mesh {where}", why if left > 10.0 * radius else why.replace(" far", ""), "")
 
 
 def _action(term: str, row: Mapping[str, Any], data: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pinnpoint.meaning import BY_TARGET, MESH
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.numbers import above, below, interval, near, percent
 
@@ -15,10 +16,8 @@ FAR = 0.01
 """A prediction that is proved to be off by this share of the largest value is worth the first line."""
 SHARP = 1e-6
 """An interval narrower than this share of its value is told by its radius."""
-TARGETS = {
-    "continuous": "the PDE’s own solution",
-    "discrete": "the solution of the discrete system",
-}
+OF = {"continuous": "", "discrete": " of the discrete system"}
+"""What a headline's intervals are of, by target, where no mesh is known."""
 WORTH = {
     "deterministic": "by proof",
     "probabilistic": "all together with the stated confidence, over the method’s own random draws",
@@ -77,7 +76,7 @@ def judge(data: Mapping[str, Any]) -> Verdict:
     wide, endless = [r for r in rows if missed(r)], [r for r in rows if r["radius"] is None]
     asked = [r for r in rows if r.get("tolerance") is not None]
     guarantee = rows[0]["guarantee"]
-    noun = "interval" if len(rows) == 1 else "intervals"
+    noun = ("interval" if len(rows) == 1 else "intervals") + _of(data)
     if endless:
         headline = f"{len(endless)} of {len(rows)} {noun} could not be bounded"
     elif wide:
@@ -91,7 +90,38 @@ def judge(data: Mapping[str, Any]) -> Verdict:
     if worst is not None and share >= FAR and guarantee != "estimate":
         kind = "off" if kind == "good" else kind
         headline += f"; at ‘{name(worst['name'])}’ the prediction is off by {percent(share)}"
-    return Verdict(kind, headline, f"{_worst(rows)} {_worth(rows[0])}")
+    return Verdict(kind, headline, f"{_worst(rows)} {_worth(rows[0], data)}{_left(rows)}")
+
+
+def _of(data: Mapping[str, Any]) -> str:
+    """What a headline's intervals are of, where it is not the PDE's solution."""
+    return " of the discrete solution" if on_a_mesh(data) else OF.get(data["queries"][0]["target"], "")
+
+
+def on_a_mesh(data: Mapping[str, Any]) -> bool:
+    """Whether the intervals are of the discrete solution on a mesh, so that the mesh's own part is not in them."""
+    return data.get("interval_of") == MESH
+
+
+def left_by_mesh(row: Mapping[str, Any]) -> float | None:
+    """The estimate of what the mesh leaves of a query."""
+    found: float | None = row.get("mesh_estimate")
+    return found
+
+
+def _left(rows: list[Mapping[str, Any]]) -> str:
+    """What the mesh leaves, where it is largest against the value."""
+    known = [r for r in rows if left_by_mesh(r) is not None]
+    if not known:
+        return ""
+    top = max(abs(r["center"]) for r in known)
+    scale = {id(r): max(abs(r["center"]), 0.1 * top) or 1.0 for r in known}
+    row = max(known, key=lambda r: r["mesh_estimate"] / scale[id(r)])
+    share = percent(row["mesh_estimate"] / scale[id(row)])
+    return (
+        f" What the mesh leaves is not in them: at ‘{name(row['name'])}’ about <b>{near(row['mesh_estimate'], 2)}</b>, "
+        f"{share} of the value, an estimate."
+    )
 
 
 def _furthest(rows: list[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | None, float]:
@@ -132,8 +162,8 @@ def _worst(rows: list[Mapping[str, Any]]) -> str:
     )
 
 
-def _worth(row: Mapping[str, Any]) -> str:
+def _worth(row: Mapping[str, Any], data: Mapping[str, Any]) -> str:
     sure = f" (confidence {row['confidence']:g})" if row["guarantee"] == "probabilistic" else ""
     rounding = "rounding included" if row["rounding"] == "covered" else "rounding not covered"
-    target = TARGETS.get(row["target"], text(row["target"]))
+    target = text(data.get("interval_of") or BY_TARGET[row["target"]][0])
     return f"The intervals hold {target}, {WORTH.get(row['guarantee'], '')}{sure}, {rounding}."

@@ -145,6 +145,10 @@ class Multigrid:
 
     solve_transposed = solve
 
+    def roughly(self, b: Vector) -> Vector:
+        """One cycle for a vector: symmetric, positive, and near B⁻¹ b."""
+        return np.asarray(self._coarsest @ b if not self._levels else self._precondition(b[:, None])[:, 0])
+
     def width(self, count: int) -> int:
         """How many of so many right-hand sides to hand over at a time."""
         each = max(1, -(-count // CORES))
