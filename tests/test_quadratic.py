@@ -333,7 +333,7 @@ REFUSED = {
     ),
     "reaction of too few cells": (lambda m: fem.ReactionDiffusion(m, reaction=[1.0, 2.0], degree=2), "reaction"),
     "clash at a midpoint alone": (
-        lambda m: fem.ReactionDiffusion(m, dirichlet={"left": "y*(1-y)", "boundary": "0*x"}, degree=2),
+        lambda m: fem.ReactionDiffusion(generate("cube", 1), dirichlet={"left": "y*(1-y)", "front": 0.0}, degree=2),
         "overlap at node",
     ),
 }

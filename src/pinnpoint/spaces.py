@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -40,19 +41,22 @@ class AdmissibleSpace:
         One admissible vector, length N.
     Z
         N × n with full column rank, which is verified: by an identity block, or by a factorization of ZᵀZ.
+    notes
+        How the constraints came about, where it is not plain; every certificate repeats them.
     """
 
     U0: Vector
     Z: Any
+    notes: tuple[str, ...]
 
-    def __init__(self, U0: Any, Z: Any) -> None:
+    def __init__(self, U0: Any, Z: Any, *, notes: Sequence[str] = ()) -> None:
         U0 = vector("U0", U0)
         Z = matrix("Z", Z)
         if Z.shape[0] != U0.size:
             raise InputError(f"Z: must have {U0.size} rows, one per entry of U0; got shape {Z.shape}")
         if not 0 < Z.shape[1] <= Z.shape[0]:
             raise InputError(f"Z: must have between 1 and {Z.shape[0]} columns; got {Z.shape[1]}")
-        set_fields(self, U0=U0, Z=Z)
+        set_fields(self, U0=U0, Z=Z, notes=tuple(notes))
         if self.free is not None:
             U0[self.free] = 0.0  # the same set, and y is then exactly U[free]
         if self.free is None and not _has_identity_block(Z):
@@ -65,7 +69,7 @@ class AdmissibleSpace:
         return cls(np.zeros(n), sp.eye_array(n, format="csr"))
 
     @classmethod
-    def dirichlet(cls, n: int, dofs: Any, values: Any = 0.0) -> AdmissibleSpace:
+    def dirichlet(cls, n: int, dofs: Any, values: Any = 0.0, *, notes: Sequence[str] = ()) -> AdmissibleSpace:
         """Vectors of length n whose entries `dofs` have the given values.
 
         `dofs` are indices, or a mask of length n.
@@ -93,7 +97,7 @@ class AdmissibleSpace:
         U0[dofs] = vector("values", np.full(dofs.size, values) if given.ndim == 0 else values, dofs.size)
         free = _others(n, dofs)
         Z = sp.csr_array((np.ones(free.size), (free, np.arange(free.size))), shape=(n, free.size))
-        return cls(U0, Z)
+        return cls(U0, Z, notes=notes)
 
     @classmethod
     def constrained(cls, C: Any, d: Any) -> AdmissibleSpace:

@@ -208,7 +208,8 @@ class AbstractCertifier(ABC):
         value, _ = seen.value.rounded()
         center, terms, radius_terms = self._rounded(out)
         claims = [Claim(f"discrete target: {core.system.target}"), *(Claim(note) for note in queries.notes)]
-        claims += [*ground.proof.claims, *out.claims]
+        given = [Claim(note) for note in core.system.space.notes]
+        claims += [*given, *ground.proof.claims, *out.claims]
         details, guarantee, covered = dict(out.details), out.guarantee, core.rounding
         if ground.choice is not None:
             details["solver"] = str(ground.choice)
@@ -218,7 +219,7 @@ class AbstractCertifier(ABC):
                 terms[name] = np.asarray(up(terms[name] + term)) if name in radius_terms else term
                 radius_terms += [] if name in radius_terms else [name]
             if bound.center is not None:  # nothing discrete is used
-                center, radius_terms, claims, covered = bound.center, list(bound.terms), [], True
+                center, radius_terms, claims, covered = bound.center, list(bound.terms), given, True
                 terms |= bound.terms
             elif bound.shift is not None:
                 before, center = center, center + bound.shift

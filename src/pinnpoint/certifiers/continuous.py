@@ -123,7 +123,7 @@ class ContinuousCertifier:
             correction=correction,
             residual_norm=norm_up(np.asarray(self.system.residual(start).magnitude())),
             raw=raw,
-            assumptions=(*(Claim(n) for n in queries.notes), *bound.claims),
+            assumptions=(*(Claim(n) for n in (*queries.notes, *self.system.space.notes)), *bound.claims),
             points=queries.points,
             dofs=self.system.n,
             details=bound.details,

@@ -112,7 +112,8 @@ class AbstractNonlinearCertifier(ABC):
         value, _ = self.seen.values(start).rounded()
         center, terms, counted = self._rounded(found)
         claims = [Claim(f"discrete target: {self.target}"), *(Claim(n) for n in queries.notes)]
-        claims += [Claim(text, status) for text, status in self.system.claims]
+        given = [Claim(note) for note in space.notes]
+        claims += [*given, *(Claim(text, status) for text, status in self.system.claims)]
         if self.polish:
             claims.append(Claim(f"base point: {self.polish} Newton steps from the prediction"))
         claims += found.claims
@@ -125,7 +126,7 @@ class AbstractNonlinearCertifier(ABC):
                 terms[name] = np.asarray(up(terms[name] + term)) if name in counted else term
                 counted += [] if name in counted else [name]
             if bound.center is not None:  # nothing discrete is used
-                center, counted, claims, covered = bound.center, list(bound.terms), [], True
+                center, counted, claims, covered = bound.center, list(bound.terms), given, True
                 terms |= bound.terms
             elif bound.shift is not None:
                 before, center = center, center + bound.shift

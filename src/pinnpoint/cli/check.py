@@ -45,6 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
     for kind, table in problem.conditions.items():
         for group, value in table.items():
             print(f"{kind} on '{group}': {_show(value)}")
+    for note in problem.space.notes:
+        print(note)
     if study.deck is not None:
         chosen = study.deck.subcases[int(case.problem.subcase or 1)]
         name, held = study.deck.path.name, problem.system.N - problem.system.n

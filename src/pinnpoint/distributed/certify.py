@@ -186,6 +186,7 @@ def _certificate(
     if asked.raw is not None:
         terms["mismatch"] = np.abs(asked.raw - values)
     target = "the solution of the stored float64 system, assembled by parts"
+    notes = asked.frame.space.notes
     return Certificate(
         names=queries.names,
         value=values,
@@ -201,7 +202,7 @@ def _certificate(
         effective_residual_norm=length,
         coefficient_bound=float(up(length / down(alpha))),
         raw=asked.raw,
-        assumptions=(Claim(f"discrete target: {target}"), *(Claim(note) for note in queries.notes), claim),
+        assumptions=(Claim(f"discrete target: {target}"), *(Claim(n) for n in (*queries.notes, *notes)), claim),
         points=queries.points,
         dofs=n,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,11 +13,12 @@ from pinnpoint.arrays import Vector
 from pinnpoint.errors import InputError
 from pinnpoint.fem.coefficients import per_cell
 from pinnpoint.fem.coercivity import energy_floor, held_facets
-from pinnpoint.fem.conditions import admissible, prescribed, require_apart, require_boundary
+from pinnpoint.fem.conditions import admissible, require_apart, require_boundary
 from pinnpoint.fem.elasticity import _spread, lame
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import FieldQueries
+from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
 from pinnpoint.fem.loads import Load, spread_over
 from pinnpoint.fem.paths import path_bound
 from pinnpoint.io.case_specs import Case, ProblemSpec
@@ -34,7 +35,7 @@ class Frame:
     nodes: Nodes
     components: int
     space: AdmissibleSpace
-    fixed: Mapping[str, Any]
+    held: HeldBoundary
     forces: Vector | None
     spec: ProblemSpec
     quadrature: int = 0
@@ -74,7 +75,7 @@ class Frame:
         """The bound of paths, for exact integrals."""
         spec, mesh, count = self.spec, self.mesh, self.components
         moving = self.free.reshape(-1, count).any(axis=1)
-        held = held_facets(mesh, self.fixed, count)
+        held = held_facets(mesh, self.held)
         if count == 1:
             return path_bound(mesh, held, per_cell("diffusion", spec.diffusion, mesh), moving, elastic=False)
         young, poisson = per_cell("young", spec.young, mesh), per_cell("poisson", spec.poisson, mesh)
@@ -101,14 +102,14 @@ def make_frame(case: Case, mesh: Mesh) -> Frame:
     forces = {g: Load(f.force, f.moment, f.at) if not f.even else f.force for g, f in (spec.force or {}).items()}
     for table, name in ((fixed, names[0]), (loaded, names[1]), (forces, "problem.force")):
         require_boundary(mesh, table, name)
-    require_apart(mesh, fixed, loaded, count, names)
+    held = resolve(mesh, fixed, count, names[0])
     every = {g: [1.0] * count if isinstance(f, Load) else f for g, f in forces.items()}
-    require_apart(mesh, fixed, every, count, (names[0], "problem.force"))
-    dofs, values = prescribed(nodes, fixed, count, names[0])
+    require_apart(mesh, held, {names[1]: loaded, "problem.force": every}, count, names[0])
+    dofs, values = prescribed(nodes, held, count, names[0])
     if not dofs.size:
         raise InputError(f"{names[0]}: nothing is fixed; fix at least one boundary group, such as '{BOUNDARY}'")
     total = None
     for group, load in forces.items():
         one = spread_over(mesh, group, load) if isinstance(load, Load) else _spread(mesh, group, load)
         total = one if total is None else total + one
-    return Frame(mesh, nodes, count, admissible(count * len(nodes), dofs, values), fixed, total, spec)
+    return Frame(mesh, nodes, count, admissible(count * len(nodes), dofs, values, held.notes), held, total, spec)

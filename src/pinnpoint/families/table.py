@@ -95,7 +95,7 @@ def fill(certifier: AbstractCertifier, F: Vector, base: Vector) -> Table:
     worst = max(columns, key=lambda out: list(Guarantee).index(out.guarantee))
     claims = [Claim(f"discrete target: {core.system.target}")]
     claims.append(Claim("load: the sum of the stored loads times μ, in real arithmetic"))
-    claims += [Claim(note) for note in certifier.ground.queries.notes]
+    claims += [Claim(note) for note in (*certifier.ground.queries.notes, *core.system.space.notes)]
     claims += [*certifier.ground.proof.claims, *dict.fromkeys(c for out in columns for c in out.claims)]
     if not core.rounding:
         claims.append(Claim("floating-point rounding is negligible (not covered)", "declared"))

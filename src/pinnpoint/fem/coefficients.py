@@ -68,16 +68,31 @@ def parsed(given: Any, name: str = "expression") -> Any:
     return parse(given, name=name) if isinstance(given, str) and given != "free" else given
 
 
-def components(name: str, given: Any, count: int) -> list[Function | None]:
-    """One function per component; None or "free" stands for a component that is left alone."""
-    if given is None or isinstance(given, str | int | float) or callable(given):
+def split(name: str, given: Any, count: int) -> list[Any]:
+    """What is given for each component, formulas parsed; None where "free" or None leaves it alone."""
+    if given is None or isinstance(given, str) or callable(given) or np.ndim(given) == 0:
         given = [given] * count
     if not isinstance(given, Iterable):
         raise InputError(f"{name}: must be a number, an expression or a list of {count}; got {type(given).__name__}")
     each = list(given)
     if len(each) != count:
         raise InputError(f"{name}: must have {count} components; got {len(each)}")
-    return [None if g is None or g == "free" else function(f"{name}[{i}]", g) for i, g in enumerate(each)]
+    found: list[Any] = []
+    for i, g in enumerate(each):
+        label = name if count == 1 else f"{name}[{i}]"
+        if g is None or (isinstance(g, str) and g == "free"):
+            found.append(None)
+        elif isinstance(g, str):
+            found.append(parse(g, name=label))
+        else:
+            found.append(g if callable(g) else number(label, g))
+    return found
+
+
+def components(name: str, given: Any, count: int) -> list[Function | None]:
+    """One function per component; None or "free" stands for a component that is left alone."""
+    each = split(name, given, count)
+    return [None if g is None else function(f"{name}[{i}]", g) for i, g in enumerate(each)]
 
 
 def per_cell(name: str, given: Any, mesh: Mesh) -> Vector:

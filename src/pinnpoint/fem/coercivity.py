@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from pinnpoint.arrays import Vector
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.fem import assembly
-from pinnpoint.fem.coefficients import components
+from pinnpoint.fem.held import HeldBoundary
 from pinnpoint.fem.paths import path_bound
 from pinnpoint.fem.stored import stored_error
 from pinnpoint.fem.wide import WIDE
@@ -43,7 +43,6 @@ def path_coercivity(problem: Any) -> Coercivity:
     if problem.space.free is not None:
         free[:] = False
         free[np.asarray(problem.space.free)] = True
-    table = problem.conditions["fixed" if count > 1 else "dirichlet"]
     moving = free.reshape(-1, count).any(axis=1)
     if count > 1:
         lam, mu = problem.lame
@@ -53,7 +52,7 @@ def path_coercivity(problem: Any) -> Coercivity:
         if mu.ndim != 1:
             raise CertificationError("coercivity: paths need a scalar diffusion")
         least, mass = mu, mass_matrix(problem)
-    held = held_facets(mesh, table, count) if table or count == 1 else still_facets(mesh, moving)
+    held = held_facets(mesh, problem.held) if problem.held.parts or count == 1 else still_facets(mesh, moving)
     rounded = begin(lambda: stored_error(mesh, problem.system.A, lam, mu, mass))
     floor = path_bound(mesh, held, least, moving, elastic=count > 1)
     loss = rounded.result()
@@ -73,13 +72,12 @@ def require_positive(alpha: float, floor: float) -> None:
         )
 
 
-def held_facets(mesh: Mesh, table: Any, count: int) -> Index:
+def held_facets(mesh: Mesh, held: HeldBoundary) -> Index:
     """Boundary facets that are fixed in every component."""
-    groups = [g for g, what in table.items() if all(f is not None for f in components(f"fixed '{g}'", what, count))]
-    found = [mesh.facets(g) for g in groups if len(mesh.facets(g))]
-    if not found:
+    found = held.facets(mesh)
+    if not len(found):
         raise CertificationError("coercivity: no boundary facet is fixed in all components, so no path can start")
-    return np.concatenate(found)
+    return found
 
 
 def still_facets(mesh: Mesh, moving: Any) -> Index:

@@ -17,12 +17,13 @@ from pinnpoint.families.loads import LoadFamily, vectors
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import components, per_cell, require_defined, require_defined_on
 from pinnpoint.fem.coercivity import path_coercivity
-from pinnpoint.fem.conditions import admissible, prescribed, require_apart, require_boundary
+from pinnpoint.fem.conditions import admissible, require_apart, require_boundary
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.enriched import Enriched, Enrichment, elastic
 from pinnpoint.fem.enrichments import body_load, given_values, nodal_load, surface_load, tied
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import AXES, FieldQueries, component_of
+from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
 from pinnpoint.fem.loads import Load, spread_over
 from pinnpoint.fem.meshes import as_mesh
 from pinnpoint.mesh import Mesh
@@ -45,7 +46,9 @@ class Elasticity:
         Force density, one number, function or expression per component.
     fixed
         Table from boundary groups to displacements: a number for all components, or one per component, None or
-        "free" leaving a component free.
+        "free" leaving a component free. A group overrides ``"boundary"`` on its facets in all components, also in those
+        that it leaves free, which the certificate says. Other groups may share facets only where they hold different
+        components; where groups meet, their values must agree.
     traction
         Table from boundary groups to force densities per component.
     force
@@ -73,6 +76,7 @@ class Elasticity:
     lame: tuple[Vector, Vector]
     conditions: Mapping[str, Mapping[str, Any]]
     given: Mapping[str, Any]
+    held: HeldBoundary
     total_load: Vector
 
     degree = 1
@@ -104,17 +108,14 @@ class Elasticity:
         order = whole("quadrature", quadrature, low=1)
         fixed, traction, force = ({} if t is None else t for t in (fixed, traction, force))
         for table, name in ((fixed, "fixed"), (traction, "traction"), (force, "force")):
-            if not isinstance(table, Mapping):
-                raise InputError(f"{name}: must be a table from boundary groups to values; got {type(table).__name__}")
             require_boundary(mesh, table, name)
-        require_apart(mesh, fixed, traction, d, ("fixed", "traction"))
-        require_apart(mesh, fixed, _in_all_components(force, d), d, ("fixed", "force"))
+        held = resolve(mesh, fixed, d, "fixed")
+        require_apart(mesh, held, {"traction": traction, "force": _in_all_components(force, d)}, d, "fixed")
         if space is None:
-            dofs, values = prescribed(nodes, fixed, d, "fixed")
-            require_defined_on(mesh, fixed, "fixed")
+            dofs, values = prescribed(nodes, held, d, "fixed")
             if not dofs.size:
                 raise InputError("fixed: nothing holds the body; fix displacements on at least one boundary group")
-            space = admissible(d * len(nodes), dofs, values)
+            space = admissible(d * len(nodes), dofs, values, held.notes)
         elif fixed or space.N != d * len(nodes):
             raise InputError(
                 f"space: must hold {d * len(nodes)} displacements and replaces fixed; give only one of them"
@@ -147,6 +148,7 @@ class Elasticity:
             lame=(lam, mu),
             conditions={"fixed": dict(fixed), "traction": dict(traction), "force": dict(force)},
             given={"body": body, "nodal": None if nodal is None else _forces(nodal, b.shape)},
+            held=held,
             total_load=b.sum(axis=0),
         )
 
@@ -185,10 +187,10 @@ class Elasticity:
     ) -> Vector:
         """The right-hand side of other body forces, tractions and total forces."""
         traction, force = ({} if t is None else t for t in (traction, force))
-        for table, name in ((traction, "traction"), (force, "force")):
+        loads = {"traction": traction, "force": _in_all_components(force, self.mesh.dim)}
+        for name, table in loads.items():
             require_boundary(self.mesh, table, name)
-            every = _in_all_components(table, self.mesh.dim)
-            require_apart(self.mesh, self.conditions["fixed"], every, self.mesh.dim, ("fixed", name))
+        require_apart(self.mesh, self.held, loads, self.mesh.dim, "fixed")
         return _load(self.nodes, body, traction, force, self.quadrature).ravel()
 
     def family(self, loads: Any, base: Any = None, names: Sequence[str] | None = None) -> LoadFamily:
@@ -240,13 +242,13 @@ class Elasticity:
     def enriched(self, U: Vector) -> Enrichment:
         """The problem on linear elements and edge bubbles, around its discrete solution U."""
         nodes, d, order = Nodes(self.mesh, 2), self.mesh.dim, max(self.quadrature, ORDER[1])
-        fixed, traction, force = (self.conditions[name] for name in ("fixed", "traction", "force"))
+        traction, force = (self.conditions[name] for name in ("traction", "force"))
         load = body_load(nodes, 0.0 if self.given["body"] is None else self.given["body"], order, d, "body")
         load += surface_load(nodes, traction, order, d, "traction")
         at_nodes = _load(self.nodes, None, {}, force, self.quadrature)
         load += nodal_load(nodes, at_nodes if self.given["nodal"] is None else at_nodes + self.given["nodal"])
-        held, values = given_values(nodes, fixed, d, "fixed")
-        if not fixed:
+        held, values = given_values(nodes, self.held, d, "fixed")
+        if not self.held.parts:
             held = tied(nodes, self.space, d)
         operator = Enriched(nodes, d, *elastic(*self.lame))
         return Enrichment(operator, load - operator.of_bubbles(U), held, values)

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from pinnpoint.arrays import Vector
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import components
-from pinnpoint.fem.conditions import prescribed
 from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.held import HeldBoundary, prescribed
 from pinnpoint.fem.quadrature import rule
 from pinnpoint.mesh import Index
 from pinnpoint.spaces import AdmissibleSpace
@@ -75,10 +75,10 @@ def nodal_load(nodes: Nodes, forces: Vector) -> Vector:
     return np.stack([np.bincount(edges.ravel(), part, minlength=E) for part in parts], axis=1).astype(np.float64)
 
 
-def given_values(nodes: Nodes, table: Mapping[str, Any], count: int, name: str) -> tuple[Any, Vector]:
+def given_values(nodes: Nodes, given: HeldBoundary, count: int, name: str) -> tuple[Any, Vector]:
     """Which bubbles lie in boundary groups with given values, and their coefficients there."""
     V = len(nodes.mesh.points)
-    dofs, values = prescribed(nodes, table, count, name)
+    dofs, values = prescribed(nodes, given, count, name)
     held, full = np.zeros((len(nodes), count), dtype=bool), np.zeros((len(nodes), count))
     held.reshape(-1)[dofs], full.reshape(-1)[dofs] = True, values
     middle = 0.5 * full[nodes.edges[:, 0]] + 0.5 * full[nodes.edges[:, 1]]

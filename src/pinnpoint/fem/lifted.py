@@ -189,7 +189,7 @@ def lifted(problem: ReactionDiffusion, prediction: Any) -> Lifted:
         lift.residual(given["source"], k, reaction),
         k,
         reaction,
-        {group: _negative(lift.minus(g)) for group, g in given["dirichlet"].items()},
+        {part.group: _negative(lift.minus(part.given[0]), part.given[0]) for part in problem.held.parts},
         fluxes,
         quadrature=max(problem.quadrature, 8),
         degree=problem.degree,
@@ -197,16 +197,27 @@ def lifted(problem: ReactionDiffusion, prediction: Any) -> Lifted:
     return Lifted(problem, rest, lift)
 
 
-def _negative(f: Any) -> Any:
+@dataclass(frozen=True, eq=False)
+class _Negative:
+    """−f of an opaque f; `terms` is the data that cancels in it."""
+
+    f: Any
+    terms: Any
+
+    def __call__(self, X: Vector) -> Vector:
+        return -np.asarray(self.f(X))
+
+
+def _negative(f: Any, given: Any) -> Any:
     if not enclosed(f):
-        return lambda X: -f(X)
+        return _Negative(f, given)
     return SmoothField(lambda X: constant(-1.0) * model_of(f, X), getattr(f, "block", 4096))
 
 
 def _with_natural_groups(problem: ReactionDiffusion, lift: Any, kappa: float) -> tuple[Mesh, dict[str, Any]]:
     """The mesh with a group for every side with a prescribed flux, and what the lift leaves of the flux there."""
     mesh, n = problem.mesh, len(problem.mesh.points)
-    fixed = [np.sort(mesh.facets(g), axis=1) for g in problem.given["dirichlet"]]
+    fixed = [np.sort(part.facets, axis=1) for part in problem.held.parts]
     free = _without(np.sort(mesh.boundary, axis=1), fixed, n)
     groups, fluxes = dict(mesh.facet_groups), {}
     parts = [(np.sort(mesh.facets(name), axis=1), g) for name, g in problem.given["neumann"].items()]

@@ -17,12 +17,13 @@ from pinnpoint.families.loads import LoadFamily, vectors
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import function, parsed, per_cell, require_defined, require_defined_on
 from pinnpoint.fem.coercivity import path_coercivity
-from pinnpoint.fem.conditions import admissible, prescribed, require_apart, require_boundary
+from pinnpoint.fem.conditions import admissible, require_apart, require_boundary
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.enriched import Enriched, Enrichment, diffusive
 from pinnpoint.fem.enrichments import body_load, given_values, surface_load
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import FieldQueries
+from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
 from pinnpoint.fem.lifted import Lifted, lifted
 from pinnpoint.fem.meshes import as_mesh
 from pinnpoint.fem.quadrature import at_points, rule
@@ -56,7 +57,9 @@ class ReactionDiffusion:
     reaction
         c ≥ 0: a number, a table from cell groups, one number per cell, a function or an expression.
     dirichlet, neumann
-        Tables from boundary groups to numbers, functions or expressions; ``"boundary"`` is the whole boundary.
+        Tables from boundary groups to numbers, functions or expressions; ``"boundary"`` is the whole boundary. A
+        Dirichlet group overrides a Dirichlet ``"boundary"`` on its facets, which the certificate says; any other facet
+        with two conditions is refused. Where groups meet their values must agree.
     weight
         Of the residual, as in `LinearSystem`.
     quadrature
@@ -74,6 +77,8 @@ class ReactionDiffusion:
         c on each cell, (C,); None where c is zero or `reaction_varies`, which says that it varies inside cells.
     given
         Source, diffusion, reaction, dirichlet and neumann as they were given, expressions parsed.
+    held
+        The Dirichlet groups resolved into parts that share no facet.
     """
 
     mesh: Mesh
@@ -89,6 +94,7 @@ class ReactionDiffusion:
     reaction_varies: bool
     given: Mapping[str, Any]
     conditions: Mapping[str, Mapping[str, Any]]
+    held: HeldBoundary
     total_load: Vector
 
     components = 1
@@ -113,15 +119,13 @@ class ReactionDiffusion:
         neumann = {} if neumann is None else neumann
         order = whole("quadrature", ORDER[nodes.degree] if quadrature is None else quadrature, low=1)
         for table, name in ((dirichlet, "dirichlet"), (neumann, "neumann")):
-            if not isinstance(table, Mapping):
-                raise InputError(f"{name}: must be a table from boundary groups to values; got {type(table).__name__}")
             require_boundary(mesh, table, name)
         source, reaction = parsed(source, "source"), parsed(reaction, "reaction")
         dirichlet, neumann = parsed(dirichlet, "dirichlet"), parsed(neumann, "neumann")
-        require_apart(mesh, dirichlet, neumann, 1, ("dirichlet", "neumann"))
-        dofs, values = prescribed(nodes, dirichlet, 1, "dirichlet")
-        require_defined_on(mesh, dirichlet, "dirichlet")
-        space = admissible(len(nodes), dofs, values)
+        held = resolve(mesh, dirichlet, 1, "dirichlet")
+        require_apart(mesh, held, {"neumann": neumann}, 1, "dirichlet")
+        dofs, values = prescribed(nodes, held, 1, "dirichlet")
+        space = admissible(len(nodes), dofs, values, held.notes)
         K = _diffusion(diffusion, mesh, order)
         points = rule(mesh.dim, max(order, 2 * nodes.degree))
         by_cell, c = _reaction(reaction, mesh, points[0])
@@ -167,6 +171,7 @@ class ReactionDiffusion:
                 "neumann": neumann,
             },
             conditions={"dirichlet": dict(dirichlet), "neumann": dict(neumann)},
+            held=held,
             total_load=np.array([float(b.sum())]),
         )
 
@@ -178,7 +183,7 @@ class ReactionDiffusion:
         """The right-hand side of another source and other fluxes."""
         neumann = {} if neumann is None else neumann
         require_boundary(self.mesh, neumann, "neumann")
-        require_apart(self.mesh, self.conditions["dirichlet"], neumann, 1, ("dirichlet", "neumann"))
+        require_apart(self.mesh, self.held, {"neumann": neumann}, 1, "dirichlet")
         return _load(self.nodes, parsed(source, "source"), parsed(neumann, "neumann"), self.quadrature)
 
     def family(self, loads: Any, base: Any = None, names: Sequence[str] | None = None) -> LoadFamily:
@@ -277,13 +282,10 @@ class ReactionDiffusion:
     def continuum(self, T: Topology) -> Continuum:
         """The problem as its transfer sees it."""
         kind = np.where(T.boundary, NEUMANN, 0).astype(np.int8)
-        given: dict[str, list[tuple[Any, Any]]] = {"dirichlet": [], "neumann": []}
-        for name, groups in given.items():
-            for group, what in self.given[name].items():
-                numbers = T.facet_numbers(self.mesh.facets(group))
-                groups.append((numbers, what))
-                if name == "dirichlet":
-                    kind[numbers] = DIRICHLET
+        dirichlet = [(T.facet_numbers(part.facets), part.given[0]) for part in self.held.parts]
+        neumann = [(T.facet_numbers(self.mesh.facets(group)), g) for group, g in self.given["neumann"].items()]
+        for numbers, _ in dirichlet:
+            kind[numbers] = DIRICHLET
         return Continuum(
             T,
             self.nodes.edges,
@@ -292,8 +294,8 @@ class ReactionDiffusion:
             np.zeros(len(T.cells)) if self.reaction is None else self.reaction,
             kind,
             self.given["source"],
-            given["dirichlet"],
-            given["neumann"],
+            dirichlet,
+            neumann,
         )
 
     def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
@@ -305,7 +307,7 @@ class ReactionDiffusion:
         nodes, order = Nodes(self.mesh, 2), max(self.quadrature, ORDER[2])
         load = body_load(nodes, self.given["source"], order, 1, "source")
         load += surface_load(nodes, self.given["neumann"], order, 1, "neumann")
-        held, values = given_values(nodes, self.given["dirichlet"], 1, "dirichlet")
+        held, values = given_values(nodes, self.held, 1, "dirichlet")
         c = self.reaction
         if self.reaction_varies:
             c = function("reaction", self.given["reaction"])(self.mesh.points[self.mesh.cells].mean(axis=1))

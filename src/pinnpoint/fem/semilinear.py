@@ -18,6 +18,7 @@ from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.enriched import Enrichment
 from pinnpoint.fem.enrichments import reaction_load
 from pinnpoint.fem.extraction import Extraction
+from pinnpoint.fem.held import HeldBoundary
 from pinnpoint.fem.meshes import as_mesh
 from pinnpoint.fem.quadrature import rule
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
@@ -134,6 +135,11 @@ class Semilinear:
     def conditions(self) -> Mapping[str, Mapping[str, Any]]:
         """Dirichlet and Neumann tables."""
         return self.linear.conditions
+
+    @property
+    def held(self) -> HeldBoundary:
+        """The Dirichlet groups resolved into parts that share no facet."""
+        return self.linear.held
 
     @property
     def given(self) -> Mapping[str, Any]:
