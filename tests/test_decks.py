@@ -115,7 +115,7 @@ def test_matrix_load_and_solution(tmp_path, form):
 
 BESIDE = Path(__file__).parents[2].glob("*/data/solid_bending")
 BENDING = os.environ.get("PINNPOINT_SOLID_BENDING") or next(BESIDE, None)
-"""pyNastran's model does not come with this project: it is where the variable says, or in a folder of data beside it."""
+"""Where pyNastran's model is, which does not come with this project: as the variable says, or in data beside it."""
 
 
 @pytest.mark.skipif(not BENDING, reason="set PINNPOINT_SOLID_BENDING to the folder of pyNastran's solid_bending")
