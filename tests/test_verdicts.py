@@ -233,3 +233,36 @@ def test_the_summary_says_the_verdicts(tmp_path, capsys):
     assert "within tolerance" not in out
     assert main(written(tmp_path, "certificate.method=norm", "query.0.accept=1e-3")) == 1
     assert "centre: undecided whether the prediction is within accept = 0.001" in capsys.readouterr().out
+
+
+def test_the_report_says_the_verdicts_in_words(tmp_path):
+    settings = ["certificate.accept=1e-3", "query.1.accept=0.9", "query.0.tolerance=1e-3", "query.1.tolerance=1e-3"]
+    assert main([*written(tmp_path, *settings), "--quiet"]) == 4
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "Is the prediction good enough?" in page
+    assert (
+        "2 intervals proved, all within tolerance; of 2 predictions 1 proved beyond what is accepted, 1 proved" in page
+    )
+    assert "off by at least 0.010" in page
+    assert '<section class="verdict bad"' in page
+    assert '✗ proved beyond</b> <data value="0.001">' in page
+    assert main([*written(tmp_path, "certificate.method=norm", "certificate.accept=1e-3"), "--quiet"]) == 1
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert '<section class="verdict open"' in page
+    assert "of 2 predictions 2 undecided" in page
+    assert "within tolerance" not in page
+    assert main([*written(tmp_path, "certificate.accept=1"), "--quiet"]) == 0
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "the prediction is proved good enough everywhere it was asked" in page
+    assert '<section class="verdict good"' in page
+    assert main([*written(tmp_path), "--quiet"]) == 0
+    assert "good enough" not in (tmp_path / "out" / "report.html").read_text("utf-8")
+
+
+def test_notebooks_show_the_verdicts(certificate):
+    plain, judged = certificate._repr_html_(), certificate.judged([1e-3, None])._repr_html_()
+    assert "off by at least" in plain
+    assert "verdict" not in plain
+    assert "<td>proved beyond</td>" in judged
+    assert "proved within" in certificate.judged(1.0)._repr_html_()
+    assert "unbounded" in replace(certificate, radius=np.array([np.inf, 1.0]))._repr_html_()

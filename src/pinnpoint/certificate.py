@@ -252,7 +252,8 @@ class Certificate:
             To show the part: its mesh, and name to nodal values. ``prediction``, ``corrected``, ``error`` and
             ``green <query>`` have their meaning.
         tolerance
-            One number or one per query, to be marked in the table.
+            How narrow the proof must be, one number or one per query, to be marked in the table. How wrong the
+            prediction may be is the certificate's own `accept`: ``certificate.judged(…).to_html(…)``.
         header
             ``title``, ``units`` and whatever else `to_json` takes.
         """

@@ -7,8 +7,8 @@ from typing import Any
 
 from pinnpoint.report.markup import data as number
 from pinnpoint.report.markup import name, text
-from pinnpoint.report.numbers import UNBOUNDED, above, interval, near
-from pinnpoint.report.verdict import left_by_mesh, said, truth
+from pinnpoint.report.numbers import UNBOUNDED, above, below, interval, near, short
+from pinnpoint.report.verdict import decided, left_by_mesh, off, said, truth
 
 MOST = 50
 
@@ -18,19 +18,15 @@ def compact(data: Mapping[str, Any]) -> str:
     rows = data["queries"]
     first = rows[0]
     sure = f", confidence {first['confidence']:g}" if first["guarantee"] == "probabilistic" else ""
-    meshed = any("mesh_estimate" in row for row in rows)
-    columns = [
-        "query",
-        "prediction",
-        f"{truth(first)} between",
-        "",
-        "± radius",
-        *(["mesh (estimate)"] if meshed else []),
-    ]
+    meshed, judged = any("mesh_estimate" in row for row in rows), any(map(decided, rows))
+    columns = ["query", "prediction", f"{truth(first)} between", "", "± radius", "off by at least", "at most"]
+    columns += ["mesh (estimate)"] if meshed else []
+    columns += ["accepted", "verdict"] if judged else []
     head = "".join(f"<th>{c}</th>" for c in columns)
     body = "".join(
         f"<tr><th>{name(row['name'])}</th><td>{number(said(row), near(said(row)))}</td>{_ends(row)}"
-        f"<td>{number(row['radius'], above(row['radius']))}</td>{_mesh(row) if meshed else ''}</tr>"
+        f"<td>{number(row['radius'], above(row['radius']))}</td>{_apart(row)}"
+        f"{_mesh(row) if meshed else ''}{_judgement(row) if judged else ''}</tr>"
         for row in rows[:MOST]
     )
     more = f"<p>and {len(rows) - MOST} more</p>" if len(rows) > MOST else ""
@@ -44,6 +40,19 @@ def compact(data: Mapping[str, Any]) -> str:
 def _mesh(row: Mapping[str, Any]) -> str:
     left = left_by_mesh(row)
     return "<td>not known</td>" if left is None else f"<td>~ {number(left, near(left, 2))}</td>"
+
+
+def _apart(row: Mapping[str, Any]) -> str:
+    least, most = off(row)
+    return f"<td>{number(least, below(least) if least > 0.0 else '0')}</td><td>{number(most, above(most))}</td>"
+
+
+def _judgement(row: Mapping[str, Any]) -> str:
+    word = decided(row)
+    if word is None:
+        return "<td></td><td></td>"
+    said_so = word if word == "undecided" else f"proved {word}"
+    return f"<td>{number(row['accept'], short(row['accept']))}</td><td>{said_so}</td>"
 
 
 def _ends(row: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from pinnpoint.io.files import write_whole
 from pinnpoint.report import figures
+from pinnpoint.report.answers import verdicts
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.sections import assumptions, intervals, notes, origin, recheck, section, widths
 from pinnpoint.report.verdict import judge
@@ -72,6 +73,7 @@ def render(
         '<a class="skip" href="#intervals">To the intervals</a>',
         f"<header><p>pinnpoint report</p><h1>{name(title)}</h1></header><main>",
         judge(data).html(),
+        section("accepted", "Is the prediction good enough?", verdicts(data)),
         section("notes", "Keep in mind", notes(data)),
         section("intervals", "Intervals", intervals(data)),
         section("part", "The part", _view(data, view)),

@@ -7,12 +7,13 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pinnpoint.report.answers import judgement
 from pinnpoint.report.charts import bar, whisker
 from pinnpoint.report.markup import data as number
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.numbers import above, below, interval, near, percent, short
 from pinnpoint.report.terms import TERMS, advise, label, shares
-from pinnpoint.report.verdict import left_by_mesh, missed, off, said, truth
+from pinnpoint.report.verdict import decided, left_by_mesh, missed, off, said, truth
 
 MOST_BARS = 60
 """Widths are drawn for so many queries, those furthest from their tolerance."""
@@ -30,7 +31,7 @@ def intervals(data: Mapping[str, Any]) -> str:
     """One row per query: what was said, what is proved, how far apart."""
     rows, unit = data["queries"], f" [{text(data['units'])}]" if data.get("units") else ""
     lies = "is estimated" if rows[0]["guarantee"] == "estimate" else "lies"
-    tolerances = any(r.get("tolerance") is not None for r in rows)
+    tolerances, judged = any(r.get("tolerance") is not None for r in rows), any(map(decided, rows))
     columns = [
         "",
         "Query",
@@ -40,16 +41,17 @@ def intervals(data: Mapping[str, Any]) -> str:
         f"± radius{unit}",
     ]
     meshed = any("mesh_estimate" in r for r in rows)
-    columns += [f"Tolerance{unit}"] if tolerances else []
+    columns += [f"Tolerance of the radius{unit}"] if tolerances else []
     columns += [f"The mesh leaves about (estimate){unit}"] if meshed else []
     columns += [f"Prediction is off by{unit}"]
+    columns += [f"Accepted{unit}"] if judged else []
     head = "".join(f'<th scope="col">{c}</th>' if c else "<td></td>" for c in columns)
     body, load = [], None
     for i, row in enumerate(rows):
         if row.get("load") != load:
             load = row.get("load")
             body.append(f'<tr class="load"><th colspan="{len(columns)}" scope="rowgroup">{name(load)}</th></tr>')
-        body.append(_interval(i, row, columns, tolerances, meshed))
+        body.append(_interval(i, row, columns, tolerances, meshed, judged))
     many = " many" if len(rows) > 30 else ""
     return (
         f'<div class="scroll{many}" tabindex="0" role="region" aria-label="Intervals"><table class="intervals">'
@@ -58,7 +60,9 @@ def intervals(data: Mapping[str, Any]) -> str:
     )
 
 
-def _interval(i: int, row: Mapping[str, Any], columns: Sequence[str], tolerances: bool, meshed: bool) -> str:
+def _interval(
+    i: int, row: Mapping[str, Any], columns: Sequence[str], tolerances: bool, meshed: bool, judged: bool
+) -> str:
     lower, upper = interval(row["lower"], row["upper"])
     least, most = off(row)
     between = (
@@ -84,6 +88,8 @@ def _interval(i: int, row: Mapping[str, Any], columns: Sequence[str], tolerances
         left = left_by_mesh(row)
         cells.append("not known" if left is None else f"~ {number(left, near(left, 2))}")
     cells.append(apart)
+    if judged:
+        cells.append(judgement(row))
     called = name(row["query"] if row.get("load") is not None else row["name"])
     first = (
         f'<td class="count">{i + 1}</td><th scope="row"><button type="button" class="pick" aria-pressed="false">'

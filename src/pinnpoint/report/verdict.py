@@ -70,6 +70,12 @@ def missed(row: Mapping[str, Any]) -> bool:
     return row["radius"] is None or (tolerance is not None and row["radius"] > tolerance)
 
 
+def decided(row: Mapping[str, Any]) -> str | None:
+    """Whether the prediction is proved within what is accepted, proved beyond it, or undecided; None: not asked."""
+    found: str | None = row.get("verdicts", {}).get("accept")
+    return found
+
+
 def judge(data: Mapping[str, Any]) -> Verdict:
     """From the rows of a certificate."""
     rows = data["queries"]
@@ -85,9 +91,12 @@ def judge(data: Mapping[str, Any]) -> Verdict:
         word = {"deterministic": "proved", "probabilistic": "certified"}.get(guarantee, "estimated")
         narrow = ", all within tolerance" if len(asked) == len(rows) > 1 else ", within tolerance" if asked else ""
         headline = f"{len(rows)} {noun} {word}{narrow}"
-    kind = "bad" if wide else "open" if guarantee == "estimate" else "good"
+    found = [word for word in map(decided, rows) if word is not None]
+    kind = "bad" if wide or "beyond" in found else "open" if guarantee == "estimate" or "undecided" in found else "good"
     worst, share = _furthest(rows)
-    if worst is not None and share >= FAR and guarantee != "estimate":
+    if found:
+        headline += f"; {_decisions(found)}"
+    elif worst is not None and share >= FAR and guarantee != "estimate":
         kind = "off" if kind == "good" else kind
         headline += f"; at ‘{name(worst['name'])}’ the prediction is off by {percent(share)}"
     return Verdict(kind, headline, f"{_worst(rows)} {_worth(rows[0], data)}{_left(rows)}")
@@ -122,6 +131,16 @@ def _left(rows: list[Mapping[str, Any]]) -> str:
         f" What the mesh leaves is not in them: at ‘{name(row['name'])}’ about <b>{near(row['mesh_estimate'], 2)}</b>, "
         f"{share} of the value, an estimate."
     )
+
+
+def _decisions(found: list[str]) -> str:
+    """How many predictions are proved to be good enough, or not to be."""
+    count = {word: found.count(word) for word in ("within", "beyond", "undecided")}
+    if count["within"] == len(found):
+        return "the prediction is proved good enough" + (" everywhere it was asked" if len(found) > 1 else "")
+    parts = [f"{count[w]} proved {w} what is accepted" for w in ("beyond", "within") if count[w]]
+    parts += [f"{count['undecided']} undecided"] if count["undecided"] else []
+    return f"of {len(found)} prediction{'s' if len(found) > 1 else ''} {', '.join(parts)}"
 
 
 def _furthest(rows: list[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | None, float]:
