@@ -52,12 +52,12 @@ def study(cells: int, epochs: int, count: int) -> list[dict[str, Any]]:
 
     calibration, truth = certified(known)
     overlay = calibrate(calibration, truth, confidence=0.95, at="raw", difficulty=None)
-    tolerance = np.quantile(calibration.raw_radius, 0.99, axis=0)
+    accept = np.quantile(calibration.raw_radius, 0.99, axis=0)
     rows = []
     for shift in SHIFTS:
         batch, truth = certified(rng.uniform(0.5, 1.5, (count, 3)) + shift)
         band = overlay.band(batch)
-        monitor = pp.Monitor(certifier, tolerance)
+        monitor = pp.Monitor(certifier, accept)
         for certificate in batch:
             monitor.judge(certificate)
         error = np.abs(batch.raw - truth)

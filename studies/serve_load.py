@@ -45,10 +45,12 @@ zero = true
 [[query]]
 name = "centre"
 at = [0.5, 0.5]
+accept = 0.05
 tolerance = 0.05
 [[query]]
 name = "side"
 at = [0.31, 0.77]
+accept = 0.05
 tolerance = 0.05
 [certificate]
 target = "{target}"
@@ -71,7 +73,7 @@ BAD = [
     (b'{"items": [{"raw": [1, 2], "label": 3}]}', 422),
     (b'{"items": [{"raw": [1, 2]}], "model": "x"}', 422),
 ]
-TOLERANCE = 0.05
+ACCEPT = 0.05
 
 
 class Service:
@@ -195,7 +197,7 @@ class Clients:
             return f"the interval misses the truth: {row}"
         if not np.all(np.abs(raw - self.truth) <= radius + slip):
             return f"the radius is too small: {row}"
-        fits = row["action"] == ("accept" if np.all(radius <= TOLERANCE) else "flag")
+        fits = row["action"] == ("accept" if np.all(radius <= ACCEPT) else "flag")
         return "" if fits else f"a wrong decision: {row}"
 
 

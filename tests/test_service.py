@@ -30,10 +30,11 @@ pytest.importorskip("uvicorn", reason="pip install 'pinnpoint[serve]'")
 from pinnpoint.monitor import read_log
 from pinnpoint.service import Engine, Limits, engine_of_family, make_app
 
+BOTH = "accept = 0.05\ntolerance = 0.05"  # of the prediction, and of the proof
 CASE = poisson(
     "square",
     5,
-    {"centre": "at = [0.5, 0.5]\ntolerance = 0.05", "side": "at = [0.31, 0.77]\ntolerance = 0.05"},
+    {"centre": f"at = [0.5, 0.5]\n{BOTH}", "side": f"at = [0.31, 0.77]\n{BOTH}"},
     title="Plate",
     source="2*pi**2*sin(pi*x)*sin(pi*y)",
     certificate='target = "{target}"',
@@ -208,7 +209,8 @@ def test_other_routes(server):
     port = server
     assert ask(port, b"", "/healthz", "GET") == (200, {"status": "ok"})
     about = ask(port, b"", "/v1/queries", "GET")[1]
-    assert (about["queries"], about["target"], about["tolerance"]) == (["centre", "side"], "discrete", [0.05, 0.05])
+    assert (about["queries"], about["target"]) == (["centre", "side"], "discrete")
+    assert about["accept"] == about["tolerance"] == [0.05, 0.05]
     assert ask(port, b"", "/openapi.json", "GET")[1]["openapi"].startswith("3.")
     assert ask(port, b"", "/nothing", "GET")[0] == 404
     assert ask(port, b"", "/v1/certify", "GET")[0] == 405
@@ -374,7 +376,7 @@ def test_refused_options(tmp_path, capsys):
         assert main(["serve", case, option, value]) == 2
         assert words in capsys.readouterr().err
     assert main(["serve", str(tmp_path / "none.toml")]) == 2
-    (tmp_path / "free.toml").write_text(CASE.format(target="discrete").replace("tolerance = 0.05\n", ""))
+    (tmp_path / "free.toml").write_text(CASE.format(target="discrete").replace(f"{BOTH}\n", ""))
     assert main(["serve", str(tmp_path / "free.toml"), "--log", str(tmp_path / "log.jsonl")]) == 2
     assert "--log: records decisions" in capsys.readouterr().err
     with socket.socket() as taken:

@@ -266,3 +266,117 @@ def test_notebooks_show_the_verdicts(certificate):
     assert "<td>proved beyond</td>" in judged
     assert "proved within" in certificate.judged(1.0)._repr_html_()
     assert "unbounded" in replace(certificate, radius=np.array([np.inf, 1.0]))._repr_html_()
+
+
+def small_family(n=6):
+    A = 2.0 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1)
+    made = pp.LoadFamily(pp.LinearSystem(A, np.zeros(n)), np.eye(n)[:2])
+    queries = pp.Queries(np.eye(n)[[0, 3]], ["a", "b"])
+    return made.prepare(queries), np.linalg.inv(A)[:, :2]
+
+
+def test_families_and_batches_have_verdicts():
+    certifier, inverse = small_family()
+    mu = np.array([[1.0, 2.0], [3.0, -1.0]])
+    states = mu @ inverse.T
+    states[1, 3] += 0.5
+    batch = certifier.certify_many(states, mu, accept=[None, 0.1])
+    assert batch.verdicts == (({}, {"accept": "within"}), ({}, {"accept": "beyond"}))
+    assert tuple(one.verdicts for one in batch) == batch.verdicts
+    assert batch[1:].verdicts == batch.verdicts[1:]
+    raw = states[:, [0, 3]]
+    assert certifier.certify_raw(raw, mu, accept=0.1).verdicts[1] == ({"accept": "within"}, {"accept": "beyond"})
+    assert certifier.certify(states[0], mu=mu[0], accept=1.0).verdicts == ({"accept": "within"},) * 2
+    assert certifier.reduced(np.eye(6)).certify_many(states, mu, accept=0.1).verdicts[1][1] == {"accept": "beyond"}
+    assert certifier.certify_many(states, mu).verdicts == (({}, {}), ({}, {}))
+    with pytest.raises(pp.InputError, match="accept: nothing was predicted"):
+        certifier.certify_many(None, mu, accept=1.0)
+    prepared = certifier.certifier
+    many = prepared.certify_many(states, accept=1e-3)
+    assert many.verdicts == tuple(prepared.certify(U, accept=1e-3).verdicts for U in states)
+    assert many.judged(None).verdicts == (({}, {}),) * 2
+    with pytest.raises(pp.InputError, match="accept: must be one number or 2"):
+        prepared.certify(states[0], accept=[1.0, 2.0, 3.0])
+
+
+def test_nonlinear_certificates_have_verdicts():
+    problem = pp.fem.Semilinear(pp.io.generate("interval", 8), cubic=1.0, source="1", dirichlet={"boundary": 0.0})
+    queries, U = problem.points([[0.5]]), problem.space.U0
+    for target in ("discrete", "continuous"):
+        assert pp.certify(problem, U, queries, target=target, accept=1.0).verdicts == ({"accept": "within"},)
+        assert pp.certify(problem, U, queries, target=target, accept=1e-4).verdicts == ({"accept": "beyond"},)
+    certifier = pp.Root().prepare(problem.system, queries)
+    assert certifier.certify(U, accept=1e-4).verdicts == ({"accept": "beyond"},)
+    assert certifier.certify_many([U, U], accept=1.0).verdicts == (({"accept": "within"},),) * 2
+
+
+def test_monitors_decide_by_verdicts(tmp_path):
+    certifier, inverse = small_family()
+    mu = np.array([1.0, 2.0])
+    right = (inverse @ mu)[[0, 3]]
+    with pp.Monitor(certifier, accept=[0.1, None], log=tmp_path / "log.jsonl") as monitor:
+        good = monitor.check(raw=right + 0.05, mu=mu)
+        far = monitor.check(raw=right + 0.5, mu=mu)
+        where = monitor.check(raw=right + np.array([0.0, 0.5]), mu=mu)  # nobody asked about the second
+        refused = monitor.check(raw=[np.nan, 0.0], mu=mu)
+        empty = monitor.check(mu=mu)
+    assert (good.action, good.verdicts) == ("accept", ({"accept": "within"}, {}))
+    assert (far.action, far.verdicts) == ("flag", ({"accept": "beyond"}, {}))
+    assert "a: proved beyond accept = 1.000e-01, off by at least" in far.reason
+    assert where.action == "accept"
+    assert [(one.action, one.verdicts) for one in (refused, empty)] == [("flag", ())] * 2
+    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [[q["verdict"] for q in line["queries"]] for line in lines][:3] == [
+        ["within", None],
+        ["beyond", None],
+        ["within", None],
+    ]
+    wide = replace(certifier.certify(raw=right, mu=mu), radius=np.ones(2))
+    open_ = pp.Monitor(certifier, 0.5).judge(wide)
+    assert (open_.action, open_.verdicts[0]) == ("flag", {"accept": "undecided"})
+    assert "undecided" in open_.reason
+    saved = pp.Monitor(certifier, 0.1, solver=lambda b: np.linalg.solve(certifier.ground.core.system.A.toarray(), b))
+    done = saved.check(raw=right + 0.5, mu=mu)
+    assert (done.action, done.verdicts) == ("fallback", ({"accept": "beyond"},) * 2)
+    assert done.certificate.verdicts == ({"accept": "within"},) * 2
+
+
+def test_the_old_word_of_monitors_warns():
+    certifier, _ = small_family()
+    with pytest.warns(DeprecationWarning, match="tolerance is called accept"):
+        monitor = pp.Monitor(certifier, tolerance=0.25)
+    with pytest.warns(DeprecationWarning, match="tolerance is called accept"):
+        assert monitor.tolerance.tolist() == [0.25, 0.25]
+    assert monitor.accept.tolist() == [0.25, 0.25]
+    with pytest.raises(pp.InputError, match="give accept alone"):
+        pp.Monitor(certifier, 1.0, tolerance=1.0)
+    for nothing in (None, np.inf, [None, None]):
+        with pytest.raises(pp.InputError, match="accept: is missing"):
+            pp.Monitor(certifier, nothing)
+
+
+def test_services_take_accept_and_the_old_word(tmp_path, capsys):
+    from pinnpoint.cases import build
+    from pinnpoint.cli.serve import accepted_by
+    from pinnpoint.io.cases import read_case
+
+    (tmp_path / "case.toml").write_text(CASE, encoding="utf-8")
+
+    def accepts(*overrides):
+        found = accepted_by(build(read_case(tmp_path / "case.toml", overrides)))
+        return None if found is None else found.tolist()
+
+    assert accepts() is None
+    assert accepts("query.1.accept=0.5", "query.0.tolerance=0.1") == [np.inf, 0.5]
+    assert capsys.readouterr().err == ""
+    assert accepts("query.0.tolerance=0.1") == [0.1, np.inf]
+    assert "write accept in the case" in capsys.readouterr().err
+
+
+def test_campaigns_have_the_verdicts(tmp_path):
+    (tmp_path / "case.toml").write_text(CASE, encoding="utf-8")
+    task = lambda limit: pp.campaigns.certify_case(tmp_path / "case.toml", [f"query.0.accept={limit}"])  # noqa: E731
+    pp.campaigns.run(task, {"tight": 1e-3, "loose": 1.0}, tmp_path / "t.csv")
+    with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
+        found = [(r["query"], r["accept"], r["verdict"]) for r in csv.DictReader(file)]
+    assert found == [("centre", "0.001", "beyond"), ("side", "", ""), ("centre", "1.0", "within"), ("side", "", "")]

@@ -46,6 +46,15 @@ class CertificateBatch(Sequence[Certificate]):
 
         return write_family(path, [c.to_dict(**header) for c in self._all], loads, mesh, fields, tolerance)
 
+    def judged(self, accept: Any) -> CertificateBatch:
+        """The same certificates, asked how wrong predictions may be: one number, or one per query (None: any)."""
+        return CertificateBatch([c.judged(accept) for c in self._all])
+
+    @property
+    def verdicts(self) -> tuple[tuple[dict[str, str], ...], ...]:
+        """State by state and query by query, as `Certificate.verdicts` has them."""
+        return tuple(c.verdicts for c in self._all)
+
     def _stack(self, name: str) -> Vector:
         return np.array([getattr(c, name) for c in self._all])
 

@@ -6,24 +6,27 @@ import json
 import os
 import threading
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, per_query
+from pinnpoint.arrays import Vector
 from pinnpoint.certificate import Certificate, Guarantee
 from pinnpoint.errors import DependencyMissingError, InputError
 from pinnpoint.families.certifier import FamilyCertifier
+from pinnpoint.verdicts import BEYOND, WITHIN, accept_limits
 
 ACCEPT, FLAG, FALLBACK = ACTIONS = ("accept", "flag", "fallback")
 EDGES = tuple(float(10.0 ** (k / 2)) for k in range(-16, 17))
-"""Limits of the histogram's bins: the worst radius of a prediction over its tolerance, half a decade each."""
+"""Limits of the histogram's bins: the worst radius of a prediction over what is accepted, half a decade each."""
 
+RENAMED = "Monitor: tolerance is called accept from now on, how wrong a prediction may be"
 UNPROVED = "its radius is an estimate, which proves nothing"
 
 
@@ -34,9 +37,9 @@ class Decision:
     Attributes
     ----------
     action
-        ``"accept"``: every interval centred at the prediction is within its tolerance, and proved (an estimate is
-        never accepted). ``"fallback"``: it was not, and the solver's answer, certified in the same way, is.
-        ``"flag"``: neither, or there is no solver.
+        ``"accept"``: every verdict on the prediction is within (an estimate is never accepted). ``"fallback"``: some
+        verdict is beyond or undecided, and the solver's answer, certified in the same way, is accepted. ``"flag"``:
+        neither, or there is no solver.
     values
         The answer to use: the prediction's, or the solver's; None where the prediction was refused.
     radius
@@ -45,6 +48,8 @@ class Decision:
         Of the answer; None where the prediction was refused and no solver answered.
     reason
         Why it was not accepted.
+    verdicts
+        On the prediction, query by query, as `Certificate.verdicts` has them; empty where it was refused.
     """
 
     action: str
@@ -52,6 +57,7 @@ class Decision:
     radius: Vector | None
     certificate: Certificate | None
     reason: str = ""
+    verdicts: tuple[Mapping[str, str], ...] = ()
 
 
 class Monitor:
@@ -61,8 +67,8 @@ class Monitor:
     ----------
     certifier
         A prepared method, ``pp.Exact().prepare(system, queries)``, or a prepared family.
-    tolerance
-        Largest radius, centred at the prediction, that is accepted: a number, or one per query.
+    accept
+        How wrong a prediction may be: a number, or one per query (None or infinite where it does not matter).
     solver
         Called with the right-hand side b where a prediction is not accepted; returns an admissible state. Its answer
         is certified too. An exception that it raises is a reason, not the end.
@@ -70,16 +76,19 @@ class Monitor:
         A JSONL file that one line per decision is added to and flushed; counts go on from what it holds.
     options
         Passed on to every ``certify``, for example ``{"transfer": ...}``.
+    tolerance
+        The old word for `accept`; it warns.
     """
 
     def __init__(
         self,
         certifier: Any,
-        tolerance: Any,
+        accept: Any = None,
         *,
         solver: Callable[[Vector], Any] | None = None,
         log: str | os.PathLike[str] | None = None,
         options: Mapping[str, Any] | None = None,
+        tolerance: Any = None,
     ) -> None:
         if not (hasattr(certifier, "names") or hasattr(certifier, "ground")):
             raise InputError(f"certifier: must be prepared, as by Exact().prepare(system, queries); got {certifier!r}")
@@ -87,7 +96,7 @@ class Monitor:
             raise InputError(f"solver: must be a function from a right-hand side to a state; got {solver!r}")
         self.certifier = certifier
         self.names = certifier.names if hasattr(certifier, "names") else certifier.ground.queries.names
-        self.tolerance = per_query("tolerance", tolerance, len(self.names), sign="positive")
+        self.accept = _limits(accept, tolerance, len(self.names))
         self.solver, self.options = solver, dict(options or {})
         self.counts: Counter[str] = Counter({action: 0 for action in ACTIONS})
         self._bins = np.zeros(len(EDGES) + 1, dtype=np.int64)
@@ -111,6 +120,7 @@ class Monitor:
             raise InputError(f"found: must be a certificate, which is proved; got {type(found).__name__}")
         if found.names != self.names:
             raise InputError(f"found: must be a certificate of {', '.join(self.names)}; got {', '.join(found.names)}")
+        found = found.judged(self.accept)
         return self._finish(self._decide(found, None, None), found, label, time.perf_counter())
 
     def check_many(
@@ -127,8 +137,14 @@ class Monitor:
         return [self.check(U, raw=o, mu=m, load=b, label=name) for U, o, m, b, name in zip(*rows, strict=True)]
 
     @property
+    def tolerance(self) -> Vector:
+        """The old word for `accept`."""
+        warnings.warn(RENAMED, DeprecationWarning, stacklevel=2)
+        return self.accept
+
+    @property
     def histogram(self) -> dict[str, list[float]]:
-        """``counts[i]`` decisions with worst radius over tolerance below ``edges[i]``; one more for all above."""
+        """``counts[i]`` decisions with worst radius over `accept` below ``edges[i]``; one more for all above."""
         with self._lock:
             return {"edges": list(EDGES), "counts": [int(n) for n in self._bins]}
 
@@ -151,7 +167,7 @@ class Monitor:
         for i, n in enumerate(self._bins):
             if n:
                 limit = f"< {EDGES[i]:.1e}" if i < len(EDGES) else f"≥ {EDGES[-1]:.1e}"
-                lines.append(f"radius / tolerance {limit:>9}  {n:7d} {'#' * max(1, round(40 * n / top))}")
+                lines.append(f"radius / accept {limit:>9}  {n:7d} {'#' * max(1, round(40 * n / top))}")
         return "\n".join(lines)
 
     # Decisions
@@ -160,23 +176,33 @@ class Monitor:
         if isinstance(self.certifier, FamilyCertifier):
             if load is not None or mu is None:
                 raise InputError("mu: a family's predictions come with mu, and without load")
-            return self.certifier.certify(prediction, mu=mu, raw=raw, **self.options)
+            return self.certifier.certify(prediction, mu=mu, raw=raw, **self.options).judged(self.accept)
         if mu is not None:
             raise InputError("mu: only for a prepared family; give load, or leave it out")
         found: Certificate = self.certifier.certify(prediction, raw=raw, load=load, **self.options)
-        return found
+        return found.judged(self.accept)
 
     def _decide(self, found: Certificate, mu: Any, load: Any) -> Decision:
         radius = found.value_radius if found.raw is None else found.raw_radius
-        assert radius is not None
         values = found.value if found.raw is None else found.raw
-        within = bool(np.all(radius <= self.tolerance))
-        if within and found.guarantee is not Guarantee.ESTIMATE:
-            return Decision(ACCEPT, values, radius, found)
-        worst = int(np.argmax(_over(radius, self.tolerance)))
-        reason = f"{self.names[worst]}: radius {radius[worst]:.3e} above {self.tolerance[worst]:.3e}"
-        reason = UNPROVED if within else reason
-        return self._rescue(Decision(FLAG, values, radius, found, reason), reason, mu, load)
+        if _within(found):
+            return Decision(ACCEPT, values, radius, found, "", found.verdicts)
+        reason = self._reason(found)
+        return self._rescue(Decision(FLAG, values, radius, found, reason, found.verdicts), reason, mu, load)
+
+    def _reason(self, found: Certificate) -> str:
+        """Where the prediction is furthest from being accepted; proved beyond comes first."""
+        if found.guarantee is Guarantee.ESTIMATE:
+            return UNPROVED
+        assert found.off is not None
+        least, most = found.off
+        beyond = np.array([v.get("accept") == BEYOND for v in found.verdicts])
+        seen = np.where(beyond, least, 0.0) if beyond.any() else most
+        worst = int(np.argmax(_over(seen, self.accept)))
+        limit = f"accept = {self.accept[worst]:.3e}"
+        if beyond.any():
+            return f"{self.names[worst]}: proved beyond {limit}, off by at least {least[worst]:.3e}"
+        return f"{self.names[worst]}: undecided, off by at most {most[worst]:.3e} against {limit}"
 
     def _rescue(self, flagged: Decision | None, reason: str, mu: Any, load: Any) -> Decision:
         """The solver's answer where there is one that is proved to be close enough."""
@@ -190,14 +216,13 @@ class Monitor:
             found = self._certify(answer, None, mu, load)
         except Exception as error:  # whatever a foreign solver raises or returns is a reason, not the end
             note = f"{reason}; solver: {str(error) or type(error).__name__}"
-            return Decision(FLAG, flagged.values, flagged.radius, flagged.certificate, note)
+            return replace(flagged, reason=note)
         if found.guarantee is Guarantee.ESTIMATE:
-            note = f"{reason}; solver: {UNPROVED}"
-            return Decision(FLAG, flagged.values, flagged.radius, flagged.certificate, note)
-        if not np.all(found.value_radius <= self.tolerance):
+            return replace(flagged, reason=f"{reason}; solver: {UNPROVED}")
+        if not _within(found):
             note = f"{reason}; solver: its answer is off by up to {float(np.max(found.value_radius)):.3e}"
-            return Decision(FLAG, flagged.values, flagged.radius, flagged.certificate, note)
-        return Decision(FALLBACK, found.value, found.value_radius, found, reason)
+            return replace(flagged, reason=note)
+        return Decision(FALLBACK, found.value, found.value_radius, found, reason, flagged.verdicts)
 
     def _right_hand_side(self, mu: Any, load: Any) -> Vector:
         if isinstance(self.certifier, FamilyCertifier):
@@ -212,7 +237,7 @@ class Monitor:
         ratio = np.inf
         if seen is not None:
             radius = seen.value_radius if seen.raw is None else seen.raw_radius
-            ratio = float(np.max(_over(np.asarray(radius), self.tolerance)))
+            ratio = float(np.max(_over(np.asarray(radius), self.accept)))
         row: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "label": label if label is None or isinstance(label, str | int) else str(label),
@@ -249,9 +274,27 @@ class Monitor:
         return file
 
 
-def _over(radius: Vector, tolerance: Vector) -> Vector:
-    with np.errstate(over="ignore"):
-        return np.asarray(radius / tolerance)
+def _limits(accept: Any, tolerance: Any, count: int) -> Vector:
+    """What is accepted, by the new word or by the old one."""
+    if tolerance is not None:
+        if accept is not None:
+            raise InputError("tolerance: is the old word for accept; give accept alone")
+        warnings.warn(RENAMED, DeprecationWarning, stacklevel=3)
+    limits = accept_limits(tolerance if accept is None else accept, count)
+    if limits is None:
+        raise InputError("accept: is missing; say how wrong a prediction may be, one number or one per query")
+    return limits
+
+
+def _within(found: Certificate) -> bool:
+    """Whether every verdict is positive."""
+    return all(word == WITHIN for verdict in found.verdicts for word in verdict.values())
+
+
+def _over(radius: Vector, accept: Vector) -> Vector:
+    """Shares of what is accepted; nothing where nothing is asked."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(np.isfinite(accept), radius / accept, 0.0)
 
 
 def _query(seen: Certificate, done: Decision, i: int) -> dict[str, Any]:
@@ -265,6 +308,7 @@ def _query(seen: Certificate, done: Decision, i: int) -> dict[str, Any]:
         "lower": at(seen.lower),
         "upper": at(seen.upper),
         "answer": at(done.values),
+        "verdict": done.verdicts[i].get("accept") if done.verdicts else None,
     }
 
 
@@ -299,5 +343,6 @@ def log_to_parquet(log: str | os.PathLike[str], path: str | os.PathLike[str]) ->
     kinds = {"decision": pa.int64(), **dict.fromkeys(("time", "label", "action", "reason"), pa.string())}
     kinds |= dict.fromkeys(("ratio", "seconds"), pa.float64()) | {"name": pa.string()}
     kinds |= dict.fromkeys(("predicted", "radius", "lower", "upper", "answer"), pa.float64())
+    kinds |= {"verdict": pa.string()}
     pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema(list(kinds.items()))), str(path))
     return Path(path)

@@ -37,14 +37,15 @@ def work(task: Callable[[Any], Any], instance: Any, attempt: str = "") -> list[R
 def rows_of(result: Any) -> list[Row]:
     """Rows from a certificate (one per query), a mapping, or a list of mappings."""
     if isinstance(result, Certificate):
+        arrays, common = {c: getattr(result, c) for c in COLUMNS}, (result.target, str(result.guarantee))
         return [
             {
                 "query": name,
-                **{column: float(getattr(result, column)[i]) for column in COLUMNS},
-                "target": result.target,
-                "guarantee": str(result.guarantee),
+                **{column: float(array[i]) for column, array in arrays.items()},
+                **dict(zip(("target", "guarantee"), common, strict=True)),
+                **verdict,
             }
-            for i, name in enumerate(result.names)
+            for i, (name, verdict) in enumerate(zip(result.names, _verdicts(result), strict=True))
         ]
     found = [result] if isinstance(result, Mapping) else result
     if not isinstance(found, list | tuple) or not found or not all(isinstance(row, Mapping) for row in found):
@@ -52,6 +53,14 @@ def rows_of(result: Any) -> list[Row]:
             f"task: must return a certificate, a mapping or a list of mappings; got {type(result).__name__}"
         )
     return [_row(row) for row in found]
+
+
+def _verdicts(result: Certificate) -> list[Row]:
+    """Columns ``accept`` and ``verdict``, where something was asked."""
+    if result.accept is None:
+        return [{} for _ in result.names]
+    pairs = zip(result.accept, result.verdicts, strict=True)
+    return [{"accept": float(a) if v else None, "verdict": v.get("accept")} for a, v in pairs]
 
 
 def _row(given: Mapping[Any, Any]) -> Row:

@@ -117,7 +117,9 @@ class AbstractCertifier(ABC):
         """Products gᵀτ and bounds of their errors, where Green vectors are kept."""
         return None
 
-    def certify(self, U: Any, *, raw: Any = None, transfer: Transfer | None = None, load: Any = None) -> Certificate:
+    def certify(
+        self, U: Any, *, raw: Any = None, transfer: Transfer | None = None, load: Any = None, accept: Any = None
+    ) -> Certificate:
         """Intervals for one state.
 
         Parameters
@@ -130,13 +132,21 @@ class AbstractCertifier(ABC):
             Bounds that carry the discrete target over to the continuous one.
         load
             Another right-hand side b of the same system.
+        accept
+            How wrong the prediction may be, one number or one per query; see `Certificate.verdicts`.
         """
         _require_transfer(transfer)
         seen = self.observe(U, load)
-        return self._assemble(seen, self._discrete(seen), raw, transfer)
+        return self._assemble(seen, self._discrete(seen), raw, transfer).judged(accept)
 
     def certify_many(
-        self, U_batch: Any, loads: Any = None, *, raw: Any = None, transfer: Transfer | None = None
+        self,
+        U_batch: Any,
+        loads: Any = None,
+        *,
+        raw: Any = None,
+        transfer: Transfer | None = None,
+        accept: Any = None,
     ) -> CertificateBatch:
         """Intervals for many states, shape (states, N), each with its own load where `loads` are given."""
         states = floats("U_batch", U_batch)
@@ -153,7 +163,7 @@ class AbstractCertifier(ABC):
         seen = observe_many(self, states, bs)
         return CertificateBatch(
             [self._assemble(one, self._discrete(one), o, transfer) for one, o in zip(seen, raws, strict=True)]
-        )
+        ).judged(accept)
 
     def observe(self, U: Any, load: Any = None) -> Observation:
         """Residual and values of one admissible state."""

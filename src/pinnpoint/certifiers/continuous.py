@@ -19,6 +19,7 @@ from pinnpoint.rounding.arithmetic import LIMIT, norm_up, up
 from pinnpoint.solvers.protocol import Solver, answer
 from pinnpoint.systems import LinearSystem
 from pinnpoint.transfer.interface import Transfer, TransferContext
+from pinnpoint.verdicts import accept_limits
 
 STEPS = 400
 """Newton steps at most; a cubic's take off a third each until they are near."""
@@ -85,7 +86,7 @@ class ContinuousCertifier:
         """The discrete root near an admissible state."""
         return np.asarray(self.system.space.vector_of(newton(self.system, self._start(U))[0]))
 
-    def certify(self, U: Any, *, raw: Any = None, transfer: Transfer | None = None) -> Certificate:
+    def certify(self, U: Any, *, raw: Any = None, transfer: Transfer | None = None, accept: Any = None) -> Certificate:
         """Intervals for one state."""
         queries = self.seen.queries
         start = self._start(U)
@@ -126,10 +127,13 @@ class ContinuousCertifier:
             assumptions=(*(Claim(n) for n in (*queries.notes, *self.system.space.notes)), *bound.claims),
             points=queries.points,
             dofs=self.system.n,
+            accept=accept_limits(accept, len(queries)),
             details=bound.details,
         )
 
-    def certify_many(self, U_batch: Any, *, raw: Any = None, transfer: Transfer | None = None) -> CertificateBatch:
+    def certify_many(
+        self, U_batch: Any, *, raw: Any = None, transfer: Transfer | None = None, accept: Any = None
+    ) -> CertificateBatch:
         """Intervals for many states, shape (states, N)."""
         states = floats("U_batch", U_batch)
         if states.ndim != 2:
@@ -137,7 +141,8 @@ class ContinuousCertifier:
         raws = [None] * len(states) if raw is None else list(raw)
         if len(raws) != len(states):
             raise InputError(f"raw: must have {len(states)} rows, one per state; got {len(raws)}")
-        return CertificateBatch([self.certify(U, raw=o, transfer=transfer) for U, o in zip(states, raws, strict=True)])
+        found = [self.certify(U, raw=o, transfer=transfer) for U, o in zip(states, raws, strict=True)]
+        return CertificateBatch(found).judged(accept)
 
     def _start(self, U: Any) -> Vector:
         space = self.system.space

@@ -26,6 +26,7 @@ from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.forms import InverseForm
 from pinnpoint.semilinear import AbstractSemilinear
 from pinnpoint.transfer.interface import Transfer, TransferContext
+from pinnpoint.verdicts import accept_limits
 
 
 class AbstractNonlinearMethod(ABC):
@@ -101,7 +102,7 @@ class AbstractNonlinearCertifier(ABC):
         """The state one Newton step on from the base point."""
         return np.asarray(self.system.space.vector_of(self.base(U).moved().y))
 
-    def certify(self, U: Any, *, raw: Any = None, transfer: Transfer | None = None) -> Certificate:
+    def certify(self, U: Any, *, raw: Any = None, transfer: Transfer | None = None, accept: Any = None) -> Certificate:
         """Intervals for one state; arguments as for the linear certificates."""
         if transfer is not None and not callable(getattr(transfer, "bound", None)):
             raise InputError(f"transfer: must be a transfer such as pinnpoint.Comparison(...); got {transfer!r}")
@@ -159,10 +160,13 @@ class AbstractNonlinearCertifier(ABC):
             assumptions=tuple(claims),
             points=queries.points,
             dofs=self.system.n,
+            accept=accept_limits(accept, len(queries)),
             details=details,
         )
 
-    def certify_many(self, U_batch: Any, *, raw: Any = None, transfer: Transfer | None = None) -> CertificateBatch:
+    def certify_many(
+        self, U_batch: Any, *, raw: Any = None, transfer: Transfer | None = None, accept: Any = None
+    ) -> CertificateBatch:
         """Intervals for many states, shape (states, N)."""
         states = floats("U_batch", U_batch)
         if states.ndim != 2:
@@ -170,7 +174,8 @@ class AbstractNonlinearCertifier(ABC):
         raws = [None] * len(states) if raw is None else list(raw)
         if len(raws) != len(states):
             raise InputError(f"raw: must have {len(states)} rows, one per state; got {len(raws)}")
-        return CertificateBatch([self.certify(U, raw=o, transfer=transfer) for U, o in zip(states, raws, strict=True)])
+        found = [self.certify(U, raw=o, transfer=transfer) for U, o in zip(states, raws, strict=True)]
+        return CertificateBatch(found).judged(accept)
 
     def _rounded(self, found: Found) -> tuple[Vector, dict[str, Vector], list[str]]:
         center, error = found.center.rounded()

@@ -40,6 +40,8 @@ name = "average"
 kind = "average"
 at = [0.3, 0.7]
 radius = 0.2
+# [certificate]
+# accept = 0.01             # how wrong the network may be: proved within, proved beyond (exit code 4), or undecided
 """
 
 

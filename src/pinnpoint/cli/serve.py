@@ -7,7 +7,8 @@ import sys
 
 import numpy as np
 
-from pinnpoint.cases import build
+from pinnpoint.arrays import Vector
+from pinnpoint.cases import Study, build
 from pinnpoint.cli.progress import Stages
 from pinnpoint.errors import InputError
 from pinnpoint.io.cases import read_case
@@ -24,18 +25,17 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(f"--port: must lie between 0 and 65535; got {arguments.port}")
     limits = Limits(arguments.max_body, arguments.max_batch, arguments.workers, arguments.waiting)
     case = read_case(arguments.case, arguments.set)
-    given = [case.certificate.tolerance, *(q.tolerance for q in case.queries)]
-    if arguments.log is not None and all(t is None for t in given):
-        raise InputError("--log: records decisions, which need a tolerance; give one to the queries of the case")
+    given = [getattr(spec, key) for key in ("accept", "tolerance") for spec in (case.certificate, *case.queries)]
+    if arguments.log is not None and all(limit is None for limit in given):
+        raise InputError(
+            "--log: records decisions, which need accept, how wrong a prediction may be; add it to the case"
+        )
     with Stages(5, quiet=False) as stage:
         study = build(case, stage, trust=arguments.trust_model)
         stage("preparing the certifier")
         engine = engine_of_case(study)
-    bounded = np.isfinite(study.limits)
-    monitor = None
-    if bounded.any():
-        tolerance = np.where(bounded, study.limits, 1e300)
-        monitor = Monitor(engine, tolerance, log=arguments.log)
+    accept = accepted_by(study)
+    monitor = None if accept is None else Monitor(engine, accept, log=arguments.log)
     app = make_app(engine, limits, monitor)
     if arguments.host not in LOOPBACK:
         print("listening beyond this machine: anyone who reaches the port can ask", file=sys.stderr)
@@ -50,3 +50,15 @@ def run(arguments: argparse.Namespace) -> int:
         if monitor is not None:
             monitor.close()
     return 0
+
+
+def accepted_by(study: Study) -> Vector | None:
+    """What the case accepts, by the new word or, with a warning, by the old one."""
+    if np.isfinite(study.accept).any():
+        return study.accept
+    if np.isfinite(study.limits).any():
+        print(
+            "tolerance is taken for accept here, which it was called before; write accept in the case", file=sys.stderr
+        )
+        return study.limits
+    return None

@@ -11,6 +11,7 @@ import numpy as np
 from pinnpoint.arrays import Vector, floats
 from pinnpoint.certificate import Certificate, Claim, Guarantee
 from pinnpoint.errors import InputError
+from pinnpoint.verdicts import accept_limits, accepted
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,8 @@ class FamilyBatch(Sequence[Certificate]):
     sigma: Vector | None
     points: Vector | None
     dofs: int
+    accept: Vector | None = None
+    """How wrong predictions may be, query by query; infinite where nothing was asked. See `judged`."""
 
     def __len__(self) -> int:
         return len(self.mu)
@@ -69,6 +72,23 @@ class FamilyBatch(Sequence[Certificate]):
     def mismatch(self) -> Vector | None:
         """ζ = |raw − value|."""
         return None if self.raw is None or self.value is None else np.abs(self.raw - self.value)
+
+    def judged(self, accept: Any) -> FamilyBatch:
+        """The same intervals, asked how wrong predictions may be: one number, or one per query (None: any)."""
+        limits = accept_limits(accept, len(self.names))
+        if limits is not None and self.raw is None and self.value is None:
+            raise InputError("accept: nothing was predicted that could be judged; give states, or raw outputs")
+        return replace(self, accept=limits)
+
+    @property
+    def verdicts(self) -> tuple[tuple[dict[str, str], ...], ...]:
+        """Load by load and query by query, as `Certificate.verdicts` has them."""
+        said = self.value if self.raw is None else self.raw
+        if self.accept is None or said is None:
+            return tuple(tuple({} for _ in self.names) for _ in range(len(self)))
+        asked, proved = np.isfinite(self.accept), self.guarantee is not Guarantee.ESTIMATE
+        found = accepted(said, self.lower, self.upper, self.accept, proved=proved)
+        return tuple(tuple({"accept": str(v)} if a else {} for v, a in zip(row, asked, strict=True)) for row in found)
 
     def contains(self, x: Any) -> Any:
         """Whether x, (S, K), lies in the tightest intervals."""
@@ -108,6 +128,7 @@ class FamilyBatch(Sequence[Certificate]):
             assumptions=self.claims,
             points=self.points,
             dofs=self.dofs,
+            accept=self.accept,
             details={"mu": self.mu[i].tolist()} | ({} if self.value is not None else {"value": "no state was given"}),
         )
 

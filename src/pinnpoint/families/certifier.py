@@ -52,17 +52,20 @@ class FamilyCertifier:
         """Names of the queries."""
         return self.ground.queries.names
 
-    def certify(self, prediction: Any = None, *, mu: Any, raw: Any = None, residuals: bool = True) -> Certificate:
-        """One load: an admissible state, raw outputs at the queries, both, or none."""
+    def certify(
+        self, prediction: Any = None, *, mu: Any, raw: Any = None, residuals: bool = True, accept: Any = None
+    ) -> Certificate:
+        """One load: an admissible state, raw outputs at the queries, both, or none; `accept` as in `certify_many`."""
         state, outputs = (
             None if x is None else _row(name, x) for name, x in (("prediction", prediction), ("raw", raw))
         )
-        found: Certificate = self.certify_many(state, _row("mu", mu), raw=outputs, residuals=residuals)[0]
+        many = self.certify_many(state, _row("mu", mu), raw=outputs, residuals=residuals, accept=accept)
+        found: Certificate = many[0]
         return found
 
-    def certify_raw(self, raw: Any, mu: Any) -> FamilyBatch:
+    def certify_raw(self, raw: Any, mu: Any, *, accept: Any = None) -> FamilyBatch:
         """Raw outputs (S, K) alone, at O(K p) a load."""
-        return self.certify_many(None, mu, raw=raw)
+        return self.certify_many(None, mu, raw=raw, accept=accept)
 
     def certify_many(
         self,
@@ -73,6 +76,7 @@ class FamilyCertifier:
         residuals: bool = True,
         block: int | None = None,
         report: Callable[[int, int], None] | None = None,
+        accept: Any = None,
     ) -> FamilyBatch:
         """Many loads, in blocks.
 
@@ -91,13 +95,15 @@ class FamilyCertifier:
             States held at once; by default as many as fit in 64 MB.
         report
             Called after each block with the number done and the number of all.
+        accept
+            How wrong predictions may be, one number or one per query; see `FamilyBatch.verdicts`.
         """
         m = self.table.coefficients(mu)
         outputs = self._outputs(raw, len(m))
         value = norms = None
         if predictions is not None:
             value, norms = self._states(predictions, m, residuals, block, report)
-        return self.batch(m, value, outputs, norms)
+        return self.batch(m, value, outputs, norms).judged(accept)
 
     def reduced(self, V: Any, offset: Any = None) -> ReducedCertifier:
         """For predictors U = offset + V a: products with V are made once. See `ReducedStates`."""

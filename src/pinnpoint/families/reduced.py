@@ -77,7 +77,7 @@ class ReducedStates:
         D = np.abs(M - Q @ R) + gamma(d + 2) * 1.01 * (np.abs(M) + np.abs(Q) @ np.abs(R)) + d * TINY
         self.defect = np.array([float(up(norm_up(np.ascontiguousarray(D[:, j])) + rest[j])) for j in range(d)])
         longest = max(norm_up(np.ascontiguousarray(q)) for q in Q.T)
-        off = norm_up((Q.T @ Q - np.eye(d)).ravel()) + (gamma(n + 2) * longest**2 + 2.0 * UNIT) * d * 1.01
+        off = norm_up((Q.T @ Q - np.eye(Q.shape[1])).ravel()) + (gamma(n + 2) * longest**2 + 2.0 * UNIT) * d * 1.01
         self.stretch = float(up(np.sqrt(up(1.0 + off))))
         self.R = R
 
@@ -119,7 +119,7 @@ class ReducedCertifier:
     family: FamilyCertifier
     states: ReducedStates
 
-    def certify_many(self, coefficients: Any, mu: Any, *, raw: Any = None) -> FamilyBatch:
+    def certify_many(self, coefficients: Any, mu: Any, *, raw: Any = None, accept: Any = None) -> FamilyBatch:
         """Coefficients (S, m) and μ (S, p), or a function from μ to coefficients."""
         m = self.family.table.coefficients(mu)
         a = floats("coefficients", coefficients(m) if callable(coefficients) else coefficients)
@@ -128,4 +128,5 @@ class ReducedCertifier:
         require_range("coefficients", a)
         with np.errstate(over="ignore", invalid="ignore"):
             value = a @ self.states.values.T + self.states.constant
-        return self.family.batch(m, value, self.family._outputs(raw, len(m)), self.states.norms(a, m))
+        found = self.family.batch(m, value, self.family._outputs(raw, len(m)), self.states.norms(a, m))
+        return found.judged(accept)

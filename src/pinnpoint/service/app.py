@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import signal
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pinnpoint.errors import DependencyMissingError, InputError, PinnpointError
-from pinnpoint.monitor import Monitor
+from pinnpoint.monitor import Decision, Monitor
 from pinnpoint.service.body import BadRequestError, Item, answered, parse
 from pinnpoint.service.engine import Engine
 from pinnpoint.service.metrics import Metrics
@@ -106,7 +107,9 @@ def make_app(engine: Engine, limits: Limits | None = None, monitor: Monitor | No
     about = {"title": engine.title, "target": engine.target, "dofs": engine.dofs, "loads": engine.loads}
     about |= {"values": engine.values, "queries": list(engine.names)}
     if monitor is not None:
-        about["tolerance"] = [float(t) for t in monitor.tolerance]
+        about["accept"] = [_limit(a) for a in monitor.accept]
+    if engine.tolerance is not None:
+        about["tolerance"] = [_limit(t) for t in engine.tolerance]
     schema = describe(engine, service.limits.batch)
     routes = [
         Route("/v1/certify", certify, methods=["POST"]),
@@ -118,6 +121,11 @@ def make_app(engine: Engine, limits: Limits | None = None, monitor: Monitor | No
     app = Starlette(routes=routes, exception_handlers={HTTPException: refused})
     app.state.service = service
     return app
+
+
+def _limit(x: float) -> float | None:
+    """As JSON has it; none where nothing is asked."""
+    return float(x) if math.isfinite(x) else None
 
 
 class _Service:
@@ -165,14 +173,14 @@ class _Service:
     def _compute(self, data: bytes) -> dict[str, Any]:
         items = parse(data, self.engine, self.limits.batch)
         found = [self.engine.answer(item.values, item.raw, item.mu) for item in items]  # all, before any is logged
-        actions = [self._decided(item, certificate) for item, certificate in zip(items, found, strict=True)]
-        self.metrics.decisions([action or "certified" for action in actions])
-        done = {"items": [answered(*row) for row in zip(items, found, actions, strict=True)]}
+        decided = [self._decided(item, certificate) for item, certificate in zip(items, found, strict=True)]
+        self.metrics.decisions(["certified" if one is None else one.action for one in decided])
+        done = {"items": [answered(*row) for row in zip(items, found, decided, strict=True)]}
         json.dumps(done, allow_nan=False)  # never an answer that is not JSON
         return done
 
-    def _decided(self, item: Item, certificate: Any) -> str | None:
-        return None if self.monitor is None else self.monitor.judge(certificate, item.label).action
+    def _decided(self, item: Item, certificate: Any) -> Decision | None:
+        return None if self.monitor is None else self.monitor.judge(certificate, item.label)
 
 
 def run_app(app: Any, host: str = "127.0.0.1", port: int = 8765, started: Callable[[int], None] | None = None) -> None:

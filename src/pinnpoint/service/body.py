@@ -14,6 +14,7 @@ import numpy as np
 from pinnpoint.arrays import Vector
 from pinnpoint.certificate import Certificate
 from pinnpoint.errors import PinnpointError
+from pinnpoint.monitor import Decision
 from pinnpoint.service.engine import Engine
 
 LARGEST = 1e100
@@ -98,7 +99,7 @@ def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def answered(item: Item, found: Certificate, action: str | None) -> dict[str, Any]:
+def answered(item: Item, found: Certificate, decided: Decision | None) -> dict[str, Any]:
     """One item of the response; an unbounded end is null."""
     lower, upper = found.lower, found.upper
 
@@ -117,12 +118,13 @@ def answered(item: Item, found: Certificate, action: str | None) -> dict[str, An
             "radius": at(found.radius, i),
             "lower": at(lower, i),
             "upper": at(upper, i),
+            "verdicts": dict(decided.verdicts[i]) if decided is not None and decided.verdicts else {},
         }
         for i, name in enumerate(found.names)
     ]
     return {
         "label": item.label,
-        "action": action,
+        "action": None if decided is None else decided.action,
         "target": found.target,
         "guarantee": str(found.guarantee),
         "confidence": found.confidence,

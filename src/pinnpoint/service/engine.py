@@ -32,6 +32,8 @@ class Engine:
         How many numbers a state has.
     loads
         How many numbers μ has; 0 where the load is fixed.
+    tolerance
+        How narrow the proofs were asked to be, query by query; None where nothing was asked.
     """
 
     answer: Answer
@@ -41,6 +43,7 @@ class Engine:
     loads: int
     dofs: int
     title: str = ""
+    tolerance: Vector | None = None
 
 
 def engine_of_family(family: FamilyCertifier, title: str = "") -> Engine:
@@ -85,7 +88,8 @@ def engine_of_case(study: Study) -> Engine:
             state = problem.extract(study.prediction if values is None else values).U
             return prepared.certify(state, raw=raw)
 
-    return Engine(answer, queries.names, target, problem.system.N, 0, problem.system.n, study.case.title)
+    asked = study.limits if np.isfinite(study.limits).any() else None
+    return Engine(answer, queries.names, target, problem.system.N, 0, problem.system.n, study.case.title, asked)
 
 
 def _terms(proved: Certificate) -> dict[str, Vector]:

@@ -32,10 +32,12 @@ def describe(engine: Engine, most: int) -> dict[str, Any]:
         item["required"] = ["mu"]
     error = {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}}}
     columns = ("value", "value_radius", "raw", "raw_radius", "center", "radius", "lower", "upper")
+    words = {"enum": ["within", "beyond", "undecided"]}
+    verdicts = {"type": "object", "additionalProperties": False, "properties": {"accept": words}}
     row = {
         "type": "object",
-        "required": ["name", *columns],
-        "properties": {"name": {"type": "string"}, **dict.fromkeys(columns, maybe)},
+        "required": ["name", *columns, "verdicts"],
+        "properties": {"name": {"type": "string"}, **dict.fromkeys(columns, maybe), "verdicts": verdicts},
     }
     told = {
         "label": {"type": ["string", "null"]},
