@@ -82,10 +82,11 @@ def story(bump: Any, certificate: Certificate) -> str:
         "",
         f"{'query':8}  {'PINN says':>10}  {'proved interval of the solution':>31}  {'PINN is off by at least':>23}",
     ]
+    assert certificate.prediction is not None
+    assert certificate.off is not None
     for i, name in enumerate(certificate.names):
-        raw = certificate.value[i] if certificate.raw is None else certificate.raw[i]
+        raw, off = certificate.prediction[i], certificate.off[0][i]
         interval = f"[{_down(certificate.lower[i]):.6f}, {_up(certificate.upper[i]):.6f}]"
-        off = max(0.0, abs(raw - certificate.center[i]) - certificate.radius[i])
         lines.append(f"{name:8}  {raw:10.6f}  {interval:>31}  {_down(off):23.6f}")
     worst = int(np.argmax(np.abs(certificate.value - certificate.center)))
     lines += [
