@@ -11,7 +11,8 @@ import pytest
 import scipy.sparse as sp
 
 import pinnpoint as pp
-from pinnpoint.cli.main import joined, main
+from pinnpoint.cli.dispatch import joined
+from pinnpoint.cli.main import main
 from pinnpoint.distributed.team import options_of
 from pinnpoint.errors import shortage
 from pinnpoint.solvers.cholmod import Cholmod

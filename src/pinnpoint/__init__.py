@@ -3,11 +3,9 @@
 Importing this package loads nothing: each public name is imported when it is first used.
 """
 
-import importlib
-from typing import TYPE_CHECKING
-
 from pinnpoint.version import __version__
 
+TYPE_CHECKING = False  # as type checkers know it; to import `typing` would take longer than all the rest
 if TYPE_CHECKING:  # what type checkers see; a test compares it with the table below
     from pinnpoint import adapters as adapters
     from pinnpoint import campaigns as campaigns
@@ -86,6 +84,8 @@ if not TYPE_CHECKING:  # a type checker would take every misspelt name for Any
 
     def __getattr__(name):
         """Import a public name when it is first used."""
+        import importlib
+
         if name in _PACKAGES:
             return importlib.import_module(f"pinnpoint.{name}")
         if name not in _HOMES:

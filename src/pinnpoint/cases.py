@@ -34,6 +34,7 @@ from pinnpoint.io.deck_text import read_text
 from pinnpoint.io.fields import read_field
 from pinnpoint.io.generate import generate
 from pinnpoint.io.meshes import read_mesh
+from pinnpoint.io.plain import printable
 from pinnpoint.mesh import Mesh
 from pinnpoint.models import Lift, load_network
 from pinnpoint.queries import Queries
@@ -368,7 +369,9 @@ def provenance(case: Case) -> dict[str, Any]:
     for path in (case.prediction.file, case.prediction.onnx, case.prediction.torch, case.prediction.model):
         if path is not None:
             files["prediction"] = path
-    found: dict[str, Any] = {name: {"file": path.name, "sha256": _sha256(path)} for name, path in files.items()}
+    found: dict[str, Any] = {
+        name: {"file": printable(path.name), "sha256": _sha256(path)} for name, path in files.items()
+    }
     if case.problem.deck is not None and (text := read_text(case.problem.deck)).origin is not None:
         found["deck"]["with_included_sha256"] = hashlib.sha256(text.data).hexdigest()
     if case.overrides:

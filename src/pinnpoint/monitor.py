@@ -18,7 +18,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.certificate import Certificate, Guarantee
-from pinnpoint.errors import DependencyMissingError, InputError
+from pinnpoint.errors import DependencyMissingError, InputError, PinnpointError
 from pinnpoint.families.certifier import FamilyCertifier
 from pinnpoint.verdicts import BEYOND, WITHIN, accept_limits
 
@@ -28,6 +28,10 @@ EDGES = tuple(float(10.0 ** (k / 2)) for k in range(-16, 17))
 
 RENAMED = "Monitor: tolerance is called accept from now on, how wrong a prediction may be"
 UNPROVED = "its radius is an estimate, which proves nothing"
+
+
+class LogError(PinnpointError, OSError):
+    """A decision could not be recorded, and so was not made."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +105,8 @@ class Monitor:
         self.counts: Counter[str] = Counter({action: 0 for action in ACTIONS})
         self._bins = np.zeros(len(EDGES) + 1, dtype=np.int64)
         self._lock = threading.Lock()
-        self._log = None if log is None else self._open(Path(log))
+        self._torn = False
+        self._log: Any = None if log is None else self._open(Path(log))
 
     def check(
         self, prediction: Any = None, *, raw: Any = None, mu: Any = None, load: Any = None, label: Any = None
@@ -248,10 +253,9 @@ class Monitor:
             "queries": [] if seen is None else [_query(seen, done, i) for i in range(len(seen))],
         }
         with self._lock:
-            self._count(row)
             if self._log is not None:
-                self._log.write(json.dumps(row, allow_nan=False) + "\n")
-                self._log.flush()
+                self._record(row)
+            self._count(row)
         return done
 
     def _count(self, row: Mapping[str, Any]) -> None:
@@ -262,16 +266,32 @@ class Monitor:
     def _open(self, path: Path) -> Any:
         if not path.parent.is_dir():
             raise InputError(f"log: the folder '{path.parent}' does not exist; make it first")
-        if path.is_dir():
-            raise InputError(f"log: '{path}' is a folder; give the name of a file")
-        if path.exists():
-            for row in read_log(path):
-                self._count(row)
-        torn = path.exists() and path.stat().st_size > 0 and not path.read_bytes().endswith(b"\n")
-        file = path.open("a", encoding="utf-8")
-        if torn:  # a line that was cut off when the process ended: closed, so that the next one stands alone
-            file.write("\n")
+        if path.exists() and not path.is_file():  # a device may have no end
+            raise InputError(f"log: '{path}' is no regular file, which counts could go on from; give another name")
+        try:
+            file = path.open("a+b", buffering=0)
+        except OSError as error:
+            raise InputError(f"log: '{path}' could not be opened ({error.strerror}); choose another place") from error
+        for row in read_log(path):
+            self._count(row)
+        size = file.seek(0, os.SEEK_END)
+        if size:
+            file.seek(size - 1)
+            self._torn = file.read(1) != b"\n"
         return file
+
+    def _record(self, row: Mapping[str, Any]) -> None:
+        """Add one line, with one write; a line that was cut off before it, by a kill or a full disk, stands alone."""
+        data = (b"\n" if self._torn else b"") + json.dumps(row, allow_nan=False).encode("ascii") + b"\n"
+        try:
+            whole = self._log.write(data) == len(data)
+        except OSError as error:
+            raise LogError(f"log: could not be written ({error.strerror}); the decision does not count") from error
+        finally:
+            self._torn = True
+        if not whole:
+            raise LogError("log: could not be written to its end, the disk is full; the decision does not count")
+        self._torn = False
 
 
 def _limits(accept: Any, tolerance: Any, count: int) -> Vector:

@@ -14,6 +14,7 @@ import scipy
 
 from pinnpoint.arrays import Vector
 from pinnpoint.errors import InputError
+from pinnpoint.io.files import write_whole
 from pinnpoint.version import __version__
 
 if TYPE_CHECKING:
@@ -83,13 +84,10 @@ def _number(x: Any) -> float | None:
 def write_json(path: str | os.PathLike[str], data: Mapping[str, Any]) -> Path:
     """Write plain data as strict JSON, whole or not at all."""
     try:
-        text = json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+        text = (json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) + "\n").encode("utf-8")
     except (TypeError, ValueError) as error:
         raise InputError(f"header: must hold plain finite JSON values ({error})") from error
     target = Path(path)
     if not target.parent.is_dir():
         raise InputError(f"path: the folder '{target.parent}' does not exist; make it first")
-    part = target.with_name(target.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, target)
-    return target
+    return write_whole(target, [text])

@@ -27,6 +27,8 @@ def open_table(path: PathLike) -> AbstractTable:
     suffix = target.suffix.lower()
     if suffix not in (".csv", ".parquet"):
         raise InputError(f"out: '{target}' must end in .csv or .parquet")
+    if suffix == ".csv" and target.exists() and not target.is_file():
+        raise InputError(f"out: '{target}' is no regular file, which could be gone on with; choose another name")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         return CsvTable(target) if suffix == ".csv" else ParquetTable(target, BATCH, FLUSH)

@@ -16,6 +16,7 @@ from pinnpoint.io.case_problems import read_mesh_spec, read_problem
 from pinnpoint.io.case_specs import Case
 from pinnpoint.io.files import PathLike, read_bytes
 from pinnpoint.io.overrides import apply_overrides
+from pinnpoint.io.plain import printable, require_plain
 from pinnpoint.io.tables import Table
 
 
@@ -37,13 +38,14 @@ def read_case(path: PathLike, overrides: Sequence[str] = ()) -> Case:
         raw = tomllib.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise InputError(f"case file '{target}': is not UTF-8 text (byte {error.start})") from error
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"case file '{target}': is not valid TOML: {error}") from error
     except RecursionError as error:
-        raise InputError(f"case file '{target}': nested too deeply") from error
+        raise InputError(f"case file '{target}': is nested too deeply") from error
+    except ValueError as error:  # TOMLDecodeError, and numbers of more digits than Python reads
+        raise InputError(f"case file '{target}': is not valid TOML: {str(error)[:200]}") from error
+    require_plain(raw, f"case file '{target}'")
     root = Table("", apply_overrides(raw, overrides), target.parent)
     sections = {
-        "title": root.text("title", target.stem),
+        "title": root.text("title", printable(target.stem)),
         "units": root.text("units", ""),
         "mesh": read_mesh_spec(root),
         "problem": read_problem(root.table("problem", required=True)),
@@ -66,4 +68,4 @@ def _plain(value: Any) -> Any:
         return {k: _plain(v) for k, v in value.items()}
     if isinstance(value, tuple):
         return ["free" if v is None else _plain(v) for v in value]
-    return str(value) if isinstance(value, Path) else value
+    return printable(str(value)) if isinstance(value, Path) else value

@@ -24,6 +24,8 @@ def require_file(path: Any, what: str) -> Path:
             raise InputError(f"{what} '{target}': is a directory; name a file")
         if not target.exists():
             raise InputError(f"{what} '{target}': no such file")
+        if not target.is_file():
+            raise InputError(f"{what} '{target}': is a device or a pipe; name a regular file")
         if target.stat().st_size == 0:
             raise InputError(f"{what} '{target}': the file is empty")
     except (TypeError, ValueError, OSError) as error:
@@ -45,6 +47,8 @@ def read_bytes(path: Any, what: str) -> bytes:
 def write_whole(path: PathLike, pieces: Iterable[bytes]) -> Path:
     """Write a file whole or not at all: into ``.part`` beside it, then renamed."""
     target = Path(path)
+    if target.exists() and not target.is_file():  # a device would be replaced
+        raise InputError(f"'{target}': is no regular file; choose another name")
     part = target.with_name(target.name + ".part")
     try:
         with part.open("wb") as stream:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pinnpoint.errors import InputError
+from pinnpoint.io.plain import DEEPEST, require_plain
 
 
 def apply_overrides(data: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
@@ -24,7 +25,9 @@ def apply_overrides(data: dict[str, Any], overrides: Sequence[str]) -> dict[str,
         name, equals, value = override.partition("=")
         if not equals or not name.strip():
             raise InputError(f"override '{override[:80]}': must read key=value")
-        _set(result, _keys(name.strip(), override), _value(value.strip()), override)
+        keys, new = _keys(name.strip(), override), _value(value.strip(), override)
+        require_plain([keys, new], f"override '{override[:80]}'")
+        _set(result, keys, new, override)
     return result
 
 
@@ -38,18 +41,20 @@ def _keys(name: str, override: str) -> list[str]:
     while isinstance(node, dict) and len(node) == 1:
         key, node = next(iter(node.items()))
         keys.append(key)
-    if node != 0 or not keys:
+    if node != 0 or not keys or len(keys) > DEEPEST:
         raise InputError(f"override '{override[:80]}': '{name[:60]}' is not a dotted key")
     return keys
 
 
-def _value(text: str) -> Any:
+def _value(text: str, override: str) -> Any:
     if "\n" in text or "\r" in text:
         return text
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except tomllib.TOMLDecodeError:
         return text
+    except (ValueError, RecursionError) as error:  # a number of too many digits, brackets within brackets
+        raise InputError(f"override '{override[:80]}': cannot be read") from error
 
 
 def _set(node: Any, keys: list[str], value: Any, override: str) -> None:
