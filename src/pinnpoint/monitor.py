@@ -266,6 +266,8 @@ class Monitor:
     def _open(self, path: Path) -> Any:
         if not path.parent.is_dir():
             raise InputError(f"log: the folder '{path.parent}' does not exist; make it first")
+        if path.is_dir():
+            raise InputError(f"log: '{path}' is a folder; give the name of a file")
         if path.exists() and not path.is_file():  # a device may have no end
             raise InputError(f"log: '{path}' is no regular file, which counts could go on from; give another name")
         try:

@@ -26,7 +26,7 @@ def apply_overrides(data: dict[str, Any], overrides: Sequence[str]) -> dict[str,
         if not equals or not name.strip():
             raise InputError(f"override '{override[:80]}': must read key=value")
         keys, new = _keys(name.strip(), override), _value(value.strip(), override)
-        require_plain([keys, new], f"override '{override[:80]}'")
+        require_plain({"key": keys, "value": new}, f"override '{override[:80]}'")
         _set(result, keys, new, override)
     return result
 

@@ -1,4 +1,4 @@
-"""Plain data from TOML that the rest can rely on: shallow, with numbers of usual size and text that can be written."""
+"""Plain data from TOML that the rest can rely on: shallow, with numbers and text that can be printed."""
 
 from __future__ import annotations
 
@@ -8,24 +8,28 @@ from pinnpoint.errors import InputError
 
 DEEPEST = 16
 """Tables and lists within each other; a case has five."""
+LARGEST = 2**4000
+"""Larger whole numbers cannot be printed by Python, not even to refuse them."""
 
 
 def require_plain(data: Any, what: str) -> None:
-    """Refuse what is nested too deeply, integers that TOML does not have, and text that is not Unicode."""
-    level, depth = [data], 0
+    """Refuse what is nested too deeply, monstrous integers, and text that is not Unicode; says where."""
+    level, depth = [("", data)], 0
     while level:
         if depth > DEEPEST:
             raise InputError(f"{what}: is nested too deeply")
-        below: list[Any] = []
-        for value in level:
+        below: list[tuple[str, Any]] = []
+        for name, value in level:
+            here = f"{what}: {name[1:]}" if name else what
             if isinstance(value, dict):
-                below += [*value, *value.values()]
+                below += [(name, key) for key in value]
+                below += [(f"{name}.{key}", inner) for key, inner in value.items()]
             elif isinstance(value, list):
-                below += value
+                below += [(f"{name}.{i}", inner) for i, inner in enumerate(value)]
             elif isinstance(value, str) and not _is_unicode(value):
-                raise InputError(f"{what}: {value[:60]!r} is not Unicode text")
-            elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-                raise InputError(f"{what}: has a whole number beyond 64 bits; write large numbers as 1e30")
+                raise InputError(f"{here}: must be Unicode text; got {value[:60]!r}")
+            elif isinstance(value, int) and abs(value) >= LARGEST:
+                raise InputError(f"{here}: a whole number of {value.bit_length()} bits; write large numbers as 1e30")
         level, depth = below, depth + 1
 
 
