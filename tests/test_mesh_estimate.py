@@ -172,7 +172,10 @@ def test_every_certificate_says_what_its_intervals_are_of():
         queries = problem.points([[0.5] * dim])
         assert pp.certify(problem, problem.space.U0, queries).interval_of == DOMAINS[dim]
         assert certified(problem, queries).interval_of == MESH
-        assert pp.certify(problem.system, problem.space.U0, queries).interval_of == SYSTEM
+        bare = pp.certify(problem.system, problem.space.U0, queries)
+        assert bare.interval_of == SYSTEM
+        assert f"intervals of {SYSTEM}\n" in str(bare)
+        assert SYSTEM in bare._repr_html_()
         transfer = pp.Comparison(state=problem.space.U0, evaluation=0.1)
         assert pp.certify(problem, problem.space.U0, queries, transfer=transfer).interval_of == TRANSFERRED
 
@@ -204,6 +207,10 @@ target = "discrete"
 def test_table_certificate_and_report_of_a_bracket_speak_of_the_mesh(tmp_path, capsys):
     (tmp_path / "case.toml").write_text(CASE)
     assert main(["certify", str(tmp_path / "case.toml")]) == 0
+    out = capsys.readouterr().out
+    assert f"intervals of {MESH}" in out
+    assert "an estimate from quadratic elements" in out
+    assert "note: the boundaries" in out
     data = json.loads((tmp_path / "case" / "certificate.json").read_text())
     assert data["interval_of"] == MESH
     row = data["queries"][0]

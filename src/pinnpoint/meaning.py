@@ -13,6 +13,6 @@ DOMAINS = {
 """By dimension: the domain is what the cells cover."""
 BY_TARGET = {"discrete": (SYSTEM, MESH), "continuous": (TRANSFERRED, *DOMAINS.values())}
 ESTIMATED = (
-    "mesh: about what the mesh leaves, |PDE's value - discrete value|, an estimate from quadratic elements; it is part "
-    "of no interval, and no guarantee"
+    "mesh: about what the mesh leaves, |PDE's value - discrete value|; an estimate from quadratic elements, part of no "
+    "interval and no guarantee"
 )

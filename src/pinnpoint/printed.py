@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.certificate import Certificate, Guarantee
+from pinnpoint.meaning import ESTIMATED
 from pinnpoint.report.numbers import above, below, interval, near, short
 
 WORDS = {"within": "proved within", "beyond": "proved beyond", "undecided": "undecided"}
@@ -21,12 +22,15 @@ def table(certificate: Certificate) -> str:
     c = certificate
     sure = f", confidence {c.confidence:g}" if c.guarantee is Guarantee.PROBABILISTIC else ""
     lines = [f"{c.method}: {c.guarantee}{sure}; target: {c.target}; rounding {c.rounding}"]
+    lines.append(f"intervals of {c.interval_of}")
     padded = []
     for k, (head, cells) in enumerate(_columns(c)):
         width = max(len(text) for text in (head, *cells))
         left = k == 0 or head == "verdict"
         padded.append([f"{text:<{width}}" if left else f"{text:>{width}}" for text in (head, *cells)])
     lines += ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]
+    lines += [] if c.mesh_estimate is None else [ESTIMATED]
+    lines += [f"note: {note}" for note in c.notes]
     return "\n".join(lines)
 
 
@@ -44,6 +48,8 @@ def _columns(c: Certificate) -> Iterator[Column]:
         least, most = c.off
         yield "off by at least", [least_text(x) for x in least]
         yield "at most", [above(_finite(x), DIGITS) for x in most]
+    if c.mesh_estimate is not None:
+        yield "mesh", [f"~ {near(float(x), 2)}" if np.isfinite(x) else "?" for x in c.mesh_estimate]
     if c.accept is not None:
         asked = [short(float(a)) if np.isfinite(a) else "" for a in c.accept]
         yield "accept", asked

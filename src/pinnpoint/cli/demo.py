@@ -91,8 +91,8 @@ def story(bump: Any, certificate: Certificate) -> str:
     worst = int(np.argmax(np.abs(certificate.value - certificate.center)))
     lines += [
         "",
-        f"The loss saw nothing; the certificate proves '{certificate.names[worst]}' wrong. The intervals hold the "
-        f"PDE's own solution: {certificate.guarantee}, rounding {certificate.rounding}.",
+        f"The loss saw nothing; the certificate proves '{certificate.names[worst]}' wrong. The intervals hold "
+        f"{certificate.interval_of}: {certificate.guarantee}, rounding {certificate.rounding}.",
     ]
     return "\n".join(lines)
 
