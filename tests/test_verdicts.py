@@ -186,12 +186,16 @@ def test_a_bundle_from_python_has_the_verdicts(problem, certificate, tmp_path):
 
 def test_print_shows_the_prediction_and_how_far_it_is_off(certificate):
     """Also of nodal values, in numbers that still hold when they are read back."""
-    lines = str(certificate).splitlines()
-    assert "prediction" in lines[1]
-    assert "off by at least" in lines[1]
-    assert "at most" in lines[1]
-    for i, line in enumerate(lines[2:]):
-        name, value, lower, upper, radius, least, most = line.split()
+    _, of, head, *rows, legend = str(certificate).splitlines()
+    assert of == f"intervals of {certificate.interval_of}"
+    assert "prediction" in head
+    assert "off by at least" in head
+    assert "at most" in head
+    assert legend.startswith("mesh: ")
+    assert len(rows) == len(certificate)
+    for i, line in enumerate(rows):
+        name, value, lower, upper, radius, least, most, mesh = line.split()
+        assert mesh.startswith("~")
         assert name == certificate.names[i]
         assert Fraction(value) == Fraction(certificate.value[i])
         assert Fraction(lower) <= Fraction(certificate.lower[i])
@@ -204,7 +208,8 @@ def test_print_shows_the_prediction_and_how_far_it_is_off(certificate):
 
 def test_print_of_raw_outputs_verdicts_and_unbounded_intervals(certificate):
     found = replace(certificate, raw=np.array([-0.5, 0.125]), radius=np.array([0.01, np.inf])).judged([0.1, 2.0])
-    _, head, first, second = str(found).splitlines()
+    found = replace(found, mesh_estimate=None)
+    _, _, head, first, second = str(found).splitlines()
     assert (
         head.split() == "query raw prediction value lower upper radius off by at least at most accept verdict".split()
     )
@@ -214,7 +219,7 @@ def test_print_of_raw_outputs_verdicts_and_unbounded_intervals(certificate):
     assert "nan" not in str(found)
     inside = replace(certificate, value=certificate.center)
     assert inside.off[0].tolist() == [0.0, 0.0]
-    assert str(inside).splitlines()[2].split()[-2] == "0"
+    assert str(inside).splitlines()[3].split()[-3] == "0"
 
 
 def test_nothing_is_judged_where_nothing_was_predicted(problem):

@@ -49,7 +49,7 @@ def _columns(c: Certificate) -> Iterator[Column]:
         yield "off by at least", [least_text(x) for x in least]
         yield "at most", [above(_finite(x), DIGITS) for x in most]
     if c.mesh_estimate is not None:
-        yield "mesh", [f"~ {near(float(x), 2)}" if np.isfinite(x) else "?" for x in c.mesh_estimate]
+        yield "mesh", [f"~{_plain(near(float(x), 2))}" if np.isfinite(x) else "?" for x in c.mesh_estimate]
     if c.accept is not None:
         asked = [short(float(a)) if np.isfinite(a) else "" for a in c.accept]
         yield "accept", asked
