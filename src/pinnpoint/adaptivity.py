@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, per_query, whole
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Certificate
 from pinnpoint.certification import AnyCertifier, AnyMethod, default_method, run
 from pinnpoint.errors import InputError
@@ -37,6 +38,8 @@ class Step:
     expected: float
     """Unknowns at which the tolerance is expected, from the last two steps; NaN at first."""
 
+    __repr__ = brief
+
 
 @dataclass(frozen=True, eq=False)
 class Refined:
@@ -56,6 +59,8 @@ class Refined:
     history: tuple[Step, ...]
     reached: bool
     stopped: str
+
+    __repr__ = brief
 
 
 def certify_to(

@@ -28,6 +28,10 @@ class CertificateBatch(Sequence[Certificate]):
     def __iter__(self) -> Iterator[Certificate]:
         return iter(self._all)
 
+    def __repr__(self) -> str:
+        queries = len(self._all[0]) if self._all else 0
+        return f"CertificateBatch({len(self)} states, {queries} queries)"
+
     def to_html(
         self,
         path: str | os.PathLike[str],

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pinnpoint.brief import brief
+
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
@@ -135,6 +137,8 @@ class Density:
     error2: Vector
     cells: Index | None = None
     proved: bool = True
+
+    __repr__ = brief
 
     def on_all(self, count: int) -> Density:
         """The same function with a row for every cell."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from pinnpoint.adaptivity import MAX_DOFS, Step, certify_to
 from pinnpoint.arrays import Vector
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Certificate
 from pinnpoint.certification import AnyCertifier, AnyMethod, narrowing, run
 from pinnpoint.certifiers.exact import Exact
@@ -92,6 +93,8 @@ class Study:
     method: AnyMethod
     deck: Deck | None = None
 
+    __repr__ = brief
+
     def certify(
         self,
         report: Callable[[Step], None] | None = None,
@@ -152,6 +155,8 @@ class Result:
     certifier: AnyCertifier
     history: tuple[Step, ...] = ()
     stopped: str = ""
+
+    __repr__ = brief
 
     def compared(self) -> Result:
         """With the factor by which a lifted prediction narrows the proof, against none on the same mesh."""

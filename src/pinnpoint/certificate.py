@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pinnpoint.arrays import Vector, floats, per_query, set_fields
+from pinnpoint.brief import brief
 from pinnpoint.errors import CertificationError, DependencyMissingError, InputError
 from pinnpoint.meaning import BY_TARGET
 from pinnpoint.record import record, write_json
@@ -36,6 +37,8 @@ class Claim:
 
     claim: str
     status: str = "verified"
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         if self.status not in ("verified", "declared"):

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from pinnpoint.arrays import Vector, floats, number, whole
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Certificate
 from pinnpoint.errors import DependencyMissingError, InputError
 
@@ -37,6 +38,8 @@ class StatisticalBand:
     calibrated: int
 
     kind = "statistical"
+
+    __repr__ = brief
 
     @property
     def claim(self) -> str:
@@ -80,6 +83,8 @@ class Overlay:
     difficulty: Callable[[Certificate], Vector] | None
     confidence: float
     calibrated: int
+
+    __repr__ = brief
 
     def band(self, certificates: Sequence[Certificate]) -> StatisticalBand:
         """Bands of new loads."""

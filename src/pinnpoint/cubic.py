@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.rounding.arithmetic import TINY, gamma, split, up
 from pinnpoint.rounding.balls import Ball, exact
@@ -60,6 +61,8 @@ class CubicSystem(AbstractSemilinear):
 
     proved = True
     claims = ()
+
+    __repr__ = brief
 
     @cached_property
     def monotone(self) -> bool:  # type: ignore[override]

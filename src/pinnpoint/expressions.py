@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 
 MAX_LENGTH = 2000
@@ -77,6 +78,8 @@ class Expression:
     variables: tuple[str, ...]
     name: str = field(compare=False)
     program: tuple[Step, ...] = field(repr=False, compare=False)
+
+    __repr__ = brief
 
     @property
     def variables_used(self) -> tuple[str, ...]:

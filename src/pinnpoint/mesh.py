@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pinnpoint.arrays import Vector, set_fields
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.facets import both, chunks, facet_keys, facet_table, sides
 from pinnpoint.threads import on_all_cores
@@ -49,6 +50,8 @@ class Mesh:
     cell_groups: Mapping[str, Index]
     facet_groups: Mapping[str, Index]
     unnamed: Mapping[tuple[int, str], str]
+
+    __repr__ = brief
 
     def __init__(
         self,

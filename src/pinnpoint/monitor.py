@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Certificate, Guarantee
 from pinnpoint.errors import DependencyMissingError, InputError, PinnpointError
 from pinnpoint.families.certifier import FamilyCertifier
@@ -62,6 +63,8 @@ class Decision:
     certificate: Certificate | None
     reason: str = ""
     verdicts: tuple[Mapping[str, str], ...] = ()
+
+    __repr__ = brief
 
 
 class Monitor:
@@ -164,6 +167,10 @@ class Monitor:
 
     def __exit__(self, *problem: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        done = ", ".join(f"{action} {self.counts[action]}" for action in ACTIONS)
+        return f"Monitor({len(self.names)} queries: {done})"
 
     def __str__(self) -> str:
         """Counts, and the histogram as bars."""

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector, dimensions, matrix, number, set_fields, vector
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.rounding.arithmetic import LIMIT, at_most, dot_up, up
 from pinnpoint.rounding.balls import Ball
@@ -26,6 +27,8 @@ class MaxNorm:
     """‖x‖ = max |x_i| / scale_i, with its dual Σ scale_i |s_i|; bounded by the form P = diag(scale⁻²)."""
 
     scale: Vector
+
+    __repr__ = brief
 
     @property
     def P(self) -> Vector:
@@ -47,6 +50,8 @@ class FormNorm:
 
     P: Any
     form: Form
+
+    __repr__ = brief
 
     def norm(self, v: Ball) -> float:
         """The norm over the ball, rounded up."""
@@ -105,6 +110,8 @@ class NonlinearSystem:
     second_lipschitz: Lipschitz | None
 
     proved = True
+
+    __repr__ = brief
 
     def __init__(
         self,

@@ -20,6 +20,7 @@ from pinnpoint.arrays import (
     point_list,
     set_fields,
 )
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 
 
@@ -33,6 +34,8 @@ class Samples:
     points: Vector
     weights: Any
     component: int = 0
+
+    __repr__ = brief
 
     def __call__(self, prediction: Any) -> Vector:
         """The raw values of a prediction that maps points (N, d) to (N,) or (N, c)."""
@@ -56,6 +59,8 @@ class JoinedSamples:
     first: Samples | JoinedSamples
     second: Samples | JoinedSamples
 
+    __repr__ = brief
+
     def __call__(self, prediction: Any) -> Vector:
         """The raw values of both."""
         return np.concatenate([self.first(prediction), self.second(prediction)])
@@ -67,6 +72,8 @@ class JoinedRows:
 
     parts: tuple[Callable[[Any], Any] | None, ...]
     counts: tuple[int, ...]
+
+    __repr__ = brief
 
     def __call__(self, nodes: Any) -> Any:
         """The rows on these nodes."""
@@ -86,6 +93,8 @@ class CombinedRows:
     """Sums of other rows, each times a sparse matrix."""
 
     parts: tuple[tuple[Any, Callable[[Any], Any]], ...]
+
+    __repr__ = brief
 
     def __call__(self, nodes: Any) -> Any:
         """The rows on these nodes."""
@@ -107,6 +116,8 @@ class Point:
 
     at: tuple[float, ...]
 
+    __repr__ = brief
+
 
 @dataclass(frozen=True)
 class Ball:
@@ -114,6 +125,8 @@ class Ball:
 
     at: tuple[float, ...]
     radius: float
+
+    __repr__ = brief
 
 
 @dataclass(frozen=True)
@@ -170,6 +183,8 @@ class Queries:
     notes: tuple[str, ...]
     goals: tuple[Goal | None, ...]
     on_nodes: Callable[[Any], Any] | None
+
+    __repr__ = brief
 
     def __init__(
         self,

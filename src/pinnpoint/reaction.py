@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector, floats, set_fields
+from pinnpoint.brief import brief
 from pinnpoint.derivatives import derivative
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.expressions import Expression, parse
@@ -52,6 +53,8 @@ class Reaction:
     bound: Callable[[Vector, Vector], Any] | None = None
     differentiated: bool = field(init=False, default=False)
     """Whether g′ and g″ were taken from the formula g."""
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         for name in ("g", "first", "second"):
@@ -167,6 +170,8 @@ class ReactionSystem(AbstractSemilinear):
     weight: Any = None
 
     monotone = False
+
+    __repr__ = brief
 
     @property
     def proved(self) -> bool:  # type: ignore[override]

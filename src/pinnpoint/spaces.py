@@ -13,6 +13,7 @@ import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
 from pinnpoint.arrays import Vector, matrix, set_fields, vector, whole
+from pinnpoint.brief import brief
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import TINY, gamma, up
 from pinnpoint.rounding.coercivity import verify_coercivity
@@ -29,6 +30,9 @@ class Projection(NamedTuple):
     y: Vector
     mismatch: Vector
     """Given vector minus its projection, entry by entry; report its size, it is not part of any interval."""
+
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +52,8 @@ class AdmissibleSpace:
     U0: Vector
     Z: Any
     notes: tuple[str, ...]
+
+    __repr__ = brief
 
     def __init__(self, U0: Any, Z: Any, *, notes: Sequence[str] = ()) -> None:
         U0 = vector("U0", U0)

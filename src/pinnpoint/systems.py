@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from pinnpoint.arrays import Vector, dimensions, matrix, number, point_list, set_fields, vector, whole
+from pinnpoint.brief import brief
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding.bounds import Coercivity, fingerprint
 from pinnpoint.rounding.forms import Form
@@ -70,6 +71,8 @@ class LinearSystem:
     modes: Vector | None
     node_size: int
     floor: Callable[[], Coercivity] | None
+
+    __repr__ = brief
 
     def __init__(
         self,

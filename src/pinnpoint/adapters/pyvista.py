@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, floats
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.io.blocks import Blocks, build_mesh, numbered
 from pinnpoint.io.foreign import TAGS
@@ -24,6 +25,8 @@ class Grid:
     mesh: Mesh
     point_ids: Index
     source: Any
+
+    __repr__ = brief
 
     def values(self, name: str) -> Vector:
         """Point data in the order of the mesh's nodes; the third component of plane vectors, if 0, is cut."""

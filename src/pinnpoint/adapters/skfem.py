@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from pinnpoint.adapters.assembled import from_assembled
 from pinnpoint.arrays import Vector, point_list, vector
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.queries import Queries
 from pinnpoint.systems import LinearSystem
@@ -22,6 +23,8 @@ class Assembled:
 
     basis: Any
     system: LinearSystem
+
+    __repr__ = brief
 
     def points(self, X: Any, names: Sequence[str] | None = None, component: int | None = None) -> Queries:
         """The solution at points (K, d); `component` for vector-valued elements."""

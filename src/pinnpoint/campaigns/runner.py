@@ -14,6 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from pinnpoint.arrays import number, whole
+from pinnpoint.brief import brief
 from pinnpoint.campaigns.growing import AbstractTable
 from pinnpoint.campaigns.patience import Patience
 from pinnpoint.campaigns.tables import open_table
@@ -47,6 +48,8 @@ class Summary:
     skipped: int = 0
     retried: int = 0
     failed: dict[str, str] = field(default_factory=dict)
+
+    __repr__ = brief
 
 
 def run(

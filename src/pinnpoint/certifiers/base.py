@@ -12,6 +12,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector, floats, per_query
 from pinnpoint.batch import CertificateBatch
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Certificate, Claim, Guarantee
 from pinnpoint.certifiers.batches import observe_many
 from pinnpoint.certifiers.core import Core, Functionals
@@ -66,6 +67,8 @@ class Ground:
     proof: Proof
     choice: Choice | None = None
 
+    __repr__ = brief
+
     @property
     def K(self) -> int:
         """Number of queries."""
@@ -87,6 +90,8 @@ class Observation:
     pairs: Ball | None = None
     """Products with the Green vectors, where they came with the residual."""
 
+    __repr__ = brief
+
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
@@ -101,6 +106,8 @@ class Outcome:
     sigma: Vector | None = None
     claims: tuple[Claim, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    __repr__ = brief
 
 
 class AbstractCertifier(ABC):

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector
+from pinnpoint.brief import brief
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.setup import solver_for
 from pinnpoint.errors import CertificationError, InputError
@@ -70,6 +71,8 @@ class BasePoint:
     system: Any
     y: Vector
     rounding: bool
+
+    __repr__ = brief
 
     @cached_property
     def F(self) -> Ball:
@@ -133,6 +136,8 @@ class ReducedQueries:
     queries: Queries
     space: AdmissibleSpace
     rounding: bool
+
+    __repr__ = brief
 
     @cached_property
     def reduced(self) -> Queries:

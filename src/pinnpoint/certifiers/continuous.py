@@ -9,6 +9,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector, floats, per_query, vector
 from pinnpoint.batch import CertificateBatch
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Certificate, Claim, Guarantee
 from pinnpoint.certifiers.basepoint import ReducedQueries
 from pinnpoint.certifiers.core import Core
@@ -81,6 +82,8 @@ class ContinuousCertifier:
     system: Any
     seen: ReducedQueries
     name: str
+
+    __repr__ = brief
 
     def newton(self, U: Any) -> Vector:
         """The discrete root near an admissible state."""

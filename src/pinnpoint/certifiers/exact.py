@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, whole
+from pinnpoint.brief import brief
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
 from pinnpoint.certifiers.green import GreenVectors, bare_ground, green_vectors, lay_ground
 from pinnpoint.certifiers.storage import Storage
@@ -61,6 +62,8 @@ class Exact(AbstractMethod):
     storage: str = "float64"
     file: Any = None
 
+    __repr__ = brief
+
     def _prepare(self, system: LinearSystem, queries: Queries) -> ExactCertifier:
         """Green vectors, sensitivities and the stability proof."""
         kept = Storage(self.storage, self.file)
@@ -109,6 +112,8 @@ class ExactCertifier(AbstractCertifier):
     proved: bool = True
     polish: bool = False
     """Whether each state is corrected by two solves: ℓᵀU* = ℓᵀŨ − gᵀr̃ for any Ũ, with |sᵀÂ⁻¹r̃| small for a good one."""
+
+    __repr__ = brief
 
     @property
     def _proves_discrete(self) -> bool:

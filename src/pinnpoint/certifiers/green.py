@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector
+from pinnpoint.brief import brief
 from pinnpoint.certifiers.base import Ground
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.proof import Proof, prove, prove_roughly, unproved, weight_only
@@ -49,6 +50,8 @@ class GreenVectors:
     """Upper bounds of σ = ‖g‖_{W⁻¹}: ‖g̃‖_{W⁻¹} + δ_adj (paper, prop. inexact_adjoint_certificate)."""
     delta: Vector
     """δ_adj ≥ ‖g − g̃‖_{W⁻¹}."""
+
+    __repr__ = brief
 
     def ball(self, i: int) -> Ball:
         """q_i as a ball without radius."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, number, per_query, set_fields, whole
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Claim
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
 from pinnpoint.certifiers.core import Core
@@ -77,6 +78,8 @@ class Inexact(AbstractMethod):
     refine: bool = False
     rounding: bool = True
 
+    __repr__ = brief
+
     def __post_init__(self) -> None:
         if self.correct not in CORRECTIONS:
             raise InputError(f"correct: must be one of {', '.join(CORRECTIONS)}; got {self.correct!r}")
@@ -123,6 +126,8 @@ class InexactCertifier(AbstractCertifier):
     primal: Solver
     claims: tuple[Claim, ...]
     name: str = "inexact"
+
+    __repr__ = brief
 
     def _discrete(self, seen: Observation) -> Outcome:
         if self.correct == "adjoint":

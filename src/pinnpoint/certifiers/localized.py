@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector, floats, matrix, per_query
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Guarantee
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
 from pinnpoint.certifiers.exact import signed
@@ -57,6 +58,8 @@ class Localized(AbstractMethod):
     refine: bool = False
     coercivity: Coercivity | float | None = None
     solver: Any = None
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         if (self.radius is None) == (self.projectors is None):
@@ -131,6 +134,8 @@ class Sweep:
     """Bound of |ℓᵀ(U − U*)| from norms alone."""
     guarantee: Guarantee
 
+    __repr__ = brief
+
     def __post_init__(self) -> None:
         for name in ("center", "radius", "mixed", "pure_norm", "chi", "theta"):
             if np.any(np.isnan(getattr(self, name))):
@@ -146,6 +151,8 @@ class LocalizedCertifier(AbstractCertifier):
     projectors: list[Projector]
     tail: bool
     name: str = "localized"
+
+    __repr__ = brief
 
     def _discrete(self, seen: Observation) -> Outcome:
         return self._split(seen, *self._residual(seen), self.projectors)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, per_query
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Claim
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
 from pinnpoint.certifiers.green import green_vectors, lay_ground
@@ -40,6 +41,8 @@ class Norm(AbstractMethod):
     coercivity: Coercivity | float | None = None
     solver: Any = None
 
+    __repr__ = brief
+
     def _prepare(self, system: LinearSystem, queries: Queries) -> NormCertifier:
         """Sensitivities; the Green vectors themselves are not kept."""
         given = None if self.sigma is None else per_query("sigma", self.sigma, len(queries), sign="nonnegative")
@@ -61,6 +64,8 @@ class NormCertifier(AbstractCertifier):
     sigma: Vector
     claims: tuple[Claim, ...]
     name: str = "norm"
+
+    __repr__ = brief
 
     def _discrete(self, seen: Observation) -> Outcome:
         terms = {"norm": np.asarray(up(self.sigma * self._effective_norm(seen)))}

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.arrays import number
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Claim
 from pinnpoint.certifiers.core import Core
 from pinnpoint.errors import CertificationError, InputError
@@ -42,6 +43,9 @@ class Proof(NamedTuple):
     claims: tuple[Claim, ...]
     rough: bool = False
     """Whether the bound is so far below the truth that Green vectors should be refined."""
+
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 def prove(

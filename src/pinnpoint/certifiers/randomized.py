@@ -12,6 +12,7 @@ import scipy.sparse.linalg as spla
 from scipy.special import gammaincinv
 
 from pinnpoint.arrays import Vector, number, set_fields, whole
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Claim, Guarantee
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
 from pinnpoint.certifiers.core import Core
@@ -64,6 +65,8 @@ class Randomized(AbstractMethod):
     coercivity: Coercivity | float | None = None
     solver: Any = None
     refine: bool = False
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         set_fields(self, probes=whole("probes", self.probes, low=1), seed=whole("seed", self.seed))
@@ -182,6 +185,8 @@ class RandomizedCertifier(AbstractCertifier):
     method: Randomized
     sigma: Vector
     name: str = "randomized"
+
+    __repr__ = brief
 
     def _discrete(self, seen: Observation) -> Outcome:
         method, ground = self.method, self.ground

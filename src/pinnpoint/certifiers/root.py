@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import number, set_fields, whole
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Claim
 from pinnpoint.certifiers.base import Ground
 from pinnpoint.certifiers.basepoint import BasePoint, ReducedQueries, tightest
@@ -56,6 +57,8 @@ class Root(AbstractNonlinearMethod):
     correct: bool = True
     ball: float | None = None
 
+    __repr__ = brief
+
     def __post_init__(self) -> None:
         set_fields(self, polish=whole("polish", self.polish))
         require_norm(self.norm)
@@ -75,6 +78,8 @@ class RootCertifier(AbstractNonlinearCertifier):
     polish: int
     method: Root
     name: str = "root"
+
+    __repr__ = brief
 
     @property
     def target(self) -> str:

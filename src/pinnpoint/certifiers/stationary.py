@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.arrays import set_fields, whole
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Claim
 from pinnpoint.certifiers.basepoint import BasePoint, ReducedQueries
 from pinnpoint.certifiers.nonlinear import (
@@ -44,6 +45,8 @@ class Stationary(AbstractNonlinearMethod):
     norm: str = "auto"
     polish: int = 0
     correct: bool = True
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         set_fields(self, polish=whole("polish", self.polish))
@@ -81,6 +84,8 @@ class StationaryCertifier(AbstractNonlinearCertifier):
     polish: int
     method: Stationary
     name: str = "stationary"
+
+    __repr__ = brief
 
     @property
     def target(self) -> str:

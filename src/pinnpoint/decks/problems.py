@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, floats
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.fem.elasticity import Elasticity
 from pinnpoint.io.abaqus_deck import read_abaqus_deck
@@ -30,6 +31,8 @@ class Deck:
 
     path: Path
     data: DeckData
+
+    __repr__ = brief
 
     @property
     def mesh(self) -> Mesh:

@@ -17,6 +17,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.batch import CertificateBatch
+from pinnpoint.brief import brief
 from pinnpoint.certifiers.base import AbstractMethod
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.decks.problems import Deck, read_deck
@@ -66,6 +67,8 @@ class Bracket:
     stress: Mapping[str, Vector]
     surface: Index
     notes: tuple[str, ...]
+
+    __repr__ = brief
 
     def problem(self, case: str = "vertical", weight: Any = None) -> Elasticity:
         """The problem of a load case."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, floats
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Certificate, Claim, Guarantee
 from pinnpoint.errors import InputError
 from pinnpoint.verdicts import accept_limits, accepted
@@ -39,6 +40,8 @@ class FamilyBatch(Sequence[Certificate]):
     dofs: int
     accept: Vector | None = None
     """How wrong predictions may be, query by query; infinite where nothing was asked. See `judged`."""
+
+    __repr__ = brief
 
     def __len__(self) -> int:
         return len(self.mu)

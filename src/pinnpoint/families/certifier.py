@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, floats, whole
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Certificate
 from pinnpoint.certifiers.base import AbstractCertifier, Ground
 from pinnpoint.errors import InputError
@@ -41,6 +42,8 @@ class FamilyCertifier:
     F: Vector
     base: Vector
     table: Table
+
+    __repr__ = brief
 
     @property
     def ground(self) -> Ground:

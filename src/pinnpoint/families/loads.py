@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, distinct_names, floats, set_fields, vector
+from pinnpoint.brief import brief
 from pinnpoint.certifiers.base import AbstractMethod
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.errors import InputError
@@ -37,6 +38,8 @@ class LoadFamily:
     F: Vector
     base: Vector
     names: tuple[str, ...]
+
+    __repr__ = brief
 
     def __init__(
         self, system: LinearSystem, loads: Any, base: Any = None, *, names: Sequence[str] | None = None

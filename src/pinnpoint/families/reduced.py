@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, floats, vector
+from pinnpoint.brief import brief
 from pinnpoint.certifiers.base import Ground
 from pinnpoint.errors import InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, norm_up, require_range, up
@@ -118,6 +119,8 @@ class ReducedCertifier:
 
     family: FamilyCertifier
     states: ReducedStates
+
+    __repr__ = brief
 
     def certify_many(self, coefficients: Any, mu: Any, *, raw: Any = None, accept: Any = None) -> FamilyBatch:
         """Coefficients (S, m) and μ (S, p), or a function from μ to coefficients."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pinnpoint.arrays import Vector, floats, set_fields
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Claim, Guarantee
 from pinnpoint.certifiers.base import AbstractCertifier, Outcome
 from pinnpoint.errors import InputError
@@ -36,6 +37,8 @@ class Table:
     sigma: Vector | None
     covered: bool
     """Whether rounding is covered."""
+
+    __repr__ = brief
 
     @property
     def loads(self) -> int:

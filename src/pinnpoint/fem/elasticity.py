@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector, floats, set_fields, whole
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.families.loads import LoadFamily, vectors
 from pinnpoint.fem import assembly
@@ -80,6 +81,8 @@ class Elasticity:
     total_load: Vector
 
     degree = 1
+
+    __repr__ = brief
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector, set_fields, whole
 from pinnpoint.bernstein import mean_of_powers, pairs
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.mesh import Index, Mesh
 
@@ -55,6 +56,8 @@ class Nodes:
     points: Vector
     cell_dofs: Index
     edges: Index
+
+    __repr__ = brief
 
     def __init__(self, mesh: Mesh, degree: int = 1) -> None:
         degree = whole("degree", degree, low=1)

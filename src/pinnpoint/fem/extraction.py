@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 from pinnpoint.arrays import Vector, floats
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression
 from pinnpoint.fem import assembly
@@ -33,6 +34,8 @@ class Extraction:
     distance: float = 0.0
     """Largest distance between a given point and its mesh node, where points were matched."""
 
+    __repr__ = brief
+
 
 @dataclass(frozen=True, eq=False)
 class NodeValues:
@@ -41,12 +44,16 @@ class NodeValues:
     points: Any
     values: Any
 
+    __repr__ = brief
+
 
 @dataclass(frozen=True, eq=False)
 class Formulas:
     """A prediction by one formula a component."""
 
     parts: tuple[Expression, ...]
+
+    __repr__ = brief
 
     def __call__(self, X: Vector) -> Vector:
         """Values (N, c) at points (N, d)."""

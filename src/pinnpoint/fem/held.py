@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.facets import edge_table, facet_keys
 from pinnpoint.fem.coefficients import function, require_defined, split
@@ -52,6 +53,8 @@ class Held:
     facets: Index
     given: tuple[Any, ...]
 
+    __repr__ = brief
+
 
 @dataclass(frozen=True, eq=False)
 class HeldBoundary:
@@ -59,6 +62,8 @@ class HeldBoundary:
 
     parts: tuple[Held, ...]
     notes: tuple[str, ...]
+
+    __repr__ = brief
 
     def facets(self, mesh: Mesh) -> Index:
         """Facets that are held in every component, each once."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnpoint.arrays import Vector
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Certificate, Claim
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression
@@ -53,6 +54,8 @@ class Lifted:
     base: ReactionDiffusion
     rest: ReactionDiffusion
     lift: Any
+
+    __repr__ = brief
 
     def __getattr__(self, name: str) -> Any:
         if name in ("system", "space", "mesh", "nodes", "degree", "quadrature", "components"):

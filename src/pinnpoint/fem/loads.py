@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, vector
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.mesh import Mesh
 
@@ -34,6 +35,8 @@ class Load:
     force: tuple[float, ...]
     moment: tuple[float, ...] | float | None = None
     at: tuple[float, ...] | None = None
+
+    __repr__ = brief
 
     @property
     def text(self) -> str:

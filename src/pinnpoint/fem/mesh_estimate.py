@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pinnpoint.arrays import Vector
+from pinnpoint.brief import brief
 from pinnpoint.certifiers.base import AbstractCertifier
 from pinnpoint.certifiers.nonlinear import AbstractNonlinearCertifier
 from pinnpoint.errors import PinnpointError
@@ -55,6 +56,8 @@ class MeshEstimate:
 
     sizes: Vector | None
     why: str = ""
+
+    __repr__ = brief
 
 
 def mesh_estimate(problem: Problem, queries: Queries, U: Vector, certifier: Any, state: Any = None) -> MeshEstimate:

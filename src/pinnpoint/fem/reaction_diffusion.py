@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, set_fields, whole
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression
 from pinnpoint.families.loads import LoadFamily, vectors
@@ -98,6 +99,8 @@ class ReactionDiffusion:
     total_load: Vector
 
     components = 1
+
+    __repr__ = brief
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector, set_fields, whole
+from pinnpoint.brief import brief
 from pinnpoint.cubic import CubicSystem, share
 from pinnpoint.errors import InputError
 from pinnpoint.fem import assembly
@@ -64,6 +65,8 @@ class Semilinear:
 
     components = 1
     degree = 1
+
+    __repr__ = brief
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pinnpoint.brief import brief
 from pinnpoint.expressions import Expression
 
 Value = Expression | tuple[Expression | None, ...]
@@ -61,6 +62,8 @@ class ProblemSpec:
     neumann: Mapping[str, Value] | None = None
     force: Mapping[str, ForceSpec] | None = None
 
+    __repr__ = brief
+
 
 @dataclass(frozen=True)
 class PredictionSpec:
@@ -78,6 +81,8 @@ class PredictionSpec:
     model: Path | None = None
     input: str | None = None
     output: str | None = None
+
+    __repr__ = brief
 
 
 @dataclass(frozen=True)
@@ -110,6 +115,8 @@ class CertificateSpec:
     options: Mapping[str, float | int | str] | None = None
     accept: float | None = None
 
+    __repr__ = brief
+
 
 @dataclass(frozen=True)
 class Case:
@@ -125,6 +132,8 @@ class Case:
     path: Path
     resolved: Mapping[str, Any]
     overrides: tuple[str, ...] = ()
+
+    __repr__ = brief
 
     def to_dict(self) -> dict[str, Any]:
         """The case with all defaults filled in, as plain data for JSON."""

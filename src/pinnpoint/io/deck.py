@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pinnpoint.arrays import Vector
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.mesh import Index, Mesh
 from pinnpoint.spaces import AdmissibleSpace
@@ -28,6 +29,8 @@ class Subcase:
     space: AdmissibleSpace
     load: Vector
     supports: str = ""
+
+    __repr__ = brief
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +57,8 @@ class DeckData:
     plane: str | None
     subcases: Mapping[int, Subcase]
     ignored: tuple[str, ...] = ()
+
+    __repr__ = brief
 
     def subcase(self, number: int) -> Subcase:
         """A subcase by its number."""

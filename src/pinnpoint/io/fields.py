@@ -14,6 +14,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from pinnpoint.arrays import Vector, point_list
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.io.files import PathLike, read_bytes
 from pinnpoint.io.foreign import load
@@ -30,6 +31,8 @@ class Field:
 
     values: Vector
     points: Vector | None = None
+
+    __repr__ = brief
 
 
 def read_field(path: PathLike, field: str | None = None) -> Field:

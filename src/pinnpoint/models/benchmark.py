@@ -8,6 +8,7 @@ from importlib.resources import as_file, files
 import numpy as np
 
 from pinnpoint.arrays import Vector
+from pinnpoint.brief import brief
 from pinnpoint.expressions import parse
 from pinnpoint.models.mlp import MLP
 
@@ -39,6 +40,8 @@ class Benchmark:
     good: MLP
     source_text: str = SOURCE
     exact_text: str = EXACT
+
+    __repr__ = brief
 
     @property
     def networks(self) -> tuple[MLP, MLP, MLP]:

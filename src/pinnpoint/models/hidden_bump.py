@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, point_list, vector
+from pinnpoint.brief import brief
 from pinnpoint.models.mlp import MLP, entry, entry_text, read_arrays
 
 FILE = "hidden_bump.npz"
@@ -41,6 +42,8 @@ class HiddenBump:
     exact_text: str
     worst_point: Vector
     description: str
+
+    __repr__ = brief
 
     @property
     def loss(self) -> float:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pinnpoint.arrays import number, set_fields, vector, whole
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression, parse
 from pinnpoint.models.given import require_no_file
@@ -48,6 +49,8 @@ class Lift:
     factor: Expression | None
     offset: Expression | None
     inputs: tuple[Expression, ...] | None
+
+    __repr__ = brief
 
     def __init__(
         self, prediction: Any, factor: Any = None, offset: Any = None, inputs: Sequence[Any] | None = None

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from pinnpoint.arrays import Vector, point_list, set_fields, vector
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 
 CHUNK = 4096
@@ -107,6 +108,8 @@ class MLP:
     biases: tuple[Vector, ...]
     activation: str
     factor: str
+
+    __repr__ = brief
 
     def __init__(
         self, weights: Sequence[Any], biases: Sequence[Any], activation: str = "tanh", factor: str = "none"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, number, vector, whole
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.models.smooth import Function, SmoothField, data, model_at, values_at
 from pinnpoint.taylor.declared import Declared
@@ -58,6 +59,8 @@ class OpaqueLift:
     gradient_of: Function | None = None
     smoothness: Smoothness | None = None
     box: tuple[Vector, Vector] | None = None
+
+    __repr__ = brief
 
     def on(self, points: Vector) -> OpaqueLift:
         """The same on the bounding box of points, where the declared bounds hold."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, number, point_list
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import parse
 from pinnpoint.taylor.inputs import model_of
@@ -29,6 +30,8 @@ class SmoothField:
     """Elements computed at once."""
     terms: Any = 0.0
     """Data of the size of the terms that cancel in this: rounding is relative to it."""
+
+    __repr__ = brief
 
     def taylor(self, coordinates: Models) -> TaylorModel:
         """The model over the set on which the coordinates are given."""

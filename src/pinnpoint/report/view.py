@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, point_list
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.mesh import Mesh
 from pinnpoint.report.colours import MAPS
@@ -106,6 +107,8 @@ class View:
     fields: tuple[Field, ...]
     left_out: int = 0
     """Influences that would have made the report too large."""
+
+    __repr__ = brief
 
     @classmethod
     def of(

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
+from pinnpoint.brief import brief
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.queries import Queries
@@ -50,6 +51,8 @@ class Bracket:
     queries: Queries
     middles: Any
     shown: Any
+
+    __repr__ = brief
 
     @property
     def problem(self) -> Any:

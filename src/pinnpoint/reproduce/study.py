@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint.brief import brief
+
 FORMS = ("quick", "full")
 Part = Callable[[], dict[str, Any]]
 Results = Mapping[str, Any]
@@ -78,6 +80,8 @@ class Study:
     draw: Callable[[Results], list[Drawing]]
     claims: tuple[str, ...] = ()
     subject: str = ""
+
+    __repr__ = brief
 
 
 def having(results: Results, prefix: str) -> list[Any]:

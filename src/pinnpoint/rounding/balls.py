@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint.brief import brief
 from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, norm_up, two_sum, up
 
 
@@ -21,6 +22,8 @@ class Ball:
     hi: Vector
     lo: Vector | None = None
     err: Vector | None = None
+
+    __repr__ = brief
 
     @property
     def size(self) -> int:

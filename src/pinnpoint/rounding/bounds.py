@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.arrays import dimensions, is_symmetric, matrix, number, set_fields, vector
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.rounding.arithmetic import Vector
 
@@ -45,6 +46,8 @@ class Coercivity:
     """Of the matrix that the bound was proved for; elsewhere it counts as declared."""
     witness: Vector | None = None
     """w > 0 with D S D w ≥ α w, where that is the proof."""
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         set_fields(self, alpha=number("alpha", self.alpha, above=0.0))

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
+from pinnpoint.brief import brief
 from pinnpoint.errors import CertificationError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, at_most, dot_up, down, norm_up, two_prod, up
 from pinnpoint.rounding.balls import Ball, exact
@@ -41,6 +42,8 @@ class DiagonalForm:
     """W = diag(w), w > 0; the identity where w is None."""
 
     w: Vector | None = None
+
+    __repr__ = brief
 
     @cached_property
     def roots(self) -> tuple[Vector | None, Vector | None]:
@@ -103,6 +106,8 @@ class MatrixForm:
     row_sum: Callable[[], float] = lambda: math.inf
     """Upper bound of the largest absolute row sum of W; only norms of vectors with a radius ask for it."""
 
+    __repr__ = brief
+
     def norm(self, v: Ball) -> float:
         """√(vᵀ W v) at the centre, and the radius by the triangle inequality."""
         center = Ball(v.hi, v.lo)
@@ -149,6 +154,8 @@ class InverseForm:
     """W = S⁻¹ without an inverse: norms and dual norms trade places."""
 
     form: MatrixForm
+
+    __repr__ = brief
 
     def norm(self, v: Ball) -> float:
         """‖v‖_{S⁻¹}."""

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
+from pinnpoint.brief import brief
 from pinnpoint.errors import CertificationError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, dot_up, down, gamma, sum_up, up
 from pinnpoint.rounding.balls import Ball, exact
@@ -72,6 +73,8 @@ class Coercive:
     witness: Vector | None = None
     """The positive vector that proves it, where it is one."""
 
+    __repr__ = brief
+
     def left(self, s: Ball) -> float:
         """‖s‖_{S⁻¹}, sharpened where asked."""
         return self.form.dual(s) if self.sharpen else self.form.cheap_dual(s)
@@ -111,6 +114,8 @@ class Normal:
     matches: bool = True
     """Whether W is the weight of the certificate itself."""
 
+    __repr__ = brief
+
     def left(self, s: Ball) -> float:
         """‖s‖_{P⁻¹} / √α."""
         return float(up(self.P.dual(s) / down(math.sqrt(self.alpha))))
@@ -139,6 +144,8 @@ class InversePositive:
     v: Vector
     claim: str = "the reduced operator is an M-matrix (positive witness)"
     status: str = "verified"
+
+    __repr__ = brief
 
     def left(self, s: Ball) -> float:
         """|s|ᵀ w."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Certificate
 from pinnpoint.errors import PinnpointError
 from pinnpoint.monitor import Decision
@@ -38,6 +39,8 @@ class Item:
     raw: Vector | None
     values: Vector | None
     mu: Vector | None
+
+    __repr__ = brief
 
 
 def parse(data: bytes, engine: Engine, most: int) -> list[Item]:

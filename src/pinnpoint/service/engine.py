@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pinnpoint.arrays import Vector, per_query
+from pinnpoint.brief import brief
 from pinnpoint.cases import Study
 from pinnpoint.certificate import Certificate
 from pinnpoint.certification import run
@@ -44,6 +45,8 @@ class Engine:
     dofs: int
     title: str = ""
     tolerance: Vector | None = None
+
+    __repr__ = brief
 
 
 def engine_of_family(family: FamilyCertifier, title: str = "") -> Engine:

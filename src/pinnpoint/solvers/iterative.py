@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse.linalg as spla
 
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.rounding.arithmetic import Vector
 
@@ -41,6 +42,8 @@ class Krylov:
     tolerance: float = 1e-10
     iterations: int | None = None
     diagonal: Vector | None = None
+
+    __repr__ = brief
 
     @property
     def name(self) -> str:
@@ -95,6 +98,8 @@ class LeastSquares:
     tolerance: float = 1e-12
     iterations: int | None = None
     name: str = "LSMR"
+
+    __repr__ = brief
 
     def solve(self, b: Vector) -> Vector:
         """(CᵀC)⁻¹ b."""

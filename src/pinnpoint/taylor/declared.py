@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT
 from pinnpoint.taylor.models import MANY, TaylorModel, constant, settled
@@ -45,6 +46,8 @@ class Declared:
     accuracy: float
     low: Vector
     high: Vector
+
+    __repr__ = brief
 
     def __call__(self, X: Any) -> Vector:
         """Values (N,), finite or refused."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression
 from pinnpoint.taylor import functions
@@ -33,6 +34,8 @@ class Jet:
     value: TaylorModel
     gradient: tuple[TaylorModel, ...]
     laplacian: TaylorModel
+
+    __repr__ = brief
 
     @classmethod
     def constant(cls, value: TaylorModel, d: int) -> Jet:

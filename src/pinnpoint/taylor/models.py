@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pinnpoint.arrays import Vector
+from pinnpoint.brief import brief
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gammas
 from pinnpoint.taylor import kernels
 
@@ -141,6 +142,8 @@ class TaylorModel:
     C: Vector
     e: Vector
     nonnegative: bool = False
+
+    __repr__ = brief
 
     @cached_property
     def graded(self) -> Vector:

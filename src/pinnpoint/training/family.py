@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from pinnpoint.arrays import Vector, whole
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.families.certifier import FamilyCertifier
 from pinnpoint.models.safetensors import write_safetensors
@@ -59,6 +60,8 @@ class TrainedFamily:
     scale: Vector
     activation: str
     history: History
+
+    __repr__ = brief
 
     def __call__(self, mu: Any) -> Vector:
         """Coefficients for rows of μ."""

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from pinnpoint.arrays import Vector
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.models.mlp import MLP
 from pinnpoint.models.safetensors import write_safetensors
@@ -28,6 +29,8 @@ class TrainedField:
     factor: Any
     activation: str
     history: History
+
+    __repr__ = brief
 
     def __call__(self, X: Any) -> Vector:
         """Values (N,) or (N, c) at points (N, d)."""

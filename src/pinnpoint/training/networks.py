@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypedDict
 
 import torch
 
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.training.trainer import seeded
 
@@ -27,6 +28,9 @@ class CoordinateNetwork(NamedTuple):
     vanish: Any
     factor: Any
     activation: str
+
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 BENDS = {"tanh": torch.nn.Tanh, "gelu": torch.nn.GELU, "silu": torch.nn.SiLU, "sigmoid": torch.nn.Sigmoid}

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
 from pinnpoint.arrays import Vector
+from pinnpoint.brief import brief
 from pinnpoint.rounding.arithmetic import at_most, dot_up, down, norm_up, up
 from pinnpoint.transfer.geometry import Shapes
 from pinnpoint.transfer.topology import Topology
@@ -55,6 +56,8 @@ class Anchors:
     step: Vector
     reach: Vector
     friedrichs: float
+
+    __repr__ = brief
 
     def bound(self, defect: Vector) -> float:
         """Upper bound of sup_w Σ |m_K| |mean_K w| / ‖w‖_a for |m_K| ≤ `defect`."""

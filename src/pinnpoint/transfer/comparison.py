@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import number, per_query, set_fields
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Claim
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import up
@@ -39,6 +40,8 @@ class Comparison:
     evaluation: Any
     residual: float | None = None
     state: Any | None = None
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         if (self.residual is None) == (self.state is None):

@@ -12,6 +12,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.bernstein import Density, from_linear, from_quadratic, gram, linear_projection, pairs
+from pinnpoint.brief import brief
 from pinnpoint.mesh import Index
 from pinnpoint.rounding.arithmetic import gamma, up
 from pinnpoint.taylor.inputs import fixed
@@ -57,6 +58,8 @@ class Continuum:
     source: Any
     dirichlet: Sequence[tuple[Index, Any]]
     neumann: Sequence[tuple[Index, Any]]
+
+    __repr__ = brief
 
     @property
     def points(self) -> Vector:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector
 from pinnpoint.bernstein import Density, pairs
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Claim
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.queries import Flux, Queries
@@ -54,6 +55,8 @@ class Witness:
     duals: Mapping[int, Vector]
     """z̃ of the queries that have a dual problem, all degrees of freedom."""
     mismatch: float
+
+    __repr__ = brief
 
     def primal(self) -> Side:
         """ũ with its flux."""
@@ -106,6 +109,8 @@ class Equilibrated:
     tolerance: Any = None
     goals: tuple[Functional, ...] = field(init=False)
     functionals: Queries = field(init=False)
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         model, asked = self.model, self.queries

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pinnpoint.arrays import per_query
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Claim
 from pinnpoint.errors import InputError
 from pinnpoint.transfer.interface import TransferBound, TransferContext
@@ -28,6 +29,8 @@ class External:
 
     bound_: Any
     claim: str = ""
+
+    __repr__ = brief
 
     def __init__(self, bound: Any, claim: str = "") -> None:
         if not isinstance(claim, str):

@@ -18,6 +18,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.bernstein import Density, from_linear, from_quadratic, gram, pairs
+from pinnpoint.brief import brief
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class FacetLoad:
     vertices: Any
     nodes: Any
     density: Density
+
+    __repr__ = brief
 
     def against(self, points: Vector, nodal: Vector, degree: int) -> tuple[float, float, float]:
         """∫ g v_h over the facets, a bound of its rounding, and a bound of the effect of g's own error."""

@@ -20,6 +20,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.bernstein import Density
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.queries import Ball, Flux, Goal, Patch, Point
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
@@ -72,6 +73,8 @@ class Functional:
     kernel: Kernel | None = None
     proved: bool = True
     note: str = ""
+
+    __repr__ = brief
 
     @property
     def acts(self) -> bool:

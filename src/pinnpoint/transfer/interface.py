@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pinnpoint.arrays import Vector
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Claim
 from pinnpoint.rounding.arithmetic import up
 
@@ -38,6 +39,8 @@ class TransferContext:
     root: Callable[[Vector], tuple[Vector, Callable[[Vector], Vector]]] | None = None
     """For nonlinear systems: b ↦ an admissible U that nearly solves the system with that load, and a solver of J(U)."""
 
+    __repr__ = brief
+
 
 @dataclass(frozen=True, eq=False)
 class TransferBound:
@@ -50,6 +53,8 @@ class TransferBound:
     center: Vector | None = None
     proved: bool = True
     """False where an ingredient is an estimate."""
+
+    __repr__ = brief
 
 
 class Transfer(Protocol):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import number, per_query, set_fields
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Claim
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import up
@@ -41,6 +42,8 @@ class Interpolation:
     H2: float
     W2inf: Any
     at_nodes: Any = False
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         for name in ("h", "C_int", "C_pt", "H2"):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, floats, number, set_fields, vector
+from pinnpoint.brief import brief
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import TINY, at_most, gamma, up
 from pinnpoint.rounding.decimals import Range
@@ -99,6 +100,8 @@ class DirectRoute:
     """Of ‖G_x‖ in L² outside the window."""
     ends: tuple[Bounds, Bounds]
     """Of p_a and p_b."""
+
+    __repr__ = brief
 
     def __init__(self, nodes: Any, kappa: Any, x: float, *, reaction: float = 0.0, radius: float | None = None) -> None:
         t = vector("nodes", nodes)

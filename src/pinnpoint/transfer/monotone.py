@@ -33,6 +33,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.bernstein import Density, from_linear, pairs
+from pinnpoint.brief import brief
 from pinnpoint.certificate import Claim
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.queries import Flux, Queries
@@ -73,6 +74,8 @@ class Witness:
     state: Primal
     duals: Mapping[int, Vector]
     mismatch: float
+
+    __repr__ = brief
 
     def primal(self) -> Side:
         """u_h with the flux of f − λu_h³."""
@@ -116,6 +119,8 @@ class Monotone:
     goals: tuple[Functional, ...] = field(init=False)
     potentials: tuple[Density | None, ...] = field(init=False)
     norms: Norms = field(init=False)
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         model, asked = self.model, self.queries

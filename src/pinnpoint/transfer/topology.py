@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pinnpoint.arrays import Vector, set_fields
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.mesh import Mesh
 
@@ -48,6 +49,8 @@ class Topology:
     sign: Vector
     _keys: Index
     _pairs: Index | None
+
+    __repr__ = brief
 
     def __init__(self, points: Any, cells: Any) -> None:
         X = np.ascontiguousarray(points, dtype=np.float64)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.arrays import Vector, floats
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 
 CHUNK = 65_536
@@ -33,6 +34,8 @@ class Predictor:
     description: str
     chunk: int = CHUNK
     pad: bool = False
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         if not callable(self.evaluate) or self.chunk < 1:
