@@ -26,6 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector, matrix, vector
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.mesh import Index
 from pinnpoint.spaces import AdmissibleSpace
@@ -44,6 +45,8 @@ class Treatment(StrEnum):
     ELIMINATED = "eliminated"
     IDENTITY = "identity"
     PENALTY = "penalty"
+
+    __repr__ = brief
 
 
 WHY = {

@@ -10,6 +10,7 @@ import importlib.util
 import math
 from dataclasses import dataclass
 
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.solvers.room import free_memory
 
@@ -72,6 +73,8 @@ class Choice:
 
     own: bool = False
     """Whether it is an object of the caller's."""
+
+    __repr__ = brief
 
     def __str__(self) -> str:
         need = f"; about {self.memory / GB:.2g} GB" if self.memory else ""

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from pinnpoint.arrays import number, set_fields, whole
+from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 
 Report = Callable[[int, float, float | None], None]
@@ -50,6 +51,8 @@ class Settings:
     decay: float = 1.0
     every: int = 50
 
+    __repr__ = brief
+
     def __post_init__(self) -> None:
         for name in ("epochs", "every"):
             set_fields(self, **{name: whole(name, getattr(self, name), low=1)})
@@ -71,6 +74,8 @@ class History:
     best: int
     seconds: float
     stopped: str = ""
+
+    __repr__ = brief
 
     @property
     def best_loss(self) -> float:
