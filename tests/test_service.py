@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -395,3 +395,161 @@ def test_schemathesis_finds_nothing(server, tmp_path):
     command += ["--request-timeout", "120"]  # a machine with other work may be slow; a 5xx is what is looked for
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+@contextmanager
+def with_head_timeout(app):
+    """As `in_process`, with the server's own protocol."""
+    import uvicorn
+
+    from pinnpoint.service.server import configured
+
+    server = uvicorn.Server(configured(app, "127.0.0.1", 0))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(timeout=30)
+
+
+HEAD = b"POST /v1/certify HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+GOOD = {"items": [{"raw": [0.1, 0.2, 0.3], "mu": [1.0, 2.0]}]}
+
+
+def test_slow_senders_take_nobodys_place():
+    """40 connections with one byte of a body each, and as many that send chunks for ever: others are answered."""
+    with with_head_timeout(make_app(engine_of_family(family()), Limits(patience=60.0, workers=1, waiting=2))) as port:
+        slow = [socket.create_connection(("127.0.0.1", port), timeout=30) for _ in range(80)]
+        for i, one in enumerate(slow):
+            rest = b"Content-Length: 500\r\n\r\n{" if i % 2 else b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"
+            one.sendall(HEAD + rest)
+        time.sleep(0.2)
+        for _ in range(3):
+            assert ask(port, GOOD)[0] == 200
+        for one in slow:
+            one.close()
+
+
+def test_bodies_together_have_a_limit_and_the_slowest_goes_first(monkeypatch):
+    monkeypatch.setattr("pinnpoint.service.app.BODIES", 3)
+    with with_head_timeout(make_app(engine_of_family(family()), Limits(body=20_000, patience=60.0))) as port:
+        slow = [socket.create_connection(("127.0.0.1", port), timeout=30) for _ in range(5)]
+        for one in slow:
+            one.sendall(HEAD + b"Content-Length: 19000\r\n\r\n" + b" " * 18000)
+            time.sleep(0.1)
+        assert b" 408 " in slow[0].recv(1000).splitlines()[0]  # the first had to go, the last is still welcome
+        assert ask(port, GOOD)[0] == 200
+        body = json.dumps(GOOD).encode()
+        slow[-1].sendall(body + b" " * (1000 - len(body)))
+        assert b" 200 " in slow[-1].recv(1000).splitlines()[0]
+        for one in slow:
+            one.close()
+
+
+def test_heads_must_arrive_and_answers_be_read():
+    with with_head_timeout(make_app(engine_of_family(family()), Limits(patience=0.5))) as port:
+        for part in (b"", b"POST /v1", HEAD):
+            with socket.create_connection(("127.0.0.1", port), timeout=30) as late:
+                late.sendall(part)
+                said = b""
+                while chunk := late.recv(1000):
+                    said += chunk
+                assert said.endswith(b"408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as late:  # the head of a second request
+            late.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+            said = b""
+            while not said.endswith(b"}"):
+                said += late.recv(1000)
+            late.sendall(b"GET /hea")
+            assert b" 408 " in late.recv(1000)
+        many = json.dumps({"items": GOOD["items"] * 256}).encode()
+        with socket.socket() as deaf:  # sends requests and reads nothing
+            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            deaf.settimeout(30)
+            deaf.connect(("127.0.0.1", port))
+            whole = HEAD + f"Content-Length: {len(many)}\r\n\r\n".encode() + many
+            with suppress(OSError):
+                for _ in range(400):
+                    deaf.sendall(whole)
+                    time.sleep(0.01)
+                raise AssertionError("the connection was not closed")
+        assert ask(port, GOOD)[0] == 200
+
+
+ODD = [
+    (b'{"items": [{"raw": [1, 2, 3], "mu": [1, 2], "label": "\\ud800"}]}', 422),
+    (b'{"items": [{"raw": [1, 2, 3], "mu": [1, 2], "label": "a\\udfffb"}]}', 422),
+    (b'{"items": [{"raw": [1, 2, 3], "mu": [1, 2], "label": "\\udc00\\ud800"}]}', 422),
+    (b'{"items": [{"raw": [1, 2, 3], "mu": [1, 2], "\\ud800": 1}]}', 422),
+    (b'{"\\udfff": [1]}', 422),
+    (b'{"items": [{"raw": [1, 2, "\\ud800"], "mu": [1, 2]}]}', 422),
+    (b'{"items": "\\ud800"}', 422),
+    (b'{"items": [{"raw": [1, 2, 3], "mu": [1, 2], "label": "\xed\xa0\x80"}]}', 400),
+    (b'{"items": [{"raw": [1, 2, 3], "raw": [4, 5, 6], "mu": [1, 2]}]}', 400),
+    (b'{"items": [], "items": [{"raw": [1, 2, 3], "mu": [1, 2]}]}', 400),
+    (b'{"items": [{"raw": [1, 2, ' + b"9" * 5000 + b'], "mu": [1, 2]}]}', 400),
+    (b'{"items": [{"raw": [1, 2, ' + b"9" * 400 + b'], "mu": [1, 2]}]}', 422),
+    (b'{"items": [{"raw": [1, 2, 1e999999999], "mu": [1, 2]}]}', 422),
+    (b'{"items": [{"raw": [1, 2, -Infinity], "mu": [1, 2]}]}', 400),
+    (b'{"items":' + b"[" * 50_000 + b"]" * 50_000 + b"}", 400),
+    (b'{"a":' * 50_000 + b"1" + b"}" * 50_000, 400),
+    (b"\xef\xbb\xbf" + json.dumps(GOOD).encode(), 400),
+    (json.dumps(GOOD).encode("utf-16"), 400),
+]
+
+
+def test_odd_bodies_are_refused_before_anything_is_logged(tmp_path):
+    prepared = family()
+    with pp.Monitor(prepared, 10.0, log=tmp_path / "log") as monitor:
+        with in_process(make_app(engine_of_family(prepared), monitor=monitor)) as port:
+            for body, status in ODD:
+                found = ask(port, body)
+                assert (found[0], bool(found[1]["error"])) == (status, True), body[:80]
+            text = "pair \U0001f600, \0, \u2028, é"
+            told = ask(port, {"items": [{**GOOD["items"][0], "label": text}]})
+            assert (told[0], told[1]["items"][0]["label"]) == (200, text)
+        assert [row["label"] for row in read_log(tmp_path / "log")] == [text]
+
+
+def test_lengths_that_lie_and_other_methods(server):
+    for head, answer in (
+        (b"Content-Length: -1\r\n\r\n", b" 400 "),
+        (b"Content-Length: 5, 6\r\n\r\n{}", b" 400 "),
+        (b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n{}", b" 4"),
+        ("Content-Length: ²\r\n\r\n{}".encode("latin-1"), b" 400 "),
+        (b"Content-Length: 1\r\n\r\n{}", b" 400 "),
+        (b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", b" 400 "),
+    ):
+        with socket.create_connection(("127.0.0.1", server), timeout=30) as raw:
+            raw.sendall(HEAD + head)
+            assert answer in raw.recv(1000).splitlines()[0], head
+    for method, path, status in (
+        ("HEAD", "/healthz", 200),
+        ("HEAD", "/v1/certify", 405),
+        ("OPTIONS", "/v1/certify", 405),
+        ("DELETE", "/healthz", 405),
+    ):
+        with socket.create_connection(("127.0.0.1", server), timeout=30) as raw:
+            raw.sendall(f"{method} {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
+            assert f" {status} ".encode() in raw.recv(1000).splitlines()[0]
+
+
+def test_a_log_that_is_full_is_told_and_nothing_is_decided(tmp_path, monkeypatch):
+    from pinnpoint.monitor import LogError
+
+    prepared = family()
+    with pp.Monitor(prepared, 10.0, log=tmp_path / "log") as monitor:
+        with in_process(make_app(engine_of_family(prepared), monitor=monitor)) as port:
+
+            def full(row):
+                raise LogError("log: could not be written")
+
+            with monkeypatch.context() as patched:
+                patched.setattr(monitor, "_record", full)
+                assert ask(port, GOOD)[0] == 503
+            assert ask(port, GOOD)[0] == 200
+    assert sum(monitor.counts.values()) == 1

@@ -1,4 +1,4 @@
-"""The HTTP application: routes, limits and overload; Starlette serves it, uvicorn runs it."""
+"""The HTTP application: routes, limits and overload."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 import math
-import signal
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,13 +13,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from pinnpoint.errors import DependencyMissingError, InputError, PinnpointError
-from pinnpoint.monitor import Decision, Monitor
+from pinnpoint.monitor import Decision, LogError, Monitor
+from pinnpoint.service.arrival import Arrivals
 from pinnpoint.service.body import BadRequestError, Item, answered, parse
 from pinnpoint.service.engine import Engine
 from pinnpoint.service.metrics import Metrics
 from pinnpoint.service.openapi import describe
 
 log = logging.getLogger(__name__)
+
+BODIES = 8
+"""Bodies of the largest size that may be on their way at once."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Limits:
     waiting
         Requests that may wait beside them; more are answered 429.
     patience
-        Seconds in which a body must arrive.
+        Seconds in which a head and a body must each arrive, and an answer be read.
     """
 
     body: int = 16_000_000
@@ -82,6 +85,10 @@ def make_app(engine: Engine, limits: Limits | None = None, monitor: Monitor | No
             if status in (408, 413):  # the rest of the body is not read
                 headers["Connection"] = "close"
             return told({"error": str(error)}, status, **headers)
+        except LogError as error:
+            status = 503
+            log.error("%s", error)
+            return told({"error": str(error)}, 503)
         except PinnpointError as error:
             status = 422
             return told({"error": str(error)}, 422)
@@ -133,80 +140,34 @@ class _Service:
 
     def __init__(self, engine: Engine, limits: Limits, monitor: Monitor | None) -> None:
         self.engine, self.limits, self.monitor, self.metrics = engine, limits, monitor, Metrics()
+        self.arrivals = Arrivals(limits.body, limits.patience, BODIES * limits.body)
         self.pool = ThreadPoolExecutor(limits.workers, thread_name_prefix="certify")
 
     async def certify(self, request: Any) -> dict[str, Any]:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise BadRequestError(415, f"content-type: must be application/json; got {kind[:60] or 'none'!r}")
-        if self.metrics.waiting >= self.limits.workers + self.limits.waiting:
-            raise BadRequestError(429, "overloaded: too many requests are waiting; try again in a second")
+        self._admit()
+        data = await self.arrivals.read(request)  # whoever sends slowly takes nobody's place
+        self._admit()
         self.metrics.waiting += 1  # on the event loop, so nothing comes between check and count
         try:
-            data = await self._read(request)
             return await asyncio.get_running_loop().run_in_executor(self.pool, self._compute, data)
         finally:
             self.metrics.waiting -= 1
 
-    async def _read(self, request: Any) -> bytes:
-        length = request.headers.get("content-length", "")
-        too_large = BadRequestError(413, f"body: at most {self.limits.body} bytes")
-        if length.isdigit() and int(length) > self.limits.body:
-            raise too_large
-        parts: list[bytes] = []
-        size = 0
-
-        async def collect() -> None:
-            nonlocal size
-            async for part in request.stream():
-                size += len(part)
-                if size > self.limits.body:
-                    raise too_large
-                parts.append(part)
-
-        try:
-            await asyncio.wait_for(collect(), self.limits.patience)
-        except TimeoutError as error:
-            raise BadRequestError(408, f"body: did not arrive within {self.limits.patience:g} seconds") from error
-        return b"".join(parts)
+    def _admit(self) -> None:
+        if self.metrics.waiting >= self.limits.workers + self.limits.waiting:
+            raise BadRequestError(429, "overloaded: too many requests are waiting; try again in a second")
 
     def _compute(self, data: bytes) -> dict[str, Any]:
         items = parse(data, self.engine, self.limits.batch)
         found = [self.engine.answer(item.values, item.raw, item.mu) for item in items]  # all, before any is logged
+        for item, certificate in zip(items, found, strict=True):  # what could not be answered is not decided
+            json.dumps(answered(item, certificate, None), allow_nan=False, ensure_ascii=False).encode("utf-8")
         decided = [self._decided(item, certificate) for item, certificate in zip(items, found, strict=True)]
         self.metrics.decisions(["certified" if one is None else one.action for one in decided])
-        done = {"items": [answered(*row) for row in zip(items, found, decided, strict=True)]}
-        json.dumps(done, allow_nan=False)  # never an answer that is not JSON
-        return done
+        return {"items": [answered(*row) for row in zip(items, found, decided, strict=True)]}
 
     def _decided(self, item: Item, certificate: Any) -> Decision | None:
         return None if self.monitor is None else self.monitor.judge(certificate, item.label)
-
-
-def run_app(app: Any, host: str = "127.0.0.1", port: int = 8765, started: Callable[[int], None] | None = None) -> None:
-    """Serve until interrupted or terminated; requests at work are finished first."""
-    try:
-        import uvicorn
-    except ImportError as error:
-        raise DependencyMissingError("pinnpoint serve needs uvicorn: pip install 'pinnpoint[serve]'") from error
-    config = uvicorn.Config(
-        app, host=host, port=port, log_level="warning", timeout_graceful_shutdown=10, server_header=False
-    )
-
-    class Server(uvicorn.Server):
-        async def startup(self, sockets: Any = None) -> None:
-            await super().startup(sockets)
-            if self.started and started is not None:
-                started(self.servers[0].sockets[0].getsockname()[1])
-
-    ends = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, lambda *_: None) for number in ends]  # uvicorn raises them again when it is done
-    try:
-        Server(config).run()
-    except SystemExit as error:  # uvicorn ends the program where it cannot listen
-        raise InputError(
-            f"--port: cannot listen on {host}:{port}; is it taken? choose another, or 0 for any"
-        ) from error
-    finally:
-        for number, handler in zip(ends, before, strict=True):
-            signal.signal(number, handler)

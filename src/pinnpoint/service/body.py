@@ -46,7 +46,7 @@ class Item:
 def parse(data: bytes, engine: Engine, most: int) -> list[Item]:
     """The items of a request, all of them right, or a refusal that says where and why."""
     try:
-        body = json.loads(data.decode("utf-8"), parse_constant=_no_constant)
+        body = json.loads(data.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_once)
     except UnicodeDecodeError as error:
         raise BadRequestError(400, f"body: must be UTF-8 text (byte {error.start})") from error
     except (ValueError, RecursionError) as error:
@@ -65,6 +65,8 @@ def _item(where: str, item: Any, engine: Engine) -> Item:
     label = item.get("label")
     if label is not None and (not isinstance(label, str) or len(label) > 200):
         raise BadRequestError(422, f"{where}.label: must be text of at most 200 characters")
+    if label is not None and any("\ud800" <= c <= "\udfff" for c in label):  # half a character cannot be told
+        raise BadRequestError(422, f"{where}.label: must be Unicode text, without lone surrogates")
     if "raw" not in item and "values" not in item:
         raise BadRequestError(422, f"{where}: needs 'raw', one number per query, or 'values', one per unknown, or both")
     if engine.loads == 0 and "mu" in item:
@@ -96,6 +98,13 @@ def _numbers(where: str, given: Any, count: int) -> Vector:
         if type(v) not in (int, float) or not -LARGEST <= v <= LARGEST:
             raise BadRequestError(422, f"{where}[{i}]: must be a number up to {LARGEST:g}; got {str(v)[:40]!r}")
     return np.array([float(v) for v in given])
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key appears twice")
+    return found
 
 
 def _no_constant(name: str) -> float:

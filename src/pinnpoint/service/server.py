@@ -1,0 +1,94 @@
+"""The server under the application: who listens, and how long a connection may keep it waiting."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from pinnpoint.errors import DependencyMissingError, InputError
+
+LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+
+def configured(app: Any, host: str, port: int) -> Any:
+    """Uvicorn's settings, with a protocol that closes connections whose head does not come or that do not read."""
+    try:
+        import uvicorn
+        from uvicorn.protocols.http.h11_impl import H11Protocol
+    except ImportError as error:
+        raise DependencyMissingError("pinnpoint serve needs uvicorn: pip install 'pinnpoint[serve]'") from error
+    patience = app.state.service.limits.patience
+
+    class Impatient(H11Protocol):
+        """Heads must come, and answers must be read, within the same time as bodies."""
+
+        head: Any = None
+        unread: Any = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.head = self.loop.call_later(patience, self._late)
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            waits = self.cycle is None or self.cycle.response_complete  # for a head of which a part has come
+            if not waits and self.head is not None:
+                self.head.cancel()
+                self.head = None
+            elif waits and self.head is None:
+                self.head = self.loop.call_later(patience, self._late)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            for timer in (self.head, self.unread):
+                if timer is not None:
+                    timer.cancel()
+            super().connection_lost(exc)
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self.unread = self.loop.call_later(patience, self.transport.abort)
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            if self.unread is not None:
+                self.unread.cancel()
+
+        def _late(self) -> None:
+            if not self.transport.is_closing():
+                self.transport.write(LATE)
+                self.transport.close()
+
+    return uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        http=Impatient,
+        log_level="warning",
+        timeout_graceful_shutdown=10,
+        server_header=False,
+    )
+
+
+def run_app(app: Any, host: str = "127.0.0.1", port: int = 8765, started: Callable[[int], None] | None = None) -> None:
+    """Serve until interrupted or terminated; requests at work are finished first."""
+    config = configured(app, host, port)
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets)
+            if self.started and started is not None:
+                started(self.servers[0].sockets[0].getsockname()[1])
+
+    ends = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda *_: None) for number in ends]  # uvicorn raises them again when it is done
+    try:
+        Server(config).run()
+    except SystemExit as error:  # uvicorn ends the program where it cannot listen
+        raise InputError(
+            f"--port: cannot listen on {host}:{port}; is it taken? choose another, or 0 for any"
+        ) from error
+    finally:
+        for number, handler in zip(ends, before, strict=True):
+            signal.signal(number, handler)
