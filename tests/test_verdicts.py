@@ -222,6 +222,13 @@ def test_print_of_raw_outputs_verdicts_and_unbounded_intervals(certificate):
     assert str(inside).splitlines()[3].split()[-3] == "0"
 
 
+def test_what_is_estimated_is_not_called_proved(certificate):
+    guess = replace(certificate, guarantee=pp.Guarantee.ESTIMATE).judged(1.0)
+    assert "estimated off by at least" in str(guess)
+    assert "estimated off by at least" in guess._repr_html_()
+    assert "proved" not in str(guess)
+
+
 def test_nothing_is_judged_where_nothing_was_predicted(problem):
     queries = problem.points([[0.5, 0.5], [0.25, 0.5]])
     alone = pp.LoadFamily(problem.system, problem.b[None, :]).prepare(queries).certify(mu=[1.0])

@@ -153,7 +153,7 @@ class Certificate:
 
     @property
     def off(self) -> tuple[Vector, Vector] | None:
-        """Proved: |prediction − target| is at least the first, and at most the second."""
+        """|prediction − target| is at least the first and at most the second, as surely as the intervals hold."""
         return None if self.prediction is None else distances(self.prediction, self.lower, self.upper)
 
     @property

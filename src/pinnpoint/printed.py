@@ -46,7 +46,8 @@ def _columns(c: Certificate) -> Iterator[Column]:
     yield "radius", [above(_finite(r)) for r in c.radius]
     if c.off is not None:
         least, most = c.off
-        yield "off by at least", [least_text(x) for x in least]
+        guess = "estimated " if c.guarantee is Guarantee.ESTIMATE else ""
+        yield f"{guess}off by at least", [least_text(x) for x in least]
         yield "at most", [above(_finite(x), DIGITS) for x in most]
     if c.mesh_estimate is not None:
         yield "mesh", [f"~{_plain(near(float(x), 2))}" if np.isfinite(x) else "?" for x in c.mesh_estimate]

@@ -19,7 +19,8 @@ def compact(data: Mapping[str, Any]) -> str:
     first = rows[0]
     sure = f", confidence {first['confidence']:g}" if first["guarantee"] == "probabilistic" else ""
     meshed, judged = any("mesh_estimate" in row for row in rows), any(map(decided, rows))
-    columns = ["query", "prediction", f"{truth(first)} between", "", "± radius", "off by at least", "at most"]
+    guess = "estimated " if first["guarantee"] == "estimate" else ""
+    columns = ["query", "prediction", f"{truth(first)} between", "", "± radius", f"{guess}off by at least", "at most"]
     columns += ["mesh (estimate)"] if meshed else []
     columns += ["accepted", "verdict"] if judged else []
     head = "".join(f"<th>{c}</th>" for c in columns)

@@ -43,7 +43,7 @@ def intervals(data: Mapping[str, Any]) -> str:
     meshed = any("mesh_estimate" in r for r in rows)
     columns += [f"Tolerance of the radius{unit}"] if tolerances else []
     columns += [f"The mesh leaves about (estimate){unit}"] if meshed else []
-    columns += [f"Prediction is off by{unit}"]
+    columns += [f"Prediction is {'off' if lies == 'lies' else 'estimated to be off'} by{unit}"]
     columns += [f"Accepted{unit}"] if judged else []
     head = "".join(f'<th scope="col">{c}</th>' if c else "<td></td>" for c in columns)
     body, load = [], None
