@@ -17,6 +17,7 @@ from pinnpoint.fem.loads import Load
 from pinnpoint.io.cases import read_case
 from pinnpoint.io.generate import generate
 from pinnpoint.mesh import Mesh
+from pinnpoint.transfer.gaps import flux_change
 
 SQUARE = generate("square", 4)
 CUBE = generate("cube", 2)
@@ -240,3 +241,57 @@ def test_several_processes_check_the_same_conditions(tmp_path):
         path.write_text(CASE.format(**given, table="left = 1\nwest = 1"))
         with pytest.raises(pp.InputError, match=r"problem.dirichlet: groups 'left' and 'west' share 4 facets"):
             make_frame(read_case(path), grouped(west=["left"]))
+
+
+FRAME = generate("frame", 4)
+OUTER = dict.fromkeys(("left", "right", "bottom", "top"), 0.0)
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+@pytest.mark.parametrize("text", ["0.1", "1/3", "x/3 + 0.1*y - 0.3", "sqrt(2)*(x + 1)", "sin(1)*y + min(2, 3)"])
+def test_a_flux_with_data_met_but_for_rounding_is_certified(degree, text):
+    """Formulas that no float meets: the interval is that of the nearest numbers, a trace wider."""
+    made = fem.ReactionDiffusion(FRAME, source=1.0, dirichlet={**OUTER, "hole": text}, degree=degree)
+    found = pp.certify(made, made.space.U0, made.flux("hole"))
+    assert found.guarantee == "deterministic"
+    assert 0.0 < found.terms["boundary"][0] < 1e-6 * found.radius[0]
+    inside = pp.certify(made, made.space.U0, made.flux("hole"), target="discrete")
+    assert found.lower[0] < inside.center[0] < found.upper[0]
+
+
+def test_the_flux_moves_by_less_than_what_is_added_for_its_data():
+    """With the data moved by m everywhere on one part, the flux moves by m times that part's capacity."""
+    plain = fem.ReactionDiffusion(FRAME, dirichlet={**OUTER, "hole": 0.0}, reaction=2.0)
+    route = plain.transfer(plain.flux("hole"))
+    model, z = route.model, np.zeros(len(FRAME.points))
+    z[np.unique(FRAME.facets("hole"))] = 1.0
+    for m in (1e-12, 1.0):
+        moved = fem.ReactionDiffusion(FRAME, dirichlet={**OUTER, "hole": m}, reaction=2.0)
+        found = pp.certify(moved, moved.space.U0, moved.flux("hole"))
+        assert abs(found.center[0]) + found.radius[0] <= flux_change(model, m, z)
+
+
+@pytest.mark.parametrize("text", ["x*y*x", "sin(x)", "1/(x + 3)", "abs(x)", "x**1.5 + 2", "2**x", "sqrt(x + 2)"])
+def test_a_flux_with_data_that_is_not_met_is_refused(text):
+    made = fem.ReactionDiffusion(FRAME, dirichlet={**OUTER, "hole": text.replace("x", "(x + 1)")}, degree=2)
+    with pytest.raises(pp.InputError, match="meet but for rounding"):
+        pp.certify(made, made.space.U0, made.flux("hole"))
+
+
+def test_fluxes_of_intervals_take_any_data():
+    line = generate("interval", 8)
+    made = fem.ReactionDiffusion(line, dirichlet={"left": "exp(1)", "right": "sin(3)"})
+    found = pp.certify(made, made.space.U0, made.flux("right"))
+    assert found.contains(np.sin(3.0) - np.exp(1.0)).all()
+    assert found.radius[0] < 1e-10
+
+
+def test_a_bundle_of_such_a_flux_verifies(tmp_path):
+    path = tmp_path / "case.toml"
+    path.write_text(
+        '[mesh]\ngenerate = "frame"\ncells = 4\n[problem]\nkind = "reaction-diffusion"\nsource = "1"\n'
+        "[problem.dirichlet]\nboundary = 0.0\nhole = 0.1\n[prediction]\nzero = true\n"
+        '[[query]]\nname = "heat"\nkind = "flux"\ngroup = "hole"\n'
+    )
+    assert main(["certify", str(path), "--out", str(tmp_path / "out"), "--quiet"]) == 0
+    assert verifier.main(tmp_path / "out" / "bundle") == 0

@@ -115,9 +115,16 @@ class Certificate:
                 raise CertificationError(f"{name}: not finite; the system's numbers leave the range of float64")
         if np.any(np.isnan(self.radius)) or np.any(self.radius < 0.0):
             raise CertificationError("radius: not a number; nothing was proved")
+        if len(self.radius) and not np.any(np.isfinite(self.radius)):
+            set_fields(self, guarantee=Guarantee.ESTIMATE)
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def guarantees(self) -> tuple[str, ...]:
+        """What each interval is worth: that of the certificate, but an unbounded one says nothing, an estimate."""
+        return tuple(str(self.guarantee if b else Guarantee.ESTIMATE) for b in np.isfinite(self.radius))
 
     @property
     def lower(self) -> Vector:
@@ -301,7 +308,7 @@ class Certificate:
         if self.mesh_estimate is not None:
             table["mesh_estimate"] = self.mesh_estimate
         table |= {f"term:{name}": t for name, t in self.terms.items()}
-        table["guarantee"] = [str(self.guarantee)] * len(self)
+        table["guarantee"] = list(self.guarantees)
         if self.accept is not None:
             table |= {"accept": self.accept, "verdict": [v.get("accept", "") for v in self.verdicts]}
         return pd.DataFrame(table).set_index("name")

@@ -274,7 +274,7 @@ def write_csv(path: Path, certificate: Certificate, units: str) -> None:
             asked = (
                 [repr(float(accept[i])), found["accept"]] if (found := verdicts[i]) and accept is not None else ["", ""]
             )
-            writer.writerow([name, *numbers, *parts, certificate.target, str(certificate.guarantee), *asked, *mesh(i)])
+            writer.writerow([name, *numbers, *parts, certificate.target, certificate.guarantees[i], *asked, *mesh(i)])
 
 
 def fields(study: Study, certifier: Any) -> dict[str, Vector]:

@@ -21,7 +21,8 @@ def table(certificate: Certificate) -> str:
     """What was predicted, what is proved, how far apart they are, and the verdicts that were asked for."""
     c = certificate
     sure = f", confidence {c.confidence:g}" if c.guarantee is Guarantee.PROBABILISTIC else ""
-    lines = [f"{c.method}: {c.guarantee}{sure}; target: {c.target}; rounding {c.rounding}"]
+    worth = str(c.guarantee) if len(set(c.guarantees)) <= 1 else f"{c.guarantee} where bounded"
+    lines = [f"{c.method}: {worth}{sure}; target: {c.target}; rounding {c.rounding}"]
     lines.append(f"intervals of {c.interval_of}")
     padded = []
     for k, (head, cells) in enumerate(_columns(c)):

@@ -56,18 +56,19 @@ def _rows(certificate: Certificate) -> list[dict[str, Any]]:
     columns["sensitivity"] = c.sigma
     common = {
         "target": c.target,
-        "guarantee": str(c.guarantee),
+        "guarantee": "",  # its place; each query has its own
         "confidence": c.confidence,
         "rounding": c.rounding,
     }
     length = None if c.residual_norm is None else _number(c.residual_norm)
     rows = []
-    verdicts, accept = c.verdicts, c.accept
+    verdicts, accept, worth = c.verdicts, c.accept, c.guarantees
     for i, name in enumerate(c.names):
         row: dict[str, Any] = {"name": name}
         if c.points is not None:
             row["at"] = [float(x) for x in c.points[i]]
-        row |= common | {key: None if a is None else _number(a[i]) for key, a in columns.items()}
+        row |= common | {"guarantee": worth[i]}
+        row |= {key: None if a is None else _number(a[i]) for key, a in columns.items()}
         row |= {"residual_norm": length, "terms": {key: _number(t[i]) for key, t in c.terms.items()}}
         row |= {} if c.mesh_estimate is None else {"mesh_estimate": _number(c.mesh_estimate[i])}
         row |= {"accept": float(accept[i])} if accept is not None and verdicts[i] else {}

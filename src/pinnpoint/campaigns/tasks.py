@@ -37,12 +37,13 @@ def work(task: Callable[[Any], Any], instance: Any, attempt: str = "") -> list[R
 def rows_of(result: Any) -> list[Row]:
     """Rows from a certificate (one per query), a mapping, or a list of mappings."""
     if isinstance(result, Certificate):
-        arrays, common = {c: getattr(result, c) for c in COLUMNS}, (result.target, str(result.guarantee))
+        arrays, worth = {c: getattr(result, c) for c in COLUMNS}, result.guarantees
         return [
             {
                 "query": name,
                 **{column: float(array[i]) for column, array in arrays.items()},
-                **dict(zip(("target", "guarantee"), common, strict=True)),
+                "target": result.target,
+                "guarantee": worth[i],
                 **verdict,
             }
             for i, (name, verdict) in enumerate(zip(result.names, _verdicts(result), strict=True))

@@ -11,9 +11,12 @@ from scipy.spatial import cKDTree
 from pinnpoint.arrays import Vector, floats
 from pinnpoint.errors import InputError
 from pinnpoint.mesh import Index, Mesh
+from pinnpoint.rounding.arithmetic import UNIT
 
-INSIDE = 1e-10
-"""A point this far outside a cell, in barycentric coordinates, still counts as on its boundary."""
+NEAR = 1e-10
+"""How far around their boxes cells are looked for, against the largest box."""
+ROUNDED = 16.0 * UNIT
+"""A point this far outside a cell, against its coordinates, counts as on its boundary: it was rounded there."""
 TRIES = (4, 16, 64)
 CHUNK = 200_000
 
@@ -64,7 +67,7 @@ class Locator:
             low, high = self.mesh.points.min(axis=0), self.mesh.points.max(axis=0)
             raise InputError(
                 f"{name}: point {k} at {X[k].tolist()} is outside the mesh, which spans {low.tolist()} to "
-                f"{high.tolist()}"
+                f"{high.tolist()}, by {boundary_distance(self.mesh, X[k]):.3g}"
             )
         return cell, bary
 
@@ -79,7 +82,7 @@ class Locator:
                 return cell, bary
         vertices = self.mesh.points[self.mesh.cells]
         low, high = vertices.min(axis=1), vertices.max(axis=1)
-        margin = INSIDE * (high - low).max()
+        margin = NEAR * (high - low).max() + ROUNDED * np.abs(self.mesh.points).max()
         for point in left:  # rare: long thin cells; stops at the first point that no cell holds
             x = X[point]
             near = np.nonzero(((low - margin <= x) & (x <= high + margin)).all(axis=1))[0]
@@ -95,10 +98,12 @@ class Locator:
         offset = X[points][:, None, :] - self.mesh.points[self.mesh.cells[near, 0]]
         B = np.einsum("pkid,pkd->pki", G, offset)
         B[:, :, 0] += 1.0
-        depth = B.min(axis=2)
+        size = np.abs(X[points])[:, None, :] + np.abs(self.mesh.points[self.mesh.cells[near, 0]])
+        slack = ROUNDED * (1.0 + np.einsum("pkid,pkd->pki", np.abs(G), size))
+        depth = (B + slack).min(axis=2)
         best = np.argmax(depth, axis=1)
         rows = np.arange(len(points))
-        inside = depth[rows, best] >= -INSIDE
+        inside = depth[rows, best] >= 0.0
         cell[points[inside]] = near[rows, best][inside]
         found = np.clip(B[rows, best][inside], 0.0, 1.0)
         bary[points[inside]] = found / found.sum(axis=1, keepdims=True)

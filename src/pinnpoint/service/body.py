@@ -13,7 +13,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.brief import brief
-from pinnpoint.certificate import Certificate
+from pinnpoint.certificate import Certificate, Guarantee
 from pinnpoint.errors import PinnpointError
 from pinnpoint.monitor import Decision
 from pinnpoint.service.engine import Engine
@@ -138,7 +138,7 @@ def answered(item: Item, found: Certificate, decided: Decision | None) -> dict[s
         "label": item.label,
         "action": None if decided is None else decided.action,
         "target": found.target,
-        "guarantee": str(found.guarantee),
+        "guarantee": max(found.guarantees, key=list(Guarantee).index),  # type: ignore[arg-type]
         "confidence": found.confidence,
         "rounding": found.rounding,
         "queries": rows,

@@ -120,6 +120,11 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: boo
         facet = _facet_at(model, model.dirichlet_facets(), x0)
         if facet is not None:
             return _boundary_value(model, x0, facet)
+    if R <= 1e-9 * model.spacing + 64.0 * UNIT * float(np.abs(x0).max()) and not _in_domain(model, x0):
+        raise InputError(
+            f"query '{name}': {x0.tolist()} lies outside the domain by the rounding of its coordinates, {R:.1e}; move "
+            "it inside, or say target='discrete'"
+        )
     if average == 0.0 and R <= 1e-13 * model.spacing:
         if d == 1:
             ends = np.nonzero((model.kind == NEUMANN) & (model.points[T.facets[:, 0], 0] == x0[0]))[0]
@@ -194,6 +199,27 @@ def _holds_origin(corners: list[list[Fraction]]) -> bool:
     normal = [sum(c[k] for c in crosses) for k in range(3)]
     flat = sum(n * c for n, c in zip(normal, corners[0], strict=True)) == 0
     return flat and all(sum(n * c for n, c in zip(normal, cross, strict=True)) >= 0 for cross in crosses)
+
+
+def _in_domain(model: Continuum, x0: Vector) -> bool:
+    """Whether a cell holds x0, decided in exact arithmetic."""
+    V = model.points[model.topology.cells]
+    near = np.nonzero(np.all((V.min(axis=1) <= x0) & (x0 <= V.max(axis=1)), axis=1))[0]
+    x = [Fraction(float(c)) for c in x0]
+    for i in near.tolist():
+        P = [[Fraction(float(c)) - a for c, a in zip(v, x, strict=True)] for v in V[i]]
+        whole = _determinant([[a - b for a, b in zip(p, P[0], strict=True)] for p in P[1:]])
+        signs = [(-1) ** k * _determinant([*P[:k], *P[k + 1 :]]) * whole >= 0 for k in range(len(P))]
+        if all(signs):
+            return True
+    return False
+
+
+def _determinant(M: list[list[Fraction]]) -> Fraction:
+    if len(M) == 1:
+        return M[0][0]
+    rest = [[row[:k] + row[k + 1 :] for row in M[1:]] for k in range(len(M))]
+    return sum(((-1) ** k * M[0][k] * _determinant(rest[k]) for k in range(len(M))), Fraction(0))
 
 
 def cell_of(model: Continuum, x0: Vector) -> int:

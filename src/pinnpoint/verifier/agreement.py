@@ -190,7 +190,6 @@ def goals_agree(rows: list[Row], proof: Row, case: Row, mesh: Mesh, harmonic: bo
         if kind == "ball" and query.get("radius") is not None:
             need(goal["average"] == query["radius"], f"{name!r}: another radius than in the case")
         if kind == "flux":
-            fits = not harmonic and float(proof["mismatch"]) == 0.0
-            need(fits, f"{name!r}: no theorem for fluxes of such problems, or data that is not met exactly")
+            need(not harmonic, f"{name!r}: no theorem for fluxes of such problems")
         goals.append(goal)
     return goals

@@ -67,7 +67,7 @@ def continuous(bundle: Bundle, proof: Row, case: Row, rows: list[Row], d: Discre
         samples.goal(i, asked.get(i), p, goal, row)
         own = goal.get("own") or [0.0, 0.0]  # of a prediction that was kept unprojected
         loss = 2.0**-52 * (abs(own[0]) + abs(best[0]) * (own[0] != 0.0))
-        radius = float(up(best[1] + own[1] + (0.0 if goal["known"] else mismatch) + loss))
+        radius = float(up(best[1] + own[1] + samples.missed(asked.get(i), p, goal, mismatch) + loss))
         found.append((best[0] + own[0], radius))
     return found, samples.blind
 

@@ -1,0 +1,93 @@
+"""Fluxes where the elements meet the Dirichlet data but for rounding.
+
+Let the data g be, on every facet of Γ_D, a polynomial of the elements' degree: a number, a formula of that degree, in
+one dimension anything. Then g − u_h on Γ_D is the trace of D = Σ_i δ_i φ_i with |δ_i| ≤ m = max |g − u_h|, a sum over
+the nodes of Γ_D. The solution with data g differs from the one with u_h's data by a w with a(w, v) = 0 for all v that
+vanish on Γ_D, and w − D is such a v. With z the dual solution of a flux, a(v, z) = 0 for such v, the flux changes by
+
+    a(w, z) = a(D, z) ≤ ‖D‖_a ‖z‖_a ≤ ‖D‖_a ‖z_h‖_a,
+
+as z has the least energy among all states with its boundary values, such as z_h. Both energies are bounded roughly,
+which is enough for rounding: where node values differ by at most r on a cell and are at most t, derivatives are at most
+6 d r S by component, S the largest sum of absolute products behind a derivative of a barycentric coordinate, and values
+at most 3 t.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.arrays import Vector
+from pinnpoint.expressions import Expression
+from pinnpoint.rounding.arithmetic import at_most, sum_up, up
+from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.transfer.estimator import CHUNK
+from pinnpoint.transfer.geometry import Shapes
+
+
+def is_met(model: Continuum) -> bool:
+    """Whether the elements have the Dirichlet data among their traces, so that only rounding is between them."""
+    return model.d == 1 or all(_degree(given) <= model.degree for _, given in model.dirichlet)
+
+
+def flux_change(model: Continuum, mismatch: float, dual: Vector) -> float:
+    """Upper bound of ‖D‖_a ‖z_h‖_a for |δ_i| ≤ `mismatch`."""
+    held = np.zeros(model.size)
+    held[np.unique(model.nodes_of(model.topology.facets[model.dirichlet_facets()]))] = mismatch
+    own = held[model.cell_nodes].max(axis=1)
+    z = dual[model.cell_nodes]
+    return at_most(up(_energy(model, 2.0 * own, own) * _energy(model, np.ptp(z, axis=1), np.abs(z).max(axis=1)), 4))
+
+
+def _energy(model: Continuum, spread: Vector, top: Vector) -> float:
+    """Upper bound of ‖v‖_a for node values on each cell that differ by at most `spread` and are at most `top`."""
+    d, squares = model.d, np.zeros(len(spread))
+    for start in range(0, len(spread), CHUNK):
+        part = slice(start, start + CHUNK)
+        if not (np.any(spread[part]) or np.any(top[part])):
+            continue
+        shapes = Shapes.of(model.points, model.topology.cells[part])
+        slope = 6.0 * d * spread[part] * shapes.steep * (1.0 + shapes.slack)
+        each = model.kappa[part] * d * slope**2 + model.reaction[part] * (3.0 * top[part]) ** 2
+        squares[part] = up(each * shapes.volume * (1.0 + shapes.slack), 32)
+    return at_most(up(math.sqrt(sum_up(squares)), 4))
+
+
+def _degree(given: Any) -> float:
+    """The degree of a number or a formula as a polynomial; infinite for what is none by its form."""
+    if not callable(given):
+        return 0
+    if not isinstance(given, Expression):
+        return math.inf
+    stack: list[tuple[float, float | None]] = []  # the degree, and the value of a plain number
+    for kind, what in given.program:
+        if kind == "number":
+            stack.append((0, float(what)))
+        elif kind == "variable":
+            stack.append((1, None))
+        elif kind == "negate":
+            stack.append((stack.pop()[0], None))
+        elif kind == "operator":
+            b, a = stack.pop(), stack.pop()
+            stack.append((_of_operator(str(what), a[0], b), None))
+        else:  # of one operand, or, as min and max, of two
+            taken = [stack.pop()[0] for _ in range(1 if kind == "function" else 2)]
+            stack.append((0 if not any(taken) else math.inf, None))
+    return stack.pop()[0]
+
+
+def _of_operator(what: str, a: float, b: tuple[float, float | None]) -> float:
+    degree, value = b
+    if what in "+-":
+        return max(a, degree)
+    if what == "*":
+        return a + degree
+    if degree:
+        return math.inf
+    if what == "/":
+        return a
+    power = value if value is not None and value >= 0.0 and value == int(value) else math.inf
+    return a * power if a else 0
