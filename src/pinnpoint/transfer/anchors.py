@@ -106,5 +106,6 @@ def _along_paths(topology: Topology, own: Vector, hop: Vector) -> Vector:
     roots = np.nonzero(np.isfinite(own))[0]
     a, b = topology.facet_cells[topology.facet_cells[:, 1] >= 0].T
     rows, columns = np.concatenate([np.full(roots.size, C), a, b]), np.concatenate([roots, b, a])
+    rows, columns = rows.astype(np.int32), columns.astype(np.int32)  # SciPy's graphs had no other before 1.15
     graph = sp.csr_array((np.concatenate([own[roots], hop[b], hop[a]]), (rows, columns)), shape=(C + 1, C + 1))
     return np.asarray(dijkstra(graph, indices=C)[:C])

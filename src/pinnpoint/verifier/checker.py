@@ -336,7 +336,7 @@ class Mesh:
         ends = np.nonzero(held | (self.c > 0.0))[0]
         start = up(hop + np.where(held, 0.0, 1.0 / np.where(held | (self.c == 0.0), 1.0, self.c * self.low)))[ends]
         a, b = self.owner[times == 2], self.neighbour[times == 2]
-        rows, columns = np.concatenate([np.full(len(ends), self.C), a, b]), np.concatenate([ends, b, a])
+        rows, columns = (np.concatenate(x).astype(np.int32) for x in ((np.full(len(ends), self.C), a, b), (ends, b, a)))
         graph = sp.csr_array((np.concatenate([start, hop[b], hop[a]]), (rows, columns)), shape=(self.C + 1,) * 2)
         self.reach = up(np.sqrt(dijkstra(graph, indices=self.C)[: self.C]) * (1.0 + 1e-9))
         need(np.all(np.isfinite(self.reach)), "mesh: a part is joined to no Dirichlet facet and to no reaction")
