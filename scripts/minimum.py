@@ -9,7 +9,7 @@ import re
 import tomllib
 from pathlib import Path
 
-EXTRAS = ("fast", "frame")
+EXTRAS = ("fast", "frame", "mesh", "plot")
 TOOLS = ("pytest", "pytest-xdist", "hypothesis", "python-flint")
 
 
