@@ -2,8 +2,8 @@
 
     python studies/mesh_estimate.py
 
-prints the table of docs/mesh.md, medians over the points. A truth that is not known is that of a mesh with at least four
-times the edges.
+prints the table of docs/mesh.md, medians over the points. A truth that is not known is that of a mesh with at least
+four times the edges.
 """
 
 from __future__ import annotations

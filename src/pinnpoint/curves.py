@@ -214,5 +214,6 @@ def _gaps(X: Vector, faces: Any, normal: Vector, part: Any) -> Vector:
 
 def _components(count: int, one: Any, two: Any) -> Any:
     """The number of the connected part that each of so many things belongs to."""
-    graph = sp.coo_array((np.ones(len(one), dtype=np.int8), (one, two)), shape=(count, count))
+    one, two = np.asarray(one, dtype=np.int32), np.asarray(two, dtype=np.int32)  # as SciPy before 1.15 needs them
+    graph = sp.csr_matrix((np.ones(len(one), dtype=np.int8), (one, two)), shape=(count, count))
     return connected_components(graph, directed=False)[1]

@@ -21,10 +21,20 @@ from pinnpoint.spaces import AdmissibleSpace
 def body_load(nodes: Nodes, given: Any, order: int, count: int, name: str) -> Vector:
     """∫ f φ of the bubbles, (E, count)."""
     b = np.zeros((len(nodes) - len(nodes.mesh.points), count))
+    if isinstance(given, int | float):
+        return b + given * _means(nodes)[:, None]
     for k, f in enumerate(components(name, given, count)):
         if f is not None:
             b[:, k] = assembly.load(nodes, f, order)[-len(b) :]
     return b
+
+
+def _means(nodes: Nodes) -> Vector:
+    """∫ φ of the bubbles."""
+    mesh, d = nodes.mesh, nodes.mesh.dim
+    edges = nodes.cell_dofs[:, d + 1 :] - len(mesh.points)
+    sizes = np.repeat(mesh.volumes * (4.0 / ((d + 1) * (d + 2))), edges.shape[1])
+    return np.bincount(edges.ravel(), sizes, minlength=len(nodes.edges)).astype(np.float64)
 
 
 def reaction_load(nodes: Nodes, U: Vector, g: Callable[[Vector], Vector], order: int) -> Vector:

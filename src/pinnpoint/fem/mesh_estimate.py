@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,6 +33,8 @@ from pinnpoint.spaces import AdmissibleSpace
 STEPS = 10
 SETTLED = 0.2
 """Steps end where no query's estimate moved by more than this share of it, twice in a row."""
+STATE = 1e-6
+"""To what share of the residual the discrete solution is found by an iteration."""
 CANCELLED = 1.0 / 3.0
 MOST_CELLS = 4_000_000
 
@@ -103,7 +106,8 @@ def _discrete_solution(problem: Problem, U: Vector, certifier: Any, state: Any) 
         u = state.hi
     else:
         seen = certifier.observe(U)
-        u = space.vector_of(seen.y - answer(solver.solve, seen.rho.hi))
+        solve = partial(solver.solve_to, tolerance=STATE) if isinstance(solver, Multigrid) else solver.solve
+        u = space.vector_of(seen.y - answer(solve, seen.rho.hi))
     rough = solver.roughly if isinstance(solver, Multigrid) else solver.solve
     return u, lambda b: answer(rough, b)
 

@@ -307,8 +307,9 @@ class ReactionDiffusion:
 
     def enriched(self, U: Vector) -> Enrichment:
         """The problem on linear elements and edge bubbles, around its discrete solution U."""
-        nodes, order = Nodes(self.mesh, 2), max(self.quadrature, ORDER[2])
-        load = body_load(nodes, self.given["source"], order, 1, "source")
+        nodes, order, f = Nodes(self.mesh, 2), max(self.quadrature, ORDER[1]), self.given["source"]
+        constant = f.constant if isinstance(f, Expression) else None
+        load = body_load(nodes, f if constant is None else constant, order, 1, "source")
         load += surface_load(nodes, self.given["neumann"], order, 1, "neumann")
         held, values = given_values(nodes, self.held, 1, "dirichlet")
         c = self.reaction

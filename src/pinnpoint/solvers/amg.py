@@ -145,6 +145,13 @@ class Multigrid:
 
     solve_transposed = solve
 
+    def solve_to(self, b: Vector, tolerance: float) -> Vector:
+        """Approximate B⁻¹ b for a vector, to another tolerance."""
+        if not self._levels:
+            return np.asarray(self._coarsest @ b)
+        apply = lambda V: product(self._A, V)  # noqa: E731
+        return conjugate_gradients(apply, self._precondition, b[:, None].copy(), tolerance, self._iterations)[:, 0]
+
     def roughly(self, b: Vector) -> Vector:
         """One cycle for a vector: symmetric, positive, and near B⁻¹ b."""
         return np.asarray(self._coarsest @ b if not self._levels else self._precondition(b[:, None])[:, 0])
