@@ -12,10 +12,12 @@ from pinnpoint.cli.main import main
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.enriched import Enriched, diffusive, elastic
 from pinnpoint.fem.mesh_estimate import at_nodes
+from pinnpoint.io import simjeb
 from pinnpoint.meaning import DOMAINS, MESH, SYSTEM, TRANSFERRED
 from pinnpoint.mesh import Mesh
 from pinnpoint.report.page import render
 from pinnpoint.report.terms import advise
+from written import Bracket
 
 SMOOTH = "2*pi**2*sin(pi*x)*sin(pi*y)"
 PLACES = np.array([[0.31, 0.47], [0.5, 0.5], [0.83, 0.13]])
@@ -178,6 +180,18 @@ def test_every_certificate_says_what_its_intervals_are_of():
         assert SYSTEM in bare._repr_html_()
         transfer = pp.Comparison(state=problem.space.U0, evaluation=0.1)
         assert pp.certify(problem, problem.space.U0, queries, transfer=transfer).interval_of == TRANSFERRED
+
+
+def test_a_deck_with_rigid_bolts_and_a_spread_load_is_estimated(tmp_path):
+    """Supports and loads at nodes: the estimate is of the order of what a finer part of the same shape shows."""
+    found = {}
+    for scale in (1, 3):
+        Bracket(scale=scale).write(tmp_path)
+        problem = simjeb.load(tmp_path, 7).problem()
+        X = problem.mesh.points
+        found[scale] = certified(problem, problem.points(X[[np.argmax(X.sum(axis=1))]], "z"))
+    assert found[1].interval_of == MESH
+    assert 1.0 / 3.0 < found[1].mesh_estimate[0] / abs(found[3].center[0] - found[1].center[0]) < 3.0
 
 
 CASE = """

@@ -151,7 +151,8 @@ def widths(data: Mapping[str, Any]) -> str:
         for t in used
     )
     more = f'<p class="note">The {MOST_BARS} widest of {len(rows)} are drawn.</p>' if len(rows) > MOST_BARS else ""
-    aim = "What would help most" if any(map(missed, rows)) else "What would narrow it further"
+    mesh = (left_by_mesh(rows[order[0]]) or 0.0) > (rows[order[0]]["radius"] or 0.0)
+    aim = "What would help most" if mesh or any(map(missed, rows)) else "What would narrow it further"
     hint = f"; {text(worst.hint)}" if worst.hint else ""
     first = f'<p class="advice"><span>{aim}</span> <b>{text(worst.action)}:</b> {text(worst.why)}{hint}.</p>'
     return f'{first}<ol class="widths">{"".join(items)}</ol>{more}<ul class="legend terms">{keys}</ul>{_terms(data)}'
