@@ -229,6 +229,13 @@ def test_what_is_estimated_is_not_called_proved(certificate):
     assert "proved" not in str(guess)
 
 
+def test_one_unbounded_interval_does_not_make_estimates_of_the_others(certificate):
+    mixed = replace(certificate, radius=np.array([np.inf, 1e-3])).judged(1.0)
+    assert mixed.verdicts == ({"accept": "undecided"}, {"accept": "within"})
+    assert "estimated" not in mixed._repr_html_()
+    assert "estimated" not in str(mixed)
+
+
 def test_nothing_is_judged_where_nothing_was_predicted(problem):
     queries = problem.points([[0.5, 0.5], [0.25, 0.5]])
     alone = pp.LoadFamily(problem.system, problem.b[None, :]).prepare(queries).certify(mu=[1.0])

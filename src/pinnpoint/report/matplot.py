@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pinnpoint.errors import DependencyMissingError
-from pinnpoint.report.verdict import said
+from pinnpoint.report.verdict import said, telling
 
 
 def draw(data: Mapping[str, Any], ax: Any = None) -> Any:
@@ -18,7 +18,7 @@ def draw(data: Mapping[str, Any], ax: Any = None) -> Any:
     rows = data["queries"]
     if ax is None:
         ax = pyplot.subplots(figsize=(6.4, 1.2 + 0.38 * len(rows)), layout="constrained")[1]
-    at = range(len(rows))
+    at, worth = range(len(rows)), telling(rows)["guarantee"]
     bounded = [i for i in at if rows[i]["radius"] is not None]
     ax.errorbar(
         [rows[i]["center"] for i in bounded],
@@ -26,7 +26,7 @@ def draw(data: Mapping[str, Any], ax: Any = None) -> Any:
         xerr=[rows[i]["radius"] for i in bounded],
         fmt="|",
         capsize=4,
-        label="proved" if rows[0]["guarantee"] == "deterministic" else rows[0]["guarantee"],
+        label="proved" if worth == "deterministic" else worth,
     )
     ax.plot([said(row) for row in rows], at, "o", mfc="none", label="prediction")
     ax.set_yticks(list(at), [row["name"].replace("$", r"\$") for row in rows])

@@ -8,7 +8,7 @@ from typing import Any
 from pinnpoint.report.markup import data as number
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.numbers import UNBOUNDED, above, below, interval, near, short
-from pinnpoint.report.verdict import decided, left_by_mesh, off, said, truth
+from pinnpoint.report.verdict import decided, left_by_mesh, off, said, telling, truth
 
 MOST = 50
 
@@ -16,7 +16,7 @@ MOST = 50
 def compact(data: Mapping[str, Any]) -> str:
     """Names, predictions, intervals and radii, without styles of its own."""
     rows = data["queries"]
-    first = rows[0]
+    first = telling(rows)
     sure = f", confidence {first['confidence']:g}" if first["guarantee"] == "probabilistic" else ""
     meshed, judged = any("mesh_estimate" in row for row in rows), any(map(decided, rows))
     guess = "estimated " if first["guarantee"] == "estimate" else ""

@@ -13,7 +13,7 @@ from pinnpoint.report.markup import data as number
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.numbers import above, below, interval, near, percent, short
 from pinnpoint.report.terms import TERMS, advise, label, shares
-from pinnpoint.report.verdict import decided, left_by_mesh, missed, off, said, truth
+from pinnpoint.report.verdict import decided, left_by_mesh, missed, off, said, telling, truth
 
 MOST_BARS = 60
 """Widths are drawn for so many queries, those furthest from their tolerance."""
@@ -30,7 +30,7 @@ def section(key: str, title: str, body: str, note: str = "") -> str:
 def intervals(data: Mapping[str, Any]) -> str:
     """One row per query: what was said, what is proved, how far apart."""
     rows, unit = data["queries"], f" [{text(data['units'])}]" if data.get("units") else ""
-    lies = "is estimated" if rows[0]["guarantee"] == "estimate" else "lies"
+    lies = "is estimated" if telling(rows)["guarantee"] == "estimate" else "lies"
     tolerances, judged = any(r.get("tolerance") is not None for r in rows), any(map(decided, rows))
     columns = [
         "",

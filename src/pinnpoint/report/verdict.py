@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,12 +76,17 @@ def decided(row: Mapping[str, Any]) -> str | None:
     return found
 
 
+def telling(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """A row that says what the intervals are worth: a bounded one, where there is one."""
+    return next((row for row in rows if row["radius"] is not None), rows[0])
+
+
 def judge(data: Mapping[str, Any]) -> Verdict:
     """From the rows of a certificate."""
     rows = data["queries"]
     wide, endless = [r for r in rows if missed(r)], [r for r in rows if r["radius"] is None]
     asked = [r for r in rows if r.get("tolerance") is not None]
-    guarantee = rows[0]["guarantee"]
+    guarantee = telling(rows)["guarantee"]
     noun = ("interval" if len(rows) == 1 else "intervals") + _of(data)
     if endless:
         headline = f"{len(endless)} of {len(rows)} {noun} could not be bounded"
@@ -99,7 +104,7 @@ def judge(data: Mapping[str, Any]) -> Verdict:
     elif worst is not None and share >= FAR and guarantee != "estimate":
         kind = "off" if kind == "good" else kind
         headline += f"; at ‘{name(worst['name'])}’ the prediction is off by {percent(share)}"
-    return Verdict(kind, headline, f"{_worst(rows)} {_worth(rows[0], data)}{_left(rows)}")
+    return Verdict(kind, headline, f"{_worst(rows)} {_worth(telling(rows), data)}{_left(rows)}")
 
 
 def _of(data: Mapping[str, Any]) -> str:
