@@ -96,8 +96,9 @@ def _mesh(row: Mapping[str, Any], data: Mapping[str, Any]) -> Advice | None:
         return Advice(f"Compare with a finer mesh {where}", why, "")
     if left is None or left <= radius:
         return None
-    why = f"this one leaves about {near(left, 2)} (an estimate), the interval of the discrete solution is far narrower"
-    return Advice(f"A finer mesh {where}", why if left > 10.0 * radius else why.replace(" far", ""), "")
+    far = "far " if left > 10.0 * radius else ""
+    why = f"this one leaves about {near(left, 2)} (an estimate); the interval of the discrete solution is {far}narrower"
+    return Advice(f"A finer mesh {where}", why, "")
 
 
 def _action(term: str, row: Mapping[str, Any], data: Mapping[str, Any]) -> str:
