@@ -73,7 +73,7 @@ def test_dots_enclose(backend, n):
             assert abs(truth - total(ball.hi[i], ball.lo[i])) + slack <= exactly.rational(ball.err[i])
 
 
-def test_backends_agree_to_second_order(monkeypatch):
+def test_numpy_and_compiled_kernels_agree_to_second_order(monkeypatch):
     rng = np.random.default_rng(1)
     A = gallery.random_sparse(rng, 300, 300, 0.2)
     x, b = rng.normal(size=300), rng.normal(size=300)
