@@ -511,9 +511,9 @@ MUTATIONS = [
         "the mismatch in the interval by half",
         check_dirichlet_mismatch,
         equilibrated.Equilibrated,
-        "bound",
-        "else mismatch for",
-        "else 0.5 * mismatch for",
+        "_missed",
+        "return mismatch if",
+        "return 0.5 * mismatch if",
     ),
     Mutation("C_pt by 1 %", check_pointwise, one_dimension, "pointwise", "C * eta + wrong", "0.99 * C * eta + wrong"),
     Mutation(
