@@ -226,6 +226,10 @@ class AdmissibleSpace:
         S = sp.csr_array(self.Z @ sp.diags_array(scale))
         return S, scale, spla.splu(sp.csc_array(S.T @ S))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the factor, which belongs to the process and is made again when it is needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "_gram"}
+
     def _coordinates(self, V: Vector) -> Vector:
         S, scale, gram = self._gram
         return np.asarray(scale * gram.solve(S.T @ V))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -199,7 +199,10 @@ class Core:
 
     def energy_form(self, alpha: float, P: Form, solve: Callable[[Vector], Vector] | None) -> MatrixForm:
         """Norms of the symmetric part of B, given B's coercivity."""
-        return MatrixForm(self.symmetric_map, alpha, P, solve, self.rounding, lambda: self._row_sum)
+        return MatrixForm(self.symmetric_map, alpha, P, solve, self.rounding, self._largest_row_sum)
+
+    def _largest_row_sum(self) -> float:
+        return self._row_sum
 
     @cached_property
     def _row_sum(self) -> float:
@@ -262,32 +265,17 @@ class Core:
             if error is None:
                 return None
             T = sp.csr_array(error.T)
-            return (lambda v: product_up(error, v)), (lambda v: product_up(T, v))
+            return partial(product_up, error), partial(product_up, T)
         A = sp.csr_array(abs(self.system.A))
         whole = A if E is None else sp.csr_array(A + E)
         Z = sp.csr_array(abs(space.Z))
         left = [sp.csr_array(Z.T)] if self.system.reduction == "galerkin" else []
         entries = sum(int(np.diff(M.indptr).max(initial=0)) for M in (*left, A)) + int(np.diff(Z.tocsc().indptr).max())
         steps = [*left, whole, Z]
-
-        def run(mats: list[Any], v: Vector) -> Vector:
-            for M in reversed(mats):
-                v = product_up(M, v)
-            return v
-
         back = [sp.csr_array(M.T) for M in reversed(steps)]
         data = None if E is None else [*left, E, Z]
         data_back = None if data is None else [sp.csr_array(M.T) for M in reversed(data)]
-        g = gamma(entries + 4)
-
-        def total(main: list[Any], extra: list[Any] | None) -> Callable[[Vector], Vector]:
-            def apply(v: Vector) -> Vector:
-                data_part = 0.0 if extra is None else run(extra, v)
-                return np.asarray(up(g * run(main, v) + data_part + entries * TINY * float(np.sum(v))))
-
-            return apply
-
-        return total(steps, data), total(back, data_back)
+        return partial(_product_error, entries, steps, data), partial(_product_error, entries, back, data_back)
 
     @cached_property
     def normal_matrix(self) -> tuple[Any, Callable[[Vector], Vector]]:
@@ -301,18 +289,31 @@ class Core:
         aC, aW = sp.csr_array(abs(C)), sp.csr_array(abs(W))
         aCt = sp.csr_array(aC.T)
         k = int(np.diff(C.tocsc().indptr).max(initial=0)) + int(np.diff(aW.indptr).max(initial=0))
-        errors = self.matrix_error
+        return H, partial(_normal_error, k, (aC, aCt, aW), self.matrix_error)
 
-        def total(v: Vector) -> Vector:
-            plain = product_up(aCt, product_up(aW, product_up(aC, v)))
-            e = gamma(k + 6) * plain + 4.0 * C.shape[0] * TINY * float(np.sum(v))
-            if errors is not None:
-                E, Et = errors
-                Ev = E(v)
-                e = e + Et(product_up(aW, product_up(aC, v) + Ev)) + product_up(aCt, product_up(aW, Ev))
-            return np.asarray(up(e, 8))
 
-        return H, total
+def _products(mats: list[Any], v: Vector) -> Vector:
+    for M in reversed(mats):
+        v = product_up(M, v)
+    return v
+
+
+def _product_error(entries: int, main: list[Any], extra: list[Any] | None, v: Vector) -> Vector:
+    """E v for the rounding of a product of matrices with so many entries in a row, and errors of the data."""
+    data_part = 0.0 if extra is None else _products(extra, v)
+    return np.asarray(up(gamma(entries + 4) * _products(main, v) + data_part + entries * TINY * float(np.sum(v))))
+
+
+def _normal_error(k: int, sizes: tuple[Any, Any, Any], errors: ErrorPair | None, v: Vector) -> Vector:
+    """E v for the distance of fl(ÂᵀWÂ), with |Â|, |Â|ᵀ and |W| given, from every possible ÂᵀWÂ."""
+    aC, aCt, aW = sizes
+    plain = product_up(aCt, product_up(aW, product_up(aC, v)))
+    e = gamma(k + 6) * plain + 4.0 * aC.shape[0] * TINY * float(np.sum(v))
+    if errors is not None:
+        E, Et = errors
+        Ev = E(v)
+        e = e + Et(product_up(aW, product_up(aC, v) + Ev)) + product_up(aCt, product_up(aW, Ev))
+    return np.asarray(up(e, 8))
 
 
 class Functionals(Sequence[Ball]):

@@ -7,6 +7,7 @@ projected_residual_identity): ‖P_eff r‖_W = ‖ρ‖_{Ĥ⁻¹} with ρ = Â�
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 from pinnpoint.certifiers.core import Core
@@ -23,7 +24,7 @@ def effective_norm(core: Core, proof: Proof, solver: Solver | None, rho: Ball, r
 
     *Guarantee:* deterministic when stability is verified and products are enclosed. *Cost:* one solve.
     """
-    solve = None if solver is None else (lambda v: answer(solver.solve, v))
+    solve = None if solver is None else partial(answer, solver.solve)
     if proof.stability is None:
         form = core.energy_form(math.inf, DiagonalForm(), solve)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -128,7 +129,7 @@ def _own_word(core: Core, bound: Coercivity) -> Coercivity:
 
 
 def _solve(solver: Solver | None) -> Any:
-    return None if solver is None else (lambda v: answer(solver.solve, v))
+    return None if solver is None else partial(answer, solver.solve)
 
 
 def _inverse(solver: Solver | None) -> Any:

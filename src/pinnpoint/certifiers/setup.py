@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from pinnpoint.arrays import Vector
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.proof import diagonal_of
 from pinnpoint.errors import InputError
 from pinnpoint.rounding.balls import exact
+from pinnpoint.rounding.matrices import LinearMap
 from pinnpoint.solvers.amg import Multigrid
 from pinnpoint.solvers.choice import NAMES, Choice, Task, asked_for, choose
 from pinnpoint.solvers.cholmod import Cholmod
@@ -45,15 +48,12 @@ def krylov_solver(core: Core, tolerance: float, iterations: int | None) -> Krylo
         Core(system, rounding=False) if core.rounding and system.A_error is None and system.b_error is None else core
     )
     if system.is_square:
-        forward, backward = (
-            (lambda v: plain.reduced.affine(exact(v)).hi),
-            (lambda v: plain.reduced.T.affine(exact(v)).hi),
-        )
+        forward, backward = partial(_product, plain.reduced), partial(_product, plain.reduced.T)
         symmetric = core.is_energy or (system.is_matrix and core.symmetric)
         diagonal = diagonal_of(core) if symmetric else None
         symmetric = symmetric and (diagonal is not None or not system.is_matrix)
         return Krylov(forward, backward, system.n, symmetric, tolerance, iterations, diagonal)
-    normal = lambda v: plain.defect(exact(v), exact(np.zeros(system.n))).hi  # noqa: E731
+    normal = partial(_normal, plain)
     return Krylov(normal, normal, system.n, True, tolerance, iterations, diagonal_of(core))
 
 
@@ -65,7 +65,19 @@ def lsmr_solver(core: Core, name: str = "lsmr") -> LeastSquares:
     root = np.ones(core.system.M) if w is None else np.sqrt(w)
     C = sp.csr_array(sp.diags_array(root) @ A)
     T = sp.csr_array(C.T)
-    return LeastSquares(lambda v: C @ v.ravel(), lambda v: T @ v.ravel(), C.shape, name=name.upper())
+    return LeastSquares(partial(_times, C), partial(_times, T), C.shape, name=name.upper())
+
+
+def _product(B: LinearMap, v: Vector) -> Vector:
+    return B.affine(exact(v)).hi
+
+
+def _normal(core: Core, v: Vector) -> Vector:
+    return core.defect(exact(v), exact(np.zeros(core.system.n))).hi
+
+
+def _times(C: Any, v: Vector) -> Vector:
+    return np.asarray(C @ v.ravel())
 
 
 def task_of(core: Core, queries: int) -> Task:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -211,10 +212,14 @@ class _Negative:
         return -np.asarray(self.f(X))
 
 
+def _minus(f: Any, X: Any) -> Any:
+    return constant(-1.0) * model_of(f, X)
+
+
 def _negative(f: Any, given: Any) -> Any:
     if not enclosed(f):
         return _Negative(f, given)
-    return SmoothField(lambda X: constant(-1.0) * model_of(f, X), getattr(f, "block", 4096))
+    return SmoothField(partial(_minus, f), getattr(f, "block", 4096))
 
 
 def _with_natural_groups(problem: ReactionDiffusion, lift: Any, kappa: float) -> tuple[Mesh, dict[str, Any]]:

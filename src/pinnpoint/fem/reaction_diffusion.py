@@ -262,8 +262,7 @@ class ReactionDiffusion:
         """The proved way from these queries' discrete values to the PDE's own solution."""
         self.require_transfer()
         T = Topology.of(self.mesh)
-        facets_of = lambda group: T.facet_numbers(self.mesh.facets(group))  # noqa: E731
-        return Equilibrated(self.continuum(T), queries, facets_of, tolerance)
+        return Equilibrated(self.continuum(T), queries, partial(T.numbers_of_group, self.mesh), tolerance)
 
     def lifted(self, prediction: Any) -> Lifted:
         """The problem of what a smooth prediction leaves over, to be certified in the place of this one."""

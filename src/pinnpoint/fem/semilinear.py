@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -219,9 +220,8 @@ class Semilinear:
         self.require_transfer()
         T = Topology.of(self.mesh)
         model = self.linear.continuum(T)
-        facets_of = lambda group: T.facet_numbers(self.mesh.facets(group))  # noqa: E731
         term = CubicTerm(self.cubic) if self.g is None else ReactionTerm(self.g)  # type: ignore[arg-type]
-        return Monotone(model, term, queries, facets_of, tolerance)
+        return Monotone(model, term, queries, partial(T.numbers_of_group, self.mesh), tolerance)
 
     def require_transfer(self) -> None:
         """Refuse problems for which no transfer to the PDE's own solution is proved."""

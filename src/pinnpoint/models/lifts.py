@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pinnpoint.arrays import number, set_fields, vector, whole
@@ -124,7 +125,7 @@ class Lift:
     def slope(self, axis: int) -> SmoothField:
         """The field ∂u/∂x_axis."""
         i = whole("axis", axis)
-        return self._field(lambda X: self.jet(X, (i,)).gradient[0])
+        return self._field(partial(self._slope, i))
 
     def flux(self, normal: Any, kappa: float, given: Any = 0.0) -> Function:
         """The field g − κ n·∇u for one normal n, exactly these floats; what a Neumann condition leaves."""
@@ -133,34 +134,40 @@ class Lift:
             slopes = [self.slope(i) for i in range(len(n))]
             return lambda X: values_at(g, X) - k * sum(v * s(X) for v, s in zip(n, slopes, strict=True))
         axes = [i for i, v in enumerate(n) if v]
-
-        def model(X: list[TaylorModel]) -> TaylorModel:
-            out = model_at(g, X)
-            for i, slope in zip(axes, self.jet(X, axes).gradient, strict=True):
-                out = out - constant(k) * (constant(n[i]) * slope)
-            return out
-
-        return self._field(model)
+        return self._field(partial(self._flux, n, k, g, axes))
 
     def minus(self, given: Any) -> Function:
         """The field u − g; it encloses itself where g is a number, a formula or smooth data."""
         g = data("given", given)
         if callable(g) and not enclosed(g):
             return OpaqueLift(self.value, self.laplacian).minus(g)
-        return self._field(lambda X: self.jet(X, ()).value - model_at(g, X))
+        return self._field(partial(self._minus, g))
 
     def residual(self, source: Any, kappa: float, reaction: float = 0.0) -> Function:
         """The field r = f + κΔu − c u for numbers κ > 0 and c ≥ 0; it encloses itself unless f is opaque."""
         f, k, c = data("source", source), number("kappa", kappa, above=0.0), number("reaction", reaction, low=0.0)
         if callable(f) and not enclosed(f):
             return OpaqueLift(self.value, self.laplacian).residual(f, k, c)
+        return self._field(partial(self._residual, f, k, c), f)
 
-        def model(X: list[TaylorModel]) -> TaylorModel:
-            u = self.jet(X)
-            r = plus(model_at(f, X), u.laplacian if k == 1.0 else times(constant(k), u.laplacian))
-            return r if c == 0.0 else r - constant(c) * u.value
+    # Models of the fields above; methods rather than closures, so that problems can be pickled
 
-        return self._field(model, f)
+    def _slope(self, axis: int, X: list[TaylorModel]) -> TaylorModel:
+        return self.jet(X, (axis,)).gradient[0]
+
+    def _flux(self, n: Any, k: float, g: Any, axes: list[int], X: list[TaylorModel]) -> TaylorModel:
+        out = model_at(g, X)
+        for i, slope in zip(axes, self.jet(X, axes).gradient, strict=True):
+            out = out - constant(k) * (constant(n[i]) * slope)
+        return out
+
+    def _minus(self, g: Any, X: list[TaylorModel]) -> TaylorModel:
+        return self.jet(X, ()).value - model_at(g, X)
+
+    def _residual(self, f: Any, k: float, c: float, X: list[TaylorModel]) -> TaylorModel:
+        u = self.jet(X)
+        r = plus(model_at(f, X), u.laplacian if k == 1.0 else times(constant(k), u.laplacian))
+        return r if c == 0.0 else r - constant(c) * u.value
 
     def _field(self, model: Callable[[list[TaylorModel]], TaylorModel], terms: Any = 0.0) -> SmoothField:
         return SmoothField(model, BLOCK if isinstance(self.prediction, MLP) else CHUNK, terms)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -219,14 +219,23 @@ def _inverse_square(d: Vector) -> Vector:
 
 def matrix_form(map: Any, bound: Coercivity, solve: Callable[[Vector], Vector] | None, *, enclose: bool) -> MatrixForm:
     """The form of a map with a coercivity bound."""
+    return MatrixForm(map, bound.alpha, floor_of(bound), solve, enclose, _RowSum(map))
 
-    @cache
-    def row_sum() -> float:
-        if not isinstance(map, EnclosedMatrix):
+
+class _RowSum:
+    """The largest row sum of |W|, computed when it is first asked for; infinite where it is not at hand."""
+
+    def __init__(self, map: Any) -> None:
+        self.map = map
+
+    def __call__(self) -> float:
+        return self._found
+
+    @cached_property
+    def _found(self) -> float:
+        if not isinstance(self.map, EnclosedMatrix):
             return math.inf
-        return float(np.max(product_up(map.magnitude, np.ones(map.shape[0]))))
-
-    return MatrixForm(map, bound.alpha, floor_of(bound), solve, enclose, row_sum)
+        return float(np.max(product_up(self.map.magnitude, np.ones(self.map.shape[0]))))
 
 
 def form_of(P: Any, name: str) -> Form:
@@ -240,12 +249,20 @@ def form_of(P: Any, name: str) -> Form:
         bound = verify_coercivity(P, equilibrate=True)
     except CertificationError as error:
         raise CertificationError(f"{name}: not verified to be positive definite ({error})") from error
-    return matrix_form(EnclosedMatrix(P), bound, _direct(P), enclose=True)
+    return matrix_form(EnclosedMatrix(P), bound, _Direct(P), enclose=True)
 
 
-def _direct(P: Any) -> Callable[[Vector], Vector]:
-    lu = spla.splu(sp.csc_array(P))
-    return lambda v: np.asarray(lu.solve(v))
+class _Direct:
+    """v ↦ P⁻¹v; a copy factorises again."""
+
+    def __init__(self, P: Any) -> None:
+        self._P, self._lu = P, spla.splu(sp.csc_array(P))
+
+    def __call__(self, v: Vector) -> Vector:
+        return np.asarray(self._lu.solve(v))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Direct, (self._P,)
 
 
 def inverse_positive(B: Any, solve: Callable[[Vector], Vector]) -> InversePositive | None:

@@ -27,7 +27,7 @@ class Cholmod:
     accurate = True
 
     def __init__(self, B: Any) -> None:
-        self._factor = _factorize(B)
+        self._B, self._factor = B, _factorize(B)
         self._alone = threading.Lock()  # CHOLMOD's workspace serves one call at a time
         refuse_singular(B, self.solve, self.solve)
 
@@ -37,6 +37,10 @@ class Cholmod:
             return np.asarray(self._factor(np.asfortranarray(b)))
 
     solve_transposed = solve
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The factor belongs to the process; a copy makes its own."""
+        return Cholmod, (self._B,)
 
     def width(self, count: int) -> int:
         """How many of so many right-hand sides to hand over at a time; more would only take memory."""

@@ -67,6 +67,7 @@ class SparseLU:
     _focused: Future[None] | None = None
 
     def __init__(self, B: Any) -> None:
+        self._B = B
         same = is_symmetric(B)
         B = sp.csc_array(B)
         symmetric = same or is_symmetric((B != 0).astype(np.int8))
@@ -131,6 +132,10 @@ class SparseLU:
             if both is not None:
                 self._focused = begin(lambda: both.focus(unknowns))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """SuperLU's factors belong to the process; a copy makes its own, to the same bits."""
+        return _factorized, (self._B, self._both is not None)
+
     def settle(self) -> None:
         """Wait for what was begun."""
         if self._focused is not None:
@@ -146,6 +151,13 @@ class SparseLU:
                 if found is not None:
                     self._lu = None
                     self._both = Substitution(*found, self._order)
+
+
+def _factorized(B: Any, arranged: bool) -> SparseLU:
+    made = SparseLU(B)
+    if arranged:
+        made._arrange()
+    return made
 
 
 class WeightedQR:

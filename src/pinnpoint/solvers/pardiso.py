@@ -33,7 +33,7 @@ class Pardiso:
     accurate = True
 
     def __init__(self, B: Any) -> None:
-        self._symmetric = is_symmetric(B)
+        self._given, self._symmetric = B, is_symmetric(B)
         self._solver, self._B = _factorize(B, DEFINITE if self._symmetric else GENERAL)
         self._alone = threading.Lock()
         refuse_singular(B, self.solve, self.solve_transposed)
@@ -51,6 +51,10 @@ class Pardiso:
             self._solver.set_iparm(TRANSPOSED, 2)
             self._solver.set_phase(SOLVE)
             return np.asarray(self._solver._call_pardiso(self._B, np.asfortranarray(b))).reshape(b.shape)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The factor belongs to the process; a copy makes its own."""
+        return Pardiso, (self._given,)
 
     def width(self, count: int) -> int:
         """How many of so many right-hand sides to hand over at a time; more would only take memory."""

@@ -28,7 +28,7 @@ class Petsc:
             raise DependencyMissingError(
                 "solver: 'petsc' needs petsc4py; install PETSc with your system's packages (python3-petsc4py)"
             ) from error
-        self._petsc = PETSc
+        self._petsc, self._given = PETSc, (B, modes, tolerance, iterations)
         C = sp.csr_matrix(B)
         kind = PETSc.IntType
         parts = (C.indptr.astype(kind), C.indices.astype(kind), C.data)
@@ -46,6 +46,10 @@ class Petsc:
         self._ksp.setTolerances(rtol=tolerance, max_it=iterations)
         self._ksp.setFromOptions()
         self._ksp.setUp()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """PETSc's objects belong to the process; a copy makes its own."""
+        return Petsc, self._given
 
     def solve(self, b: Vector) -> Vector:
         """Approximate B⁻¹ b, column by column."""

@@ -169,6 +169,10 @@ class Topology:
         start = np.concatenate([[0], np.cumsum(np.bincount(flat, minlength=len(self.points)))])
         return start.astype(np.intp), np.argsort(flat, kind="stable")
 
+    def numbers_of_group(self, mesh: Mesh, group: str) -> Index:
+        """Numbers of a group's facets."""
+        return self.facet_numbers(mesh.facets(group))
+
     def facet_numbers(self, facets: Any) -> Index:
         """Numbers of facets given by their vertices, (n, d), in any order."""
         asked = np.asarray(facets, dtype=np.intp)
