@@ -358,7 +358,7 @@ REFUSED = {
     "two predictions": (square(PREDICTION, PREDICTION + "\nzero = true"), "got expression and zero"),
     "missing field file": (elastic("field.npz", "other.npz"), "prediction.file .* no such file"),
     "pickle": (elastic("field.npz", "field.pkl"), "prediction.file: 'field.pkl' must end in .npz"),
-    "torch pickle": (square(PREDICTION, 'torch = "weights.pt"\nfactory = "a:b"'), "must end in .safetensors"),
+    "torch pickle": (square(PREDICTION, 'torch = "weights.pt"\nfactory = "a:b"'), "is a pickle.*safetensors"),
     "torch without factory": (square(PREDICTION, 'torch = "weights.safetensors"'), "prediction.factory: is missing"),
     "code as factory": (
         square(PREDICTION, 'torch = "weights.safetensors"\nfactory = "os:system(1)"'),

@@ -17,7 +17,7 @@ from pinnpoint.adaptivity import MAX_DOFS, Step, certify_to
 from pinnpoint.arrays import Vector
 from pinnpoint.brief import brief
 from pinnpoint.certificate import Certificate
-from pinnpoint.certification import AnyCertifier, AnyMethod, narrowing, run
+from pinnpoint.certification import AnyCertifier, AnyMethod, foresee, narrowing, run
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.inexact import Inexact
 from pinnpoint.certifiers.localized import Localized
@@ -212,7 +212,8 @@ def build(
     queries = make_queries(case, problem)
     if case.certificate.lift:
         with _in_case_words():
-            problem = problem.lifted(smooth_prediction(case))
+            lift, spec = smooth_prediction(case), case.certificate.lift
+            problem = problem.lifted(foresee(make_method(case), problem, lift, queries, spec, progress))
     return Study(case, problem, prediction, queries, make_method(case), deck)
 
 

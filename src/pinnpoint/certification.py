@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -24,6 +25,7 @@ from pinnpoint.semilinear import AbstractSemilinear
 from pinnpoint.transfer.interface import Transfer
 from pinnpoint.verdicts import accept_limits
 
+log = logging.getLogger(__name__)
 TARGETS = ("discrete", "continuous")
 AnyMethod = AbstractMethod | AbstractNonlinearMethod
 AnyCertifier = AbstractCertifier | AbstractNonlinearCertifier | ContinuousCertifier
@@ -39,7 +41,7 @@ def certify(
     transfer: Transfer | None = None,
     target: str | None = None,
     extraction: str = "nodal",
-    lift: bool = False,
+    lift: bool | str = False,
     accept: Any = None,
 ) -> Certificate:
     """Intervals that hold the values of the target at every query.
@@ -70,7 +72,9 @@ def certify(
     lift
         Keep the prediction unprojected and certify what it leaves over: the radius scales with its residual. It must be
         an `MLP`, a torch module that `from_torch` reads, a formula, a number, or a `Lift`. ``details["narrowing"]``
-        says by which factor the proof is narrower than without the prediction on the same mesh.
+        says by which factor the proof is narrower than without the prediction on the same mesh. What it will cost is
+        logged beforehand; a lift that takes long and whose residual, sampled, forecasts a wider proof is refused unless
+        it is wanted ``"anyway"``.
     accept
         How wrong the prediction may be, one number or one per query (None where it does not matter);
         ``certificate.verdicts`` says whether it is proved to be within, proved to be beyond, or undecided.
@@ -85,12 +89,45 @@ def certify(
     if lift:
         if not hasattr(system, "lifted") or target == "discrete" or transfer is not None:
             raise InputError("lift: is for the continuous target of a reaction–diffusion problem, without a transfer")
-        rest = system.lifted(U)
+        prediction = foresee(method, system, U, queries, lift)
+        rest = system.lifted(prediction)
         plain, found = (run(method, p, p.space.U0, queries)[0] for p in (system, rest))
         found = found.with_details(plain_radius=plain.radius, narrowing=narrowing(plain, found))
     else:
         found = run(method, system, U, queries, raw=raw, transfer=transfer, target=target, extraction=extraction)[0]
     return found.judged(accept)
+
+
+def foresee(
+    method: AnyMethod,
+    problem: Any,
+    prediction: Any,
+    queries: Queries,
+    given: bool | str,
+    tell: Callable[[str], None] = log.info,
+) -> Any:
+    """The prediction as a lift; its cost is told, and one that would take long for nothing is refused.
+
+    Parameters
+    ----------
+    given
+        True, or ``"anyway"`` for a lift that is not to be refused.
+    """
+    from pinnpoint.fem.forecast import cost, require_worth
+    from pinnpoint.fem.lifted import lift_of
+
+    if given not in (True, "anyway"):
+        raise InputError(f"lift: must be true, false or 'anyway'; got {given!r}")
+    _require_queries(queries)
+    lift = lift_of(problem, prediction)
+    ahead = cost(problem, lift, len(queries))
+    tell(ahead.text)
+    if given != "anyway" and ahead.long:
+        plain, certifier = run(method, problem, problem.space.U0, queries)
+        solver = certifier.ground.solver if isinstance(certifier, AbstractCertifier) else None
+        if solver is not None:
+            require_worth(problem, lift, plain, solver, ahead)
+    return lift
 
 
 def default_method(system: Any) -> AnyMethod:

@@ -31,7 +31,7 @@ def table(certificate: Certificate) -> str:
         padded.append([f"{text:<{width}}" if left else f"{text:>{width}}" for text in (head, *cells)])
     lines += ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]
     lines += [] if c.mesh_estimate is None else [ESTIMATED]
-    lines += [f"note: {note}" for note in c.notes]
+    lines += [f"note: {note}" for note in c.notes] + in_vain(c)
     return "\n".join(lines)
 
 
@@ -56,6 +56,14 @@ def _columns(c: Certificate) -> Iterator[Column]:
         asked = [short(float(a)) if np.isfinite(a) else "" for a in c.accept]
         yield "accept", asked
         yield "verdict", [WORDS[v["accept"]] if v else "" for v in c.verdicts]
+
+
+def in_vain(c: Certificate) -> list[str]:
+    """Which queries a lift did not pay for."""
+    worth = c.details.get("narrowing", np.ones(len(c.names)))
+    paid = [f"{n} ({float(f'{w:.2g}'):g})" for n, w in zip(c.names, worth, strict=True) if w < 1.0]
+    more = f" and {len(paid) - 5} more" if len(paid) > 5 else ""
+    return [f"the lift did not pay, the proof is wider than without it: {', '.join(paid[:5])}{more}"] if paid else []
 
 
 def least_text(x: Any) -> str:

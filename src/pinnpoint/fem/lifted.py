@@ -168,6 +168,26 @@ def lifted(problem: ReactionDiffusion, prediction: Any) -> Lifted:
         An `MLP`, a torch module that `from_torch` reads, an `Expression` or its text, a number, a `Lift`, or
         `Lift.opaque(…)`.
     """
+    lift = lift_of(problem, prediction)
+    kappa, c = problem.diffusion, problem.reaction
+    k, reaction = float(kappa[0]), 0.0 if c is None else float(c[0])
+    given = problem.given
+    mesh, fluxes = _with_natural_groups(problem, lift, k)
+    rest = type(problem)(
+        mesh,
+        lift.residual(given["source"], k, reaction),
+        k,
+        reaction,
+        {part.group: _negative(lift.minus(part.given[0]), part.given[0]) for part in problem.held.parts},
+        fluxes,
+        quadrature=max(problem.quadrature, 8),
+        degree=problem.degree,
+    )
+    return Lifted(problem, rest, lift)
+
+
+def lift_of(problem: ReactionDiffusion, prediction: Any) -> Any:
+    """The prediction as a lift of this problem, or a refusal."""
     known = isinstance(prediction, Lift | OpaqueLift | MLP | Expression) or is_module(prediction)
     if callable(prediction) and not known:
         raise InputError(
@@ -185,20 +205,7 @@ def lifted(problem: ReactionDiffusion, prediction: Any) -> Lifted:
             "lift: the diffusion and the reaction must be the same on all cells; across a jump of κ the prediction's "
             "flux would jump. Certify without the lift"
         )
-    k, reaction = float(kappa[0]), 0.0 if c is None else float(c[0])
-    given = problem.given
-    mesh, fluxes = _with_natural_groups(problem, lift, k)
-    rest = type(problem)(
-        mesh,
-        lift.residual(given["source"], k, reaction),
-        k,
-        reaction,
-        {part.group: _negative(lift.minus(part.given[0]), part.given[0]) for part in problem.held.parts},
-        fluxes,
-        quadrature=max(problem.quadrature, 8),
-        degree=problem.degree,
-    )
-    return Lifted(problem, rest, lift)
+    return lift
 
 
 @dataclass(frozen=True, eq=False)

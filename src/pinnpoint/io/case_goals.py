@@ -93,7 +93,7 @@ def read_certificate(table: Table, problem: str) -> CertificateSpec:
         table.choice("target", ("continuous", "discrete"), "continuous"),
         method,
         table.flag("rounding", True),
-        table.flag("lift", False),
+        table.flag_or_word("lift", False, "anyway"),
         table.number("tolerance", None, "positive"),
         table.whole("max_dofs", None, low=1, high=10**9),
         table.whole("quadrature", None, low=1, high=20),

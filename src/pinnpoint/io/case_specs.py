@@ -108,7 +108,7 @@ class CertificateSpec:
     target: str = "continuous"
     method: str = "exact"
     rounding: bool = True
-    lift: bool = False
+    lift: bool | str = False
     tolerance: float | None = None
     max_dofs: int | None = None
     quadrature: int | None = None

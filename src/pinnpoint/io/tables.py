@@ -70,6 +70,13 @@ class Table:
         _require(self.key(key), value, bool)
         return bool(value)
 
+    def flag_or_word(self, key: str, default: bool, word: str) -> bool | str:
+        """True, false, or one word."""
+        value = self.take(key, default)
+        if value != word and not isinstance(value, bool):
+            raise InputError(f"{self.key(key)}: must be true, false or '{word}'; got {str(value)[:60]!r}")
+        return value  # type: ignore[no-any-return]
+
     def choice(self, key: str, options: Sequence[str], default: Any = REQUIRED) -> Any:
         """One of some words."""
         value = self.text(key, default)

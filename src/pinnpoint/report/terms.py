@@ -72,6 +72,9 @@ def advise(row: Mapping[str, Any], data: Mapping[str, Any]) -> Advice:
     parts = shares(row, data["radius_terms"])
     if (about := _mesh(row, data)) is not None:
         return about
+    if (worth := row.get("narrowing")) is not None and worth < 1.0:
+        why = f"the lift did not pay, the interval is {near(1.0 / max(worth, 1e-300), 2)} times as wide as without it"
+        return Advice("Leave out the lift, or train the prediction further", why, "")
     if not parts or row["radius"] == 0.0:
         return Advice("Nothing to do", "the interval is a single number", "")
     first = parts[0]

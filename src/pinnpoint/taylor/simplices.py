@@ -124,22 +124,27 @@ def enclose(f: Data, points: Any) -> tuple[Vector, Vector]:
 
 
 def _order(f: Enclosed, simplices: Simplices, usual: int, limit: Vector) -> int:
-    """The degree with the least work, from remainders of two degrees on some simplices.
+    """The degree with the least work; a model's grows with the number of its coefficients."""
+    chosen, m = np.linspace(0, len(simplices) - 1, TRIAL).astype(np.intp), simplices.m
+    counts = works(f, simplices[chosen], usual, limit[chosen])
+    work = {q: count * (math.comb(q + m, m) + OVERHEAD) for q, count in counts.items()}
+    return min(work, key=lambda q: work[q])
 
-    They fall geometrically with the degree q, and by 2^(q+1) from a simplex to its children; a model's work grows with
-    the number of its coefficients.
+
+def works(f: Enclosed, some: Simplices, usual: int, limit: Vector) -> dict[int, float]:
+    """By degree, how many models a simplex is expected to need, from remainders of two degrees on some simplices.
+
+    They fall geometrically with the degree q, and by 2^(q+1) from a simplex to its children.
     """
-    chosen = np.linspace(0, len(simplices) - 1, TRIAL).astype(np.intp)
-    some, small, m = simplices[chosen], limit[chosen], simplices.m
-    degrees = (usual - 2, usual + 2)
+    m, degrees = some.m, (usual - 2, usual + 2)
     with np.errstate(all="ignore"):
-        low, high = (np.log2(models(f, some, q)[0].e / small) for q in degrees)
-    work = {}
+        low, high = (np.log2(models(f, some, q)[0].e / limit) for q in degrees)
+    counts = {}
     for q in range(usual - 2, usual + 5, 2):
         excess = low + (high - low) * (q - degrees[0]) / (degrees[1] - degrees[0])
-        count = 1.0 + sum(2.0 ** (m * k) * float(np.mean(~(excess <= (q + 1) * (k - 1)))) for k in range(1, DEPTH[m]))
-        work[q] = count * (math.comb(q + m, m) + OVERHEAD)
-    return min(work, key=lambda q: work[q])
+        levels = range(1, DEPTH[m])
+        counts[q] = 1.0 + sum(2.0 ** (m * k) * float(np.mean(~(excess <= (q + 1) * (k - 1)))) for k in levels)
+    return counts
 
 
 def _resolve(
