@@ -25,11 +25,13 @@ def set_fields(record: object, **fields: Any) -> None:
 def number(
     name: str, x: Any, *, above: float | None = None, low: float | None = None, high: float | None = None
 ) -> float:
-    """A finite float within bounds (above is strict)."""
+    """A finite float within bounds (above is strict); truth values, complex numbers, times and text are none."""
     try:
-        value = float(x) if not isinstance(x, str | bytes | bool) else math.nan
-    except (TypeError, ValueError):
+        value = float(x) if not isinstance(x, str | bytes | bool) and _kind(x) in "fiu" else math.nan
+    except (OverflowError, TypeError, ValueError):
         value = math.nan
+    if isinstance(x, int) and math.isfinite(value) and int(value) != x:
+        raise InputError(f"{name}: {x} is not a float64 number; convert it deliberately")
     fits = math.isfinite(value) and (above is None or value > above)
     fits = fits and (low is None or value >= low) and (high is None or value <= high)
     if not fits:
@@ -38,6 +40,11 @@ def number(
         wanted = " and ".join(part for part in limits if part)
         raise InputError(f"{name}: must be a finite number{' ' + wanted if wanted else ''}; got {x!r}")
     return value
+
+
+def _kind(x: Any) -> str:
+    """Numpy's letter for the type of a number or array; that of floats for whatever else converts itself to one."""
+    return str(getattr(getattr(x, "dtype", None), "kind", "f"))
 
 
 def whole(name: str, x: Any, *, low: int = 0) -> int:
@@ -98,8 +105,7 @@ def matrix(name: str, A: Any) -> Any:
             raise InputError(f"{name}: must hold real numbers; got sparse entries of type {A.dtype}")
         if A.ndim != 2:
             raise InputError(f"{name}: must be a matrix; got a sparse array of shape {A.shape}")
-        if A.dtype.kind in "iu":
-            _representable(name, sp.coo_array(A).data)
+        _representable(name, sp.coo_array(A).data)
         B = sp.csr_array(A.astype(np.float64), copy=True)  # converted first: duplicates are summed in float64
     else:
         a = floats(name, A)
@@ -168,7 +174,49 @@ def plain(x: Any) -> Any:
     return (x.double() if x.is_floating_point() else x).numpy()
 
 
+def frozen(*arrays: Any) -> None:
+    """Forbid writing into arrays, which must be the caller's own."""
+    for a in arrays:
+        if isinstance(a, np.ndarray):
+            a.flags.writeable = False
+
+
+def shown(A: Any) -> Any:
+    """A matrix by rows as others may see it: the same memory, which they cannot write into."""
+    if not sp.issparse(A):
+        return A
+    parts = [a.view() for a in (A.data, A.indices, A.indptr)]
+    frozen(*parts)
+    found = sp.csr_array(tuple(parts), shape=A.shape, copy=False)
+    found.has_canonical_format = True  # as `matrix` leaves it
+    return found
+
+
+def members(name: str, x: Any, count: int) -> NDArray[np.intp]:
+    """Numbers below `count`, ascending and each once, from whole numbers or a mask of so many truth values."""
+    if np.ma.is_masked(x):
+        raise InputError(f"{name}: some entries are masked, so they have no value; fill them")
+    a = np.asarray(x)
+    if a.size == 0:
+        return np.zeros(0, dtype=np.intp)
+    if a.dtype == bool:
+        if a.shape != (count,):
+            raise InputError(f"{name}: a mask must have {count} entries; got shape {a.shape}")
+        return np.flatnonzero(a)
+    if a.dtype.kind not in "iu" or a.ndim != 1:
+        raise InputError(
+            f"{name}: must be a list of whole numbers, or a mask of {count} truth values; got {a.dtype} of shape "
+            f"{a.shape}"
+        )
+    if int(a.min()) < 0 or int(a.max()) >= count:
+        raise InputError(f"{name}: numbers must lie between 0 and {count - 1}; got {int(a.min())} to {int(a.max())}")
+    a = np.array(a, dtype=np.intp)
+    return a if np.all(np.diff(a) > 0) else np.unique(a)
+
+
 def _representable(name: str, a: NDArray[Any]) -> None:
+    if a.dtype.kind == "f" and a.dtype.itemsize > 8 and np.any((a.astype(np.float64) != a) & (a == a)):
+        raise InputError(f"{name}: some {a.dtype} entries are not float64 numbers; convert them deliberately")
     if a.dtype.kind in "iu" and a.size and max(abs(int(a.min())), abs(int(a.max()))) > 2**53:
         raise InputError(f"{name}: integers beyond 2**53 are not float64 numbers; convert them deliberately")
 

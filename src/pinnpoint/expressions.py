@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
+from pinnpoint.arrays import Vector, floats
 from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 
@@ -97,7 +97,7 @@ class Expression:
 
         Refuses a coordinate that d columns do not have, and points where the value is not finite.
         """
-        P = np.asarray(X, dtype=np.float64)
+        P = floats("points", X, copy=False)
         P = P[:, None] if P.ndim == 1 else P
         if P.ndim != 2:
             raise InputError(f"{self._label()}: points must have shape (N, d); got {P.shape}")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pinnpoint.arrays import Vector, set_fields
+from pinnpoint.arrays import Vector, floats, frozen, members, set_fields
 from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.facets import both, chunks, facet_keys, facet_table, sides
@@ -38,7 +38,7 @@ class Mesh:
     cells
         C × (d + 1) vertex numbers.
     cell_groups
-        Name to cell numbers.
+        Name to cell numbers, or to a mask with one truth value per cell.
     facet_groups
         Name to facets, F × d vertex numbers.
     unnamed
@@ -61,7 +61,7 @@ class Mesh:
         facet_groups: Mapping[str, Any] | None = None,
         unnamed: Mapping[tuple[int, str], str] | None = None,
     ) -> None:
-        X = np.array(points, dtype=np.float64)
+        X = floats("points", points)
         X = X[:, None] if X.ndim == 1 else X
         if X.ndim != 2 or X.shape[1] not in CELLS:
             raise InputError(f"points: must have shape (N, 1), (N, 2) or (N, 3); got {X.shape}")
@@ -79,11 +79,9 @@ class Mesh:
             str(k): _once(_indices(f"facet group '{k}'", v, X.shape[1], len(X)), len(X))
             for k, v in (facet_groups or {}).items()
         }
-        groups = {str(k): ascending(np.asarray(v, dtype=np.intp)) for k, v in (cell_groups or {}).items()}
-        for name, members in groups.items():
-            if members.size and (members[0] < 0 or members[-1] >= len(T)):
-                raise InputError(f"cell group '{name}': cell numbers must lie between 0 and {len(T) - 1}")
+        groups = {str(k): members(f"cell group '{k}'", v, len(T)) for k, v in (cell_groups or {}).items()}
         set_fields(self, points=X, cells=T, cell_groups=groups, facet_groups=facets, unnamed=dict(unnamed or {}))
+        frozen(X, T, *groups.values(), *facets.values())
         self._require_volumes()
         self._require_no_overlap()
         self._require_known_facets()
@@ -95,6 +93,7 @@ class Mesh:
         """A mesh from arrays that are known to be one: nothing is copied and nothing is checked."""
         mesh = object.__new__(cls)
         set_fields(mesh, points=points, cells=cells, cell_groups=cell_groups, facet_groups=facet_groups, unnamed={})
+        frozen(points, cells, *cell_groups.values(), *facet_groups.values())
         return mesh
 
     @property
@@ -114,7 +113,9 @@ class Mesh:
     @cached_property
     def volumes(self) -> Vector:
         """Lengths, areas or volumes of the cells."""
-        return np.asarray(np.abs(self._determinants) / factorial(self.dim))
+        found = np.asarray(np.abs(self._determinants) / factorial(self.dim))
+        frozen(found)
+        return found
 
     @cached_property
     def _determinants(self) -> Vector:
@@ -149,7 +150,9 @@ class Mesh:
     def boundary(self) -> Index:
         """Boundary facets, (F, d) vertex numbers."""
         unique, _, count = self._facet_table
-        return np.asarray(unique[count == 1], dtype=np.intp)
+        found = np.asarray(unique[count == 1], dtype=np.intp)
+        frozen(found)
+        return found
 
     def facets(self, group: str) -> Index:
         """Facets of a boundary group; ``"boundary"`` is the whole boundary."""
@@ -234,12 +237,9 @@ def _once(facets: Index, n: int) -> Index:
     return np.asarray(facets[np.sort(np.unique(keys, return_index=True)[1])])
 
 
-def ascending(numbers: Index) -> Index:
-    """Each number once, in order."""
-    return numbers if numbers.size and np.all(np.diff(numbers) > 0) else np.unique(numbers)
-
-
 def _indices(name: str, x: Any, width: int, n: int) -> Index:
+    if np.ma.is_masked(x):
+        raise InputError(f"{name}: some entries are masked, so they have no value; fill them")
     a = np.asarray(x)
     if a.size == 0:
         return np.zeros((0, width), dtype=np.intp)

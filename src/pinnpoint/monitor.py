@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
+from pinnpoint.arrays import Vector, vector
 from pinnpoint.brief import brief
 from pinnpoint.certificate import Certificate, Guarantee
 from pinnpoint.errors import DependencyMissingError, InputError, PinnpointError
 from pinnpoint.families.certifier import FamilyCertifier
+from pinnpoint.record import once
 from pinnpoint.verdicts import BEYOND, WITHIN, accept_limits
 
 ACCEPT, FLAG, FALLBACK = ACTIONS = ("accept", "flag", "fallback")
@@ -241,7 +242,7 @@ class Monitor:
             m = self.certifier.table.coefficients(mu)[0]
             return np.asarray(self.certifier.base + m @ self.certifier.F)
         system = self.certifier.ground.core.system
-        return np.array(system.b if load is None else load, dtype=np.float64)
+        return vector("load", system.b if load is None else load, system.b.size)
 
     # Records
 
@@ -346,7 +347,7 @@ def read_log(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
     with Path(path).open(encoding="utf-8", errors="replace") as file:
         for line in file:
             try:
-                row = json.loads(line)
+                row = json.loads(line, object_pairs_hook=once)
             except ValueError:
                 continue
             if isinstance(row, dict) and row.get("action") in ACTIONS and _is_ratio(row.get("ratio", "")):

@@ -14,11 +14,13 @@ from pinnpoint.arrays import (
     dimensions,
     distinct_names,
     floats,
+    frozen,
     matrix,
     number,
     per_query,
     point_list,
     set_fields,
+    shown,
 )
 from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
@@ -39,7 +41,7 @@ class Samples:
 
     def __call__(self, prediction: Any) -> Vector:
         """The raw values of a prediction that maps points (N, d) to (N,) or (N, c)."""
-        values = floats("prediction", prediction(self.points))
+        values = floats("prediction", prediction(self.points.copy()))
         values = values[:, None] if values.ndim == 1 else values
         if values.ndim != 2 or len(values) != len(self.points) or values.shape[1] <= self.component:
             raise InputError(
@@ -174,7 +176,8 @@ class Queries:
         From the nodes of other elements on the same mesh to the functionals' rows there; None where that is not known.
     """
 
-    L: Any
+    stored: Any
+    """L as the certifiers work with it; nobody else is to write into it."""
     names: tuple[str, ...]
     constants: Vector
     error: Any | None
@@ -212,7 +215,7 @@ class Queries:
                 raise InputError(f"error: must be ≥ 0; got {float(error.data.min())!r}")
         set_fields(
             self,
-            L=L,
+            stored=L,
             names=distinct_names(names, L.shape[0]),
             constants=per_query("constants", constants, L.shape[0]),
             error=error,
@@ -222,9 +225,15 @@ class Queries:
             goals=(None,) * L.shape[0] if goals is None else tuple(goals),
             on_nodes=on_nodes,
         )
+        frozen(self.constants, self.points, None if error is None else error.data)
+
+    @property
+    def L(self) -> Any:
+        """The rows ℓ_i, which cannot be written into."""
+        return shown(self.stored)
 
     def __len__(self) -> int:
-        return int(self.L.shape[0])
+        return int(self.stored.shape[0])
 
     def _names_after(self, count: int) -> tuple[str, ...]:
         """The names, where they are the plain numbers counted on."""

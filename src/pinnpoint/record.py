@@ -77,6 +77,15 @@ def _rows(certificate: Certificate) -> list[dict[str, Any]]:
     return rows
 
 
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, as json's ``object_pairs_hook``; refuses one with a key twice, of which the last would win."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(k for k in keys if keys.count(k) > 1)!r} is given twice")
+    return found
+
+
 def _number(x: Any) -> float | None:
     x = float(x)
     return x if np.isfinite(x) else None

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
-from pinnpoint.arrays import Vector, matrix, set_fields, vector, whole
+from pinnpoint.arrays import Vector, frozen, matrix, set_fields, shown, vector, whole
 from pinnpoint.brief import brief
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import TINY, gamma, up
@@ -50,7 +50,8 @@ class AdmissibleSpace:
     """
 
     U0: Vector
-    Z: Any
+    stored: Any
+    """Z as it is worked with; nobody else is to write into it."""
     notes: tuple[str, ...]
 
     __repr__ = brief
@@ -62,11 +63,17 @@ class AdmissibleSpace:
             raise InputError(f"Z: must have {U0.size} rows, one per entry of U0; got shape {Z.shape}")
         if not 0 < Z.shape[1] <= Z.shape[0]:
             raise InputError(f"Z: must have between 1 and {Z.shape[0]} columns; got {Z.shape[1]}")
-        set_fields(self, U0=U0, Z=Z, notes=tuple(notes))
+        set_fields(self, U0=U0, stored=Z, notes=tuple(notes))
         if self.free is not None:
             U0[self.free] = 0.0  # the same set, and y is then exactly U[free]
         if self.free is None and not _has_identity_block(Z):
             _require_full_rank(Z)
+        frozen(U0, self.free, self.fixed)
+
+    @property
+    def Z(self) -> Any:
+        """The directions, which cannot be written into."""
+        return shown(self.stored)
 
     @classmethod
     def unconstrained(cls, n: int) -> AdmissibleSpace:
@@ -144,12 +151,12 @@ class AdmissibleSpace:
     @property
     def n(self) -> int:
         """Number of free coordinates."""
-        return int(self.Z.shape[1])
+        return int(self.stored.shape[1])
 
     @cached_property
     def free(self) -> NDArray[np.intp] | None:
         """Where Z only selects entries: which ones, in the order of y; else None."""
-        Z = self.Z
+        Z = self.stored
         if Z.nnz != Z.shape[1] or not np.all(Z.data == 1.0):
             return None
         C = Z.tocoo()
@@ -174,7 +181,7 @@ class AdmissibleSpace:
         """Upper bound of ‖Z‖₂."""
         if self.free is not None:
             return 1.0
-        M = sp.csr_array(abs(self.Z))
+        M = sp.csr_array(abs(self.stored))
         rows = product_up(M, np.ones(self.n)).max()
         columns = product_up(sp.csr_array(M.T), np.ones(self.N)).max()
         return float(up(np.sqrt(up(float(rows) * float(columns)))))
@@ -213,7 +220,7 @@ class AdmissibleSpace:
     def vector_of(self, y: Vector) -> Vector:
         """U₀ + Z y, rounded; exact where Z only selects entries."""
         if self.free is None:
-            return np.asarray(self.U0 + self.Z @ y)
+            return np.asarray(self.U0 + self.stored @ y)
         U = self.U0.copy()
         U[self.free] = y
         return U
@@ -221,9 +228,9 @@ class AdmissibleSpace:
     @cached_property
     def _gram(self) -> Any:
         """Columns of Z scaled by powers of two, and the factored Gram matrix of the result."""
-        top = np.asarray(abs(self.Z).max(axis=0).toarray()).ravel()
+        top = np.asarray(abs(self.stored).max(axis=0).toarray()).ravel()
         scale = np.ldexp(1.0, -np.rint(np.log2(top)).astype(int))
-        S = sp.csr_array(self.Z @ sp.diags_array(scale))
+        S = sp.csr_array(self.stored @ sp.diags_array(scale))
         return S, scale, spla.splu(sp.csc_array(S.T @ S))
 
     def __getstate__(self) -> dict[str, Any]:

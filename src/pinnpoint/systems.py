@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from pinnpoint.arrays import Vector, dimensions, matrix, number, point_list, set_fields, vector, whole
+from pinnpoint.arrays import Vector, dimensions, frozen, matrix, number, point_list, set_fields, shown, vector, whole
 from pinnpoint.brief import brief
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding.bounds import Coercivity, fingerprint
@@ -60,7 +60,8 @@ class LinearSystem:
         A function that proves the reduced operator's coercivity without a factorization, for large systems.
     """
 
-    A: Any
+    stored: Any
+    """A as the certifiers work with it; nobody else is to write into it."""
     b: Vector
     space: AdmissibleSpace
     weight: Any
@@ -100,7 +101,7 @@ class LinearSystem:
             raise InputError(f"A: must have {space.N} columns, the length of admissible vectors; got shape {A.shape}")
         set_fields(
             self,
-            A=A,
+            stored=A,
             b=vector("b", b, rows),
             space=space,
             reduction=_reduction(reduction, A.shape, space, weight),
@@ -115,6 +116,13 @@ class LinearSystem:
         set_fields(self, weight=_weight(weight, self.M, square=self.is_square), row_points=self._points(row_points))
         set_fields(self, modes=self._modes(modes), node_size=self._node_size(whole("node_size", node_size, low=1)))
         set_fields(self, floor=floor)
+        frozen(self.b, self.b_error, self.weight, self.row_points, self.modes)
+        frozen(*(getattr(a, "data", None) for a in (self.A_error, self.weight) if sp.issparse(a)))
+
+    @property
+    def A(self) -> Any:
+        """The stored matrix, which cannot be written into."""
+        return shown(self.stored)
 
     @property
     def N(self) -> int:
@@ -129,7 +137,7 @@ class LinearSystem:
     @property
     def M(self) -> int:
         """Number of reduced residual entries."""
-        return self.n if self.reduction == "galerkin" else int(self.A.shape[0])
+        return self.n if self.reduction == "galerkin" else int(self.stored.shape[0])
 
     @property
     def is_square(self) -> bool:
@@ -139,7 +147,7 @@ class LinearSystem:
     @property
     def is_matrix(self) -> bool:
         """Whether A is stored; a LinearOperator is not."""
-        return bool(sp.issparse(self.A))
+        return bool(sp.issparse(self.stored))
 
     @property
     def target(self) -> str:
@@ -157,12 +165,12 @@ class LinearSystem:
     @cached_property
     def free_rows(self) -> Any:
         """The stored rows of the free entries, for a space that fixes entries."""
-        return self.A if self.space.is_whole else sp.csr_array(self.A[self.space.free])
+        return self.stored if self.space.is_whole else sp.csr_array(self.stored[self.space.free])
 
     @cached_property
     def free_block(self) -> Any:
         """Their columns of the free entries: the reduced matrix of a Galerkin system."""
-        return self.A if self.space.is_whole else sp.csr_array(self.free_rows[:, self.space.free])
+        return self.stored if self.space.is_whole else sp.csr_array(self.free_rows[:, self.space.free])
 
     @cached_property
     def fingerprint(self) -> str:
@@ -171,7 +179,7 @@ class LinearSystem:
 
     def residual(self, U: Any) -> Vector:
         """The reduced residual r = A U − b (or Zᵀ of it), in plain floating point."""
-        r = self.A @ vector("U", U, self.N) - self.b
+        r = self.stored @ vector("U", U, self.N) - self.b
         return np.asarray(self.space.Z.T @ r if self.reduction == "galerkin" else r)
 
     def _points(self, points: Any | None) -> Vector | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
+from pinnpoint.arrays import Vector, vector
 from pinnpoint.bundles import discrete
 from pinnpoint.bundles.continuous import KINDS, continuous, text
 from pinnpoint.bundles.files import Writer
@@ -74,7 +74,7 @@ def write_bundle(
         The writer of this folder, where Green vectors are being written already.
     """
     system = getattr(problem, "system", problem)
-    U = problem.extract(prediction).U if hasattr(problem, "extract") else np.asarray(prediction, dtype=np.float64)
+    U = problem.extract(prediction).U if hasattr(problem, "extract") else vector("prediction", prediction)
     against = obstacle(certificate, system)
     if against and not partial:
         raise InputError(against)

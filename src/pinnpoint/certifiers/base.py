@@ -143,6 +143,7 @@ class AbstractCertifier(ABC):
             How wrong the prediction may be, one number or one per query; see `Certificate.verdicts`.
         """
         _require_transfer(transfer)
+        self.ground.core.require_sound()
         seen = self.observe(U, load)
         return self._assemble(seen, self._discrete(seen), raw, transfer).judged(accept)
 
@@ -167,6 +168,7 @@ class AbstractCertifier(ABC):
                 raise InputError(f"{name}: must have {count} rows, one per state; got {rows}")
         bs, raws = (given if what is None else list(what) for what in (loads, raw))
         _require_transfer(transfer)
+        self.ground.core.require_sound()
         seen = observe_many(self, states, bs)
         return CertificateBatch(
             [self._assemble(one, self._discrete(one), o, transfer) for one, o in zip(seen, raws, strict=True)]

@@ -142,14 +142,14 @@ class ReducedQueries:
     @cached_property
     def reduced(self) -> Queries:
         """The same functionals of y, with the rounding of Zᵀℓ in their error."""
-        L, E, free = self.queries.L, self.queries.error, self.space.free
+        L, E, free = self.queries.stored, self.queries.error, self.space.free
         if L.shape[1] != self.space.N:
             raise InputError(f"L: must have {self.space.N} columns, the length of U; got shape {L.shape}")
         if E is not None and not self.rounding:
             raise InputError("error: interval data needs rounding=True")
         if free is not None:
             return Queries(L[:, free], self.queries.names, error=None if E is None else E[:, free])
-        Z = self.space.Z
+        Z = self.space.stored
         aZ = sp.csr_array(abs(Z))
         k = int(np.diff(L.indptr).max(initial=0))
         error = sp.csr_array((abs(L) @ aZ) * (2.0 * gamma(k + 4)))
@@ -158,11 +158,11 @@ class ReducedQueries:
 
     @cached_property
     def _maps(self) -> tuple[LinearMap, LinearMap | None]:
-        Z = None if self.space.free is not None else self.space.Z
+        Z = None if self.space.free is not None else self.space.stored
         if self.rounding:
-            L = EnclosedMatrix(self.queries.L, self.queries.error, "L")
+            L = EnclosedMatrix(self.queries.stored, self.queries.error, "L")
             return L, None if Z is None else EnclosedMatrix(Z, name="Z")
-        return PlainMatrix(self.queries.L), None if Z is None else PlainMatrix(Z)
+        return PlainMatrix(self.queries.stored), None if Z is None else PlainMatrix(Z)
 
     def values(self, y: Vector) -> Ball:
         """ℓᵀ(U₀ + Z y) + constant, enclosed."""

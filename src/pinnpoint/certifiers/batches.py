@@ -45,7 +45,7 @@ def _block(certifier: AbstractCertifier, A: Any, states: Vector, loads: Sequence
     R[...] = _product(A, X).T
     for r, (_, _, b) in zip(R, seen, strict=True):
         r -= b.hi
-    values = np.asarray(ground.queries.L @ X).T + ground.queries.constants
+    values = np.asarray(ground.queries.stored @ X).T + ground.queries.constants
     green = getattr(certifier, "green", None)
     pairs = None
     if green is not None:

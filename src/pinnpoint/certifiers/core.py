@@ -47,12 +47,12 @@ class Core:
                 raise InputError(
                     "rounding: a LinearOperator's own rounding cannot be enclosed; pass the matrix, or rounding=False"
                 )
-            compile_early(system.A.nnz)
+            compile_early(system.stored.nnz)
         elif system.A_error is not None or system.b_error is not None:
             raise InputError("A_error, b_error: interval data needs rounding=True")
         self.system = system
         self.rounding = rounding
-        A, E, b, b_error = system.A, system.A_error, system.b, system.b_error
+        A, E, b, b_error = system.stored, system.A_error, np.array(system.b), system.b_error
         free = system.space.free
         galerkin = system.reduction == "galerkin"
         self._rows: Any = None
@@ -63,7 +63,7 @@ class Core:
             galerkin, self._rows = False, free
         self.b = Ball(b, None, b_error)
         self.A = self._wrap(A, E)
-        Z = self._wrap(system.space.Z, None, "Z")
+        Z = self._wrap(system.space.stored, None, "Z")
         self._restrict: LinearMap | None = Z.T if galerkin else None
         self.Z: LinearMap | None = None if free is not None else Z
         if system.space.is_whole:
@@ -73,6 +73,11 @@ class Core:
             self.reduced = self._wrap(B, None if E is None else sp.csr_array(E[:, free]))
         else:
             self.reduced = Chain([*([Z.T] if galerkin else []), self.A, Z])
+
+    def require_sound(self) -> None:
+        """Refuse to go on where the rounding mode was switched since."""
+        if self.rounding:
+            require_round_to_nearest()
 
     def _wrap(self, A: Any, error: Any | None = None, name: str = "A") -> Any:
         return EnclosedMatrix(A, error, name) if self.rounding else PlainMatrix(A)
@@ -157,7 +162,7 @@ class Core:
             raise InputError(f"L: must have {self.system.N} columns, the length of U; got shape {queries.L.shape}")
         if queries.error is not None and not self.rounding:
             raise InputError("error: interval data needs rounding=True")
-        return self._wrap(queries.L, queries.error, "L"), Functionals(self, queries)
+        return self._wrap(queries.stored, queries.error, "L"), Functionals(self, queries)
 
     def defect(self, q: Ball, ell: Ball) -> Ball:
         """Bᵀq − ℓ̂ = −s."""
@@ -322,7 +327,7 @@ class Functionals(Sequence[Ball]):
     def __init__(self, core: Core, queries: Queries) -> None:
         self.core = core
         free = core.system.space.free
-        L, E = queries.L, queries.error
+        L, E = queries.stored, queries.error
         self.L = L if free is None else L[:, free]
         self.E = E if free is None or E is None else E[:, free]
 

@@ -21,7 +21,7 @@ from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.nonlinear import NonlinearSystem
 from pinnpoint.queries import Queries
 from pinnpoint.rounding import stability as st
-from pinnpoint.rounding.arithmetic import UNIT, up
+from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.forms import InverseForm
 from pinnpoint.semilinear import AbstractSemilinear
@@ -107,6 +107,8 @@ class AbstractNonlinearCertifier(ABC):
         if transfer is not None and not callable(getattr(transfer, "bound", None)):
             raise InputError(f"transfer: must be a transfer such as pinnpoint.Comparison(...); got {transfer!r}")
         space, queries = self.system.space, self.seen.queries
+        if self.seen.rounding:
+            require_round_to_nearest()
         start = space.require_member(vector("U", U, space.N), "U")
         base = self.base(U)
         found = self._discrete(base)

@@ -106,7 +106,7 @@ def certify(case: Case, team: Team, progress: Progress = lambda stage: None, *, 
     if asked is None:
         return None
     progress("certifying")
-    outputs, offset = EnclosedMatrix(asked.queries.L), exact(-asked.queries.constants)
+    outputs, offset = EnclosedMatrix(asked.queries.stored), exact(-asked.queries.constants)
     value, center = outputs.affine(exact(asked.found.U), offset), outputs.affine(polished, offset) - pairing
     claim = Claim(f"the symmetric part of the reduced operator is at least {alpha:.6e} times the identity ({how})")
     certificate = _certificate(asked, value, center, left, norms, (length, small), alpha, claim, rows.n)

@@ -101,6 +101,7 @@ class FamilyCertifier:
         accept
             How wrong predictions may be, one number or one per query; see `FamilyBatch.verdicts`.
         """
+        self.ground.core.require_sound()
         m = self.table.coefficients(mu)
         outputs = self._outputs(raw, len(m))
         value = norms = None
@@ -153,7 +154,7 @@ class FamilyCertifier:
         return ResidualNorms(self.ground, self.F, self.base)
 
     def _states(self, given: Any, mu: Vector, residuals: bool, block: int | None, report: Any) -> Any:
-        L, constants = self.ground.queries.L, self.ground.queries.constants
+        L, constants = self.ground.queries.stored, self.ground.queries.constants
         used = np.unique(L.indices)
         some = used.size < L.shape[1] // 4
         L = L[:, used] if some else L

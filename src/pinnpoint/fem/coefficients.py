@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, number, vector
+from pinnpoint.arrays import Vector, floats, number, vector
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression, parse
 from pinnpoint.mesh import Mesh
@@ -26,7 +26,7 @@ def function(name: str, given: Any) -> Function:
 
     def checked(X: Vector) -> Vector:
         try:
-            values = np.asarray(given(X), dtype=np.float64)
+            values = floats(name, given(X), copy=False)
         except (TypeError, ValueError) as error:
             if isinstance(error, InputError):
                 raise

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector, floats, set_fields, whole
+from pinnpoint.arrays import Vector, floats, frozen, set_fields, whole
 from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.families.loads import LoadFamily, vectors
@@ -69,7 +69,6 @@ class Elasticity:
 
     mesh: Mesh
     nodes: Nodes
-    A: Any
     b: Vector
     space: AdmissibleSpace
     system: LinearSystem
@@ -143,7 +142,6 @@ class Elasticity:
             self,
             mesh=mesh,
             nodes=nodes,
-            A=system.A,
             b=b.ravel(),
             space=space,
             system=system,
@@ -154,6 +152,12 @@ class Elasticity:
             held=held,
             total_load=b.sum(axis=0),
         )
+        frozen(self.b, lam, mu, self.total_load)
+
+    @property
+    def A(self) -> Any:
+        """The matrix over all displacements."""
+        return self.system.A
 
     @property
     def components(self) -> int:
@@ -166,7 +170,7 @@ class Elasticity:
         other: Elasticity = copy(self)
         old = self.system
         system = LinearSystem(
-            self.A,
+            old.stored,
             b.ravel(),
             space=self.space,
             weight=old.weight,
@@ -313,7 +317,7 @@ def _row_points(mesh: Mesh, space: AdmissibleSpace) -> Vector:
 def _spread(mesh: Mesh, group: str, total: Any) -> Vector:
     """A total force over a patch, as an even traction."""
     facets = mesh.facets(group)
-    values = np.asarray(total, dtype=np.float64)
+    values = floats(f"force '{group}'", total)
     if values.shape != (mesh.dim,) or not np.all(np.isfinite(values)):
         raise InputError(f"force '{group}': must be {mesh.dim} finite numbers; got {total!r}")
     if not len(facets):

@@ -107,7 +107,7 @@ def nodal(values: Any, nodes: int, count: int) -> Vector:
 def evaluate(prediction: Any, X: Vector, count: int) -> Vector:
     """Values of a callable at points, (N, count), checked."""
     try:
-        a = floats("prediction", prediction(X))
+        a = floats("prediction", prediction(X.copy()))
     except TypeError as error:
         if "Tensor" not in str(error):
             raise

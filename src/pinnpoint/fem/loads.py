@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, vector
+from pinnpoint.arrays import Vector, floats, vector
 from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.mesh import Mesh
@@ -65,7 +65,7 @@ def spread(points: Any, force: Any, moment: Any = None, at: Any = None, weights:
     weights
         w ≥ 0, one per node; all 1 unless told.
     """
-    X = np.asarray(points, dtype=np.float64)
+    X = floats("points", points)
     if X.ndim != 2 or X.shape[1] not in (2, 3) or not len(X):
         raise InputError(f"points: must have shape (n, 2) or (n, 3), n ≥ 1; got {X.shape}")
     d = X.shape[1]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint.arrays import members
 from pinnpoint.errors import InputError
 from pinnpoint.mesh import Mesh
 
@@ -26,5 +27,8 @@ def as_mesh(mesh: Any) -> Mesh:
             f"with {mesh.t.shape[0]} nodes per cell in {d}D"
         )
     cells = {str(k): np.asarray(v) for k, v in (mesh.subdomains or {}).items()}
-    facets = {str(k): mesh.facets[:, np.asarray(v)].T for k, v in (mesh.boundaries or {}).items()}
+    count = mesh.facets.shape[1]
+    facets = {
+        str(k): mesh.facets[:, members(f"boundary '{k}'", v, count)].T for k, v in (mesh.boundaries or {}).items()
+    }
     return Mesh(mesh.p.T, vertices, cells, facets)

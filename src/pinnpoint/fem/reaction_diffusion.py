@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, set_fields, whole
+from pinnpoint.arrays import Vector, floats, frozen, set_fields, whole
 from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression
@@ -83,7 +83,6 @@ class ReactionDiffusion:
     """
 
     mesh: Mesh
-    A: Any
     b: Vector
     space: AdmissibleSpace
     system: LinearSystem
@@ -156,7 +155,6 @@ class ReactionDiffusion:
         set_fields(
             self,
             mesh=mesh,
-            A=system.A,
             b=b,
             space=space,
             system=system,
@@ -168,8 +166,8 @@ class ReactionDiffusion:
             reaction_varies=c is not None and by_cell is None,
             given={
                 "source": source,
-                "diffusion": diffusion,
-                "reaction": reaction,
+                "diffusion": _own(diffusion),
+                "reaction": _own(reaction),
                 "dirichlet": dirichlet,
                 "neumann": neumann,
             },
@@ -177,6 +175,12 @@ class ReactionDiffusion:
             held=held,
             total_load=np.array([float(b.sum())]),
         )
+        frozen(b, K, by_cell, self.total_load)
+
+    @property
+    def A(self) -> Any:
+        """The matrix over all nodes."""
+        return self.system.A
 
     @cached_property
     def _queries(self) -> FieldQueries:
@@ -223,7 +227,7 @@ class ReactionDiffusion:
         nodes = np.unique(self.nodes.facet_dofs(facets))
         phi = np.zeros(len(self.nodes))
         phi[nodes] = 1.0
-        row = self.A.T @ phi
+        row = self.system.stored.T @ phi
         label = [f"flux {group}" if name is None else name]
         return Queries(row[None, :], label, [-float(phi @ self.b)], goals=[Flux(group)])
 
@@ -328,6 +332,17 @@ def _load(nodes: Nodes, source: Any, neumann: Mapping[str, Any], order: int) -> 
     return b
 
 
+def _own(given: Any) -> Any:
+    """Data as it is now, whatever its owner writes into it later."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    if callable(given) or np.ndim(given) == 0:
+        return given
+    kept = np.array(given)
+    frozen(kept)
+    return kept
+
+
 def _by_cell(given: Any) -> bool:
     """Whether data are one number, or one matrix, for each cell."""
     return not isinstance(given, Mapping | str) and not callable(given) and np.ndim(given) in (1, 3)
@@ -338,12 +353,12 @@ def _diffusion(given: Any, mesh: Mesh, order: int) -> Vector:
     if callable(given):
         bary, weights = rule(d, order)
         X = at_points(mesh.points[mesh.cells], bary)
-        values = np.asarray(given(X.reshape(-1, d)), dtype=np.float64)
+        values = floats("diffusion", given(X.reshape(-1, d)))
         if values.shape != (X.shape[0] * X.shape[1], d, d):
             raise InputError(f"diffusion: a function must return matrices (N, {d}, {d}); got shape {values.shape}")
         K = np.einsum("q,cqij->cij", weights, values.reshape(*X.shape[:2], d, d))
     elif not isinstance(given, Mapping) and np.ndim(given) == 2:
-        K = np.broadcast_to(np.asarray(given, dtype=np.float64), (len(mesh.cells), *np.shape(given)))
+        K = np.broadcast_to(floats("diffusion", given), (len(mesh.cells), *np.shape(given)))
     else:
         K = per_cell("diffusion", given, mesh)
         if float(K.min()) <= 0.0:

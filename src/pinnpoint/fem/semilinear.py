@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector, set_fields, whole
+from pinnpoint.arrays import Vector, frozen, set_fields, whole
 from pinnpoint.brief import brief
 from pinnpoint.cubic import CubicSystem, share
 from pinnpoint.errors import InputError
@@ -101,8 +101,10 @@ class Semilinear:
         A.sort_indices()
         if not (np.array_equal(A.indices, where.indices) and np.array_equal(A.indptr, where.indptr)):
             A = _on_pattern(A, where)
+        frozen(A.data, A.indices, A.indptr, lam)
         if lam is not None:
             w = np.asarray(lam * mesh.volumes * share(mesh.dim))
+            frozen(w)
             system: AbstractSemilinear = CubicSystem(A, linear.b, linear.space, mesh.cells, w, where.slot, weight)
         elif g is not None:
             phi, weights = rule(mesh.dim, linear.quadrature)

@@ -11,7 +11,7 @@ import numpy as np
 
 from pinnpoint.arrays import Vector
 from pinnpoint.errors import InputError
-from pinnpoint.mesh import BOUNDARY, CELLS, Index, Mesh, ascending
+from pinnpoint.mesh import BOUNDARY, CELLS, Index, Mesh
 
 DIMENSION = {"vertex": 0, "line": 1, "triangle": 2, "tetra": 3}
 AXES = "xyz"
@@ -212,7 +212,7 @@ def _join(blocks: Sequence[Block], width: int) -> tuple[Index, dict[str, Index]]
                 groups.setdefault(name, []).append(np.asarray(rows, dtype=np.intp) + offset)
         offset += len(b.cells)
     cells = np.concatenate([b.cells for b in blocks]).astype(np.intp)
-    return cells, {name: ascending(np.concatenate(rows)) for name, rows in groups.items()}
+    return cells, {name: np.concatenate(rows) for name, rows in groups.items()}
 
 
 def _cut(X: Vector, dim: int) -> Vector:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
-from pinnpoint.arrays import Vector, point_list
+from pinnpoint.arrays import Vector, floats, point_list
 from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.io.files import PathLike, read_bytes
@@ -77,7 +77,7 @@ def match(points: Any, values: Any, mesh_points: Any, tolerance: float = 1e-3) -
     tolerance
         Relative to the mesh's local size.
     """
-    V = np.asarray(values, dtype=np.float64)
+    V = floats("values", values)
     P, X = point_list("points", points, len(V)), point_list("mesh points", mesh_points, len(mesh_points))
     width = max(P.shape[1], X.shape[1])
     P, X = (np.pad(a, ((0, 0), (0, width - a.shape[1]))) for a in (P, X))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, set_fields
+from pinnpoint.arrays import Vector, frozen, set_fields
 from pinnpoint.errors import InputError
 from pinnpoint.io.bracket import bracket_mesh
 from pinnpoint.mesh import Index, Mesh
@@ -148,6 +148,7 @@ def _sides(mesh: Mesh) -> dict[str, Index]:
 
 
 def _named(mesh: Mesh, groups: dict[str, Index]) -> Mesh:
+    frozen(*groups.values())
     set_fields(mesh, facet_groups=groups)  # parts of its boundary, so there is nothing to validate again
     return mesh
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint.arrays import floats
 from pinnpoint.errors import InputError
 from pinnpoint.models.mlp import MLP
 
@@ -39,9 +40,9 @@ def from_tensors(
     for name in order:
         if f"{name}.weight" not in tensors:
             raise InputError(f"layers: {name}.weight is missing; there are {_listed(tensors)}")
-        W = np.asarray(tensors[f"{name}.weight"], dtype=np.float64)
+        W = floats(f"{name}.weight", tensors[f"{name}.weight"])
         weights.append(W)
-        biases.append(np.asarray(tensors.get(f"{name}.bias", np.zeros(len(W) if W.ndim else 0)), dtype=np.float64))
+        biases.append(floats(f"{name}.bias", tensors.get(f"{name}.bias", np.zeros(len(W) if W.ndim else 0))))
         used |= {f"{name}.weight", f"{name}.bias"}
     left = sorted(set(tensors) - used)
     if left or not weights:

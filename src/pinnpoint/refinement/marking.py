@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import number
+from pinnpoint.arrays import floats, number
 from pinnpoint.errors import InputError
 from pinnpoint.mesh import Index
 
@@ -26,7 +26,7 @@ def dorfler(indicators: Any, theta: float = 0.5) -> Index:
         The share, in (0, 1].
     """
     theta = number("theta", theta, above=0.0, high=1.0)
-    eta = np.array(indicators, dtype=np.float64)
+    eta = floats("indicators", indicators)
     if eta.ndim not in (1, 2) or eta.size == 0:
         raise InputError(f"indicators: must have shape (cells,) or (rows, cells); got {eta.shape}")
     eta = np.atleast_2d(eta)

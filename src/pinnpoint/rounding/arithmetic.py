@@ -97,13 +97,18 @@ def two_prod(a: Any, b: Any, b_parts: tuple[Any, Any] | None = None) -> tuple[An
 
 
 def require_round_to_nearest() -> None:
-    """Refuse to prove anything while another library has switched the rounding mode."""
+    """Refuse to prove anything while another library has switched the rounding mode, or subnormal numbers off."""
     one, half, quarter = np.float64(1.0), np.float64(2.0**-53), np.float64(2.0**-54)
     nearest = one + half == 1.0 and one - quarter == 1.0 and -one - half == -1.0 and one + 2.0 * half > 1.0
     if not nearest:
         raise InputError(
             "floating-point rounding: the processor does not round to nearest, so no rounding bound holds; "
             "restore the default rounding mode, or pass rounding=False"
+        )
+    if not np.float64(2.0**-1022) * np.float64(0.5) > 0.0:
+        raise InputError(
+            "floating-point rounding: the processor flushes subnormal numbers to zero, so no rounding bound holds; "
+            "restore the default, or pass rounding=False"
         )
 
 

@@ -16,6 +16,7 @@ from pinnpoint.brief import brief
 from pinnpoint.certificate import Certificate, Guarantee
 from pinnpoint.errors import PinnpointError
 from pinnpoint.monitor import Decision
+from pinnpoint.record import once
 from pinnpoint.service.engine import Engine
 
 LARGEST = 1e100
@@ -46,7 +47,7 @@ class Item:
 def parse(data: bytes, engine: Engine, most: int) -> list[Item]:
     """The items of a request, all of them right, or a refusal that says where and why."""
     try:
-        body = json.loads(data.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_once)
+        body = json.loads(data.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=once)
     except UnicodeDecodeError as error:
         raise BadRequestError(400, f"body: must be UTF-8 text (byte {error.start})") from error
     except (ValueError, RecursionError) as error:
@@ -98,13 +99,6 @@ def _numbers(where: str, given: Any, count: int) -> Vector:
         if type(v) not in (int, float) or not -LARGEST <= v <= LARGEST:
             raise BadRequestError(422, f"{where}[{i}]: must be a number up to {LARGEST:g}; got {str(v)[:40]!r}")
     return np.array([float(v) for v in given])
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key appears twice")
-    return found
 
 
 def _no_constant(name: str) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import roots_jacobi
 
-from pinnpoint.arrays import Vector
+from pinnpoint.arrays import Vector, floats
 from pinnpoint.bernstein import Density, inverse_gram, pairs, values
 from pinnpoint.errors import InputError
 
@@ -50,7 +50,7 @@ def sample(f: Callable[[Vector], Any], vertices: Vector, bary: Vector) -> Vector
     """Values (N, Q) at the points with barycentric coordinates (Q, m + 1); finite or refused."""
     points = np.einsum("qk,nkd->nqd", bary, vertices)
     N, Q, d = points.shape
-    found = np.asarray(f(points.reshape(N * Q, d)), dtype=np.float64)
+    found = floats("f", f(points.reshape(N * Q, d)))
     if found.size != N * Q:
         raise InputError(f"f: must return one value for each of {N * Q} points; got shape {found.shape}")
     if not np.isfinite(found).all():

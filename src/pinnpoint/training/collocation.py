@@ -34,7 +34,7 @@ def train_collocation(
     if problem.reaction_varies or (problem.reaction is not None and np.ptp(problem.reaction) > 0.0):
         raise InputError("problem: must have one number as its reaction")
     kappa, c = float(problem.diffusion[0]), 0.0 if problem.reaction is None else float(problem.reaction[0])
-    X = torch.as_tensor(np.atleast_2d(np.asarray(points, dtype=np.float64)))
+    X = torch.as_tensor(np.atleast_2d(np.array(points, dtype=np.float64)))
     if X.shape[1] != problem.mesh.dim:
         raise InputError(f"points: must have {problem.mesh.dim} coordinates; got shape {tuple(X.shape)}")
     f = torch.as_tensor(function("source", problem.given["source"])(X.numpy()))

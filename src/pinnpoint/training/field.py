@@ -35,7 +35,7 @@ class TrainedField:
     def __call__(self, X: Any) -> Vector:
         """Values (N,) or (N, c) at points (N, d)."""
         with torch.no_grad():
-            points = torch.as_tensor(np.asarray(X, dtype=np.float64))
+            points = torch.as_tensor(np.array(X, dtype=np.float64))
             u = self.module(points) * factor_of(self.factor)(points)[:, None]
         a = np.asarray(u.numpy())
         return a[:, 0] if a.shape[1] == 1 else a
@@ -80,9 +80,9 @@ def train_field(
     if space.free is None:
         raise InputError("problem: its space must fix nodal values; general constraints are not trained")
     count = problem.components
-    points = torch.from_numpy(np.ascontiguousarray(problem.nodes.points))
+    points = torch.from_numpy(np.array(problem.nodes.points))
     net, vanish, factor, activation = coordinate_network(points.shape[1], count, settings.seed, **shape)
-    free = torch.from_numpy(np.asarray(space.free))
+    free = torch.from_numpy(np.array(space.free))
     used = torch.unique(free // count)
     X, w = points[used], vanish(points[used])[:, None]
     at = torch.searchsorted(used, free // count) * count + free % count

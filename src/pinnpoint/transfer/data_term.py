@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import roots_legendre
 
-from pinnpoint.arrays import Vector, number
+from pinnpoint.arrays import Vector, floats, number
 from pinnpoint.errors import InputError
 from pinnpoint.rounding.arithmetic import UNIT, at_most, up
 from pinnpoint.taylor.inputs import enclosed
@@ -71,7 +71,7 @@ def _product_rule(
         weights = to_weights @ kernel.moments(float(a), float(b), points - 1)[0]
         r = 0.5 * (a + b) + 0.5 * (b - a) * x
         X = (x0 + r[:, None, None] * directions).reshape(-1, d)
-        values = np.asarray(f(X), dtype=np.float64)
+        values = floats("f", f(X))
         if values.shape != (len(X),) or not np.isfinite(values).all():
             raise InputError(f"f: must return {len(X)} finite values for {len(X)} points; got shape {values.shape}")
         total += float(weights @ (values.reshape(points, -1) @ share))

@@ -16,7 +16,7 @@ from pinnpoint.brief import brief
 from pinnpoint.certificate import Claim
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.queries import Flux, Queries
-from pinnpoint.rounding.arithmetic import UNIT, up
+from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.gaps import flux_change, is_met
@@ -114,6 +114,7 @@ class Equilibrated:
     __repr__ = brief
 
     def __post_init__(self) -> None:
+        require_round_to_nearest()
         model, asked = self.model, self.queries
         found = tuple(
             functional(model, goal, name, self.facets_of) for goal, name in zip(asked.goals, asked.names, strict=True)
@@ -131,6 +132,7 @@ class Equilibrated:
 
     def bound(self, context: TransferContext) -> TransferBound:
         """Shifts and terms for all queries."""
+        require_round_to_nearest()
         if context.solve is None or context.adjoint is None:
             raise CertificationError("transfer: this method gives no solver, which the equilibrated transfer needs")
         if context.names != self.queries.names:

@@ -37,7 +37,7 @@ from pinnpoint.brief import brief
 from pinnpoint.certificate import Claim
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.queries import Flux, Queries
-from pinnpoint.rounding.arithmetic import UNIT, gamma, up
+from pinnpoint.rounding.arithmetic import UNIT, gamma, require_round_to_nearest, up
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.equilibrated import BATCH, Enclosed, data_claims, indicators
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
@@ -123,6 +123,7 @@ class Monotone:
     __repr__ = brief
 
     def __post_init__(self) -> None:
+        require_round_to_nearest()
         model, asked = self.model, self.queries
         found = []
         for goal, name in zip(asked.goals, asked.names, strict=True):
@@ -150,6 +151,7 @@ class Monotone:
 
     def bound(self, context: TransferContext) -> TransferBound:
         """Centres and terms for all queries."""
+        require_round_to_nearest()
         if context.root is None:
             raise CertificationError(
                 "transfer: this method gives no root, which the transfer of a nonlinear reaction needs"

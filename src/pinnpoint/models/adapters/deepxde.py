@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
+from pinnpoint.arrays import Vector, floats
 from pinnpoint.errors import InputError
 from pinnpoint.models.adapters.predictor import CHUNK, Predictor
 
@@ -20,7 +20,7 @@ def deepxde_predictor(model: Any, *, chunk: int = CHUNK) -> Predictor:
     dtype = np.dtype(deepxde.config.default_float())
 
     def evaluate(X: Vector) -> Vector:
-        return np.asarray(model.predict(X.astype(dtype)), dtype=np.float64)
+        return floats("prediction", model.predict(X.astype(dtype)))
 
     told = f"deepxde {deepxde.__version__} ({deepxde.backend.backend_name}), {dtype.name}"
     return Predictor(evaluate, told, chunk)

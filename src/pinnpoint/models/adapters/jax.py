@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
+from pinnpoint.arrays import Vector, floats
 from pinnpoint.errors import DependencyMissingError, InputError
 from pinnpoint.models.adapters.predictor import Predictor
 
@@ -27,6 +27,6 @@ def jax_predictor(function: Callable[[Any], Any], *, chunk: int = 4096) -> Predi
     dtype = np.dtype(np.float64 if jax.config.jax_enable_x64 else np.float32)
 
     def evaluate(X: Vector) -> Vector:
-        return np.asarray(compiled(X.astype(dtype)), dtype=np.float64)
+        return floats("prediction", compiled(X.astype(dtype)))
 
     return Predictor(evaluate, f"jax {jax.__version__}, {dtype.name}", chunk, pad=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
+from pinnpoint.arrays import Vector, floats
 from pinnpoint.errors import DependencyMissingError, InputError
 from pinnpoint.models.adapters.predictor import CHUNK, Predictor
 
@@ -51,7 +51,7 @@ def onnx_predictor(
             (found,) = session.run([target.name], {source.name: X.astype(dtype)})
         except Exception as error:
             raise InputError(f"{file.name}: does not accept points {X.shape}: {str(error).splitlines()[0]}") from error
-        return np.asarray(found, dtype=np.float64)
+        return floats("prediction", found)
 
     told = f"onnxruntime {onnxruntime.__version__}, {np.dtype(dtype).name}"
     return Predictor(evaluate, told, rows or chunk, pad=rows is not None)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from pinnpoint.arrays import Vector
+from pinnpoint.arrays import Vector, floats
 from pinnpoint.errors import InputError
 from pinnpoint.models.adapters.predictor import CHUNK, Predictor
 
@@ -20,7 +18,7 @@ def sklearn_predictor(estimator: Any, *, chunk: int = CHUNK) -> Predictor:
 
     def evaluate(X: Vector) -> Vector:
         try:
-            return np.asarray(estimator.predict(X), dtype=np.float64)
+            return floats("prediction", estimator.predict(X))
         except ValueError as error:  # not fitted, or made for another number of coordinates
             raise InputError(f"estimator: {error}") from error
 

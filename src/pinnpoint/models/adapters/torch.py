@@ -43,6 +43,8 @@ def torch_predictor(module: Any, *, chunk: int = CHUNK) -> Predictor:
         found = module(torch.as_tensor(X, dtype=dtype, device=device))
         if not isinstance(found, torch.Tensor):
             raise InputError(f"module: must return a tensor; got {type(found).__name__}")
+        if found.is_complex():
+            raise InputError(f"module: must return real numbers; got {found.dtype}")
         return np.asarray(found.detach().cpu().double().numpy())
 
     def evaluate(X: Vector) -> Vector:
