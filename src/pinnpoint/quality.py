@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from pinnpoint.arrays import Vector
+from pinnpoint.facets import edge_table, facet_keys
 from pinnpoint.mesh import Mesh
 
 
@@ -54,3 +56,22 @@ def radius_ratios(mesh: Mesh) -> Vector:
     z = np.linalg.solve(2.0 * E, np.einsum("cij,cij->ci", E, E)[..., None])[..., 0]
     inner = 1.0 / np.linalg.norm(mesh.gradients, axis=2).sum(axis=1)
     return np.asarray(mesh.dim * inner / np.linalg.norm(z, axis=1))
+
+
+SAME = 1e-9
+"""Nodes this near, against the extent of the mesh, lie at the same place for whoever made it."""
+
+
+def coincident(mesh: Mesh) -> tuple[int, Vector | None]:
+    """How many nodes lie where one with a smaller number does, without a common cell, and the first such place.
+
+    Cells on two sides of such nodes are not joined: a crack, or parts that somebody forgot to merge.
+    """
+    points, n = mesh.points, len(mesh.points)
+    reach = SAME * float(np.max(points.max(axis=0) - points.min(axis=0)))
+    pairs = cKDTree(points).query_pairs(reach, output_type="ndarray")
+    if len(pairs):
+        edges = facet_keys(edge_table(mesh.cells, n)[0], n)
+        pairs = pairs[~np.isin(facet_keys(pairs, n), edges)]
+    later = np.unique(pairs.max(axis=1)) if len(pairs) else np.zeros(0, dtype=np.intp)
+    return len(later), points[later[0]] if len(later) else None
