@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,8 @@ def parsed(given: Any, name: str = "expression") -> Any:
 
 def split(name: str, given: Any, count: int) -> list[Any]:
     """What is given for each component, formulas parsed; None where "free" or None leaves it alone."""
-    if given is None or isinstance(given, str) or callable(given) or np.ndim(given) == 0:
+    single = isinstance(given, str | Number | np.generic) or (isinstance(given, np.ndarray) and given.ndim == 0)
+    if given is None or single or callable(given):
         given = [given] * count
     if not isinstance(given, Iterable):
         raise InputError(f"{name}: must be a number, an expression or a list of {count}; got {type(given).__name__}")
