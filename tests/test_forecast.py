@@ -1,4 +1,4 @@
-"""A lift tells its cost beforehand, is refused where it would be in vain unless asked for, and says if it did not pay."""
+"""A lift tells its cost beforehand, is refused where it would be in vain unless asked for, and says if it was."""
 
 from __future__ import annotations
 
