@@ -145,3 +145,30 @@ def test_a_case_is_refused_in_its_own_words(tmp_path, key, target, capsys):
     said = capsys.readouterr().err
     assert f"{key} 'sin(1/(x-0.31))': not defined everywhere; a division is undefined near [0." in said
     assert not (tmp_path / "out").exists()
+
+
+def test_a_factor_of_a_case_is_looked_at(tmp_path, capsys):
+    from pinnpoint.cli.main import main
+    from pinnpoint.models.safetensors import write_safetensors
+
+    write_safetensors(tmp_path / "net.safetensors", {"0.weight": np.ones((1, 2)), "0.bias": np.zeros(1)})
+    (tmp_path / "case.toml").write_text(
+        '[mesh]\ngenerate = "square"\ncells = 4\n[problem]\nkind = "reaction-diffusion"\n[problem.dirichlet]\n'
+        'boundary = 0.0\n[prediction]\ntorch = "net.safetensors"\nactivation = "tanh"\nfactor = "sin(1/(x-0.31))"\n'
+        '[[query]]\nname = "q"\nat = [0.5, 0.5]\n'
+    )
+    assert main(["certify", str(tmp_path / "case.toml")]) == 2
+    assert "prediction.factor 'sin(1/(x-0.31))': not defined everywhere" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("g", ["u + sin(log(u + 0.001))", "u + exp(-1/(u + 0.001)**2)", "u + atan(sqrt(u - 0.01))"])
+def test_a_reaction_undefined_at_the_state_is_refused(g):
+    """The state is zero on the boundary, and its values there and at the rule's points lie on both sides."""
+    from pinnpoint.reaction import Reaction
+
+    problem = pp.fem.Semilinear(pp.io.generate("square", 4), source=-1.0, g=Reaction(g))
+    U = problem.extract(lambda X: -0.07 * np.sin(np.pi * X).prod(axis=1)).U
+    with pytest.raises(pp.PinnpointError):
+        pp.certify(problem, U, problem.points([[0.5, 0.5]]), target="discrete")
+    with pytest.raises(pp.PinnpointError):
+        pp.certify(problem, U, problem.points([[0.5, 0.5]]))

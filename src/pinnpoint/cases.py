@@ -28,6 +28,7 @@ from pinnpoint.certifiers.stationary import Stationary
 from pinnpoint.decks import Deck, read_deck
 from pinnpoint.errors import InputError
 from pinnpoint.fem import Elasticity, Load, ReactionDiffusion, Semilinear
+from pinnpoint.fem.coefficients import require_defined
 from pinnpoint.fem.extraction import Formulas, NodeValues
 from pinnpoint.foreign import open_model
 from pinnpoint.io.case_specs import Case, QuerySpec
@@ -285,6 +286,7 @@ def open_prediction(case: Case, problem: Any, *, trust: bool = False) -> Any:
         if len(given) != count:
             raise InputError(f"prediction.expression: must have {count} components; got {len(given)}")
         return Formulas(given)  # type: ignore[arg-type]
+    require_defined("prediction.factor", spec.factor, mesh.points[mesh.cells])
     with _in_case_words():
         return open_model(case, count, lambda: smooth_prediction(case).value, trust=trust)
 

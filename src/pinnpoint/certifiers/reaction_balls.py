@@ -95,7 +95,7 @@ def find_witness(base: BasePoint, rhs: Vector) -> Witness | None:
     on = rows == J.indices
     wide = np.zeros(J.nnz) if E is None else _aligned(J, E)
     data = np.where(on, down(J.data - wide), -up(np.abs(J.data) + wide))
-    if not float(data[on].min(initial=1.0)) > 0.0:
+    if not (float(data[on].min(initial=1.0)) > 0.0 and np.all(np.isfinite(rhs))):  # g may be undefined near the state
         return None
     C = sp.csr_array((data, J.indices, J.indptr), shape=J.shape)
     rhs = rhs + 1e-12 * float(rhs.max()) + TINY
