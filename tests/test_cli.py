@@ -200,7 +200,10 @@ REFUSED = {
     "unknown section": (SCALAR + "[extra]\na = 1\n", "extra: unknown key"),
     "unknown key": (scalar("diffusion = 1.0", "difusion = 1.0"), "did you mean 'diffusion'"),
     "unknown key of the mesh": (scalar("cells = 4", "cell = 4"), "mesh.cell: unknown key; did you mean 'cells'"),
-    "unknown key of a query": (scalar("at = [0.5, 0.5]", "at = [0.5, 0.5]\ntol = 1"), "query.0.tol: unknown key"),
+    "unknown key of a query": (
+        scalar("at = [0.5, 0.5]", "at = [0.5, 0.5]\ntol = 1"),
+        "'centre': tol: unknown key",
+    ),
     "unknown key of the certificate": (SCALAR + "metod = 1\n", "certificate.metod: unknown key; did you mean 'method'"),
     "no mesh": (scalar('[mesh]\ngenerate = "square"\ncells = 4\n', ""), "mesh: is missing"),
     "no problem": ('[mesh]\ngenerate = "square"\n[prediction]\nzero = true\n', "problem: is missing"),
@@ -211,7 +214,10 @@ REFUSED = {
     "prediction given twice": (scalar("[[query]]", "zero = true\n[[query]]"), "prediction: give exactly one"),
     # words
     "unknown kind of problem": (scalar("reaction-diffusion", "reaction-difusion"), "did you mean 'reaction-diffusion'"),
-    "unknown kind of query": (scalar('"point"', '"pint"'), "query.0.kind: 'pint' is not known; did you mean 'point'"),
+    "unknown kind of query": (
+        scalar('"point"', '"pint"'),
+        "'centre': kind: 'pint' is not known; did you mean",
+    ),
     "unknown method": (scalar('"exact"', '"exakt"'), "certificate.method: 'exakt' is not known; did you mean 'exact'"),
     "nonlinear method": (scalar('"exact"', '"root"'), "'root' does not fit kind = 'reaction-diffusion'"),
     "unknown domain": (scalar('"square"', '"sqare"'), "mesh.generate: 'sqare' is not known; did you mean 'square'"),
@@ -352,7 +358,7 @@ REFUSED = {
     "component z in a plane": (elastic('"y"', '"z"'), "query 'tip': component: must be 'x' or 'y'; got 'z'"),
     "component of a scalar": (
         scalar("at = [0.5, 0.5]", 'at = [0.5, 0.5]\ncomponent = "x"'),
-        "query.0.component: the solution has one component",
+        "component: the solution has one component",
     ),
     "plane in space": (
         elastic('"square"', '"cube"', "young", 'plane = "stress"\nyoung', "[0, -1]", "[0, 0, 1]", "[1, 0]", "1"),
@@ -369,13 +375,13 @@ REFUSED = {
         "query 'centre': points: point 0 at [0.5, -0.5] is outside",
     ),
     "point of another dimension": (scalar("at = [0.5, 0.5]", "at = [0.5, 0.5, 0]"), "must have 2 coordinates"),
-    "NaN point": (scalar("at = [0.5, 0.5]", "at = [nan, 0.5]"), "query.0.at.0: must be finite"),
-    "point without a place": (scalar("at = [0.5, 0.5]\n", ""), "query.0.at: is missing"),
+    "NaN point": (scalar("at = [0.5, 0.5]", "at = [nan, 0.5]"), "query 'centre': at.0: must be finite"),
+    "point without a place": (scalar("at = [0.5, 0.5]\n", ""), "query 'centre': at: is missing"),
     "duplicate names": (
         scalar("[certificate]", '[[query]]\nname = "centre"\nat = [0.2, 0.2]\n[certificate]'),
-        "query.1.name: 'centre' is taken",
+        "query 'centre': queries 1 and 2",
     ),
-    "ball without a radius": (query('name = "b"\nkind = "average"\nat = [0.5, 0.5]'), "query.0.radius: is missing"),
+    "ball without a radius": (query('name = "b"\nkind = "average"\nat = [0.5, 0.5]'), "query 'b': radius: is missing"),
     "ball leaving the domain": (
         query('name = "b"\nkind = "average"\nat = [0.5, 0.5]\nradius = 0.6'),
         "query 'b': radius: the ball",
@@ -398,12 +404,15 @@ REFUSED = {
     ),
     "negative radius": (
         query('name = "b"\nkind = "average"\nat = [0.5, 0.5]\nradius = -1'),
-        "query.0.radius: must be > 0",
+        "radius: must be > 0",
     ),
-    "negative tolerance": (scalar("at = [0.5, 0.5]", "at = [0.5, 0.5]\ntolerance = -1"), "query.0.tolerance: must be"),
-    "patch with a place": (query('kind = "patch"\ngroup = "left"\nat = [0, 0]'), "query.0.at: does not belong"),
-    "empty name": (scalar('"centre"', '" "'), "query.0.name: is empty"),
-    "name over two lines": (scalar('"centre"', '"a\\nb"'), "query.0.name: must be one line"),
+    "negative tolerance": (
+        scalar("at = [0.5, 0.5]", "at = [0.5, 0.5]\ntolerance = -1"),
+        "'centre': tolerance: must",
+    ),
+    "patch with a place": (query('kind = "patch"\ngroup = "left"\nat = [0, 0]'), "query 'q0': at: does not belong"),
+    "empty name": (scalar('"centre"', '" "'), "query 1: name: is empty"),
+    "name over two lines": (scalar('"centre"', '"a\\nb"'), "query 1: name: must be one line"),
     # mesh files
     "missing mesh": (meshed("none.msh"), "none.msh': no such file"),
     "empty mesh": (meshed("empty.msh"), "empty.msh': the file is empty"),

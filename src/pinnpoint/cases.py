@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -26,7 +24,7 @@ from pinnpoint.certifiers.randomized import Randomized
 from pinnpoint.certifiers.root import Root
 from pinnpoint.certifiers.stationary import Stationary
 from pinnpoint.decks import Deck, read_deck
-from pinnpoint.errors import InputError
+from pinnpoint.errors import InputError, in_words
 from pinnpoint.fem import Elasticity, Load, ReactionDiffusion, Semilinear
 from pinnpoint.fem.coefficients import require_defined
 from pinnpoint.fem.extraction import Formulas, NodeValues
@@ -67,8 +65,8 @@ KEYS = {
             "degree",
         )
     },
-    "fixed": "problem.dirichlet",
-    "traction": "problem.neumann",
+    "fixed": "problem.fixed",
+    "traction": "problem.traction",
     "force": "problem.force",
     "dofs": "mesh.dofs",
     "generate": "mesh.generate",
@@ -106,7 +104,7 @@ class Study:
         `report` is told each mesh, `prepared` the certifier of a discrete target before it is used.
         """
         spec = self.case.certificate
-        with _in_case_words():
+        with in_words(KEYS):
             if spec.target == "continuous" and np.any(np.isfinite(self.limits)):
                 most = MAX_DOFS if spec.max_dofs is None else spec.max_dofs
                 found = certify_to(
@@ -173,7 +171,7 @@ def open_mesh(case: Case) -> Mesh:
         return read_deck(str(case.problem.deck)).mesh
     if case.mesh.file is not None:
         return read_mesh(case.mesh.file)
-    with _in_case_words():
+    with in_words(KEYS):
         return generate(str(case.mesh.generate), case.mesh.cells, dofs=case.mesh.dofs)
 
 
@@ -212,7 +210,7 @@ def build(
     progress("locating the queries")
     queries = make_queries(case, problem)
     if case.certificate.lift:
-        with _in_case_words():
+        with in_words(KEYS):
             lift, spec = smooth_prediction(case), case.certificate.lift
             problem = problem.lifted(foresee(make_method(case), problem, lift, queries, spec, progress))
     return Study(case, problem, prediction, queries, make_method(case), deck)
@@ -220,7 +218,7 @@ def build(
 
 def make_problem(case: Case, mesh: Mesh) -> Any:
     """The assembled finite-element problem."""
-    with _in_case_words():
+    with in_words(KEYS):
         problem = _problem(case, mesh)
         if case.certificate.target == "continuous":
             problem.require_transfer()
@@ -240,18 +238,6 @@ def deck_problem(case: Case, deck: Deck) -> Any:
     return deck.problem(number)
 
 
-@contextmanager
-def _in_case_words() -> Iterator[None]:
-    """Refusals in the words of the case file."""
-    try:
-        yield
-    except InputError as error:
-        word = re.split(r"\W", str(error), maxsplit=1)[0]
-        if word in KEYS:
-            raise InputError(KEYS[word] + str(error).removeprefix(word)) from error
-        raise
-
-
 def _problem(case: Case, mesh: Mesh) -> Any:
     spec = case.problem
     options: dict[str, Any] = {"degree": spec.degree}
@@ -265,7 +251,9 @@ def _problem(case: Case, mesh: Mesh) -> Any:
         options["force"] = {
             group: f.force if f.even else Load(f.force, f.moment, f.at) for group, f in (spec.force or {}).items()
         }
-        return Elasticity(mesh, spec.young, spec.poisson, body, spec.dirichlet, spec.neumann, **options)
+        for word, table in (("dirichlet", spec.dirichlet), ("neumann", spec.neumann)):
+            options[case.words.get(word, word)] = table
+        return Elasticity(mesh, spec.young, spec.poisson, body, **options)
     coefficients = (spec.source, spec.diffusion, spec.reaction, spec.dirichlet or {}, spec.neumann or {})
     if spec.kind == "semilinear":
         return Semilinear(mesh, spec.cubic, *coefficients, **options)
@@ -287,7 +275,7 @@ def open_prediction(case: Case, problem: Any, *, trust: bool = False) -> Any:
             raise InputError(f"prediction.expression: must have {count} components; got {len(given)}")
         return Formulas(given)  # type: ignore[arg-type]
     require_defined("prediction.factor", spec.factor, mesh.points[mesh.cells])
-    with _in_case_words():
+    with in_words(KEYS):
         return open_model(case, count, lambda: smooth_prediction(case).value, trust=trust)
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
 
 class PinnpointError(Exception):
     """Base class: ``except pinnpoint.PinnpointError`` catches every deliberate refusal."""
@@ -23,3 +27,15 @@ def shortage(error: MemoryError) -> str:
     """What to say when memory ran out."""
     what = f" ({error})" if str(error) else ""
     return f"pinnpoint: not enough memory{what}; make the case smaller ('pinnpoint check' says what it needs)"
+
+
+@contextmanager
+def in_words(words: Mapping[str, str]) -> Iterator[None]:
+    """Refusals in the words of whoever gave the input: an argument that a message begins with is called by its own."""
+    try:
+        yield
+    except InputError as error:
+        word = re.split(r"\W", str(error), maxsplit=1)[0]
+        if word in words:
+            raise InputError(words[word] + str(error).removeprefix(word)) from error
+        raise

@@ -94,7 +94,7 @@ def make_frame(case: Case, mesh: Mesh) -> Frame:
     count = mesh.dim if elastic else 1
     if elastic and mesh.dim == 1:
         raise InputError("mesh: elasticity needs triangles or tetrahedra; got intervals")
-    names = ("problem.dirichlet", "problem.neumann")
+    names = [f"problem.{case.words.get(word, word)}" for word in ("dirichlet", "neumann")]
     fixed = dict(spec.dirichlet or {})
     if not elastic and not fixed:
         raise InputError("problem.dirichlet: over several processes some group must be fixed")

@@ -69,8 +69,11 @@ def parsed(given: Any, name: str = "expression") -> Any:
     return parse(given, name=name) if isinstance(given, str) and given != "free" else given
 
 
-def split(name: str, given: Any, count: int) -> list[Any]:
-    """What is given for each component, formulas parsed; None where "free" or None leaves it alone."""
+def split(name: str, given: Any, count: int, *, free: bool = False) -> list[Any]:
+    """What is given for each component, formulas parsed; None where "free" or None leaves it alone.
+
+    With `free` that is offered to whoever gives too few.
+    """
     single = isinstance(given, str | Number | np.generic) or (isinstance(given, np.ndarray) and given.ndim == 0)
     if given is None or single or callable(given):
         given = [given] * count
@@ -78,7 +81,8 @@ def split(name: str, given: Any, count: int) -> list[Any]:
         raise InputError(f"{name}: must be a number, an expression or a list of {count}; got {type(given).__name__}")
     each = list(given)
     if len(each) != count:
-        raise InputError(f"{name}: must have {count} components; got {len(each)}")
+        hint = '; "free" leaves one alone' if free and count > 1 else ""
+        raise InputError(f"{name}: must have {count} components; got {len(each)}{hint}")
     found: list[Any] = []
     for i, g in enumerate(each):
         label = name if count == 1 else f"{name}[{i}]"

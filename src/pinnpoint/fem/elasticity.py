@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from pinnpoint.arrays import Vector, floats, frozen, set_fields, whole
 from pinnpoint.brief import brief
-from pinnpoint.errors import InputError
+from pinnpoint.errors import InputError, in_words
 from pinnpoint.families.loads import LoadFamily, vectors
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import components, per_cell, require_defined, require_defined_on
@@ -65,6 +65,8 @@ class Elasticity:
         The admissible displacements instead of `fixed`: supports at nodes, rigid bodies, multi-point constraints.
     nodal
         Further forces on the nodes, (n, d).
+    dirichlet, neumann
+        Other words for `fixed` and `traction`, those of case files and of the other problems.
     """
 
     mesh: Mesh
@@ -99,16 +101,41 @@ class Elasticity:
         degree: int = 1,
         space: AdmissibleSpace | None = None,
         nodal: Any = None,
+        dirichlet: Mapping[str, Any] | None = None,
+        neumann: Mapping[str, Any] | None = None,
     ) -> None:
-        mesh = as_mesh(mesh)
-        d = mesh.dim
+        words = {"fixed": (fixed, "dirichlet", dirichlet), "traction": (traction, "neumann", neumann)}
+        both = [(word, other) for word, (one, other, two) in words.items() if one is not None and two is not None]
+        if both:
+            raise InputError(f"{both[0][1]}: is another word for {both[0][0]}; give one of them")
+        with in_words({word: other for word, (_, other, two) in words.items() if two is not None}):
+            self._make(
+                as_mesh(mesh),
+                (young, poisson, plane, weight),
+                (body, dirichlet if fixed is None else fixed, neumann if traction is None else traction, force),
+                whole("quadrature", quadrature, low=1),
+                whole("degree", degree, low=1),
+                space,
+                nodal,
+            )
+
+    def _make(
+        self,
+        mesh: Mesh,
+        material: tuple[Any, Any, str, Any],
+        given: tuple[Any, Mapping[str, Any] | None, Mapping[str, Any] | None, Mapping[str, Any] | None],
+        order: int,
+        degree: int,
+        space: AdmissibleSpace | None,
+        nodal: Any,
+    ) -> None:
+        (young, poisson, plane, weight), d = material, mesh.dim
         if d == 1:
             raise InputError("mesh: elasticity needs triangles or tetrahedra; got intervals")
-        if whole("degree", degree, low=1) != 1:
+        if degree != 1:
             raise InputError(f"degree: elasticity has linear elements only, degree = 1; got {degree}")
-        nodes = Nodes(mesh)
-        order = whole("quadrature", quadrature, low=1)
-        fixed, traction, force = ({} if t is None else t for t in (fixed, traction, force))
+        nodes, body = Nodes(mesh), given[0]
+        fixed, traction, force = ({} if t is None else t for t in given[1:])
         for table, name in ((fixed, "fixed"), (traction, "traction"), (force, "force")):
             require_boundary(mesh, table, name)
         held = resolve(mesh, fixed, d, "fixed")

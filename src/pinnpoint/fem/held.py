@@ -78,7 +78,7 @@ class HeldBoundary:
 
 def resolve(mesh: Mesh, table: Mapping[str, Any], count: int, name: str) -> HeldBoundary:
     """The groups of a table with `count` components as parts that share no facet in a component."""
-    given = {group: tuple(split(f"{name} '{group}'", what, count)) for group, what in table.items()}
+    given = {group: tuple(split(f"{name} '{group}'", what, count, free=True)) for group, what in table.items()}
     for group, each in given.items():
         if all(g is None for g in each):
             raise InputError(f"{name} '{group}': every component is free, so nothing is fixed; remove it")

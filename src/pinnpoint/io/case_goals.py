@@ -20,12 +20,21 @@ def read_queries(root: Table, problem: str) -> tuple[QuerySpec, ...]:
     rows = root.take("query")
     if not isinstance(rows, list) or not rows:
         raise InputError("query: give at least one [[query]], each in double brackets")
-    queries = [_query(Table(f"query.{i}", row, root.folder), i, problem) for i, row in enumerate(rows)]
+    queries = [_query(_named(row, i, root), i, problem) for i, row in enumerate(rows)]
     names = [q.name for q in queries]
     for i, name in enumerate(names):
         if name in names[:i]:
-            raise InputError(f"query.{i}.name: '{name}' is taken by query.{names.index(name)}; names must differ")
+            first = names.index(name)
+            raise InputError(f"query '{name}': queries {first + 1} and {i + 1} have this name; names must differ")
     return tuple(queries)
+
+
+def _named(row: Any, i: int, root: Table) -> Table:
+    """A query's table, called by the query's name in messages, or by its number where it has none that can be shown."""
+    name = row.get("name", f"q{i}") if isinstance(row, dict) else None
+    if isinstance(name, str) and name.strip() and name.isprintable():
+        return Table(f"query '{name[:60]}'", row, root.folder, ": ")
+    return Table(f"query {i + 1}", row, root.folder, ": ")
 
 
 def _query(table: Table, i: int, problem: str) -> QuerySpec:

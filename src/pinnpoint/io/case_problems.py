@@ -14,6 +14,8 @@ from pinnpoint.io.tables import REQUIRED, Table, components, number
 MESH_SUFFIXES = (".msh", ".vtu", ".vtk", ".xdmf", ".inp", ".bdf", ".fem", ".nas")
 DECK_SUFFIXES = (".bdf", ".fem", ".nas", ".dat", ".inp")
 DOMAINS = ("interval", "square", "cube", "lshape", "dumbbell", "frame", "fichera", "bracket")
+ELASTIC = {"dirichlet": "fixed", "neumann": "traction"}
+"""Second names for elasticity, those of `fem.Elasticity`."""
 PROBLEMS = ("reaction-diffusion", "elasticity", "semilinear")
 
 
@@ -72,10 +74,22 @@ def read_problem(table: Table) -> ProblemSpec:
             )
     else:
         table.refuse(["cubic"], "only for kind = 'semilinear'; remove it")
-    values["dirichlet"] = _conditions(table.table("dirichlet"), elastic, free=elastic)
-    values["neumann"] = _conditions(table.table("neumann"), elastic, free=False)
+    for word, other in ELASTIC.items():
+        free = elastic and word == "dirichlet"
+        values[word] = _conditions(table.table(_word(table, word, other, elastic)), elastic, free=free)
     table.done()
     return ProblemSpec(kind, **values)
+
+
+def _word(table: Table, word: str, other: str, elastic: bool) -> str:
+    """Which of two names for the same thing the file uses."""
+    if not elastic:
+        table.refuse([other], f"is elasticity's word; write {table.key(word)}")
+        return word
+    if table.has(word):
+        table.refuse([other], f"is another word for {table.key(word)}; give one of them")
+    table.known.extend((word, other))
+    return other if table.has(other) else word
 
 
 def _elastic(table: Table) -> dict[str, Any]:

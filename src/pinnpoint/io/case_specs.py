@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +132,8 @@ class Case:
     path: Path
     resolved: Mapping[str, Any]
     overrides: tuple[str, ...] = ()
+    words: Mapping[str, str] = field(default_factory=dict)
+    """What the file calls things that have two names, by the first one."""
 
     __repr__ = brief
 

@@ -12,7 +12,7 @@ from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression
 from pinnpoint.io.case_goals import read_certificate, read_queries
 from pinnpoint.io.case_predictions import read_prediction
-from pinnpoint.io.case_problems import read_mesh_spec, read_problem
+from pinnpoint.io.case_problems import ELASTIC, read_mesh_spec, read_problem
 from pinnpoint.io.case_specs import Case
 from pinnpoint.io.files import PathLike, read_bytes
 from pinnpoint.io.overrides import apply_overrides
@@ -55,7 +55,8 @@ def read_case(path: PathLike, overrides: Sequence[str] = ()) -> Case:
     sections["certificate"] = read_certificate(root.table("certificate"), sections["problem"].kind)
     root.done()
     resolved = {name: _plain(value) for name, value in sections.items()}
-    return Case(**sections, path=target, resolved=resolved, overrides=tuple(overrides))
+    words = {word: other for word, other in ELASTIC.items() if other in root.data["problem"]}
+    return Case(**sections, path=target, resolved=resolved, overrides=tuple(overrides), words=words)
 
 
 def _plain(value: Any) -> Any:

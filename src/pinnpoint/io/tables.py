@@ -26,15 +26,15 @@ def suggest(word: str, known: Sequence[str]) -> str:
 class Table:
     """One table of a case file; `done` refuses the keys that nobody asked for."""
 
-    def __init__(self, name: str, data: Any, folder: Path) -> None:
+    def __init__(self, name: str, data: Any, folder: Path, joint: str = ".") -> None:
         if not isinstance(data, dict):
             raise InputError(f"{name}: must be a table; got {_shown(data)}")
-        self.name, self.data, self.folder = name, data, folder
+        self.name, self.data, self.folder, self.joint = name, data, folder, joint
         self.known: list[str] = []
 
     def key(self, key: str) -> str:
         """The key's full name."""
-        return f"{self.name}.{key}" if self.name else key
+        return f"{self.name}{self.joint}{key}" if self.name else key
 
     def has(self, key: str) -> bool:
         """Whether the file gives the key."""
@@ -148,11 +148,25 @@ def number(name: str, value: Any, sign: str = "any") -> float:
 
 def components(name: str, value: Any, *, free: bool = False) -> Expression | tuple[Expression | None, ...]:
     """A formula or number, or a list of 1 to 3 of them; with `free`, "free" leaves a component alone (None)."""
+    if value == "free" and free:
+        raise InputError(f'{name}: "free" is for single components, as in [0.0, "free"]; leave the whole group out')
     if not isinstance(value, list):
         return parse(value, name=name)
     if not 1 <= len(value) <= 3:
-        raise InputError(f"{name}: must have one entry for each component, 1 to 3; got {len(value)}")
-    return tuple(None if free and v == "free" else parse(v, name=f"{name}.{i}") for i, v in enumerate(value))
+        hint = ', "free" for one that is left alone' if free else ""
+        raise InputError(f"{name}: must have one entry for each component, 1 to 3{hint}; got {len(value)}")
+    return tuple(None if free and v == "free" else _component(f"{name}.{i}", v, free) for i, v in enumerate(value))
+
+
+def _component(name: str, value: Any, free: bool) -> Expression:
+    if value == "free":
+        raise InputError(f'{name}: only a given displacement may be "free"; write 0 where nothing acts')
+    try:
+        return parse(value, name=name)
+    except InputError as error:
+        if free and isinstance(value, str) and (value.strip().isalpha() or not value.strip()):  # none, null, nan, ...
+            raise InputError(f'{error}; write "free" to leave the component alone') from error
+        raise
 
 
 def _require(name: str, value: Any, kind: type) -> None:
