@@ -11,7 +11,7 @@ import pinnpoint
 
 ROOT = Path(pinnpoint.__file__).parent
 LAYERS = [  # from the bottom up; a module imports its own layer and those before it
-    {"errors", "version", "threads", "memory", "meaning"},
+    {"errors", "version", "threads", "memory", "units", "meaning"},
     {"arrays", "brief"},
     {"rounding"},
     {"solvers", "verdicts"},

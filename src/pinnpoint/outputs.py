@@ -6,6 +6,7 @@ import csv
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
@@ -22,11 +23,13 @@ from pinnpoint.cases import Result, Study, provenance
 from pinnpoint.certificate import Certificate
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.errors import CertificationError, InputError
+from pinnpoint.io.case_specs import Case
 from pinnpoint.io.vtu import write_vtu
 from pinnpoint.mesh import Mesh
 from pinnpoint.record import write_json
 from pinnpoint.report import Scene, View, write_report
 from pinnpoint.threads import begin
+from pinnpoint.units import bracketed, of_query
 
 FILES = ("certificate.json", "certificate.csv", "field.vtu", "bundle", "report.html")
 GREEN = "witness/green"
@@ -158,7 +161,7 @@ class Draft:
                 begun=self._bundle,
             )
             write_json(self.part / FILES[0], said)
-            write_csv(self.part / FILES[1], certificate, study.case.units)
+            write_csv(self.part / FILES[1], certificate, labels(study.case))
             view = self._view.result()
             write_report(self.part / FILES[4], said, view, sweep=sweep(result), bundle=FILES[3] if whole else None)
             if bundle:
@@ -252,8 +255,13 @@ def _finite(x: Any) -> float | None:
     return float(x) if np.isfinite(x) else None
 
 
-def write_csv(path: Path, certificate: Certificate, units: str) -> None:
-    """One row per query; the units stand in the header, and what does not apply is left empty."""
+def labels(case: Case) -> list[str]:
+    """The unit of each query's value."""
+    return [of_query(case.units, case.problem.kind, query.kind) for query in case.queries]
+
+
+def write_csv(path: Path, certificate: Certificate, units: Sequence[str]) -> None:
+    """One row per query; what does not apply is left empty. Units that all queries share stand in the header too."""
     columns = ["value", "value_radius", "raw", "raw_radius", "center", "radius", "lower", "upper"]
     arrays = [getattr(certificate, c) for c in columns]
     left = certificate.mesh_estimate
@@ -262,19 +270,22 @@ def write_csv(path: Path, certificate: Certificate, units: str) -> None:
         known = left is not None and np.isfinite(left[i])
         return [repr(float(left[i])) if known else "", certificate.interval_of]  # type: ignore[index]
 
-    unit, verdicts, accept = f" [{units}]" if units else "", certificate.verdicts, certificate.accept
+    unit = bracketed(units[0]) if len(set(units)) == 1 else ""
+    verdicts, accept = certificate.verdicts, certificate.accept
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         terms = list(certificate.terms)
         head = ["name", *(c + unit for c in columns), *(f"term {t}{unit}" for t in terms), "target", "guarantee"]
-        writer.writerow([*head, f"accept{unit}", "verdict", f"mesh_estimate{unit}", "interval_of"])
+        writer.writerow([*head, f"accept{unit}", "verdict", f"mesh_estimate{unit}", "interval_of", "unit"])
         for i, name in enumerate(certificate.names):
             numbers = ["" if a is None else repr(float(a[i])) for a in arrays]
             parts = [repr(float(certificate.terms[t][i])) for t in terms]
             asked = (
                 [repr(float(accept[i])), found["accept"]] if (found := verdicts[i]) and accept is not None else ["", ""]
             )
-            writer.writerow([name, *numbers, *parts, certificate.target, certificate.guarantees[i], *asked, *mesh(i)])
+            writer.writerow(
+                [name, *numbers, *parts, certificate.target, certificate.guarantees[i], *asked, *mesh(i), units[i]]
+            )
 
 
 def fields(study: Study, certifier: Any) -> dict[str, Vector]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,17 +17,21 @@ DIGITS = 4
 Column = tuple[str, list[str]]
 
 
-def table(certificate: Certificate) -> str:
-    """What was predicted, what is proved, how far apart they are, and the verdicts that were asked for."""
+def table(certificate: Certificate, units: Sequence[str] = ()) -> str:
+    """What was predicted, what is proved, how far apart they are, and the verdicts that were asked for.
+
+    `units` are labels, one for each query.
+    """
     c = certificate
     sure = f", confidence {c.confidence:g}" if c.guarantee is Guarantee.PROBABILISTIC else ""
     worth = str(c.guarantee) if len(set(c.guarantees)) <= 1 else f"{c.guarantee} where bounded"
     lines = [f"{c.method}: {worth}{sure}; target: {c.target}; rounding {c.rounding}"]
     lines.append(f"intervals of {c.interval_of}")
     padded = []
-    for k, (head, cells) in enumerate(_columns(c)):
+    columns = [*_columns(c), *([("unit", list(units))] if any(units) else [])]
+    for k, (head, cells) in enumerate(columns):
         width = max(len(text) for text in (head, *cells))
-        left = k == 0 or head == "verdict"
+        left = k == 0 or head in ("verdict", "unit")
         padded.append([f"{text:<{width}}" if left else f"{text:>{width}}" for text in (head, *cells)])
     lines += ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]
     lines += [] if c.mesh_estimate is None else [ESTIMATED]

@@ -23,8 +23,8 @@ from pinnpoint.errors import PinnpointError, shortage
 from pinnpoint.io.cases import read_case
 from pinnpoint.memory import have_ready, keep_memory, return_memory
 from pinnpoint.mesh import Mesh
-from pinnpoint.outputs import Draft, draw, require_place, write_outputs
-from pinnpoint.printed import least_text
+from pinnpoint.outputs import Draft, draw, labels, require_place, write_outputs
+from pinnpoint.printed import least_text, table
 from pinnpoint.report import Scene
 from pinnpoint.verdicts import BEYOND, NEGATIVE, UNDECIDED
 
@@ -132,7 +132,8 @@ def verdicts(certificate: Certificate) -> list[str]:
 def summary(result: Result, files: list[Path]) -> str:
     """The table and what to open."""
     study, certificate = result.study, result.certificate
-    lines = [study.case.title, str(certificate)]
+    units = [] if isinstance(study.case.units, str) else labels(study.case)
+    lines = [study.case.title, table(certificate, units)]
     if len(result.history) > 1:
         first, last = result.history[0], result.history[-1]
         lines.append(f"refined {len(result.history) - 1} times, from {first.dofs} to {last.dofs} unknowns")

@@ -17,6 +17,7 @@ from pinnpoint.quality import coincident, quality
 from pinnpoint.rounding.coercivity import NEARLY, z_part
 from pinnpoint.solvers.choice import GB, ROUGH_FROM, Choice, Task, asked_for, choose
 from pinnpoint.solvers.direct import DENSE_UP_TO
+from pinnpoint.units import Units, bracketed, label
 
 MEASURES = {0: "points", 1: "length", 2: "area", 3: "volume"}
 
@@ -28,7 +29,6 @@ def run(arguments: argparse.Namespace) -> int:
         study = build(case, stage, trust=arguments.trust_model)
         study.problem.extract(study.prediction)
     problem, mesh = study.problem, study.problem.mesh
-    unit = f" [{case.units}]" if case.units else ""
     quadratic = ", quadratic elements" if case.problem.degree == 2 else ""
     print(
         f"{case.title}: {case.problem.kind}, {mesh.dim}D, {len(mesh.cells)} {CELLS[mesh.dim]}, {len(mesh.points)} nodes"
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"{count} nodes lie at the place of another one, for example at {where.tolist()}: cells on the two sides "
             "are not joined there. Merge the nodes, unless it is a crack"
         )
-    for line in groups(mesh, unit):
+    for line in groups(mesh, case.units):
         print(line)
     for note in curve_notes(mesh):
         print(f"note: {note}")
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"deck '{name}', subcase {chosen.number} '{chosen.label}': {held} displacements held or tied")
         print(f"passed over, no effect on the solution: {', '.join(study.deck.ignored) or 'nothing'}")
     load = ", ".join(f"{v:.6g}" for v in np.atleast_1d(problem.total_load))
-    print(f"total applied load{unit}: {load}")
+    print(f"total applied load{bracketed(label(case.units, 'load', mesh.dim))}: {load}")
     print(f"quadrature order {problem.quadrature}; {len(study.queries)} queries; method {case.certificate.method}")
     print(f"unknowns: {problem.system.n} of {problem.system.N}")
     asked = str((case.certificate.options or {}).get("solver", "auto"))
@@ -81,13 +81,16 @@ def choice_for(problem: Any, queries: int, name: str) -> Choice:
     return choose(task)[0] if name == "auto" else asked_for(name, task)
 
 
-def groups(mesh: Mesh, unit: str) -> list[str]:
+def groups(mesh: Mesh, units: Units) -> list[str]:
     """One line per group: its dimension, its number of members and its size."""
     found = [(n, mesh.dim, "cells", len(c), mesh.volumes[c].sum()) for n, c in mesh.cell_groups.items()]
     for name in [*mesh.facet_groups, *([] if BOUNDARY in mesh.facet_groups else [BOUNDARY])]:
         facets = mesh.facets(name)
         found.append((name, mesh.dim - 1, "facets", len(facets), mesh.facet_measures(facets).sum()))
-    return [f"group '{n}': {d}D, {count} {what}, {MEASURES[d]} {size:.6g}{unit}" for n, d, what, count, size in found]
+    return [
+        f"group '{n}': {d}D, {count} {what}, {MEASURES[d]} {size:.6g}{bracketed(label(units, MEASURES[d]))}"
+        for n, d, what, count, size in found
+    ]
 
 
 def memory(problem: Any, queries: int, choice: Choice | None = None) -> float:

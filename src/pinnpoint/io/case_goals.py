@@ -8,11 +8,26 @@ from pinnpoint.errors import InputError
 from pinnpoint.io.case_specs import CertificateSpec, QuerySpec
 from pinnpoint.io.tables import Table, number
 from pinnpoint.solvers.choice import NAMES
+from pinnpoint.units import ELASTIC, SCALAR
 
 LINEAR = ("exact", "norm", "inexact", "localized", "randomized")
 NONLINEAR = ("root", "stationary")
 OPTIONS = {"localized": ("radius",), "randomized": ("probes", "delta", "seed")}
 """Further keys of a method."""
+
+
+def read_units(root: Table, problem: str) -> str | dict[str, str]:
+    """One label for everything, or a table of labels."""
+    if not isinstance(root.data.get("units"), dict):
+        return str(root.text("units", ""))
+    table = root.table("units")
+    wanted, others = (ELASTIC, SCALAR) if problem == "elasticity" else (SCALAR, ELASTIC)
+    why = f"does not belong to kind = '{problem}', which has {', '.join(wanted)}; remove it"
+    table.refuse([key for key in others if key not in wanted], why)
+    found = {key: table.text(key) for key in wanted if table.has(key)}
+    table.known.extend(wanted)
+    table.done()
+    return found
 
 
 def read_queries(root: Table, problem: str) -> tuple[QuerySpec, ...]:

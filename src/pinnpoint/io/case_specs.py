@@ -123,7 +123,7 @@ class Case:
     """A case file that was read; `mesh` is None where a deck gives the mesh."""
 
     title: str
-    units: str
+    units: str | Mapping[str, str]
     mesh: MeshSpec | None
     problem: ProblemSpec
     prediction: PredictionSpec

@@ -10,7 +10,7 @@ from typing import Any
 
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression
-from pinnpoint.io.case_goals import read_certificate, read_queries
+from pinnpoint.io.case_goals import read_certificate, read_queries, read_units
 from pinnpoint.io.case_predictions import read_prediction
 from pinnpoint.io.case_problems import ELASTIC, read_mesh_spec, read_problem
 from pinnpoint.io.case_specs import Case
@@ -46,11 +46,12 @@ def read_case(path: PathLike, overrides: Sequence[str] = ()) -> Case:
     root = Table("", apply_overrides(raw, overrides), target.parent)
     sections = {
         "title": root.text("title", printable(target.stem)),
-        "units": root.text("units", ""),
+        "units": "",
         "mesh": read_mesh_spec(root),
         "problem": read_problem(root.table("problem", required=True)),
         "prediction": read_prediction(root.table("prediction", required=True)),
     }
+    sections["units"] = read_units(root, sections["problem"].kind)
     sections["queries"] = read_queries(root, sections["problem"].kind)
     sections["certificate"] = read_certificate(root.table("certificate"), sections["problem"].kind)
     root.done()

@@ -14,6 +14,7 @@ from pinnpoint.report.numbers import above, near, short
 from pinnpoint.report.sections import urgency
 from pinnpoint.report.still import HEIGHT, WIDTH
 from pinnpoint.report.view import Field, View
+from pinnpoint.units import bracketed, common, label, of_field, of_row
 
 MOST_LINES = 8
 MOST_PINS = 200
@@ -42,7 +43,7 @@ def convergence(data: Mapping[str, Any]) -> str:
     ]
     levels = sorted({t for i in shown if (t := rows[i].get("tolerance")) is not None})
     marks = [(t, f"tolerance {short(t)}") for t in levels[:4]]
-    unit = f" [{data['units']}]" if data.get("units") else ""
+    unit = bracketed(common(data))
     title = "Radius of each interval over the number of unknowns"
     picture = Plot(title, "unknowns", f"radius{unit}", lines, True, True, marks).svg()
     ended = f'<p class="note">Refinement stopped early: {text(found["stopped"])}.</p>' if found.get("stopped") else ""
@@ -70,8 +71,7 @@ def sweep(data: Mapping[str, Any]) -> str:
     if not found:
         return ""
     rows, radii = data["queries"], np.asarray(found["radii"], dtype=float)
-    unit = f" [{data['units']}]" if data.get("units") else ""
-    plots = []
+    length, plots = bracketed(label(data.get("units", ""), "length")), []
     for i in foremost(rows, 4):
         local, tail = np.abs(np.asarray(found["local"])[:, i]), np.asarray(found["tail"])[:, i]
         proved = np.asarray(found["radius"])[:, i]
@@ -85,7 +85,9 @@ def sweep(data: Mapping[str, Any]) -> str:
             )
         ]
         title = f"{rows[i]['name']}: local part and tail over the radius of the ball"
-        picture = Plot(title, "radius of the ball", f"size{unit}", lines, log_y=True).svg()
+        picture = Plot(
+            title, f"radius of the ball{length}", f"size{bracketed(of_row(data, rows[i]))}", lines, log_y=True
+        ).svg()
         if picture:
             plots.append(f"<div><h3><bdi>{text(rows[i]['name'])}</bdi></h3>{picture}</div>")
     return f'<div class="plots">{"".join(plots)}</div>' if plots else ""
@@ -94,7 +96,7 @@ def sweep(data: Mapping[str, Any]) -> str:
 def curves(data: Mapping[str, Any], view: View) -> str:
     """Fields over an interval: what was predicted and corrected, their difference, the influences."""
     x, rows = view.surface.points[:, 0], data["queries"]
-    unit = f" [{data['units']}]" if data.get("units") else ""
+    unit, length = bracketed(of_field(data)), bracketed(label(data.get("units", ""), "length"))
     plain = [f for f in view.fields if f.query is None and f.name != "error"]
     shown = set(foremost(rows, 40))
     pins = [
@@ -123,7 +125,7 @@ def curves(data: Mapping[str, Any], view: View) -> str:
         ("Influence of each query", [f for f in view.fields if f.query is not None][:MOST_LINES], "Green function", []),
     ]
     found = [
-        f"<div><h3>{title}</h3>{Plot(title, f'x{unit}', y, lines(fields), pins=marks).svg()}</div>"
+        f"<div><h3>{title}</h3>{Plot(title, f'x{length}', y, lines(fields), pins=marks).svg()}</div>"
         for title, fields, y, marks in groups
         if fields
     ]
@@ -176,7 +178,7 @@ def _scale(field: Field, data: Mapping[str, Any], k: int) -> str:
         f'<stop offset="{i / (len(stops) - 1):.3f}" stop-color="rgb({r},{g},{b})"/>'
         for i, (r, g, b) in enumerate(stops)
     )
-    unit = f" [{text(data['units'])}]" if data.get("units") else ""
+    unit = text(bracketed(of_field(data)))
     size = ", length" if field.values.shape[1] > 1 else ""
     return (
         f'<figcaption class="still-scale"{" hidden" if k else ""}><span>{near(lo, 4)}</span>'

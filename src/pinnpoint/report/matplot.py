@@ -7,6 +7,7 @@ from typing import Any
 
 from pinnpoint.errors import DependencyMissingError
 from pinnpoint.report.verdict import said, telling
+from pinnpoint.units import bracketed, common, own
 
 
 def draw(data: Mapping[str, Any], ax: Any = None) -> Any:
@@ -29,9 +30,9 @@ def draw(data: Mapping[str, Any], ax: Any = None) -> Any:
         label="proved" if worth == "deterministic" else worth,
     )
     ax.plot([said(row) for row in rows], at, "o", mfc="none", label="prediction")
-    ax.set_yticks(list(at), [row["name"].replace("$", r"\$") for row in rows])
+    ax.set_yticks(list(at), [(row["name"] + bracketed(own(data, row))).replace("$", r"\$") for row in rows])
     ax.invert_yaxis()
-    ax.set_xlabel(f"value [{data['units']}]" if data.get("units") else "value")
+    ax.set_xlabel(f"value{bracketed(common(data))}")
     ax.set_title(f"intervals of {data['interval_of']}", fontsize="small")
     ax.legend()
     return ax

@@ -19,6 +19,7 @@ from pinnpoint.report.markup import name, text
 from pinnpoint.report.sections import assumptions, intervals, notes, origin, recheck, section, widths
 from pinnpoint.report.verdict import judge
 from pinnpoint.report.view import View
+from pinnpoint.units import of_field
 
 MOST_PINS = 200
 
@@ -127,7 +128,7 @@ def _payload(data: Mapping[str, Any], view: View | None) -> str:
         for i in figures.foremost(rows, MOST_PINS)
         for row in (rows[i],)
     ]
-    content = {"units": data.get("units", ""), "queries": queries, "view": packed}
+    content = {"units": of_field(data), "queries": queries, "view": packed}
     return (
         f'<script type="application/json" id="view-data">{embedded(content)}</script>'
         f'<script type="text/plain" id="view-bytes">{block}</script>'

@@ -14,6 +14,7 @@ from pinnpoint.report.markup import name, text
 from pinnpoint.report.numbers import above, below, interval, near, percent, short
 from pinnpoint.report.terms import TERMS, advise, label, shares
 from pinnpoint.report.verdict import decided, left_by_mesh, missed, off, said, telling, truth
+from pinnpoint.units import bracketed, common, own
 
 MOST_BARS = 60
 """Widths are drawn for so many queries, those furthest from their tolerance."""
@@ -29,7 +30,7 @@ def section(key: str, title: str, body: str, note: str = "") -> str:
 
 def intervals(data: Mapping[str, Any]) -> str:
     """One row per query: what was said, what is proved, how far apart."""
-    rows, unit = data["queries"], f" [{text(data['units'])}]" if data.get("units") else ""
+    rows, unit = data["queries"], text(bracketed(common(data)))
     lies = "is estimated" if telling(rows)["guarantee"] == "estimate" else "lies"
     tolerances, judged = any(r.get("tolerance") is not None for r in rows), any(map(decided, rows))
     columns = [
@@ -51,7 +52,7 @@ def intervals(data: Mapping[str, Any]) -> str:
         if row.get("load") != load:
             load = row.get("load")
             body.append(f'<tr class="load"><th colspan="{len(columns)}" scope="rowgroup">{name(load)}</th></tr>')
-        body.append(_interval(i, row, columns, tolerances, meshed, judged))
+        body.append(_interval(i, row, columns, tolerances, meshed, judged, text(bracketed(own(data, row)))))
     many = " many" if len(rows) > 30 else ""
     return (
         f'<div class="scroll{many}" tabindex="0" role="region" aria-label="Intervals"><table class="intervals">'
@@ -61,7 +62,7 @@ def intervals(data: Mapping[str, Any]) -> str:
 
 
 def _interval(
-    i: int, row: Mapping[str, Any], columns: Sequence[str], tolerances: bool, meshed: bool, judged: bool
+    i: int, row: Mapping[str, Any], columns: Sequence[str], tolerances: bool, meshed: bool, judged: bool, unit: str
 ) -> str:
     lower, upper = interval(row["lower"], row["upper"])
     least, most = off(row)
@@ -90,7 +91,7 @@ def _interval(
     cells.append(apart)
     if judged:
         cells.append(judgement(row))
-    called = name(row["query"] if row.get("load") is not None else row["name"])
+    called = name(row["query"] if row.get("load") is not None else row["name"]) + unit
     first = (
         f'<td class="count">{i + 1}</td><th scope="row"><button type="button" class="pick" aria-pressed="false">'
         f'{called}</button><span class="where">{_where(row)}</span></th>'

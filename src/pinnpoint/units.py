@@ -1,0 +1,82 @@
+"""Labels of quantities: given for a few, derived for the others, carried along; nothing is ever converted.
+
+``units = "SI"`` is one label for everything. A table has labels for ``length`` and ``force`` (elasticity), or for
+``length``, ``solution`` and ``flux`` (one unknown), and everything else gets its own from them: an area is in ``mm²``,
+a stress in ``N/mm²``. What cannot be derived has no label, rather than a wrong one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Units = str | Mapping[str, str]
+ELASTIC, SCALAR = ("length", "force"), ("length", "solution", "flux")
+"""What a table may have, by the kind of problem."""
+POWERS = {1: "", 2: "²", 3: "³"}
+
+
+def label(units: Units, quantity: str, dim: int = 3) -> str:
+    """The label of a quantity: length, area, volume, displacement, force, stress, load, solution, flux.
+
+    A total load on a plane body is per unit of thickness; that of a scalar problem is the integral of its source, which
+    has the unit of a flux.
+    """
+    if isinstance(units, str):
+        return units
+    length, force = units.get("length", ""), units.get("force", "")
+    if quantity in ("length", "displacement"):
+        return length
+    if quantity in ("area", "volume"):
+        return _power(length, 2 if quantity == "area" else 3)
+    if quantity == "stress":
+        return _over(force, _power(length, 2))
+    if quantity in ("force", "load") and "force" in units:
+        return force if dim == 3 else _over(force, length)
+    return units.get("flux" if quantity == "load" else quantity, "")
+
+
+def of_query(units: Units, problem: str, kind: str) -> str:
+    """The label of a query's value."""
+    if problem == "elasticity":
+        return label(units, "displacement")
+    return label(units, "flux" if kind == "flux" else "solution")
+
+
+def of_row(data: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    """The label of one query of a certificate's data."""
+    return of_query(data.get("units", ""), _kind(data), str(row.get("kind", "")))
+
+
+def of_field(data: Mapping[str, Any]) -> str:
+    """The label of the solution in a certificate's data."""
+    return of_query(data.get("units", ""), _kind(data), "point")
+
+
+def common(data: Mapping[str, Any]) -> str:
+    """The label that all queries of a certificate's data share; empty where they differ."""
+    found = {of_row(data, row) for row in data["queries"]}
+    return found.pop() if len(found) == 1 else ""
+
+
+def own(data: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    """The label of one query where they differ."""
+    return "" if common(data) else of_row(data, row)
+
+
+def bracketed(text: str) -> str:
+    """Behind a name in a header."""
+    return f" [{text}]" if text else ""
+
+
+def _kind(data: Mapping[str, Any]) -> str:
+    return str((data.get("problem") or {}).get("kind", ""))
+
+
+def _power(unit: str, k: int) -> str:
+    plain = unit if unit.isalpha() or not unit else f"({unit})"
+    return plain and plain + POWERS[k]
+
+
+def _over(unit: str, other: str) -> str:
+    return f"{unit}/{other}" if unit and other else ""
