@@ -7,10 +7,17 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+import case_keys
+
+SECTIONS = ("", "units", "mesh", "problem", "prediction", "query", "certificate")
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "studies" / "results"
 
@@ -153,6 +160,11 @@ def conformal() -> str:
     )
 
 
+def keys(section: str) -> str:
+    """The keys of a section of the case file."""
+    return table(["key", "takes", "default", "for example", ""], case_keys.rows(section))
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "costs": ("choose.md", costs),
     "continuous": ("choose.md", continuous),
@@ -160,6 +172,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "operator": ("comparison.md", operator),
     "dual-weighted": ("comparison.md", dual_weighted),
     "conformal": ("comparison.md", conformal),
+    **{f"case-{section}": ("case.md", partial(keys, section)) for section in SECTIONS},
 }
 
 

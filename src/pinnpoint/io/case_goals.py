@@ -24,10 +24,9 @@ def read_units(root: Table, problem: str) -> str | dict[str, str]:
     wanted, others = (ELASTIC, SCALAR) if problem == "elasticity" else (SCALAR, ELASTIC)
     why = f"does not belong to kind = '{problem}', which has {', '.join(wanted)}; remove it"
     table.refuse([key for key in others if key not in wanted], why)
-    found = {key: table.text(key) for key in wanted if table.has(key)}
-    table.known.extend(wanted)
+    found = {key: table.text(key, "") for key in wanted}
     table.done()
-    return found
+    return {key: text for key, text in found.items() if text}
 
 
 def read_queries(root: Table, problem: str) -> tuple[QuerySpec, ...]:
@@ -48,8 +47,8 @@ def _named(row: Any, i: int, root: Table) -> Table:
     """A query's table, called by the query's name in messages, or by its number where it has none that can be shown."""
     name = row.get("name", f"q{i}") if isinstance(row, dict) else None
     if isinstance(name, str) and name.strip() and name.isprintable():
-        return Table(f"query '{name[:60]}'", row, root.folder, ": ")
-    return Table(f"query {i + 1}", row, root.folder, ": ")
+        return Table(f"query '{name[:60]}'", row, root.folder, ": ", "query")
+    return Table(f"query {i + 1}", row, root.folder, ": ", "query")
 
 
 def _query(table: Table, i: int, problem: str) -> QuerySpec:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from pinnpoint.expressions import Expression, parse
 from pinnpoint.io.files import require_file
 
 REQUIRED: Any = object()
+SIGNS = {"any": "", "positive": " > 0", "nonnegative": " ≥ 0"}
 KINDS = {bool: "true or false", str: "text", int: "a whole number", float: "a number", list: "a list", dict: "a table"}
 
 
@@ -23,14 +24,24 @@ def suggest(word: str, known: Sequence[str]) -> str:
     return f"{hint} (known: {', '.join(known) or 'none'})"
 
 
+WATCHER: list[Callable[[str, str, Any], None]] = []
+"""Told every key that is asked for, with what it takes and its default: the documentation lists them so."""
+
+
 class Table:
     """One table of a case file; `done` refuses the keys that nobody asked for."""
 
-    def __init__(self, name: str, data: Any, folder: Path, joint: str = ".") -> None:
+    def __init__(self, name: str, data: Any, folder: Path, joint: str = ".", section: str | None = None) -> None:
         if not isinstance(data, dict):
             raise InputError(f"{name}: must be a table; got {_shown(data)}")
         self.name, self.data, self.folder, self.joint = name, data, folder, joint
+        self.section = name if section is None else section
         self.known: list[str] = []
+
+    def _asked(self, key: str, kind: str, default: Any) -> None:
+        """Tell whoever watches what a key takes."""
+        if WATCHER:
+            WATCHER[-1](f"{self.section}.{key}" if self.section else key, kind, default)
 
     def key(self, key: str) -> str:
         """The key's full name."""
@@ -53,10 +64,13 @@ class Table:
 
     def table(self, key: str, *, required: bool = False) -> Table:
         """A table within this one; empty where it may be missing."""
-        return Table(self.key(key), self.take(key, REQUIRED if required else {}), self.folder)
+        default = REQUIRED if required else {}
+        self._asked(key, "table", default)
+        return Table(self.key(key), self.take(key, default), self.folder)
 
     def text(self, key: str, default: Any = REQUIRED) -> Any:
         """Text on one line."""
+        self._asked(key, "text", default)
         value = self.take(key, default)
         if value is not default:
             _require(self.key(key), value, str)
@@ -66,12 +80,14 @@ class Table:
 
     def flag(self, key: str, default: bool) -> bool:
         """True or false."""
+        self._asked(key, "`true` or `false`", default)
         value = self.take(key, default)
         _require(self.key(key), value, bool)
         return bool(value)
 
     def flag_or_word(self, key: str, default: bool, word: str) -> bool | str:
         """True, false, or one word."""
+        self._asked(key, f'`true`, `false` or `"{word}"`', default)
         value = self.take(key, default)
         if value != word and not isinstance(value, bool):
             raise InputError(f"{self.key(key)}: must be true, false or '{word}'; got {str(value)[:60]!r}")
@@ -80,12 +96,14 @@ class Table:
     def choice(self, key: str, options: Sequence[str], default: Any = REQUIRED) -> Any:
         """One of some words."""
         value = self.text(key, default)
+        self._asked(key, ", ".join(f'`"{option}"`' for option in options), default)
         if value is not default and value not in options:
             raise InputError(f"{self.key(key)}: '{value[:60]}' is not known{suggest(value, options)}")
         return value
 
     def whole(self, key: str, default: Any = REQUIRED, low: int = 0, high: int = 2**31 - 1) -> Any:
         """A whole number in a range."""
+        self._asked(key, f"whole number, {low} to {high}" if high < 2**31 - 1 else f"whole number ≥ {low}", default)
         value = self.take(key, default)
         if value is not default:
             _require(self.key(key), value, int)
@@ -95,11 +113,13 @@ class Table:
 
     def number(self, key: str, default: Any = REQUIRED, sign: str = "any") -> Any:
         """A finite number; `sign` is "any", "positive" or "nonnegative"."""
+        self._asked(key, f"number{SIGNS[sign]}", default)
         value = self.take(key, default)
         return value if value is default else number(self.key(key), value, sign)
 
     def numbers(self, key: str, sign: str = "any", default: Any = REQUIRED) -> Any:
         """A number, or a table from groups to numbers."""
+        self._asked(key, f"number{SIGNS[sign]}, or a table group → number", default)
         value = self.take(key, default)
         if value is default:
             return value
@@ -111,12 +131,14 @@ class Table:
 
     def expression(self, key: str, default: Any = REQUIRED) -> Any:
         """A formula or a number."""
+        self._asked(key, "number or formula", default)
         value = self.take(key, default)
         return value if value is None else parse(value, name=self.key(key))
 
     def path(self, key: str, suffixes: Sequence[str] = (), default: Any = REQUIRED) -> Any:
         """A file that exists, relative to the case file."""
         value = self.text(key, default)
+        self._asked(key, f"file: {', '.join(suffixes)}", default)
         if value is default:
             return value
         if suffixes and Path(value).suffix.lower() not in suffixes:
