@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -12,6 +14,7 @@ from flint import arb, ctx
 import exactly
 import gallery
 import pinnpoint as pp
+from pinnpoint.rounding import coercivity
 from pinnpoint.rounding.coercivity import cholesky_defect, lu_defect
 from pinnpoint.rounding.stability import approximate_inverse
 
@@ -193,3 +196,15 @@ def test_plain_floats_give_way_where_rounding_counts():
     A = sp.csr_array(A + sp.eye_array(n) * 2.0**-40)  # λ_min = 2⁻⁴⁰
     bound = pp.verify_coercivity(A, method="m-matrix")
     assert 0.99 * 2.0**-40 < bound.alpha <= 2.0**-40
+
+
+@pytest.mark.parametrize("dense_up_to", [0, 600])
+def test_shifts_around_the_smallest_eigenvalue_prove_no_more_than_holds(dense_up_to, monkeypatch):
+    n = 150
+    S = sp.diags_array([2.0, -1.0, -1.0], offsets=[0, 1, -1], shape=(n, n)).tocsr()
+    exact = float(2 - 2 * np.cos(np.pi / (n + 1)))
+    monkeypatch.setattr(coercivity, "DENSE_UP_TO", dense_up_to)
+    for step in np.linspace(-3e-12, 3e-12, 61):
+        with contextlib.suppress(pp.CertificationError):
+            bound = pp.verify_coercivity(S, method="shift", shift=exact * (1 + step))
+            assert exactly.is_positive_semidefinite_banded(S, bound.alpha)
