@@ -73,8 +73,9 @@ def main(arguments: list[str]) -> None:
     some = [("this machine", {})] if here else machines()
     if not here and len(some) < 3:
         print(f"only {len(some)} kinds of kernels run here: {', '.join(name for name, _ in some)}", flush=True)
-    passed = [run(name, environment, numba=True) for name, environment in some]
-    passed += [run(name, environment, numba=False) for name, environment in [] if here else some[:1]]
+    plan = [(name, environment, True) for name, environment in some]
+    plan += [] if here else [(*some[0], False)]
+    passed = [run(name, environment, numba=numba) for name, environment, numba in plan]
     raise SystemExit(not all(passed))
 
 
