@@ -1,13 +1,25 @@
-"""Shared fixtures, the path to the gallery, and choices of tests."""
+"""The path to the gallery, and choices of tests: a quick tenth of them, or all as if numba were not there."""
 
+import signal
 import sys
 from collections import defaultdict
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-SLOW = "slow"
 TENTH = 10
+SLOW = set(
+    """
+    test_a_signal_in_the_midst_leaves_nothing test_arrays_cannot_be_edited test_benchmark_quick_form
+    test_command_writes_figures_and_an_offline_page test_every_interval_holds_the_solution
+    test_examples_of_the_documentation test_many_clients_and_bad_bodies test_only_refusals
+    test_probes_have_the_right_covariance test_quick_form_bears_out_every_claim test_random_meshes
+    test_reentrant_corners_are_found test_renders_at_two_sizes test_schemathesis_finds_nothing
+    test_simultaneous_coverage_over_2000_draws test_site_builds_without_a_warning
+    test_studies_behind_the_tables_run_in_their_quick_form test_within_one_percent_at_100k_dofs
+    """.split()
+)
+"""Tests that take seconds: --quick leaves them out."""
 
 
 def pytest_addoption(parser):
@@ -18,6 +30,8 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if config.getoption("--without-numba"):
         sys.modules["numba"] = None  # importing it raises ImportError, and it cannot be found
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell's background job, and children would inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config, items):
@@ -26,7 +40,7 @@ def pytest_collection_modifyitems(config, items):
         return
     by_file = defaultdict(list)
     for item in items:
-        if item.get_closest_marker(SLOW) is None:
+        if item.originalname not in SLOW:
             by_file[item.path].append(item)
     chosen = {id(item) for tests in by_file.values() for item in tests[::TENTH]}
     config.hook.pytest_deselected(items=[item for item in items if id(item) not in chosen])

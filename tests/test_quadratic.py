@@ -292,7 +292,7 @@ def test_what_was_given_is_kept():
     given = problem.given
     assert set(given) == {"source", "diffusion", "reaction", "dirichlet", "neumann"}
     assert given["source"] is f
-    assert given["diffusion"] is matrix
+    assert np.array_equal(given["diffusion"], matrix)
     assert given["reaction"] == table
     assert isinstance(given["dirichlet"]["left"], Expression)
     assert given["dirichlet"]["right"] == 1
