@@ -17,6 +17,7 @@ from pinnpoint.transfer.kernels import DEFAULT_POWER, Kernel
 from pinnpoint.transfer.mollifier import _volumes, density
 from pinnpoint.transfer.pieces import Cells, start
 from pinnpoint.transfer.simplices import rule
+from pinnpoint.transfer.work import Work
 
 
 def box(d, n, jitter=0.0, seed=0):
@@ -229,7 +230,7 @@ def test_moments_of_each_cell(d, n, R, k):
     x0 = np.array([0.53, 0.48, 0.51])[:d]
     found = {}
     for target in (math.inf, 1e-3, 1e-6):
-        D = density(K, P, cells, x0, target, most_pieces=20_000)
+        D = density(K, P, cells, x0, target, spent=Work(20_000))
         got, sharp = D.coefficients @ gram(d), 0.0
         if not found:
             some = np.random.default_rng(3).permutation(D.cells[D.high > 1e-9])[: 30 if d < 3 else 4]
@@ -267,7 +268,7 @@ def test_radial_moments_of_all_cells(d, where):
             continue
         for k in (1, 3):
             K = Kernel.build(d, 1.0, 0.0, float(R), k)
-            D = density(K, P, cells, x0, 1e-5, most_pieces=40_000 if d < 3 else 12_000)
+            D = density(K, P, cells, x0, 1e-5, spent=Work(40_000 if d < 3 else 12_000))
             V = P[cells[D.cells]]
             volume = _volumes(V)[0]
             bary, weights = rule(d, 3)
@@ -305,5 +306,5 @@ def test_aims_are_met():
     """Few pieces suffice: the caps are a tenth of the default or less."""
     for d, n, target, most in ((2, 32, 1e-10, 6000), (3, 12, 1e-5, 40_000)):
         P, cells = box(d, n)
-        D = density(Kernel.build(d, 1.0, 0.0, 0.5), P, cells, np.full(d, 0.5), target, most_pieces=most)
+        D = density(Kernel.build(d, 1.0, 0.0, 0.5), P, cells, np.full(d, 0.5), target, spent=Work(most))
         assert (_volumes(P[cells[D.cells]])[0] * D.error1).sum() <= target

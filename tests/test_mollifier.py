@@ -17,6 +17,7 @@ from pinnpoint.transfer.distances import largest_ball
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.mollifier import _volumes, density
 from pinnpoint.transfer.simplices import RULE_DEFECT, children, rule
+from pinnpoint.transfer.work import Work
 
 
 def box(d, n):
@@ -131,7 +132,7 @@ def test_density_is_sharp():
     for target in (1e-5, 1e-9):
         D = density(K, P, cells, np.array([0.38, 0.52]), target)
         assert _volumes(P[cells[D.cells]])[0] @ D.error1 <= target
-    capped = density(K, P, cells, np.array([0.38, 0.52]), 0.0, most_pieces=2000)
+    capped = density(K, P, cells, np.array([0.38, 0.52]), 0.0, spent=Work(2000))
     assert np.isfinite(capped.error1).all()
     inside = (((P[cells] - [0.38, 0.52]) ** 2).sum(axis=2) < 0.36**2).all(axis=1)
     small = capped.on_all(len(cells)).error1[inside]

@@ -75,6 +75,7 @@ def certify_to(
     extraction: str = "nodal",
     report: Callable[[Step], None] | None = None,
     accept: Any = None,
+    budget: int | None = None,
 ) -> Refined:
     """Certify, mark, refine, until every continuous radius is at most its tolerance.
 
@@ -94,8 +95,8 @@ def certify_to(
         Dörfler's parameter.
     report
         Called after every step.
-    accept
-        How wrong the prediction may be, as in `certify`.
+    accept, budget
+        As in `certify`; the budget is for each mesh.
     """
     if not hasattr(problem, "refined"):
         raise InputError(
@@ -117,9 +118,17 @@ def certify_to(
     best: Refined | None = None
     while True:
         certificate, certifier = run(
-            method, problem, prediction, queries, target="continuous", extraction=extraction, tolerance=limit
+            method,
+            problem,
+            prediction,
+            queries,
+            target="continuous",
+            extraction=extraction,
+            tolerance=limit,
+            budget=budget,
         )
-        notes = notes if history else certificate.notes  # refined facets lie in line: the first mesh shows the curve
+        if not history:  # refined facets lie in line: the first mesh shows the curve
+            notes = tuple(n for n in certificate.notes if n not in certificate.details.get("remarks", ()))
         history.append(
             Step(
                 problem.system.n,
@@ -141,7 +150,7 @@ def certify_to(
         )
         if reached or stopped:
             return Refined(
-                replace(best.certificate.judged(accept), notes=notes),
+                replace(best.certificate.judged(accept), notes=(*notes, *best.certificate.details.get("remarks", ()))),
                 best.certifier,
                 best.problem,
                 best.queries,

@@ -108,13 +108,26 @@ class Study:
             if spec.target == "continuous" and np.any(np.isfinite(self.limits)):
                 most = MAX_DOFS if spec.max_dofs is None else spec.max_dofs
                 found = certify_to(
-                    self.problem, self.prediction, self.queries, self.limits, self.method, max_dofs=most, report=report
+                    self.problem,
+                    self.prediction,
+                    self.queries,
+                    self.limits,
+                    self.method,
+                    max_dofs=most,
+                    report=report,
+                    budget=spec.budget,
                 )
                 study = replace(self, problem=found.problem, prediction=found.prediction, queries=found.queries)
                 done = Result(study, found.certificate, found.certifier, found.history, found.stopped)
             else:
                 certificate, certifier = run(
-                    self.method, self.problem, self.prediction, self.queries, target=spec.target, prepared=prepared
+                    self.method,
+                    self.problem,
+                    self.prediction,
+                    self.queries,
+                    target=spec.target,
+                    prepared=prepared,
+                    budget=spec.budget,
                 )
                 done = Result(self, certificate, certifier)
             done = done.compared() if spec.lift else done
@@ -160,7 +173,13 @@ class Result:
     def compared(self) -> Result:
         """With the factor by which a lifted prediction narrows the proof, against none on the same mesh."""
         base, asked = self.study.problem.base, self.study.queries
-        plain = run(self.study.method, base, base.space.U0, base.ask(asked.goals, asked.names))[0]
+        plain = run(
+            self.study.method,
+            base,
+            base.space.U0,
+            base.ask(asked.goals, asked.names),
+            budget=self.study.case.certificate.budget,
+        )[0]
         details = {"plain_radius": plain.radius, "narrowing": narrowing(plain, self.certificate)}
         return replace(self, certificate=self.certificate.with_details(**details))
 
@@ -189,6 +208,8 @@ def build(
     """
     if case.certificate.lift and (case.certificate.target != "continuous" or case.problem.kind != "reaction-diffusion"):
         raise InputError("certificate.lift: is for the continuous target of kind = 'reaction-diffusion'; remove it")
+    if case.certificate.budget is not None and case.certificate.target == "discrete":
+        raise InputError("certificate.budget: is for target = 'continuous'; remove it")
     if case.certificate.tolerance is not None and case.certificate.target == "discrete":
         raise InputError(
             "certificate.tolerance: refines the mesh until the radius for the PDE's own solution is below it; say "

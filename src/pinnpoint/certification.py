@@ -43,6 +43,7 @@ def certify(
     extraction: str = "nodal",
     lift: bool | str = False,
     accept: Any = None,
+    budget: int | None = None,
 ) -> Certificate:
     """Intervals that hold the values of the target at every query.
 
@@ -78,6 +79,10 @@ def certify(
     accept
         How wrong the prediction may be, one number or one per query (None where it does not matter);
         ``certificate.verdicts`` says whether it is proved to be within, proved to be beyond, or undecided.
+    budget
+        How much work the integrals of a query of the continuous target may take, in units that are the same on every
+        machine (``details["work"]``; `transfer.work`). Beyond it the bound reached is issued: valid, but wider, and
+        ``certificate.notes`` says so where it matters.
     """
     method = default_method(system) if method is None else method
     if not isinstance(method, AbstractMethod | AbstractNonlinearMethod):
@@ -91,10 +96,11 @@ def certify(
             raise InputError("lift: is for the continuous target of a reaction–diffusion problem, without a transfer")
         prediction = foresee(method, system, U, queries, lift)
         rest = system.lifted(prediction)
-        plain, found = (run(method, p, p.space.U0, queries)[0] for p in (system, rest))
+        plain, found = (run(method, p, p.space.U0, queries, budget=budget)[0] for p in (system, rest))
         found = found.with_details(plain_radius=plain.radius, narrowing=narrowing(plain, found))
     else:
-        found = run(method, system, U, queries, raw=raw, transfer=transfer, target=target, extraction=extraction)[0]
+        how: dict[str, Any] = {"transfer": transfer, "target": target, "extraction": extraction, "budget": budget}
+        found = run(method, system, U, queries, raw=raw, **how)[0]
     return found.judged(accept)
 
 
@@ -156,6 +162,7 @@ def run(
     target: str | None = None,
     extraction: str = "nodal",
     tolerance: Any = None,
+    budget: int | None = None,
     prepared: Callable[[AnyCertifier], None] = lambda certifier: None,
 ) -> tuple[Certificate, AnyCertifier]:
     """`certify`, and the prepared certifier with its Green vectors for further use.
@@ -175,6 +182,8 @@ def run(
         raise InputError("transfer: a problem uses its own transfer by itself; leave transfer= out")
     if wanted == "discrete" and transfer is not None:
         raise InputError("target: a transfer leads to the continuous target; drop transfer= or target='discrete'")
+    if budget is not None and not own:
+        raise InputError("budget: is for the continuous target of a problem with a transfer of its own; leave it out")
     certifier: AnyCertifier
     if isinstance(method, Exact) and method.states is None and transfer is None:
         method = replace(method, states=1)
@@ -192,7 +201,7 @@ def run(
         raw = queries.samples(U)
     if own:
         _require_queries(queries)
-        route = problem.transfer(queries, tolerance)
+        route = problem.transfer(queries, tolerance, budget)
         certifier = method.prepare(problem.system, route.functionals, discrete=False)
         certificate = certifier.certify(found.U, transfer=route)
         finished = getattr(problem, "finished", None)

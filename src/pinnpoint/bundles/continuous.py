@@ -42,6 +42,7 @@ def continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[st
             "constant": J.constant,
             "error": J.error,
             "scale": J.scale,
+            "compared": i in witness.compared,
             "radius": J.ball if np.isfinite(J.ball) else None,
             "kappa": None if J.kernel is None else J.kernel.kappa,
             "own": None if own is None else [float(own[0][i]), float(own[1][i])],
@@ -66,6 +67,7 @@ def continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[st
         "lift": None if lift is None else True,
         "source": text(model.source),
         "mismatch": witness.mismatch,
+        "range": list(model.range) if witness.compared else None,
         "dirichlet": [text(given) for _, given in model.dirichlet],
         "neumann": [text(given) for _, given in model.neumann],
     }

@@ -16,7 +16,7 @@ from pinnpoint.adaptivity import Step
 from pinnpoint.arrays import Vector
 from pinnpoint.cases import Result, build
 from pinnpoint.certificate import Certificate, Guarantee
-from pinnpoint.cli.progress import Stages
+from pinnpoint.cli.progress import Stages, Told
 from pinnpoint.distributed.certify import certify as together
 from pinnpoint.distributed.team import Team, launched, options_of
 from pinnpoint.errors import PinnpointError, shortage
@@ -55,7 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
         with Draft(study, out, *scenes) as draft:
             stage(f"certifying {len(study.queries)} queries on {study.problem.system.n} unknowns")
             study = draft.placed(study)
-            result = study.certify(lambda step: stage.note(falling(step, study.limits)), draft.prepared)
+            with Told(stage):
+                result = study.certify(lambda step: stage.note(falling(step, study.limits)), draft.prepared)
             stage("writing the outputs")
             files = draft.write(result)
     return tell(result, files, arguments)

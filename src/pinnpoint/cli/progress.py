@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from types import TracebackType
+
+SELDOM = 2.0
+"""Seconds between counts."""
 
 
 class Stages:
@@ -54,3 +58,41 @@ class Stages:
             self._close()
         elif self.text and not self.quiet and self.terminal:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+class Told(logging.Handler):
+    """What the transfer tells the log, as notes of the stage: of single queries at once, counts of them seldom.
+
+    Within ``with Told(stage):`` the transfer's log is switched on; a stage that is done soon shows nothing.
+    """
+
+    def __init__(self, stage: Stages) -> None:
+        super().__init__(logging.INFO)
+        self.stage, self.began, self.last = stage, 0.0, 0.0
+        self.log = logging.getLogger("pinnpoint.transfer")
+        self.level_before = self.log.level
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show a record."""
+        now, text = time.monotonic(), record.getMessage()
+        if hasattr(record, "done"):
+            if record.done == 0:
+                self.began = self.last = now
+            if now - self.last < SELDOM:
+                return
+            self.last = now
+            left = (now - self.began) * (record.total - record.done) / max(1, record.done)  # type: ignore[attr-defined]
+            text = f"{text}, about {left:.0f} s left" if record.done else text
+        self.stage.note(text)
+
+    def __enter__(self) -> Told:
+        if not self.stage.quiet:
+            self.log.addHandler(self)
+            self.log.setLevel(logging.INFO)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.log.removeHandler(self)
+        self.log.setLevel(self.level_before)

@@ -28,7 +28,7 @@ def described(
     notes = curve_notes(problem.mesh)
     if certificate.target == "continuous":
         of = DOMAINS[problem.mesh.dim] if own else TRANSFERRED
-        return replace(certificate, interval_of=of, notes=notes)
+        return replace(certificate, interval_of=of, notes=(*notes, *certificate.details.get("remarks", ())))
     found = mesh_estimate(problem, queries, U, certifier, certificate.details.get("state"))
     if found.sizes is None:
         notes = (*notes, f"what the mesh leaves of these values was not estimated: {found.why}")

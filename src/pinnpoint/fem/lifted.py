@@ -82,9 +82,9 @@ class Lifted:
     def require_transfer(self) -> None:
         """Nothing to refuse: `lifted` has."""
 
-    def transfer(self, queries: Queries, tolerance: Any = None) -> Equilibrated:
+    def transfer(self, queries: Queries, tolerance: Any = None, budget: int | None = None) -> Equilibrated:
         """The transfer of the rest."""
-        return self.rest.transfer(queries, tolerance)
+        return self.rest.transfer(queries, tolerance, budget)
 
     def finished(self, certificate: Certificate, queries: Queries) -> Certificate:
         """Add the prediction's own values, enclosed, to the intervals of the rest."""

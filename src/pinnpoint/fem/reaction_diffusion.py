@@ -36,6 +36,7 @@ from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.equilibrated import Equilibrated
 from pinnpoint.transfer.topology import Topology
+from pinnpoint.transfer.work import BUDGET
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,11 +263,11 @@ class ReactionDiffusion:
         assert asked is not None
         return asked
 
-    def transfer(self, queries: Queries, tolerance: Any = None) -> Equilibrated:
+    def transfer(self, queries: Queries, tolerance: Any = None, budget: int | None = None) -> Equilibrated:
         """The proved way from these queries' discrete values to the PDE's own solution."""
         self.require_transfer()
         T = Topology.of(self.mesh)
-        return Equilibrated(self.continuum(T), queries, partial(T.numbers_of_group, self.mesh), tolerance)
+        return Equilibrated(self.continuum(T, budget), queries, partial(T.numbers_of_group, self.mesh), tolerance)
 
     def lifted(self, prediction: Any) -> Lifted:
         """The problem of what a smooth prediction leaves over, to be certified in the place of this one."""
@@ -285,7 +286,7 @@ class ReactionDiffusion:
                 "groups; for others say target='discrete'"
             )
 
-    def continuum(self, T: Topology) -> Continuum:
+    def continuum(self, T: Topology, budget: int | None = None) -> Continuum:
         """The problem as its transfer sees it."""
         kind = np.where(T.boundary, NEUMANN, 0).astype(np.int8)
         dirichlet = [(T.facet_numbers(part.facets), part.given[0]) for part in self.held.parts]
@@ -302,6 +303,7 @@ class ReactionDiffusion:
             self.given["source"],
             dirichlet,
             neumann,
+            BUDGET if budget is None else whole("budget", budget, low=1),
         )
 
     def extract(self, prediction: Any, how: str = "nodal") -> Extraction:

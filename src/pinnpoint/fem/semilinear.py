@@ -217,11 +217,11 @@ class Semilinear:
         """Queries for what is asked of the PDE's own solution."""
         return self.linear.ask(goals, names)
 
-    def transfer(self, queries: Queries, tolerance: Any = None) -> Monotone:
+    def transfer(self, queries: Queries, tolerance: Any = None, budget: int | None = None) -> Monotone:
         """The proved way to these queries' values of the PDE's own solution."""
         self.require_transfer()
         T = Topology.of(self.mesh)
-        model = self.linear.continuum(T)
+        model = self.linear.continuum(T, budget)
         term = CubicTerm(self.cubic) if self.g is None else ReactionTerm(self.g)  # type: ignore[arg-type]
         return Monotone(model, term, queries, partial(T.numbers_of_group, self.mesh), tolerance)
 

@@ -122,6 +122,7 @@ def read_certificate(table: Table, problem: str) -> CertificateSpec:
         table.whole("quadrature", None, low=1, high=20),
         {k: v for k, v in values.items() if v is not None},
         table.number("accept", None, "positive"),
+        table.whole("budget", None, low=1, high=10**9),
     )
     table.done()
     return spec

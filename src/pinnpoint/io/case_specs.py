@@ -114,6 +114,8 @@ class CertificateSpec:
     quadrature: int | None = None
     options: Mapping[str, float | int | str] | None = None
     accept: float | None = None
+    budget: int | None = None
+    """Work for the integrals of a query."""
 
     __repr__ = brief
 

@@ -75,7 +75,7 @@ class Doubts:
             return model
         shape = np.broadcast_shapes(model.e.shape, np.shape(self.lost))
         C = np.broadcast_to(model.C, (*shape[:-1], model.C.shape[-2], shape[-1]))
-        return settled(model.space, C, np.where(self.lost, np.inf, model.e), model.nonnegative)
+        return settled(model.space, C, np.where(self.lost, np.inf, model.e), model.least, model.most)
 
 
 def walk(expression: Expression, coordinates: Sequence[TaylorModel], watch: Watch) -> TaylorModel:

@@ -229,7 +229,7 @@ def absolute(x: TaylorModel) -> TaylorModel:
         e = np.where(sign == 0.0, radius, (x.e + 2.0 * slack) * MANY)
     C = x.C * sign[..., None, :]
     C[..., 0, :] += np.where(sign == 0.0, centre, 0.0)
-    return settled(x.space, C, e, True)
+    return settled(x.space, C, e, 0.0)
 
 
 def maximum(a: TaylorModel, b: TaylorModel) -> TaylorModel:
@@ -238,12 +238,12 @@ def maximum(a: TaylorModel, b: TaylorModel) -> TaylorModel:
     slack, sign = _signs(difference)
     mixed = (a + b + absolute(difference)) * constant(0.5)
     space = mixed.space
-    zero = TaylorModel(space, np.zeros_like(mixed.C), np.zeros_like(mixed.e), True)
+    zero = TaylorModel(space, np.zeros_like(mixed.C), np.zeros_like(mixed.e), 0.0, 0.0)
     a, b = a + zero, b + zero
     chosen = np.where(sign > 0.0, 1, np.where(sign < 0.0, 2, 0))
     C = np.choose(chosen[..., None, :], [mixed.C, a.C, b.C])
     e = np.choose(chosen, [mixed.e, (a.e + slack) * MANY, (b.e + slack) * MANY])
-    return settled(space, C, e, a.nonnegative or b.nonnegative)
+    return settled(space, C, e, max(a.least, b.least), max(a.most, b.most))
 
 
 def minimum(a: TaylorModel, b: TaylorModel) -> TaylorModel:

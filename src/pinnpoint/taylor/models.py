@@ -11,6 +11,7 @@ where n(k) counts the roundings of a coefficient of degree k. A remainder that i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -134,14 +135,20 @@ POINT = space(0, 0)
 class TaylorModel:
     """|f − Σ C_α ξ^α| ≤ e on Ω; C (M, N) and e (N,), or (B, M, N) and (B, N) for a batch.
 
-    A model over `POINT` is a constant and mixes with every other. `nonnegative` says that f ≥ 0 is known otherwise, as
-    for squares.
+    A model over `POINT` is a constant and mixes with every other. `least` and `most` bound f as far as that is known
+    otherwise, as for squares: then 1/(1 + x²) is bounded wherever the polynomial of x² is not.
     """
 
     space: Space
     C: Vector
     e: Vector
-    nonnegative: bool = False
+    least: float = -np.inf
+    most: float = np.inf
+
+    @property
+    def nonnegative(self) -> bool:
+        """Whether f ≥ 0 is known."""
+        return self.least >= 0.0
 
     __repr__ = brief
 
@@ -181,11 +188,10 @@ class TaylorModel:
             low, high = centre + (low - slack), centre + (high + slack)
             low, high = low - 2.0 * UNIT * np.abs(low), high + 2.0 * UNIT * np.abs(high)
         lost = ~(np.isfinite(low) & np.isfinite(high))
-        least = 0.0 if self.nonnegative else -np.inf
-        return np.maximum(np.where(lost, -np.inf, low), least), np.where(lost, np.inf, high)
+        return np.maximum(np.where(lost, -np.inf, low), self.least), np.minimum(np.where(lost, np.inf, high), self.most)
 
     def __neg__(self) -> TaylorModel:
-        return TaylorModel(self.space, -self.C, self.e)
+        return TaylorModel(self.space, -self.C, self.e, -self.most, -self.least)
 
     def __add__(self, other: TaylorModel) -> TaylorModel:
         """Sum; a coefficient that the other does not have is kept as it is."""
@@ -202,7 +208,7 @@ class TaylorModel:
                 C[..., :1, :] += b.C
                 rounding = 2.0 * UNIT * np.abs(C[..., 0, :])
             e = (a.e + b.e + rounding) * (1.0 + 8.0 * UNIT) + TINY
-        return settled(a.space, C, e, a.nonnegative and b.nonnegative)
+        return settled(a.space, C, e, _below(a.least + b.least), -_below(-a.most - b.most))
 
     def __sub__(self, other: TaylorModel) -> TaylorModel:
         return self + (-other)
@@ -211,13 +217,13 @@ class TaylorModel:
         if (exact := _exact(self, other, mul)) is not None:
             return exact
         a, b = (self, other) if self.space.size >= other.space.size else (other, self)
-        nonnegative = a is b or (a.nonnegative and b.nonnegative)
+        known = _product(a, b)
         with np.errstate(all="ignore"):
             if b.space.size == 1:
                 C = a.C * b.C
                 c = np.abs(b.C[..., 0, :])
                 e = _incoming(a, b) + 2.0 * UNIT * a.norm * c
-                return settled(a.space, C, e * MANY + TINY, nonnegative)
+                return settled(a.space, C, e * MANY + TINY, *known)
             C = np.zeros(np.broadcast_shapes(a.C.shape, b.C.shape))
             flat = C.reshape(-1, *C.shape[-2:])
             whole = a.C.shape == b.C.shape
@@ -228,7 +234,7 @@ class TaylorModel:
             A, B = (_three(np.ascontiguousarray(g)) for g in np.broadcast_arrays(a.graded, b.graded))
             charge = kernels.weighted(A, B, a.space.charges)
             charge = charge if C.ndim == 3 else charge[0]
-            return settled(a.space, C, (_incoming(a, b) + charge) * MANY + TINY, nonnegative)
+            return settled(a.space, C, (_incoming(a, b) + charge) * MANY + TINY, *known)
 
     def __truediv__(self, other: TaylorModel) -> TaylorModel:
         from pinnpoint.taylor.functions import reciprocal
@@ -255,16 +261,19 @@ def constant(value: Any, error: Any = 0.0) -> TaylorModel:
     """A number, or one for each element, within the given error."""
     v = np.atleast_1d(np.asarray(value, dtype=np.float64))
     e = np.atleast_1d(np.asarray(error, dtype=np.float64))
-    return TaylorModel(POINT, v[None, :], np.array(np.broadcast_to(e, v.shape)), bool((v >= e).all()))
+    with np.errstate(invalid="ignore"):
+        low, high = float(np.min(v - e)), float(np.max(v + e))
+    known = (_below(low), -_below(-high)) if math.isfinite(low) and math.isfinite(high) else ()
+    return TaylorModel(POINT, v[None, :], np.array(np.broadcast_to(e, v.shape)), *known)
 
 
-def settled(space: Space, C: Vector, e: Vector, nonnegative: bool = False) -> TaylorModel:
+def settled(space: Space, C: Vector, e: Vector, least: float = -np.inf, most: float = np.inf) -> TaylorModel:
     """A model as it may be used: what is not finite is replaced by zero with an infinite remainder."""
     if not np.isfinite(e).all() or not np.isfinite(C).all():
         lost = ~(np.isfinite(e) & np.isfinite(C).all(axis=-2))
         C = np.where(lost[..., None, :], 0.0, C)
         e = np.where(lost, np.inf, e)
-    return TaylorModel(space, C, e, nonnegative)
+    return TaylorModel(space, C, e, least, most)
 
 
 def _exact(a: TaylorModel, b: TaylorModel, operation: Callable[[Any, Any], Any]) -> TaylorModel | None:
@@ -284,6 +293,26 @@ def _incoming(a: TaylorModel, b: TaylorModel) -> Vector:
     """What the remainders of the factors contribute to a product; 0 ∞ counts as ∞."""
     total = a.e * (b.norm + b.e) + a.norm * b.e
     return np.where(np.isnan(total), np.inf, total)
+
+
+def _below(x: float) -> float:
+    """A float that is certainly at most what x is the rounding of; zero is exact."""
+    return x if x == 0.0 else math.nextafter(x, -math.inf)
+
+
+def _times(x: float, y: float) -> float:
+    """A product that is zero only if a factor is, also if the other is infinite."""
+    p = x * y if x and y else 0.0
+    return p if p or not (x and y) else math.copysign(5e-324, x) * math.copysign(1.0, y)
+
+
+def _product(a: TaylorModel, b: TaylorModel) -> tuple[float, float]:
+    """Bounds of a product from those of its factors."""
+    ends = [_times(x, y) for x in (a.least, a.most) for y in (b.least, b.most)]
+    least, most = min(ends), max(ends)
+    if a is b:
+        least = min(ends[0], ends[3]) if a.least > 0.0 or a.most < 0.0 else 0.0
+    return _below(least), -_below(-most)
 
 
 def _three(C: Vector) -> Vector:

@@ -116,4 +116,4 @@ def in_blocks(
 def _part(x: TaylorModel, part: slice) -> TaylorModel:
     if x.C.shape[-1] == 1:
         return x
-    return TaylorModel(x.space, np.ascontiguousarray(x.C[:, part]), x.e[part], x.nonnegative)
+    return TaylorModel(x.space, np.ascontiguousarray(x.C[:, part]), x.e[part], x.least, x.most)

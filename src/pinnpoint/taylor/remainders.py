@@ -22,6 +22,8 @@ from pinnpoint.taylor.models import MANY, Space, TaylorModel, settled
 FLOOR = 2.0**-900
 """More than underflow can do within one function: 2⁻¹⁰²² each, amplified by at most WIDEST^q, or by 1 in a ratio."""
 WIDEST = 1024.0
+CALM = 16.0
+"""Arguments that vary by more may have models far larger than the function: the range is looked at as well."""
 LIBM = 32.0 * UNIT
 """Relative error of a function of the C library (4 ulp ≤ 8u), and of a few roundings around it."""
 
@@ -88,8 +90,8 @@ def model(
     if p.model.C.ndim == 2:
         y, e = y[0], e[0]
     size = np.abs(y).sum(axis=-2)
-    if bool((e <= 1e-3 * size).all()):
-        return settled(p.S, y, e, nonnegative)
+    if bool((e <= 1e-3 * size).all()) and bool((p.W <= CALM).all()):
+        return settled(p.S, y, e, 0.0 if nonnegative else -np.inf)
     centre, radius = hull()
     if p.model.C.ndim == 2:
         centre, radius = centre[0], radius[0]
@@ -122,7 +124,7 @@ def smaller(space: Space, C: Any, e: Any, hull: tuple[Any, Any], nonnegative: bo
     constant_wins = np.isfinite(centre) & (radius < e)
     C = np.where((constant_wins | lost)[..., None, :], 0.0, C)
     C[..., 0, :] = np.where(constant_wins, centre, C[..., 0, :])
-    return settled(space, C, np.where(constant_wins, radius, e), nonnegative)
+    return settled(space, C, np.where(constant_wins, radius, e), 0.0 if nonnegative else -np.inf)
 
 
 def monotone(g: Any, low: Any, high: Any) -> tuple[Any, Any]:

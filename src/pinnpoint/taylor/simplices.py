@@ -63,6 +63,7 @@ def density(
     depth: int | None = None,
     growth: float = 1.0,
     mean: bool = False,
+    work: float = 1.0,
 ) -> Density:
     """Data on each simplex as a quadratic, the size of the rest, and a proved error.
 
@@ -86,6 +87,8 @@ def density(
         The tolerance of a child against its parent's: above 1 for singularities, where small simplices matter less.
     mean
         Subdivide those with the largest remainders only, until the root mean square of all is below the tolerance.
+    work
+        How many sub-simplices a level may have, in units of `MOST` and `MOST_COSTLY`.
     """
     V = checked_vertices(vertices)
     m, N = V.shape[1] - 1, len(V)
@@ -102,7 +105,8 @@ def density(
     simplices = Simplices(V, np.zeros((N, V.shape[2])))
     if order is None and tolerance is not None and N >= 2 * TRIAL and m == 2 and costly(f):
         q = _order(f, simplices, q, limit)
-    beta, high, error1, error2 = _resolve(f, simplices, q, limit, None, most, growth, mean=mean)
+    room = max(1, int(work * (MOST_COSTLY if costly(f) else MOST)))
+    beta, high, error1, error2 = _resolve(f, simplices, q, limit, None, most, growth, room, mean=mean)
     return Density(beta, high, error1, error2)
 
 
@@ -155,6 +159,7 @@ def _resolve(
     before: Vector | None,
     depth: int,
     growth: float,
+    most: int,
     mean: bool = False,
 ) -> Rows:
     """β, high, error1, error2; `before` is the remainder of the parents, if there are any."""
@@ -174,14 +179,13 @@ def _resolve(
     chosen, count = np.flatnonzero(again), 2**m
     if depth == 0 or m == 0 or not chosen.size:
         return rows
-    most = MOST_COSTLY if costly(f) else MOST
     room = (max(most, 4 * N) if before is None else most) // count
     if chosen.size > room:  # those with the largest remainders
         depth = 1 if costly(f) else depth
         chosen = np.sort(chosen[np.argsort(-rows[2][chosen], kind="stable")[:room]])
     remainder = np.repeat(rows[2][chosen], count)
     limits = np.repeat(limit[chosen] * growth, count)
-    finer = _resolve(f, simplices[chosen].children(), q, limits, remainder, depth - 1, growth)
+    finer = _resolve(f, simplices[chosen].children(), q, limits, remainder, depth - 1, growth, most)
     gathered = _gather(m, finer)
     better = ~(gathered[2] > rows[2][chosen])
     for row, value in zip(rows, gathered, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,9 +14,10 @@ import numpy as np
 from pinnpoint.arrays import Vector
 from pinnpoint.bernstein import Density, from_linear, from_quadratic, gram, linear_projection, pairs
 from pinnpoint.brief import brief
+from pinnpoint.errors import InputError
 from pinnpoint.mesh import Index
-from pinnpoint.rounding.arithmetic import gamma, up
-from pinnpoint.taylor.inputs import fixed
+from pinnpoint.rounding.arithmetic import down, gamma, up
+from pinnpoint.taylor.inputs import enclosed, fixed
 from pinnpoint.taylor.simplices import density
 from pinnpoint.taylor.suprema import supremum
 from pinnpoint.transfer.anchors import DIRICHLET, Anchors, anchors
@@ -23,9 +25,13 @@ from pinnpoint.transfer.equilibration import equilibrate
 from pinnpoint.transfer.estimator import CHUNK, Estimator
 from pinnpoint.transfer.facets import FacetLoad, measures
 from pinnpoint.transfer.topology import Topology
+from pinnpoint.transfer.work import BUDGET
 
 SHARE = {1: 2e-2, 2: 5e-2}
 """The data's error on a cell, relative to its size, against (h/L)^(2 · degree), by degree; below 1 % of the radius."""
+
+PEAKED, LOOK = 100.0, {1: 10, 2: 4, 3: 2}
+"""Functions whose largest sample is above this many medians are looked at by their bounds on cells cut this often."""
 
 FLOOR = 1e-12
 """Rounding in data of which large terms cancel, against those terms: models are not asked for more."""
@@ -47,6 +53,8 @@ class Continuum:
         f: a number, an `Expression`, smooth data (`taylor.inputs.Smooth`), or a function of points.
     dirichlet, neumann
         Facet numbers and what is given on them.
+    budget
+        Units of work (see `work`) for each query, and for the source.
     """
 
     topology: Topology
@@ -58,6 +66,7 @@ class Continuum:
     source: Any
     dirichlet: Sequence[tuple[Index, Any]]
     neumann: Sequence[tuple[Index, Any]]
+    budget: int = BUDGET
 
     __repr__ = brief
 
@@ -93,8 +102,9 @@ class Continuum:
 
     @cached_property
     def spacing(self) -> float:
-        """Mean cell size, as the side of a cell of mean volume."""
-        return float(np.mean(self.topology.volumes) ** (1.0 / self.d))
+        """Mean cell size, as the side of a cell of mean volume, or by the length of thin cells."""
+        side = float(np.mean(self.topology.volumes) ** (1.0 / self.d))
+        return max(side, float(np.mean(self.anchors.diameter)) / (self.d + 2))
 
     @cached_property
     def anchors(self) -> Anchors:
@@ -121,21 +131,57 @@ class Continuum:
         X = self.points[self.topology.cells]
         extent = float(np.max(self.points.max(axis=0) - self.points.min(axis=0)))
         small = SHARE[self.degree] * (self.spacing / extent) ** (2 * self.degree)
-        tolerance = max(small * self.height(self.source), self.floor)
-        return density(self.source, X, tolerance=tolerance if tolerance > 0.0 else None, mean=True)
+        tolerance = max(small * self.strength, self.floor)
+        return density(
+            self.source, X, tolerance=tolerance if tolerance > 0.0 else None, mean=True, work=self.budget / BUDGET
+        )
 
     @cached_property
     def floor(self) -> float:
         """An error of the source that rounding excuses."""
         return FLOOR * self.height(getattr(self.source, "terms", 0.0))
 
+    @cached_property
+    def strength(self) -> float:
+        """The size of the source, for tolerances."""
+        return self.height(self.source)
+
+    @cached_property
+    def range(self) -> tuple[float, float]:
+        """Proved bounds of the source from below and above."""
+        known = fixed(self.source)
+        if known is None:
+            if not enclosed(self.source):
+                raise InputError(
+                    "source: the range of a function is not known; give a formula, or say target='discrete'"
+                )
+            V, values = self.points[self.topology.cells], self.load.coefficients
+            middle = float(0.5 * (values.min() + values.max()))
+            bounds, _ = supremum(self.source, V, minus=np.full((len(V), len(pairs(self.d))), middle))
+            known = middle, float(bounds.max())
+        return float(down(known[0] - known[1], 1)), float(-down(-known[0] - known[1], 1))
+
     def height(self, given: Any) -> float:
-        """The size of a function at the vertices, for tolerances."""
+        """The size of a function at the vertices and inside the cells, or its mean where peaks may lie between."""
         if not callable(given):
             return abs(float(given))
         P = self.points[self.topology.cells]
         inside = 0.6 * P[:, 0] + (0.4 / self.d) * P[:, 1:].sum(axis=1)  # vertices may all be zeros of it
-        return float(max(np.max(np.abs(given(X)), initial=0.0) for X in (self.points, inside)))
+        seen = np.abs(np.concatenate([given(self.points), given(inside)]))
+        top = float(np.max(seen, initial=0.0))
+        if enclosed(given) and not top < PEAKED * float(np.median(seen)):
+            top = max(top, 0.25 * self._mean_size(given, P))
+        return top
+
+    def _mean_size(self, given: Any, P: Vector) -> float:
+        """The root mean square over the domain, roughly; zero where no bound was found."""
+        bound = float(np.max(supremum(given, P, depth=LOOK[self.d])[0]))
+        if not 0.0 < bound < math.inf:
+            return 0.0
+        f = density(given, P, tolerance=0.01 * bound, mean=True)
+        squares = np.einsum("ni,ij,nj->n", f.coefficients, gram(self.d), f.coefficients) + f.high**2 + f.error2**2
+        found = math.sqrt(float(np.average(squares, weights=self.topology.volumes)))
+        return found if math.isfinite(found) else 0.0
 
     @cached_property
     def boundary_load(self) -> FacetLoad | None:
@@ -180,7 +226,7 @@ class Continuum:
             known = fixed(given)
             if known is not None and known[1] == 0.0 and np.all(w == known[0]):
                 continue
-            bounds, sure = supremum(given, self.points[vertices], minus=_bernstein(w, self.d - 1, self.degree))
+            bounds, sure = supremum(given, self.points[vertices], minus=bernstein(w, self.d - 1, self.degree))
             blur = np.where(np.ptp(w, axis=1) == 0.0, 0.0, gamma(16) * np.abs(w).max(axis=1, initial=0.0))
             found.append((facets, np.asarray(up(bounds + blur))))
             proved = proved and sure
@@ -204,7 +250,7 @@ class Continuum:
     def fluxes(self, nodal: Vector, sources: Sequence[Density], loads: Sequence[FacetLoad | None]) -> Vector:
         """Equilibrated facet densities (F, 1 or d, m) for states (m, size)."""
         d, T, order = self.d, self.topology, self.degree - 1
-        b = np.stack([_bernstein(u[self.cell_nodes], d, self.degree) for u in nodal], axis=2)
+        b = np.stack([bernstein(u[self.cell_nodes], d, self.degree) for u in nodal], axis=2)
         count = d + 1 if self.degree == 2 else 1
         slopes = np.zeros((len(b), count, d, len(nodal)))
         number = {pair: p for p, pair in enumerate(pairs(d))}
@@ -242,7 +288,8 @@ class Continuum:
         return np.nonzero(self.kind == DIRICHLET)[0]
 
 
-def _bernstein(w: Vector, m: int, degree: int) -> Vector:
+def bernstein(w: Vector, m: int, degree: int) -> Vector:
+    """Bernstein coefficients of a state on m-simplices from its nodal values there."""
     if m == 0:
         return w[:, :1]
     return from_linear(w) if degree == 1 else from_quadratic(w, m)
@@ -253,4 +300,4 @@ def _shapes(m: int, degree: int) -> Vector:
     if m == 0:
         return np.ones((1, 1))
     count = m + 1 if degree == 1 else len(pairs(m))
-    return np.ascontiguousarray(_bernstein(np.eye(count), m, degree))
+    return np.ascontiguousarray(bernstein(np.eye(count), m, degree))

@@ -14,15 +14,18 @@ from pinnpoint.arrays import Vector, floats, number
 from pinnpoint.errors import InputError
 from pinnpoint.rounding.arithmetic import UNIT, at_most, up
 from pinnpoint.taylor.inputs import enclosed
-from pinnpoint.transfer.kernels import Kernel
+from pinnpoint.transfer.kernels import Kernel, UniformKernel
+from pinnpoint.transfer.work import Work
 
 
-def data_term(kernel: Kernel, f: Any, x0: Any, tolerance: float) -> tuple[float, float, bool]:
+def data_term(
+    kernel: Kernel, f: Any, x0: Any, tolerance: float, spent: Work | None = None
+) -> tuple[float, float, bool]:
     """∫_B f Φ dx: value, bound of the error, and whether that is proved.
 
     A number is integrated in closed form. A formula or smooth data is enclosed by Taylor models in polar coordinates,
-    refined until the error is below `tolerance` or rounding stops it. For any other function, called with points
-    (N, d), the error is the difference between two product rules, an estimate.
+    refined until the error is below `tolerance`, or rounding or the budget stops it. For any other function, called
+    with points (N, d), the error is the difference between two product rules, an estimate.
     """
     x0 = np.asarray(x0, dtype=np.float64).reshape(-1)
     if x0.shape != (kernel.d,):
@@ -32,13 +35,13 @@ def data_term(kernel: Kernel, f: Any, x0: Any, tolerance: float) -> tuple[float,
     if enclosed(f):
         from pinnpoint.transfer import polar_models
 
-        return (*polar_models.enclosed(kernel, f, x0, float(tolerance)), True)
+        return (*polar_models.enclosed(kernel, f, x0, float(tolerance), spent), True)
     if callable(f):
         return (*_sampled(kernel, f, x0, float(tolerance)), False)
     raise InputError(f"f: must be a number, a formula or a function of points (N, d); got {type(f).__name__}")
 
 
-def scaled(kernel: Kernel, f: float, error: float) -> tuple[float, float]:
+def scaled(kernel: Kernel | UniformKernel, f: float, error: float) -> tuple[float, float]:
     """The data term of a constant within `error` of f."""
     value, wrong = kernel.potential
     size = abs(value) + wrong

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,15 +15,18 @@ from pinnpoint.bernstein import Density, pairs
 from pinnpoint.brief import brief
 from pinnpoint.certificate import Claim
 from pinnpoint.errors import CertificationError, InputError
-from pinnpoint.queries import Flux, Queries
+from pinnpoint.queries import Flux, Goal, Queries
 from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
+from pinnpoint.transfer.ceilings import Ceilings
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.gaps import flux_change, is_met
-from pinnpoint.transfer.goals import Functional, functional
+from pinnpoint.transfer.goals import Functional, functionals
 from pinnpoint.transfer.interface import PRODUCTS, TransferBound, TransferContext, with_reserve
 from pinnpoint.transfer.one_dimension import pointwise
 
+LARGE = 0.3
+"""A share of the radius that integration should not have."""
 BATCH = 4_000_000
 """Coefficients of dual sources held at once."""
 
@@ -41,6 +44,20 @@ class Enclosed:
     remainder: float = 0.0
     """Of a nonlinear problem."""
 
+    compared: bool = False
+    """Whether bounds known beforehand made it smaller."""
+    unresolved: bool = False
+    """Whether integration of the data is much of what fluxes say."""
+
+    def within(self, known: Ceilings, goal: Goal | None) -> Enclosed:
+        """What is left of it within bounds that are known beforehand."""
+        unresolved = self.quadrature > LARGE * self.radius > 0.0
+        both = known.narrowed(goal, self.center, self.radius)
+        if both is None:
+            return replace(self, unresolved=unresolved)
+        rounding = float(up(8.0 * UNIT * (abs(both[0]) + both[1])))
+        return Enclosed(both[0], both[1], 0.0, rounding, self.dual, compared=True, unresolved=unresolved)
+
     @property
     def radius(self) -> float:
         """Sum of the parts."""
@@ -56,6 +73,8 @@ class Witness:
     duals: Mapping[int, Vector]
     """z̃ of the queries that have a dual problem, all degrees of freedom."""
     mismatch: float
+    compared: frozenset[int] = frozenset()
+    """Queries whose intervals are cut by bounds known beforehand."""
 
     __repr__ = brief
 
@@ -116,9 +135,7 @@ class Equilibrated:
     def __post_init__(self) -> None:
         require_round_to_nearest()
         model, asked = self.model, self.queries
-        found = tuple(
-            functional(model, goal, name, self.facets_of) for goal, name in zip(asked.goals, asked.names, strict=True)
-        )
+        found = functionals(model, asked, self.facets_of)
         rows, constants = [], np.array([J.constant for J in found])
         for i, (J, goal) in enumerate(zip(found, asked.goals, strict=True)):
             if isinstance(goal, Flux) or not (J.known or J.acts):  # the query's own form is the bounded one
@@ -144,7 +161,9 @@ class Equilibrated:
         adjoint = context.adjoint()
         duals = {i: self._dual_state(i, adjoint[i], context) for i, J in enumerate(self.goals) if J.acts}
         primal, pairs_ = self._measure(state, duals)
+        given = Ceilings.of(model, state, reacts=False)
         found = [self._enclosed(i, state, primal, pairs_.get(i)) for i in range(len(self.goals))]
+        found = within(given, self.queries.goals, self.goals, found)
         terms = {name: np.array([getattr(f, name) for f in found]) for name in ("transfer", "quadrature", "rounding")}
         if mismatch > 0.0:
             terms["boundary"] = np.array([self._missed(i, mismatch, duals) for i in range(len(self.goals))])
@@ -156,7 +175,9 @@ class Equilibrated:
             "ball_radius": np.array([J.ball for J in self.goals]),
             "indicators": indicators(model, primal, pairs_, self._sums(terms), self.tolerance),
             "mismatched_cells": model.mismatched_cells(state, mismatch),
-            "witness": Witness(self, state, duals, mismatch),
+            "work": np.array([J.work for J in self.goals]),
+            "remarks": remarks(self.queries.names, self.goals, found, model.budget),
+            "witness": Witness(self, state, duals, mismatch, frozenset(i for i, f in enumerate(found) if f.compared)),
         }
         claims, here = self._claims(mismatch, sure), np.array([f.center for f in found])
         if context.discrete is None:
@@ -293,6 +314,36 @@ def indicators(model: Continuum, primal: Bounds, pairs_: Mapping[int, Pair], rad
         if i in pairs_:
             total += shares(pairs_[i].dual)
     return total
+
+
+def within(
+    given: Ceilings, goals: Sequence[Goal | None], asked: Sequence[Functional], found: Sequence[Enclosed]
+) -> list[Enclosed]:
+    """What is left of intervals within bounds that are known beforehand; values that are data stay as they are."""
+    parts = zip(goals, asked, found, strict=True)
+    return [f if J.known else f.within(given, goal) for goal, J, f in parts]
+
+
+def remarks(
+    names: Sequence[str], goals: Sequence[Functional], found: Sequence[Enclosed], budget: int
+) -> tuple[str, ...]:
+    """What a reader should know of single intervals: why they are wide, and what to do."""
+    said = []
+    for name, J, f in zip(names, goals, found, strict=True):
+        about = f"query '{name}': "
+        if f.compared:
+            said.append(
+                f"{about}comparison with functions of one coordinate, which rests on the size of the data alone, says "
+                "more than fluxes do on this mesh, and is issued"
+            )
+        if J.outlook:
+            said.append(about + J.outlook)
+        if f.unresolved:
+            said.append(
+                f"{about}integration of the data is much of what makes it wide: the data varies within cells by more "
+                f"than budget = {budget} resolves; refine the mesh there, or raise budget"
+            )
+    return tuple(said)
 
 
 def data_claims(name: str, what: Density) -> list[Claim]:

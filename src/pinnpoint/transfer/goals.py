@@ -11,6 +11,7 @@ Each query becomes J(v) = ∫ w v + ∫_N g v + constant, the right-hand side of
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,7 +23,7 @@ from pinnpoint.arrays import Vector
 from pinnpoint.bernstein import Density
 from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
-from pinnpoint.queries import Ball, Flux, Goal, Patch, Point
+from pinnpoint.queries import Ball, Flux, Goal, Patch, Point, Queries
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
 from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.taylor.simplices import density as density_on
@@ -34,7 +35,12 @@ from pinnpoint.transfer.distances import largest_ball
 from pinnpoint.transfer.facets import FacetLoad, measures
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.mollifier import density as mollified
+from pinnpoint.transfer.work import Work
 
+log = logging.getLogger(__name__)
+
+FAR = 0.02
+"""Balls smaller than this share of their cell are told to be."""
 SHARE = {1: 1e-6, 2: 2e-3, 3: 1e-2}
 """The mollifier's integration error against (h/R · h/L)^degree, the expected radius, relative to the solution."""
 
@@ -59,6 +65,10 @@ class Functional:
         Radius of the mollifier's ball, and its kernel.
     proved
         False where an ingredient is an estimate.
+    outlook
+        What was to be expected of the interval beforehand, where that is nothing good.
+    work
+        Units spent on integration.
     """
 
     source: Density | None = None
@@ -73,6 +83,8 @@ class Functional:
     kernel: Kernel | None = None
     proved: bool = True
     note: str = ""
+    outlook: str = ""
+    work: int = 0
 
     __repr__ = brief
 
@@ -85,6 +97,15 @@ class Functional:
     def sign(self) -> float:
         """Of the weak residual and of a(e, ε) in J(u)."""
         return 1.0 if self.lift is None else -1.0
+
+
+def functionals(model: Continuum, asked: Queries, facets_of: Any, *, harmonic: bool = False) -> tuple[Functional, ...]:
+    """The functionals of all queries; each is told to the log before its work begins."""
+    found = []
+    for i, (goal, name) in enumerate(zip(asked.goals, asked.names, strict=True)):
+        log.info("query %d of %d, '%s'", i + 1, len(asked), name, extra={"done": i, "total": len(asked)})
+        found.append(functional(model, goal, name, facets_of, harmonic=harmonic))
+    return tuple(found)
 
 
 def functional(model: Continuum, goal: Goal | None, name: str, facets_of: Any, *, harmonic: bool = False) -> Functional:
@@ -145,11 +166,16 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: boo
     kernel = Kernel.build(d, float(model.kappa[cell]), c0, R, 1 if harmonic else None, average)
     extent = float(np.max(model.points.max(axis=0) - model.points.min(axis=0)))
     small = SHARE[d] * (min(1.0, model.spacing / kernel.radius) * model.spacing / extent) ** model.degree
-    w = mollified(kernel, model.points, T.cells, x0, small)
+    outlook = _outlook(model, cell, kernel.radius)
+    if outlook:
+        log.info("query '%s': %s", name, outlook)
+        small = min(1e-2, small * 0.1 * float(model.anchors.diameter[cell]) / kernel.radius)
+    spent = Work(model.budget)
+    w = mollified(kernel, model.points, T.cells, x0, small, spent=spent)
     f = model.source
-    size = max(0.5 * small * model.height(f), 0.1 * model.floor, 1e-300)
+    size = max(0.5 * small * model.strength, 0.1 * model.floor, 1e-300)
     tolerance = size * kernel.radius**2 / float(model.kappa[cell])
-    value, error, sure = data_term(kernel, f, x0, tolerance)
+    value, error, sure = data_term(kernel, f, x0, tolerance, spent)
     rounding = 4.0 * UNIT * abs(value)
     return Functional(
         source=w,
@@ -159,6 +185,20 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: boo
         ball=kernel.radius,
         kernel=kernel,
         proved=w.proved and sure,
+        outlook=outlook,
+        work=spent.spent,
+    )
+
+
+def _outlook(model: Continuum, cell: int, R: float) -> str:
+    """What is known beforehand of a point in a cell much larger than its ball: fluxes there resolve nothing."""
+    h = float(model.anchors.diameter[cell])
+    if R >= FAR * h:
+        return ""
+    return (
+        f"the largest ball around it that crosses no boundary and no jump of the coefficients has the radius {R:.3g}, "
+        f"and its cell the diameter {h:.3g}: fluxes give a wide interval until cells there are about as small as that "
+        "ball. Grade the mesh towards it, or move the point inside"
     )
 
 

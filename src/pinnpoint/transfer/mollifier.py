@@ -19,18 +19,21 @@ from pinnpoint.transfer.clipping import positive_parts
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.pieces import CHUNK, MOST_LEVELS, Cells, Pieces, divided, joined, start
 from pinnpoint.transfer.simplices import RULE_DEFECT, rule
+from pinnpoint.transfer.work import Work
 
+AGAIN = 4
+"""The budget is for pieces at one time; of those that are divided and done there may be as many again."""
 ROUNDING = 2.0**-44
 """Cells with a smaller error than this, in units of the peak, are taken as inside the ball."""
 
 
 def density(
-    kernel: Kernel, points: Vector, cells: Index, x0: Vector, target: float, *, most_pieces: int = 400_000
+    kernel: Kernel, points: Vector, cells: Index, x0: Vector, target: float, *, spent: Work | None = None
 ) -> Density:
     """The mollifier on the cells that the ball about x0 meets.
 
-    The integral of the error, Σ |K| error1, is brought below about `target` unless that takes more than `most_pieces`
-    simplices; then the density is returned with the error reached.
+    The integral of the error, Σ |K| error1, is brought below about `target` unless that takes more than the budget
+    of simplices at a time; then the density is returned with the error reached.
 
     *Assumes:* the ball lies in the union of the cells. Its mass is compared with the closed form, and a difference
     beyond the bounds raises.
@@ -63,7 +66,7 @@ def density(
     fits = (first.error <= ROUNDING) & (first.y > 0.0).all(axis=1)
     whole, cut = np.flatnonzero(fits), np.flatnonzero(~fits)
     sums.add(first[whole])
-    sums.add(_refined(first[cut], sums, volume * kernel.peak, target, most_pieces))
+    sums.add(_refined(first[cut], sums, volume * kernel.peak, target, Work() if spent is None else spent))
     beta, noise = sums.coefficients()
     high = sums.high(beta, noise)
     if k == 1:
@@ -94,7 +97,7 @@ def _near(points: Vector, cells: Index, x0: Vector, radius: float) -> Index:
     return np.flatnonzero(keep)
 
 
-def _refined(pool: Pieces, sums: Sums, height: Vector, target: float, most: int) -> Pieces:
+def _refined(pool: Pieces, sums: Sums, height: Vector, target: float, spent: Work) -> Pieces:
     """Divide the pieces with the largest errors until the sum is about the target; add what is done to `sums`."""
     least = 0.05 * target
     gain = 0.25 ** (sums.k + 1)  # what is left of an error after one division, for small pieces
@@ -107,8 +110,9 @@ def _refined(pool: Pieces, sums: Sums, height: Vector, target: float, most: int)
         enough = (0.95 * target - gain * running[-1]) / (1.0 - gain)
         split = order[np.searchsorted(running, max(enough, 0.5 * target), side="right") :]
         split = split[pool.level[split] < MOST_LEVELS]
-        room = (most - len(pool)) // 2**sums.d
+        room = min(spent.budget - len(pool), AGAIN * spent.budget - spent.spent) // 2**sums.d
         if room <= 0 or not len(split):
+            spent.stop("the mollifier")
             break
         split = split[-room:]
         small = weight[split[0]] if enough > 0.5 * target else 0.0  # this is the last round but for larger parts
@@ -116,6 +120,7 @@ def _refined(pool: Pieces, sums: Sums, height: Vector, target: float, most: int)
         rest[split] = False
         kept = [pool[np.flatnonzero(rest)]]
         for new in divided(pool[np.sort(split)], sums.cells, sums.k):
+            spent.spend(len(new))
             left = new.error * height[new.cell] * new.share
             done = (left <= small) | (new.error <= TINY)
             target = max(target - float(left[done].sum()), least)

@@ -38,10 +38,11 @@ from pinnpoint.certificate import Claim
 from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.queries import Flux, Queries
 from pinnpoint.rounding.arithmetic import UNIT, gamma, require_round_to_nearest, up
+from pinnpoint.transfer.ceilings import Ceilings
 from pinnpoint.transfer.continuum import Continuum
-from pinnpoint.transfer.equilibrated import BATCH, Enclosed, data_claims, indicators
+from pinnpoint.transfer.equilibrated import BATCH, Enclosed, data_claims, indicators, remarks, within
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
-from pinnpoint.transfer.goals import Functional, cell_of, functional
+from pinnpoint.transfer.goals import Functional, cell_of, functionals
 from pinnpoint.transfer.interface import PRODUCTS, TransferBound, TransferContext, with_reserve
 from pinnpoint.transfer.norms import Norms
 from pinnpoint.transfer.one_dimension import pointwise
@@ -74,6 +75,7 @@ class Witness:
     state: Primal
     duals: Mapping[int, Vector]
     mismatch: float
+    compared: frozenset[int] = frozenset()
 
     __repr__ = brief
 
@@ -125,13 +127,12 @@ class Monotone:
     def __post_init__(self) -> None:
         require_round_to_nearest()
         model, asked = self.model, self.queries
-        found = []
         for goal, name in zip(asked.goals, asked.names, strict=True):
             if isinstance(goal, Flux):
                 raise InputError(f"query '{name}': fluxes of semilinear problems have no transfer; ask for points")
-            found.append(functional(model, goal, name, self.facets_of, harmonic=True))
+        found = functionals(model, asked, self.facets_of, harmonic=True)
         object.__setattr__(self, "norms", Norms.of(model))
-        object.__setattr__(self, "goals", tuple(found))
+        object.__setattr__(self, "goals", found)
         object.__setattr__(self, "potentials", tuple(self._potential(i, J) for i, J in enumerate(found)))
 
     @property
@@ -163,7 +164,8 @@ class Monotone:
             raise CertificationError("dirichlet: the data's distance from its interpolant could not be bounded")
         free = slice(None) if context.free is None else context.free
         primal, pairs_ = self._measured(state, lambda b: _spread(solve(b[free]), free, model.size))
-        found = self._values(primal, pairs_)
+        given = Ceilings.of(model, state, reacts=True, at_zero=self.term.at_zero)
+        found = within(given, self.queries.goals, self.goals, self._values(primal, pairs_))
         terms = {name: np.array([getattr(f, name) for f in found]) for name in TERMS}
         if mismatch > 0.0:
             terms["boundary"] = np.array([0.0 if J.known else mismatch for J in self.goals])
@@ -181,7 +183,15 @@ class Monotone:
                 self.tolerance,
             ),
             "mismatched_cells": model.mismatched_cells(state, mismatch),
-            "witness": Witness(self, primal, {i: z for i, (_, z) in pairs_.items()}, mismatch),
+            "work": np.array([J.work for J in self.goals]),
+            "remarks": remarks(self.queries.names, self.goals, found, model.budget),
+            "witness": Witness(
+                self,
+                primal,
+                {i: z for i, (_, z) in pairs_.items()},
+                mismatch,
+                frozenset(i for i, f in enumerate(found) if f.compared),
+            ),
         }
         here = np.array([f.center for f in found])
         return TransferBound(with_reserve(terms), self._claims(mismatch, sure), details, None, here, proved)

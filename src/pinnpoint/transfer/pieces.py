@@ -40,6 +40,9 @@ MOST_LEVELS = 45
 """Midpoints halve barycentric coordinates, which stay exact to this depth."""
 CHUNK = 2**12
 """Pieces that are worked on at once."""
+THIN = 30.0
+"""The longest edge to the power d, against d! times the volume, from which a piece is thin: 2 and 6 on grids of right
+triangles and their tetrahedra."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +51,8 @@ class Pieces:
 
     Attributes
     ----------
-    cell, level
-        The cell and how often it was halved.
+    cell, level, halvings
+        The cell, how often its corners were moved to midpoints, and how often its volume was halved.
     bary
         Corners in the barycentric coordinates of the cell, exactly.
     y
@@ -60,6 +63,7 @@ class Pieces:
 
     cell: Index
     level: Index
+    halvings: Index
     bary: Vector
     y: Vector
     error: Vector
@@ -74,7 +78,7 @@ class Pieces:
     @property
     def share(self) -> Vector:
         """Part of the cell's volume, exactly."""
-        return np.asarray(0.5 ** ((self.bary.shape[1] - 1) * self.level.astype(np.float64)))
+        return np.asarray(0.5 ** self.halvings.astype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,15 +87,18 @@ class Cells:
 
     z: Vector
     slack: Vector
+    size: Vector
+    """d! times the volume, roughly."""
 
     @classmethod
     def build(cls, z: Vector) -> Cells:
         """From computed corners: differences and quotients of floats, rounded."""
         far = np.einsum("nij,nij->ni", z, z).max(axis=1, initial=0.0)
-        return cls(z, np.asarray(up(gamma(z.shape[2] + 8) * np.sqrt(far), 12)))
+        size = np.abs(np.linalg.det(z[:, 1:] - z[:, :1]))
+        return cls(z, np.asarray(up(gamma(z.shape[2] + 8) * np.sqrt(far), 12)), size)
 
     def __getitem__(self, chosen: Index) -> Cells:
-        return Cells(self.z[chosen], self.slack[chosen])
+        return Cells(self.z[chosen], self.slack[chosen], self.size[chosen])
 
     def parts(self, cell: Index, bary: Vector) -> tuple[Vector, Vector, Vector]:
         """Corners z of simplices, the |z|², and bounds of the errors of t, also from 1 − z_i·z_j for points between."""
@@ -109,22 +116,52 @@ def start(cells: Cells, k: int) -> Pieces:
     """Whole cells, without those that are outside the ball."""
     n, m, _ = cells.z.shape
     parts = (np.arange(i, min(i + CHUNK, n)) for i in range(0, max(n, 1), CHUNK))
-    unit = np.eye(m)
+    unit, none = np.eye(m), np.zeros(CHUNK, dtype=np.intp)
     return joined(
-        *(_bounded(p, np.zeros(len(p), dtype=np.intp), np.broadcast_to(unit, (len(p), m, m)), cells, k) for p in parts)
+        *(_bounded(p, none[: len(p)], none[: len(p)], np.broadcast_to(unit, (len(p), m, m)), cells, k) for p in parts)
     )
 
 
 def divided(old: Pieces, cells: Cells, k: int) -> Iterator[Pieces]:
-    """The equal parts of each piece, without those that are outside the ball, a chunk at a time."""
+    """The equal parts of each piece, without those that are outside the ball, a chunk at a time.
+
+    Bounds fall with the square of the longest edge, so needles and slivers are halved across it; all others get 2^d
+    parts like themselves.
+    """
     m = cells.z.shape[1]
     table = children(m - 1)
     c = len(table)
     flat = table.reshape(c * m, m)
     for i in range(0, len(old), CHUNK // c):
         p = old[i : i + CHUNK // c]
+        longest, edge = _longest(np.matmul(p.bary, cells.z[p.cell]))
+        thin = longest ** (m - 1) > THIN * cells.size[p.cell] * p.share
+        if thin.any():
+            yield _halved(p[np.flatnonzero(thin)], edge[thin], cells, k)
+            p = p[np.flatnonzero(~thin)]
         bary = np.matmul(flat, p.bary).reshape(-1, m, m)
-        yield _bounded(np.repeat(p.cell, c), np.repeat(p.level + 1, c), bary, cells, k)
+        cell, level, halvings = (np.repeat(x, c) for x in (p.cell, p.level + 1, p.halvings + m - 1))
+        yield _bounded(cell, level, halvings, bary, cells, k)
+
+
+def _longest(z: Vector) -> tuple[Vector, Index]:
+    """Lengths of the longest edges, and which these are in the order of `combinations`."""
+    pairs = np.array(list(combinations(range(z.shape[1]), 2)))
+    edges = z[:, pairs[:, 0]] - z[:, pairs[:, 1]]
+    squares = np.einsum("nei,nei->ne", edges, edges)
+    return np.sqrt(squares.max(axis=1)), np.argmax(squares, axis=1)
+
+
+def _halved(p: Pieces, edge: Index, cells: Cells, k: int) -> Pieces:
+    """Both halves across an edge; midpoints of barycentric coordinates are exact."""
+    ends = np.array(list(combinations(range(p.bary.shape[1]), 2)))[edge]
+    rows, parts = np.arange(len(p)), []
+    middle = 0.5 * (p.bary[rows, ends[:, 0]] + p.bary[rows, ends[:, 1]])
+    for side in (0, 1):
+        bary = p.bary.copy()
+        bary[rows, ends[:, side]] = middle
+        parts.append(_bounded(p.cell, p.level + 1, p.halvings + 1, bary, cells, k))
+    return joined(*parts)
 
 
 def joined(*parts: Pieces) -> Pieces:
@@ -132,7 +169,7 @@ def joined(*parts: Pieces) -> Pieces:
     return Pieces(*(np.concatenate([getattr(p, x) for p in parts]) for x in Pieces.__dataclass_fields__))
 
 
-def _bounded(cell: Index, level: Index, bary: Vector, cells: Cells, k: int) -> Pieces:
+def _bounded(cell: Index, level: Index, halvings: Index, bary: Vector, cells: Cells, k: int) -> Pieces:
     """Pieces with their bounds; those certainly outside the ball are left out."""
     d = bary.shape[1] - 1
     z, squares, blur = cells.parts(cell, bary)
@@ -152,7 +189,7 @@ def _bounded(cell: Index, level: Index, bary: Vector, cells: Cells, k: int) -> P
             slab = density * (above ** (p + 1) + below ** (p + 1)) / (p + 1)
         return np.asarray(up(np.fmin(most**p, slab), 8 * p + 40))
 
-    return Pieces(cell[keep], level[keep], bary[keep], y[keep], mean(k), mean(2 * k))
+    return Pieces(cell[keep], level[keep], halvings[keep], bary[keep], y[keep], mean(k), mean(2 * k))
 
 
 def _excess(z: Vector) -> Vector:

@@ -19,60 +19,100 @@ from pinnpoint.taylor.functions import sincos
 from pinnpoint.taylor.inputs import Enclosed, costly, fixed, model_of
 from pinnpoint.taylor.models import TaylorModel, constant, space
 from pinnpoint.transfer.data_term import scaled
-from pinnpoint.transfer.kernels import Kernel
+from pinnpoint.transfer.kernels import Kernel, UniformKernel
+from pinnpoint.transfer.line_moments import Ring, ring_moments, suits
+from pinnpoint.transfer.work import COSTLY, MODEL, Work
 
 ORDER = {1: 12, 2: 12, 3: 9}
-MOST_PATCHES = 20_000
-MOST_COSTLY = 4000
-THINNEST = 6
-"""Rings are halved this often at most: each costs a computation in decimals."""
+DECIMAL = 100
+"""What a ring costs whose moments are computed in decimals, in models."""
+THINNEST, SHALLOW = 6, 4
+"""In two and three dimensions rings are halved this often at most; in one, moments of thinner rings are floats."""
 CHUNK = 1024
+ROUNDING = 1e5
+"""Errors below this many floors may be rounding."""
+SAMPLE, DEEPEST = 12, 20
+"""Patches that a look ahead takes, and how deep it goes."""
 
 
-def enclosed(kernel: Kernel, f: Enclosed, x0: Vector, tolerance: float) -> tuple[float, float]:
-    """∫_B f Φ dx and a proved bound of the error."""
+def enclosed(
+    kernel: Kernel | UniformKernel, f: Enclosed, x0: Vector, tolerance: float, spent: Work | None = None
+) -> tuple[float, float]:
+    """∫_B f Φ dx and a proved bound of the error.
+
+    The patches with the largest errors are halved until the sum is below `tolerance`, until only rounding is left, or
+    until the budget's models were made or a look ahead says that these would not suffice.
+    """
     known = fixed(f)
     if known is not None:
         return scaled(kernel, *known)
     work = _Patches(kernel, f, x0)
-    pool = work.first()
-    values, errors, floors = work.integrate(pool)
-    mark = math.inf, len(pool)
-    most = MOST_COSTLY if costly(f) else MOST_PATCHES
-    while True:
-        total = sum_up(errors)
+    pool = work.measured(work.first(), math.inf)
+    spent = Work() if spent is None else spent
+    most, mark = spent.models(costly=costly(f)), (math.inf, len(pool))
+    while (total := sum_up(pool.error)) > tolerance:
         if total <= 0.5 * mark[0] < math.inf or mark[0] == math.inf > total:
             mark = total, len(pool)
-        stalled = len(pool) > 8 * mark[1] and total < math.inf
-        hopeless = total == math.inf and len(pool) > most // 8
-        if costly(f) and len(pool) > most // 8:  # nothing is resolved yet
-            hopeless = hopeless or total > math.fsum(np.abs(values))
-        if total <= tolerance or stalled or hopeless or len(pool) >= most:
-            break
-        order = np.argsort(errors)
-        chosen = order[np.searchsorted(np.cumsum(errors[order]), 0.5 * tolerance, side="right") :]
-        chosen = chosen[errors[chosen] > floors[chosen]][-most // 4 :]
+        chosen = pool.worth(tolerance)
         if not len(chosen):
             break
+        stalled = len(pool) > 8 * mark[1]
+        if work.count >= most or (stalled and work.count + work.ahead(pool[chosen]) > most):
+            spent.stop("the integral of the data")
+            break
+        mark = (mark[0], len(pool)) if stalled else mark
+        chosen = chosen[-max(1, (most - work.count) // 2) :]
         rest = np.ones(len(pool), dtype=bool)
         rest[chosen] = False
-        halves = work.halved(pool[chosen])
-        new = work.integrate(halves)
-        pool = np.concatenate([pool[rest], halves])
-        old = (values, errors, floors)
-        values, errors, floors = (np.concatenate([x[rest], y]) for x, y in zip(old, new, strict=True))
-    value = math.fsum(values)
-    return value, at_most(float(up(sum_up(errors) + UNIT * abs(value) + TINY)))
+        halves = work.measured(work.halved(pool.places[chosen]), np.tile(0.5 * pool.error[chosen], 2))
+        pool = pool[np.flatnonzero(rest)].joined(halves)
+    value = math.fsum(pool.value)
+    spent.spend(work.count * (COSTLY if costly(f) else MODEL))
+    return value, at_most(float(up(sum_up(pool.error) + UNIT * abs(value) + TINY)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Pool:
+    """Patches with their integrals, bounds of the errors, what these cannot fall below, and half the parent's error."""
+
+    places: Index
+    value: Vector
+    error: Vector
+    floor: Vector
+    before: Vector
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, chosen: Index) -> _Pool:
+        return _Pool(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+
+    def joined(self, other: _Pool) -> _Pool:
+        """Both lists in one."""
+        names = self.__dataclass_fields__
+        return _Pool(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))
+
+    def worth(self, tolerance: float) -> Index:
+        """Patches to halve, by increasing error: all but the smallest, and those that only rounding is left of.
+
+        Truncation falls by 2^q with each halving; what falls less and is small is rounding.
+        """
+        order = np.argsort(self.error, kind="stable")
+        large = order[np.searchsorted(np.cumsum(self.error[order]), 0.5 * tolerance, side="right") :]
+        e, floor = self.error[large], self.floor[large]
+        stuck = (e <= floor) | ((e > 0.3 * self.before[large]) & (e < ROUNDING * floor))
+        return np.asarray(large[~stuck])
 
 
 @dataclass(eq=False)
 class _Patches:
     """Patches are rows (level, place) of each coordinate: the place-th of 2^level parts of the coordinate's range."""
 
-    kernel: Kernel
+    kernel: Kernel | UniformKernel
     f: Enclosed
     x0: Vector
-    rings: dict[tuple[int, int], tuple[Vector, Vector, float]] = field(default_factory=dict)
+    rings: dict[tuple[int, int], Ring] = field(default_factory=dict)
+    count: int = 0
 
     def first(self) -> Index:
         """The coarsest patches; in 1D the second coordinate is the side."""
@@ -111,8 +151,29 @@ class _Patches:
             parts.append(new)
         return np.concatenate(parts)
 
+    def measured(self, places: Index, before: Vector | float) -> _Pool:
+        """Patches with everything that is known of them."""
+        return _Pool(places, *self.integrate(places), np.array(np.broadcast_to(before, len(places))))
+
+    def ahead(self, pool: _Pool) -> float:
+        """How many patches it will roughly take until the models of these get better than a constant.
+
+        Some of the worst are halved again and again, and only one half of each is looked at.
+        """
+        some = pool[np.unique(np.linspace(0, len(pool) - 1, SAMPLE).astype(np.intp))]
+        places, share = some.places, some.error
+        for level in range(1, DEEPEST):
+            both = self.halved(places)
+            places = both[: len(places)] if level % 2 else both[len(places) :]
+            share = 0.5 * share
+            error = self.integrate(places)[1]
+            if int(np.count_nonzero(error < 0.1 * share)) > len(share) // 2:
+                return len(pool) * 2.0**level
+        return math.inf
+
     def integrate(self, patches: Index) -> tuple[Vector, Vector, Vector]:
         """On each patch the integral, a bound of its error, and what that cannot fall below for rounding."""
+        self.count += len(patches)
         parts = [self._chunk(patches[i : i + CHUNK]) for i in range(0, len(patches), CHUNK)]
         a, b, c = (np.concatenate(x) for x in zip(*parts, strict=True))
         return a, b, c
@@ -128,7 +189,7 @@ class _Patches:
             C = np.zeros((S.size, len(patches)))
             C[0] = model.C[0]
         e = np.broadcast_to(model.e, len(patches))
-        rows = [self._ring(int(n), int(i)) for n, i in patches[:, :2]]
+        rows = self._rings_of(patches)
         radial, radial_error = (np.array([row[j] for row in rows]).T for j in (0, 1))
         size = np.array([row[2] for row in rows])
         powers = S.powers
@@ -152,12 +213,20 @@ class _Patches:
             64.0 * UNIT * (bulk + size * measure * np.abs(C[0])),
         )
 
-    def _ring(self, level: int, place: int) -> tuple[Vector, Vector, float]:
-        key = (level, place)
-        if key not in self.rings:
-            a, b = _ends(self.kernel.radius, np.array(level), np.array(place))
-            self.rings[key] = self.kernel.moments(float(a), float(b), ORDER[self.kernel.d])
-        return self.rings[key]
+    def _rings_of(self, patches: Index) -> list[Ring]:
+        """The radial moments that belong to each patch."""
+        keys = [(n, i) for n, i in patches[:, :2].tolist()]
+        missing = sorted(set(keys) - self.rings.keys())
+        R, order = self.kernel.radius, ORDER[self.kernel.d]
+        short = [key for key in missing if key[0] > SHALLOW]
+        if short and suits(self.kernel):
+            a, b = _ends(R, *np.array(short).T)
+            self.rings.update(zip(short, ring_moments(self.kernel, a, b, order), strict=True))
+        for level, place in sorted(set(missing) - self.rings.keys()):
+            a, b = _ends(R, np.array(level), np.array(place))
+            self.rings[level, place] = self.kernel.moments(float(a), float(b), order)
+            self.count += DECIMAL
+        return [self.rings[key] for key in keys]
 
     def _coordinates(self, patches: Index) -> list[TaylorModel]:
         d = self.kernel.d

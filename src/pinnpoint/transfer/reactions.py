@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -67,6 +67,11 @@ class Term(Protocol):
         """The product of m and the linear function with vertex values z."""
         ...
 
+    @property
+    def at_zero(self) -> tuple[float, float]:
+        """The reaction at zero and a bound of its error."""
+        ...
+
     def rest(
         self, model: Continuum, norms: Norms, state: Vector, eta: float, kernel: Kernel | None, z: Vector, eta_z: float
     ) -> tuple[float, float]:
@@ -101,6 +106,11 @@ class CubicTerm:
     def on_state(self, w: Vector, z: Vector) -> Density:
         """3λu_h² z."""
         return square_times_linear(w, 3.0 * self.cubic, z)
+
+    @property
+    def at_zero(self) -> tuple[float, float]:
+        """Nothing."""
+        return 0.0, 0.0
 
     def rest(
         self, model: Continuum, norms: Norms, state: Vector, eta: float, kernel: Kernel | None, z: Vector, eta_z: float
@@ -145,6 +155,12 @@ class ReactionTerm:
         blur = np.asarray(up(gamma(4) * np.abs(z).max(axis=1)))
         return combined([(self.slopes(w), Density(from_linear(z), np.zeros(len(z)), blur, blur))])
 
+    @property
+    def at_zero(self) -> tuple[float, float]:
+        """Enclosed like any other value."""
+        value, error = enclose(self.g.g, np.zeros((1, 1)))
+        return float(value[0]), float(error[0])
+
     def rest(
         self, model: Continuum, norms: Norms, state: Vector, eta: float, kernel: Kernel | None, z: Vector, eta_z: float
     ) -> tuple[float, float]:
@@ -165,11 +181,11 @@ class ReactionTerm:
         if model.d == 1:
             far = norms.top * eta
             return float(-up(far - low)), float(up(high + far))
-        middle, away = _extent(model)
+        least, most = model.range
         nodes = np.unique(model.topology.facets[model.dirichlet_facets()])
         data = state[nodes] if nodes.size else np.zeros(0)
-        top = self._ceiling(model, data, float(up(middle + away)), 1.0)
-        bottom = self._ceiling(model, -data, float(up(away - middle)), -1.0)
+        top = self._ceiling(model, data, most, 1.0)
+        bottom = self._ceiling(model, -data, -least, -1.0)
         if not (math.isfinite(top) and math.isfinite(bottom)):
             raise InputError(
                 "target: the range of the solution was not bounded, which the continuous target of a general reaction "
@@ -201,18 +217,3 @@ class ReactionTerm:
 
 def _ranges(w: Vector) -> Vector:
     return np.stack([w.min(axis=1), w.max(axis=1)], axis=1)[:, :, None]
-
-
-def _extent(model: Continuum) -> tuple[float, float]:
-    """A number and how far the source is from it at most."""
-    V: Any = model.points[model.topology.cells]
-    known = fixed(model.source)
-    if known is not None:
-        return known[0], known[1]
-    values = model.load.coefficients
-    middle = float(0.5 * (values.min() + values.max()))
-    beta = np.full((len(V), len(pairs(model.d))), middle)
-    bounds, sure = supremum(model.source, V, minus=beta)
-    if not sure:
-        raise InputError("source: the range of a function is not known; give a formula, or say target='discrete'")
-    return middle, float(bounds.max())

@@ -20,6 +20,7 @@ from pinnpoint.verifier.agreement import (
     state_agrees,
 )
 from pinnpoint.verifier.checker import DIRICHLET, Discrete, Mesh, Norms, Query, Side, on_a_line, up
+from pinnpoint.verifier.comparison import compared
 from pinnpoint.verifier.reader import Bundle, Refused, need
 from pinnpoint.verifier.samples import Samples
 
@@ -64,6 +65,7 @@ def continuous(bundle: Bundle, proof: Row, case: Row, rows: list[Row], d: Discre
             best = asked[i].bound(norms, goal)
         if mesh.d == 1 and goal["kind"] == "point" and not goal["known"]:
             best = min(best, on_a_line(p, float(goal["at"][0])), key=lambda b: b[1])
+        best = compared(p, proof, goal, best)
         samples.goal(i, asked.get(i), p, goal, row)
         own = goal.get("own") or [0.0, 0.0]  # of a prediction that was kept unprojected
         loss = 2.0**-52 * (abs(own[0]) + abs(best[0]) * (own[0] != 0.0))
@@ -94,6 +96,8 @@ def declarations(certificate: Row, proof: Row, rows: list[Row], blind: list[str]
         said.append("enclosures of the data, mollifiers and ∫fΦ (compared with samples)")
     if blind:
         said.append(f"{', '.join(sorted(set(blind)))}: there was nothing to compare with")
+    if proof.get("range") is not None:
+        said.append("the range of the source (compared with samples)")
     if proof.get("lift"):
         said.append("value and residual of the prediction that was lifted: there was nothing to compare with")
     if any(row["raw"] is not None for row in rows):
