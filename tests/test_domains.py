@@ -31,7 +31,7 @@ HIDDEN = {  # finite floats at most points, undefined somewhere in [0, 1]
 }
 DEFINED = (
     "sqrt(x)|x**0.3|x**1.5|asin(2*x-1)|acos(x)|sqrt(x*(1-x))|sqrt(x**2)|log(1+x)|1/(1+x)|sqrt(1-cos(x))|2**x|x**(1+x)|"
-    "sqrt(1-sin(pi*x))|1/((x-1/3)**2+1e-9)|log(max(x,1e-3))|sqrt(max(x-0.31,0))|tan(x)|(1+x)**(-2)|x/2|x**3|log(x+1e-9)"
+    "sqrt(1-sin(pi*x))|1/((x-1/3)**2+1e-9)|log(max(x,1e-3))|sqrt(max(x-0.31,0))|tan(x)|(1+x)**(-2)|x/2|x**3|x**x|log(x+1e-9)"
 ).split("|")
 
 

@@ -76,7 +76,8 @@ class Watched:
             if exponent < 0.0:
                 self._add("**", "divisor", a)
         else:
-            self._add("**", "root" if float(b.bounds[0].min()) >= 0.0 else "positive", a)
+            rising = bool(np.all(b.bounds[0] >= -1024.0 * UNIT * b.norm))  # to rounding; then 0 is allowed
+            self._add("**", "root" if rising else "positive", a)
 
     def _add(self, what: str, kind: str, a: TaylorModel) -> None:
         slip = 1024.0 * UNIT * (a.norm + (1.0 if what in ("asin", "acos") else 0.0)) + FLOOR
