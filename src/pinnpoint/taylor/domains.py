@@ -76,7 +76,7 @@ class Watched:
             if exponent < 0.0:
                 self._add("**", "divisor", a)
         else:
-            rising = bool(np.all(b.bounds[0] >= -1024.0 * UNIT * b.norm))  # to rounding; then 0 is allowed
+            rising = bool(np.all(b.bounds[0] >= -1024.0 * UNIT * b.norm - FLOOR))  # to rounding; then 0 is allowed
             self._add("**", "root" if rising else "positive", a)
 
     def _add(self, what: str, kind: str, a: TaylorModel) -> None:

@@ -145,7 +145,8 @@ def works(f: Enclosed, some: Simplices, usual: int, limit: Vector) -> dict[int, 
         low, high = (np.log2(models(f, some, q)[0].e / limit) for q in degrees)
     counts = {}
     for q in range(usual - 2, usual + 5, 2):
-        excess = low + (high - low) * (q - degrees[0]) / (degrees[1] - degrees[0])
+        with np.errstate(invalid="ignore"):  # of infinite remainders; NaN counts as unresolved
+            excess = low + (high - low) * (q - degrees[0]) / (degrees[1] - degrees[0])
         levels = range(1, DEPTH[m])
         counts[q] = 1.0 + sum(2.0 ** (m * k) * float(np.mean(~(excess <= (q + 1) * (k - 1)))) for k in levels)
     return counts
