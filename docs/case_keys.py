@@ -86,7 +86,7 @@ ABOUT = {
     ),
     "problem.plane": About('"stress"', "Of two-dimensional elasticity; default `strain`."),
     "problem.deck": About(
-        '"part.bdf"', "Mesh, materials, supports and loads all from a deck; nodes in order of their ids."
+        '"part.bdf"', "Mesh, materials, supports and loads all from a deck; nodes in order of their ids.", chosen=True
     ),
     "problem.subcase": About("1", "Of the deck."),
     "problem.dirichlet": About(
@@ -129,7 +129,7 @@ ABOUT = {
     "prediction.torch": About('"weights.safetensors"', "Weights, with `activation` or `factory`.", chosen=True),
     "prediction.activation": About('"tanh"', "Of a plain chain of layers."),
     "prediction.factory": About(
-        '"package.module:build"', "A function that builds the module that the weights belong to."
+        '"package.module:build"', "A function that builds the module that the weights belong to.", chosen=True
     ),
     "prediction.factor": About('"x*(1-x)"', "What the network's output is multiplied with.", "formula", chosen=True),
     "prediction.model": About(
@@ -207,9 +207,8 @@ def rows(section: str) -> list[list[str]]:
         if (top if dot or top not in ("title", "units") else "") != section or key == section:
             continue
         known = found.get(key, Key((about.kind,), ()))
-        lines.append(
-            [f"`{key}`", about.kind or "; ".join(known.kinds), default(known), _code(about.example), about.text]
-        )
+        takes, left_out = about.kind or "; ".join(known.kinds), "" if about.chosen else default(known)
+        lines.append([f"`{key}`", takes, left_out, _code(about.example), about.text])
     return lines
 
 
