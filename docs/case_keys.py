@@ -155,6 +155,10 @@ ABOUT = {
     "certificate.tolerance": About("1e-4", "For all queries: the mesh is refined until every proof is that narrow."),
     "certificate.accept": About("1e-2", "For all queries."),
     "certificate.max_dofs": About("200000", "Where refinement ends."),
+    "certificate.budget": About(
+        "2000000",
+        "Work on the integrals of a query, in pieces; default 400,000. Less makes intervals wider, never wrong.",
+    ),
     "certificate.quadrature": About("6", "Order of the quadrature of loads."),
     "certificate.solver": About('"amg"', "Of linear systems; default: what fits."),
     "certificate.radius": About("0.3", "For `localized`, which needs it."),
