@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pinnpoint.arrays import Vector, floats, per_query, set_fields
+from pinnpoint.arrays import Vector, floats, set_fields
 from pinnpoint.brief import brief
 from pinnpoint.errors import CertificationError, DependencyMissingError, InputError
 from pinnpoint.meaning import BY_TARGET
@@ -143,7 +143,7 @@ class Certificate:
 
     @property
     def raw_radius(self) -> Vector | None:
-        """Radius of the interval centred at the raw output, if one was given."""
+        """Radius of the interval centred at the raw output, if one was given; not a number where `raw` is none."""
         return None if self.raw is None else self._radius_at(self.raw)
 
     @property
@@ -154,9 +154,9 @@ class Certificate:
     @property
     def prediction(self) -> Vector | None:
         """What is judged: the model's own output where there is one, else `value`; None where nothing was predicted."""
-        if self.raw is not None:
-            return self.raw
-        return None if "value" in self.details else self.value
+        if self.raw is None:
+            return None if "value" in self.details else self.value
+        return np.where(np.isnan(self.raw), self.value, self.raw)
 
     @property
     def off(self) -> tuple[Vector, Vector] | None:
@@ -223,17 +223,20 @@ class Certificate:
         """The same certificate with further details."""
         return replace(self, details={**self.details, **more})
 
-    def seen_at(self, queries: Any, U: Vector, raw: Any = None) -> Certificate:
+    def seen_at(self, queries: Any, U: Vector, raw: Vector | None = None) -> Certificate:
         """The same intervals beside the queries' own values of U, where another form of them was certified.
 
         The term ``evaluation`` is the distance between the two forms at U; the interval centred at `value` counts it.
         """
         value = np.asarray(queries.L @ U + queries.constants)
         terms = {**self.terms, "evaluation": np.abs(value - self.value)}
-        if raw is not None:
-            raw = per_query("raw", raw, len(self))
-            terms["mismatch"] = np.abs(raw - value)
-        return replace(self, value=value, raw=raw, terms=terms)
+        return replace(self, value=value, raw=None, terms=terms).beside(raw)
+
+    def beside(self, raw: Vector | None) -> Certificate:
+        """The same intervals beside the model's own outputs, not a number for queries of which it has none."""
+        if raw is None:
+            return self
+        return replace(self, raw=raw, terms={**self.terms, "mismatch": np.abs(raw - self.value)})
 
     def to_dict(self, **header: Any) -> dict[str, Any]:
         """The certificate as plain Python, in the layout of certificate.json; `header` adds title, units, …."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
+from pinnpoint.arrays import Vector, per_query
 from pinnpoint.certificate import Certificate
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
 from pinnpoint.certifiers.continuous import ContinuousCertifier
@@ -192,15 +192,14 @@ def run(
         return certifier.certify(U, raw=raw, transfer=transfer), certifier
     U = as_prediction(U)
     found = problem.extract(U, extraction)
-    if isinstance(queries, Queries) and queries.L.shape[1] != len(found.U):
+    _require_queries(queries)
+    if queries.L.shape[1] != len(found.U):
         raise InputError(
             f"queries: are for {queries.L.shape[1]} coefficients, and the problem has {len(found.U)}; ask this very "
             "problem, problem.points(…), not one on another mesh or of another degree"
         )
-    if raw is None and callable(U) and isinstance(queries, Queries) and queries.samples is not None:
-        raw = queries.samples(U)
+    outputs = _outputs(U, queries) if raw is None else per_query("raw", raw, len(queries))
     if own:
-        _require_queries(queries)
         route = problem.transfer(queries, tolerance, budget)
         certifier = method.prepare(problem.system, route.functionals, discrete=False)
         certificate = certifier.certify(found.U, transfer=route)
@@ -208,11 +207,11 @@ def run(
         if finished is not None:
             certificate = finished(certificate, queries)
         else:
-            certificate = certificate.seen_at(queries, found.U, raw)
+            certificate = certificate.seen_at(queries, found.U, outputs)
     else:
         certifier = method.prepare(problem.system, queries)
         prepared(certifier)
-        certificate = certifier.certify(found.U, raw=raw, transfer=transfer)
+        certificate = certifier.certify(found.U, transfer=transfer).beside(outputs)
     from pinnpoint.fem.described import described  # the algebraic core needs numpy and scipy alone
 
     certificate = described(certificate, problem, queries, found.U, certifier, own=own)
@@ -225,6 +224,11 @@ def run(
         quadrature=problem.quadrature,
     )
     return certificate, certifier
+
+
+def _outputs(prediction: Any, queries: Queries) -> Vector | None:
+    """A callable's own values of the queries, not a number for queries that are not made of values."""
+    return queries.samples(prediction) if callable(prediction) and queries.samples is not None else None
 
 
 def _require_queries(queries: Any) -> None:

@@ -255,6 +255,11 @@ def _finite(x: Any) -> float | None:
     return float(x) if np.isfinite(x) else None
 
 
+def _text(x: Any) -> str:
+    """All digits of a number; nothing where there is none."""
+    return "" if np.isnan(x) else repr(float(x))
+
+
 def labels(case: Case) -> list[str]:
     """The unit of each query's value."""
     return [of_query(case.units, case.problem.kind, query.kind) for query in case.queries]
@@ -278,8 +283,8 @@ def write_csv(path: Path, certificate: Certificate, units: Sequence[str]) -> Non
         head = ["name", *(c + unit for c in columns), *(f"term {t}{unit}" for t in terms), "target", "guarantee"]
         writer.writerow([*head, f"accept{unit}", "verdict", f"mesh_estimate{unit}", "interval_of", "unit"])
         for i, name in enumerate(certificate.names):
-            numbers = ["" if a is None else repr(float(a[i])) for a in arrays]
-            parts = [repr(float(certificate.terms[t][i])) for t in terms]
+            numbers = ["" if a is None else _text(a[i]) for a in arrays]
+            parts = [_text(certificate.terms[t][i]) for t in terms]
             asked = (
                 [repr(float(accept[i])), found["accept"]] if (found := verdicts[i]) and accept is not None else ["", ""]
             )

@@ -43,7 +43,7 @@ def _columns(c: Certificate) -> Iterator[Column]:
     ends = [interval(_finite(a), _finite(b)) for a, b in zip(c.lower, c.upper, strict=True)]
     yield "query", list(c.names)
     if c.raw is not None:
-        yield "raw prediction", [_plain(near(float(x))) for x in c.raw]
+        yield "raw prediction", ["" if np.isnan(x) else _plain(near(float(x))) for x in c.raw]
     if "value" not in c.details:  # else nothing but raw outputs was given
         yield "prediction" if c.raw is None else "value", [_plain(near(float(x))) for x in c.value]
     yield "lower", [_plain(low) for low, _ in ends]

@@ -56,16 +56,17 @@ class Samples:
 
 @dataclass(frozen=True, eq=False)
 class JoinedSamples:
-    """The samples of two lists of queries, one after the other."""
+    """The samples of lists of queries, one after the other; None where a list has none, such as fluxes."""
 
-    first: Samples | JoinedSamples
-    second: Samples | JoinedSamples
+    parts: tuple[Samples | JoinedSamples | None, ...]
+    counts: tuple[int, ...]
 
     __repr__ = brief
 
     def __call__(self, prediction: Any) -> Vector:
-        """The raw values of both."""
-        return np.concatenate([self.first(prediction), self.second(prediction)])
+        """The raw values of all; those of lists without samples are not numbers."""
+        found = zip(self.parts, self.counts, strict=True)
+        return np.concatenate([np.full(k, np.nan) if part is None else part(prediction) for part, k in found])
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +102,11 @@ class CombinedRows:
     def __call__(self, nodes: Any) -> Any:
         """The rows on these nodes."""
         return sum(scale @ sp.csr_array(part(nodes)) for scale, part in self.parts)
+
+
+def _joined_samples(*lists: Queries) -> JoinedSamples | None:
+    known = any(one.samples is not None for one in lists)
+    return JoinedSamples(tuple(one.samples for one in lists), tuple(len(one) for one in lists)) if known else None
 
 
 def _joined_rows(*lists: Queries) -> JoinedRows | None:
@@ -255,7 +261,7 @@ class Queries:
             np.concatenate([self.constants, other.constants]),
             error=error,
             points=np.concatenate([self.points, other.points]) if both else None,
-            samples=JoinedSamples(self.samples, other.samples) if self.samples and other.samples else None,
+            samples=_joined_samples(self, other),
             notes=tuple(dict.fromkeys([*self.notes, *other.notes])),
             goals=[*self.goals, *other.goals],
             on_nodes=_joined_rows(self, other),

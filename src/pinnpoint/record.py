@@ -69,12 +69,17 @@ def _rows(certificate: Certificate) -> list[dict[str, Any]]:
             row["at"] = [float(x) for x in c.points[i]]
         row |= common | {"guarantee": worth[i]}
         row |= {key: None if a is None else _number(a[i]) for key, a in columns.items()}
-        row |= {"residual_norm": length, "terms": {key: _number(t[i]) for key, t in c.terms.items()}}
+        row |= {"residual_norm": length, "terms": _terms(c, i)}
         row |= {} if c.mesh_estimate is None else {"mesh_estimate": _number(c.mesh_estimate[i])}
         row |= {"accept": float(accept[i])} if accept is not None and verdicts[i] else {}
         row["verdicts"] = verdicts[i]
         rows.append(row)
     return rows
+
+
+def _terms(certificate: Certificate, i: int) -> dict[str, float | None]:
+    """The terms of a query; those that do not apply, which are not a number, are absent."""
+    return {key: _number(t[i]) for key, t in certificate.terms.items() if not np.isnan(t[i])}
 
 
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

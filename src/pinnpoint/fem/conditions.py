@@ -82,7 +82,7 @@ def _loaded(mesh: Mesh, facets: Index, f: Any) -> Any:
 
 
 def require_boundary(mesh: Mesh, groups: Any, name: str) -> None:
-    """Conditions live on the boundary: an unknown group, or one with interior facets, is refused."""
+    """Conditions live on the boundary: an unknown group, an empty one, or one with interior facets, is refused."""
     if not isinstance(groups, Mapping):
         raise InputError(f"{name}: must be a table from boundary groups to values; got {type(groups).__name__}")
     if not groups:
@@ -93,6 +93,8 @@ def require_boundary(mesh: Mesh, groups: Any, name: str) -> None:
             keys = facet_keys(mesh.facets(group), len(mesh.points))
         except InputError as error:
             raise InputError(f"{name}: {error}") from error
+        if not keys.size:
+            raise InputError(f"{name}: group '{group}' has no facets, so nothing would be prescribed; remove it")
         inside = int(np.count_nonzero(outer[np.minimum(np.searchsorted(outer, keys), len(outer) - 1)] != keys))
         if inside:
             raise InputError(f"{name}: group '{group}' has {inside} facets inside the domain, not on its boundary")

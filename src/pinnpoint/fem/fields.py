@@ -29,7 +29,7 @@ def component_of(given: Any, count: int) -> int:
         raise InputError(f"component: the field is a scalar and has none; got {given!r}")
     if isinstance(given, str) and given in AXES[:count]:
         return AXES.index(given)
-    if isinstance(given, int | np.integer) and 0 <= given < count:
+    if isinstance(given, int | np.integer) and not isinstance(given, bool) and 0 <= given < count:
         return int(given)
     known = " or ".join(f"'{a}'" for a in AXES[:count])
     raise InputError(f"component: must be {known}; got {given!r}")

@@ -81,7 +81,8 @@ def resolve(mesh: Mesh, table: Mapping[str, Any], count: int, name: str) -> Held
     given = {group: tuple(split(f"{name} '{group}'", what, count, free=True)) for group, what in table.items()}
     for group, each in given.items():
         if all(g is None for g in each):
-            raise InputError(f"{name} '{group}': every component is free, so nothing is fixed; remove it")
+            rest = f", and name the groups that are held instead of '{BOUNDARY}'" if BOUNDARY in given else ""
+            raise InputError(f"{name} '{group}': every component is free, so nothing is fixed; remove it{rest}")
     n = len(mesh.points)
     keys = {group: facet_keys(mesh.facets(group), n) for group in given}
     special = [group for group in given if group != BOUNDARY]

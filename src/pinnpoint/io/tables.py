@@ -53,7 +53,7 @@ class Table:
 
     def take(self, key: str, default: Any = REQUIRED) -> Any:
         """The raw value."""
-        self.known.append(key)
+        self.known += [key] if key not in self.known else []
         if key not in self.data:
             if default is REQUIRED:
                 typo = get_close_matches(key, [k for k in self.data if k not in self.known], 1)

@@ -79,9 +79,10 @@ def engine_of_case(study: Study) -> Engine:
         proved = study.certify().certificate
 
         def answer(values: Vector | None, raw: Vector | None, mu: Vector | None) -> Certificate:
+            raw = None if raw is None else per_query("raw", raw, len(proved))
             if values is None:
                 assert raw is not None
-                return replace(proved, value=per_query("raw", raw, len(proved)), raw=raw, terms=_terms(proved))
+                return replace(proved, value=raw, raw=raw, terms=_terms(proved))
             return proved.seen_at(queries, problem.extract(values).U, raw)
 
     else:

@@ -143,7 +143,7 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: boo
             return _boundary_value(model, x0, facet)
     if R <= 1e-9 * model.spacing + 64.0 * UNIT * float(np.abs(x0).max()) and not _in_domain(model, x0):
         raise InputError(
-            f"query '{name}': {x0.tolist()} lies outside the domain by the rounding of its coordinates, {R:.1e}; move "
+            f"query '{name}': {x0.tolist()} lies outside the domain by the rounding of its coordinates; move "
             "it inside, or say target='discrete'"
         )
     if average == 0.0 and R <= 1e-13 * model.spacing:
