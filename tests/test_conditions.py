@@ -230,6 +230,27 @@ def test_a_case_says_what_overrides_what(tmp_path, capsys, given, table):
     assert verifier.main(tmp_path / "out" / "bundle") == 0
 
 
+def test_conditions_of_groups_without_facets_are_refused():
+    square = generate("square", 2)
+    mesh = Mesh(square.points, square.cells, {}, {**square.facet_groups, "none": np.zeros((0, 2), dtype=int)})
+    words = "group 'none' has no facets"
+    with pytest.raises(pp.InputError, match=f"dirichlet: {words}"):
+        fem.ReactionDiffusion(mesh, dirichlet={"boundary": 0.0, "none": 1.0})
+    with pytest.raises(pp.InputError, match=f"neumann: {words}"):
+        fem.ReactionDiffusion(mesh, dirichlet={"left": 0.0}, neumann={"none": 1.0})
+    with pytest.raises(pp.InputError, match=f"neumann: {words}"):
+        fem.Semilinear(mesh, cubic=1.0, dirichlet={"left": 0.0}, neumann={"none": 1.0})
+    with pytest.raises(pp.InputError, match=f"fixed: {words}"):
+        fem.Elasticity(mesh, 1.0, 0.3, fixed={"left": 0.0, "none": 0.0})
+    with pytest.raises(pp.InputError, match=f"traction: {words}"):
+        fem.Elasticity(mesh, 1.0, 0.3, fixed={"left": 0.0}, traction={"none": (1.0, 0.0)})
+
+
+def test_a_free_group_inside_boundary_is_told_how_to_be_free():
+    with pytest.raises(pp.InputError, match="remove it, and name the groups that are held instead of 'boundary'"):
+        fem.Elasticity(generate("square", 2), 1.0, 0.3, fixed={"boundary": 0.0, "right": ("free", None)})
+
+
 def test_several_processes_check_the_same_conditions(tmp_path):
     path = tmp_path / "case.toml"
     for given in (SCALAR, SOLID):

@@ -126,6 +126,38 @@ def test_the_raw_output_is_judged_where_there_is_one(certificate):
     assert [(r["accept"], r["verdicts"]) for r in row] == [(0.1, v) for v in found.verdicts]
 
 
+@pytest.mark.parametrize("target", ["discrete", "continuous"])
+def test_raw_outputs_are_judged_beside_queries_that_have_none(problem, target):
+    """A flux is no mean of a model's outputs; the points beside it are judged by these all the same."""
+    queries = problem.points([[0.3, 0.55]], names=["point"]) + problem.flux("boundary", "flux") + problem.patch("left")
+
+    def network(X):  # right at all vertices, wrong between them and on the boundary's facets
+        return 0.0737 * np.sin(np.pi * X[:, 0]) * np.sin(np.pi * X[:, 1]) + np.sin(8.0 * np.pi * X[:, 1]) ** 2
+
+    found = pp.certify(problem, network, queries, target=target, accept=0.2)
+    assert [v["accept"] for v in found.verdicts] == ["beyond", "within", "beyond"]
+    assert np.isnan(found.raw).tolist() == [False, True, False]
+    np.testing.assert_array_equal(found.prediction, [found.raw[0], found.value[1], found.raw[2]])
+    point, flux, _ = found.to_dict()["queries"]
+    assert (flux["raw"], flux["raw_radius"], "mismatch" in flux["terms"]) == (None, None, False)
+    assert point["terms"]["mismatch"] > 0.5
+    assert "nan" not in str(found)
+
+
+def test_files_have_the_raw_outputs_beside_queries_that_have_none(tmp_path):
+    flux = '[[query]]\nname = "flux"\nkind = "flux"\ngroup = "boundary"\n[certificate]'
+    text = CASE.replace("[certificate]", flux).replace("y*(1-y)", "y*(1-y) + sin(8*pi*x)**2")
+    text = text.replace("at = [0.25, 0.5]", "at = [0.3, 0.5]\naccept = 0.2")
+    assert main([*written(tmp_path, text=text), "--quiet"]) == 4
+    with (tmp_path / "out" / "certificate.csv").open(newline="", encoding="utf-8") as file:
+        found = list(csv.DictReader(file))
+    assert [r["verdict"] for r in found] == ["", "beyond", ""]
+    empty = [all(v == "" for k, v in r.items() if k.startswith(("raw", "term mismatch"))) for r in found]
+    assert empty == [False, False, True]
+    assert not any(v == "nan" for r in found for v in r.values())
+    assert main(["verify", str(tmp_path / "out" / "bundle")]) == 0
+
+
 def test_a_narrow_proof_is_no_good_prediction(tmp_path, capsys):
     """A tolerance speaks of the proof alone; what is proved wrong fails by `accept`."""
     arguments = written(tmp_path, "query.0.tolerance=1e-3", "query.0.accept=1e-3")
