@@ -123,7 +123,10 @@ def test_limits_are_kept_and_said():
     ("options", "message"),
     [
         ({"tolerance": -1.0}, "tolerance: entries must be > 0"),
-        ({"tolerance": [1.0, 2.0]}, "tolerance: must have 1 entries"),
+        ({"tolerance": [1.0, 2.0]}, "tolerance: must be one number or 1, one per query"),
+        ({"tolerance": None}, "tolerance: is missing"),
+        ({"tolerance": "1e-3"}, "tolerance: must hold real numbers"),
+        ({"tolerance": True}, "tolerance: must hold numbers; got True"),
         ({"tolerance": 1.0, "theta": 0.0}, "theta: must lie between 0 and 1"),
         ({"tolerance": 1.0, "max_dofs": 0}, "max_dofs"),
     ],

@@ -161,6 +161,39 @@ def test_nothing_prepared_can_be_written_into():
         assert not a.flags.writeable, k
 
 
+METHODS = [pp.Exact(), pp.Norm(), pp.Localized(radius=0.3), pp.Randomized(probes=4, delta=0.05, seed=0), pp.Inexact()]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
+def test_certificates_cannot_be_written_into(method):
+    """Some of their arrays are the certifier's own, such as the sensitivities that later intervals rest on."""
+    made, points, _ = problem()
+    found = method.prepare(made.system, points).certify(made.space.U0, raw=0.3).judged(0.1)
+    known = ("value", "center", "radius", "correction", "sigma", "raw", "points", "accept")
+    for a in (*(getattr(found, name) for name in known), *found.terms.values()):
+        if a is not None:
+            with pytest.raises(ValueError, match="read-only"):
+                a[0] = 0.0
+
+
+def test_families_of_certificates_cannot_be_written_into():
+    made, points, _ = problem()
+    batch = made.family([{"source": 1.0}]).prepare(points).certify_many(None, [[1.0]], raw=[[0.1] * len(points)])
+    for a in (batch.center, batch.radius, batch.sigma, *batch.terms.values()):
+        with pytest.raises(ValueError, match="read-only"):
+            a[0] = 0.0
+
+
+@pytest.mark.parametrize("given", [True, np.True_, [True], np.array([True])], ids=repr)
+def test_truth_values_are_no_amounts(given):
+    made, points, _ = problem()
+    for name in ("accept", "raw"):
+        with pytest.raises(pp.InputError, match=f"{name}: must hold numbers; got .*True"):
+            pp.certify(made, made.space.U0, points, target="discrete", **{name: given})
+    with pytest.raises(pp.InputError, match=r"radius: must hold numbers; got .*True"):
+        made.averages([[0.5, 0.5]], given)
+
+
 def test_new_entries_of_a_shown_matrix_change_no_answer():
     queries = pp.Queries(np.eye(2))
     certifier = pp.Exact().prepare(pp.LinearSystem(sp.csr_array(np.diag([2.0, 1.0])), np.ones(2)), queries)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, per_query, whole
+from pinnpoint.arrays import Vector, whole
 from pinnpoint.brief import brief
 from pinnpoint.certificate import Certificate
 from pinnpoint.certification import AnyCertifier, AnyMethod, default_method, run
@@ -103,9 +103,10 @@ def certify_to(
             "tolerance: this problem has no refinement; give a reaction–diffusion or semilinear problem, or no "
             "tolerance"
         )
-    limit = np.asarray(
-        per_query("tolerance", np.where(np.isinf(tolerance), 1e300, tolerance), len(queries), sign="positive")
-    )
+    if tolerance is None:
+        raise InputError("tolerance: is missing; say how narrow the proof must be, one number or one per query")
+    asked = accept_limits(tolerance, len(queries), "tolerance")
+    limit = np.full(len(queries), 1e300) if asked is None else np.minimum(asked, 1e300)
     most = whole("max_dofs", max_dofs, low=1)
     accept_limits(accept, len(queries))  # refused before the work
     if not 0.0 < theta <= 1.0:

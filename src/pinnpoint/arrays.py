@@ -84,8 +84,16 @@ def vector(name: str, x: Any, length: int | None = None, *, sign: str = "any") -
 
 def per_query(name: str, x: Any, count: int, *, sign: str = "any") -> Vector:
     """A vector over queries; a single number stands for all of them."""
-    a = floats(name, x)
+    a = amounts(name, x)
     return vector(name, np.full(count, float(a)) if a.ndim == 0 else a, count, sign=sign)
+
+
+def amounts(name: str, x: Any) -> Vector:
+    """`floats` that are no truth values: ``accept=True`` asks for nothing that 1.0 would."""
+    a = floats(name, x)
+    if np.asarray(plain(x)).dtype == bool:
+        raise InputError(f"{name}: must hold numbers; got {x!r}")
+    return a
 
 
 def point_list(name: str, X: Any, count: int) -> Vector:

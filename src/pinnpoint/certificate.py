@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pinnpoint.arrays import Vector, floats, set_fields
+from pinnpoint.arrays import Vector, floats, frozen, set_fields
 from pinnpoint.brief import brief
 from pinnpoint.errors import CertificationError, DependencyMissingError, InputError
 from pinnpoint.meaning import BY_TARGET
 from pinnpoint.record import record, write_json
 from pinnpoint.verdicts import accept_limits, accepted, distances
+
+ARRAYS = ("value", "center", "radius", "correction", "sigma", "raw", "points", "mesh_estimate", "accept")
+"""Of a certificate, beside its terms."""
 
 
 class Guarantee(StrEnum):
@@ -117,6 +120,8 @@ class Certificate:
             raise CertificationError("radius: not a number; nothing was proved")
         if len(self.radius) and not np.any(np.isfinite(self.radius)):
             set_fields(self, guarantee=Guarantee.ESTIMATE)
+        # Some are a prepared certifier's own: writing into them would change its later answers.
+        frozen(*(getattr(self, name) for name in ARRAYS), *self.terms.values())
 
     def __len__(self) -> int:
         return len(self.names)

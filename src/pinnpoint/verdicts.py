@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pinnpoint.arrays import Vector, floats, vector
+from pinnpoint.arrays import Vector, amounts, vector
 from pinnpoint.errors import InputError
 from pinnpoint.rounding.arithmetic import two_sum
 
@@ -39,7 +39,7 @@ def accept_limits(given: Any, count: int, name: str = "accept") -> Vector | None
         return None
     if isinstance(given, list | tuple):
         given = [NONE if a is None else a for a in given]
-    a = floats(name, given)
+    a = amounts(name, given)
     a = np.full(count, float(a)) if a.ndim == 0 else a
     asked = a != NONE
     if a.shape != (count,):

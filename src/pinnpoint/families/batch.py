@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, floats
+from pinnpoint.arrays import Vector, floats, frozen
 from pinnpoint.brief import brief
 from pinnpoint.certificate import Certificate, Claim, Guarantee
 from pinnpoint.errors import InputError
@@ -42,6 +42,9 @@ class FamilyBatch(Sequence[Certificate]):
     """How wrong predictions may be, query by query; infinite where nothing was asked. See `judged`."""
 
     __repr__ = brief
+
+    def __post_init__(self) -> None:
+        frozen(self.center, self.radius, self.value, self.sigma, self.accept, self.points, *self.terms.values())
 
     def __len__(self) -> int:
         return len(self.mu)
