@@ -128,6 +128,13 @@ class Forger:
     def put(self, name, a):
         np.save(self.folder / f"{name}.npy", a)
 
+    def from_a_file(self):
+        """A prediction that there is nothing to compare with."""
+        about = {"file": "u.npz", "sha256": "0" * 64}
+        self.json("case.json", lambda d: d.update(prediction={"source": "file", "file": "u.npz"}))
+        self.json("certificate.json", lambda d: d["prediction"].update(source="file"))
+        self.json("certificate.json", lambda d: d["inputs"].update(prediction=about))
+
     def remove(self, pattern):
         for path in self.folder.glob(pattern):
             path.unlink()
@@ -195,11 +202,11 @@ def no_radius(f):
 
 def a_lift(f):
     f.goal(own=[10.0, 0.0])
-    f.json("proof.json", lambda d: d.update(lift=True, source=None))
+    f.json("proof.json", lambda d: d.update(lift={"kind": "opaque"}, source=None, dirichlet=[None]))
 
 
 def a_value(f):
-    f.json("proof.json", lambda d: d.update(lift=True))
+    f.json("case.json", lambda d: d["certificate"].update(lift=True))
     f.json("certificate.json", each(value=3.0))
     f.claim(0, 0.1, 3.0)
 
@@ -228,11 +235,11 @@ def a_wide_mismatch(f):
 
 def another_point(f):
     f.goal(at=[0.7], acts=False)
-    f.remove("dual/*")
+    shutil.rmtree(f.folder / "dual")
 
 
 def no_ball(f):
-    f.goal(radius=None, constant=3.0, error=0.0, scale=0.0)
+    f.goal(radius=None, kappa=None, constant=3.0, error=0.0, scale=0.0)
     for name in ("z0", "t0", "w0_beta", "w0_rest", "m0_beta", "m0_rest", "phi0_beta", "phi0_rest"):
         f.array(f"dual/{name}", np.zeros_like)
 
@@ -266,6 +273,9 @@ def folded(f):
     X = X.copy()
     X[int(np.argmin(np.abs(X - [0.75, 0.25]).sum(axis=1))), 0] = 1.2
     f.put("mesh/nodes", X)
+    f.from_a_file()
+    f.json("case.json", lambda d: d.update(mesh={"file": "m.msh"}))
+    f.json("certificate.json", lambda d: d["inputs"].update(mesh={"file": "m.msh", "sha256": "0" * 64}))
 
 
 FORGED = [
@@ -276,7 +286,7 @@ FORGED = [
     ("discrete", a_value, "a lift of the discrete target"),
     ("flux", a_known_flux, "not known from the data"),
     ("flux", a_flux_with_a_load, "has no load"),
-    ("flux", a_flux_of_unmet_data, "no theorem for fluxes"),
+    ("flux", a_flux_of_unmet_data, "not met but for rounding"),
     ("free", lambda f: f.goal(known=True), "both known and to be found"),
     ("held", a_wide_mismatch, "has the mean"),
     ("end", a_wide_mismatch, "not the value on the Dirichlet boundary"),
@@ -306,7 +316,7 @@ FORGED = [
     ("plane", lambda f: f.case(each(name="same")), "different texts"),
     ("discrete", lambda f: f.json("proof.json", lambda d: d["coercivity"].update(how="magic")), "unknown proof"),
     ("plane", lambda f: (f.folder / "extra.json").write_text("{}"), "extra.json: is part of no proof"),
-    ("plane", lambda f: f.json("proof.json", lambda d: d.update(dirichlet="-" * 1999)), "formula"),
+    ("plane", lambda f: f.case(lambda d: d["problem"]["dirichlet"].update(boundary="-" * 1999)), "formula"),
 ]
 
 
@@ -334,6 +344,7 @@ def test_a_huge_prediction_does_not_widen_what_is_allowed(forger, capsys):
     r = sp.csr_array(tuple(parts), shape=(len(free), len(u))) @ u - f.array("system/b")
     f.put("system/u", u)
     f.json("case.json", lambda d: d["certificate"].update(rounding=False))
+    f.from_a_file()
     f.json("certificate.json", each(rounding="not covered", value=1e12, residual_norm=float(np.linalg.norm(r))))
     row = json.loads((f.folder / "certificate.json").read_text())["queries"][0]
     f.claim(0, row["center"] + 100.0, 1e-3)
@@ -347,6 +358,9 @@ def test_data_without_anything_to_compare_with_are_declared(forger, made, monkey
     f.json("proof.json", lambda d: d.update(source=None))
     f.case(lambda d: d["problem"].update(source=None))
     f.array("source/f_beta", lambda a: 2.0 * a)
+    f.json("certificate.json", each(guarantee="estimate"))
+    opaque = {"claim": "source: an opaque function; the error of its integrals is estimated", "status": "declared"}
+    f.json("certificate.json", lambda d: d["assumptions"].__setitem__(2, opaque))
     f.adapt(monkeypatch)
     f.seal()
     capsys.readouterr()

@@ -220,6 +220,7 @@ def summary(result: Result) -> dict[str, Any]:
     narrowing = certificate.details.get("narrowing")
     for i, (row, query) in enumerate(zip(data["queries"], case.queries, strict=True)):
         row["kind"] = query.kind
+        row |= {} if query.at is None else {"at": [float(x) for x in query.at]}
         asked = {"component": query.component, "group": query.group, "ball": query.radius}
         asked["tolerance"] = _finite(study.limits[i])
         row |= {key: value for key, value in asked.items() if value is not None}

@@ -9,6 +9,8 @@ import numpy as np
 from pinnpoint.bernstein import Density
 from pinnpoint.bundles.files import Writer
 from pinnpoint.expressions import Expression
+from pinnpoint.models.lifts import Lift
+from pinnpoint.models.mlp import MLP
 from pinnpoint.queries import Ball, Flux, Patch, Point
 from pinnpoint.transfer.facets import FacetLoad
 from pinnpoint.transfer.monotone import Monotone
@@ -64,7 +66,7 @@ def continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[st
         said.append(about)
     return {
         "goals": said,
-        "lift": None if lift is None else True,
+        "lift": None if lift is None else _lift(out, lift),
         "source": text(model.source),
         "mismatch": witness.mismatch,
         "range": list(model.range) if witness.compared else None,
@@ -73,10 +75,30 @@ def continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[st
     }
 
 
+def _lift(out: Writer, lift: Any) -> dict[str, Any]:
+    """The prediction itself where it is a network or a formula, so that what it leaves can be compared."""
+    if not isinstance(lift, Lift):
+        return {"kind": "opaque"}
+    u = lift.prediction
+    about: dict[str, Any] = {"kind": "formula", "factor": _text(lift.factor), "offset": _text(lift.offset)}
+    if not isinstance(u, MLP):
+        return about | {"formula": text(u)}
+    for k, (W, b) in enumerate(zip(u.weights, u.biases, strict=True)):
+        out.array(f"lift/w{k}", W)
+        out.array(f"lift/b{k}", b)
+    inputs = None if lift.inputs is None else [text(f) for f in lift.inputs]
+    about |= {"kind": "network", "layers": len(u.weights), "activation": u.activation}
+    return about | {"box": u.factor == "unit-box", "inputs": inputs}
+
+
+def _text(given: Any) -> Any:
+    return None if given is None else text(given)
+
+
 def text(given: Any) -> Any:
     """What the case says; None for what is no formula, such as the residual of a network."""
     if isinstance(given, Expression):
-        return given.text
+        return given.text.strip() if given.constant is None else given.constant
     return None if callable(given) else float(given)
 
 

@@ -11,7 +11,7 @@ from pinnpoint.arrays import Vector
 from pinnpoint.bundles.files import Writer
 from pinnpoint.cubic import CubicSystem
 from pinnpoint.errors import CertificationError
-from pinnpoint.queries import Queries
+from pinnpoint.queries import Flux, Patch, Queries
 from pinnpoint.rounding.arithmetic import UNIT
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.coercivity import equilibration, lu_defect, scaled, symmetric_part, verify_coercivity, z_part
@@ -39,6 +39,9 @@ def system(out: Writer, problem: Any, system: Any, queries: Queries) -> dict[str
     if hasattr(problem, "mesh"):
         out.array("mesh/nodes", problem.nodes.points)
         out.array("mesh/cells", np.sort(problem.mesh.cells, axis=1))
+        for i, goal in enumerate(queries.goals or ()):
+            if isinstance(goal, Patch | Flux):
+                out.array(f"mesh/facets{i}", np.unique(np.sort(problem.mesh.facets(goal.group), axis=1), axis=0))
     out.sparse("system/a", system.free_rows if isinstance(system, LinearSystem) else sp.csr_array(system.A)[space.free])
     out.array("system/b", system.b[space.free])
     out.array("system/free", space.free)
@@ -49,7 +52,7 @@ def system(out: Writer, problem: Any, system: Any, queries: Queries) -> dict[str
         out.array("system/cubic", system.w)
     return {
         "components": components,
-        "degree": getattr(problem, "degree", 1) if components == 1 else 1,
+        "degree": getattr(problem, "degree", 1),
         "weighted": system.weight is not None,
     }
 

@@ -13,10 +13,10 @@ from pinnpoint.arrays import Vector, vector
 from pinnpoint.bundles import discrete
 from pinnpoint.bundles.continuous import KINDS, continuous, text
 from pinnpoint.bundles.files import Writer
-from pinnpoint.certificate import Certificate
+from pinnpoint.certificate import Certificate, Guarantee
 from pinnpoint.cubic import CubicSystem
 from pinnpoint.errors import CertificationError, InputError
-from pinnpoint.queries import Ball, Point, Queries
+from pinnpoint.queries import Ball, Flux, Patch, Point, Queries
 from pinnpoint.solvers.protocol import Solver
 from pinnpoint.systems import LinearSystem
 
@@ -75,10 +75,10 @@ def write_bundle(
     """
     system = getattr(problem, "system", problem)
     U = problem.extract(prediction).U if hasattr(problem, "extract") else vector("prediction", prediction)
-    against = obstacle(certificate, system)
+    against = obstacle(certificate, system) or _wordless(certificate, problem)
     if against and not partial:
         raise InputError(against)
-    said = _said(certificate, queries) if said is None else said
+    said = _said(certificate, queries, getattr(problem, "components", 1)) if said is None else said
     case = _case(certificate, problem, said, queries, options) if case is None else case
     if begun is not None and (against or not isinstance(system, LinearSystem) or certificate.target != "discrete"):
         begun.discard()
@@ -154,38 +154,70 @@ def obstacle(certificate: Certificate, system: Any) -> str:
     return ""
 
 
-def _said(certificate: Certificate, queries: Queries) -> dict[str, Any]:
+def _wordless(certificate: Certificate, problem: Any) -> str:
+    """Why data that encloses itself but is no formula cannot be re-checked; empty where there is none."""
+    if certificate.target != "continuous" or certificate.guarantee is Guarantee.ESTIMATE:
+        return ""
+    given = getattr(getattr(problem, "base", problem), "given", {})
+    for key in ("source", "dirichlet", "neumann"):
+        data = given.get(key, 0.0)
+        for one in data.values() if isinstance(data, Mapping) else [data]:
+            if text(one) is None:
+                return (
+                    f"problem: its {key} is a function, and the checker has no formula to compare with; give a "
+                    "formula, or a plain function, which makes the result an estimate"
+                )
+    return ""
+
+
+def _said(certificate: Certificate, queries: Queries, components: int) -> dict[str, Any]:
     data = certificate.to_dict()
     goals = queries.goals or (None,) * len(queries)
-    for row, goal in zip(data["queries"], goals, strict=True):
+    for i, (row, goal) in enumerate(zip(data["queries"], goals, strict=True)):
         row["kind"] = "functional" if goal is None else KINDS[type(goal)].replace("ball", "average")
+        row.pop("at", None)
         if isinstance(goal, Point | Ball):
             row["at"] = [float(x) for x in goal.at]
-        else:
-            row.pop("at", None)
+        if isinstance(goal, Ball):
+            row["ball"] = float(goal.radius)
+        if isinstance(goal, Patch | Flux):
+            row["group"] = goal.group
+        if goal is not None and components > 1:
+            row["component"] = "xyz"[int(queries.L[[i]].indices[0]) % components]
     return data
 
 
 def _case(
     certificate: Certificate, problem: Any, said: Mapping[str, Any], queries: Queries, options: Any
 ) -> dict[str, Any]:
-    given = getattr(problem, "given", {})
+    """What was asked in Python, as far as it can be said."""
+    given = getattr(getattr(problem, "base", problem), "given", {})  # a lifted problem's is the one of its base
     data: dict[str, Any] = {"source": text(given["source"]) if "source" in given else None}
     for key in ("dirichlet", "neumann"):
         if getattr(problem, "components", 2) == 1 and key in given:
             data[key] = {group: text(value) for group, value in given[key].items()}
-    asked = [{k: row.get(k) for k in ("name", "kind", "at")} for row in said["queries"]]
-    for row, found in zip(asked, said["queries"], strict=True):
-        row |= {"accept": found["accept"]} if "accept" in found else {}
-    for row, goal in zip(asked, queries.goals or (), strict=False):
-        row |= {"radius": goal.radius} if isinstance(goal, Ball) else {}
+    words = {"name": "name", "kind": "kind", "at": "at", "ball": "radius", "group": "group", "component": "component"}
+    words |= {"accept": "accept"}
+    asked = [{words[k]: row[k] for k in words if k in row} for row in said["queries"]]
+    polish = int(certificate.details.get("polish") or 0)
+    known = {**({"polish": polish} if polish else {}), **(options or {})}
+    sigma = any(claim.claim.startswith("σ̄ ") for claim in certificate.assumptions)
+    notes = {
+        "queries": [note for note in queries.notes if not note.startswith("ball averages ")],
+        "space": list(getattr(problem, "system", problem).space.notes),
+    }
     return {
+        "title": said["title"],
+        "units": said["units"],
         "problem": data,
         "queries": asked,
+        "notes": notes,
         "certificate": {
             "method": certificate.method,
             "target": certificate.target,
+            "rounding": certificate.rounding == "covered",
             "lift": getattr(problem, "lift", None) is not None,
-            "options": dict(options or {}),
+            **({"weighted": True} if getattr(problem, "system", problem).weight is not None else {}),
+            "options": {**known, **({"sigma": "given"} if sigma else {})},
         },
     }

@@ -9,20 +9,26 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.verifier.agreement import (
-    ALONE,
     SMALL,
-    Row,
     goals_agree,
-    near,
     not_above_energies,
-    rows_agree,
+    prediction_agrees,
     sensitivities_agree,
     state_agrees,
 )
+from pinnpoint.verifier.assumptions import assumptions_agree
 from pinnpoint.verifier.checker import DIRICHLET, Discrete, Mesh, Norms, Query, Side, on_a_line, up
 from pinnpoint.verifier.comparison import compared
+from pinnpoint.verifier.fields import lines as declared_lines
+from pinnpoint.verifier.functionals import functionals_agree
+from pinnpoint.verifier.gaps import missed
 from pinnpoint.verifier.reader import Bundle, Refused, need
+from pinnpoint.verifier.rows import ALONE, Row, near, rows_agree
 from pinnpoint.verifier.samples import Samples
+
+COMMON = {"target", "method", "radius_terms", "components", "degree", "weighted"}
+CONTINUOUS = {"goals", "lift", "source", "range", "mismatch", "dirichlet", "neumann"}
+"""Keys of proof.json."""
 
 
 def continuous(bundle: Bundle, proof: Row, case: Row, rows: list[Row], d: Discrete) -> tuple[list[Any], list[str]]:
@@ -69,7 +75,7 @@ def continuous(bundle: Bundle, proof: Row, case: Row, rows: list[Row], d: Discre
         samples.goal(i, asked.get(i), p, goal, row)
         own = goal.get("own") or [0.0, 0.0]  # of a prediction that was kept unprojected
         loss = 2.0**-52 * (abs(own[0]) + abs(best[0]) * (own[0] != 0.0))
-        radius = float(up(best[1] + own[1] + samples.missed(asked.get(i), p, goal, mismatch) + loss))
+        radius = float(up(best[1] + own[1] + missed(asked.get(i), p, goal, mismatch) + loss))
         found.append((best[0] + own[0], radius))
     return found, samples.blind
 
@@ -99,7 +105,7 @@ def declarations(certificate: Row, proof: Row, rows: list[Row], blind: list[str]
     if proof.get("range") is not None:
         said.append("the range of the source (compared with samples)")
     if proof.get("lift"):
-        said.append("value and residual of the prediction that was lifted: there was nothing to compare with")
+        said.append("value and residual of the prediction that was lifted (compared with samples, where it is stored)")
     if any(row["raw"] is not None for row in rows):
         said.append("raw values are the model's own")
     if proof["weighted"]:
@@ -119,10 +125,7 @@ def declarations(certificate: Row, proof: Row, rows: list[Row], blind: list[str]
             f"coercivity {alpha} is taken from the certificate and was not proved again, only compared with the "
             "energies of the stored vectors"
         )
-    for one in certificate["assumptions"]:
-        need(isinstance(one["claim"], str) and one["status"] in ("verified", "declared"), "certificate: assumptions")
-        said += [one["claim"]] if one["status"] == "declared" else []
-    return [f"declared: {line}" for line in said]
+    return said
 
 
 def verify(path: Any) -> list[str]:
@@ -131,20 +134,29 @@ def verify(path: Any) -> list[str]:
     for name in ("certificate.json", "case.json", "proof.json"):
         need(name in bundle.json, f"{name}: is missing")
     certificate, case, proof = (bundle.json[n] for n in ("certificate.json", "case.json", "proof.json"))
+    names = [str(query["name"]) for query in case["queries"]]
+    printed = [line for name, data in bundle.json.items() for line in declared_lines(name, data, names)]
     need("unsupported" not in proof, f"proof.json: this certificate cannot be re-checked, {proof.get('unsupported')}")
     need(bundle.versions == certificate.get("versions"), "manifest.json: other versions than in the certificate")
     need(proof["target"] in ("continuous", "discrete"), "proof.json: unknown target")
-    need(proof["degree"] in (1, 2) and isinstance(proof["weighted"], bool), "proof.json: a wrong degree or weight")
-    rows, blind = rows_agree(certificate, case, proof), list[str]()
+    own = CONTINUOUS if proof["target"] == "continuous" else {"coercivity"}
+    need(proof.keys() == COMMON | own, "proof.json: a key is missing, or belongs to another target")
+    need(isinstance(proof.get("lift"), dict | None), "proof.json: no account of what was lifted")
+    need(own is CONTINUOUS or not case["certificate"]["lift"], "case.json: a lift of the discrete target")
+    fits = type(proof["degree"]) is int and proof["weighted"] is case["certificate"].get("weighted", False)
+    need(fits, "proof.json: a wrong degree, or a weight that the case does not have")
+    cells, nodes = (bundle.arrays.get(f"mesh/{k}", np.zeros((0, 0))) for k in ("cells", "nodes"))
+    rows, blind = rows_agree(certificate, case, proof, len(cells), nodes.shape[1]), list[str]()
     d = Discrete(bundle, len(rows))
-    state_agrees(d, rows, proof, case, bundle)
+    functionals_agree(bundle, d, rows, case, proof)
+    state_agrees(d, rows, proof, bundle, bool(case["certificate"]["options"].get("polish")))
+    prediction_agrees(d, rows, case, proof, bundle)
     lines = ["every file has its SHA-256, dtype, shape and finite numbers"]
     lines.append("value, residual norm, dofs and points of one compatible set A, b, ℓ, U; sums of the terms")
     if proof["target"] == "continuous":
         found, blind = continuous(bundle, proof, case, rows, d)
         lines.append("fluxes in H(div) by representation; divergence, means, oscillation, product bound")
     else:
-        need(not proof.get("lift"), "proof.json: a lift of the discrete target")
         green = bundle("witness/green", len(rows), len(d.free))
         if d.w.size:  # at the prediction itself
             green = bundle("witness/base", len(rows), len(d.free))
@@ -166,7 +178,9 @@ def verify(path: Any) -> list[str]:
             fits = fits and near(row["center"], c, 1e-9, 1e-2 * row["radius"])
             line = f"{row['name']!r}: {row['center']!r} ± {row['radius']!r} is not the interval of its witnesses, "
             need(fits, f"{line}{c!r} ± {radius!r}")
-    return lines + declarations(certificate, proof, rows, blind)
+    told = assumptions_agree(certificate, case, proof, bundle)
+    said = [*declarations(certificate, proof, rows, blind), *told, *printed]
+    return lines + [f"declared: {line}" for line in said]
 
 
 TROUBLE: tuple[type[Exception], ...] = (ArithmeticError, AttributeError, LookupError, MemoryError, OSError)

@@ -33,7 +33,7 @@ JSON = ("case.json", "certificate.json", "proof.json")
 
 
 def strict_json(data: bytes, name: str) -> Any:
-    """JSON without duplicate keys and without numbers that are not finite."""
+    """JSON without duplicate keys and without numbers that are not finite, or whole and beyond 18 digits."""
 
     def once(items: list[tuple[str, Any]]) -> dict[str, Any]:
         need(len(dict(items)) == len(items), f"{name}: a key appears twice")
@@ -43,8 +43,14 @@ def strict_json(data: bytes, name: str) -> Any:
         need(math.isfinite(float(text)), f"{name}: the number {text[:20]} is not finite")
         return float(text)
 
+    def whole(text: str) -> int:
+        need(len(text) < 20, f"{name}: the number {text[:20]}… is too large")
+        return int(text)
+
     try:
-        return json.loads(data.decode(), object_pairs_hook=once, parse_float=finite, parse_constant=finite)
+        return json.loads(
+            data.decode(), object_pairs_hook=once, parse_float=finite, parse_constant=finite, parse_int=whole
+        )
     except (ValueError, RecursionError) as error:
         raise Refused(f"{name}: is not strict JSON ({type(error).__name__})") from error
 
@@ -53,7 +59,7 @@ class Bundle:
     """Files by name, each looked at through the manifest; `used` are those that a proof has read."""
 
     def __init__(self, path: Any) -> None:
-        root, there, todo = Path(path), dict[str, int](), [""]
+        root, there, todo, seen = Path(path), dict[str, int](), [""], set[str]()
         need(root.is_dir(), f"{str(path)!r}: is not a folder")
         while todo:
             here = todo.pop()
@@ -64,6 +70,8 @@ class Bundle:
                     need(len(there) < MOST_FILES and name.count("/") < 3, f"{name!r}: too many files or folders")
                     if entry.is_dir():
                         todo.append(name + "/")
+                        seen.add(name + "/")
+                        need(len(seen) < MOST_FILES, f"{name!r}: too many files or folders")
                         continue
                     need(entry.is_file(), f"{name!r}: is not a regular file")
                     there[name] = entry.stat().st_size
@@ -74,6 +82,9 @@ class Bundle:
         said = strict_json(text, "manifest.json")
         need(isinstance(said, dict) and set(said) == {"schema", "versions", "files"}, "manifest.json: wrong keys")
         need(said["schema"] == SCHEMA, "manifest.json: unknown schema")
+        folders = {"/".join(name.split("/")[:k]) + "/" for name in there for k in range(1, name.count("/") + 1)}
+        empty = sorted(seen - folders)[:3]
+        need(not empty, f"{empty}: folders without files")
         odd = sorted(set(there) ^ set(said["files"]))[:3] if isinstance(said["files"], dict) else ["no list"]
         need(not odd, f"manifest.json: {odd} missing, or not in it")
         self.json: dict[str, Any] = {}
@@ -91,12 +102,15 @@ class Bundle:
                 need(name in JSON, f"{name}: is part of no proof")
                 need(there[name] <= MOST_JSON, f"{name}: too large")
         for name, about in said["files"].items():  # what is read whole has a checked size by now
-            with open(root / name, "rb") as file:
-                need(hashlib.file_digest(file, "sha256").hexdigest() == about["sha256"], f"{name}: has another SHA-256")
             if name.endswith(".npy"):
+                with open(root / name, "rb") as file:
+                    digest = hashlib.file_digest(file, "sha256").hexdigest()
+                need(digest == about["sha256"], f"{name}: has another SHA-256")
                 self.arrays[name[:-4]] = self._array(root / name, name, about["dtype"], about["shape"])
             else:
-                self.json[name] = strict_json((root / name).read_bytes(), name)
+                data = (root / name).read_bytes()
+                need(hashlib.sha256(data).hexdigest() == about["sha256"], f"{name}: has another SHA-256")
+                self.json[name] = strict_json(data, name)
                 need(isinstance(self.json[name], dict), f"{name}: is not an object")
 
     @staticmethod

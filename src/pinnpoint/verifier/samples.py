@@ -12,30 +12,55 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.verifier.checker import DIRICHLET, Cells, Density, Discrete, Mesh, Query, Side, areas, means, quadratic
+from pinnpoint.verifier.checker import (
+    DIRICHLET,
+    NEUMANN,
+    Cells,
+    Density,
+    Discrete,
+    Mesh,
+    Query,
+    Side,
+    areas,
+    means,
+    quadratic,
+)
 from pinnpoint.verifier.formulas import formula, plain
+from pinnpoint.verifier.functionals import sides_agree
+from pinnpoint.verifier.lifts import Lift, own_value
 from pinnpoint.verifier.reader import Array, Bundle, need
 from pinnpoint.verifier.reference import compare, directions, distance, potential, radial, rule
+from pinnpoint.verifier.rows import is_number, near, same
 
 Row = dict[str, Any]
+
+
+def alike(a: list[Any], b: list[Any]) -> bool:
+    """Whether data are the same; a number may be evaluated in another order."""
+    return len(a) == len(b) and all(
+        same(x, y) or (is_number(y) and near(x, y, 1e-15)) for x, y in zip(a, b, strict=True)
+    )
 
 
 class Samples:
     """All comparisons of one bundle."""
 
     def __init__(self, bundle: Bundle, mesh: Mesh, proof: Row, case: Row) -> None:
-        self.bundle, self.mesh, self.proof = bundle, mesh, proof
+        self.bundle, self.mesh, self.proof, self.case = bundle, mesh, proof, case
         self.harmonic = bool(np.any(mesh.cubic)) or any(name.startswith("dual/phi") for name in bundle.arrays)
         self.balls: dict[int, tuple[Array, float, float, float, float]] = {}
         self.blind: list[str] = []
-        problem, lift = case["problem"], bool(proof.get("lift"))
+        problem, lift = case["problem"], proof["lift"] is not None
+        self.lift = Lift(bundle, proof["lift"]) if lift and proof["lift"]["kind"] != "opaque" else None
+        self.source = plain(problem.get("source")) if self.lift else proof["source"]
+        self.held = [plain(v) for v in (problem.get("dirichlet") or {}).values()] if self.lift else proof["dirichlet"]
         self.over = list(problem.get("dirichlet") or {})
         need(len(self.over) == len(proof["dirichlet"]), "dirichlet: not that of the case")
-        if not lift:
-            need(plain(proof["source"]) == plain(problem.get("source")), "source: not that of the case")
-            for key in ("dirichlet", "neumann"):
-                given = [plain(v) for v in (problem.get(key) or {}).values()]
-                need([plain(v) for v in proof[key]] == given, f"{key}: not that of the case")
+        for key in ("source", "dirichlet", "neumann"):
+            given = [problem.get(key)] if key == "source" else list((problem.get(key) or {}).values())
+            data = [proof[key]] if key == "source" else proof[key]
+            fits = data == [None] * len(data) if lift else alike(data, [plain(v) for v in given])
+            need(fits, f"{key}: not that of the case")
         for key, values in (("diffusion", mesh.kappa), ("reaction", mesh.c), ("cubic", mesh.cubic)):
             given = plain(problem.get(key))
             known = list(given.values()) if isinstance(given, dict) else [given]
@@ -44,6 +69,16 @@ class Samples:
         for key in ("source", "dirichlet", "neumann"):
             data = proof[key] if isinstance(proof[key], list) else [proof[key]]
             self.blind += [] if lift or None not in data else [f"{key} data"]
+        if lift and self.lift is None:
+            self.blind.append("value and residual of the prediction that was lifted")
+        elif self.lift and proof["neumann"]:
+            self.blind.append("fluxes of the prediction that was lifted")
+        elif self.lift and self.source is None:
+            self.blind.append("source data")
+
+    def value(self, given: Any, X: Array) -> Array:
+        """Dirichlet data at points, less the prediction where that was lifted."""
+        return formula(given, X) - (self.lift(X).v if self.lift else 0.0)
 
     def system(self, d: Discrete, rows: list[Row]) -> None:
         """The stored matrix is that of the mesh and the coefficients; ℓ of groups are their means or fluxes."""
@@ -91,29 +126,37 @@ class Samples:
         need(np.all(sides[0] * sides[1] < 0.0), "mesh: cells that share a facet overlap")
 
     def primal(self, p: Side, g: Cells) -> None:
-        """S = f − λu_h³ on a range of cells."""
-        if self.proof["source"] is None:
+        """S = f − λu_h³ on a range of cells, or what a lifted prediction leaves of f, f + κΔu − c u."""
+        if self.source is None:
             return
         u = p.nodal[self.mesh.cells[g.part]]
-        f = lambda X, bary: formula(self.proof["source"], X) - g.cubic[:, None] * (u @ bary.T) ** 3  # noqa: E731
+
+        def f(X: Array, bary: Array) -> Array:
+            return self.rest(X, g.kappa[:, None], g.c[:, None]) - g.cubic[:, None] * (u @ bary.T) ** 3
+
         compare("source", (p.f, p.high, p.e1, p.e2), self.mesh.points[self.mesh.cells[g.part]], f)
 
     def boundary(self, p: Side) -> float:
         """Max |g_D − u_h| on Γ_D: proved for numbers, the stored bound compared with samples for formulas; g_N."""
         mesh, claimed, seen, m = self.mesh, float(self.proof["mismatch"]), list[int](), self.mesh.d - 1
-        for k, given in enumerate(self.proof["dirichlet"]):
+        lift = self.lift
+        need("boundary" not in self.over or np.all(mesh.kind != NEUMANN), "kind: not all of the boundary is fixed")
+        for k, given in enumerate(self.held):
             facets = self.bundle(f"continuous/d{k}", None, whole=len(mesh.facets))
             seen += facets.tolist()
             some = len(facets) or self.over[k] == "boundary"  # whose facets other groups may all override
             need(some and np.all(np.diff(facets) > 0), "kind: facets of no group, or not in order")
             T = mesh.facets[facets]
+            sides_agree(mesh.points, {self.over[k]: T}, self.case)
             b = quadratic(p.nodal[mesh.nodes_of(T)], m, mesh.degree if m else 1)[0].m
             bary, _ = rule(m, 5)
-            at = np.einsum("njk,qj,qk->nq", b, bary, bary, optimize=True) if isinstance(given, str) else b
+            sampled = isinstance(given, str) or (given is not None and self.lift is not None)
+            at = np.einsum("njk,qj,qk->nq", b, bary, bary, optimize=True) if sampled else b
             X = np.einsum("qi,nic->nqc", bary, mesh.points[T])
-            gap = 0.0 if given is None else np.abs(formula(given, X) - at if isinstance(given, str) else at - given)
-            sampled = isinstance(given, str)
-            top = (1e-13 * float(np.abs(b).max(initial=0.0)) + 1e-9 * claimed) * sampled
+            gap = 0.0 if given is None else np.abs(self.value(given, X) - at if sampled else at - given)
+            size = float(np.abs(b).max(initial=0.0))
+            size += 0.0 if lift is None else float(np.abs(lift(X).v).max(initial=0.0))
+            top = (1e-13 * size + 1e-9 * claimed) * sampled
             need(np.max(gap, initial=0.0) <= claimed + top, "state: misses the Dirichlet data")
         fixed = np.nonzero(mesh.kind == DIRICHLET)[0].tolist()
         need(sorted(seen) == fixed, "kind: not the facets with Dirichlet data")
@@ -121,6 +164,8 @@ class Samples:
         for k, given in enumerate(self.proof["neumann"]):
             facets = self.bundle(f"continuous/n{k}", None, whole=len(mesh.facets))
             need(len(facets) and np.all(np.diff(facets) > 0), "Neumann data: facets of no group, or not in order")
+            if lift is None:
+                sides_agree(mesh.points, {list(self.case["problem"]["neumann"])[k]: mesh.facets[facets]}, self.case)
             if given == 0.0:
                 continue
             need(p.load is not None and set(facets.tolist()) <= left, "Neumann data: facets without their load")
@@ -132,29 +177,10 @@ class Samples:
         need(not left, "Neumann data: a load that the case does not have")
         return claimed
 
-    def missed(self, query: Query | None, p: Side, goal: Row, mismatch: float) -> float:
-        """What data that is not met exactly changes: by the maximum principle; of a flux by ‖D‖ ‖z_h‖.
-
-        There the data must be met but for rounding, as by its interpolant D + u_h, D = Σ δ_i φ_i over nodes of Γ_D with
-        |δ_i| at most the mismatch. On a cell with node values that differ by r and are at most t a derivative of a
-        state is at most 6 r Σ|∇λ|, and its values 3 t.
-        """
-        mesh, energy = self.mesh, np.zeros(2)
-        if goal["known"] or goal["kind"] != "flux" or mismatch == 0.0:
-            return 0.0 if goal["known"] else mismatch
-        held = np.unique(mesh.nodes_of(mesh.facets[mesh.kind == DIRICHLET]))
-        small = mismatch <= 1e-11 * float(np.abs(p.nodal[held]).max(initial=0.0)) + 1e-300
-        need(small and query is not None, f"{goal['kind']}: the data is not met but for rounding")
-        gap = np.zeros(mesh.size)
-        gap[held] = mismatch
-        for g in mesh.parts():
-            at = mesh.nodes_of(mesh.cells[g.part])
-            steep = (np.abs(g.grad.m) + g.grad.r).max(axis=2).sum(axis=1)
-            own, z = gap[at].max(axis=1), query.z.nodal[at]  # type: ignore[union-attr]
-            for k, (r, t) in enumerate(((2.0 * own, own), (np.ptp(z, axis=1), np.abs(z).max(axis=1)))):
-                each = mesh.d * g.kappa * (6.0 * r * steep) ** 2 + g.c * (3.0 * t) ** 2
-                energy[k] += float(np.sum(each * (g.vol.m + g.vol.r)))
-        return float(np.sqrt(energy[0]) * np.sqrt(energy[1]) * (1.0 + 1e-9))
+    def rest(self, X: Array, kappa: Any, c: Any) -> Array:
+        """The source at points, or what a lifted prediction leaves of it."""
+        own = None if self.lift is None else self.lift(X)
+        return formula(self.source, X) + (0.0 if own is None else kappa * own.lap - c * own.v)
 
     def ball(self, i: int, goal: Row, row: Row) -> tuple[Array, float, float, float, float]:
         """x₀, R, the radius of the average, C and its error; the ball must lie where the coefficients are constant."""
@@ -175,9 +201,9 @@ class Samples:
         kappa, c = float(mesh.kappa[cell]), 0.0 if self.harmonic else float(mesh.c[cell])
         need(goal["kappa"] == kappa, f"{name!r}: not the diffusion at the point")
         C0 = C = math.nan
-        if R * math.sqrt(c / kappa) < 20.0 and self.proof["source"] is not None:
+        if R * math.sqrt(c / kappa) < 20.0 and self.source is not None:
             points, weights = directions(d, 24)
-            f = lambda r: formula(self.proof["source"], x0 + r[:, None, None] * points) @ weights  # noqa: E731
+            f = lambda r: self.rest(x0 + r[:, None, None] * points, kappa, float(mesh.c[cell])) @ weights  # noqa: E731
             (_, first, _), (C0, rough, _), (C, value, size) = (radial(d, kappa, c, R, a, f, n) for n in (19, 24, 32))
             off = goal["error"] + 10.0 * max(abs(value - rough), abs(value - first) / 20.0) + 1e-9 * size
             fits = abs(goal["constant"] - value) <= off
@@ -254,16 +280,18 @@ class Samples:
     def goal(self, i: int, query: Query | None, p: Side, goal: Row, row: Row) -> None:
         """What else a query's form consists of: masses, loads of groups, values on the Dirichlet boundary."""
         mesh, name, kind = self.mesh, row["name"], goal["kind"]
+        if self.lift is not None:
+            self.own(i, goal, name)
         if kind in ("patch", "flux"):
             self._group(i, query, goal, name)
         elif goal["known"]:
             x0, values = np.array(goal["at"], dtype=float), []
-            for k, given in enumerate(self.proof["dirichlet"]):
+            for k, given in enumerate(self.held):
                 V = mesh.points[mesh.facets[self.bundle(f"continuous/d{k}", None, whole=len(mesh.facets))]]
                 if distance(x0, V) <= 1e-12 * float(mesh.h.max()):
-                    values.append(math.nan if given is None else float(formula(given, x0[None, :])[0]))
+                    values.append(math.nan if given is None else float(self.value(given, x0[None, :])[0]))
             need(values, f"{name!r}: not on the Dirichlet boundary")
-            off = goal["error"] + 1e-12 * abs(goal["constant"]) + 1e-300
+            off = goal["error"] + 1e-12 * (abs(goal["constant"]) + abs(goal["own"][0] if self.lift else 0.0)) + 1e-300
             fits = any(math.isnan(v) or abs(goal["constant"] - v) <= off for v in values)
             need(fits, f"{name!r}: not the value on the Dirichlet boundary (sampled)")
         elif query is not None and query.z.load is not None:
@@ -281,6 +309,19 @@ class Samples:
                 d = mesh.d
                 second = mass * R**2 * d / (d + 4.0) - a * a * d / (d + 2.0)
                 self._mass(f"kernel of {name!r}", query.phi, second / (2.0 * d * float(goal["kappa"])), off / C)
+
+    def own(self, i: int, goal: Row, name: str) -> None:
+        """The lifted prediction's own value of a query."""
+        assert self.lift is not None
+        if goal["kind"] == "flux":
+            self.blind.append(f"the flux of the prediction that was lifted, of {name!r}")
+            return
+        V = np.zeros((0, self.mesh.d, self.mesh.d))
+        if goal["kind"] == "patch":
+            V = self.mesh.points[self.mesh.facets[self.bundle(f"dual/facets{i}", None, whole=len(self.mesh.facets))]]
+        rough, value = (own_value(self.lift, goal, V, n) for n in (12, 16))
+        off = goal["own"][1] + 10.0 * abs(value[0] - rough[0]) + 1e-10 * value[1]
+        need(abs(goal["own"][0] - value[0]) <= off, f"{name!r}: the prediction's own value is {value[0]!r} (sampled)")
 
     def _mass(self, what: str, w: Density, mass: float, share: float) -> None:
         """The integral of stored data."""
@@ -305,15 +346,16 @@ class Samples:
         even = load is None or np.allclose(load.beta * area, 1.0, rtol=1e-12)
         need(even and np.array_equal(places, part[~fixed]), f"{name!r}: not the load of the group")
         means_ = np.zeros(2)
-        for k, given in enumerate(self.proof["dirichlet"]):
+        for k, given in enumerate(self.held):
             these = np.intersect1d(part, self.bundle(f"continuous/d{k}", None, whole=len(mesh.facets)))
             if given is None and these.size:
                 return
             V = mesh.points[mesh.facets[these]]
             for j, n in enumerate((8, 12)):
                 bary, weights = rule(mesh.d - 1, n)
-                values = formula(0.0 if given is None else given, np.einsum("qi,nic->nqc", bary, V))
+                values = self.value(0.0 if given is None else given, np.einsum("qi,nic->nqc", bary, V))
                 means_[j] += float(areas(V).m @ (values @ weights)) / area
         value, rough = float(means_[1]), float(means_[0])
-        off = goal["error"] + 4.0 * abs(value - rough) + 1e-11 * abs(value)
+        size = abs(value) + abs(goal["own"][0] if self.lift else 0.0)
+        off = goal["error"] + 4.0 * abs(value - rough) + 1e-11 * size
         need(abs(goal["constant"] - value) <= off, f"{name!r}: the Dirichlet part has the mean {value!r} (sampled)")
