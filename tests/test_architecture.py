@@ -12,7 +12,7 @@ import pinnpoint
 ROOT = Path(pinnpoint.__file__).parent
 LAYERS = [  # from the bottom up; a module imports its own layer and those before it
     {"errors", "version", "threads", "memory", "units", "meaning"},
-    {"arrays", "brief"},
+    {"arrays", "brief", "asking"},
     {"rounding"},
     {"solvers", "verdicts"},
     {"spaces", "facets", "mesh", "curves", "quality", "refinement", "expressions", "derivatives", "signs", "bernstein"},

@@ -178,7 +178,9 @@ def plain(x: Any) -> Any:
     torch = sys.modules.get("torch")  # where nobody has imported it there is no tensor
     if torch is None or not isinstance(x, torch.Tensor):
         return x
-    x = x.detach().cpu().resolve_conj()
+    if x.is_meta:
+        raise TypeError("on the meta device, which holds no values")
+    x = x.detach().cpu().resolve_conj().resolve_neg()
     return (x.double() if x.is_floating_point() else x).numpy()
 
 

@@ -53,4 +53,4 @@ def _times(predict: Predictor, factor: Any) -> Predictor:
         u, w = predict(X), np.asarray(factor(X))
         return np.asarray(u * (w if u.ndim == 1 else w[:, None]))
 
-    return Predictor(product, predict.description, predict.chunk)
+    return Predictor(product, predict.description, predict.chunk, eps=predict.eps)

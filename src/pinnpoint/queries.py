@@ -13,7 +13,6 @@ from pinnpoint.arrays import (
     Vector,
     dimensions,
     distinct_names,
-    floats,
     frozen,
     matrix,
     number,
@@ -22,6 +21,7 @@ from pinnpoint.arrays import (
     set_fields,
     shown,
 )
+from pinnpoint.asking import asked
 from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 
@@ -41,7 +41,7 @@ class Samples:
 
     def __call__(self, prediction: Any) -> Vector:
         """The raw values of a prediction that maps points (N, d) to (N,) or (N, c)."""
-        values = floats("prediction", prediction(self.points.copy()))
+        values = asked(prediction, self.points)
         values = values[:, None] if values.ndim == 1 else values
         if values.ndim != 2 or len(values) != len(self.points) or values.shape[1] <= self.component:
             raise InputError(

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 from pinnpoint.arrays import Vector, floats
+from pinnpoint.asking import asked
 from pinnpoint.brief import brief
 from pinnpoint.errors import InputError
 from pinnpoint.expressions import Expression
@@ -18,6 +19,7 @@ from pinnpoint.fem.coefficients import require_defined
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.io.fields import match
 from pinnpoint.models.given import as_prediction
+from pinnpoint.models.pointwise import require_function
 from pinnpoint.spaces import AdmissibleSpace
 
 MAPS = ("nodal", "l2", "constrained")
@@ -106,15 +108,7 @@ def nodal(values: Any, nodes: int, count: int) -> Vector:
 
 def evaluate(prediction: Any, X: Vector, count: int) -> Vector:
     """Values of a callable at points, (N, count), checked."""
-    try:
-        a = floats("prediction", prediction(X.copy()))
-    except TypeError as error:
-        if "Tensor" not in str(error):
-            raise
-        raise InputError(
-            f"prediction: takes tensors, not arrays ({str(error).splitlines()[0][:100]}); wrap it as "
-            "pinnpoint.models.torch_predictor(function)"
-        ) from error
+    a = asked(prediction, X)
     a = a[:, None] if a.ndim == 1 else a
     if a.shape != (len(X), count):
         shape = f"({len(X)},)" if count == 1 else f"({len(X)}, {count})"
@@ -122,6 +116,7 @@ def evaluate(prediction: Any, X: Vector, count: int) -> Vector:
     if not np.all(np.isfinite(a)):
         bad = int(np.argmin(np.isfinite(a).all(axis=1)))
         raise InputError(f"prediction: is not finite at {X[bad].tolist()}")
+    require_function(prediction, X, a)
     return a
 
 

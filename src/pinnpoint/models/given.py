@@ -37,6 +37,11 @@ def as_prediction(given: Any) -> Any:
     if isinstance(given, str | os.PathLike):
         require_no_file(given)
         return parse(given, name="prediction")
+    if not callable(given) and callable(getattr(given, "predict", None)):
+        raise InputError(
+            f"prediction: {type(given).__name__} is no function of points, but has predict; wrap it as "
+            "pinnpoint.models.sklearn_predictor(estimator) or pinnpoint.models.deepxde_predictor(model)"
+        )
     return given
 
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
+from pinnpoint.arrays import Vector, floats
+from pinnpoint.asking import asked
 from pinnpoint.errors import InputError
 from pinnpoint.models.layers import from_tensors
 from pinnpoint.models.mlp import ACTIVATIONS, MLP
@@ -56,7 +57,7 @@ def from_torch(
     if isinstance(module, Mapping):
         if activation is None:
             raise InputError("activation: say which, e.g. activation='tanh'; a state_dict does not hold it")
-        return from_tensors({name: array(name, t) for name, t in module.items()}, activation, factor, layers)
+        return from_tensors({str(name): array(name, t) for name, t in module.items()}, activation, factor, layers)
     if not is_module(module):
         raise InputError(f"module: must be a torch module or a state_dict; got {type(module).__name__}")
     from pinnpoint.models.traced import traced
@@ -81,7 +82,7 @@ def require_agreement(network: MLP, predict: Any, unit: float) -> None:
     """
     rng = np.random.default_rng(0)
     X = np.concatenate([s * rng.uniform(-1.0, 1.0, (POINTS, network.dim)) for s in SCALES])
-    found = np.asarray(predict(X)).reshape(len(X), -1)
+    found = asked(predict, X, "module").reshape(len(X), -1)
     wanted, error = _with_rounding(network, X, unit)
     off = ~(np.abs(found - wanted) <= 4.0 * error) if found.shape == wanted.shape else np.ones((1, 1), dtype=bool)
     if off.any():
@@ -111,7 +112,7 @@ def _with_rounding(network: MLP, X: Vector, unit: float) -> tuple[Vector, Vector
 
 def array(name: str, tensor: Any) -> Vector:
     """The numbers of a tensor in float64."""
-    a = tensor.detach().cpu().double().numpy() if hasattr(tensor, "detach") else np.asarray(tensor)
-    if a.dtype.kind != "f":
-        raise InputError(f"{name}: must be floating point; got {a.dtype}")
-    return np.array(a, dtype=np.float64)
+    kind = str(getattr(tensor, "dtype", type(tensor).__name__)).removeprefix("torch.")
+    if "float" not in kind:
+        raise InputError(f"{name}: must be floating point; got {kind}")
+    return floats(name, tensor)

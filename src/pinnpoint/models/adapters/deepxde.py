@@ -23,4 +23,4 @@ def deepxde_predictor(model: Any, *, chunk: int = CHUNK) -> Predictor:
         return floats("prediction", model.predict(X.astype(dtype)))
 
     told = f"deepxde {deepxde.__version__} ({deepxde.backend.backend_name}), {dtype.name}"
-    return Predictor(evaluate, told, chunk)
+    return Predictor(evaluate, told, chunk, eps=float(np.finfo(dtype).eps))

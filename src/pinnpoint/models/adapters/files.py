@@ -33,7 +33,10 @@ def from_factory(path: str | os.PathLike[str], factory: str, extra: Sequence[Pat
     except ImportError as error:
         raise DependencyMissingError("prediction.torch needs torch: pip install 'pinnpoint[torch]'") from error
     build = _imported(factory, extra)
-    module = build()
+    try:
+        module = build()
+    except (Exception, SystemExit) as error:
+        raise _failed(factory, error) from error
     if not isinstance(module, torch.nn.Module):
         raise InputError(f"factory: '{factory}' must make a torch module; it made {type(module).__name__}")
     state = read_state(path)
@@ -45,8 +48,20 @@ def from_factory(path: str | os.PathLike[str], factory: str, extra: Sequence[Pat
     if wrong:
         have = "holds another shape of" if wrong[0] in own and wrong[0] in state else "and the module differ in"
         raise InputError(f"{Path(path).name}: {have} {', '.join(wrong[:5])}; is it the factory's file?")
+    if any(t.is_meta for t in own.values()):
+        raise InputError(
+            f"factory: '{factory}' makes a module on the meta device, which holds no values; make it on cpu"
+        )
     module.load_state_dict({name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in state.items()})
     return torch_predictor(module)
+
+
+def _failed(factory: str, error: BaseException) -> InputError:
+    said = next(iter(str(error).splitlines()), "")[:160]
+    return InputError(
+        f"factory: '{factory}' raised {type(error).__name__} ({said}); it must make the module when it is called "
+        "without arguments"
+    )
 
 
 def from_trusted(path: str | os.PathLike[str]) -> Predictor:
@@ -89,7 +104,7 @@ def _imported(factory: str, extra: Sequence[Path]) -> Any:
     if module.partition(".")[0] in sys.stdlib_module_names:
         raise InputError(f"factory: '{factory}' is in Python's own library; name a function of yours")
     before = list(sys.path)
-    sys.path[:0] = [str(folder) for folder in extra]
+    sys.path[:] = [str(folder) for folder in extra] + _importable(before)
     try:
         found = getattr(importlib.import_module(module), name, None)
     except ImportError as error:
@@ -97,8 +112,17 @@ def _imported(factory: str, extra: Sequence[Path]) -> Any:
             f"factory: '{module}' cannot be imported ({error}); install it or set PYTHONPATH; modules beside "
             "the case are found with --trust-model only"
         ) from error
+    except (Exception, SystemExit) as error:
+        raise _failed(factory, error) from error
     finally:
         sys.path[:] = before
     if not (inspect.isfunction(found) or inspect.isclass(found)):
         raise InputError(f"factory: '{factory}' must be a function or a class; found {type(found).__name__}")
     return found
+
+
+def _importable(path: Sequence[str]) -> list[str]:
+    """Where installed modules are and PYTHONPATH points to: not the folder one stands in, which `python -m` adds."""
+    asked_for = {os.path.abspath(p) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p}
+    here = os.getcwd()
+    return [p for p in path if os.path.abspath(p) != here or here in asked_for]

@@ -29,8 +29,6 @@ def grid_predictor(
         ``"nodes"``: the first and last values lie on the box's faces. ``"cells"``: values lie at cell centres; the half
         cells outside them are extrapolated linearly.
     """
-    if hasattr(values, "detach"):
-        values = values.detach().cpu().double().numpy()
     a = floats("values", values)
     if at not in PLACES:
         raise InputError(f"at: must be one of {', '.join(PLACES)}; got {at!r}")

@@ -27,6 +27,9 @@ def jax_predictor(function: Callable[[Any], Any], *, chunk: int = 4096) -> Predi
     dtype = np.dtype(np.float64 if jax.config.jax_enable_x64 else np.float32)
 
     def evaluate(X: Vector) -> Vector:
-        return floats("prediction", compiled(X.astype(dtype)))
+        found = compiled(X.astype(dtype))
+        if getattr(found, "dtype", None) == jax.numpy.bfloat16:  # which numpy does not know by itself
+            found = found.astype(jax.numpy.float32)
+        return floats("prediction", found)
 
     return Predictor(evaluate, f"jax {jax.__version__}, {dtype.name}", chunk, pad=True)

@@ -12,7 +12,7 @@ from pinnpoint.arrays import Vector, floats
 from pinnpoint.errors import DependencyMissingError, InputError
 from pinnpoint.models.adapters.predictor import CHUNK, Predictor
 
-TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
+TYPES: dict[str, Any] = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
 
 
 def onnx_predictor(
@@ -36,11 +36,11 @@ def onnx_predictor(
         session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own errors share no base class
         raise InputError(f"{file.name}: onnxruntime does not read it: {str(error).splitlines()[0]}") from error
-    source = _chosen(file, "input", input, session.get_inputs())
-    target = _chosen(file, "output", output, session.get_outputs())
     if len(session.get_inputs()) != 1:
         names = ", ".join(i.name for i in session.get_inputs())
         raise InputError(f"{file.name}: must have one input, the points; got {names}")
+    source = _chosen(file, "input", input, session.get_inputs())
+    target = _chosen(file, "output", output, session.get_outputs())
     dtype = TYPES.get(source.type)
     if dtype is None:
         raise InputError(f"{file.name}: input '{source.name}' must be of {', '.join(TYPES)}; got {source.type}")
@@ -54,7 +54,7 @@ def onnx_predictor(
         return floats("prediction", found)
 
     told = f"onnxruntime {onnxruntime.__version__}, {np.dtype(dtype).name}"
-    return Predictor(evaluate, told, rows or chunk, pad=rows is not None)
+    return Predictor(evaluate, told, rows or chunk, pad=rows is not None, eps=float(np.finfo(np.dtype(dtype)).eps))
 
 
 def _chosen(file: Path, kind: str, name: str | None, found: Any) -> Any:

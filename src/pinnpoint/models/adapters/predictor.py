@@ -28,12 +28,15 @@ class Predictor:
         Library and number format; certificates repeat it in ``details["model"]``.
     pad
         Fill the last chunk up by repeating its last point, for models compiled for one size.
+    eps
+        Distance from 1 to the next number in the model's format; single precision where that is not known.
     """
 
     evaluate: Callable[[Vector], Any]
     description: str
     chunk: int = CHUNK
     pad: bool = False
+    eps: float = 2.0**-23
 
     __repr__ = brief
 
