@@ -11,23 +11,15 @@ import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
 from pinnpoint.verifier.checker import Discrete, areas, means, quadratic
+from pinnpoint.verifier.domains import domain_agrees, sides_agree
 from pinnpoint.verifier.reader import Array, Bundle, need
+from pinnpoint.verifier.systems import system_agrees
 
 Row = dict[str, Any]
 RULE = {1: (8, 2), 2: (8, 24), 3: (8, 8)}
 """Radial and angular points of the rule that stands for the average over a ball."""
 CLOSE = 1e-9
 """Of ℓ, in entries of size 1; barycentric coordinates of flat cells have lost digits."""
-SIDES = (("left", "right"), ("bottom", "top"), ("front", "back"))
-DOMAINS = {
-    "interval": (0.0, 1.0, 1.0),
-    "square": (0.0, 1.0, 1.0),
-    "cube": (0.0, 1.0, 1.0),
-    "lshape": (-1.0, 1.0, 3.0),
-    "fichera": (-1.0, 1.0, 7.0),
-    "frame": (-1.0, 1.0, 3.0),
-}
-"""Ends of every axis, and the measure, of domains that a case may name."""
 
 
 class Places:
@@ -149,7 +141,8 @@ def functionals_agree(bundle: Bundle, d: Discrete, rows: list[Row], case: Row, p
     need(d.N == places.count * len(places.nodes), "nodes: their number does not fit the unknowns")
     degree = case["problem"].get("degree", places.degree)
     need(degree == places.degree, "mesh: not of the degree of the case")
-    domain_agrees(places, case)
+    domain_agrees(places.nodes[: places.n], places.cells, case, bundle.json["certificate.json"])
+    system_agrees(bundle, d, places, case)
     for i, row in enumerate(rows):
         name, kind, here = row["name"], row["kind"], d.L[[i]]
         if kind == "functional":
@@ -192,28 +185,3 @@ def group_agrees(bundle: Bundle, places: Places, d: Discrete, i: int, row: Row, 
     columns = d.rows[:, on]
     gap = np.abs(stored[d.free] - columns.sum(axis=1)).max()
     need(gap <= CLOSE * max(1e-300, abs(columns).max()), f"{name!r}: ℓ is not that of the group")
-
-
-def domain_agrees(places: Places, case: Row) -> None:
-    """A domain that the case names has its ends and its size."""
-    kind = (case.get("mesh") or {}).get("generate")
-    if kind not in DOMAINS:
-        return
-    low, high, size = DOMAINS[kind]
-    E = places.X[:, 1:] - places.X[:, :1]
-    whole = float(np.abs(np.linalg.det(E)).sum()) / {1: 1, 2: 2, 3: 6}[places.d]
-    fits = np.all(places.nodes.min(axis=0) == low) and np.all(places.nodes.max(axis=0) == high)
-    fits = fits and places.d == {"interval": 1, "cube": 3, "fichera": 3}.get(kind, 2)
-    need(fits and abs(whole - size) <= 1e-9 * size, f"mesh: not the domain {kind!r} of the case")
-
-
-def sides_agree(nodes: Array, groups: dict[str, Array], case: Row) -> None:
-    """Groups of a domain that the case names, where they are its sides."""
-    if (case.get("mesh") or {}).get("generate") not in DOMAINS:
-        return
-    low, high, _ = DOMAINS[case["mesh"]["generate"]]
-    for axis, names in enumerate(SIDES[: nodes.shape[1]]):
-        for name, value in zip(names, (low, high), strict=True):
-            if name in groups:
-                fits = np.all(nodes[groups[name]][..., axis] == value)
-                need(fits, f"group {name!r}: its facets are elsewhere")

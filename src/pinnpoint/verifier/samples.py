@@ -25,8 +25,8 @@ from pinnpoint.verifier.checker import (
     means,
     quadratic,
 )
+from pinnpoint.verifier.domains import sides_agree
 from pinnpoint.verifier.formulas import formula, plain
-from pinnpoint.verifier.functionals import sides_agree
 from pinnpoint.verifier.lifts import Lift, own_value
 from pinnpoint.verifier.reader import Array, Bundle, need
 from pinnpoint.verifier.reference import compare, directions, distance, potential, radial, rule
