@@ -131,15 +131,21 @@ def _plain_residual(system: Any, U: Vector) -> Vector:
     return np.asarray(found[free])
 
 
-def cubic(out: Writer, system: CubicSystem, queries: Any, U: Vector) -> dict[str, Any]:
-    """A root of the discrete system by Newton's method, Green vectors there, and a coercivity witness for A."""
+def cubic(out: Writer, system: CubicSystem, queries: Any, U: Vector, polish: int = 0) -> dict[str, Any]:
+    """A root of the discrete system by Newton's method, Green vectors there, and a coercivity witness for A.
+
+    Sensitivities are those of the base point, `polish` Newton steps from U.
+    """
     y, free = system.space.require_member(U), system.space.free
     right = np.ascontiguousarray(queries.L[:, free].toarray().T)
-    out.array("witness/base", answer(factorize(system.jacobian(y, rounding=False)[0]).solve_transposed, right).T)
-    for _ in range(150):  # from afar λu³ lets Newton's method come nearer by a third at a time
-        J = system.jacobian(y, rounding=False)[0]
-        step = answer(factorize(J).solve, system.residual(y).hi)
+    for k in range(150 + polish):  # from afar λu³ lets Newton's method come nearer by a third at a time
+        solver = factorize(system.jacobian(y, rounding=False)[0])
+        if k == polish:
+            out.array("witness/base", answer(solver.solve_transposed, right).T)
+        step = answer(solver.solve, system.residual(y).hi)
         y = y - step
+        if k < polish:
+            continue
         if float(np.max(np.abs(step))) <= 1e-15 * max(1e-300, float(np.max(np.abs(y)))):
             break
     solver = factorize(system.jacobian(y, rounding=False)[0])

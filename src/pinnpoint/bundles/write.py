@@ -130,7 +130,7 @@ def _write(
         elif isinstance(system, LinearSystem):
             proof |= discrete.linear(out, system, queries, solver, green, positive, state, coercivity)
         else:
-            proof |= discrete.cubic(out, system, queries, U)
+            proof |= discrete.cubic(out, system, queries, U, int(certificate.details.get("polish") or 0))
     out.json("proof.json", proof)
     out.close(said["versions"])
 

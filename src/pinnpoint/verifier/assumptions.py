@@ -128,8 +128,9 @@ def discrete(case: Row, proof: Row, bundle: Bundle, covered: bool) -> list[Place
     if "system/cubic" in bundle:
         return cubic(method, options, [*notes, *overrides(case, bundle)])
     held = len(bundle("system/fixed", None)) > 0
-    target = "Zᵀ(A U − b) = 0" if held else "A U = b"
-    found = [one(f"discrete target: the solution of {target} over the admissible space"), *notes]
+    words = ("Zᵀ(A U − b) = 0",) if held else ("A U = b", "Zᵀ(A U − b) = 0")  # Z is the identity where nothing is held
+    targets = [exactly(f"discrete target: the solution of {target} over the admissible space") for target in words]
+    found = [Place(targets), *notes]
     found += overrides(case, bundle)
     given = [one("σ̄ bounds the sensitivity of every query", "declared")] if "sigma" in options else []
     found.append(Place(stability(covered), optional=bool(given) and method == "norm"))

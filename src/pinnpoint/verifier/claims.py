@@ -10,6 +10,7 @@ import numpy as np
 
 from pinnpoint.verifier.agreement import (
     SMALL,
+    base_point,
     goals_agree,
     not_above_energies,
     prediction_agrees,
@@ -143,13 +144,16 @@ def verify(path: Any) -> list[str]:
     need(proof.keys() == COMMON | own, "proof.json: a key is missing, or belongs to another target")
     need(isinstance(proof.get("lift"), dict | None), "proof.json: no account of what was lifted")
     need(own is CONTINUOUS or not case["certificate"]["lift"], "case.json: a lift of the discrete target")
+    filed = "prediction" in case and case["certificate"].get("weighted", False)
+    need(not filed, "case.json: a weight, which case files do not have")
     fits = type(proof["degree"]) is int and proof["weighted"] is case["certificate"].get("weighted", False)
     need(fits, "proof.json: a wrong degree, or a weight that the case does not have")
     cells, nodes = (bundle.arrays.get(f"mesh/{k}", np.zeros((0, 0))) for k in ("cells", "nodes"))
     rows, blind = rows_agree(certificate, case, proof, len(cells), nodes.shape[1]), list[str]()
     d = Discrete(bundle, len(rows))
     functionals_agree(bundle, d, rows, case, proof)
-    state_agrees(d, rows, proof, bundle, bool(case["certificate"]["options"].get("polish")))
+    base = base_point(d, case)
+    state_agrees(d, rows, proof, bundle, base)
     prediction_agrees(d, rows, case, proof, bundle)
     lines = ["every file has its SHA-256, dtype, shape and finite numbers"]
     lines.append("value, residual norm, dofs and points of one compatible set A, b, ℓ, U; sums of the terms")
@@ -158,12 +162,13 @@ def verify(path: Any) -> list[str]:
         lines.append("fluxes in H(div) by representation; divergence, means, oscillation, product bound")
     else:
         green = bundle("witness/green", len(rows), len(d.free))
-        if d.w.size:  # at the prediction itself
+        if d.w.size:  # at the base point
             green = bundle("witness/base", len(rows), len(d.free))
-            d.adjoint(green, d.U, "base")
+            d.adjoint(green, base, "base")
         found, how = d.bounds(bundle, proof), proof["coercivity"]
         if not proof["weighted"]:
-            sensitivities_agree(green, rows, proof["method"], case, float(how["alpha"]))
+            start = d.L @ base + d.constants
+            sensitivities_agree(green, rows, proof["method"], case, float(how["alpha"]), start)
         if how["how"] == "declared":
             not_above_energies(d, float(how["alpha"]), [*green, bundle("witness/state", d.N)[d.free]])
         known = "" if how["how"] == "declared" else f"coercivity {float(how['alpha'])!r} by {how['how']}; "

@@ -13,7 +13,7 @@ from scipy.spatial import cKDTree
 from pinnpoint.verifier.checker import Discrete, areas, means, quadratic
 from pinnpoint.verifier.domains import domain_agrees, sides_agree
 from pinnpoint.verifier.reader import Array, Bundle, need
-from pinnpoint.verifier.systems import system_agrees
+from pinnpoint.verifier.systems import Found, system_agrees
 
 Row = dict[str, Any]
 RULE = {1: (8, 2), 2: (8, 24), 3: (8, 8)}
@@ -142,7 +142,7 @@ def functionals_agree(bundle: Bundle, d: Discrete, rows: list[Row], case: Row, p
     degree = case["problem"].get("degree", places.degree)
     need(degree == places.degree, "mesh: not of the degree of the case")
     domain_agrees(places.nodes[: places.n], places.cells, case, bundle.json["certificate.json"])
-    system_agrees(bundle, d, places, case)
+    known = system_agrees(bundle, d, places, case)
     for i, row in enumerate(rows):
         name, kind, here = row["name"], row["kind"], d.L[[i]]
         if kind == "functional":
@@ -154,7 +154,7 @@ def functionals_agree(bundle: Bundle, d: Discrete, rows: list[Row], case: Row, p
         stored = np.zeros(len(places.nodes))
         stored[here.indices // places.count] = here.data
         if kind in ("patch", "flux"):
-            group_agrees(bundle, places, d, i, row, stored, case)
+            group_agrees(bundle, places, d, i, row, stored, case, known)
             continue
         x = np.array(row["at"], dtype=float)
         need(x.shape == (places.d,), f"{name!r}: the point has another dimension")
@@ -168,7 +168,9 @@ def functionals_agree(bundle: Bundle, d: Discrete, rows: list[Row], case: Row, p
         need(d.constants[i] == 0.0, f"{name!r}: a {kind} has no constant")
 
 
-def group_agrees(bundle: Bundle, places: Places, d: Discrete, i: int, row: Row, stored: Array, case: Row) -> None:
+def group_agrees(
+    bundle: Bundle, places: Places, d: Discrete, i: int, row: Row, stored: Array, case: Row, known: Found
+) -> None:
     """A mean over a group, or the flux through one: K is symmetric, so that its free part is a sum of columns."""
     name, F = row["name"], places.facets(bundle, i, row["name"])
     sides_agree(places.nodes, {str(row["group"]): F}, case)
@@ -185,3 +187,9 @@ def group_agrees(bundle: Bundle, places: Places, d: Discrete, i: int, row: Row, 
     columns = d.rows[:, on]
     gap = np.abs(stored[d.free] - columns.sum(axis=1)).max()
     need(gap <= CLOSE * max(1e-300, abs(columns).max()), f"{name!r}: ℓ is not that of the group")
+    if known.K is not None:
+        gap = np.abs(stored - known.K[on].sum(axis=0)).max()
+        need(gap <= CLOSE * abs(known.K).max(), f"{name!r}: ℓ is not that of the group (sampled)")
+    if known.load is not None:
+        off = abs(d.constants[i] + known.load[on].sum())
+        need(off <= len(on) * known.slack, f"{name!r}: the constant is not the load on the group (sampled)")

@@ -6,6 +6,7 @@ Nothing here is part of a proof, and nothing here can make a bundle verify: it c
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,24 +44,34 @@ class Where(Protocol):
         """Basis functions."""
 
 
-def system_agrees(bundle: Bundle, d: Discrete, at: Where, case: Row) -> None:
+@dataclass(frozen=True)
+class Found:
+    """The matrix over all entries and the load with its slack, where they are known."""
+
+    K: Any = None
+    load: Array | None = None
+    slack: float = 0.0
+
+
+def system_agrees(bundle: Bundle, d: Discrete, at: Where, case: Row) -> Found:
     """A, b and what is fixed are those of the case; what a lift leaves over, and decks, have nothing to compare with."""
     problem = case["problem"]
     if "prediction" not in case:
-        return
+        return Found()
     kind = problem.get("kind")
     fits = kind in KINDS and (kind == "elasticity") == (at.count > 1)
     need(fits and (kind == "semilinear") == ("system/cubic" in bundle), "case.json: another kind of problem")
     need(kind == "semilinear" or "cubic" not in problem, "cubic: not part of the case")
     if "deck" in problem:
-        return
+        return Found()
     for key in ("dirichlet", "neumann", "force"):
         for group in problem.get(key) or {}:  # those of no query have no facets here, but they have names
             sides_agree(at.nodes, {group: _facets(group, at, case)}, case)
-    _matrix(d, at, problem)
-    if not case["certificate"].get("lift"):
-        _fixed(d, at, case)
-        _load(d, at, case)
+    K = _matrix(d, at, problem)
+    if case["certificate"].get("lift"):
+        return Found(K)
+    _fixed(d, at, case)
+    return Found(K, *_load(d, at, case))
 
 
 def _facets(group: str, at: Where, case: Row) -> Array:
@@ -68,7 +79,7 @@ def _facets(group: str, at: Where, case: Row) -> Array:
     return F if on is None else F[np.all(on[F], axis=1)]
 
 
-def _matrix(d: Discrete, at: Where, problem: Row) -> None:
+def _matrix(d: Discrete, at: Where, problem: Row) -> Any:
     """A of numbers, on every cell by the gradients of barycentric coordinates; λ's share of the cells."""
     words = ("young", "poisson") if at.count > 1 else ("diffusion", "reaction")
     first, second = (plain(problem.get(word)) for word in words)
@@ -78,7 +89,7 @@ def _matrix(d: Discrete, at: Where, problem: Row) -> None:
         w = problem["cubic"] * volumes * 6.0 * math.factorial(m) / math.factorial(m + 4)
         need(np.all(np.abs(w - d.w) <= CLOSE * w), "cubic: not that of the case (sampled)")
     if not (is_number(first) and is_number(second)):
-        return
+        return None
     K, T = sp.csr_array((d.N, d.N)), at.nodes_of(at.cells)
     dofs = (at.count * T[:, :, None] + np.arange(at.count)).reshape(len(T), -1)
     for start in range(0, len(T), PART):
@@ -88,6 +99,7 @@ def _matrix(d: Discrete, at: Where, problem: Row) -> None:
         K = K + sp.csr_array((local.ravel(), (i.ravel(), j.ravel())), shape=K.shape)
     far = abs(K[d.free] - d.rows).max()
     need(far <= CLOSE * abs(K).max(), "a: is not the matrix of the mesh and the coefficients (sampled)")
+    return K
 
 
 def _local(at: Where, part: slice, first: float, second: float, plane: str) -> Array:
@@ -143,8 +155,8 @@ def _fixed(d: Discrete, at: Where, case: Row) -> None:
     need(np.all(good[d.fixed]), "fixed: values are not those of the case (sampled)")
 
 
-def _load(d: Discrete, at: Where, case: Row) -> None:
-    """B by quadrature; on the boundary where it is known which data are there. What two rules differ by is allowed."""
+def _load(d: Discrete, at: Where, case: Row) -> tuple[Array | None, float]:
+    """The load by quadrature; on the boundary where it is known which data are there. What two rules differ by is allowed."""
     problem = case["problem"]
     given = problem.get("body") if at.count > 1 else problem.get("source")
     loads = [(at.cells, at.d, given if given is not None else 0.0)]
@@ -168,6 +180,7 @@ def _load(d: Discrete, at: Where, case: Row) -> None:
     slack = 10.0 * float(np.abs(fine - rough).max()) + 1e-11 * float(np.abs(fine).max())
     far = float(np.abs(fine[d.free] - d.b)[some].max(initial=0.0))
     need(far <= slack, "b: is not that of the case (sampled)")
+    return fine if sure else None, slack
 
 
 def _integrals(at: Where, simplices: Array, m: int, data: Any, n: int) -> Array:
