@@ -96,7 +96,9 @@ def not_above_energies(d: Discrete, alpha: float, vectors: Sequence[Array]) -> N
 def sensitivities_agree(green: Array, rows: list[Row], method: str, case: Row, alpha: float, start: Array) -> None:
     """σ = ‖g‖₂ for the weight of case files, the identity; from the seed's probes for the randomized method.
 
-    `start` are the values at the base point. What is said is an upper bound, up to the condition of the system that the stored vectors suffer from; where
+    `start` are the values at the base point.
+
+    What is said is an upper bound, up to the condition of the system that the stored vectors suffer from; where
     rounding is much of it, it may be well above.
     """
     share = 1e-6 + 1e-13 / alpha

@@ -54,7 +54,7 @@ class Found:
 
 
 def system_agrees(bundle: Bundle, d: Discrete, at: Where, case: Row) -> Found:
-    """A, b and what is fixed are those of the case; what a lift leaves over, and decks, have nothing to compare with."""
+    """A, b and what is fixed are those of the case; lifts and decks have nothing to compare with."""
     problem = case["problem"]
     if "prediction" not in case:
         return Found()
@@ -156,7 +156,7 @@ def _fixed(d: Discrete, at: Where, case: Row) -> None:
 
 
 def _load(d: Discrete, at: Where, case: Row) -> tuple[Array | None, float]:
-    """The load by quadrature; on the boundary where it is known which data are there. What two rules differ by is allowed."""
+    """The load by quadrature, on the boundary where its data are known; what two rules differ by is allowed."""
     problem = case["problem"]
     given = problem.get("body") if at.count > 1 else problem.get("source")
     loads = [(at.cells, at.d, given if given is not None else 0.0)]
