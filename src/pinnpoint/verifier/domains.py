@@ -55,6 +55,7 @@ def domain_agrees(nodes: Array, cells: Array, case: Row, certificate: Row) -> No
     Then the number of cells over a point is the same everywhere inside, and by the size it is one.
     """
     kind, d = named(case), nodes.shape[1]
+    need(kind != "bracket" or d == 3, "mesh: not the domain 'bracket' of the case")
     if kind in ("", "bracket"):
         return
     ends = np.array(ENDS[kind])
