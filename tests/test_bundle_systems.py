@@ -59,7 +59,7 @@ CASES = {
     "free": text(edge="", prediction="zero = true"),
     "flux": text(edge="left = 2.0\nright = 1.0", query='kind = "flux"\ngroup = "left"', prediction="zero = true"),
     "patch": text(edge="left = 0.0", query='kind = "patch"\ngroup = "right"', prediction="zero = true"),
-    "frame": text(mesh="frame", cells=2, query=POINT.format("[-0.7, 0.1]"), prediction="zero = true"),
+    "frame": text(mesh="frame", cells=4, query=POINT.format("[-0.7, 0.1]"), prediction="zero = true"),
     "dumbbell": text(mesh="dumbbell", query=POINT.format("[0.4, 0.5]"), prediction="zero = true"),
     "spike": text(LINEAR.replace("1+x", "exp(-50000*((x-0.3)**2+(y-0.61)**2))")),
 }
