@@ -13,7 +13,7 @@ from scipy import special
 from pinnpoint.verifier.checker import Discrete, Mesh, length
 from pinnpoint.verifier.formulas import formula
 from pinnpoint.verifier.reader import Array, Bundle, need
-from pinnpoint.verifier.rows import Row, drawn, near, same
+from pinnpoint.verifier.rows import Row, drawn, is_number, near, same
 
 SMALL = 1e-140
 """What is this small is zero: the producing side's bounds of zero are not quite."""
@@ -133,6 +133,9 @@ def goals_agree(rows: list[Row], proof: Row, case: Row, mesh: Mesh, harmonic: bo
     kind, cubic = problem.get("kind", "semilinear"), bool(np.any(mesh.cubic))
     need(kind == "semilinear" or not cubic, "cubic: not part of the case")
     need(not harmonic or mesh.degree == 1, "degree: cubic reactions are for linear elements")
+    given, some = proof["range"], any(goal["compared"] for goal in proof["goals"])
+    fits = given is None or (isinstance(given, list) and len(given) == 2 and all(map(is_number, given)))
+    need(fits and (given is not None) == some, "range: not two numbers, or of no use")
     goals = []
     for row, query, given in zip(rows, case["queries"], proof["goals"], strict=True):
         goal = {**given, "constant": float(given["constant"]), "error": float(given["error"])}

@@ -127,6 +127,7 @@ class Samples:
 
     def primal(self, p: Side, g: Cells) -> None:
         """S = f − λu_h³ on a range of cells, or what a lifted prediction leaves of f, f + κΔu − c u."""
+        self.range(p, g)
         if self.source is None:
             return
         u = p.nodal[self.mesh.cells[g.part]]
@@ -135,6 +136,25 @@ class Samples:
             return self.rest(X, g.kappa[:, None], g.c[:, None]) - g.cubic[:, None] * (u @ bary.T) ** 3
 
         compare("source", (p.f, p.high, p.e1, p.e2), self.mesh.points[self.mesh.cells[g.part]], f)
+
+    def range(self, p: Side, g: Cells) -> None:
+        """What is claimed to hold the source holds its stored means, and its values where it can be evaluated."""
+        if self.proof["range"] is None:
+            return
+        low, high = (float(x) for x in self.proof["range"])
+        slip = 1e-10 * max(abs(low), abs(high))
+        if not np.any(self.mesh.cubic):
+            mean = np.einsum("njk,jk->n", p.f, means(self.mesh.d, 2).m)
+            fits = np.all(mean >= low - p.e1 - slip) and np.all(mean <= high + p.e1 + slip)
+            need(fits, "range: the stored source has other means")
+        if self.source is None:
+            self.blind.append("the range of the source")
+        elif self.lift is not None:
+            bary, _ = rule(self.mesh.d, 4)
+            X = np.einsum("qi,nic->nqc", bary, self.mesh.points[self.mesh.cells[g.part]])
+            f = self.rest(X, g.kappa[:, None], g.c[:, None])
+            slip += 1e-9 * float(np.abs(p.f).max(initial=0.0))
+            need(low - slip <= f.min() and f.max() <= high + slip, "range: the source has other values (sampled)")
 
     def boundary(self, p: Side) -> float:
         """Max |g_D − u_h| on Γ_D: proved for numbers, the stored bound compared with samples for formulas; g_N."""
