@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
-ONE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+ONE := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 NEEDED := all,test,lint,torch
 WANTED := docs,compare,predictors,neuralop,pyvista,pardiso
 comma := ,
