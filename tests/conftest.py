@@ -12,7 +12,9 @@ SLOW = set(
     """
     test_a_signal_in_the_midst_leaves_nothing test_arrays_cannot_be_edited test_benchmark_quick_form
     test_command_writes_figures_and_an_offline_page test_every_interval_holds_the_solution
-    test_examples_of_the_documentation test_many_clients_and_bad_bodies test_only_refusals
+    test_examples_of_the_documentation test_fichera_corner test_formulas_lie_within_their_remainders
+    test_heads_must_arrive_and_answers_be_read test_many_clients_and_bad_bodies test_only_refusals
+    test_opaque_lifts_are_estimates test_random_formulas_lie_within_their_remainders test_three_dimensions
     test_probes_have_the_right_covariance test_quick_form_bears_out_every_claim test_random_meshes
     test_reentrant_corners_are_found test_renders_at_two_sizes test_schemathesis_finds_nothing
     test_simultaneous_coverage_over_2000_draws test_site_builds_without_a_warning
