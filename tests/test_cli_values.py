@@ -211,7 +211,10 @@ quadrature = 6
     for k, g in enumerate([0 * y, 0.01 * y**2]):
         fixed[basis.nodal_dofs[k, nodes]], values[basis.nodal_dofs[k, nodes]] = True, g[nodes]
     if dim == 3:
-        nodes = np.unique(ours.boundary)
+        left = {
+            tuple(f) for f in np.sort(ours.facets("left"), axis=1).tolist()
+        }  # there the group, free in z, overrides
+        nodes = np.unique([f for f in np.sort(ours.boundary, axis=1).tolist() if tuple(f) not in left])
         fixed[basis.nodal_dofs[2, nodes]], values[basis.nodal_dofs[2, nodes]] = True, 0.25
     u = solved(A, b, fixed, values)
     scalar = skfem.Basis(mesh, P1[dim](), intorder=2)

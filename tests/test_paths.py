@@ -285,6 +285,7 @@ SEEN = (
     "components",
     "space",
     "conditions",
+    "held",
     "diffusion",
     "reaction",
     "reaction_varies",

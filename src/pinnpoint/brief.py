@@ -20,12 +20,15 @@ WORD = 40
 
 
 def brief(record: Any) -> str:
-    """The line; a dataclass or named tuple has it by ``__repr__ = brief``. Fields that are None are left out."""
+    """The line; a dataclass or named tuple has it by ``__repr__ = brief``. Fields that are None are left out.
+
+    One whose metadata has a ``name`` is shown by it.
+    """
     if is_dataclass(record):
-        names = [f.name for f in fields(record) if f.repr]
+        names = {f.name: f.metadata.get("name", f.name) for f in fields(record) if f.repr}
     else:
-        names = list(record._fields)
-    values = ((name, getattr(record, name, None)) for name in names)
+        names = {name: name for name in record._fields}
+    values = ((said, getattr(record, name, None)) for name, said in names.items())
     parts = [f"{name}={shown(value)}" for name, value in values if value is not None]
     return clipped(f"{type(record).__name__}({', '.join(parts)}", MOST) + ")"
 

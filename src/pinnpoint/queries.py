@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -182,7 +182,7 @@ class Queries:
         From the nodes of other elements on the same mesh to the functionals' rows there; None where that is not known.
     """
 
-    stored: Any
+    stored: Any = field(metadata={"name": "L"})
     """L as the certifiers work with it; nobody else is to write into it."""
     names: tuple[str, ...]
     constants: Vector

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -50,7 +50,7 @@ class AdmissibleSpace:
     """
 
     U0: Vector
-    stored: Any
+    stored: Any = field(metadata={"name": "Z"})
     """Z as it is worked with; nobody else is to write into it."""
     notes: tuple[str, ...]
 

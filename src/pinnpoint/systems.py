@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -60,7 +60,7 @@ class LinearSystem:
         A function that proves the reduced operator's coercivity without a factorization, for large systems.
     """
 
-    stored: Any
+    stored: Any = field(metadata={"name": "A"})
     """A as the certifiers work with it; nobody else is to write into it."""
     b: Vector
     space: AdmissibleSpace
