@@ -159,6 +159,8 @@ def _load(d: Discrete, at: Where, case: Row) -> tuple[Array | None, float]:
     """The load by quadrature, on the boundary where its data are known; what two rules differ by is allowed."""
     problem = case["problem"]
     given = problem.get("body") if at.count > 1 else problem.get("source")
+    if at.count == 1 and "source" in problem and given is None:  # a function without a formula
+        return None, 0.0
     loads = [(at.cells, at.d, given if given is not None else 0.0)]
     sure = not problem.get("force")
     for name, data in (problem.get("neumann") or {}).items():
