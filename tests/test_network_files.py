@@ -303,7 +303,12 @@ class Tensor:
         self.a = a
 
     def __getattr__(self, name):
-        return {"detach": lambda: self, "cpu": lambda: self, "double": lambda: self, "numpy": lambda: self.a}[name]
+        kind = f"torch.{self.a.dtype}"
+        same = {key: lambda: self for key in ("detach", "cpu", "double", "resolve_conj", "resolve_neg")}
+        offered = {**same, "numpy": lambda: self.a, "dtype": kind}
+        if name not in offered:
+            raise AttributeError(name)
+        return offered[name]
 
 
 def test_state_dicts():
