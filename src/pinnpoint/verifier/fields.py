@@ -122,6 +122,7 @@ CASE = {
     "certificate.weighted": DECLARED,
     "certificate.tolerance": DECLARED,
     "certificate.accept": DECLARED,
+    "certificate.budget": DECLARED,
     "certificate.max_dofs": DECLARED,
     "certificate.quadrature": DECLARED,
     "certificate.options.*": DECLARED,
