@@ -20,11 +20,11 @@ import numpy as np
 import scipy.sparse.linalg as spla
 
 import pinnpoint as pp
-from pinnpoint.arrays import set_fields
+from pinnpoint.base.arrays import set_fields
 from pinnpoint.cli.main import main as command
 from pinnpoint.fem.bracket import LOADS as CASES
-from pinnpoint.io import bracket as generator
-from pinnpoint.mesh import Mesh
+from pinnpoint.mesh import bracket as generator
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.rounding import matrices
 from pinnpoint.solvers.amg import Multigrid
 from pinnpoint.solvers.choice import installed
@@ -82,8 +82,8 @@ def prepare_case(folder, dofs):
 
 def opened(case):
     """Problem, queries and the rough state of a case."""
-    from pinnpoint.cases import build
-    from pinnpoint.io.cases import read_case
+    from pinnpoint.cases.read import read_case
+    from pinnpoint.cases.study import build
 
     study = build(read_case(case, []), lambda what: None)
     return study.problem, study.queries, study.problem.extract(study.prediction).U
@@ -142,7 +142,7 @@ def peak_memory():
 
 def triad():
     """Bytes a second of a sum of two arrays into a third, on all cores."""
-    from pinnpoint.threads import CORES, on_all_cores
+    from pinnpoint.base.threads import CORES, on_all_cores
 
     n = 10_000_000
     parts = [(np.ones(n), np.ones(n), np.ones(n)) for _ in range(CORES)]

@@ -43,9 +43,9 @@ def system(folder, case):
     import numpy as np
     import scipy.sparse as sp
 
-    from pinnpoint.cases import build
+    from pinnpoint.cases.read import read_case
+    from pinnpoint.cases.study import build
     from pinnpoint.fem import path_coercivity
-    from pinnpoint.io.cases import read_case
 
     study = build(read_case(case, []), lambda what: None)
     problem = study.problem

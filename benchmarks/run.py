@@ -25,14 +25,14 @@ sys.path.insert(0, str(HERE.parent / "tests"))
 
 import gallery  # noqa: E402
 import pinnpoint as pp  # noqa: E402
-from pinnpoint.bernstein import pairs  # noqa: E402
-from pinnpoint.queries import Point  # noqa: E402
+from pinnpoint.mesh.topology import Topology  # noqa: E402
 from pinnpoint.rounding import matrices  # noqa: E402
 from pinnpoint.solvers.direct import factorize  # noqa: E402
+from pinnpoint.systems.queries import Point  # noqa: E402
+from pinnpoint.taylor.bernstein import pairs  # noqa: E402
 from pinnpoint.transfer.equilibration import equilibrate  # noqa: E402
 from pinnpoint.transfer.estimator import Side  # noqa: E402
 from pinnpoint.transfer.goals import functional  # noqa: E402
-from pinnpoint.transfer.topology import Topology  # noqa: E402
 
 PROBLEMS = {"poisson": gallery.poisson_2d, "elasticity": gallery.elasticity_2d}
 SIZES = {"poisson": 633, "elasticity": 448}
@@ -192,7 +192,7 @@ main(["certify", {case!r}, "--out", {out!r}, "--quiet"])
 """
 ONCE = """
 from pinnpoint.cli.main import main
-from pinnpoint.memory import keep_memory
+from pinnpoint.base.memory import keep_memory
 import pinnpoint as pp
 from pinnpoint.solvers.direct import factorize
 start = now()
@@ -364,7 +364,8 @@ def elastic_assembly(problem, cells):
 
 def lift(problem, cells):
     """Models of residuals of order 8 over a mesh of the unit square: a 3 × 32 tanh network, and a formula."""
-    from pinnpoint.models import MLP, Lift, benchmark
+    from pinnpoint.models import MLP, Lift
+    from pinnpoint.models.networks import benchmark
     from pinnpoint.taylor.simplices import density
 
     rng = np.random.default_rng(0)
@@ -390,8 +391,8 @@ def lift(problem, cells):
 
 def refinement(kind, cells):
     """Bisecting a tenth of the cells, then all, against making the mesh; and the price of checking the result."""
-    from pinnpoint.mesh import Mesh
-    from pinnpoint.refinement import Refiner
+    from pinnpoint.mesh.mesh import Mesh
+    from pinnpoint.mesh.refine import Refiner
 
     start = time.perf_counter()
     mesh = pp.io.generate(kind, cells)

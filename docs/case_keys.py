@@ -11,8 +11,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pinnpoint.io.cases import read_case
-from pinnpoint.io.tables import REQUIRED, WATCHER
+from pinnpoint.cases.read import read_case
+from pinnpoint.cases.tables import REQUIRED, WATCHER
 
 GROUP = "GROUP"
 """Stands for the name of any group."""

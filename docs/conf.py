@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pinnpoint.version import __version__
+from pinnpoint.base.version import __version__
 
 project = "pinnpoint"
 author = "The pinnpoint authors"

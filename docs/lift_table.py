@@ -10,7 +10,7 @@ import argparse
 import numpy as np
 
 import pinnpoint as pp
-from pinnpoint.models import benchmark
+from pinnpoint.models.networks import benchmark
 
 AT = np.array([[0.37, 0.52]])
 

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse.linalg as spla
 
 import pinnpoint as pp
-from pinnpoint.mesh import Mesh
+from pinnpoint.mesh.mesh import Mesh
 
 cube = pp.io.generate("cube", 8)
 mesh = Mesh(cube.points * np.array([4.0, 1.0, 1.0]), cube.cells, {}, cube.facet_groups)

@@ -27,7 +27,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import pinnpoint as pp
 from continua import SIDES, random_factor, unit_mesh
-from pinnpoint.models import MLP, Lift, benchmark
+from pinnpoint.models import MLP, Lift
+from pinnpoint.models.networks import benchmark
 from truths import Separable, exactly, holds
 
 MESHES = ("structured", "perturbed", "uneven", "delaunay")

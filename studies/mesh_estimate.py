@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import pinnpoint as pp
-from pinnpoint.arrays import Vector
-from pinnpoint.mesh import Mesh
+from pinnpoint.base.arrays import Vector
+from pinnpoint.mesh.mesh import Mesh
 
 INSIDE = np.random.default_rng(0).uniform(0.05, 0.95, (40, 3))
 WEIGHT = "3*pi**2*sin(pi*x)*sin(pi*y)*sin(pi*z)"

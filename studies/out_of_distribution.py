@@ -21,7 +21,7 @@ import torch
 
 import pinnpoint as pp
 from pinnpoint import training
-from pinnpoint.conformal import calibrate
+from pinnpoint.monitoring.conformal import calibrate
 
 SHIFTS = (0.0, 0.5, 1.0, 2.0, 4.0)
 

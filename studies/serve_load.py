@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 import pinnpoint as pp
-from pinnpoint.monitor import read_log
+from pinnpoint.monitoring.monitor import read_log
 
 CASE = """
 title = "Plate"

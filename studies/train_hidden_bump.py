@@ -32,7 +32,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from pinnpoint.models.mlp import MLP
+from pinnpoint.models.networks.mlp import MLP
 
 SEED = 0
 WIDTHS = (2, 32, 32, 32, 1)

@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from pinnpoint.expressions import parse
-from pinnpoint.models.benchmark import EXACT, NAMES, SOURCE
-from pinnpoint.models.mlp import MLP
+from pinnpoint.formulas.expressions import parse
+from pinnpoint.models.networks.benchmark import EXACT, NAMES, SOURCE
+from pinnpoint.models.networks.mlp import MLP
 
 SEED = 0
 WIDTHS = (2, 32, 32, 32, 1)

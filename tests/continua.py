@@ -13,8 +13,8 @@ from flint import arb
 from scipy.spatial import Delaunay
 
 import pinnpoint as pp
-from pinnpoint.errors import InputError
-from pinnpoint.mesh import Mesh
+from pinnpoint.base.errors import InputError
+from pinnpoint.mesh.mesh import Mesh
 from truths import Factor, Layers, Separable, exactly, holds
 
 SIDES = (("left", "right"), ("bottom", "top"), ("front", "back"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import pinnpoint as pp
-from pinnpoint.expressions import parse
-from pinnpoint.io.generate import generate
-from pinnpoint.mesh import Mesh
+from pinnpoint.formulas.expressions import parse
+from pinnpoint.mesh.domains import generate
+from pinnpoint.mesh.mesh import Mesh
 
 KINDS = {1: "interval", 2: "square", 3: "cube"}
 

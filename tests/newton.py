@@ -10,7 +10,7 @@ import numpy as np
 from flint import arb, arb_mat, ctx
 
 import pinnpoint as pp
-from pinnpoint.io.generate import generate
+from pinnpoint.mesh.domains import generate
 
 BITS = 300
 SIZES = (1e-2, 1e-3, 1e-5, 1e-8, 0.0)

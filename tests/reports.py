@@ -9,7 +9,7 @@ import numpy as np
 
 import pinnpoint as pp
 from pinnpoint.cli.main import main
-from pinnpoint.io.generate import generate
+from pinnpoint.mesh.domains import generate
 
 NASTY = "</script><img src=x onerror=alert(1)> \"'&amp; \u202e\u2028\x07"
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 import pinnpoint as pp
-from pinnpoint.errors import InputError
+from pinnpoint.base.errors import InputError
 
 skfem = pytest.importorskip("skfem")
 

@@ -11,10 +11,10 @@ import scipy.sparse.linalg as spla
 import skfem
 
 import pinnpoint as pp
-from pinnpoint.adaptivity import Step
+from pinnpoint.certifiers.tolerance import Step
 from pinnpoint.cli.main import main
-from pinnpoint.io.generate import generate
-from pinnpoint.refinement import Refiner
+from pinnpoint.mesh.domains import generate
+from pinnpoint.mesh.refine import Refiner
 
 FRAME = 0.0334473  # −Δu = 1 on (−1,1)² without [−½,½]², at (¾,¾), to 1e-7
 CUBE = 0.0562128298294354

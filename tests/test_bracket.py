@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
+from pinnpoint.base.errors import DependencyMissingError, InputError
 from pinnpoint.cli.main import main
-from pinnpoint.errors import DependencyMissingError, InputError
 from pinnpoint.fem.bracket import LOADS
-from pinnpoint.io.bracket import BOLTS, PIN, bracket_mesh, edge_length, free_dofs
-from pinnpoint.io.generate import generate
-from pinnpoint.quality import facet_angles, quality, radius_ratios
+from pinnpoint.mesh.bracket import BOLTS, PIN, bracket_mesh, edge_length, free_dofs
+from pinnpoint.mesh.domains import generate
+from pinnpoint.mesh.quality import facet_angles, quality, radius_ratios
 
 GROUPS = {"bolt1", "bolt2", "bolt3", "bolt4", "bolts", "pin", "base", "surface"}
 EPS = 2.0**-52
@@ -107,7 +107,7 @@ def test_a_session_of_the_caller_is_left_alone():
 def test_a_broken_pipe_stays_an_error():
     code = """
 import os
-from pinnpoint.io.bracket import bracket_mesh
+from pinnpoint.mesh.bracket import bracket_mesh
 bracket_mesh(dofs=2000)
 r, w = os.pipe()
 os.close(r)
@@ -315,7 +315,7 @@ def test_quality_of_regular_cells():
     triangle = pp.io.generate("square", 2)
     assert facet_angles(triangle).min() == pytest.approx(45.0)
     assert radius_ratios(triangle) == pytest.approx(2 * (1 - math.sqrt(0.5)) / math.sqrt(0.5))
-    from pinnpoint.mesh import Mesh
+    from pinnpoint.mesh.mesh import Mesh
 
     regular = Mesh([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], [[0, 1, 2, 3]])
     assert radius_ratios(regular) == pytest.approx(1.0)

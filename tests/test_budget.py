@@ -11,15 +11,15 @@ from flint import arb, ctx
 
 import pinnpoint as pp
 from continua import box, with_sides
+from pinnpoint.base.errors import InputError
 from pinnpoint.cli.main import main
-from pinnpoint.errors import InputError
-from pinnpoint.mesh import Mesh
-from pinnpoint.reaction import Reaction
+from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.systems.semilinear.reaction import Reaction
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.line_moments import ring_moments
 from pinnpoint.transfer.mollifier import density
 from pinnpoint.transfer.work import BUDGET, Work
-from pinnpoint.verifier import main as verify
+from pinnpoint_verify import main as verify
 from truths import exactly, holds
 
 

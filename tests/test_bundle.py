@@ -19,15 +19,16 @@ import scipy.sparse as sp
 from flint import arb
 
 import pinnpoint as pp
+import pinnpoint_verify as verifier
 from continua import interval, layered, smooth, strip
 from exactly import solve_arb
 from newton import Cubic
-from pinnpoint import outputs, verifier
-from pinnpoint.cases import build
+from pinnpoint.base.errors import CertificationError
+from pinnpoint.cases.read import read_case
+from pinnpoint.cases.study import build
 from pinnpoint.cli.main import main
-from pinnpoint.errors import CertificationError
-from pinnpoint.io.cases import read_case
-from pinnpoint.verifier import claims
+from pinnpoint.outputs import draft as outputs
+from pinnpoint_verify import claims
 
 CASE = """[mesh]
 generate = "{mesh}"
@@ -612,7 +613,7 @@ def test_the_checker_shares_nothing_with_what_it_checks_and_is_short():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
-            own = [n for n in names if n.startswith("pinnpoint.verifier.")]
+            own = [n for n in names if n.startswith("pinnpoint_verify.")]
             assert all(n in own or n.partition(".")[0] in allowed for n in names), names
     assert len((here / "checker.py").read_text(encoding="utf-8").splitlines()) < 600
     # what can only refuse is imported by the verdict alone

@@ -12,9 +12,9 @@ import scipy.sparse as sp
 
 import pinnpoint as pp
 from pinnpoint.cli.main import main
-from pinnpoint.verifier import claims
-from pinnpoint.verifier.fields import DECLARED, LIST, TABLES, WITNESS, tree
-from pinnpoint.verifier.reader import Refused
+from pinnpoint_verify import claims
+from pinnpoint_verify.fields import DECLARED, LIST, TABLES, WITNESS, tree
+from pinnpoint_verify.reader import Refused
 from test_decks import Beam
 
 POINT = 'kind = "point"\nat = [0.4, 0.55]\n'

@@ -14,11 +14,11 @@ import pytest
 import scipy.sparse as sp
 
 import pinnpoint as pp
-from pinnpoint import verifier
-from pinnpoint.bundles import discrete
+import pinnpoint_verify as verifier
 from pinnpoint.cli.main import main
-from pinnpoint.verifier import checker, claims
-from pinnpoint.verifier.reader import Refused
+from pinnpoint.outputs.bundle import discrete
+from pinnpoint_verify import checker, claims
+from pinnpoint_verify.reader import Refused
 
 POINT = 'kind = "point"\nat = [0.4, 0.55]\n'
 MIDDLE = 'kind = "point"\nat = [0.4]\n'

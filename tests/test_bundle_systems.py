@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from pinnpoint.cli.main import main
-from pinnpoint.verifier import claims
-from pinnpoint.verifier.domains import sides_agree
-from pinnpoint.verifier.reader import Bundle, Refused
+from pinnpoint_verify import claims
+from pinnpoint_verify.domains import sides_agree
+from pinnpoint_verify.reader import Bundle, Refused
 
 CASE = """[mesh]
 generate = "{mesh}"

@@ -19,8 +19,8 @@ import pytest
 import campaign_tasks as tasks
 import pinnpoint as pp
 from pinnpoint import campaigns
+from pinnpoint.base.errors import InputError
 from pinnpoint.campaigns import tables
-from pinnpoint.errors import InputError
 
 NO_ARROW = importlib.util.find_spec("pyarrow") is None
 parquet = pytest.mark.skipif(NO_ARROW, reason="pip install 'pinnpoint[parquet]'")

@@ -19,8 +19,8 @@ import pytest
 import campaign_tasks as tasks
 import pinnpoint as pp
 from pinnpoint import campaigns
+from pinnpoint.base.errors import DependencyMissingError, InputError
 from pinnpoint.campaigns.tables import open_table
-from pinnpoint.errors import DependencyMissingError, InputError
 
 SCRIPT = Path(tasks.__file__)
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 import pinnpoint
-from pinnpoint.io.cases import read_case
+from pinnpoint.cases.read import read_case
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
 
 import case_keys  # noqa: E402
 
-READERS = sorted((Path(pinnpoint.__file__).parent / "io").glob("case*.py"))
+READERS = sorted((Path(pinnpoint.__file__).parent / "cases").glob("*.py"))
 ACCESS = {"take", "table", "text", "flag", "flag_or_word", "choice", "whole", "number", "numbers", "expression", "path"}
 
 

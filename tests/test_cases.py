@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from pinnpoint.errors import InputError
-from pinnpoint.io.case_specs import Case
-from pinnpoint.io.cases import read_case
+from pinnpoint.base.errors import InputError
+from pinnpoint.cases.read import read_case
+from pinnpoint.cases.specs import Case
 
 SQUARE = """title = "Square"
 units = "SI"

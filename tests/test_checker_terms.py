@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from pinnpoint.verifier import checker
-from pinnpoint.verifier.reader import Refused
+from pinnpoint_verify import checker
+from pinnpoint_verify.reader import Refused
 
 
 class Arrays(dict):

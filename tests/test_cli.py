@@ -17,7 +17,7 @@ import pytest
 
 import pinnpoint
 from pinnpoint.cli.main import main
-from pinnpoint.io.generate import generate
+from pinnpoint.mesh.domains import generate
 
 meshio = pytest.importorskip("meshio")
 

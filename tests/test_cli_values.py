@@ -11,12 +11,12 @@ import skfem
 from scipy.sparse.linalg import spsolve
 from skfem.helpers import ddot, dot, eye, grad, sym_grad, trace
 
-from pinnpoint.cases import build
+from pinnpoint.cases.read import read_case
+from pinnpoint.cases.study import build
 from pinnpoint.cli.main import main
-from pinnpoint.fem.quadrature import HIGHEST, rule
-from pinnpoint.io.cases import read_case
-from pinnpoint.io.generate import generate
-from pinnpoint.io.meshes import read_mesh
+from pinnpoint.io.meshes.read import read_mesh
+from pinnpoint.mesh.domains import generate
+from pinnpoint.mesh.quadrature import HIGHEST, rule
 
 meshio = pytest.importorskip("meshio")
 KIND = {0: "vertex", 1: "line", 2: "triangle", 3: "tetra"}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import roots_legendre
 
-from pinnpoint.bernstein import gram, values
+from pinnpoint.taylor.bernstein import gram, values
 from pinnpoint.transfer import pieces
 from pinnpoint.transfer.clipping import positive_parts
 from pinnpoint.transfer.kernels import DEFAULT_POWER, Kernel

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint import fem, verifier
+import pinnpoint_verify as verifier
+from pinnpoint import fem
+from pinnpoint.cases.read import read_case
 from pinnpoint.cli.main import main
 from pinnpoint.distributed.frame import make_frame
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.loads import Load
-from pinnpoint.io.cases import read_case
-from pinnpoint.io.generate import generate
-from pinnpoint.mesh import Mesh
+from pinnpoint.mesh.domains import generate
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.transfer.gaps import flux_change
 
 SQUARE = generate("square", 4)

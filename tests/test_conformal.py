@@ -11,7 +11,7 @@ import pinnpoint as pp
 
 pytest.importorskip("crepes", reason="pip install 'pinnpoint[conformal]'")
 
-from pinnpoint.conformal import StatisticalBand, calibrate, features
+from pinnpoint.monitoring.conformal import StatisticalBand, calibrate, features
 
 
 def setting(method, count, shift=0.0, seed=0):

@@ -11,8 +11,8 @@ from scipy.spatial import cKDTree
 import continua
 import pinnpoint as pp
 from continua import Known, Tally, box, unit_mesh, with_sides
-from pinnpoint.mesh import Mesh
-from pinnpoint.queries import Point
+from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.systems.queries import Point
 from pinnpoint.transfer.estimator import Side
 from truths import Layers, exactly, holds
 

@@ -9,11 +9,11 @@ import pytest
 import skfem
 
 import pinnpoint as pp
-from pinnpoint.adaptivity import certify_to
+from pinnpoint.certifiers.tolerance import certify_to
 from pinnpoint.cli.main import main
-from pinnpoint.curves import curve_notes, curves
-from pinnpoint.fem.meshes import as_mesh
-from pinnpoint.mesh import Mesh
+from pinnpoint.mesh.conversion import as_mesh
+from pinnpoint.mesh.curves import curve_notes, curves
+from pinnpoint.mesh.mesh import Mesh
 
 
 def polygon(n, refine=0, radius=1.0):

@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse.linalg as spla
 
 import pinnpoint as pp
-from pinnpoint.errors import InputError
-from pinnpoint.io.nastran_fields import integers, reals
+from pinnpoint.base.errors import InputError
+from pinnpoint.io.decks.nastran.fields import integers, reals
 from written import free, large, least_forces, small, solve, stiffness, value_of, voxels
 
 E, NU = 3.0e7, 0.3

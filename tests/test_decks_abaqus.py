@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.errors import InputError
+from pinnpoint.base.errors import InputError
 from test_decks import Beam, E, edit, read
 from test_io_meshes import entities, name_groups
 from written import large

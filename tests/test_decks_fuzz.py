@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.errors import InputError
+from pinnpoint.base.errors import InputError
 from test_decks import Beam
 from test_decks_abaqus import Part
 from written import free, large, small

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.expressions import parse
+from pinnpoint.formulas.expressions import parse
 from pinnpoint.models import MLP, Lift
 from pinnpoint.taylor.domains import require_defined
 from pinnpoint.taylor.jets import jet_of
@@ -149,7 +149,7 @@ def test_a_case_is_refused_in_its_own_words(tmp_path, key, target, capsys):
 
 def test_a_factor_of_a_case_is_looked_at(tmp_path, capsys):
     from pinnpoint.cli.main import main
-    from pinnpoint.models.safetensors import write_safetensors
+    from pinnpoint.models.networks.safetensors import write_safetensors
 
     write_safetensors(tmp_path / "net.safetensors", {"0.weight": np.ones((1, 2)), "0.bias": np.zeros(1)})
     (tmp_path / "case.toml").write_text(
@@ -164,7 +164,7 @@ def test_a_factor_of_a_case_is_looked_at(tmp_path, capsys):
 @pytest.mark.parametrize("g", ["u + sin(log(u + 0.001))", "u + exp(-1/(u + 0.001)**2)", "u + atan(sqrt(u - 0.01))"])
 def test_a_reaction_undefined_at_the_state_is_refused(g):
     """The state is zero on the boundary, and its values there and at the rule's points lie on both sides."""
-    from pinnpoint.reaction import Reaction
+    from pinnpoint.systems.semilinear.reaction import Reaction
 
     problem = pp.fem.Semilinear(pp.io.generate("square", 4), source=-1.0, g=Reaction(g))
     U = problem.extract(lambda X: -0.07 * np.sin(np.pi * X).prod(axis=1)).U

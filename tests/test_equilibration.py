@@ -11,11 +11,11 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import spsolve
 from scipy.spatial import Delaunay
 
-from pinnpoint import bernstein
-from pinnpoint.bernstein import gram, pairs
-from pinnpoint.errors import InputError
+from pinnpoint.base.errors import InputError
+from pinnpoint.mesh.topology import Topology
+from pinnpoint.taylor import bernstein
+from pinnpoint.taylor.bernstein import gram, pairs
 from pinnpoint.transfer.equilibration import equilibrate
-from pinnpoint.transfer.topology import Topology
 
 RNG = np.random.default_rng
 BOTH = (False, True) if find_spec("numba") else (False,)

@@ -67,8 +67,8 @@ def test_exit_codes(capsys, monkeypatch):
     with pytest.raises(SystemExit) as stop:
         main(["nonsense"])
     assert stop.value.code == 2
+    from pinnpoint.base.errors import InputError
     from pinnpoint.cli import doctor
-    from pinnpoint.errors import InputError
 
     def refuse(arguments):
         raise InputError("mesh: not found")

@@ -7,8 +7,8 @@ import pickle
 import numpy as np
 import pytest
 
-from pinnpoint.errors import InputError
-from pinnpoint.expressions import MAX_LENGTH, parse
+from pinnpoint.base.errors import InputError
+from pinnpoint.formulas.expressions import MAX_LENGTH, parse
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(0.1, 0.9, (50, 3))

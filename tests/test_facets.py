@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint import facets
+from pinnpoint.mesh import facets
 
 
 @pytest.mark.parametrize("bits", [8, 40, 50, 58, 62])

@@ -11,14 +11,14 @@ import pytest
 import scipy.sparse as sp
 
 import pinnpoint as pp
+from pinnpoint.base.errors import shortage
+from pinnpoint.base.machine import free_memory
 from pinnpoint.cli.dispatch import joined
 from pinnpoint.cli.main import main
 from pinnpoint.distributed.team import options_of
-from pinnpoint.errors import shortage
 from pinnpoint.solvers.cholmod import Cholmod
 from pinnpoint.solvers.pardiso import Pardiso
 from pinnpoint.solvers.protocol import NotDefiniteError
-from pinnpoint.solvers.room import free_memory
 
 resource = pytest.importorskip("resource", reason="limits of a process are a matter of Unix")
 
@@ -301,7 +301,7 @@ def test_a_witness_that_does_not_fit_is_left_out(tmp_path, monkeypatch):
     problem = pp.fem.Elasticity(pp.io.generate("cube", 6), young=1.0, poisson=0.3, fixed={"left": 0.0})
     queries = problem.points([[0.5, 0.5, 0.5]], component="z")
     found = pp.certify(problem, problem.space.U0, queries, pp.Exact(), target="discrete")
-    monkeypatch.setattr("pinnpoint.bundles.discrete.free_memory", lambda: 1e5)
+    monkeypatch.setattr("pinnpoint.outputs.bundle.discrete.free_memory", lambda: 1e5)
     with pytest.raises(pp.InputError, match=r"witness needs a factorization of about 0\.\d+ GB"):
         pp.write_bundle(tmp_path / "bundle", found, problem, problem.space.U0, queries)
     place = pp.write_bundle(tmp_path / "bundle", found, problem, problem.space.U0, queries, partial=True)

@@ -13,9 +13,9 @@ from skfem.helpers import ddot, dot, eye, grad, sym_grad, trace
 import pinnpoint as pp
 from pinnpoint import fem
 from pinnpoint.fem.extraction import NodeValues
-from pinnpoint.fem.location import Locator
 from pinnpoint.io import generate
-from pinnpoint.mesh import Mesh
+from pinnpoint.mesh.location import Locator
+from pinnpoint.mesh.mesh import Mesh
 
 DOMAINS = {"interval": (8, 16, 32, 64), "square": (6, 12, 24, 48), "cube": (4, 8, 16)}
 

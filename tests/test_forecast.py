@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.certification import run
+from pinnpoint.certifiers.verb import run
 from pinnpoint.cli.main import main
 from pinnpoint.fem import forecast
 from pinnpoint.fem.lifted import lift_of
-from pinnpoint.models import MLP, Lift, benchmark
+from pinnpoint.models import MLP, Lift
+from pinnpoint.models.networks import benchmark
 
 GIVEN = benchmark.load()
 AT = [[0.37, 0.52]]

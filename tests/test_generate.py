@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pinnpoint.errors import InputError
-from pinnpoint.io.generate import generate
+from pinnpoint.base.errors import InputError
+from pinnpoint.mesh.domains import generate
 
 MEASURE = {
     "interval": (1.0, 2.0),

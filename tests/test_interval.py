@@ -10,8 +10,8 @@ import pytest
 from flint import acb, arb, ctx, fmpq
 
 import exactly
-from pinnpoint.errors import InputError
-from pinnpoint.expressions import parse
+from pinnpoint.base.errors import InputError
+from pinnpoint.formulas.expressions import parse
 from pinnpoint.rounding import decimals
 from pinnpoint.transfer import interval
 from pinnpoint.transfer.interval import DirectRoute, point_constant

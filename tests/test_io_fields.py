@@ -8,10 +8,11 @@ import pickle
 import numpy as np
 import pytest
 
-from pinnpoint.errors import InputError
-from pinnpoint.io.fields import match, read_field
-from pinnpoint.io.generate import generate
-from pinnpoint.io.vtu import write_vtu
+from pinnpoint.base.errors import InputError
+from pinnpoint.io.fields import read_field
+from pinnpoint.io.meshes.vtu import write_vtu
+from pinnpoint.mesh.domains import generate
+from pinnpoint.mesh.matching import match
 
 RNG = np.random.default_rng(5)
 

@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 
-from pinnpoint.errors import DependencyMissingError, InputError
-from pinnpoint.io.generate import generate
-from pinnpoint.io.meshes import read_mesh
+from pinnpoint.base.errors import DependencyMissingError, InputError
+from pinnpoint.io.meshes.read import read_mesh
+from pinnpoint.mesh.domains import generate
 
 meshio = pytest.importorskip("meshio")
 KIND = {0: "vertex", 1: "line", 2: "triangle", 3: "tetra"}
@@ -490,6 +490,6 @@ def test_without_meshio(save, monkeypatch):
 
 
 def test_importing_the_package_imports_no_reader():
-    code = "import sys, pinnpoint.io.meshes, pinnpoint.io.fields; print('meshio' in sys.modules)"
+    code = "import sys, pinnpoint.io.meshes.read, pinnpoint.io.fields; print('meshio' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -13,12 +13,13 @@ import pytest
 
 import continua
 import pinnpoint as pp
-from pinnpoint.bernstein import Density
 from pinnpoint.cli.main import main as command
-from pinnpoint.expressions import parse
-from pinnpoint.io.generate import generate
-from pinnpoint.mesh import Mesh
-from pinnpoint.models import MLP, Lift, Smoothness, benchmark
+from pinnpoint.formulas.expressions import parse
+from pinnpoint.mesh.domains import generate
+from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.models import MLP, Lift, Smoothness
+from pinnpoint.models.networks import benchmark
+from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.declared import Declared
 from pinnpoint.taylor.geometry import Simplices, orders
 from pinnpoint.taylor.inputs import models as models_on

@@ -7,8 +7,8 @@ import pytest
 
 import pinnpoint as pp
 from pinnpoint import fem
-from pinnpoint.io.generate import generate
-from pinnpoint.mesh import Mesh
+from pinnpoint.mesh.domains import generate
+from pinnpoint.mesh.mesh import Mesh
 
 KINDS = ("interval", "square", "cube")
 MESHES = {kind: generate(kind, 4) for kind in KINDS}

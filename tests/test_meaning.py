@@ -13,14 +13,14 @@ import scipy.sparse as sp
 
 import pinnpoint as pp
 from pinnpoint import fem
+from pinnpoint.certificates.json import once
 from pinnpoint.cli.main import main
-from pinnpoint.expressions import parse
 from pinnpoint.fem.loads import spread
-from pinnpoint.io.generate import generate
-from pinnpoint.mesh import Mesh
-from pinnpoint.quality import coincident
-from pinnpoint.record import once
-from pinnpoint.refinement.marking import dorfler
+from pinnpoint.formulas.expressions import parse
+from pinnpoint.mesh.domains import generate
+from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.mesh.quality import coincident
+from pinnpoint.mesh.refine.marking import dorfler
 
 SQUARE = generate("square", 4)
 C = len(SQUARE.cells)

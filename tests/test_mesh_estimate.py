@@ -13,10 +13,10 @@ from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.enriched import Enriched, diffusive, elastic
 from pinnpoint.fem.mesh_estimate import at_nodes
 from pinnpoint.io import simjeb
-from pinnpoint.meaning import DOMAINS, MESH, SYSTEM, TRANSFERRED
-from pinnpoint.mesh import Mesh
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.report.page import render
 from pinnpoint.report.terms import advise
+from pinnpoint.systems.targets import DOMAINS, MESH, SYSTEM, TRANSFERRED
 from written import Bracket
 
 SMOOTH = "2*pi**2*sin(pi*x)*sin(pi*y)"

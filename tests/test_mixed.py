@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.errors import InputError
-from pinnpoint.io.generate import generate
+from pinnpoint.base.errors import InputError
+from pinnpoint.mesh.domains import generate
+from pinnpoint.mesh.topology import Topology
 from pinnpoint.transfer.norms import Norms
-from pinnpoint.transfer.topology import Topology
 
 WAVE = (
     "sin(pi*x/2)*cos(pi*y)",

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pinnpoint.errors import InputError
-from pinnpoint.models import MLP, hidden_bump
-from pinnpoint.models import mlp as mlp_module
+from pinnpoint.base.errors import InputError
+from pinnpoint.models import MLP
+from pinnpoint.models.networks import hidden_bump
+from pinnpoint.models.networks import mlp as mlp_module
 
 ROOT = Path(__file__).parent.parent
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy.spatial import Delaunay
 
-from pinnpoint.bernstein import gram, values
-from pinnpoint.errors import CertificationError, InputError
+from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.taylor.bernstein import gram, values
 from pinnpoint.transfer.distances import largest_ball
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.mollifier import _volumes, density

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.conformal import StatisticalBand
-from pinnpoint.monitor import EDGES, log_to_parquet, read_log
+from pinnpoint.monitoring.conformal import StatisticalBand
+from pinnpoint.monitoring.monitor import EDGES, log_to_parquet, read_log
 from test_families import chain
 
 

@@ -12,11 +12,11 @@ from flint import acb, arb, ctx
 
 import pinnpoint as pp
 from cubics import dual_solver, manufactured, random_case, shares
-from pinnpoint.adaptivity import certify_to
-from pinnpoint.bernstein import Density, exact_gram, gram, mean_of_powers, values
-from pinnpoint.errors import InputError
-from pinnpoint.expressions import parse
-from pinnpoint.io.generate import generate
+from pinnpoint.base.errors import InputError
+from pinnpoint.certifiers.tolerance import certify_to
+from pinnpoint.formulas.expressions import parse
+from pinnpoint.mesh.domains import generate
+from pinnpoint.taylor.bernstein import Density, exact_gram, gram, mean_of_powers, values
 from pinnpoint.transfer import monotone, norms, reactions, remainder
 from pinnpoint.transfer.estimator import Estimator
 from pinnpoint.transfer.kernels import Kernel

@@ -9,9 +9,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from pinnpoint.errors import InputError
+from pinnpoint.base.errors import InputError
 from pinnpoint.models import MLP, from_torch, load_network
-from pinnpoint.models.safetensors import read_safetensors
+from pinnpoint.models.networks.safetensors import read_safetensors
 
 X = np.random.default_rng(9).uniform(-1.0, 1.0, (40, 2))
 

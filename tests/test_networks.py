@@ -12,8 +12,8 @@ import pytest
 from flint import arb, arb_mat, arb_series, fmpq
 
 import pinnpoint as pp
-from pinnpoint.errors import InputError
-from pinnpoint.expressions import TOKEN, parse
+from pinnpoint.base.errors import InputError
+from pinnpoint.formulas.expressions import TOKEN, parse
 from pinnpoint.models import MLP, Lift
 from pinnpoint.taylor import functions, inputs, jets, kernels, models, networks, primitives, remainders
 from pinnpoint.taylor.geometry import Simplices, orders

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.derivatives import derivative
-from pinnpoint.errors import InputError
-from pinnpoint.expressions import parse
-from pinnpoint.io.generate import generate
-from pinnpoint.signs import bounds, everywhere, nonnegative
+from pinnpoint.base.errors import InputError
+from pinnpoint.formulas.derivatives import derivative
+from pinnpoint.formulas.expressions import parse
+from pinnpoint.formulas.signs import bounds, everywhere, nonnegative
+from pinnpoint.mesh.domains import generate
 from pinnpoint.transfer.norms import Norms
 from pinnpoint.transfer.reactions import ReactionTerm
 

@@ -10,8 +10,8 @@ import pytest
 from flint import arb, ctx
 
 import pinnpoint as pp
-from pinnpoint.certifiers import basepoint, norm_balls, stationary
-from pinnpoint.errors import CertificationError, InputError
+from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.certifiers.nonlinear import basepoint, norm_balls, stationary
 
 QUERIES = pp.Queries([[1.0, 0.0], [0.3, -2.0]])
 

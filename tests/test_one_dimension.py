@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.mesh import Mesh
+from pinnpoint.mesh.mesh import Mesh
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -11,13 +11,13 @@ import pytest
 import scipy.sparse as sp
 
 import pinnpoint as pp
-from pinnpoint.errors import CertificationError, InputError
+from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.fem.coercivity import energy_floor, path_coercivity
 from pinnpoint.fem.compared import _matrix, in_order, reference
 from pinnpoint.fem.paths import grow, path_bound
 from pinnpoint.fem.stored import stored_error
 from pinnpoint.fem.wide import WIDE
-from pinnpoint.mesh import Mesh
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.rounding.arithmetic import UNIT
 
 

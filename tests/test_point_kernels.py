@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from flint import acb, arb, ctx
 
-from pinnpoint.errors import InputError
-from pinnpoint.expressions import parse
+from pinnpoint.base.errors import InputError
+from pinnpoint.formulas.expressions import parse
 from pinnpoint.transfer.data_term import _product_rule, data_term
 from pinnpoint.transfer.decimals import Enclosed, pi, precision
 from pinnpoint.transfer.kernels import Kernel

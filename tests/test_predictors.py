@@ -16,7 +16,7 @@ import pytest
 import pinnpoint as pp
 from pinnpoint.cli.main import main
 from pinnpoint.models import Predictor, grid_predictor
-from pinnpoint.models.safetensors import read_state, write_safetensors
+from pinnpoint.models.networks.safetensors import read_state, write_safetensors
 
 ROOT = Path(__file__).parent.parent
 BLOCKS = [

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import pinnpoint as pp
+from pinnpoint.cases.read import read_case
 from pinnpoint.cli.main import main
-from pinnpoint.io.cases import read_case
 
 CASE = """[mesh]
 generate = "square"
@@ -240,7 +240,7 @@ def test_a_disk_that_is_full_is_no_bug(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("pinnpoint.cli.check.build", full)
     assert main(["check", str(tmp_path / "case.toml")]) == 2
     assert capsys.readouterr().err == "pinnpoint: 'x': No space left on device\n"
-    monkeypatch.setattr("pinnpoint.outputs.write_csv", full)
+    monkeypatch.setattr("pinnpoint.outputs.draft.write_csv", full)
     assert main(["certify", str(tmp_path / "case.toml"), "--quiet"]) == 2
     assert "No space left" in capsys.readouterr().err
     assert os.listdir(tmp_path) == ["case.toml"]
@@ -249,7 +249,7 @@ def test_a_disk_that_is_full_is_no_bug(tmp_path, capsys, monkeypatch):
 def test_a_command_without_its_packages_names_them(tmp_path, capsys, monkeypatch):
     for name in [m for m in sys.modules if m.partition(".")[0] in ("skfem",) or m.startswith("pinnpoint.cli.check")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "pinnpoint.cases", None)
+    monkeypatch.setitem(sys.modules, "pinnpoint.cases.study", None)
     (tmp_path / "case.toml").write_text(CASE, encoding="utf-8")
     assert main(["check", str(tmp_path / "case.toml")]) == 3  # a module of our own that is missing is a bug
     capsys.readouterr()
@@ -276,7 +276,7 @@ def test_a_log_that_is_no_file_is_refused(tmp_path):
 
 
 def test_a_decision_that_cannot_be_logged_is_not_made(tmp_path, monkeypatch):
-    from pinnpoint.monitor import read_log
+    from pinnpoint.monitoring.monitor import read_log
 
     prepared = pp.Exact().prepare(pp.LinearSystem([[2.0]], [1.0]), pp.Queries([[1.0]]))
     with pp.Monitor(prepared, 0.1, log=tmp_path / "log") as monitor:

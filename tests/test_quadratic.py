@@ -17,17 +17,18 @@ from skfem.helpers import dot, grad
 
 import exactly
 import pinnpoint as pp
-from pinnpoint import bernstein, fem
+from pinnpoint import fem
 from pinnpoint.cli.check import memory
 from pinnpoint.cli.main import main
-from pinnpoint.expressions import Expression
 from pinnpoint.fem import assembly
 from pinnpoint.fem.elements import Nodes, quadratic_mass, quadratic_stiffness
 from pinnpoint.fem.extraction import NodeValues
-from pinnpoint.fem.quadrature import at_points, rule
+from pinnpoint.formulas.expressions import Expression
 from pinnpoint.io import generate
-from pinnpoint.io.vtu import write_vtu
-from pinnpoint.mesh import Mesh
+from pinnpoint.io.meshes.vtu import write_vtu
+from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.mesh.quadrature import at_points, rule
+from pinnpoint.taylor import bernstein
 
 DOMAINS = {"interval": 5, "square": 3, "cube": 2}
 

@@ -8,9 +8,9 @@ from flint import arb, ctx
 
 import pinnpoint as pp
 from newton import BITS, Cubic, inside, largest_gap, solved, value
-from pinnpoint.errors import CertificationError, InputError
-from pinnpoint.io.generate import generate
-from pinnpoint.reaction import Reaction as Declared
+from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.mesh.domains import generate
+from pinnpoint.systems.semilinear.reaction import Reaction as Declared
 
 Reaction = pp.fem.Reaction
 EXPONENTIAL = Reaction("exp(u) - 1", "exp(u)", "exp(u)")
@@ -220,8 +220,8 @@ FORMULAS = (
 )
 def test_derivative_formulas(text):
     """Against differences of fourth order."""
-    from pinnpoint.derivatives import derivative
-    from pinnpoint.expressions import parse
+    from pinnpoint.formulas.derivatives import derivative
+    from pinnpoint.formulas.expressions import parse
 
     for one in text.split("|"):
         g = parse(one, ("u",))

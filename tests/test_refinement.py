@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.spatial import Delaunay
 
-from pinnpoint.errors import InputError
+from pinnpoint.base.errors import InputError
 from pinnpoint.fem.elements import Nodes
-from pinnpoint.io.generate import generate
-from pinnpoint.mesh import Mesh
-from pinnpoint.refinement import Refiner, dorfler, families
-from pinnpoint.refinement.tables import rules
+from pinnpoint.mesh.domains import generate
+from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.mesh.refine import Refiner, dorfler, families
+from pinnpoint.mesh.refine.tables import rules
 
 KINDS = [("interval", 4), ("square", 3), ("lshape", 2), ("frame", 2), ("cube", 2), ("fichera", 1)]
 

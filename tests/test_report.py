@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.io.generate import generate
-from pinnpoint.mesh import Mesh
+from pinnpoint.mesh.domains import generate
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.report import View, render
 from pinnpoint.report.numbers import above, below, interval, near, percent
 from pinnpoint.report.packing import Packer

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.brief import MOST, brief
-from pinnpoint.conformal import StatisticalBand, calibrate
+from pinnpoint.base.brief import MOST, brief
+from pinnpoint.cases.read import read_case
 from pinnpoint.fem.extraction import NodeValues
-from pinnpoint.io.cases import read_case
-from pinnpoint.models.hidden_bump import load as hidden_bump
+from pinnpoint.models.networks.hidden_bump import load as hidden_bump
+from pinnpoint.monitoring.conformal import StatisticalBand, calibrate
 
 DECK = """SOL 101
 CEND
@@ -116,7 +116,7 @@ def from_files(folder: Path):
     case = read_case(folder / "case.toml")
     yield from (deck, deck.data, deck.problem(), deck.mesh)
     yield from (case, case.problem, case.prediction, case.certificate, *case.queries)
-    from pinnpoint.cases import build
+    from pinnpoint.cases.study import build
 
     study = build(case)
     yield from (study, study.certify())

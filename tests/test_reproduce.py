@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pinnpoint import reproduce
+import pinnpoint_paper as reproduce
+from pinnpoint.base.errors import InputError
 from pinnpoint.cli.main import main
-from pinnpoint.errors import InputError
-from pinnpoint.reproduce import STUDIES, Check, Row, Study, find, paper, run
-from pinnpoint.reproduce.bracket_given import on_simjeb
-from pinnpoint.reproduce.results import FILE, SCHEMA, UNUSED, _computing, plain, read, write
+from pinnpoint_paper import STUDIES, Check, Row, Study, find, paper, run
+from pinnpoint_paper.bracket_given import on_simjeb
+from pinnpoint_paper.results import FILE, SCHEMA, UNUSED, _computing, plain, read, write
 from written import Bracket
 
 STORED = Path(__file__).parent.parent / "studies" / "results"
@@ -235,7 +235,7 @@ def test_folders_without_the_bracket_are_refused(simjeb, tmp_path, capsys):
 
 
 def test_digests_follow_numbers_and_not_figures():
-    module = "from pinnpoint.reproduce.plots import label\nN = {n}\ndef _one():\n    return N  # {c}\n"
+    module = "from pinnpoint_paper.plots import label\nN = {n}\ndef _one():\n    return N  # {c}\n"
     module += "def _panel(p):\n    label(p, '{f}')\ndef _rows(results):\n    return '{f}'\n"
     first = _computing(module.format(n=1, c="a", f="x").encode())
     assert first == _computing(module.format(n=1, c="b", f="y").encode())
@@ -288,8 +288,8 @@ def test_command_writes_figures_and_an_offline_page(tmp_path, capsys):
 
 def test_a_claim_that_does_not_hold_is_told(tmp_path, capsys, monkeypatch):
     study = small([], holds=False)
-    monkeypatch.setattr("pinnpoint.reproduce.STUDIES", (study,))
-    monkeypatch.setattr("pinnpoint.reproduce.page.STUDIES", (study,))
+    monkeypatch.setattr("pinnpoint_paper.STUDIES", (study,))
+    monkeypatch.setattr("pinnpoint_paper.page.STUDIES", (study,))
     arguments = ["reproduce", "--all", "--quick", "--no-figures", "--out", str(tmp_path), "--quiet"]
     assert main(arguments) == 1
     assert "does not hold: it holds" in capsys.readouterr().out

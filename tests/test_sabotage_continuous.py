@@ -18,8 +18,8 @@ import pytest
 
 import pinnpoint as pp
 from continua import box, with_sides
-from pinnpoint.bernstein import Density
-from pinnpoint.mesh import Mesh
+from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer import (
     anchors,
     cells,

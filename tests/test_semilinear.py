@@ -12,14 +12,14 @@ from flint import arb
 
 import pinnpoint as pp
 from newton import ROUGH, SMOOTH, Cubic, inside, largest_gap, line, solved, states, value, within
-from pinnpoint.certifiers.basepoint import base_point
-from pinnpoint.certifiers.reaction_balls import anchor, find_witness
+from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.certifiers.nonlinear.basepoint import base_point
+from pinnpoint.certifiers.nonlinear.reaction_balls import anchor, find_witness
 from pinnpoint.cli.main import main
-from pinnpoint.cubic import CubicSystem
-from pinnpoint.errors import CertificationError, InputError
-from pinnpoint.io.generate import generate
-from pinnpoint.mesh import Mesh
+from pinnpoint.mesh.domains import generate
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.rounding.balls import Ball
+from pinnpoint.systems.semilinear.cubic import CubicSystem
 
 
 @pytest.mark.parametrize("source", [SMOOTH, ROUGH])

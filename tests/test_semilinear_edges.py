@@ -7,9 +7,9 @@ import pytest
 
 import pinnpoint as pp
 from newton import Cubic, inside, solved, value
-from pinnpoint.certifiers.basepoint import BasePoint
-from pinnpoint.errors import CertificationError, InputError
-from pinnpoint.io.generate import generate
+from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.certifiers.nonlinear.basepoint import BasePoint
+from pinnpoint.mesh.domains import generate
 
 ONE = pp.Queries(np.eye(1))
 

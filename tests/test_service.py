@@ -27,7 +27,7 @@ from test_families import chain
 pytest.importorskip("starlette", reason="pip install 'pinnpoint[serve]'")
 pytest.importorskip("uvicorn", reason="pip install 'pinnpoint[serve]'")
 
-from pinnpoint.monitor import read_log
+from pinnpoint.monitoring.monitor import read_log
 from pinnpoint.service import Engine, Limits, engine_of_family, make_app
 
 BOTH = "accept = 0.05\ntolerance = 0.05"  # of the prediction, and of the proof
@@ -539,7 +539,7 @@ def test_lengths_that_lie_and_other_methods(server):
 
 
 def test_a_log_that_is_full_is_told_and_nothing_is_decided(tmp_path, monkeypatch):
-    from pinnpoint.monitor import LogError
+    from pinnpoint.monitoring.monitor import LogError
 
     prepared = family()
     with pp.Monitor(prepared, 10.0, log=tmp_path / "log") as monitor:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.errors import InputError
+from pinnpoint.base.errors import InputError
 from written import CASES, FORCES, Bracket
 
 

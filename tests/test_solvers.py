@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import gallery
 import pinnpoint as pp
 from exactly import functional, holds, solve_arb
-from pinnpoint.errors import DependencyMissingError
+from pinnpoint.base.errors import DependencyMissingError
 from pinnpoint.solvers import choice
 from pinnpoint.solvers.amg import Multigrid
 from pinnpoint.solvers.blocks import conjugate_gradients

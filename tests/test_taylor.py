@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from flint import arb, arb_mat, fmpq
 
-from pinnpoint.bernstein import gram, pairs, values
-from pinnpoint.errors import InputError
-from pinnpoint.expressions import TOKEN, parse
+from pinnpoint.base.errors import InputError
+from pinnpoint.formulas.expressions import TOKEN, parse
 from pinnpoint.taylor import formulas, functions, kernels, models, opaque, remainders, simplices, suprema, tables
+from pinnpoint.taylor.bernstein import gram, pairs, values
 from pinnpoint.taylor.declared import Declared
 from pinnpoint.taylor.geometry import Simplices, coordinates, orders, path_order
 from pinnpoint.taylor.inputs import ORDER

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import gallery
 import pinnpoint as pp
-from pinnpoint import threads
+from pinnpoint.base import threads
 from pinnpoint.rounding import matrices
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.solvers import direct

@@ -7,10 +7,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from pinnpoint.errors import InputError
-from pinnpoint.mesh import Mesh
-from pinnpoint.transfer import topology as module
-from pinnpoint.transfer.topology import Topology
+from pinnpoint.base.errors import InputError
+from pinnpoint.mesh import topology as module
+from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.mesh.topology import Topology
 
 SQUARE = [[0, 0], [1, 0], [1, 1], [0, 1], [0.4, 0.6]], [[4, 1, 0], [1, 4, 2], [2, 3, 4], [0, 3, 4]]
 

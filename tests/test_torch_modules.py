@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.errors import InputError
+from pinnpoint.base.errors import InputError
 from pinnpoint.models import Lift, from_torch, torch_predictor
 
 torch = pytest.importorskip("torch", reason="needs torch")

@@ -13,7 +13,7 @@ import pinnpoint as pp
 torch = pytest.importorskip("torch", reason="pip install 'pinnpoint[torch]'")
 
 from pinnpoint import training as tr  # noqa: E402
-from pinnpoint.models.safetensors import read_metadata, read_safetensors  # noqa: E402
+from pinnpoint.models.networks.safetensors import read_metadata, read_safetensors  # noqa: E402
 from pinnpoint.training.residuals import sparse_product  # noqa: E402
 
 

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.bernstein import Density, pairs
-from pinnpoint.queries import Point
+from pinnpoint.systems.queries import Point
+from pinnpoint.taylor.bernstein import Density, pairs
 from pinnpoint.transfer.estimator import Estimator, Side
 from pinnpoint.transfer.norms import Norms
 from pinnpoint.transfer.one_dimension import pointwise
 from pinnpoint.transfer.remainder import remainder
-from pinnpoint.verifier import checker
+from pinnpoint_verify import checker
 
 MESHES = {1: ("interval", 24), 2: ("square", 3), 3: ("cube", 2)}
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
+from pinnpoint.certificates.verdicts import accepted, distances
 from pinnpoint.cli.main import main
-from pinnpoint.verdicts import accepted, distances
 
 CASE = """title = "Plate"
 units = "mm"
@@ -405,9 +405,9 @@ def test_the_old_word_of_monitors_warns():
 
 
 def test_services_take_accept_and_the_old_word(tmp_path, capsys):
-    from pinnpoint.cases import build
+    from pinnpoint.cases.read import read_case
+    from pinnpoint.cases.study import build
     from pinnpoint.cli.serve import accepted_by
-    from pinnpoint.io.cases import read_case
 
     (tmp_path / "case.toml").write_text(CASE, encoding="utf-8")
 

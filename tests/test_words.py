@@ -7,8 +7,8 @@ import json
 import pytest
 
 import pinnpoint as pp
+from pinnpoint.cases.read import read_case
 from pinnpoint.cli.main import main
-from pinnpoint.io.cases import read_case
 
 PLATE = """[mesh]
 generate = "square"

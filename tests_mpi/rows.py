@@ -5,11 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from pinnpoint.cases import make_problem, open_mesh
+from pinnpoint.cases.read import read_case
+from pinnpoint.cases.study import make_problem, open_mesh
 from pinnpoint.distributed.certify import _ask, _parts
 from pinnpoint.distributed.rows import Rows, assemble
 from pinnpoint.distributed.team import Team
-from pinnpoint.io.cases import read_case
 from pinnpoint.rounding.balls import Ball
 
 team = Team.assemble()

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from conftest import mpirun
-from pinnpoint.cases import build
-from pinnpoint.io.cases import read_case
+from pinnpoint.cases.read import read_case
+from pinnpoint.cases.study import build
 
 RANKS = (1, 2, 4)
 TAIL = """

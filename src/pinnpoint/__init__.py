@@ -3,80 +3,89 @@
 Importing this package loads nothing: each public name is imported when it is first used.
 """
 
-from pinnpoint.version import __version__
+from pinnpoint.base.version import __version__
 
 TYPE_CHECKING = False  # as type checkers know it; to import `typing` would take longer than all the rest
 if TYPE_CHECKING:  # what type checkers see; a test compares it with the table below
-    from pinnpoint import adapters as adapters
     from pinnpoint import campaigns as campaigns
-    from pinnpoint import conformal as conformal
     from pinnpoint import fem as fem
     from pinnpoint import io as io
     from pinnpoint import models as models
     from pinnpoint import training as training
-    from pinnpoint.adaptivity import Refined, certify_to
-    from pinnpoint.batch import CertificateBatch
-    from pinnpoint.bundles import write_bundle
-    from pinnpoint.certificate import Certificate, Claim, Guarantee
-    from pinnpoint.certification import certify
+    from pinnpoint.base.errors import CertificationError, DependencyMissingError, InputError, PinnpointError
+    from pinnpoint.certificates.batch import CertificateBatch
+    from pinnpoint.certificates.certificate import Certificate, Claim, Guarantee
+    from pinnpoint.certificates.rates import observed_orders
     from pinnpoint.certifiers.exact import Exact
+    from pinnpoint.certifiers.families.loads import LoadFamily
     from pinnpoint.certifiers.inexact import Inexact
     from pinnpoint.certifiers.localized import Localized
+    from pinnpoint.certifiers.nonlinear.root import Root
+    from pinnpoint.certifiers.nonlinear.stationary import Stationary
     from pinnpoint.certifiers.norm import Norm
     from pinnpoint.certifiers.randomized import Randomized
-    from pinnpoint.certifiers.root import Root
-    from pinnpoint.certifiers.stationary import Stationary
-    from pinnpoint.errors import CertificationError, DependencyMissingError, InputError, PinnpointError
-    from pinnpoint.families.loads import LoadFamily
-    from pinnpoint.monitor import Decision, Monitor
-    from pinnpoint.nonlinear import NonlinearSystem
-    from pinnpoint.orders import observed_orders
-    from pinnpoint.queries import Queries
+    from pinnpoint.certifiers.tolerance import Refined, certify_to
+    from pinnpoint.certifiers.verb import certify
+    from pinnpoint.io import adapters as adapters
+    from pinnpoint.monitoring import conformal as conformal
+    from pinnpoint.monitoring.monitor import Decision, Monitor
+    from pinnpoint.outputs.bundle import write_bundle
     from pinnpoint.rounding.bounds import Coercivity
     from pinnpoint.rounding.coercivity import verify_coercivity
-    from pinnpoint.spaces import AdmissibleSpace, Projection
-    from pinnpoint.systems import LinearSystem
+    from pinnpoint.systems.linear import LinearSystem
+    from pinnpoint.systems.nonlinear import NonlinearSystem
+    from pinnpoint.systems.queries import Queries
+    from pinnpoint.systems.spaces import AdmissibleSpace, Projection
     from pinnpoint.transfer.comparison import Comparison
     from pinnpoint.transfer.external import External
     from pinnpoint.transfer.interpolation import Interpolation
     from pinnpoint.transfer.interval import DirectRoute
 
-_PACKAGES = ("adapters", "campaigns", "conformal", "fem", "io", "models", "training")
+_PACKAGES = {
+    "adapters": "io.adapters",
+    "campaigns": "campaigns",
+    "conformal": "monitoring.conformal",
+    "fem": "fem",
+    "io": "io",
+    "models": "models",
+    "training": "training",
+}
+"""Public packages and modules, and where they are."""
 _HOMES = {
-    "AdmissibleSpace": "spaces",
-    "Certificate": "certificate",
-    "CertificateBatch": "batch",
-    "CertificationError": "errors",
-    "Claim": "certificate",
+    "AdmissibleSpace": "systems.spaces",
+    "Certificate": "certificates.certificate",
+    "CertificateBatch": "certificates.batch",
+    "CertificationError": "base.errors",
+    "Claim": "certificates.certificate",
     "Coercivity": "rounding.bounds",
     "Comparison": "transfer.comparison",
-    "Decision": "monitor",
-    "DependencyMissingError": "errors",
+    "Decision": "monitoring.monitor",
+    "DependencyMissingError": "base.errors",
     "DirectRoute": "transfer.interval",
     "Exact": "certifiers.exact",
     "External": "transfer.external",
-    "Guarantee": "certificate",
+    "Guarantee": "certificates.certificate",
     "Inexact": "certifiers.inexact",
-    "InputError": "errors",
+    "InputError": "base.errors",
     "Interpolation": "transfer.interpolation",
-    "LinearSystem": "systems",
-    "LoadFamily": "families.loads",
+    "LinearSystem": "systems.linear",
+    "LoadFamily": "certifiers.families.loads",
     "Localized": "certifiers.localized",
-    "Monitor": "monitor",
-    "NonlinearSystem": "nonlinear",
+    "Monitor": "monitoring.monitor",
+    "NonlinearSystem": "systems.nonlinear",
     "Norm": "certifiers.norm",
-    "PinnpointError": "errors",
-    "Projection": "spaces",
-    "Queries": "queries",
+    "PinnpointError": "base.errors",
+    "Projection": "systems.spaces",
+    "Queries": "systems.queries",
     "Randomized": "certifiers.randomized",
-    "Refined": "adaptivity",
-    "Root": "certifiers.root",
-    "Stationary": "certifiers.stationary",
-    "certify": "certification",
-    "certify_to": "adaptivity",
-    "observed_orders": "orders",
+    "Refined": "certifiers.tolerance",
+    "Root": "certifiers.nonlinear.root",
+    "Stationary": "certifiers.nonlinear.stationary",
+    "certify": "certifiers.verb",
+    "certify_to": "certifiers.tolerance",
+    "observed_orders": "certificates.rates",
     "verify_coercivity": "rounding.coercivity",
-    "write_bundle": "bundles",
+    "write_bundle": "outputs.bundle",
 }
 """The module that each public name comes from."""
 
@@ -87,7 +96,7 @@ if not TYPE_CHECKING:  # a type checker would take every misspelt name for Any
         import importlib
 
         if name in _PACKAGES:
-            return importlib.import_module(f"pinnpoint.{name}")
+            return importlib.import_module(f"pinnpoint.{_PACKAGES[name]}")
         if name not in _HOMES:
             raise AttributeError(f"module 'pinnpoint' has no attribute {name!r}")
         found = getattr(importlib.import_module(f"pinnpoint.{_HOMES[name]}"), name)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pinnpoint.cases import build
-from pinnpoint.certificate import Certificate
-from pinnpoint.io.cases import read_case
-from pinnpoint.io.files import PathLike
+from pinnpoint.base.files import PathLike
+from pinnpoint.cases.read import read_case
+from pinnpoint.cases.study import build
+from pinnpoint.certificates.certificate import Certificate
 
 
 def certify_case(path: PathLike, overrides: Sequence[str]) -> Certificate:

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pinnpoint.base.errors import InputError
 from pinnpoint.campaigns.growing import AbstractTable, lock, not_written, other_columns
 from pinnpoint.campaigns.tasks import LEAD, Row
-from pinnpoint.errors import InputError
 
 SYNC = 1.0
 """Seconds between forced writes to the disk."""

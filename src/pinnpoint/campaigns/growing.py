@@ -8,8 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from pinnpoint.base.errors import InputError
 from pinnpoint.campaigns.tasks import Row
-from pinnpoint.errors import InputError
 
 
 class AbstractTable(ABC):

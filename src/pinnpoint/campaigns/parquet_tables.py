@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pinnpoint.base.errors import DependencyMissingError, InputError
 from pinnpoint.campaigns.growing import AbstractTable, lock, not_written, other_columns
 from pinnpoint.campaigns.tasks import LEAD, Row
-from pinnpoint.errors import DependencyMissingError, InputError
 
 KINDS = {type(None): "null", bool: "bool", int: "int64", float: "double", str: "string"}
 EXACT = 2**53

@@ -13,14 +13,14 @@ from itertools import count
 from typing import Any
 from uuid import uuid4
 
-from pinnpoint.arrays import number, whole
-from pinnpoint.brief import brief
+from pinnpoint.base.arrays import number, whole
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError, PinnpointError
+from pinnpoint.base.files import PathLike
 from pinnpoint.campaigns.growing import AbstractTable
 from pinnpoint.campaigns.patience import Patience
 from pinnpoint.campaigns.tables import open_table
 from pinnpoint.campaigns.tasks import Row, work, writable
-from pinnpoint.errors import InputError, PinnpointError
-from pinnpoint.io.files import PathLike
 
 WINDOW = 64
 """Instances that wait in the executor at once."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pinnpoint.base.errors import InputError
+from pinnpoint.base.files import PathLike
 from pinnpoint.campaigns.csv_tables import CsvTable
 from pinnpoint.campaigns.growing import AbstractTable
 from pinnpoint.campaigns.parquet_tables import ParquetTable
-from pinnpoint.errors import InputError
-from pinnpoint.io.files import PathLike
 
 BATCH = 256
 """Instances of one Parquet file, at most."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.certificate import Certificate
-from pinnpoint.errors import InputError
+from pinnpoint.base.errors import InputError
+from pinnpoint.certificates.certificate import Certificate
 
 Row = dict[str, Any]
 LEAD = ("instance", "row", "rows")

@@ -10,24 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, floats, per_query
-from pinnpoint.batch import CertificateBatch
-from pinnpoint.brief import brief
-from pinnpoint.certificate import Certificate, Claim, Guarantee
+from pinnpoint.base.arrays import Vector, floats, per_query
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.certificates.batch import CertificateBatch
+from pinnpoint.certificates.certificate import Certificate, Claim, Guarantee
+from pinnpoint.certificates.transfer import Transfer, TransferContext
 from pinnpoint.certifiers.batches import observe_many
 from pinnpoint.certifiers.core import Core, Functionals
 from pinnpoint.certifiers.least_squares import effective_norm
 from pinnpoint.certifiers.proof import Proof
 from pinnpoint.certifiers.setup import solver_for
-from pinnpoint.errors import InputError
-from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import UNIT, require_range, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.matrices import LinearMap
 from pinnpoint.solvers.choice import Choice
 from pinnpoint.solvers.protocol import Solver, answer
-from pinnpoint.systems import LinearSystem
-from pinnpoint.transfer.interface import Transfer, TransferContext
+from pinnpoint.systems.linear import LinearSystem
+from pinnpoint.systems.queries import Queries
 
 
 class AbstractMethod(ABC):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.threads import SCRATCH, on_all_cores, share
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.matrices import PlainMatrix, plain_products
 from pinnpoint.rounding.slices import rows_of_product
-from pinnpoint.threads import SCRATCH, on_all_cores, share
 
 if TYPE_CHECKING:
     from pinnpoint.certifiers.base import AbstractCertifier, Observation

@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, floats, per_query, vector
-from pinnpoint.batch import CertificateBatch
-from pinnpoint.brief import brief
-from pinnpoint.certificate import Certificate, Claim, Guarantee
-from pinnpoint.certifiers.basepoint import ReducedQueries
+from pinnpoint.base.arrays import Vector, floats, per_query, vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.certificates.batch import CertificateBatch
+from pinnpoint.certificates.certificate import Certificate, Claim, Guarantee
+from pinnpoint.certificates.transfer import Transfer, TransferContext
+from pinnpoint.certificates.verdicts import accept_limits
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.green import FEW, FILLS_FROM
+from pinnpoint.certifiers.nonlinear.basepoint import ReducedQueries
 from pinnpoint.certifiers.setup import solver_for
-from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import LIMIT, norm_up, up
 from pinnpoint.solvers.protocol import Solver, answer
-from pinnpoint.systems import LinearSystem
-from pinnpoint.transfer.interface import Transfer, TransferContext
-from pinnpoint.verdicts import accept_limits
+from pinnpoint.systems.linear import LinearSystem
 
 STEPS = 400
 """Newton steps at most; a cubic's take off a third each until they are near."""

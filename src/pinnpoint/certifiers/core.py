@@ -19,17 +19,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector, is_symmetric, set_fields, vector
-from pinnpoint.errors import CertificationError, InputError
-from pinnpoint.queries import Queries
+from pinnpoint.base.arrays import Vector, is_symmetric, set_fields, vector
+from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.base.threads import SCRATCH
 from pinnpoint.rounding.arithmetic import TINY, gamma, require_range, require_round_to_nearest, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.bounds import fingerprint
 from pinnpoint.rounding.forms import Form, MatrixForm
 from pinnpoint.rounding.matrices import Chain, EnclosedMatrix, LinearMap, PlainMatrix, compile_early, product_up
 from pinnpoint.rounding.slices import Sliced
-from pinnpoint.systems import LinearSystem
-from pinnpoint.threads import SCRATCH
+from pinnpoint.systems.linear import LinearSystem
+from pinnpoint.systems.queries import Queries
 
 ErrorPair = tuple[Callable[[Vector], Vector], Callable[[Vector], Vector]]
 

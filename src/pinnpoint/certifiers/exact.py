@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, whole
-from pinnpoint.brief import brief
+from pinnpoint.base.arrays import Vector, whole
+from pinnpoint.base.brief import brief
+from pinnpoint.base.threads import begin
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
 from pinnpoint.certifiers.green import GreenVectors, bare_ground, green_vectors, lay_ground
 from pinnpoint.certifiers.storage import Storage
-from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.bounds import Coercivity
-from pinnpoint.systems import LinearSystem
-from pinnpoint.threads import begin
+from pinnpoint.systems.linear import LinearSystem
+from pinnpoint.systems.queries import Queries
 
 
 @dataclass(frozen=True, eq=False)

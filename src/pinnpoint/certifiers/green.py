@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector
-from pinnpoint.brief import brief
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.base.memory import have_ready
+from pinnpoint.base.threads import SCRATCH, begin, on_all_cores
 from pinnpoint.certifiers.base import Ground
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.proof import Proof, prove, prove_roughly, unproved, weight_only
 from pinnpoint.certifiers.setup import solver_for
 from pinnpoint.certifiers.storage import DOUBLE, Storage
-from pinnpoint.errors import InputError
-from pinnpoint.memory import have_ready
-from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import require_range, up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.bounds import Coercivity
@@ -28,8 +28,8 @@ from pinnpoint.rounding.slices import CHUNK, Sliced, column_lengths, largest
 from pinnpoint.rounding.stability import Coercive
 from pinnpoint.solvers.direct import DENSE_UP_TO, MANY, SparseLU
 from pinnpoint.solvers.protocol import Solver, answer, is_accurate, width
-from pinnpoint.systems import LinearSystem
-from pinnpoint.threads import SCRATCH, begin, on_all_cores
+from pinnpoint.systems.linear import LinearSystem
+from pinnpoint.systems.queries import Queries
 
 FILLS_FROM, FEW = 10_000, 24
 """Unknowns from which, and queries up to which, conjugate gradients beat a factorization that fills in."""

@@ -7,23 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, number, per_query, set_fields, whole
-from pinnpoint.brief import brief
-from pinnpoint.certificate import Claim
+from pinnpoint.base.arrays import Vector, number, per_query, set_fields, whole
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.certificates.certificate import Claim
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.exact import signed
 from pinnpoint.certifiers.green import GreenVectors, green_vectors
 from pinnpoint.certifiers.proof import prove
 from pinnpoint.certifiers.setup import krylov_solver, solver_for
-from pinnpoint.errors import CertificationError, InputError
-from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.bounds import Coercivity
 from pinnpoint.solvers.choice import Choice
 from pinnpoint.solvers.protocol import Solver
-from pinnpoint.systems import LinearSystem
+from pinnpoint.systems.linear import LinearSystem
+from pinnpoint.systems.queries import Queries
 
 CORRECTIONS = ("adjoint", "primal", "both")
 

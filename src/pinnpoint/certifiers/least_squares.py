@@ -10,9 +10,9 @@ import math
 from functools import partial
 from typing import NamedTuple
 
+from pinnpoint.base.errors import CertificationError
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.proof import Proof
-from pinnpoint.errors import CertificationError
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.forms import DiagonalForm
 from pinnpoint.rounding.stability import Coercive

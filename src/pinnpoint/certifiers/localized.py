@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector, floats, matrix, per_query
-from pinnpoint.brief import brief
-from pinnpoint.certificate import Guarantee
+from pinnpoint.base.arrays import Vector, floats, matrix, per_query
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.certificates.certificate import Guarantee
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
 from pinnpoint.certifiers.exact import signed
 from pinnpoint.certifiers.green import GreenVectors, green_vectors, lay_ground
 from pinnpoint.certifiers.least_squares import effective_residual
 from pinnpoint.certifiers.projectors import MatrixProjector, Projector, Selector
-from pinnpoint.errors import CertificationError, InputError
-from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import TINY, gamma, up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.bounds import Coercivity
 from pinnpoint.rounding.forms import DiagonalForm, pairing
-from pinnpoint.systems import LinearSystem
+from pinnpoint.systems.linear import LinearSystem
+from pinnpoint.systems.queries import Queries
 
 
 @dataclass(frozen=True, eq=False)

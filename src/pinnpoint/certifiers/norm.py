@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, per_query
-from pinnpoint.brief import brief
-from pinnpoint.certificate import Claim
+from pinnpoint.base.arrays import Vector, per_query
+from pinnpoint.base.brief import brief
+from pinnpoint.certificates.certificate import Claim
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
 from pinnpoint.certifiers.green import green_vectors, lay_ground
-from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import up
 from pinnpoint.rounding.bounds import Coercivity
-from pinnpoint.systems import LinearSystem
+from pinnpoint.systems.linear import LinearSystem
+from pinnpoint.systems.queries import Queries
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import number
-from pinnpoint.brief import brief
-from pinnpoint.certificate import Claim
+from pinnpoint.base.arrays import number
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.base.machine import free_memory
+from pinnpoint.certificates.certificate import Claim
 from pinnpoint.certifiers.core import Core
-from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.rounding import stability as st
 from pinnpoint.rounding.arithmetic import Vector
 from pinnpoint.rounding.bounds import Coercivity
@@ -28,7 +29,6 @@ from pinnpoint.solvers.direct import DENSE_UP_TO
 from pinnpoint.solvers.pardiso import Pardiso
 from pinnpoint.solvers.petsc import Petsc
 from pinnpoint.solvers.protocol import Solver, answer, is_accurate
-from pinnpoint.solvers.room import free_memory
 
 FEW_ENOUGH = 10_000
 """Unknowns up to which SciPy's own factorization proves coercivity quickly enough."""

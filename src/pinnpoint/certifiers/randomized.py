@@ -11,20 +11,20 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from scipy.special import gammaincinv
 
-from pinnpoint.arrays import Vector, number, set_fields, whole
-from pinnpoint.brief import brief
-from pinnpoint.certificate import Claim, Guarantee
+from pinnpoint.base.arrays import Vector, number, set_fields, whole
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.certificates.certificate import Claim, Guarantee
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.green import lay_ground
-from pinnpoint.errors import CertificationError, InputError
-from pinnpoint.queries import Queries
 from pinnpoint.rounding.arithmetic import up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.bounds import Coercivity
 from pinnpoint.solvers.direct import DENSE_UP_TO
 from pinnpoint.solvers.protocol import answer
-from pinnpoint.systems import LinearSystem
+from pinnpoint.systems.linear import LinearSystem
+from pinnpoint.systems.queries import Queries
 
 QUANTILE_SLACK = 1e-9
 """The χ² quantile is lowered by this factor, far above the error of its evaluation."""

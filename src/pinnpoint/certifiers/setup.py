@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import InputError
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.proof import diagonal_of
-from pinnpoint.errors import InputError
 from pinnpoint.rounding.balls import exact
 from pinnpoint.rounding.matrices import LinearMap
 from pinnpoint.solvers.amg import Multigrid

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.errors import InputError
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import InputError
 
 PAGE = 4096
 PRECISIONS = {"float64": np.float64, "float32": np.float32}

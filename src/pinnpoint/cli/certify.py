@@ -12,21 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.adaptivity import Step
-from pinnpoint.arrays import Vector
-from pinnpoint.cases import Result, build
-from pinnpoint.certificate import Certificate, Guarantee
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import PinnpointError, shortage
+from pinnpoint.base.memory import have_ready, keep_memory, return_memory
+from pinnpoint.cases.read import read_case
+from pinnpoint.cases.study import Result, build
+from pinnpoint.certificates.certificate import Certificate, Guarantee
+from pinnpoint.certificates.printed import least_text, table
+from pinnpoint.certificates.verdicts import BEYOND, NEGATIVE, UNDECIDED
+from pinnpoint.certifiers.tolerance import Step
 from pinnpoint.cli.progress import Stages, Told
 from pinnpoint.distributed.certify import certify as together
 from pinnpoint.distributed.team import Team, launched, options_of
-from pinnpoint.errors import PinnpointError, shortage
-from pinnpoint.io.cases import read_case
-from pinnpoint.memory import have_ready, keep_memory, return_memory
-from pinnpoint.mesh import Mesh
-from pinnpoint.outputs import Draft, draw, labels, require_place, write_outputs
-from pinnpoint.printed import least_text, table
+from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.outputs.draft import Draft, draw, labels, require_place, write_outputs
 from pinnpoint.report import Scene
-from pinnpoint.verdicts import BEYOND, NEGATIVE, UNDECIDED
 
 LARGE = 150_000
 """Unknowns from which memory is dearer than the time to get it."""

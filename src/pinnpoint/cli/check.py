@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.cases import build
+from pinnpoint.base.units import Units, bracketed, label
+from pinnpoint.cases.read import read_case
+from pinnpoint.cases.study import build
 from pinnpoint.cli.peak import peak
 from pinnpoint.cli.progress import Stages
-from pinnpoint.curves import curve_notes
-from pinnpoint.io.cases import read_case
-from pinnpoint.mesh import BOUNDARY, CELLS, Mesh
-from pinnpoint.quality import coincident, quality
+from pinnpoint.mesh.curves import curve_notes
+from pinnpoint.mesh.mesh import BOUNDARY, CELLS, Mesh
+from pinnpoint.mesh.quality import coincident, quality
 from pinnpoint.rounding.coercivity import NEARLY, z_part
 from pinnpoint.solvers.choice import GB, ROUGH_FROM, Choice, Task, asked_for, choose
 from pinnpoint.solvers.direct import DENSE_UP_TO
-from pinnpoint.units import Units, bracketed, label
 
 MEASURES = {0: "points", 1: "length", 2: "area", 3: "volume"}
 

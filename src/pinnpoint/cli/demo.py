@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.cases import Study, make_method, make_problem, make_queries, open_mesh
-from pinnpoint.certificate import Certificate
+from pinnpoint.cases.read import read_case
+from pinnpoint.cases.study import Study, make_method, make_problem, make_queries, open_mesh
+from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.cli.progress import Stages
-from pinnpoint.io.cases import read_case
-from pinnpoint.models import hidden_bump
-from pinnpoint.outputs import require_place, write_outputs
+from pinnpoint.models.networks import hidden_bump
+from pinnpoint.outputs.draft import require_place, write_outputs
 
 CASE = """title = "A PINN with a hidden bump"
 units = "1"

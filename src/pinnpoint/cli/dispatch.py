@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import NoReturn
 
+from pinnpoint.base.errors import PinnpointError, shortage
+from pinnpoint.base.version import __version__
 from pinnpoint.cli.commands import add_commands
 from pinnpoint.cli.process import ending_at_once, unwritten
-from pinnpoint.errors import PinnpointError, shortage
-from pinnpoint.version import __version__
 
 NO_THREAD = "can't start new thread"
 """What Python says when memory does not suffice for one."""

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.errors import DependencyMissingError
+from pinnpoint.base.errors import DependencyMissingError
+from pinnpoint.base.machine import free_memory
+from pinnpoint.base.version import __version__
 from pinnpoint.rounding.matrices import compiled
 from pinnpoint.solvers.amg import Multigrid
 from pinnpoint.solvers.cholmod import Cholmod
@@ -20,8 +22,6 @@ from pinnpoint.solvers.direct import SparseLU
 from pinnpoint.solvers.pardiso import Pardiso
 from pinnpoint.solvers.petsc import Petsc
 from pinnpoint.solvers.protocol import Solver
-from pinnpoint.solvers.room import free_memory
-from pinnpoint.version import __version__
 
 PACKAGES = {
     "numpy": "",

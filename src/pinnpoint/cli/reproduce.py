@@ -6,13 +6,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from pinnpoint.base.errors import InputError
 from pinnpoint.cli.progress import Stages
-from pinnpoint.errors import InputError
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Exit code 1 where a claim does not hold."""
-    from pinnpoint import reproduce
+    import pinnpoint_paper as reproduce
 
     if arguments.all and arguments.names:
         raise InputError("reproduce: give names or --all, not both")
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _on_simjeb(chosen: list[Any], folder: Path, number: str) -> list[Any]:
-    from pinnpoint.reproduce.bracket_given import on_simjeb
+    from pinnpoint_paper.bracket_given import on_simjeb
 
     if not (folder / f"{number}.fem").is_file():
         raise InputError(

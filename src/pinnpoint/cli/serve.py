@@ -7,18 +7,18 @@ import sys
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.cases import Study, build
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import InputError
+from pinnpoint.cases.read import read_case
+from pinnpoint.cases.study import Study, build
 from pinnpoint.cli.progress import Stages
-from pinnpoint.errors import InputError
-from pinnpoint.io.cases import read_case
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Prepare once, then serve until interrupted or terminated."""
-    from pinnpoint.monitor import Monitor
+    from pinnpoint.monitoring.monitor import Monitor
     from pinnpoint.service import Limits, engine_of_case, make_app, run_app
 
     if not 0 <= arguments.port < 65536:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from pinnpoint import verifier
+import pinnpoint_verify as verifier
 
 
 def run(arguments: argparse.Namespace) -> int:

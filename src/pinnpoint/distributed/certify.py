@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector
-from pinnpoint.cases import Progress, Result, Study, make_method, make_queries, open_mesh, open_prediction
-from pinnpoint.certificate import Certificate, Claim, Guarantee
-from pinnpoint.curves import curve_notes
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.cases.specs import Case
+from pinnpoint.cases.study import Progress, Result, Study, make_method, make_queries, open_mesh, open_prediction
+from pinnpoint.certificates.certificate import Certificate, Claim, Guarantee
 from pinnpoint.distributed.coercive import prove
 from pinnpoint.distributed.frame import Frame, make_frame
 from pinnpoint.distributed.partition import cut, owners
@@ -24,14 +25,13 @@ from pinnpoint.distributed.refinement import UNSEEN, green, polish
 from pinnpoint.distributed.rows import Rows, assemble
 from pinnpoint.distributed.solver import Solver
 from pinnpoint.distributed.team import Team
-from pinnpoint.errors import CertificationError, InputError
 from pinnpoint.fem.extraction import Extraction
-from pinnpoint.io.case_specs import Case
-from pinnpoint.meaning import MESH
-from pinnpoint.queries import Queries
+from pinnpoint.mesh.curves import curve_notes
 from pinnpoint.rounding.arithmetic import down, require_round_to_nearest, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.matrices import EnclosedMatrix, dots
+from pinnpoint.systems.queries import Queries
+from pinnpoint.systems.targets import MESH
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.errors import InputError
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import InputError
+from pinnpoint.cases.specs import Case, ProblemSpec
 from pinnpoint.fem.coefficients import per_cell
 from pinnpoint.fem.coercivity import energy_floor, held_facets
 from pinnpoint.fem.conditions import admissible, require_apart, require_boundary
@@ -21,10 +22,9 @@ from pinnpoint.fem.fields import FieldQueries
 from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
 from pinnpoint.fem.loads import Load, spread_over
 from pinnpoint.fem.paths import path_bound
-from pinnpoint.io.case_specs import Case, ProblemSpec
-from pinnpoint.mesh import BOUNDARY, Mesh
-from pinnpoint.queries import Queries
-from pinnpoint.spaces import AdmissibleSpace
+from pinnpoint.mesh.mesh import BOUNDARY, Mesh
+from pinnpoint.systems.queries import Queries
+from pinnpoint.systems.spaces import AdmissibleSpace
 
 
 @dataclass(frozen=True, eq=False)

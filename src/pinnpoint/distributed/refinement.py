@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
+from pinnpoint.base.arrays import Vector
 from pinnpoint.distributed.rows import Rows
 from pinnpoint.distributed.solver import Solver
 from pinnpoint.rounding.arithmetic import two_sum

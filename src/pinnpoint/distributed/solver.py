@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.distributed.rows import Rows
-from pinnpoint.errors import CertificationError, InputError
 
 TOLERANCE = 1e-12
 WEAK = 0.02

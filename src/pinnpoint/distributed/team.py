@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.errors import CertificationError, DependencyMissingError, InputError, PinnpointError
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import CertificationError, DependencyMissingError, InputError, PinnpointError
 from pinnpoint.rounding.arithmetic import at_most, dot_up, sum_up, up
 from pinnpoint.rounding.balls import Ball
 

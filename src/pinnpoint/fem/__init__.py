@@ -6,6 +6,6 @@ from pinnpoint.fem.elasticity import Elasticity
 from pinnpoint.fem.loads import Load, spread
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.fem.semilinear import Semilinear
-from pinnpoint.reaction import Reaction
+from pinnpoint.systems.semilinear.reaction import Reaction
 
 __all__ = ["Elasticity", "Load", "Reaction", "ReactionDiffusion", "Semilinear", "bracket", "path_coercivity", "spread"]

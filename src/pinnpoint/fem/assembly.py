@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector
-from pinnpoint.facets import chunks
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.threads import CORES, on_all_cores
 from pinnpoint.fem.elements import Nodes, quadratic_mass, quadratic_stiffness
-from pinnpoint.fem.quadrature import at_points, rule
-from pinnpoint.mesh import Index, Mesh
-from pinnpoint.threads import CORES, on_all_cores
+from pinnpoint.mesh.facets import chunks
+from pinnpoint.mesh.mesh import Index, Mesh
+from pinnpoint.mesh.quadrature import at_points, rule
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Any
 
-from pinnpoint.errors import InputError
+from pinnpoint.base.errors import InputError
 from pinnpoint.fem.elasticity import Elasticity
 from pinnpoint.fem.loads import Load
-from pinnpoint.io.bracket import PIN, bracket_mesh
+from pinnpoint.mesh.bracket import PIN, bracket_mesh
 
 YOUNG, POISSON = 113800.0, 0.342
 LOADS = {

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, floats, number, vector
-from pinnpoint.errors import InputError
-from pinnpoint.expressions import Expression, parse
-from pinnpoint.mesh import Mesh
+from pinnpoint.base.arrays import Vector, floats, number, vector
+from pinnpoint.base.errors import InputError
+from pinnpoint.formulas.expressions import Expression, parse
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.taylor.domains import require_defined as defined_on
 
 Function = Callable[[Vector], Vector]

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector
-from pinnpoint.facets import chunks, edge_table
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.threads import CORES, on_all_cores
 from pinnpoint.fem.wide import columns
-from pinnpoint.mesh import Index, Mesh
+from pinnpoint.mesh.facets import chunks, edge_table
+from pinnpoint.mesh.mesh import Index, Mesh
 from pinnpoint.rounding.arithmetic import gamma
-from pinnpoint.threads import CORES, on_all_cores
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.errors import InputError
-from pinnpoint.facets import facet_keys
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import InputError
 from pinnpoint.fem.coefficients import components
 from pinnpoint.fem.held import HeldBoundary
-from pinnpoint.mesh import BOUNDARY, Index, Mesh
-from pinnpoint.spaces import AdmissibleSpace
+from pinnpoint.mesh.facets import facet_keys
+from pinnpoint.mesh.mesh import BOUNDARY, Index, Mesh
+from pinnpoint.systems.spaces import AdmissibleSpace
 
 
 def admissible(size: int, dofs: Index, values: Vector, notes: Sequence[str] = ()) -> AdmissibleSpace:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from pinnpoint.arrays import Vector
-from pinnpoint.certificate import Certificate
-from pinnpoint.curves import curve_notes
+from pinnpoint.base.arrays import Vector
+from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.fem.mesh_estimate import mesh_estimate
-from pinnpoint.meaning import DOMAINS, MESH, TRANSFERRED
-from pinnpoint.queries import Queries
+from pinnpoint.mesh.curves import curve_notes
+from pinnpoint.systems.queries import Queries
+from pinnpoint.systems.targets import DOMAINS, MESH, TRANSFERRED
 
 
 def described(

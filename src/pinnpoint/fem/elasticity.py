@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector, floats, frozen, set_fields, whole
-from pinnpoint.brief import brief
-from pinnpoint.errors import InputError, in_words
-from pinnpoint.families.loads import LoadFamily, vectors
+from pinnpoint.base.arrays import Vector, floats, frozen, set_fields, whole
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError, in_words
+from pinnpoint.certifiers.families.loads import LoadFamily, vectors
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import components, per_cell, require_defined, require_defined_on
 from pinnpoint.fem.coercivity import path_coercivity
@@ -26,11 +26,11 @@ from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import AXES, FieldQueries, component_of
 from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
 from pinnpoint.fem.loads import Load, spread_over
-from pinnpoint.fem.meshes import as_mesh
-from pinnpoint.mesh import Mesh
-from pinnpoint.queries import CombinedRows, Queries
-from pinnpoint.spaces import AdmissibleSpace
-from pinnpoint.systems import LinearSystem
+from pinnpoint.mesh.conversion import as_mesh
+from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.systems.linear import LinearSystem
+from pinnpoint.systems.queries import CombinedRows, Queries
+from pinnpoint.systems.spaces import AdmissibleSpace
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, set_fields, whole
-from pinnpoint.bernstein import mean_of_powers, pairs
-from pinnpoint.brief import brief
-from pinnpoint.errors import InputError
-from pinnpoint.mesh import Index, Mesh
+from pinnpoint.base.arrays import Vector, set_fields, whole
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.mesh.mesh import Index, Mesh
+from pinnpoint.taylor.bernstein import mean_of_powers, pairs
 
 FACET_MEANS: dict[int, dict[int, tuple[tuple[int, ...], int]]] = {
     1: {1: ((1,), 1), 2: ((1, 1), 2), 3: ((1, 1, 1), 3)},

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import mean_of_powers
-from pinnpoint.facets import chunks
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.threads import on_all_cores
 from pinnpoint.fem.elements import Nodes
-from pinnpoint.threads import on_all_cores
+from pinnpoint.mesh.facets import chunks
+from pinnpoint.taylor.bernstein import mean_of_powers
 
 BLOCK = 2**16
 """Cells whose products are held at a time."""

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector
+from pinnpoint.base.arrays import Vector
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import components
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.held import HeldBoundary, prescribed
-from pinnpoint.fem.quadrature import rule
-from pinnpoint.mesh import Index
-from pinnpoint.spaces import AdmissibleSpace
+from pinnpoint.mesh.mesh import Index
+from pinnpoint.mesh.quadrature import rule
+from pinnpoint.systems.spaces import AdmissibleSpace
 
 
 def body_load(nodes: Nodes, given: Any, order: int, count: int, name: str) -> Vector:

@@ -9,18 +9,18 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-from pinnpoint.arrays import Vector, floats
-from pinnpoint.asking import asked
-from pinnpoint.brief import brief
-from pinnpoint.errors import InputError
-from pinnpoint.expressions import Expression
+from pinnpoint.base.arrays import Vector, floats
+from pinnpoint.base.asking import asked
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import require_defined
 from pinnpoint.fem.elements import ORDER, Nodes
-from pinnpoint.io.fields import match
+from pinnpoint.formulas.expressions import Expression
+from pinnpoint.mesh.matching import match
 from pinnpoint.models.given import as_prediction
 from pinnpoint.models.pointwise import require_function
-from pinnpoint.spaces import AdmissibleSpace
+from pinnpoint.systems.spaces import AdmissibleSpace
 
 MAPS = ("nodal", "l2", "constrained")
 

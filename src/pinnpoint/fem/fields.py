@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector, floats, per_query
-from pinnpoint.errors import InputError
+from pinnpoint.base.arrays import Vector, floats, per_query
+from pinnpoint.base.errors import InputError
 from pinnpoint.fem.elements import FACET_MEANS, Nodes
-from pinnpoint.fem.location import Locator, boundary_distance
-from pinnpoint.fem.quadrature import at_points, rule
-from pinnpoint.queries import Ball, Goal, Patch, Point, Queries, Samples
+from pinnpoint.mesh.location import Locator, boundary_distance
+from pinnpoint.mesh.quadrature import at_points, rule
+from pinnpoint.systems.queries import Ball, Goal, Patch, Point, Queries, Samples
 
 AXES = ("x", "y", "z")
 BALL = {1: (8, 2), 2: (8, 24), 3: (8, 8)}

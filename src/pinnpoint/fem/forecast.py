@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.certificate import Certificate
-from pinnpoint.errors import InputError
-from pinnpoint.fem.quadrature import at_points, rule
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import InputError
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.mesh.quadrature import at_points, rule
+from pinnpoint.mesh.topology import Topology
 from pinnpoint.models.lifts import Lift
-from pinnpoint.models.mlp import MLP
+from pinnpoint.models.networks.mlp import MLP
 from pinnpoint.taylor.geometry import Simplices
 from pinnpoint.taylor.inputs import ORDER, enclosed
 from pinnpoint.taylor.simplices import MOST_COSTLY, works
 from pinnpoint.transfer.continuum import FLOOR, SHARE
-from pinnpoint.transfer.topology import Topology
 
 if TYPE_CHECKING:
     from pinnpoint.fem.reaction_diffusion import ReactionDiffusion

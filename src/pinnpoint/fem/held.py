@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.brief import brief
-from pinnpoint.errors import InputError
-from pinnpoint.facets import edge_table, facet_keys
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
 from pinnpoint.fem.coefficients import function, require_defined, split
 from pinnpoint.fem.elements import Nodes
-from pinnpoint.mesh import BOUNDARY, Index, Mesh
+from pinnpoint.mesh.facets import edge_table, facet_keys
+from pinnpoint.mesh.mesh import BOUNDARY, Index, Mesh
 from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.taylor.inputs import enclosed, fixed, model_of
 from pinnpoint.taylor.models import POINT, TaylorModel

@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.brief import brief
-from pinnpoint.certificate import Certificate, Claim
-from pinnpoint.errors import InputError
-from pinnpoint.expressions import Expression
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.certificates.certificate import Certificate, Claim
 from pinnpoint.fem.coefficients import require_defined
 from pinnpoint.fem.extraction import Extraction, extract
-from pinnpoint.mesh import Index, Mesh
+from pinnpoint.formulas.expressions import Expression
+from pinnpoint.mesh.mesh import Index, Mesh
 from pinnpoint.models.lifts import Lift
-from pinnpoint.models.mlp import MLP
+from pinnpoint.models.networks.mlp import MLP
+from pinnpoint.models.networks.torch import is_module
 from pinnpoint.models.opaque import OpaqueLift
 from pinnpoint.models.smooth import SmoothField
-from pinnpoint.models.torch import is_module
-from pinnpoint.queries import Ball, Flux, Goal, Patch, Point, Queries
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
+from pinnpoint.systems.queries import Ball, Flux, Goal, Patch, Point, Queries
 from pinnpoint.taylor.inputs import enclosed, model_of
 from pinnpoint.taylor.models import constant
 from pinnpoint.taylor.simplices import density, enclose
@@ -285,7 +285,7 @@ def _by_normal(mesh: Mesh, facets: Index, what: str) -> list[tuple[Index, Vector
 
 def _owners(mesh: Mesh, facets: Index) -> Index:
     """The cell of each boundary facet."""
-    from pinnpoint.transfer.topology import Topology
+    from pinnpoint.mesh.topology import Topology
 
     T = Topology.of(mesh)
     return np.asarray(T.facet_cells[T.facet_numbers(facets), 0])

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, floats, vector
-from pinnpoint.brief import brief
-from pinnpoint.errors import InputError
-from pinnpoint.mesh import Mesh
+from pinnpoint.base.arrays import Vector, floats, vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.mesh.mesh import Mesh
 
 PASSES = 3
 FLAT = 1e-12

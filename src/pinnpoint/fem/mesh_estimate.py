@@ -16,19 +16,19 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.brief import brief
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import PinnpointError
 from pinnpoint.certifiers.base import AbstractCertifier
-from pinnpoint.certifiers.nonlinear import AbstractNonlinearCertifier
-from pinnpoint.errors import PinnpointError
+from pinnpoint.certifiers.nonlinear.base import AbstractNonlinearCertifier
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.enriched import Enriched, Enrichment
-from pinnpoint.mesh import Mesh
-from pinnpoint.queries import Flux, Queries
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.solvers.amg import Multigrid
 from pinnpoint.solvers.protocol import answer
-from pinnpoint.spaces import AdmissibleSpace
+from pinnpoint.systems.queries import Flux, Queries
+from pinnpoint.systems.spaces import AdmissibleSpace
 
 STEPS = 10
 SETTLED = 0.2

@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.errors import CertificationError
-from pinnpoint.facets import both, chunks, facet_keys
-from pinnpoint.mesh import Index, Mesh
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import CertificationError
+from pinnpoint.base.threads import on_all_cores
+from pinnpoint.mesh.facets import both, chunks, facet_keys
+from pinnpoint.mesh.mesh import Index, Mesh
 from pinnpoint.rounding.arithmetic import UNIT, down, gamma
-from pinnpoint.threads import on_all_cores
 
 ROUNDS = 30
 FLOOR = 1e-3

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, floats, frozen, set_fields, whole
-from pinnpoint.brief import brief
-from pinnpoint.errors import InputError
-from pinnpoint.expressions import Expression
-from pinnpoint.families.loads import LoadFamily, vectors
+from pinnpoint.base.arrays import Vector, floats, frozen, set_fields, whole
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.certifiers.families.loads import LoadFamily, vectors
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import function, parsed, per_cell, require_defined, require_defined_on
 from pinnpoint.fem.coercivity import path_coercivity
@@ -26,16 +25,17 @@ from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import FieldQueries
 from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
 from pinnpoint.fem.lifted import Lifted, lifted
-from pinnpoint.fem.meshes import as_mesh
-from pinnpoint.fem.quadrature import at_points, rule
-from pinnpoint.mesh import BOUNDARY, Mesh
-from pinnpoint.queries import Ball, Flux, Goal, Patch, Point, Queries
-from pinnpoint.spaces import AdmissibleSpace
-from pinnpoint.systems import LinearSystem
+from pinnpoint.formulas.expressions import Expression
+from pinnpoint.mesh.conversion import as_mesh
+from pinnpoint.mesh.mesh import BOUNDARY, Mesh
+from pinnpoint.mesh.quadrature import at_points, rule
+from pinnpoint.mesh.topology import Topology
+from pinnpoint.systems.linear import LinearSystem
+from pinnpoint.systems.queries import Ball, Flux, Goal, Patch, Point, Queries
+from pinnpoint.systems.spaces import AdmissibleSpace
 from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.equilibrated import Equilibrated
-from pinnpoint.transfer.topology import Topology
 from pinnpoint.transfer.work import BUDGET
 
 

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector, frozen, set_fields, whole
-from pinnpoint.brief import brief
-from pinnpoint.cubic import CubicSystem, share
-from pinnpoint.errors import InputError
+from pinnpoint.base.arrays import Vector, frozen, set_fields, whole
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import per_cell
 from pinnpoint.fem.elements import ORDER, Nodes
@@ -21,18 +20,19 @@ from pinnpoint.fem.enriched import Enrichment
 from pinnpoint.fem.enrichments import reaction_load
 from pinnpoint.fem.extraction import Extraction
 from pinnpoint.fem.held import HeldBoundary
-from pinnpoint.fem.meshes import as_mesh
-from pinnpoint.fem.quadrature import rule
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
-from pinnpoint.mesh import Mesh
-from pinnpoint.queries import Goal, Queries
-from pinnpoint.reaction import Reaction, ReactionSystem
-from pinnpoint.semilinear import AbstractSemilinear
-from pinnpoint.signs import everywhere, nonnegative
-from pinnpoint.spaces import AdmissibleSpace
+from pinnpoint.formulas.signs import everywhere, nonnegative
+from pinnpoint.mesh.conversion import as_mesh
+from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.mesh.quadrature import rule
+from pinnpoint.mesh.topology import Topology
+from pinnpoint.systems.queries import Goal, Queries
+from pinnpoint.systems.semilinear.base import AbstractSemilinear
+from pinnpoint.systems.semilinear.cubic import CubicSystem, share
+from pinnpoint.systems.semilinear.reaction import Reaction, ReactionSystem
+from pinnpoint.systems.spaces import AdmissibleSpace
 from pinnpoint.transfer.monotone import Monotone
 from pinnpoint.transfer.reactions import CubicTerm, ReactionTerm
-from pinnpoint.transfer.topology import Topology
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.errors import CertificationError
-from pinnpoint.facets import chunks
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import CertificationError
+from pinnpoint.base.threads import on_all_cores
 from pinnpoint.fem.compared import Cells, gap, half_sums, in_order, reference, summed
 from pinnpoint.fem.wide import WIDE, columns, determinant, wide_gap, wide_shapes
-from pinnpoint.mesh import Mesh
+from pinnpoint.mesh.facets import chunks
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.rounding.arithmetic import UNIT, gamma, up
-from pinnpoint.threads import on_all_cores
 
 
 def stored_error(

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector
-from pinnpoint.errors import CertificationError
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import CertificationError
 from pinnpoint.fem import assembly
 from pinnpoint.fem.elements import Nodes
-from pinnpoint.mesh import Mesh
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.rounding.arithmetic import up
 
 WIDE = float(np.finfo(np.longdouble).eps) / 2.0

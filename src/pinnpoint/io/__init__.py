@@ -1,22 +1,26 @@
 """Files in and out: meshes, fields, case files, decks."""
 
-import importlib
 from typing import TYPE_CHECKING
 
-from pinnpoint.io.generate import generate
-from pinnpoint.io.meshes import read_mesh
+from pinnpoint.io.meshes.read import read_mesh
+from pinnpoint.mesh.domains import generate
 
 if TYPE_CHECKING:
-    from pinnpoint.decks import read_deck, simjeb
+    from pinnpoint.io.decks import simjeb
+    from pinnpoint.io.decks.problems import read_deck
 
 if not TYPE_CHECKING:  # a type checker would take every misspelt name for Any
 
     def __getattr__(name):
-        """What makes finite-element problems of files lives above this package and is imported when first used."""
+        """Finite-element problems of files are imported when first used."""
         if name == "read_deck":
-            return importlib.import_module("pinnpoint.decks").read_deck
+            from pinnpoint.io.decks.problems import read_deck
+
+            return read_deck
         if name == "simjeb":
-            return importlib.import_module("pinnpoint.decks.simjeb")
+            from pinnpoint.io.decks import simjeb
+
+            return simjeb
         raise AttributeError(f"module 'pinnpoint.io' has no attribute {name!r}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pinnpoint.errors import InputError
+from pinnpoint.base.errors import InputError
 
 DEEPEST = 16
 """Tables and lists within each other; a case has five."""

@@ -1,6 +1,12 @@
 """Predictors: networks with their exact derivatives, lifts of them, and adapters for models of other libraries."""
 
-from pinnpoint.models.adapters import (
+from pinnpoint.models.lifts import Lift
+from pinnpoint.models.networks.files import load_network
+from pinnpoint.models.networks.hidden_bump import HiddenBump
+from pinnpoint.models.networks.mlp import MLP
+from pinnpoint.models.networks.torch import from_torch
+from pinnpoint.models.opaque import Smoothness
+from pinnpoint.models.runtimes import (
     Predictor,
     deepxde_predictor,
     grid_predictor,
@@ -9,12 +15,6 @@ from pinnpoint.models.adapters import (
     sklearn_predictor,
     torch_predictor,
 )
-from pinnpoint.models.files import load_network
-from pinnpoint.models.hidden_bump import HiddenBump
-from pinnpoint.models.lifts import Lift
-from pinnpoint.models.mlp import MLP
-from pinnpoint.models.opaque import Smoothness
-from pinnpoint.models.torch import from_torch
 
 __all__ = [
     "MLP",

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pinnpoint.errors import InputError
-from pinnpoint.expressions import parse
-from pinnpoint.models.adapters.torch import torch_predictor
-from pinnpoint.models.torch import is_module
+from pinnpoint.base.errors import InputError
+from pinnpoint.formulas.expressions import parse
+from pinnpoint.models.networks.torch import is_module
+from pinnpoint.models.runtimes.torch import torch_predictor
 
 FILES = {
     ".pt": "a pickle, which can run code when it is opened. Build the module, load the file into it with "

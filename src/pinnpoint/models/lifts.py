@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pinnpoint.arrays import number, set_fields, vector, whole
-from pinnpoint.brief import brief
-from pinnpoint.errors import InputError
-from pinnpoint.expressions import Expression, parse
+from pinnpoint.base.arrays import number, set_fields, vector, whole
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.formulas.expressions import Expression, parse
 from pinnpoint.models.given import require_no_file
-from pinnpoint.models.mlp import MLP
+from pinnpoint.models.networks.mlp import MLP
+from pinnpoint.models.networks.torch import from_torch, is_module
 from pinnpoint.models.opaque import OpaqueLift, Smoothness
 from pinnpoint.models.smooth import CHUNK, Function, Models, SmoothField, data, model_at, values_at
-from pinnpoint.models.torch import from_torch, is_module
 from pinnpoint.taylor.formulas import Doubts
 from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.taylor.jets import Jet, jet_of, plus, seeds, times

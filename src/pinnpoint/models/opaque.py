@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, number, vector, whole
-from pinnpoint.brief import brief
-from pinnpoint.errors import InputError
+from pinnpoint.base.arrays import Vector, number, vector, whole
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
 from pinnpoint.models.smooth import Function, SmoothField, data, model_at, values_at
 from pinnpoint.taylor.declared import Declared
 from pinnpoint.taylor.inputs import enclosed

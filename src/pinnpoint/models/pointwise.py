@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.asking import asked
-from pinnpoint.errors import InputError
-from pinnpoint.models.adapters.predictor import Predictor
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.asking import asked
+from pinnpoint.base.errors import InputError
+from pinnpoint.models.runtimes.predictor import Predictor
 
 TOGETHER = 16
 """Points that are asked twice more, without the others."""

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, number, point_list
-from pinnpoint.brief import brief
-from pinnpoint.errors import InputError
-from pinnpoint.expressions import parse
+from pinnpoint.base.arrays import Vector, number, point_list
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.formulas.expressions import parse
 from pinnpoint.taylor.inputs import model_of
 from pinnpoint.taylor.models import POINT, TaylorModel, constant
 from pinnpoint.taylor.networks import in_blocks

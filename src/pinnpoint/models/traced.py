@@ -12,10 +12,10 @@ from torch.nn import functional
 from torch.nn.modules import module as internals
 from torch.nn.utils import parametrize
 
-from pinnpoint.arrays import Vector
-from pinnpoint.errors import InputError
-from pinnpoint.models.adapters.torch import torch_predictor
-from pinnpoint.models.torch import array
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import InputError
+from pinnpoint.models.networks.torch import array
+from pinnpoint.models.runtimes.torch import torch_predictor
 
 nn = torch.nn
 BENDS = {nn.Tanh: "tanh", nn.Sigmoid: "sigmoid", nn.SiLU: "silu", nn.Softplus: "softplus", nn.GELU: "gelu"}

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
+from pinnpoint.base.arrays import Vector
 from pinnpoint.report.markup import SERIES, clip, text
 
 WIDTH, HEIGHT = 460, 290

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
+from pinnpoint.base.arrays import Vector
 
 SIZES = [(56, 17, 92), (66, 56, 130), (55, 92, 140), (42, 124, 142), (38, 156, 134), (76, 187, 112), (155, 213, 72)]
 SIZES += [(246, 229, 64)]

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import distinct_names, per_query
-from pinnpoint.errors import InputError
+from pinnpoint.base.arrays import distinct_names, per_query
+from pinnpoint.base.errors import InputError
 from pinnpoint.report.page import write_report
 from pinnpoint.report.view import View
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint.base.units import bracketed, common, label, of_field, of_row
 from pinnpoint.report.charts import Line, Plot
 from pinnpoint.report.colours import MAPS
 from pinnpoint.report.markup import SERIES, text
@@ -14,7 +15,6 @@ from pinnpoint.report.numbers import above, near, short
 from pinnpoint.report.sections import urgency
 from pinnpoint.report.still import HEIGHT, WIDTH
 from pinnpoint.report.view import Field, View
-from pinnpoint.units import bracketed, common, label, of_field, of_row
 
 MOST_LINES = 8
 MOST_PINS = 200

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pinnpoint.errors import DependencyMissingError
+from pinnpoint.base.errors import DependencyMissingError
+from pinnpoint.base.units import bracketed, common, own
 from pinnpoint.report.verdict import said, telling
-from pinnpoint.units import bracketed, common, own
 
 
 def draw(data: Mapping[str, Any], ax: Any = None) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
+from pinnpoint.base.arrays import Vector
 
 LEVELS = 4095
 """Steps of a field between its least and largest value: 0.02 % of the range, finer than any colour."""

@@ -12,14 +12,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from pinnpoint.io.files import write_whole
+from pinnpoint.base.files import write_whole
+from pinnpoint.base.units import of_field
 from pinnpoint.report import figures
 from pinnpoint.report.answers import verdicts
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.sections import assumptions, intervals, notes, origin, recheck, section, widths
 from pinnpoint.report.verdict import judge
 from pinnpoint.report.view import View
-from pinnpoint.units import of_field
 
 MOST_PINS = 200
 

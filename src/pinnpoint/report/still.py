@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pinnpoint.arrays import Vector
-from pinnpoint.mesh import Index
+from pinnpoint.base.arrays import Vector
+from pinnpoint.mesh.mesh import Index
 from pinnpoint.report.colours import colour
 from pinnpoint.report.cuts import AXIS
 from pinnpoint.report.surface import Surface

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pinnpoint.meaning import MESH
 from pinnpoint.report.numbers import above, near, percent
+from pinnpoint.systems.targets import MESH
 
 SETTLED = 1e-6
 """A radius below this share of its value is not what is wrong with a discrete solution."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pinnpoint.meaning import BY_TARGET, MESH
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.numbers import above, below, interval, near, percent
+from pinnpoint.systems.targets import BY_TARGET, MESH
 
 MARKS = {"good": "✓", "bad": "!", "open": "?", "off": "≠"}
 FAR = 0.01

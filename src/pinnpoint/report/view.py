@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, point_list
-from pinnpoint.brief import brief
-from pinnpoint.errors import InputError
-from pinnpoint.mesh import Mesh
+from pinnpoint.base.arrays import Vector, point_list
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.report.colours import MAPS
 from pinnpoint.report.packing import PLACES, Packer
 from pinnpoint.report.still import EYE, Still, still

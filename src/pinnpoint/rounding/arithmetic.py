@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pinnpoint.errors import InputError
+from pinnpoint.base.errors import InputError
 
 Vector = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.brief import brief
+from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, norm_up, two_sum, up
 
 

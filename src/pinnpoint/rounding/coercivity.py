@@ -17,8 +17,8 @@ import scipy.linalg as dense
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-from pinnpoint.arrays import is_symmetric, matrix, number
-from pinnpoint.errors import CertificationError, InputError
+from pinnpoint.base.arrays import is_symmetric, matrix, number
+from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, down, gamma, sum_up, up
 from pinnpoint.rounding.balls import exact
 from pinnpoint.rounding.bounds import Coercivity, checked_metric, fingerprint

@@ -13,8 +13,8 @@ import numpy as np
 from numba import float64, int32, int64, njit, types
 from numba.extending import intrinsic
 
+from pinnpoint.base.threads import on_all_cores, share
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, two_sum
-from pinnpoint.threads import on_all_cores, share
 
 _EMPTY = np.empty(0)
 

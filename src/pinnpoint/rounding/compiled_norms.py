@@ -14,7 +14,7 @@ from numba import njit, types
 from numba.core import cgutils as _cgutils
 from numba.extending import intrinsic
 
-from pinnpoint.threads import SCRATCH, on_all_cores, share
+from pinnpoint.base.threads import SCRATCH, on_all_cores, share
 
 cgutils: Any = _cgutils
 WIDTH = 16

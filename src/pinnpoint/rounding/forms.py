@@ -14,8 +14,8 @@ from typing import Protocol
 
 import numpy as np
 
-from pinnpoint.brief import brief
-from pinnpoint.errors import CertificationError
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import CertificationError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, at_most, dot_up, down, norm_up, two_prod, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.matrices import LinearMap, dots

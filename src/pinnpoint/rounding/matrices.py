@@ -10,13 +10,13 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import same_entries
-from pinnpoint.errors import InputError
+from pinnpoint.base.arrays import same_entries
+from pinnpoint.base.errors import InputError
+from pinnpoint.base.threads import on_all_cores, share
 from pinnpoint.rounding import lanes, sliced_dots
 from pinnpoint.rounding.arithmetic import TINY, Vector, gamma, require_range, up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.slices import LONGEST, Sliced, plain_product, rows_of_product
-from pinnpoint.threads import on_all_cores, share
 
 COMPILE_FROM = 200_000
 """Entries of one product from which a compiled kernel is quicker than numpy."""

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint.base.threads import SCRATCH
 from pinnpoint.rounding.arithmetic import UNIT, Vector, gamma, two_sum, up
 from pinnpoint.rounding.slices import cut, scale
-from pinnpoint.threads import SCRATCH
 
 CHUNK = 4096
 ROWS = 16

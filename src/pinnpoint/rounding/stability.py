@@ -16,8 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-from pinnpoint.brief import brief
-from pinnpoint.errors import CertificationError
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import CertificationError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, dot_up, down, gamma, sum_up, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.bounds import Coercivity

@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from pinnpoint.errors import DependencyMissingError, InputError, PinnpointError
-from pinnpoint.monitor import Decision, LogError, Monitor
+from pinnpoint.base.errors import DependencyMissingError, InputError, PinnpointError
+from pinnpoint.monitoring.monitor import Decision, LogError, Monitor
 from pinnpoint.service.arrival import Arrivals
 from pinnpoint.service.body import BadRequestError, Item, answered, parse
 from pinnpoint.service.engine import Engine

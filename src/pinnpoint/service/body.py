@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.brief import brief
-from pinnpoint.certificate import Certificate, Guarantee
-from pinnpoint.errors import PinnpointError
-from pinnpoint.monitor import Decision
-from pinnpoint.record import once
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import PinnpointError
+from pinnpoint.certificates.certificate import Certificate, Guarantee
+from pinnpoint.certificates.json import once
+from pinnpoint.monitoring.monitor import Decision
 from pinnpoint.service.engine import Engine
 
 LARGEST = 1e100

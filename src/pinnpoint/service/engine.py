@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, per_query
-from pinnpoint.brief import brief
-from pinnpoint.cases import Study
-from pinnpoint.certificate import Certificate
-from pinnpoint.certification import run
+from pinnpoint.base.arrays import Vector, per_query
+from pinnpoint.base.brief import brief
+from pinnpoint.cases.study import Study
+from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.base import AbstractMethod
-from pinnpoint.families.certifier import FamilyCertifier
-from pinnpoint.families.loads import LoadFamily
+from pinnpoint.certifiers.families.certifier import FamilyCertifier
+from pinnpoint.certifiers.families.loads import LoadFamily
+from pinnpoint.certifiers.verb import run
 
 Answer = Callable[[Vector | None, Vector | None, Vector | None], Certificate]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from pinnpoint.base.version import __version__
 from pinnpoint.service.body import LARGEST
 from pinnpoint.service.engine import Engine
-from pinnpoint.version import __version__
 
 
 def describe(engine: Engine, most: int) -> dict[str, Any]:

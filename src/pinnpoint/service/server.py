@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from pinnpoint.errors import DependencyMissingError, InputError
+from pinnpoint.base.errors import DependencyMissingError, InputError
 
 LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 

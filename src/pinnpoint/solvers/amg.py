@@ -11,12 +11,12 @@ import scipy.linalg as dense
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from pinnpoint.arrays import is_symmetric
-from pinnpoint.errors import DependencyMissingError, InputError
+from pinnpoint.base.arrays import is_symmetric
+from pinnpoint.base.errors import DependencyMissingError, InputError
+from pinnpoint.base.threads import CORES, on_all_cores
 from pinnpoint.rounding.arithmetic import Vector
 from pinnpoint.rounding.slices import rows_of_product
 from pinnpoint.solvers.blocks import conjugate_gradients
-from pinnpoint.threads import CORES, on_all_cores
 
 COARSEST = 500
 """Unknowns of the coarsest level, which is inverted densely."""

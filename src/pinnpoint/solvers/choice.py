@@ -10,9 +10,9 @@ import importlib.util
 import math
 from dataclasses import dataclass
 
-from pinnpoint.brief import brief
-from pinnpoint.errors import InputError
-from pinnpoint.solvers.room import free_memory
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.base.machine import free_memory
 
 MODULES = {"superlu": "scipy", "cholmod": "sksparse", "pardiso": "pypardiso", "amg": "pyamg", "petsc": "petsc4py"}
 NAMES = ("auto", "direct", "superlu", "cholmod", "pardiso", "amg", "petsc", "krylov", "lsmr", "lsqr")

@@ -14,12 +14,12 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from pinnpoint.arrays import is_symmetric
-from pinnpoint.errors import InputError
+from pinnpoint.base.arrays import is_symmetric
+from pinnpoint.base.errors import InputError
+from pinnpoint.base.threads import CORES, begin
 from pinnpoint.rounding.arithmetic import Vector
 from pinnpoint.solvers.protocol import Solver
 from pinnpoint.solvers.substitution import Substitution, factor_of
-from pinnpoint.threads import CORES, begin
 
 DENSE_UP_TO = 600
 MANY, BLOCK = 12, 17

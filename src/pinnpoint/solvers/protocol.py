@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from pinnpoint.errors import CertificationError, InputError, PinnpointError
+from pinnpoint.base.errors import CertificationError, InputError, PinnpointError
 from pinnpoint.rounding.arithmetic import Vector
 
 

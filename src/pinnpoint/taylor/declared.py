@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.brief import brief
-from pinnpoint.errors import InputError
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT
 from pinnpoint.taylor.models import MANY, TaylorModel, constant, settled
 

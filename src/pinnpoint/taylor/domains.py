@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.errors import InputError
-from pinnpoint.expressions import Expression
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import InputError
+from pinnpoint.formulas.expressions import Expression
 from pinnpoint.rounding.arithmetic import UNIT
 from pinnpoint.taylor import functions
 from pinnpoint.taylor.formulas import PARTIAL, walk

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.errors import InputError
-from pinnpoint.expressions import CONSTANTS, TOKEN, Expression
+from pinnpoint.base.errors import InputError
+from pinnpoint.formulas.expressions import CONSTANTS, TOKEN, Expression
 from pinnpoint.rounding.arithmetic import TINY, UNIT
 from pinnpoint.taylor import functions
 from pinnpoint.taylor.models import TaylorModel, constant, settled

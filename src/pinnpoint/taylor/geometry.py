@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import pairs
+from pinnpoint.base.arrays import Vector
 from pinnpoint.rounding.arithmetic import TINY, UNIT, two_sum
+from pinnpoint.taylor.bernstein import pairs
 from pinnpoint.taylor.models import POINT, TaylorModel, space
 from pinnpoint.taylor.tables import children
 

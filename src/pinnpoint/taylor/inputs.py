@@ -7,9 +7,9 @@ from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, floats, number, whole
-from pinnpoint.errors import InputError
-from pinnpoint.expressions import Expression
+from pinnpoint.base.arrays import Vector, floats, number, whole
+from pinnpoint.base.errors import InputError
+from pinnpoint.formulas.expressions import Expression
 from pinnpoint.taylor import kernels
 from pinnpoint.taylor.formulas import evaluate
 from pinnpoint.taylor.geometry import Index, Simplices, coordinates, path_order

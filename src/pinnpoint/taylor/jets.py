@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pinnpoint.brief import brief
-from pinnpoint.errors import InputError
-from pinnpoint.expressions import Expression
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.formulas.expressions import Expression
 from pinnpoint.taylor import functions
 from pinnpoint.taylor.formulas import PARTIAL, Doubts, literal_errors
 from pinnpoint.taylor.models import TaylorModel, constant

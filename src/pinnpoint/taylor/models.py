@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pinnpoint.arrays import Vector
-from pinnpoint.brief import brief
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gammas
 from pinnpoint.taylor import kernels
 

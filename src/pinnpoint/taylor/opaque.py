@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.special import roots_jacobi
 
-from pinnpoint.arrays import Vector, floats
-from pinnpoint.bernstein import Density, inverse_gram, pairs, values
-from pinnpoint.errors import InputError
+from pinnpoint.base.arrays import Vector, floats
+from pinnpoint.base.errors import InputError
+from pinnpoint.taylor.bernstein import Density, inverse_gram, pairs, values
 
 CHUNK = 4096
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.special import erf
 
-from pinnpoint.arrays import Vector
+from pinnpoint.base.arrays import Vector
 from pinnpoint.rounding.arithmetic import UNIT, gammas
 from pinnpoint.taylor import functions, kernels
 from pinnpoint.taylor.models import MANY, Space, TaylorModel, constant, settled

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, floats, whole
-from pinnpoint.bernstein import Density, gram, pairs
-from pinnpoint.errors import InputError
+from pinnpoint.base.arrays import Vector, floats, whole
+from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma
 from pinnpoint.taylor import opaque, tables
+from pinnpoint.taylor.bernstein import Density, gram, pairs
 from pinnpoint.taylor.geometry import Index, Simplices, to_own_order
 from pinnpoint.taylor.inputs import (
     Data,

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, floats, number, whole
-from pinnpoint.bernstein import pairs, values
-from pinnpoint.errors import InputError
+from pinnpoint.base.arrays import Vector, floats, number, whole
+from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma
 from pinnpoint.taylor import opaque, tables
+from pinnpoint.taylor.bernstein import pairs, values
 from pinnpoint.taylor.geometry import Simplices, to_path_order
 from pinnpoint.taylor.inputs import Data, Enclosed, checked_order, checked_vertices, enclosed, fixed, function, models
 from pinnpoint.taylor.models import MANY

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import exact_gram, pairs
+from pinnpoint.base.arrays import Vector
+from pinnpoint.taylor.bernstein import exact_gram, pairs
 from pinnpoint.taylor.models import space
 
 Row = list[Fraction]

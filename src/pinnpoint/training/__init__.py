@@ -1,6 +1,6 @@
 """Training of numerical PINNs (extra ``torch``): networks whose loss is the residual of the certified system itself."""
 
-from pinnpoint.errors import DependencyMissingError
+from pinnpoint.base.errors import DependencyMissingError
 
 try:
     import torch as _torch  # noqa: F401

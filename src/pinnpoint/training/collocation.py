@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 import torch
 
-from pinnpoint.errors import InputError
+from pinnpoint.base.errors import InputError
 from pinnpoint.fem.coefficients import function
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.training.field import TrainedField

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from pinnpoint.arrays import Vector, whole
-from pinnpoint.brief import brief
-from pinnpoint.errors import InputError
-from pinnpoint.families.certifier import FamilyCertifier
-from pinnpoint.models.safetensors import write_safetensors
+from pinnpoint.base.arrays import Vector, whole
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.certifiers.families.certifier import FamilyCertifier
+from pinnpoint.models.networks.safetensors import write_safetensors
 from pinnpoint.solvers.protocol import answer
 from pinnpoint.training.networks import perceptron
 from pinnpoint.training.trainer import History, Report, Settings, fit

@@ -10,12 +10,12 @@ from typing import Any, Unpack
 import numpy as np
 import torch
 
-from pinnpoint.arrays import Vector
-from pinnpoint.brief import brief
-from pinnpoint.errors import InputError
-from pinnpoint.models.mlp import MLP
-from pinnpoint.models.safetensors import write_safetensors
-from pinnpoint.models.torch import from_torch
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.models.networks.mlp import MLP
+from pinnpoint.models.networks.safetensors import write_safetensors
+from pinnpoint.models.networks.torch import from_torch
 from pinnpoint.training.networks import Shape, coordinate_network, factor_of
 from pinnpoint.training.residuals import compatible_residual
 from pinnpoint.training.trainer import History, Report, Settings, fit

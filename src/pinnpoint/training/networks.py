@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypedDict
 
 import torch
 
-from pinnpoint.brief import brief
-from pinnpoint.errors import InputError
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
 from pinnpoint.training.trainer import seeded
 
 

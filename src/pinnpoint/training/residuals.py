@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from pinnpoint.errors import InputError
-from pinnpoint.semilinear import AbstractSemilinear
-from pinnpoint.systems import LinearSystem
+from pinnpoint.base.errors import InputError
+from pinnpoint.systems.linear import LinearSystem
+from pinnpoint.systems.semilinear.base import AbstractSemilinear
 
 
 class _Product(torch.autograd.Function):

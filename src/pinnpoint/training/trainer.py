@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from pinnpoint.arrays import number, set_fields, whole
-from pinnpoint.brief import brief
-from pinnpoint.errors import InputError
+from pinnpoint.base.arrays import number, set_fields, whole
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
 
 Report = Callable[[int, float, float | None], None]
 OPTIMIZERS = ("adam", "adamw", "lbfgs")

@@ -19,11 +19,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
-from pinnpoint.arrays import Vector
-from pinnpoint.brief import brief
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding.arithmetic import at_most, dot_up, down, norm_up, up
 from pinnpoint.transfer.geometry import Shapes
-from pinnpoint.transfer.topology import Topology
 
 PI_DOWN = 3.141592653589793  # float64's value is below π
 DIRICHLET, NEUMANN = 1, 2

@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.queries import Ball, Flux, Goal, Point
+from pinnpoint.base.arrays import Vector
 from pinnpoint.rounding.arithmetic import down, sum_up, up
+from pinnpoint.systems.queries import Ball, Flux, Goal, Point
 from pinnpoint.taylor.inputs import enclosed, fixed
 from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN
 from pinnpoint.transfer.continuum import Continuum, bernstein

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import gram, linear_projection, pairs
+from pinnpoint.base.arrays import Vector
 from pinnpoint.rounding.arithmetic import TINY, gamma, up
+from pinnpoint.taylor.bernstein import gram, linear_projection, pairs
 from pinnpoint.transfer.geometry import Shapes
 
 COUNT = 60

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import Index
+from pinnpoint.base.arrays import Vector
+from pinnpoint.taylor.bernstein import Index
 
 PARTS = {
     1: {1: ["0 01"]},

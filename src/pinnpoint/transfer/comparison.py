@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import number, per_query, set_fields
-from pinnpoint.brief import brief
-from pinnpoint.certificate import Claim
-from pinnpoint.errors import CertificationError, InputError
+from pinnpoint.base.arrays import number, per_query, set_fields
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.certificates.certificate import Claim
+from pinnpoint.certificates.transfer import TransferBound, TransferContext
 from pinnpoint.rounding.arithmetic import up
-from pinnpoint.transfer.interface import TransferBound, TransferContext
 
 
 @dataclass(frozen=True, eq=False)

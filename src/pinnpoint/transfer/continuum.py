@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import Density, from_linear, from_quadratic, gram, linear_projection, pairs
-from pinnpoint.brief import brief
-from pinnpoint.errors import InputError
-from pinnpoint.mesh import Index
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.mesh.mesh import Index
+from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding.arithmetic import down, gamma, up
+from pinnpoint.taylor.bernstein import Density, from_linear, from_quadratic, gram, linear_projection, pairs
 from pinnpoint.taylor.inputs import enclosed, fixed
 from pinnpoint.taylor.simplices import density
 from pinnpoint.taylor.suprema import supremum
@@ -24,7 +25,6 @@ from pinnpoint.transfer.anchors import DIRICHLET, Anchors, anchors
 from pinnpoint.transfer.equilibration import equilibrate
 from pinnpoint.transfer.estimator import CHUNK, Estimator
 from pinnpoint.transfer.facets import FacetLoad, measures
-from pinnpoint.transfer.topology import Topology
 from pinnpoint.transfer.work import BUDGET
 
 SHARE = {1: 2e-2, 2: 5e-2}

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.special import roots_legendre
 
-from pinnpoint.arrays import Vector, floats, number
-from pinnpoint.errors import InputError
+from pinnpoint.base.arrays import Vector, floats, number
+from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import UNIT, at_most, up
 from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.transfer.kernels import Kernel, UniformKernel

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.errors import InputError
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import TINY, gamma
 
 

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import Density, pairs
-from pinnpoint.brief import brief
-from pinnpoint.certificate import Claim
-from pinnpoint.errors import CertificationError, InputError
-from pinnpoint.queries import Flux, Goal, Queries
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.certificates.certificate import Claim
+from pinnpoint.certificates.transfer import PRODUCTS, TransferBound, TransferContext, with_reserve
 from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
+from pinnpoint.systems.queries import Flux, Goal, Queries
+from pinnpoint.taylor.bernstein import Density, pairs
 from pinnpoint.transfer.ceilings import Ceilings
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.gaps import flux_change, is_met
 from pinnpoint.transfer.goals import Functional, functionals
-from pinnpoint.transfer.interface import PRODUCTS, TransferBound, TransferContext, with_reserve
 from pinnpoint.transfer.one_dimension import pointwise
 
 LARGE = 0.3

@@ -14,8 +14,9 @@ import numpy as np
 from numba import get_num_threads, njit
 from numpy.typing import NDArray
 
-from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import pairs
+from pinnpoint.base.arrays import Vector
+from pinnpoint.mesh.topology import Topology
+from pinnpoint.taylor.bernstein import pairs
 from pinnpoint.transfer.patches import FREE, PRESCRIBED, Index, Ingredients
 from pinnpoint.transfer.patches_compiled import (
     PatchData,
@@ -27,7 +28,6 @@ from pinnpoint.transfer.patches_compiled import (
     number_unknowns,
     solve_envelope,
 )
-from pinnpoint.transfer.topology import Topology
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)

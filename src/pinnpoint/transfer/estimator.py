@@ -19,16 +19,16 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import Density
-from pinnpoint.errors import CertificationError
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import CertificationError
+from pinnpoint.base.threads import on_all_cores
+from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding.arithmetic import UNIT, at_most, down, gamma, sum_up, up
-from pinnpoint.threads import on_all_cores
+from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.anchors import NEUMANN, Anchors
 from pinnpoint.transfer.cells import COUNT, State, inner, mean_product, remains
 from pinnpoint.transfer.facets import FacetLoad, facet_remains
 from pinnpoint.transfer.geometry import Shapes
-from pinnpoint.transfer.topology import Topology
 
 CHUNK = 2048
 """Cells at once: few enough for the caches, and for products that BLAS does not spread over threads."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pinnpoint.arrays import per_query
-from pinnpoint.brief import brief
-from pinnpoint.certificate import Claim
-from pinnpoint.errors import InputError
-from pinnpoint.transfer.interface import TransferBound, TransferContext
+from pinnpoint.base.arrays import per_query
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.certificates.certificate import Claim
+from pinnpoint.certificates.transfer import TransferBound, TransferContext
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import Density, from_linear, from_quadratic, gram, pairs
-from pinnpoint.brief import brief
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
+from pinnpoint.taylor.bernstein import Density, from_linear, from_quadratic, gram, pairs
 
 if TYPE_CHECKING:
     from pinnpoint.transfer.estimator import Estimator

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.expressions import Expression
+from pinnpoint.base.arrays import Vector
+from pinnpoint.formulas.expressions import Expression
 from pinnpoint.rounding.arithmetic import at_most, sum_up, up
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.estimator import CHUNK

@@ -10,9 +10,9 @@ from math import factorial
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.errors import CertificationError
-from pinnpoint.mesh import Index
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import CertificationError
+from pinnpoint.mesh.mesh import Index
 from pinnpoint.rounding.arithmetic import gamma, up
 
 

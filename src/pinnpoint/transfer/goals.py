@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import Density
-from pinnpoint.brief import brief
-from pinnpoint.errors import InputError
-from pinnpoint.queries import Ball, Flux, Goal, Patch, Point, Queries
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
+from pinnpoint.systems.queries import Ball, Flux, Goal, Patch, Point, Queries
+from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.taylor.simplices import density as density_on
 from pinnpoint.taylor.simplices import enclose

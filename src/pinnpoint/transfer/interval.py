@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector, floats, number, set_fields, vector
-from pinnpoint.brief import brief
-from pinnpoint.errors import CertificationError, InputError
+from pinnpoint.base.arrays import Vector, floats, number, set_fields, vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import TINY, at_most, gamma, up
 from pinnpoint.rounding.decimals import Range
 

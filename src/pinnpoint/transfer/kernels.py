@@ -25,8 +25,8 @@ from functools import cached_property
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.errors import InputError
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import up
 from pinnpoint.transfer.decimals import Enclosed, precision
 from pinnpoint.transfer.radial_series import Series, integrals, sphere_measure, unit_ball

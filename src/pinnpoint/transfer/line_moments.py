@@ -16,7 +16,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
+from pinnpoint.base.arrays import Vector
 from pinnpoint.rounding.arithmetic import gamma, up
 from pinnpoint.transfer.decimals import precision
 from pinnpoint.transfer.kernels import Kernel

@@ -31,19 +31,19 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import Density, from_linear, pairs
-from pinnpoint.brief import brief
-from pinnpoint.certificate import Claim
-from pinnpoint.errors import CertificationError, InputError
-from pinnpoint.queries import Flux, Queries
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.certificates.certificate import Claim
+from pinnpoint.certificates.transfer import PRODUCTS, TransferBound, TransferContext, with_reserve
 from pinnpoint.rounding.arithmetic import UNIT, gamma, require_round_to_nearest, up
+from pinnpoint.systems.queries import Flux, Queries
+from pinnpoint.taylor.bernstein import Density, from_linear, pairs
 from pinnpoint.transfer.ceilings import Ceilings
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.equilibrated import BATCH, Enclosed, data_claims, indicators, remarks, within
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.goals import Functional, cell_of, functionals
-from pinnpoint.transfer.interface import PRODUCTS, TransferBound, TransferContext, with_reserve
 from pinnpoint.transfer.norms import Norms
 from pinnpoint.transfer.one_dimension import pointwise
 from pinnpoint.transfer.potentials import potential

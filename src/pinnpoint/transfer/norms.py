@@ -31,8 +31,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.errors import InputError
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import down, sum_up, up
 from pinnpoint.transfer.anchors import DIRICHLET
 from pinnpoint.transfer.continuum import Continuum

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import Density, gram
-from pinnpoint.queries import Goal, Point
+from pinnpoint.base.arrays import Vector
 from pinnpoint.rounding.arithmetic import at_most, dot_up, gamma, norm_up, up
+from pinnpoint.systems.queries import Goal, Point
+from pinnpoint.taylor.bernstein import Density, gram
 from pinnpoint.transfer.anchors import DIRICHLET
 from pinnpoint.transfer.cells import State
 from pinnpoint.transfer.geometry import Shapes

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import gram, mean_of_powers, pairs
-from pinnpoint.transfer.topology import Topology
+from pinnpoint.base.arrays import Vector
+from pinnpoint.mesh.topology import Topology
+from pinnpoint.taylor.bernstein import gram, mean_of_powers, pairs
 
 Index = NDArray[np.intp]
 FREE, PRESCRIBED = 1, 2

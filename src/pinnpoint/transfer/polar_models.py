@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import Index
+from pinnpoint.base.arrays import Vector
 from pinnpoint.rounding.arithmetic import TINY, UNIT, at_most, gamma, sum_up, up
+from pinnpoint.taylor.bernstein import Index
 from pinnpoint.taylor.functions import sincos
 from pinnpoint.taylor.inputs import Enclosed, costly, fixed, model_of
 from pinnpoint.taylor.models import TaylorModel, constant, space

@@ -25,11 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import Density
-from pinnpoint.expressions import parse
-from pinnpoint.mesh import Index
+from pinnpoint.base.arrays import Vector
+from pinnpoint.formulas.expressions import parse
+from pinnpoint.mesh.mesh import Index
 from pinnpoint.rounding.arithmetic import gamma, up
+from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.simplices import density
 from pinnpoint.transfer.kernels import Kernel
 

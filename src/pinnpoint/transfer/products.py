@@ -17,9 +17,9 @@ from math import factorial
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import Density, exact_gram, gram, mean_of_powers, pairs
+from pinnpoint.base.arrays import Vector
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, sum_up, up
+from pinnpoint.taylor.bernstein import Density, exact_gram, gram, mean_of_powers, pairs
 
 CHUNK = 16384
 LOOSE = gamma(200)

@@ -23,11 +23,11 @@ from typing import Protocol
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import Density, from_linear, pairs
-from pinnpoint.errors import InputError
-from pinnpoint.reaction import Reaction
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import at_most, down, gamma, norm_up, sum_up, up
+from pinnpoint.systems.semilinear.reaction import Reaction
+from pinnpoint.taylor.bernstein import Density, from_linear, pairs
 from pinnpoint.taylor.inputs import fixed
 from pinnpoint.taylor.simplices import density, enclose
 from pinnpoint.taylor.suprema import supremum

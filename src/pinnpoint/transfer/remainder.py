@@ -22,7 +22,7 @@ import math
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
+from pinnpoint.base.arrays import Vector
 from pinnpoint.rounding.arithmetic import at_most, up
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.norms import Norms

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.arrays import Vector
-from pinnpoint.bernstein import Density, gram
-from pinnpoint.errors import InputError
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import InputError
 from pinnpoint.models.lifts import Lift
 from pinnpoint.rounding.arithmetic import UNIT, at_most, gamma, norm_up, up
+from pinnpoint.taylor.bernstein import Density, gram
 from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.taylor.simplices import density, enclose
 

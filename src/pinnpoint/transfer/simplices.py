@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from scipy.special import roots_jacobi
 
-from pinnpoint.arrays import Vector
+from pinnpoint.base.arrays import Vector
 
 RULE_DEFECT = 2.0**-46
 """Bounds Σ_α |Σ_q w_q B_α(λ_q) − mean B_α| over the Bernstein basis of the rule's degree (checked in exact rationals by

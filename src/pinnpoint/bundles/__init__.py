@@ -1,5 +1,0 @@
-"""Bundles: a certificate with the witnesses that prove it, for `pinnpoint verify` or anyone else to re-check."""
-
-from pinnpoint.bundles.write import begin_bundle, write_bundle
-
-__all__ = ["begin_bundle", "write_bundle"]

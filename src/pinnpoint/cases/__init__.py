@@ -1,0 +1,1 @@
+"""Case files: what they say, and the study that they mean."""

@@ -1,0 +1,73 @@
+"""Case files: one TOML file says the mesh, the problem, the prediction, the queries and the certificate."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from pinnpoint.base.errors import InputError
+from pinnpoint.base.files import PathLike, read_bytes
+from pinnpoint.cases.goals import read_certificate, read_queries, read_units
+from pinnpoint.cases.overrides import apply_overrides
+from pinnpoint.cases.predictions import read_prediction
+from pinnpoint.cases.problems import ELASTIC, read_mesh_spec, read_problem
+from pinnpoint.cases.specs import Case
+from pinnpoint.cases.tables import Table
+from pinnpoint.formulas.expressions import Expression
+from pinnpoint.io.plain import printable, require_plain
+
+
+def read_case(path: PathLike, overrides: Sequence[str] = ()) -> Case:
+    """Read a case file strictly: unknown keys, wrong types and missing files are refused.
+
+    What needs the mesh (do groups exist, do points lie inside) is checked later.
+
+    Parameters
+    ----------
+    path
+        The TOML file; paths in it are relative to it.
+    overrides
+        ``key.sub=value`` texts that replace or add values, e.g. ``query.0.tolerance=1e-3``.
+    """
+    data = read_bytes(path, "case file")
+    target = Path(path).absolute()
+    try:
+        raw = tomllib.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise InputError(f"case file '{target}': is not UTF-8 text (byte {error.start})") from error
+    except RecursionError as error:
+        raise InputError(f"case file '{target}': is nested too deeply") from error
+    except ValueError as error:  # TOMLDecodeError, and numbers of more digits than Python reads
+        raise InputError(f"case file '{target}': is not valid TOML: {str(error)[:200]}") from error
+    require_plain(raw, f"case file '{target}'")
+    root = Table("", apply_overrides(raw, overrides), target.parent)
+    sections = {
+        "title": root.text("title", printable(target.stem)),
+        "units": "",
+        "mesh": read_mesh_spec(root),
+        "problem": read_problem(root.table("problem", required=True)),
+        "prediction": read_prediction(root.table("prediction", required=True)),
+    }
+    sections["units"] = read_units(root, sections["problem"].kind)
+    sections["queries"] = read_queries(root, sections["problem"].kind)
+    sections["certificate"] = read_certificate(root.table("certificate"), sections["problem"].kind)
+    root.done()
+    resolved = {name: _plain(value) for name, value in sections.items()}
+    words = {word: other for word, other in ELASTIC.items() if other in root.data["problem"]}
+    return Case(**sections, path=target, resolved=resolved, overrides=tuple(overrides), words=words)
+
+
+def _plain(value: Any) -> Any:
+    """Plain data for JSON; what is None is left out of tables."""
+    if isinstance(value, Expression):
+        return value.text if value.constant is None else value.constant
+    if is_dataclass(value):
+        return {f.name: _plain(v) for f in fields(value) if (v := getattr(value, f.name)) is not None}
+    if isinstance(value, Mapping):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, tuple):
+        return ["free" if v is None else _plain(v) for v in value]
+    return printable(str(value)) if isinstance(value, Path) else value

@@ -1,0 +1,404 @@
+"""What a case file means: its problem, prediction, queries and method."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError, in_words
+from pinnpoint.cases.models import open_model
+from pinnpoint.cases.specs import Case, QuerySpec
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certifiers.exact import Exact
+from pinnpoint.certifiers.inexact import Inexact
+from pinnpoint.certifiers.localized import Localized
+from pinnpoint.certifiers.nonlinear.root import Root
+from pinnpoint.certifiers.nonlinear.stationary import Stationary
+from pinnpoint.certifiers.norm import Norm
+from pinnpoint.certifiers.randomized import Randomized
+from pinnpoint.certifiers.tolerance import MAX_DOFS, Step, certify_to
+from pinnpoint.certifiers.verb import AnyCertifier, AnyMethod, foresee, narrowing, run
+from pinnpoint.fem import Elasticity, Load, ReactionDiffusion, Semilinear
+from pinnpoint.fem.coefficients import require_defined
+from pinnpoint.fem.extraction import Formulas, NodeValues
+from pinnpoint.io.decks.problems import Deck, read_deck
+from pinnpoint.io.decks.text import read_text
+from pinnpoint.io.fields import read_field
+from pinnpoint.io.meshes.read import read_mesh
+from pinnpoint.io.plain import printable
+from pinnpoint.mesh.domains import generate
+from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.models import Lift, load_network
+from pinnpoint.systems.queries import Queries
+
+METHODS: dict[str, Callable[..., AnyMethod]] = {
+    "exact": Exact,
+    "norm": Norm,
+    "inexact": Inexact,
+    "localized": Localized,
+    "randomized": Randomized,
+    "root": Root,
+    "stationary": Stationary,
+}
+KEYS = {
+    **{
+        key: f"problem.{key}"
+        for key in (
+            "diffusion",
+            "reaction",
+            "source",
+            "cubic",
+            "dirichlet",
+            "neumann",
+            "young",
+            "poisson",
+            "body",
+            "plane",
+            "degree",
+        )
+    },
+    "fixed": "problem.fixed",
+    "traction": "problem.traction",
+    "force": "problem.force",
+    "dofs": "mesh.dofs",
+    "generate": "mesh.generate",
+    "cells": "mesh.cells",
+    "quadrature": "certificate.quadrature",
+    "target": "certificate.target",
+    "lift": "certificate.lift",
+    "factory": "prediction.factory",
+    "polish": "certificate.polish",
+}
+"""What the problems' arguments are called in a case file."""
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """A case with everything it names made."""
+
+    case: Case
+    problem: Any
+    prediction: Any
+    queries: Queries
+    method: AnyMethod
+    deck: Deck | None = None
+
+    __repr__ = brief
+
+    def certify(
+        self,
+        report: Callable[[Step], None] | None = None,
+        prepared: Callable[[AnyCertifier], None] = lambda certifier: None,
+    ) -> Result:
+        """Certify, on finer meshes where a tolerance of the continuous target asks for it.
+
+        `report` is told each mesh, `prepared` the certifier of a discrete target before it is used.
+        """
+        spec = self.case.certificate
+        with in_words(KEYS):
+            if spec.target == "continuous" and np.any(np.isfinite(self.limits)):
+                most = MAX_DOFS if spec.max_dofs is None else spec.max_dofs
+                found = certify_to(
+                    self.problem,
+                    self.prediction,
+                    self.queries,
+                    self.limits,
+                    self.method,
+                    max_dofs=most,
+                    report=report,
+                    budget=spec.budget,
+                )
+                study = replace(self, problem=found.problem, prediction=found.prediction, queries=found.queries)
+                done = Result(study, found.certificate, found.certifier, found.history, found.stopped)
+            else:
+                certificate, certifier = run(
+                    self.method,
+                    self.problem,
+                    self.prediction,
+                    self.queries,
+                    target=spec.target,
+                    prepared=prepared,
+                    budget=spec.budget,
+                )
+                done = Result(self, certificate, certifier)
+            done = done.compared() if spec.lift else done
+            return replace(done, certificate=done.certificate.judged(self.accept))
+
+    @property
+    def limits(self) -> Vector:
+        """How narrow the proof of each query must be, its own tolerance or the case's; infinite where there is none."""
+        return self._each("tolerance")
+
+    @property
+    def accept(self) -> Vector:
+        """How wrong the prediction may be at each query, its own limit or the case's; infinite where there is none."""
+        return self._each("accept")
+
+    def _each(self, key: str) -> Vector:
+        common = getattr(self.case.certificate, key)
+        own = [getattr(query, key) for query in self.case.queries]
+        given = [common if limit is None else limit for limit in own]
+        return np.array([np.inf if limit is None else limit for limit in given])
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A certified study, on the mesh where it ended.
+
+    Attributes
+    ----------
+    history
+        The meshes on the way to a tolerance.
+    stopped
+        Why refinement ended before the tolerance was met; empty where it was.
+    """
+
+    study: Study
+    certificate: Certificate
+    certifier: AnyCertifier
+    history: tuple[Step, ...] = ()
+    stopped: str = ""
+
+    __repr__ = brief
+
+    def compared(self) -> Result:
+        """With the factor by which a lifted prediction narrows the proof, against none on the same mesh."""
+        base, asked = self.study.problem.base, self.study.queries
+        plain = run(
+            self.study.method,
+            base,
+            base.space.U0,
+            base.ask(asked.goals, asked.names),
+            budget=self.study.case.certificate.budget,
+        )[0]
+        details = {"plain_radius": plain.radius, "narrowing": narrowing(plain, self.certificate)}
+        return replace(self, certificate=self.certificate.with_details(**details))
+
+
+def open_mesh(case: Case) -> Mesh:
+    """The mesh of a case, from a file or generated."""
+    if case.mesh is None:
+        return read_deck(str(case.problem.deck)).mesh
+    if case.mesh.file is not None:
+        return read_mesh(case.mesh.file)
+    with in_words(KEYS):
+        return generate(str(case.mesh.generate), case.mesh.cells, dofs=case.mesh.dofs)
+
+
+def build(
+    case: Case,
+    progress: Progress = lambda stage: None,
+    *,
+    trust: bool = False,
+    meshed: Callable[[Mesh], None] = lambda mesh: None,
+) -> Study:
+    """Make everything that a case names; refuses what does not fit the mesh.
+
+    `progress` is told each stage before it begins, `meshed` the mesh before it is used. With `trust` the prediction may
+    be a file that runs code when it is opened, or a factory in a module beside the case.
+    """
+    if case.certificate.lift and (case.certificate.target != "continuous" or case.problem.kind != "reaction-diffusion"):
+        raise InputError("certificate.lift: is for the continuous target of kind = 'reaction-diffusion'; remove it")
+    if case.certificate.budget is not None and case.certificate.target == "discrete":
+        raise InputError("certificate.budget: is for target = 'continuous'; remove it")
+    if case.certificate.tolerance is not None and case.certificate.target == "discrete":
+        raise InputError(
+            "certificate.tolerance: refines the mesh until the radius for the PDE's own solution is below it; say "
+            "target = 'continuous', or give each query a tolerance of its own to be told which are wider"
+        )
+    if case.certificate.target == "continuous" and case.problem.kind == "elasticity":
+        raise InputError(
+            "certificate.target: no proved transfer to the continuous solution is available for elasticity; say "
+            "target = 'discrete' to certify the solution of the discrete system"
+        )
+    progress("reading the deck" if case.problem.deck else "reading the mesh")
+    deck = None if case.problem.deck is None else read_deck(case.problem.deck)
+    mesh = open_mesh(case) if deck is None else deck.mesh
+    meshed(mesh)
+    progress(f"assembling {len(mesh.cells)} cells")
+    problem = make_problem(case, mesh) if deck is None else deck_problem(case, deck)
+    progress("reading the prediction")
+    prediction = open_prediction(case, problem, trust=trust)
+    progress("locating the queries")
+    queries = make_queries(case, problem)
+    if case.certificate.lift:
+        with in_words(KEYS):
+            lift, spec = smooth_prediction(case), case.certificate.lift
+            problem = problem.lifted(foresee(make_method(case), problem, lift, queries, spec, progress))
+    return Study(case, problem, prediction, queries, make_method(case), deck)
+
+
+def make_problem(case: Case, mesh: Mesh) -> Any:
+    """The assembled finite-element problem."""
+    with in_words(KEYS):
+        problem = _problem(case, mesh)
+        if case.certificate.target == "continuous":
+            problem.require_transfer()
+        return problem
+
+
+def deck_problem(case: Case, deck: Deck) -> Any:
+    """The problem of a deck's subcase; a prediction that is a file lists nodes in order of increasing id."""
+    if case.certificate.target == "continuous":
+        raise InputError(
+            "certificate.target: a deck's forces at nodes define a discrete system; say target = 'discrete'"
+        )
+    number = int(case.problem.subcase or 1)
+    if number not in deck.subcases:
+        known = ", ".join(str(k) for k in deck.subcases)
+        raise InputError(f"problem.subcase: the deck has no subcase {number}; it has {known}")
+    return deck.problem(number)
+
+
+def _problem(case: Case, mesh: Mesh) -> Any:
+    spec = case.problem
+    options: dict[str, Any] = {"degree": spec.degree}
+    if case.certificate.quadrature is not None:
+        options["quadrature"] = case.certificate.quadrature
+    if spec.kind == "elasticity":
+        body = None if spec.body is None else list(spec.body)
+        if spec.plane is not None and mesh.dim == 3:
+            raise InputError("problem.plane: only for 2D meshes; remove it")
+        options["plane"] = spec.plane or "strain"
+        options["force"] = {
+            group: f.force if f.even else Load(f.force, f.moment, f.at) for group, f in (spec.force or {}).items()
+        }
+        for word, table in (("dirichlet", spec.dirichlet), ("neumann", spec.neumann)):
+            options[case.words.get(word, word)] = table
+        return Elasticity(mesh, spec.young, spec.poisson, body, **options)
+    coefficients = (spec.source, spec.diffusion, spec.reaction, spec.dirichlet or {}, spec.neumann or {})
+    if spec.kind == "semilinear":
+        return Semilinear(mesh, spec.cubic, *coefficients, **options)
+    return ReactionDiffusion(mesh, *coefficients, **options)
+
+
+def open_prediction(case: Case, problem: Any, *, trust: bool = False) -> Any:
+    """Nodal values, values at points, or a callable."""
+    spec, mesh, count = case.prediction, problem.mesh, problem.components
+    if spec.source == "zero":
+        return problem.space.U0.copy()
+    if spec.source == "file":
+        field = read_field(spec.file, spec.field)  # type: ignore[arg-type]
+        values = _components(np.asarray(field.values), mesh.dim, count)
+        return values if field.points is None else NodeValues(field.points, values)
+    if spec.source == "expression":
+        given = spec.expression if isinstance(spec.expression, tuple) else (spec.expression,) * count
+        if len(given) != count:
+            raise InputError(f"prediction.expression: must have {count} components; got {len(given)}")
+        return Formulas(given)  # type: ignore[arg-type]
+    require_defined("prediction.factor", spec.factor, mesh.points[mesh.cells])
+    with in_words(KEYS):
+        return open_model(case, count, lambda: smooth_prediction(case).value, trust=trust)
+
+
+def smooth_prediction(case: Case) -> Lift:
+    """The prediction with its derivatives: a network by its weights, or a formula."""
+    spec = case.prediction
+    if spec.source == "expression" and not isinstance(spec.expression, tuple):
+        return Lift(spec.expression)
+    if spec.source == "onnx":
+        return Lift(load_network(spec.onnx), spec.factor)  # type: ignore[arg-type]
+    if spec.source == "torch" and spec.activation is not None:
+        return Lift(load_network(spec.torch, spec.activation), spec.factor)  # type: ignore[arg-type]
+    if spec.source == "torch":
+        raise InputError(
+            "prediction.factory: the lift needs the network's layers; say prediction.activation, e.g. 'tanh', for a "
+            "plain chain of them"
+        )
+    raise InputError(
+        "certificate.lift: needs a prediction with known derivatives, a formula or a network; "
+        f"prediction.{spec.source} has none"
+    )
+
+
+def _components(values: Vector, dim: int, count: int) -> Vector:
+    """Cut a viewer's third zero component of two-dimensional vectors."""
+    if values.ndim == 2 and count == dim == 2 and values.shape[1] == 3 and not np.any(values[:, 2]):
+        return values[:, :2]
+    return values
+
+
+def make_queries(case: Case, problem: Any) -> Queries:
+    """All queries of a case as one list, in its order."""
+    runs = groupby(case.queries, lambda spec: (spec.kind == "point", spec.component))
+    parts = [part for _, run in runs for part in _run(list(run), problem)]
+    joined = parts[0]
+    for part in parts[1:]:
+        joined = joined + part
+    return joined
+
+
+def _run(specs: list[QuerySpec], problem: Any) -> list[Queries]:
+    """Queries that follow each other; points are located together."""
+    if len(specs) > 1 and specs[0].kind == "point":
+        component = {} if problem.components == 1 else {"component": specs[0].component}
+        try:
+            return [problem.points([spec.at for spec in specs], **component, names=[spec.name for spec in specs])]
+        except InputError:
+            pass  # one of them is refused: by itself it is named
+    return [_query(spec, problem) for spec in specs]
+
+
+def _query(spec: QuerySpec, problem: Any) -> Queries:
+    label = f"query '{spec.name}'"
+    component = {} if problem.components == 1 else {"component": spec.component}
+    if problem.components > 1 and spec.component is None:
+        raise InputError(f"{label}: needs a component, 'x', 'y' or 'z'")
+    try:
+        if spec.kind == "patch":
+            return problem.patch(spec.group, **component, name=spec.name)  # type: ignore[no-any-return]
+        if spec.kind == "flux":
+            return problem.flux(spec.group, name=spec.name)  # type: ignore[no-any-return]
+        if len(spec.at or ()) != problem.mesh.dim:
+            raise InputError(f"at: must have {problem.mesh.dim} coordinates; got {list(spec.at or ())}")
+        if spec.kind == "average":
+            return problem.averages([spec.at], spec.radius, **component, names=[spec.name])  # type: ignore[no-any-return]
+        return problem.points([spec.at], **component, names=[spec.name])  # type: ignore[no-any-return]
+    except InputError as error:
+        raise InputError(f"{label}: {error}") from error
+
+
+def make_method(case: Case) -> AnyMethod:
+    """The method with its options."""
+    spec = case.certificate
+    options = dict(spec.options or {})
+    if spec.method == "localized" and "radius" not in options:
+        raise InputError("certificate.radius: the localized method needs one")
+    return METHODS[spec.method](rounding=spec.rounding, **options)
+
+
+def provenance(case: Case) -> dict[str, Any]:
+    """SHA-256 of every file that the case reads, and of the case itself, with what was set over it."""
+    files = {"case": case.path}
+    if case.mesh is not None and case.mesh.file is not None:
+        files["mesh"] = case.mesh.file
+    if case.problem.deck is not None:
+        files["deck"] = case.problem.deck
+    for path in (case.prediction.file, case.prediction.onnx, case.prediction.torch, case.prediction.model):
+        if path is not None:
+            files["prediction"] = path
+    found: dict[str, Any] = {
+        name: {"file": printable(path.name), "sha256": _sha256(path)} for name, path in files.items()
+    }
+    if case.problem.deck is not None and (text := read_text(case.problem.deck)).origin is not None:
+        found["deck"]["with_included_sha256"] = hashlib.sha256(text.data).hexdigest()
+    if case.overrides:
+        found["case"]["set"] = list(case.overrides)
+    if case.mesh is not None and case.mesh.generate is not None:
+        found["mesh"] = {"generate": case.mesh.generate, "cells": case.mesh.cells}
+        if case.mesh.dofs is not None:
+            found["mesh"]["dofs"] = case.mesh.dofs
+    return found
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

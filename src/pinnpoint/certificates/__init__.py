@@ -1,0 +1,1 @@
+"""The result: certificates, batches of them, their JSON; bounds from the discrete target to the continuous one."""

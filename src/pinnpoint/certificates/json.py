@@ -1,0 +1,108 @@
+"""certificate.json: its layout, and how it is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy
+
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import InputError
+from pinnpoint.base.files import write_whole
+from pinnpoint.base.version import __version__
+
+if TYPE_CHECKING:
+    from pinnpoint.certificates.certificate import Certificate
+
+SCHEMA = "pinnpoint-certificate/1"
+
+
+def record(certificate: Certificate, **header: Any) -> dict[str, Any]:
+    """The certificate as plain Python, in the layout of certificate.json; `header` adds title, units, …."""
+    versions = {
+        "pinnpoint": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
+    return {
+        "schema": SCHEMA,
+        "title": header.pop("title", ""),
+        "units": header.pop("units", ""),
+        "versions": versions,
+        "method": certificate.method,
+        "dofs": certificate.dofs,
+        "radius_terms": list(certificate.radius_terms),
+        "interval_of": certificate.interval_of,
+        **({"notes": list(certificate.notes)} if certificate.notes else {}),
+        **header,
+        **({"solver": certificate.details["solver"]} if "solver" in certificate.details else {}),
+        "assumptions": [{"claim": c.claim, "status": c.status} for c in certificate.assumptions],
+        "queries": _rows(certificate),
+    }
+
+
+def _rows(certificate: Certificate) -> list[dict[str, Any]]:
+    """The queries; every array is made once."""
+    c, columns = certificate, dict[str, Vector | None]()
+    for name in ("value", "value_radius", "raw", "raw_radius", "center", "radius", "lower", "upper"):
+        columns[name] = getattr(c, name)
+    columns["sensitivity"] = c.sigma
+    common = {
+        "target": c.target,
+        "guarantee": "",  # its place; each query has its own
+        "confidence": c.confidence,
+        "rounding": c.rounding,
+    }
+    length = None if c.residual_norm is None else _number(c.residual_norm)
+    rows = []
+    verdicts, accept, worth = c.verdicts, c.accept, c.guarantees
+    for i, name in enumerate(c.names):
+        row: dict[str, Any] = {"name": name}
+        if c.points is not None:
+            row["at"] = [float(x) for x in c.points[i]]
+        row |= common | {"guarantee": worth[i]}
+        row |= {key: None if a is None else _number(a[i]) for key, a in columns.items()}
+        row |= {"residual_norm": length, "terms": _terms(c, i)}
+        row |= {} if c.mesh_estimate is None else {"mesh_estimate": _number(c.mesh_estimate[i])}
+        row |= {"accept": float(accept[i])} if accept is not None and verdicts[i] else {}
+        row["verdicts"] = verdicts[i]
+        rows.append(row)
+    return rows
+
+
+def _terms(certificate: Certificate, i: int) -> dict[str, float | None]:
+    """The terms of a query; those that do not apply, which are not a number, are absent."""
+    return {key: _number(t[i]) for key, t in certificate.terms.items() if not np.isnan(t[i])}
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, as json's ``object_pairs_hook``; refuses one with a key twice, of which the last would win."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(k for k in keys if keys.count(k) > 1)!r} is given twice")
+    return found
+
+
+def _number(x: Any) -> float | None:
+    x = float(x)
+    return x if np.isfinite(x) else None
+
+
+def write_json(path: str | os.PathLike[str], data: Mapping[str, Any]) -> Path:
+    """Write plain data as strict JSON, whole or not at all."""
+    try:
+        text = (json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) + "\n").encode("utf-8")
+    except (TypeError, ValueError) as error:
+        raise InputError(f"header: must hold plain finite JSON values ({error})") from error
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise InputError(f"path: the folder '{target.parent}' does not exist; make it first")
+    return write_whole(target, [text])

@@ -1,0 +1,84 @@
+"""A certificate as a table of text; every bound is rounded outward, so that what is printed still holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.certificates.certificate import Certificate, Guarantee
+from pinnpoint.report.numbers import above, below, interval, near, short
+from pinnpoint.systems.targets import ESTIMATED
+
+WORDS = {"within": "proved within", "beyond": "proved beyond", "undecided": "undecided"}
+DIGITS = 4
+"""Of how far a prediction is off."""
+Column = tuple[str, list[str]]
+
+
+def table(certificate: Certificate, units: Sequence[str] = ()) -> str:
+    """What was predicted, what is proved, how far apart they are, and the verdicts that were asked for.
+
+    `units` are labels, one for each query.
+    """
+    c = certificate
+    sure = f", confidence {c.confidence:g}" if c.guarantee is Guarantee.PROBABILISTIC else ""
+    worth = str(c.guarantee) if len(set(c.guarantees)) <= 1 else f"{c.guarantee} where bounded"
+    lines = [f"{c.method}: {worth}{sure}; target: {c.target}; rounding {c.rounding}"]
+    lines.append(f"intervals of {c.interval_of}")
+    padded = []
+    columns = [*_columns(c), *([("unit", list(units))] if any(units) else [])]
+    for k, (head, cells) in enumerate(columns):
+        width = max(len(text) for text in (head, *cells))
+        left = k == 0 or head in ("verdict", "unit")
+        padded.append([f"{text:<{width}}" if left else f"{text:>{width}}" for text in (head, *cells)])
+    lines += ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]
+    lines += [] if c.mesh_estimate is None else [ESTIMATED]
+    lines += [f"note: {note}" for note in c.notes] + in_vain(c)
+    return "\n".join(lines)
+
+
+def _columns(c: Certificate) -> Iterator[Column]:
+    ends = [interval(_finite(a), _finite(b)) for a, b in zip(c.lower, c.upper, strict=True)]
+    yield "query", list(c.names)
+    if c.raw is not None:
+        yield "raw prediction", ["" if np.isnan(x) else _plain(near(float(x))) for x in c.raw]
+    if "value" not in c.details:  # else nothing but raw outputs was given
+        yield "prediction" if c.raw is None else "value", [_plain(near(float(x))) for x in c.value]
+    yield "lower", [_plain(low) for low, _ in ends]
+    yield "upper", [_plain(high) for _, high in ends]
+    yield "radius", [above(_finite(r)) for r in c.radius]
+    if c.off is not None:
+        least, most = c.off
+        guess = "estimated " if c.guarantee is Guarantee.ESTIMATE else ""
+        yield f"{guess}off by at least", [least_text(x) for x in least]
+        yield "at most", [above(_finite(x), DIGITS) for x in most]
+    if c.mesh_estimate is not None:
+        yield "mesh", [f"~{_plain(near(float(x), 2))}" if np.isfinite(x) else "?" for x in c.mesh_estimate]
+    if c.accept is not None:
+        asked = [short(float(a)) if np.isfinite(a) else "" for a in c.accept]
+        yield "accept", asked
+        yield "verdict", [WORDS[v["accept"]] if v else "" for v in c.verdicts]
+
+
+def in_vain(c: Certificate) -> list[str]:
+    """Which queries a lift did not pay for."""
+    worth = c.details.get("narrowing", np.ones(len(c.names)))
+    paid = [f"{n} ({float(f'{w:.2g}'):g})" for n, w in zip(c.names, worth, strict=True) if w < 1.0]
+    more = f" and {len(paid) - 5} more" if len(paid) > 5 else ""
+    return [f"the lift did not pay, the proof is wider than without it: {', '.join(paid[:5])}{more}"] if paid else []
+
+
+def least_text(x: Any) -> str:
+    """How far off a prediction is at least."""
+    return below(float(x), DIGITS) if x > 0.0 else "0"
+
+
+def _finite(x: Any) -> float | None:
+    return float(x) if np.isfinite(x) else None
+
+
+def _plain(text: str) -> str:
+    """With the minus sign that programs read."""
+    return text.replace("\N{MINUS SIGN}", "-")

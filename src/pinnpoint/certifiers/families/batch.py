@@ -1,0 +1,157 @@
+"""Certificates of many loads as plain arrays; a full `Certificate` is made for any one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.base.arrays import Vector, floats, frozen
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.certificates.certificate import Certificate, Claim, Guarantee
+from pinnpoint.certificates.verdicts import accept_limits, accepted
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyBatch(Sequence[Certificate]):
+    """Intervals for S loads and K queries; arrays have shape (S, K).
+
+    `value` is None where only raw outputs were certified. ``batch[i]`` is the certificate of one load.
+    """
+
+    names: tuple[str, ...]
+    mu: Vector
+    center: Vector
+    radius: Vector
+    terms: Mapping[str, Vector]
+    value: Vector | None
+    raw: Vector | None
+    residual_norm: Vector | None
+    guarantee: Guarantee
+    confidence: float
+    covered: bool
+    method: str
+    claims: tuple[Claim, ...]
+    sigma: Vector | None
+    points: Vector | None
+    dofs: int
+    accept: Vector | None = None
+    """How wrong predictions may be, query by query; infinite where nothing was asked. See `judged`."""
+
+    __repr__ = brief
+
+    def __post_init__(self) -> None:
+        frozen(self.center, self.radius, self.value, self.sigma, self.accept, self.points, *self.terms.values())
+
+    def __len__(self) -> int:
+        return len(self.mu)
+
+    @property
+    def lower(self) -> Vector:
+        """Lower ends, rounded down."""
+        return np.nextafter(self.center - self.radius, -np.inf)
+
+    @property
+    def upper(self) -> Vector:
+        """Upper ends, rounded up."""
+        return np.nextafter(self.center + self.radius, np.inf)
+
+    @property
+    def value_radius(self) -> Vector | None:
+        """Radii of the intervals centred at `value`."""
+        return None if self.value is None else self._radius_at(self.value)
+
+    @property
+    def raw_radius(self) -> Vector | None:
+        """Radii of the intervals centred at the raw outputs."""
+        return None if self.raw is None else self._radius_at(self.raw)
+
+    @property
+    def correction(self) -> Vector | None:
+        """ℓᵀU − centre: the signed gᵀr, rounded."""
+        return None if self.value is None else self.value - self.center
+
+    @property
+    def mismatch(self) -> Vector | None:
+        """ζ = |raw − value|."""
+        return None if self.raw is None or self.value is None else np.abs(self.raw - self.value)
+
+    def judged(self, accept: Any) -> FamilyBatch:
+        """The same intervals, asked how wrong predictions may be: one number, or one per query (None: any)."""
+        limits = accept_limits(accept, len(self.names))
+        if limits is not None and self.raw is None and self.value is None:
+            raise InputError("accept: nothing was predicted that could be judged; give states, or raw outputs")
+        return replace(self, accept=limits)
+
+    @property
+    def verdicts(self) -> tuple[tuple[dict[str, str], ...], ...]:
+        """Load by load and query by query, as `Certificate.verdicts` has them."""
+        said = self.value if self.raw is None else self.raw
+        if self.accept is None or said is None:
+            return tuple(tuple({} for _ in self.names) for _ in range(len(self)))
+        asked, proved = np.isfinite(self.accept), self.guarantee is not Guarantee.ESTIMATE
+        found = accepted(said, self.lower, self.upper, self.accept, proved=proved)
+        return tuple(tuple({"accept": str(v)} if a else {} for v, a in zip(row, asked, strict=True)) for row in found)
+
+    def contains(self, x: Any) -> Any:
+        """Whether x, (S, K), lies in the tightest intervals."""
+        x = floats("x", x)
+        if x.shape != self.center.shape:
+            raise InputError(f"x: must have shape {self.center.shape}; got {x.shape}")
+        return np.asarray((self.lower <= x) & (x <= self.upper))
+
+    def _radius_at(self, at: Vector) -> Vector:
+        return np.asarray((np.abs(at - self.center) + self.radius) * (1.0 + 2.0**-50))
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return self._cut(i)
+        i = range(len(self))[i]
+        raw = None if self.raw is None else self.raw[i]
+        value = self.value[i] if self.value is not None else (self.center[i] if raw is None else raw)
+        terms = {name: term[i] for name, term in self.terms.items()}
+        extra = {"correction": np.abs(value - self.center[i])}
+        if raw is not None and self.value is not None:
+            extra["mismatch"] = np.abs(raw - value)
+        return Certificate(
+            names=self.names,
+            value=value,
+            center=self.center[i],
+            radius=self.radius[i],
+            terms={**extra, **terms},
+            radius_terms=tuple(terms),
+            guarantee=self.guarantee,
+            method=self.method,
+            confidence=self.confidence,
+            rounding="covered" if self.covered else "not covered",
+            correction=None if self.value is None else value - self.center[i],
+            sigma=self.sigma,
+            residual_norm=None if self.residual_norm is None else float(self.residual_norm[i]),
+            raw=raw,
+            assumptions=self.claims,
+            points=self.points,
+            dofs=self.dofs,
+            accept=self.accept,
+            details={"mu": self.mu[i].tolist()} | ({} if self.value is not None else {"value": "no state was given"}),
+        )
+
+    def __iter__(self) -> Iterator[Certificate]:
+        return (self[i] for i in range(len(self)))
+
+    def _cut(self, i: slice) -> FamilyBatch:
+        def cut(a: Vector | None) -> Vector | None:
+            return None if a is None else a[i]
+
+        return replace(
+            self,
+            mu=self.mu[i],
+            center=self.center[i],
+            radius=self.radius[i],
+            terms={name: term[i] for name, term in self.terms.items()},
+            value=cut(self.value),
+            raw=cut(self.raw),
+            residual_norm=cut(self.residual_norm),
+        )

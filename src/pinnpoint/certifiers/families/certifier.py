@@ -1,0 +1,205 @@
+"""A prepared family: intervals for any μ, with or without a predicted state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.base.arrays import Vector, floats, whole
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certifiers.base import AbstractCertifier, Ground
+from pinnpoint.certifiers.families.batch import FamilyBatch
+from pinnpoint.certifiers.families.reduced import ReducedCertifier, ReducedStates
+from pinnpoint.certifiers.families.residuals import ResidualNorms, lengths_up
+from pinnpoint.certifiers.families.table import Table, fill, total
+
+BLOCK_BYTES = 64_000_000
+"""Predicted states that are held at once, in bytes."""
+GROUP = 16
+"""States that the compiled product of `ResidualNorms` takes at a time."""
+
+
+def prepare(certifier: AbstractCertifier, F: Vector, base: Vector) -> FamilyCertifier:
+    """Fill the table of a prepared method."""
+    return FamilyCertifier(certifier, F, base, fill(certifier, F, base))
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyCertifier:
+    """`LoadFamily`, prepared for queries.
+
+    The tightest interval of ℓᵀU*(μ) needs μ alone: the signed correction of any state recovers the discrete target, so
+    the corrected centre is the same for all of them. A state adds its value, residual norm and distance.
+    """
+
+    certifier: AbstractCertifier
+    F: Vector
+    base: Vector
+    table: Table
+
+    __repr__ = brief
+
+    @property
+    def ground(self) -> Ground:
+        """System, queries and proof."""
+        return self.certifier.ground
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the queries."""
+        return self.ground.queries.names
+
+    def certify(
+        self, prediction: Any = None, *, mu: Any, raw: Any = None, residuals: bool = True, accept: Any = None
+    ) -> Certificate:
+        """One load: an admissible state, raw outputs at the queries, both, or none; `accept` as in `certify_many`."""
+        state, outputs = (
+            None if x is None else _row(name, x) for name, x in (("prediction", prediction), ("raw", raw))
+        )
+        many = self.certify_many(state, _row("mu", mu), raw=outputs, residuals=residuals, accept=accept)
+        found: Certificate = many[0]
+        return found
+
+    def certify_raw(self, raw: Any, mu: Any, *, accept: Any = None) -> FamilyBatch:
+        """Raw outputs (S, K) alone, at O(K p) a load."""
+        return self.certify_many(None, mu, raw=raw, accept=accept)
+
+    def certify_many(
+        self,
+        predictions: Any,
+        mu: Any,
+        *,
+        raw: Any = None,
+        residuals: bool = True,
+        block: int | None = None,
+        report: Callable[[int, int], None] | None = None,
+        accept: Any = None,
+    ) -> FamilyBatch:
+        """Many loads, in blocks.
+
+        Parameters
+        ----------
+        predictions
+            Admissible states (S, N), which may be a memory map; a function from a block of μ to states; or None where
+            only raw outputs are to be certified.
+        mu
+            (S, p).
+        raw
+            The model's own outputs at the queries, (S, K).
+        residuals
+            Bound ‖r‖_W of every state as well: one sparse product each.
+        block
+            States held at once; by default as many as fit in 64 MB.
+        report
+            Called after each block with the number done and the number of all.
+        accept
+            How wrong predictions may be, one number or one per query; see `FamilyBatch.verdicts`.
+        """
+        self.ground.core.require_sound()
+        m = self.table.coefficients(mu)
+        outputs = self._outputs(raw, len(m))
+        value = norms = None
+        if predictions is not None:
+            value, norms = self._states(predictions, m, residuals, block, report)
+        return self.batch(m, value, outputs, norms).judged(accept)
+
+    def reduced(self, V: Any, offset: Any = None) -> ReducedCertifier:
+        """For predictors U = offset + V a: products with V are made once. See `ReducedStates`."""
+        return ReducedCertifier(self, ReducedStates(self.ground, self.F, self.base, V, offset))
+
+    def batch(self, mu: Vector, value: Vector | None, raw: Vector | None, norms: Vector | None) -> FamilyBatch:
+        """Centres and radii from the table, beside what the states gave."""
+        center, terms = self.table.combine(mu)
+        for name, found in (("mu", center), ("predictions", value)):
+            if found is not None and not np.all(np.isfinite(found)):
+                row = int(np.argmin(np.isfinite(found).all(axis=1)))
+                raise InputError(f"{name}: row {row} leads to values beyond the range of float64; rescale the loads")
+        return FamilyBatch(
+            names=self.names,
+            mu=mu,
+            center=center,
+            radius=total(terms, center.shape),
+            terms=terms,
+            value=value,
+            raw=raw,
+            residual_norm=norms,
+            guarantee=self.table.guarantee,
+            confidence=self.table.confidence,
+            covered=self.table.covered,
+            method=f"{self.certifier.name} (load family)",
+            claims=self.table.claims,
+            sigma=self.table.sigma,
+            points=self.ground.queries.points,
+            dofs=self.ground.core.system.n,
+        )
+
+    def _outputs(self, raw: Any, count: int) -> Vector | None:
+        if raw is None:
+            return None
+        a = floats("raw", raw)
+        if a.shape != (count, self.ground.K):
+            raise InputError(f"raw: must have shape ({count}, {self.ground.K}), loads by queries; got {a.shape}")
+        if not np.all(np.isfinite(a)):
+            raise InputError(f"raw: row {int(np.argmin(np.isfinite(a).all(axis=1)))} holds NaN or infinity")
+        return a
+
+    @cached_property
+    def _norms(self) -> ResidualNorms:
+        return ResidualNorms(self.ground, self.F, self.base)
+
+    def _states(self, given: Any, mu: Vector, residuals: bool, block: int | None, report: Any) -> Any:
+        L, constants = self.ground.queries.stored, self.ground.queries.constants
+        used = np.unique(L.indices)
+        some = used.size < L.shape[1] // 4
+        L = L[:, used] if some else L
+        value = np.empty((len(mu), self.ground.K))
+        norms = np.empty(len(mu)) if residuals else None
+        for at, U, lengths in self._blocks(given, mu, block):
+            value[at] = (L @ (U[:, used] if some else U).T).T + constants
+            if norms is not None:
+                norms[at] = self._norms(U, mu[at], lengths)
+            if report is not None:
+                report(at.stop, len(mu))
+        return value, norms
+
+    def _blocks(self, given: Any, mu: Vector, block: int | None) -> Iterator[tuple[slice, Vector, Vector]]:
+        """States that are finite and admissible, by blocks, with upper bounds of their lengths."""
+        space, N, count = self.ground.core.system.space, self.ground.core.system.N, len(mu)
+        step = whole("block", _fitting(N) if block is None else block, low=1)
+        if not callable(given) and np.shape(given) != (count, N):
+            raise InputError(f"predictions: must have shape ({count}, {N}), one state per load; got {np.shape(given)}")
+        for a in range(0, count, step):
+            at = slice(a, min(a + step, count))
+            U = floats("predictions", given(mu[at]) if callable(given) else given[at], copy=False)
+            if U.shape != (at.stop - at.start, N):
+                raise InputError(f"predictions: must give {at.stop - at.start} states of length {N}; got {U.shape}")
+            lengths = lengths_up(U)
+            if not np.all(np.isfinite(lengths)) and not np.all(np.isfinite(U)):
+                raise InputError(f"predictions: state {a + int(np.argmin(np.isfinite(U).all(axis=1)))} is not finite")
+            off = space.free is None or (U[:, space.fixed] != space.U0[space.fixed]).any(axis=1)
+            for i in np.flatnonzero(np.broadcast_to(off, len(U))):
+                space.require_member(U[i], f"predictions[{a + i}]")
+            if space.free is not None and np.any(off):  # what is certified has its prescribed values exactly
+                U = U.copy()
+                U[:, space.fixed] = space.U0[space.fixed]
+                lengths = lengths_up(U)
+            yield at, U, lengths
+
+
+def _row(name: str, x: Any) -> Vector:
+    a = floats(name, x, copy=False)
+    if np.ndim(x) != 1:
+        raise InputError(f"{name}: must be a vector; got shape {np.shape(x)}; certify_many takes many")
+    return a[None, :]
+
+
+def _fitting(N: int) -> int:
+    """States of a block: whole groups of the compiled product where one fits."""
+    fit = max(1, BLOCK_BYTES // (8 * N))
+    return fit - fit % GROUP if fit > GROUP else fit

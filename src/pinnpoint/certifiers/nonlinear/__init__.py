@@ -1,0 +1,1 @@
+"""Methods for nonlinear systems: verified roots and stationary points."""

@@ -1,0 +1,217 @@
+"""To a tolerance: refine the mesh until every radius for the PDE's own solution is small enough."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.base.arrays import Vector, whole
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.verdicts import accept_limits
+from pinnpoint.certifiers.verb import AnyCertifier, AnyMethod, default_method, run
+from pinnpoint.mesh.refine import Refiner, dorfler
+from pinnpoint.models.given import as_prediction
+from pinnpoint.systems.queries import Queries
+
+THETA = 0.5
+"""Share of the indicators that the marked cells hold."""
+MAX_DOFS = 400_000
+BYTES = {(1, 1): 4e3, (1, 2): 6e3, (2, 1): 6e3, (2, 2): 8e3, (3, 1): 1.6e4, (3, 2): 2.4e4}
+"""Memory for each unknown, by dimension and degree, generously."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One mesh on the way."""
+
+    dofs: int
+    cells: int
+    radius: Vector
+    """Radii of all queries."""
+    expected: float
+    """Unknowns at which the tolerance is expected, from the last two steps; NaN at first."""
+
+    __repr__ = brief
+
+
+@dataclass(frozen=True, eq=False)
+class Refined:
+    """The best proved intervals, on the mesh that gave them.
+
+    Attributes
+    ----------
+    reached
+        Whether every radius is within its tolerance; if not, `stopped` says why.
+    """
+
+    certificate: Certificate
+    certifier: AnyCertifier
+    problem: Any
+    queries: Queries
+    prediction: Any
+    history: tuple[Step, ...]
+    reached: bool
+    stopped: str
+
+    __repr__ = brief
+
+
+def certify_to(
+    problem: Any,
+    prediction: Any,
+    queries: Queries,
+    tolerance: Any,
+    method: AnyMethod | None = None,
+    *,
+    max_dofs: int = MAX_DOFS,
+    theta: float = THETA,
+    extraction: str = "nodal",
+    report: Callable[[Step], None] | None = None,
+    accept: Any = None,
+    budget: int | None = None,
+) -> Refined:
+    """Certify, mark, refine, until every continuous radius is at most its tolerance.
+
+    Cells are marked by the sum of their shares of the primal and of each dual energy bound (Dörfler); every mesh is
+    conforming and keeps groups and boundary data. A prediction given by nodal values is carried along; the intervals do
+    not depend on it.
+
+    Parameters
+    ----------
+    problem, prediction, queries, method, extraction
+        As in `certify`, with queries of the problem's own making (points, averages, patches, fluxes).
+    tolerance
+        How narrow the proof must be: one number or one per query, > 0; infinite for queries that need none.
+    max_dofs
+        Stop before the mesh has more unknowns.
+    theta
+        Dörfler's parameter.
+    report
+        Called after every step.
+    accept, budget
+        As in `certify`; the budget is for each mesh.
+    """
+    if not hasattr(problem, "refined"):
+        raise InputError(
+            "tolerance: this problem has no refinement; give a reaction–diffusion or semilinear problem, or no "
+            "tolerance"
+        )
+    if tolerance is None:
+        raise InputError("tolerance: is missing; say how narrow the proof must be, one number or one per query")
+    asked = accept_limits(tolerance, len(queries), "tolerance")
+    limit = np.full(len(queries), 1e300) if asked is None else np.minimum(asked, 1e300)
+    most = whole("max_dofs", max_dofs, low=1)
+    accept_limits(accept, len(queries))  # refused before the work
+    if not 0.0 < theta <= 1.0:
+        raise InputError(f"theta: must lie between 0 and 1; got {theta!r}")
+    method = default_method(problem) if method is None else method
+    prediction = as_prediction(prediction)
+    refiner = Refiner(problem.mesh)
+    history: list[Step] = []
+    notes: tuple[str, ...] = ()
+    best: Refined | None = None
+    while True:
+        certificate, certifier = run(
+            method,
+            problem,
+            prediction,
+            queries,
+            target="continuous",
+            extraction=extraction,
+            tolerance=limit,
+            budget=budget,
+        )
+        if not history:  # refined facets lie in line: the first mesh shows the curve
+            notes = tuple(n for n in certificate.notes if n not in certificate.details.get("remarks", ()))
+        history.append(
+            Step(
+                problem.system.n,
+                len(problem.mesh.cells),
+                certificate.radius,
+                _expected(history, certificate, limit, problem.system.n),
+            )
+        )
+        if report is not None:
+            report(history[-1])
+        reached = bool(np.all(certificate.radius <= limit))
+        if best is None or _worst(certificate, limit) <= _worst(best.certificate, limit):
+            best = Refined(certificate, certifier, problem, queries, prediction, (), reached, "")
+        marked = _marked(certificate, limit, theta)
+        stopped = (
+            ""
+            if reached
+            else _hopeless(certificate, limit) or _limits(problem, most, marked.size, len(problem.mesh.cells))
+        )
+        if reached or stopped:
+            return Refined(
+                replace(best.certificate.judged(accept), notes=(*notes, *best.certificate.details.get("remarks", ()))),
+                best.certifier,
+                best.problem,
+                best.queries,
+                best.prediction,
+                tuple(history),
+                reached,
+                stopped,
+            )
+        refiner.refine(marked)
+        if not callable(prediction):
+            prediction = refiner.prolong(problem.extract(prediction, extraction).U)
+        problem = problem.refined(refiner.mesh, refiner.parents)
+        queries = problem.ask(queries.goals, queries.names)
+
+
+def _worst(certificate: Certificate, limit: Vector) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.max(certificate.radius / limit))
+
+
+def _marked(certificate: Certificate, limit: Vector, theta: float) -> Any:
+    shares = certificate.details["indicators"]
+    marked = dorfler(shares, theta) if np.any(shares) else np.arange(len(shares))
+    boundary = certificate.terms.get("boundary")
+    if boundary is not None and np.any(boundary > 0.2 * limit):
+        marked = np.union1d(marked, certificate.details["mismatched_cells"])
+    return marked
+
+
+def _expected(history: list[Step], certificate: Certificate, limit: Vector, dofs: int) -> float:
+    """Unknowns at which the worst radius meets its tolerance, if the last decades' rate continues."""
+    now = _worst(certificate, limit)
+    if now <= 1.0:
+        return float(dofs)
+    for step in history[-4:]:
+        with np.errstate(over="ignore"):
+            then = float(np.max(step.radius / limit))
+        if step.dofs < dofs and now < then < math.inf:
+            rate = math.log(then / now) / math.log(dofs / step.dofs)
+            power = math.log(now) / max(rate, 0.05)
+            return float(dofs * math.exp(power)) if power < 600.0 else math.inf
+    return math.nan
+
+
+def _hopeless(certificate: Certificate, limit: Vector) -> str:
+    """Refinement does not help where the data could not be enclosed at all."""
+    if np.all(np.isfinite(certificate.radius[limit < 1e300])):
+        return ""
+    return "an interval is unbounded: the source or the boundary data could not be enclosed"
+
+
+def _limits(problem: Any, most: int, marked: int, cells: int) -> str:
+    """Why to stop here; empty where the next mesh fits."""
+    n, d = problem.system.n, problem.mesh.dim
+    ahead = n * (1.0 + 2.0 * marked / cells)
+    if ahead > most:
+        return f"the next mesh would have about {ahead:.0f} unknowns, more than max_dofs = {most}"
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        return ""
+    need = ahead * BYTES[d, problem.degree]
+    return f"the next mesh would need about {need / 1e9:.1f} GB, more than is free" if need > 0.8 * free else ""

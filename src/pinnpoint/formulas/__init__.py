@@ -1,0 +1,1 @@
+"""Formulas as users write them: parsed, never evaluated as code; derivatives and signs."""

@@ -1,0 +1,133 @@
+"""The sign of a formula on the whole real line, by interval arithmetic in exact fractions."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from pinnpoint.formulas.expressions import CONSTANTS, TOKEN, Expression
+
+Bound = Any
+"""A fraction, or ±∞ as a float."""
+Range = tuple[Bound, Bound]
+INF = math.inf
+LINE: Range = (-INF, INF)
+RANGES: dict[str, Range] = {
+    "sin": (Fraction(-1), Fraction(1)),
+    "cos": (Fraction(-1), Fraction(1)),
+    "asin": (Fraction(-2), Fraction(2)),
+    "acos": (Fraction(0), Fraction(4)),
+    "atan": (Fraction(-2), Fraction(2)),
+    "cosh": (Fraction(1), INF),
+    "tanh": (Fraction(-1), Fraction(1)),
+    "exp": (Fraction(0), INF),
+    "sqrt": (Fraction(0), INF),
+    "abs": (Fraction(0), INF),
+}
+ODD = ("sinh", "tanh", "atan", "asin")
+
+
+def nonnegative(f: Expression) -> bool:
+    """Whether it is proved that f is defined everywhere and f ≥ 0; False says nothing."""
+    found = bounds(f)
+    return found is not None and bool(found[0] >= 0)
+
+
+def everywhere(f: Expression) -> bool:
+    """Whether it is proved that f is defined on the whole line."""
+    return bounds(f) is not None
+
+
+def bounds(f: Expression) -> Range | None:
+    """Bounds of a formula in one variable over the whole line; None where it may be undefined."""
+    words = iter(m.group().strip() for m in TOKEN.finditer(f.text) if m.group(1) or m.group(2) in CONSTANTS)
+    stack: list[tuple[Range | None, tuple[Any, ...]]] = []
+    for step in f.program:
+        kind, what = step
+        if kind == "number":
+            word = next(words)
+            stack.append((_constant(word, what), (word,)))
+        elif kind == "variable":
+            stack.append((LINE, (step,)))
+        elif kind in ("negate", "function"):
+            a, key = stack.pop()
+            found = None if a is None else (-a[1], -a[0]) if kind == "negate" else _function(what, a)
+            stack.append((found, (*key, step)))
+        else:
+            (b, right), (a, left) = stack.pop(), stack.pop()
+            if a is None or b is None:
+                found = None
+            elif what == "*" and left == right:
+                found = _power(a, 2)
+            else:
+                found = _binary(what, a, b) if kind == "operator" else LINE
+            stack.append((found, (*left, *right, step)))
+    return stack.pop()[0]
+
+
+def _constant(word: str, value: float) -> Range:
+    if word not in CONSTANTS:
+        return Fraction(word), Fraction(word)
+    slip = Fraction(1, 10**15)
+    return Fraction(value) - slip, Fraction(value) + slip
+
+
+def _function(name: str, a: Range) -> Range | None:
+    if (name in ("sqrt", "log") and not a[0] > 0) or name == "tan":
+        return None
+    if name in ("asin", "acos") and not (a[0] > -1 and a[1] < 1):
+        return None
+    low, high = RANGES.get(name, LINE)
+    if name in ODD and a[0] >= 0:
+        return Fraction(0), high
+    if name in ODD and a[1] <= 0:
+        return low, Fraction(0)
+    return low, high
+
+
+def _binary(mark: str, a: Range, b: Range) -> Range | None:
+    if mark == "+":
+        return _plus(a[0], b[0]), _plus(a[1], b[1])
+    if mark == "-":
+        return _plus(a[0], -b[1]), _plus(a[1], -b[0])
+    if mark == "*":
+        ends = [_times(x, y) for x in a for y in b]
+        return min(ends), max(ends)
+    if mark == "/":
+        inverse = _inverse(b)
+        return None if inverse is None else _binary("*", a, inverse)
+    if b[0] == b[1] and isinstance(b[0], Fraction) and b[0].denominator == 1 and abs(b[0]) <= 64:
+        found = _power(a, abs(int(b[0])))
+        return found if b[0] >= 0 else _inverse(found)
+    return (Fraction(0), INF) if a[0] > 0 else None
+
+
+def _plus(x: Bound, y: Bound) -> Bound:
+    """A sum; two ends of one kind are never infinite of different signs."""
+    return x if isinstance(x, float) else y if isinstance(y, float) else x + y
+
+
+def _times(x: Bound, y: Bound) -> Bound:
+    if x == 0 or y == 0:
+        return Fraction(0)
+    if isinstance(x, float) or isinstance(y, float):
+        return INF if (x > 0) == (y > 0) else -INF
+    return x * y
+
+
+def _inverse(a: Range) -> Range | None:
+    low, high = a
+    if low <= 0 <= high:
+        return None
+    below = Fraction(0) if isinstance(high, float) else 1 / high
+    return below, Fraction(0) if isinstance(low, float) else 1 / low
+
+
+def _power(a: Range, n: int) -> Range:
+    if n == 0:
+        return Fraction(1), Fraction(1)
+    ends = [x**n if isinstance(x, Fraction) else (INF if x > 0 or n % 2 == 0 else -INF) for x in a]
+    if n % 2:
+        return ends[0], ends[1]
+    return (Fraction(0) if a[0] <= 0 <= a[1] else min(ends)), max(ends)

@@ -1,0 +1,1 @@
+"""Decks: mesh, materials, supports and loads from one file of another program."""

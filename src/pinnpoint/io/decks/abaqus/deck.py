@@ -1,0 +1,152 @@
+"""Abaqus and CalculiX decks: linear statics of first-order tetrahedra or plane triangles, step by step.
+
+What is not understood and may change the physics is refused with its name and its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import InputError
+from pinnpoint.io.decks.abaqus.mesh import Part, blocks_of, members_of, read_part
+from pinnpoint.io.decks.abaqus.steps import Steps
+from pinnpoint.io.decks.abaqus.text import Keyword, keywords
+from pinnpoint.io.decks.deck import DeckData
+from pinnpoint.io.decks.text import Text
+from pinnpoint.io.meshes.blocks import build_mesh
+from pinnpoint.mesh.mesh import Index, Mesh
+
+ELEMENTS = {"C3D4": None, "CPS3": "stress", "CPE3": "strain"}
+MESH = frozenset("NODE,ELEMENT,NSET,ELSET,SURFACE,PART,END PART,ASSEMBLY,END ASSEMBLY,INSTANCE,END INSTANCE".split(","))
+NAMED = {"NSET": "NSET", "ELSET": "ELSET", "SURFACE": "NAME"}
+SETS = ("GENERATE", "UNSORTED", "INSTANCE", "INTERNAL")
+PHYSICS = frozenset("MATERIAL,ELASTIC,SOLID SECTION,BOUNDARY,CLOAD,DLOAD,DSLOAD,STEP,STATIC,END STEP".split(","))
+HARMLESS = frozenset(
+    "HEADING,PREPRINT,RESTART,OUTPUT,NODE OUTPUT,ELEMENT OUTPUT,ENERGY OUTPUT,CONTACT OUTPUT,NODE PRINT,EL PRINT,"
+    "NODE FILE,EL FILE,SECTION PRINT,SECTION FILE,ENERGY PRINT,ENERGY FILE,FILE FORMAT,MONITOR,PRINT,DENSITY,EXPANSION,"
+    "CONDUCTIVITY,SPECIFIC HEAT,USER MATERIAL OUTPUT,DIAGNOSTICS,FILTER,TIME POINTS".split(",")
+)
+"""Output and names, and data of materials that statics without body forces and temperatures does not use."""
+
+
+def read_abaqus_deck(text: Text) -> DeckData:
+    """Mesh, material and steps of an input file."""
+    sections = keywords(text.data)
+    if not sections:
+        raise InputError("not an Abaqus file: it holds no keyword")
+    plane = _require_known(sections)
+    part = read_part([s for s in sections if s.name in MESH])
+    _require_scopes(sections)
+    mesh, node_ids, cell_ids = _mesh(part)
+    young, poisson, thickness = _materials(sections, part, cell_ids, mesh.dim)
+    steps = Steps(mesh, part, node_ids, cell_ids, thickness)
+    cases = steps.read([s for s in sections if s.name in PHYSICS])
+    ignored = tuple(dict.fromkeys(f"*{s.name}" for s in sections if s.name in HARMLESS))
+    return DeckData(mesh, node_ids, cell_ids, young * thickness, poisson, plane, cases, ignored)
+
+
+def _require_known(sections: Sequence[Keyword]) -> str | None:
+    """Refuse keywords and elements that are not known; the plane state of the elements."""
+    kinds: dict[str, Keyword] = {}
+    parts = 0
+    for s in sections:
+        if s.name == "ELEMENT":
+            kinds.setdefault(s.options.get("TYPE", "").upper(), s)
+            s.only(("TYPE", "ELSET"))
+        elif s.name == "NODE":
+            s.only(("NSET",))
+        elif s.name in NAMED:
+            s.only((NAMED[s.name], *(("TYPE", "INTERNAL") if s.name == "SURFACE" else SETS)))
+            if not s.options.get(NAMED[s.name]):
+                raise s.refuse(f"has no name; say {NAMED[s.name]}=")
+            if s.options.get("TYPE", "ELEMENT").upper() not in ("ELEMENT", "NODE"):
+                raise s.refuse("only surfaces of TYPE=ELEMENT or TYPE=NODE are read")
+        elif s.name == "PART":
+            parts += 1
+            if parts > 1:
+                raise s.refuse("only one part is read")
+        elif s.name not in MESH | PHYSICS | HARMLESS:
+            raise s.refuse(
+                "this keyword is not read and may change the physics; remove it, or write the deck without it"
+            )
+    for kind, s in kinds.items():
+        if kind not in ELEMENTS:
+            raise s.refuse(
+                f"elements of type '{kind[:20]}': only {', '.join(ELEMENTS)} are read, first order and plain"
+            )
+    if len(kinds) != 1:
+        raise InputError(f"*ELEMENT: one type of element is read; got {', '.join(sorted(kinds)) or 'none'}")
+    return ELEMENTS[next(iter(kinds))]
+
+
+def _require_scopes(sections: Sequence[Keyword]) -> None:
+    """A set's name means one thing: it is not given in the part and again in the assembly."""
+    inside = False
+    given: dict[tuple[str, str], bool] = {}
+    for s in sections:
+        if s.name in ("PART", "INSTANCE", "END PART", "END INSTANCE"):
+            inside = not s.name.startswith("END")
+        name = s.options.get(s.name) if s.name in ("NSET", "ELSET") else None
+        if name and given.setdefault((s.name, name.upper()), inside) != inside:
+            raise s.refuse(f"the set '{name}' is given in the part and in the assembly; give them different names")
+
+
+def _mesh(part: Part) -> tuple[Mesh, Index, Index]:
+    """The mesh with nodes in order of increasing number, and the numbers of nodes and cells."""
+    if not part.tags or not part.blocks:
+        raise InputError("the file holds no *NODE or no *ELEMENT")
+    tags, points = np.concatenate(part.tags), np.concatenate(part.points)
+    order = np.argsort(tags, kind="stable")
+    part.tags, part.points = [tags[order]], [points[order]]
+    mesh = build_mesh(blocks_of(part))
+    used = np.isin(part.tags[0], np.concatenate([cells.ravel() for _, _, cells in part.blocks]))
+    return mesh, part.tags[0][used], np.concatenate([ids for _, ids, _ in part.blocks])
+
+
+def _materials(sections: Sequence[Keyword], part: Part, cell_ids: Index, dim: int) -> tuple[Vector, Vector, Vector]:
+    """Young's modulus, Poisson's ratio and thickness of each cell."""
+    elastic: dict[str, tuple[float, float]] = {}
+    current = ""
+    for s in sections:
+        if s.name == "MATERIAL":
+            s.only(("NAME",))
+            current = s.options.get("NAME", "").upper()
+        elif s.name == "ELASTIC":
+            elastic[current] = _elastic(s, current, elastic)
+    found = np.full((len(cell_ids), 3), np.nan)
+    for s in sections:
+        if s.name != "SOLID SECTION":
+            continue
+        s.only(("ELSET", "MATERIAL"))
+        name = s.options.get("MATERIAL", "").upper()
+        if name not in elastic:
+            raise s.refuse(f"the material '{name}' has no *ELASTIC")
+        inside = np.isin(cell_ids, members_of(part, "ELSET", s.options.get("ELSET", "")))
+        if not np.isnan(found[inside, 0]).all():
+            raise s.refuse("some of its elements have a section already")
+        rows = s.rows()
+        thickness = s.number(rows[0][0]) if rows and rows[0][0] and dim == 2 else 1.0
+        if len(rows) > 1 or not thickness > 0.0:
+            raise s.refuse("must have one data line at most, with a thickness > 0")
+        found[inside] = *elastic[name], thickness
+    missing = np.isnan(found[:, 0])
+    if missing.any():
+        number = int(cell_ids[np.argmax(missing)])
+        raise InputError(f"*SOLID SECTION: {int(missing.sum())} elements have none, the first is element {number}")
+    return found[:, 0], found[:, 1], found[:, 2]
+
+
+def _elastic(s: Keyword, material: str, known: dict[str, tuple[float, float]]) -> tuple[float, float]:
+    s.only(("TYPE",))
+    if s.options.get("TYPE", "ISOTROPIC").upper() not in ("ISO", "ISOTROPIC"):
+        raise s.refuse(f"only isotropic materials are read; got TYPE={s.options['TYPE'][:20]}")
+    rows = s.rows()
+    if len(rows) != 1 or not 1 <= len(rows[0]) <= 3 or not material or material in known:
+        raise s.refuse("a named material has one *ELASTIC with one line: Young's modulus, Poisson's ratio")
+    E, nu = s.number(rows[0][0]), s.number(rows[0][1]) if len(rows[0]) > 1 else 0.0
+    if not E > 0.0 or not -1.0 < nu < 0.5:
+        raise s.refuse(f"needs E > 0 and −1 < ν < 0.5; got {E!r} and {nu!r}")
+    return E, nu

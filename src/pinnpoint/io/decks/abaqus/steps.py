@@ -1,0 +1,229 @@
+"""Supports and loads of input files, carried from step to step as Abaqus carries them.
+
+Outside steps, *BOUNDARY holds for all of them. In general steps what was said before stays, a line on the same node and
+component replaces it, and OP=NEW clears its kind first; a perturbation step adds to nothing and leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import InputError
+from pinnpoint.io.decks.abaqus.mesh import FACES, Part, members_of
+from pinnpoint.io.decks.abaqus.text import Keyword
+from pinnpoint.io.decks.deck import Subcase
+from pinnpoint.io.decks.rigid import space_with_bodies
+from pinnpoint.mesh.mesh import Index, Mesh
+
+NAMED = {"ENCASTRE": (1, 2, 3), "PINNED": (1, 2, 3), "XSYMM": (1,), "YSYMM": (2,), "ZSYMM": (3,)}
+NAMED |= {"XASYMM": (2, 3), "YASYMM": (1, 3), "ZASYMM": (1, 2)}
+KINDS = {"BOUNDARY": "fixed", "CLOAD": "forces", "DLOAD": "pressure", "DSLOAD": "surface"}
+
+
+@dataclass
+class State:
+    """Fixed displacements (NaN where free), nodal forces, and pressures by cell and face of both kinds."""
+
+    fixed: Vector
+    forces: Vector
+    pressure: Vector
+    surface: Vector
+
+    def copy(self) -> State:
+        """A copy."""
+        return State(self.fixed.copy(), self.forces.copy(), self.pressure.copy(), self.surface.copy())
+
+
+@dataclass
+class Steps:
+    """Reads the physics keywords of a deck in their order."""
+
+    mesh: Mesh
+    part: Part
+    node_ids: Index
+    cell_ids: Index
+    thickness: Vector
+    said: set[tuple[str, int, int]] = field(default_factory=set)
+    """What the present step has said: kind, row, component or face."""
+
+    def read(self, sections: Sequence[Keyword]) -> dict[int, Subcase]:
+        """One subcase per step."""
+        n, d, C = len(self.mesh.points), self.mesh.dim, len(self.mesh.cells)
+        general = State(np.full((n, d), np.nan), np.zeros((n, d)), np.zeros((C, d + 1)), np.zeros((C, d + 1)))
+        state, inside, solved, linear, label = general, False, False, False, ""
+        cases: dict[int, Subcase] = {}
+        for s in sections:
+            if s.name == "STEP":
+                linear, label = self._step(s, inside)
+                inside, solved = True, False
+                state = general.copy()
+                if linear:
+                    state.forces[:], state.pressure[:], state.surface[:] = 0.0, 0.0, 0.0
+                    state.fixed[~np.isnan(state.fixed)] = 0.0
+                self.said.clear()
+            elif s.name == "STATIC":
+                s.only(("DIRECT", "SOLVER"))
+                solved = True
+            elif s.name == "END STEP":
+                if not (inside and solved):
+                    raise s.refuse("ends a step without *STEP and *STATIC; only static steps are read")
+                number = len(cases) + 1
+                cases[number] = self._subcase(number, label, state)
+                general, inside = general if linear else state, False
+                state = general
+            elif s.name in KINDS:
+                if s.name != "BOUNDARY" and not inside:
+                    raise s.refuse("loads belong into a *STEP")
+                self._say(s, state)
+                if not inside and np.any(np.nan_to_num(state.fixed) != 0.0):
+                    raise s.refuse("outside a *STEP only zero displacements are held; put other values into a *STEP")
+        if inside or not cases:
+            raise InputError("*STEP: the file has no complete step, from *STEP over *STATIC to *END STEP")
+        return cases
+
+    def _step(self, s: Keyword, inside: bool) -> tuple[bool, str]:
+        s.only(("NAME", "NLGEOM", "PERTURBATION", "INC", "UNSYMM"))
+        if inside:
+            raise s.refuse("the step before it has no *END STEP")
+        if "NLGEOM" in s.options and s.options["NLGEOM"].upper() != "NO":
+            raise s.refuse("NLGEOM: large displacements are not read")
+        return "PERTURBATION" in s.options, s.options.get("NAME", s.body.strip().partition("\n")[0].strip())
+
+    def _subcase(self, number: int, label: str, state: State) -> Subcase:
+        load = state.forces + self._pressed(state.pressure) + self._pressed(state.surface)
+        try:
+            space = space_with_bodies(self.mesh.points, state.fixed, [])
+        except InputError as error:
+            raise InputError(f"step {number}: {error}") from error
+        key = hashlib.sha256(state.fixed.tobytes()).hexdigest()
+        return Subcase(number, label, space, load, key)
+
+    def _say(self, s: Keyword, state: State) -> None:
+        s.only({"BOUNDARY": ("OP", "TYPE")}.get(s.name, ("OP",)))
+        if s.options.get("TYPE", "DISPLACEMENT").upper() != "DISPLACEMENT":
+            raise s.refuse("only TYPE=DISPLACEMENT is read")
+        operation = s.options.get("OP", "MOD").upper()
+        if operation not in ("MOD", "NEW"):
+            raise s.refuse(f"OP must be MOD or NEW; got '{operation[:10]}'")
+        target = getattr(state, KINDS[s.name])
+        if operation == "NEW":
+            target[:] = np.nan if s.name == "BOUNDARY" else 0.0
+        for row in s.rows():
+            if s.name == "BOUNDARY":
+                self._hold(s, row, target)
+            elif s.name == "CLOAD":
+                self._push(s, row, target)
+            else:
+                self._press(s, row, target)
+
+    def _hold(self, s: Keyword, row: list[str], fixed: Vector) -> None:
+        if len(row) < 2 or len(row) > 4:
+            raise s.refuse(f"needs a node or set, components and a value; got '{', '.join(row)[:40]}'")
+        if row[1].upper() in NAMED:
+            components, value = NAMED[row[1].upper()], 0.0
+        else:
+            first = self._component(s, row[1])
+            last = self._component(s, row[2]) if len(row) > 2 and row[2] else first
+            if last < first:
+                raise s.refuse(f"components must run upwards; got '{', '.join(row)[:40]}'")
+            components, value = tuple(range(first, last + 1)), s.number(row[3]) if len(row) > 3 else 0.0
+        rows = self._nodes(s, row[0])
+        for c in components:
+            if c <= self.mesh.dim:
+                self._once(s, rows, c, fixed[rows, c - 1], value)
+                fixed[rows, c - 1] = value
+
+    def _push(self, s: Keyword, row: list[str], forces: Vector) -> None:
+        if len(row) != 3:
+            raise s.refuse(f"needs a node or set, a component and a force; got '{', '.join(row)[:40]}'")
+        c, value = self._component(s, row[1]), s.number(row[2])
+        if c > self.mesh.dim:
+            raise s.refuse(f"component {c} of nodes of these elements cannot be loaded")
+        rows = self._nodes(s, row[0], complete=True)
+        self._once(s, rows, c, np.full(len(rows), np.nan), value)
+        forces[rows, c - 1] = value
+
+    def _press(self, s: Keyword, row: list[str], pressure: Vector) -> None:
+        if len(row) != 3 or (s.name == "DSLOAD" and row[1].upper() != "P") or row[1][:1].upper() != "P":
+            raise s.refuse(f"only pressures are read: {'surface, P' if s.name == 'DSLOAD' else 'elements, P1'}, value")
+        faces = len(FACES["tetra" if self.mesh.dim == 3 else "triangle"])
+        pairs = [(row[0], row[1].upper().replace("P", "S"))]
+        if s.name == "DSLOAD":
+            name = next((k for k in self.part.surfaces if k.upper() == _plain(row[0]).upper()), None)
+            if name is None or any(not face for _, face in self.part.surfaces[name]):
+                raise s.refuse(f"the surface '{row[0][:40]}' is not given, or not by faces of elements")
+            pairs = self.part.surfaces[name]
+        for elements, face in pairs:
+            if face not in [f"S{k + 1}" for k in range(faces)]:
+                raise s.refuse(f"'{face[:10]}' is not a face of these elements")
+            cells = np.flatnonzero(np.isin(self.cell_ids, self._numbers(s, "ELSET", elements)))
+            k = int(face[1]) - 1
+            self._once(s, cells, k, np.full(len(cells), np.nan), s.number(row[2]))
+            pressure[cells, k] = s.number(row[2])
+
+    def _pressed(self, pressure: Vector) -> Vector:
+        """Nodal forces of pressure into the body."""
+        mesh, d = self.mesh, self.mesh.dim
+        total = np.zeros((len(mesh.points), d))
+        for k, corners in enumerate(FACES["tetra" if d == 3 else "triangle"]):
+            cells = np.flatnonzero(pressure[:, k])
+            vertices = mesh.cells[cells][:, list(corners)]
+            tip = mesh.cells[cells][:, next(i for i in range(d + 1) if i not in corners)]
+            X = mesh.points[vertices]
+            if d == 3:
+                normal = 0.5 * np.cross(X[:, 1] - X[:, 0], X[:, 2] - X[:, 0])
+            else:
+                normal = (X[:, 1] - X[:, 0])[:, ::-1] * [1.0, -1.0]
+            side = np.sign(np.einsum("fk,fk->f", normal, mesh.points[tip] - X[:, 0]))
+            force = normal * (side * pressure[cells, k] * self.thickness[cells] / d)[:, None]
+            np.add.at(total, vertices.ravel(), np.repeat(force, d, axis=0))
+        return total
+
+    def _once(self, s: Keyword, rows: Index, part: int, old: Vector, value: float) -> None:
+        """A step says each thing once, or the same again."""
+        keys = {(s.name, int(r), part) for r in rows}
+        again = self.said & keys
+        if again and not (s.name == "BOUNDARY" and np.all(np.isnan(old) | (old == value))):
+            what = int(min(again)[1])
+            name = (
+                f"node {int(self.node_ids[what])}"
+                if s.name in ("BOUNDARY", "CLOAD")
+                else f"element {int(self.cell_ids[what])}"
+            )
+            raise s.refuse(f"{name} is given twice in one step; give it once")
+        self.said |= keys
+
+    def _component(self, s: Keyword, text: str) -> int:
+        if text not in ("1", "2", "3", "4", "5", "6"):
+            raise s.refuse(f"components must be numbers from 1 to 6, or one of {', '.join(NAMED)}; got '{text[:20]}'")
+        return int(text)
+
+    def _numbers(self, s: Keyword, kind: str, text: str) -> Index:
+        word = _plain(text)
+        if word.isdigit() and len(word) < 18:
+            return np.array([int(word)])
+        if (kind, word.upper()) not in self.part.sets:
+            raise s.refuse(f"the set '{text[:40]}' is not given")
+        found = members_of(self.part, kind, word)
+        if not found.size:
+            raise s.refuse(f"the set '{text[:40]}' is empty")
+        return found
+
+    def _nodes(self, s: Keyword, text: str, *, complete: bool = False) -> Index:
+        """Mesh rows; nodes of no element hold nothing, but cannot be loaded."""
+        wanted = np.unique(self._numbers(s, "NSET", text))
+        place = np.minimum(np.searchsorted(self.node_ids, wanted), len(self.node_ids) - 1)
+        known = self.node_ids[place] == wanted
+        if not known.all() and (complete or not np.isin(wanted[~known], self.part.tags[0]).all()):
+            raise s.refuse(f"node {int(wanted[~known][0])} is not a node of any element")
+        return np.asarray(place[known])
+
+
+def _plain(text: str) -> str:
+    """A name without the instance before it."""
+    return text.rpartition(".")[2]

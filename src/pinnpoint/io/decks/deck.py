@@ -1,0 +1,68 @@
+"""What a deck says, whatever its dialect: mesh, material, and for each subcase supports and nodal forces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.mesh.mesh import Index, Mesh
+from pinnpoint.systems.spaces import AdmissibleSpace
+
+
+@dataclass(frozen=True, eq=False)
+class Subcase:
+    """Supports and loads of one subcase or step.
+
+    Attributes
+    ----------
+    supports
+        Says which supports these are: subcases with the same text share one space and one matrix.
+    load
+        (n, d) forces on the mesh nodes.
+    """
+
+    number: int
+    label: str
+    space: AdmissibleSpace
+    load: Vector
+    supports: str = ""
+
+    __repr__ = brief
+
+
+@dataclass(frozen=True, eq=False)
+class DeckData:
+    """A deck that was read; mesh nodes are in order of increasing id.
+
+    Attributes
+    ----------
+    node_ids, cell_ids
+        The deck's own numbers of the mesh's nodes and cells.
+    young, poisson
+        Per cell; in 2D Young's modulus is multiplied by the thickness, so that forces are forces.
+    plane
+        "stress" or "strain" in 2D, else None.
+    ignored
+        Keywords that do not change the physics and were passed over.
+    """
+
+    mesh: Mesh
+    node_ids: Index
+    cell_ids: Index
+    young: Vector
+    poisson: Vector
+    plane: str | None
+    subcases: Mapping[int, Subcase]
+    ignored: tuple[str, ...] = ()
+
+    __repr__ = brief
+
+    def subcase(self, number: int) -> Subcase:
+        """A subcase by its number."""
+        if number not in self.subcases:
+            known = ", ".join(str(k) for k in self.subcases)
+            raise InputError(f"subcase {number}: the deck has no such subcase; it has {known}")
+        return self.subcases[number]

@@ -1,0 +1,1 @@
+"""Nastran and OptiStruct decks."""

@@ -1,0 +1,206 @@
+"""Nastran and OptiStruct decks: linear statics of first-order tetrahedra or plane triangles.
+
+What is not understood and may change the physics is refused with its name and its line.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import InputError
+from pinnpoint.io.decks.deck import DeckData, Subcase
+from pinnpoint.io.decks.nastran.cards import Cards, read_cards
+from pinnpoint.io.decks.nastran.control import read_control, split
+from pinnpoint.io.decks.nastran.coordinates import KINDS as SYSTEMS
+from pinnpoint.io.decks.nastran.loads import Loads, read_averages
+from pinnpoint.io.decks.nastran.mesh import VERTICES, Elements, Grids, read_elements, read_grids, read_materials
+from pinnpoint.io.decks.nastran.supports import Supports, read_rigid
+from pinnpoint.io.decks.text import Text
+from pinnpoint.io.meshes.blocks import Block, Blocks, members
+from pinnpoint.mesh.mesh import Index, Mesh
+
+log = logging.getLogger(__name__)
+READ = {
+    *("GRID", "CTETRA", "CTRIA3", "MAT1", "PSOLID", "PSHELL", "SPC", "SPC1", "SPCADD", "FORCE", "MOMENT", "PLOAD4"),
+    *("LOAD", "RBE2", "RBE3", "PARAM", *SYSTEMS),
+}
+HARMLESS = {
+    "PLOTEL",
+    "SET",
+    "SET1",
+    "CONM1",
+    "CONM2",
+    "EIGR",
+    "EIGRL",
+    "ECHOON",
+    "ECHOOFF",
+    "CORD1R",
+    "CORD1C",
+    "CORD1S",
+}
+"""Cards without an effect on statics: masses, output, systems of coordinates (refused where they are used)."""
+PARAMETERS = frozenset(
+    "POST PRTMAXIM PRGPST GRDPNT AUTOSPC COUPMASS WTMASS MAXRATIO OGEOM NOCOMPS BAILOUT CHECKOUT K6ROT USETPRT OUGCORD "
+    "OMID SRCOMPS PATVER DBALL NASPRT EXTOUT ERROR DBDICT RSPRINT PRTPOST OIBULK OMSGLVL TINY COMPMATT HFREQ LFREQ "
+    "NEWSE PRINT PRTRESLT SEP1XOVR SNORM EFFMASS RCONTACT CURVPLOT PRTCSTM CHECKEL".split()
+)
+"""Parameters that do not change a linear static solution."""
+
+
+def read_nastran(text: Text) -> DeckData:
+    """Mesh, material and subcases of a deck."""
+    head, bulk, first = split(text.data)
+    if not head.strip():
+        raise InputError("the deck has no case control: say SPC = and LOAD = before BEGIN BULK")
+    control = read_control(head, text.where)
+    cards = _cards(text, bulk, first)
+    ignored = [*control.ignored, *_passed(cards, control.parameters, text)]
+    grids, systems = read_grids(cards)
+    elements = _elements(cards)
+    mesh, number = _mesh(grids, elements)
+    young, poisson = read_materials(cards, elements)
+    rigid, averages = read_rigid(cards, grids, number), read_averages(cards, grids, number)
+    if mesh.dim == 2 and (rigid or averages):
+        raise InputError("RBE2 and RBE3 are read for tetrahedra only")
+    references = {a.reference: a.name for a in averages}
+    for r in rigid:
+        if r.centre in references:
+            raise InputError(
+                f"{r.name}: its centre is the reference node of {references[r.centre]}; chains are not read"
+            )
+    if grids.turned[number >= 0].any():
+        log.warning("some GRIDs have axes of their own (field CD); displacements are read and told in the basic ones")
+    supports = Supports(cards, grids, number, mesh.dim, rigid, references)
+    loads = Loads(cards, grids, systems, number, elements, rigid, averages)
+    spaces: dict[int | None, Any] = {}
+    cases = {}
+    for case in control.cases.values():
+        try:
+            if case.spc not in spaces:
+                spaces[case.spc] = supports.space(case.spc)
+            load = _planar(loads.of(case.load), mesh.dim)
+        except InputError as error:
+            raise InputError(f"SUBCASE {case.number}: {error}") from error
+        cases[case.number] = Subcase(case.number, case.label, spaces[case.spc], load, f"SPC {case.spc}")
+    sets = {f"SPC {k}": (~np.isnan(supports.table(k)[:, :3])).any(axis=1) for k in spaces if k is not None}
+    sets |= {r.name.partition(" on ")[0] + f" {int(grids.ids[r.centre])}": _mask(grids, r.rows) for r in rigid}
+    sets |= {f"RBE3 {int(grids.ids[a.reference])}": _mask(grids, a.rows) for a in averages}
+    mesh = _named(mesh, {name: np.asarray(mask)[number >= 0] for name, mask in sets.items()})
+    node_ids = grids.ids[number >= 0]
+    plane = "stress" if mesh.dim == 2 else None
+    return DeckData(mesh, node_ids, elements.ids, young, poisson, plane, cases, tuple(dict.fromkeys(ignored)))
+
+
+def read_nastran_mesh(text: Text) -> Blocks:
+    """The elements alone, grouped by property; whatever else the deck says is left to the caller."""
+    _, bulk, first = split(text.data)
+    cards = _cards(text, bulk, first)
+    _require_elements(cards)
+    grids, _ = read_grids(cards)
+    blocks = []
+    for kind in VERTICES:
+        found = read_elements(cards, kind)
+        if found is not None:
+            groups = {str(k): rows for k, rows in members(found.properties).items()}
+            blocks.append(Block("tetra" if kind == "CTETRA" else "triangle", _rows(grids, found), groups))
+    return Blocks(grids.points, blocks)
+
+
+def _cards(text: Text, bulk: bytes, first: int) -> dict[str, Cards]:
+    lines = re.sub(rb"\$[^\n]*", b"", bulk).upper().split(b"\n")
+    cards = read_cards(lines, first, text.where)
+    end = cards.pop("ENDDATA", None)
+    if end is not None:
+        last = int(end.line[0])
+        cards = {n: kept for n, c in cards.items() if len(kept := c.take(c.line < last))}
+    for name in [n for n in cards if n.startswith("ENDDATA")]:
+        cards.pop(name)
+    return cards
+
+
+def _passed(cards: dict[str, Cards], parameters: list[tuple[str, int]], text: Text) -> list[str]:
+    """Names of what is passed over; anything that is not known is refused."""
+    for name, table in cards.items():
+        if name not in READ and name not in HARMLESS:
+            _require_elements(cards)
+            raise table.refuse(
+                0, "this card is not read and may change the physics; remove it, or write the deck without it"
+            )
+    found = [*parameters]
+    if "PARAM" in cards:
+        table = cards["PARAM"]
+        found += [
+            (table.words(i)[0].decode("ascii", "replace"), int(table.line[i]))
+            for i in range(len(table))
+            if table.words(i)
+        ]
+    for name, line in found:
+        if name not in PARAMETERS:
+            raise InputError(
+                f"PARAM {name[:20]} on {text.where(line)}: this parameter is not read and may change the physics"
+            )
+    return [*(n for n in cards if n in HARMLESS), *(f"PARAM {name}" for name, _ in found)]
+
+
+def _require_elements(cards: dict[str, Cards]) -> None:
+    """Elements of other kinds are refused by name."""
+    for name, table in cards.items():
+        if name[:1] == "C" and name not in VERTICES and name not in HARMLESS and not name.startswith("CORD"):
+            raise table.refuse(
+                0, f"{len(table)} elements of this kind: only CTETRA with 4 nodes, or CTRIA3 in the plane, are read"
+            )
+
+
+def _elements(cards: dict[str, Cards]) -> Elements:
+    found = [e for kind in VERTICES if (e := read_elements(cards, kind)) is not None]
+    if len(found) != 1:
+        if found:
+            raise found[1].cards.refuse(0, "shells on solids are not read: give CTETRA or CTRIA3, not both")
+        raise InputError("the deck holds no CTETRA and no CTRIA3")
+    return found[0]
+
+
+def _rows(grids: Grids, elements: Elements) -> Index:
+    rows = grids.find(elements.vertices.ravel())
+    if (rows < 0).any():
+        missing = int(elements.vertices.ravel()[np.argmax(rows < 0)])
+        raise InputError(f"{elements.kind}: node {missing} is used but not given")
+    return rows.reshape(elements.vertices.shape)
+
+
+def _mesh(grids: Grids, elements: Elements) -> tuple[Mesh, Index]:
+    """The mesh, and the mesh row of each GRID (−1 for those of no element)."""
+    rows = _rows(grids, elements)
+    used = np.zeros(len(grids.ids), dtype=bool)
+    used[rows] = True
+    number = np.where(used, np.cumsum(used) - 1, -1)
+    X = grids.points[used]
+    if elements.kind == "CTRIA3":
+        if np.any(X[:, 2] != 0.0):
+            raise InputError("CTRIA3: triangles are read in the plane z = 0 only; shells in space are not")
+        X = X[:, :2]
+    groups = {f"property {k}": cells for k, cells in members(elements.properties).items()}
+    return Mesh(X, number[rows], groups), number
+
+
+def _planar(load: Vector, dim: int) -> Vector:
+    if dim == 2 and np.any(load[:, 2] != 0.0):
+        raise InputError("the load pushes the triangles out of their plane, which is not read")
+    return load[:, :dim]
+
+
+def _mask(grids: Grids, rows: Index) -> Any:
+    mask = np.zeros(len(grids.ids), dtype=bool)
+    mask[rows] = True
+    return mask
+
+
+def _named(mesh: Mesh, sets: dict[str, Any]) -> Mesh:
+    """The mesh with the boundary facets whose vertices all belong to a set as its group."""
+    groups = {name: mesh.boundary[inside[mesh.boundary].all(axis=1)] for name, inside in sets.items()}
+    return Mesh.trusted(mesh.points, mesh.cells, mesh.cell_groups, {n: f for n, f in groups.items() if len(f)})

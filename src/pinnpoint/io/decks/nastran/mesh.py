@@ -1,0 +1,169 @@
+"""Nodes, first-order elements and materials of bulk data."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import InputError
+from pinnpoint.io.decks.nastran.cards import Cards
+from pinnpoint.io.decks.nastran.coordinates import System, read_systems, system_of
+from pinnpoint.mesh.mesh import Index
+
+log = logging.getLogger(__name__)
+VERTICES = {"CTETRA": 4, "CTRIA3": 3}
+
+
+@dataclass(frozen=True, eq=False)
+class Grids:
+    """All GRIDs in order of increasing id, in the basic system.
+
+    Attributes
+    ----------
+    turned
+        Which of them have displacements in a system of their own (field CD).
+    permanent
+        (m, 6) components that the GRID itself fixes (field PS).
+    """
+
+    ids: Index
+    points: Vector
+    turned: Any
+    permanent: Any
+
+    def find(self, wanted: Index) -> Index:
+        """Rows of ids; −1 for those that are not given."""
+        place = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
+        return np.where(self.ids[place] == wanted, place, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class Elements:
+    """Elements of one kind: their ids, properties and vertices by GRID id, in order of increasing id."""
+
+    kind: str
+    cards: Cards
+    ids: Index
+    properties: Index
+    vertices: Index
+
+
+def read_grids(cards: dict[str, Cards]) -> tuple[Grids, dict[int, System]]:
+    """The nodes and the coordinate systems."""
+    if "GRID" not in cards:
+        raise InputError("the deck holds no GRID")
+    systems = read_systems(cards)
+    table = cards["GRID"]
+    ids = table.whole(0)
+    order = np.argsort(ids, kind="stable")
+    twice = np.flatnonzero(np.diff(ids[order]) == 0)
+    if twice.size or ids[order[0]] < 1:
+        card = int(order[twice[0] + 1]) if twice.size else int(order[0])
+        raise table.refuse(card, f"node {int(ids[card])} is given twice, or is not positive")
+    X = np.stack([table.real(k, 0.0) for k in (2, 3, 4)], axis=1)
+    position, motion = table.whole(1, 0), table.whole(5, 0)
+    for number in np.unique(position[position != 0]).tolist():
+        rows = np.flatnonzero(position == number)
+        X[rows] = system_of(systems, number, table.at(int(rows[0]))).to_basic(X[rows])
+    for number in np.unique(motion[motion != 0]).tolist():
+        system_of(systems, number, table.at(int(np.argmax(motion == number))))
+    other = table.whole(7, 0) != 0
+    if other.any():
+        raise table.refuse(int(np.argmax(other)), "belongs to a superelement, which are not read")
+    permanent = component_masks(table, table.text(6), optional=True)
+    return Grids(ids[order], X[order], (motion != 0)[order], permanent[order]), systems
+
+
+def component_masks(table: Cards, texts: Any, *, optional: bool = False) -> Any:
+    """Component numbers such as 123456 as (m, 6) masks; nothing, or 0, is none where that is allowed."""
+    values, inverse = np.unique(texts, return_inverse=True)
+    masks = np.zeros((len(values), 6), dtype=bool)
+    for i, value in enumerate(values.tolist()):
+        word = value.strip(b"\0 ").decode("ascii", errors="replace")
+        if not (word in ("", "0") and optional) and (not word or set(word) - set("123456")):
+            card = int(np.argmax(inverse.ravel() == i))
+            raise table.refuse(card, f"components must be digits from 1 to 6; got '{word}'")
+        masks[i, [int(c) - 1 for c in word if c != "0"]] = True
+    return masks[inverse.ravel()]
+
+
+def read_elements(cards: dict[str, Cards], kind: str) -> Elements | None:
+    """Tetrahedra or triangles; those with nodes on their edges are refused."""
+    table = cards.get(kind)
+    if table is None:
+        return None
+    count = VERTICES[kind]
+    if kind == "CTETRA":
+        curved = table.beyond(2 + count)
+        if curved.any():
+            raise table.refuse(
+                int(np.argmax(curved)),
+                f"{int(curved.sum())} of {len(table)} have nodes beyond their 4 vertices: second-order tetrahedra are "
+                "not read; mesh again with first-order ones",
+            )
+    elif table.beyond(3 + count).any():
+        raise table.refuse(int(np.argmax(table.beyond(3 + count))), "offsets and thicknesses of its own are not read")
+    ids, vertices = table.whole(0), np.stack([table.whole(2 + k) for k in range(count)], axis=1)
+    order = np.argsort(ids, kind="stable")
+    twice = np.flatnonzero(np.diff(ids[order]) == 0)
+    if twice.size:
+        card = int(order[twice[0] + 1])
+        raise table.refuse(card, f"element {int(ids[card])} is given twice")
+    properties = np.where(table.given(1), table.whole(1, 0), ids)
+    return Elements(kind, table, ids[order], properties[order], vertices[order])
+
+
+def read_materials(cards: dict[str, Cards], elements: Elements) -> tuple[Vector, Vector]:
+    """Young's modulus (times the thickness in 2D) and Poisson's ratio per element."""
+    name = "PSOLID" if elements.kind == "CTETRA" else "PSHELL"
+    table = cards.get(name)
+    wanted, inverse = np.unique(elements.properties, return_inverse=True)
+    known = {} if table is None else {int(p): i for i, p in enumerate(table.whole(0))}
+    if table is not None and len(known) != len(table):
+        raise InputError(f"{name}: a property is given twice")
+    pairs = np.zeros((len(wanted), 2))
+    for k, number in enumerate(wanted.tolist()):
+        if table is None or number not in known:
+            raise InputError(f"{elements.kind} of property {number}: {name} {number} is not given")
+        card = table.take([known[number]])
+        thickness = 1.0 if name == "PSOLID" else _thickness(card)
+        if name == "PSOLID" and card.words(0)[6:7] not in ([], [b""], [b"SMECH"]):
+            raise card.refuse(0, "only structural solids, SMECH, are read")
+        E, nu = _isotropic(cards, int(card.whole(1)[0]), card.at(0))
+        pairs[k] = thickness * E, nu
+    return pairs[inverse.ravel(), 0], pairs[inverse.ravel(), 1]
+
+
+def _thickness(card: Cards) -> float:
+    t = float(card.real(2)[0])
+    if not t > 0.0:
+        raise card.refuse(0, f"the thickness must be > 0; got {t!r}")
+    if card.given(4)[0] and float(card.real(4)[0]) != 1.0:
+        raise card.refuse(0, "a bending stiffness of its own is not read")
+    if card.given(10)[0]:
+        raise card.refuse(0, "a coupling of membrane and bending, MID4, is not read")
+    return t
+
+
+def _isotropic(cards: dict[str, Cards], number: int, user: str) -> tuple[float, float]:
+    table = cards.get("MAT1")
+    rows = np.zeros(0) if table is None else np.flatnonzero(table.whole(0) == number)
+    if table is None or rows.size != 1:
+        raise InputError(f"{user}: material MAT1 {number} is given {rows.size} times; only MAT1, once, is read")
+    card = table.take(rows)
+    E, G, nu = (float(card.real(k, np.inf)[0]) if card.given(k)[0] else None for k in (1, 2, 3))
+    if E is None and G is not None and nu is not None:
+        E = 2.0 * G * (1.0 + nu)
+    elif E is not None and nu is None:
+        nu = 0.0 if G is None else E / (2.0 * G) - 1.0 if G else np.nan
+    if E is None or nu is None or not E > 0.0 or not -1.0 < nu < 0.5:
+        raise card.refuse(0, f"needs two of E > 0, G and −1 < ν < 0.5; got E = {E}, G = {G}, ν = {nu}")
+    if G is not None and abs(G - E / (2.0 * (1.0 + nu))) > 1e-3 * abs(G):
+        raise card.refuse(0, f"E = {E}, G = {G} and ν = {nu} do not fit an isotropic material; leave G out")
+    if G is not None and card.given(1)[0] and card.given(3)[0]:
+        log.warning("%s: G = %g is passed over; E and ν say %.7g", card.at(0), G, E / (2.0 * (1.0 + nu)))
+    return E, nu

@@ -1,0 +1,1 @@
+"""Simplicial meshes: facets, topology, quality, location, quadrature, standard domains, refinement."""

@@ -1,0 +1,109 @@
+"""Which cell holds a point, and its barycentric coordinates there."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from pinnpoint.base.arrays import Vector, floats
+from pinnpoint.base.errors import InputError
+from pinnpoint.mesh.mesh import Index, Mesh
+from pinnpoint.rounding.arithmetic import UNIT
+
+NEAR = 1e-10
+"""How far around their boxes cells are looked for, against the largest box."""
+ROUNDED = 16.0 * UNIT
+"""A point this far outside a cell, against its coordinates, counts as on its boundary: it was rounded there."""
+TRIES = (4, 16, 64)
+CHUNK = 200_000
+
+
+def boundary_distance(mesh: Mesh, x: Vector) -> float:
+    """Distance of a point to the nearest boundary facet."""
+    P = mesh.points[mesh.boundary] - x
+    best = float(np.min(np.sum(P**2, axis=2)))
+    for i, j in combinations(range(mesh.dim), 2):
+        edge = P[:, j] - P[:, i]
+        t = np.clip(-np.sum(P[:, i] * edge, axis=1) / np.sum(edge**2, axis=1), 0.0, 1.0)
+        best = min(best, float(np.min(np.sum((P[:, i] + t[:, None] * edge) ** 2, axis=1))))
+    if mesh.dim == 3:  # feet of perpendiculars that fall inside their triangles
+        u, v = P[:, 1] - P[:, 0], P[:, 2] - P[:, 0]
+        n = np.cross(u, v)
+        square = np.sum(n**2, axis=1)
+        s = np.sum(np.cross(-P[:, 0], v) * n, axis=1) / square
+        t = np.sum(np.cross(u, -P[:, 0]) * n, axis=1) / square
+        inside = (s >= 0.0) & (t >= 0.0) & (s + t <= 1.0)
+        height = np.sum(P[:, 0] * n, axis=1)[inside] ** 2 / square[inside]
+        best = min(best, float(np.min(height, initial=np.inf)))
+    return float(np.sqrt(best))
+
+
+class Locator:
+    """A spatial index of a mesh's cells: nearest centroids first, bounding boxes for what they miss."""
+
+    def __init__(self, mesh: Mesh) -> None:
+        self.mesh = mesh
+        corners = mesh.cells.shape[1]
+        middle = sum(mesh.points[mesh.cells[:, i]] / corners for i in range(corners))
+        self._tree = cKDTree(middle, balanced_tree=False, compact_nodes=False)  # fast to build
+
+    def locate(self, X: Any, name: str = "points") -> tuple[Index, Vector]:
+        """Cell and barycentric coordinates of each point; refuses a point outside the mesh by name."""
+        X = floats(name, X)
+        d = self.mesh.dim
+        X = X[:, None] if X.ndim == 1 and d == 1 else np.atleast_2d(X)
+        if X.ndim != 2 or X.shape[1] != d:
+            raise InputError(f"{name}: must have {d} coordinates each; got shape {X.shape}")
+        if not np.all(np.isfinite(X)):
+            raise InputError(f"{name}: point {int(np.argmin(np.isfinite(X).all(axis=1)))} is not finite")
+        cell, bary = np.full(len(X), -1, dtype=np.intp), np.zeros((len(X), d + 1))
+        for a in range(0, len(X), CHUNK):
+            cell[a : a + CHUNK], bary[a : a + CHUNK] = self._chunk(X[a : a + CHUNK])
+        if (cell < 0).any():
+            k = int(np.argmax(cell < 0))
+            low, high = self.mesh.points.min(axis=0), self.mesh.points.max(axis=0)
+            raise InputError(
+                f"{name}: point {k} at {X[k].tolist()} is outside the mesh, which spans {low.tolist()} to "
+                f"{high.tolist()}, by {boundary_distance(self.mesh, X[k]):.3g}"
+            )
+        return cell, bary
+
+    def _chunk(self, X: Vector) -> tuple[Index, Vector]:
+        cell, bary = np.full(len(X), -1, dtype=np.intp), np.zeros((len(X), X.shape[1] + 1))
+        left = np.arange(len(X))
+        for k in TRIES:
+            near = self._tree.query(X[left], k=min(k, len(self.mesh.cells)))[1].reshape(left.size, -1)
+            self._accept(X, left, near, cell, bary)
+            left = left[cell[left] < 0]
+            if not left.size:
+                return cell, bary
+        vertices = self.mesh.points[self.mesh.cells]
+        low, high = vertices.min(axis=1), vertices.max(axis=1)
+        margin = NEAR * (high - low).max() + ROUNDED * np.abs(self.mesh.points).max()
+        for point in left:  # rare: long thin cells; stops at the first point that no cell holds
+            x = X[point]
+            near = np.nonzero(((low - margin <= x) & (x <= high + margin)).all(axis=1))[0]
+            if near.size:
+                self._accept(X, np.array([point]), near[None, :], cell, bary)
+            if cell[point] < 0:
+                break
+        return cell, bary
+
+    def _accept(self, X: Vector, points: Index, near: Index, cell: Index, bary: Vector) -> None:
+        """Take the candidate with the largest smallest coordinate, if it holds the point."""
+        G = self.mesh.gradients[near]
+        offset = X[points][:, None, :] - self.mesh.points[self.mesh.cells[near, 0]]
+        B = np.einsum("pkid,pkd->pki", G, offset)
+        B[:, :, 0] += 1.0
+        size = np.abs(X[points])[:, None, :] + np.abs(self.mesh.points[self.mesh.cells[near, 0]])
+        slack = ROUNDED * (1.0 + np.einsum("pkid,pkd->pki", np.abs(G), size))
+        depth = (B + slack).min(axis=2)
+        best = np.argmax(depth, axis=1)
+        rows = np.arange(len(points))
+        inside = depth[rows, best] >= 0.0
+        cell[points[inside]] = near[rows, best][inside]
+        found = np.clip(B[rows, best][inside], 0.0, 1.0)
+        bary[points[inside]] = found / found.sum(axis=1, keepdims=True)

@@ -1,0 +1,1 @@
+"""Predictions watched one by one: decisions, statistical bands."""

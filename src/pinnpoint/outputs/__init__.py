@@ -1,0 +1,1 @@
+"""What a certified case leaves behind: certificate, table, field, bundle and report."""

@@ -1,0 +1,118 @@
+"""Witnesses of the continuous target: states, fluxes, data, and every query in its bounded form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.formulas.expressions import Expression
+from pinnpoint.models.lifts import Lift
+from pinnpoint.models.networks.mlp import MLP
+from pinnpoint.outputs.bundle.files import Writer
+from pinnpoint.systems.queries import Ball, Flux, Patch, Point
+from pinnpoint.taylor.bernstein import Density
+from pinnpoint.transfer.facets import FacetLoad
+from pinnpoint.transfer.monotone import Monotone
+
+KINDS = {Point: "point", Ball: "ball", Patch: "patch", Flux: "flux"}
+
+
+def continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[str, Any]:
+    """States, fluxes and data of the transfer, with every query's bounded form."""
+    route, model = witness.route, witness.route.model
+    cubic = getattr(getattr(route, "term", None), "cubic", np.zeros(len(model.kappa)))
+    for name, a in (("kappa", model.kappa), ("reaction", model.reaction), ("cubic", cubic), ("kind", model.kind)):
+        out.array(f"continuous/{name}", a)
+    primal = witness.primal()
+    out.array("continuous/state", primal.nodal)
+    out.array("continuous/flux", primal.flux)
+    _density(out, "source/f", primal.source)
+    _load(out, "source/g", primal.load)
+    for k, (facets, _) in enumerate(model.dirichlet):
+        out.array(f"continuous/d{k}", np.sort(facets))
+    for k, (facets, _) in enumerate(model.neumann):
+        out.array(f"continuous/n{k}", np.sort(facets))
+    lift = getattr(problem, "lift", None)
+    own = None if lift is None else problem.own_values(queries)
+    said = []
+    for i, (J, goal) in enumerate(zip(route.goals, queries.goals, strict=True)):
+        about: dict[str, Any] = {
+            "kind": KINDS[type(goal)],
+            "known": J.known,
+            "acts": J.acts and not J.known,
+            "constant": J.constant,
+            "error": J.error,
+            "scale": J.scale,
+            "compared": i in witness.compared,
+            "radius": J.ball if np.isfinite(J.ball) else None,
+            "kappa": None if J.kernel is None else J.kernel.kappa,
+            "own": None if own is None else [float(own[0][i]), float(own[1][i])],
+        }
+        if isinstance(goal, Point | Ball):
+            about["at"], about["average"] = list(goal.at), getattr(goal, "radius", 0.0)
+        if about["acts"]:
+            side = witness.dual(i)
+            out.array(f"dual/z{i}", side.nodal)
+            out.array(f"dual/t{i}", side.flux)
+            _density(out, f"dual/w{i}", side.source)
+            _load(out, f"dual/g{i}", side.load)
+            if isinstance(route, Monotone):
+                zero = Density.constant(np.zeros(len(cubic)), model.d)
+                _density(out, f"dual/m{i}", J.source or zero)
+                _density(out, f"dual/phi{i}", witness.potential(i) or zero)
+        if isinstance(goal, Patch | Flux):
+            out.array(f"dual/facets{i}", np.sort(route.facets_of(goal.group)))
+        said.append(about)
+    return {
+        "goals": said,
+        "lift": None if lift is None else _lift(out, lift),
+        "source": text(model.source),
+        "mismatch": witness.mismatch,
+        "range": list(model.range) if witness.compared else None,
+        "dirichlet": [text(given) for _, given in model.dirichlet],
+        "neumann": [text(given) for _, given in model.neumann],
+    }
+
+
+def _lift(out: Writer, lift: Any) -> dict[str, Any]:
+    """The prediction itself where it is a network or a formula, so that what it leaves can be compared."""
+    if not isinstance(lift, Lift):
+        return {"kind": "opaque"}
+    u = lift.prediction
+    about: dict[str, Any] = {"kind": "formula", "factor": _text(lift.factor), "offset": _text(lift.offset)}
+    if not isinstance(u, MLP):
+        return about | {"formula": text(u)}
+    for k, (W, b) in enumerate(zip(u.weights, u.biases, strict=True)):
+        out.array(f"lift/w{k}", W)
+        out.array(f"lift/b{k}", b)
+    inputs = None if lift.inputs is None else [text(f) for f in lift.inputs]
+    about |= {"kind": "network", "layers": len(u.weights), "activation": u.activation}
+    return about | {"box": u.factor == "unit-box", "inputs": inputs}
+
+
+def _text(given: Any) -> Any:
+    return None if given is None else text(given)
+
+
+def text(given: Any) -> Any:
+    """What the case says; None for what is no formula, such as the residual of a network."""
+    if isinstance(given, Expression):
+        return given.text.strip() if given.constant is None else given.constant
+    return None if callable(given) else float(given)
+
+
+def _density(out: Writer, name: str, what: Density, at: Any = None) -> None:
+    """Coefficients, bounds and the cells or facets they belong to; where all are zero nothing is stored."""
+    beta, rest = what.coefficients, np.stack([what.high, what.error1, what.error2], axis=1)
+    where = np.arange(len(beta)) if what.cells is None else what.cells
+    where = where if at is None else at
+    keep = np.nonzero(np.any(beta, axis=1) | np.any(rest > 0.0, axis=1))[0] if at is None else np.arange(len(beta))
+    keep = keep[np.argsort(where[keep])]
+    for part, a in (("at", where[keep]), ("beta", beta[keep]), ("rest", rest[keep])):
+        out.array(f"{name}_{part}", a)
+
+
+def _load(out: Writer, name: str, load: FacetLoad | None) -> None:
+    if load is not None:
+        _density(out, name, load.density, load.facets)

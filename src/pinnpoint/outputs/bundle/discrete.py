@@ -1,0 +1,191 @@
+"""Witnesses of the discrete target: a solved state, Green vectors, and what proves coercivity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import CertificationError
+from pinnpoint.base.machine import free_memory
+from pinnpoint.outputs.bundle.files import Writer
+from pinnpoint.rounding.arithmetic import UNIT
+from pinnpoint.rounding.balls import Ball
+from pinnpoint.rounding.coercivity import equilibration, lu_defect, scaled, symmetric_part, verify_coercivity, z_part
+from pinnpoint.solvers.amg import Multigrid
+from pinnpoint.solvers.choice import GB, ROOM, Task, predicted
+from pinnpoint.solvers.direct import factorize
+from pinnpoint.solvers.petsc import Petsc
+from pinnpoint.solvers.protocol import Solver, answer, is_accurate
+from pinnpoint.systems.linear import LinearSystem
+from pinnpoint.systems.queries import Flux, Patch, Queries
+from pinnpoint.systems.semilinear.cubic import CubicSystem
+
+SAFETY = 1e-6
+"""Stored coercivity bounds are this much smaller than computed ones, so that another rounding also proves them."""
+ROWS = 65_536
+"""Rows whose residuals are made at a time, in extended precision."""
+CLOSE = 1e-8
+"""Coercivity bounds below this are close to rounding."""
+SMALL_STEP = 1e-9
+"""A correction of a state that is relatively smaller leaves nothing to the next one: its error is as small again."""
+
+
+def system(out: Writer, problem: Any, system: Any, queries: Queries) -> dict[str, Any]:
+    """A, b, ℓ, what is fixed, and the mesh."""
+    space, components = system.space, getattr(problem, "components", 1)
+    if hasattr(problem, "mesh"):
+        out.array("mesh/nodes", problem.nodes.points)
+        out.array("mesh/cells", np.sort(problem.mesh.cells, axis=1))
+        for i, goal in enumerate(queries.goals or ()):
+            if isinstance(goal, Patch | Flux):
+                out.array(f"mesh/facets{i}", np.unique(np.sort(problem.mesh.facets(goal.group), axis=1), axis=0))
+    out.sparse("system/a", system.free_rows if isinstance(system, LinearSystem) else sp.csr_array(system.A)[space.free])
+    out.array("system/b", system.b[space.free])
+    out.array("system/free", space.free)
+    out.array("system/fixed", space.U0[space.fixed])
+    out.sparse("system/l", queries.L)
+    out.array("system/constants", queries.constants)
+    if isinstance(system, CubicSystem):
+        out.array("system/cubic", system.w)
+    return {
+        "components": components,
+        "degree": getattr(problem, "degree", 1),
+        "weighted": system.weight is not None,
+    }
+
+
+def linear(
+    out: Writer,
+    system: LinearSystem,
+    queries: Queries,
+    solver: Solver | None,
+    green: Any,
+    positive: Vector | None,
+    state: Any,
+    coercivity: float | None,
+) -> dict[str, Any]:
+    """A solved state, Green vectors and a coercivity witness; they prove any linear method's claim.
+
+    A state that is a ball, a pair of floats, is taken as it is.
+    """
+    free = system.space.free
+    assert free is not None
+    B = None if coercivity is not None and solver is not None else system.free_block
+    iterates = positive is not None and isinstance(solver, Multigrid | Petsc)  # then no factor is needed
+    if solver is None or not (is_accurate(solver) or B is None or iterates):
+        _require_room(system, B)
+        solver = factorize(B)
+    if isinstance(state, Ball) and state.lo is not None:
+        out.array("witness/state", state.hi)
+        out.array("witness/rest", state.lo)
+    else:
+        out.array("witness/state", _solved(system, solver, state))
+    if green is None or green.dtype != np.float64 or green.shape != (len(queries), len(free)):
+        green = answer(solver.solve_transposed, np.ascontiguousarray(queries.L[:, free].toarray().T)).T
+    out.array("witness/green", green)
+    if B is None:
+        return {"coercivity": {"how": "declared", "alpha": coercivity}}
+    if positive is None and z_part(B)[1] > 0.0:
+        _require_room(system, B)
+    return {"coercivity": _coercive(out, B, solver, positive)}
+
+
+def _solved(system: LinearSystem, solver: Solver, state: Any) -> Vector:
+    """The solution as far as floats hold it, from a given state or from nothing."""
+    space = system.space
+    good = state is not None and is_accurate(solver)
+    y = np.asarray(state)[space.free] if good else np.zeros(system.n)
+    for _ in range(1 if good else 3):
+        step = answer(solver.solve, _plain_residual(system, space.vector_of(y)))
+        y = y - step
+        if float(np.max(np.abs(step))) <= SMALL_STEP * float(np.max(np.abs(y))):
+            break
+    return space.vector_of(y)
+
+
+def _require_room(system: LinearSystem, B: Any) -> None:
+    """No witness rather than one whose factors do not fit into memory."""
+    points = system.row_points
+    task = Task(B.shape[0], int(B.nnz), None if points is None else int(points.shape[1]), 0, True)
+    need, room = predicted("superlu", task), ROOM * free_memory()
+    if need > room:
+        raise CertificationError(
+            f"coercivity: its witness needs a factorization of about {need / GB:.3g} GB, and {room / GB:.3g} GB are at "
+            "hand"
+        )
+
+
+def _plain_residual(system: Any, U: Vector) -> Vector:
+    """A U − b on the free rows, in extended precision where the machine has it."""
+    A, free, found = sp.csr_array(system.A), system.space.free, np.empty(len(system.b))
+    for a in range(0, A.shape[0], ROWS):
+        start = A.indptr[a : a + ROWS + 1]
+        part = slice(start[0], start[-1])
+        terms = A.data[part].astype(np.longdouble) * U[A.indices[part]]
+        rows = np.add.reduceat(np.append(terms, np.longdouble(0.0)), start[:-1] - start[0])
+        rows[start[1:] == start[:-1]] = 0.0
+        found[a : a + ROWS] = rows - system.b[a : a + ROWS]
+    return np.asarray(found[free])
+
+
+def cubic(out: Writer, system: CubicSystem, queries: Any, U: Vector, polish: int = 0) -> dict[str, Any]:
+    """A root of the discrete system by Newton's method, Green vectors there, and a coercivity witness for A.
+
+    Sensitivities are those of the base point, `polish` Newton steps from U.
+    """
+    y, free = system.space.require_member(U), system.space.free
+    right = np.ascontiguousarray(queries.L[:, free].toarray().T)
+    for k in range(150 + polish):  # from afar λu³ lets Newton's method come nearer by a third at a time
+        solver = factorize(system.jacobian(y, rounding=False)[0])
+        if k == polish:
+            out.array("witness/base", answer(solver.solve_transposed, right).T)
+        step = answer(solver.solve, system.residual(y).hi)
+        y = y - step
+        if k < polish:
+            continue
+        if float(np.max(np.abs(step))) <= 1e-15 * max(1e-300, float(np.max(np.abs(y)))):
+            break
+    solver = factorize(system.jacobian(y, rounding=False)[0])
+    q = np.asarray(answer(solver.solve_transposed, right).T)
+    out.array("witness/state", system.space.vector_of(y))
+    out.array("witness/green", q)
+    B = sp.csr_array(system.A[free][:, free])
+    return {"coercivity": _coercive(out, B, factorize(B))}
+
+
+def _coercive(out: Writer, B: Any, solver: Solver, positive: Vector | None = None) -> dict[str, Any]:
+    """α and D with (B + Bᵀ)/2 ⪰ αD⁻²: a vector w of an M-matrix, or a shift to factorise at."""
+    S = symmetric_part(B).S
+    D = equilibration(S)
+    out.array("witness/scale", D)
+    C = scaled(S, D)
+    w, ratio = _positive(C, solver, D, positive)
+    if w is not None:
+        out.array("witness/w", w)
+        return {"how": "m-matrix", "alpha": ratio * (1.0 - SAFETY)}
+    theta = verify_coercivity(B, equilibrate=True, method="shift", solve=solver.solve).alpha
+    alpha = theta * (1.0 - 1e-3)
+    if theta < CLOSE:  # then rounding is a part of it, and the checker's is another one
+        alpha -= 3.0 * (lu_defect(C, theta, None) + 8.0 * UNIT * float((abs(C) @ np.ones(len(D))).max()))
+    if not alpha > 0.0:
+        raise CertificationError("coercivity: too small to be proved twice")
+    return {"how": "shift", "theta": theta, "alpha": alpha}
+
+
+def _positive(C: Any, solver: Solver, D: Vector, given: Vector | None) -> tuple[Vector | None, float]:
+    """W > 0 with C w ≥ ratio · w, in plain floats; None where C is no M-matrix to speak of.
+
+    Without a given one the first is kept: the states are solved so well that a sharper bound would narrow nothing.
+    """
+    Z, excess = z_part(C)
+    if 2.0 * excess > 1e-10:
+        return None, 0.0
+    w = np.abs(answer(solver.solve, 1.0 / D) / D) if given is None else given
+    w = w / float(w.max())
+    if not float(w.min()) > 0.0:
+        return None, 0.0
+    ratio = float(np.min((Z @ w - 1e-14 * (abs(Z) @ w)) / w)) - 2.0 * excess
+    return (w, ratio) if ratio > 0.0 else (None, 0.0)

@@ -1,0 +1,1 @@
+"""Discrete problems as algebra: admissible spaces, linear and nonlinear systems, queries."""

@@ -1,0 +1,268 @@
+"""What is asked: affine functionals of the coefficient vector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pinnpoint.base.arrays import (
+    Vector,
+    dimensions,
+    distinct_names,
+    frozen,
+    matrix,
+    number,
+    per_query,
+    point_list,
+    set_fields,
+    shown,
+)
+from pinnpoint.base.asking import asked
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Where a callable prediction is evaluated for its own, unprojected value of each query.
+
+    The value is ``weights @ u(points)[:, component]``, with `weights` sparse, (K, points).
+    """
+
+    points: Vector
+    weights: Any
+    component: int = 0
+
+    __repr__ = brief
+
+    def __call__(self, prediction: Any) -> Vector:
+        """The raw values of a prediction that maps points (N, d) to (N,) or (N, c)."""
+        values = asked(prediction, self.points)
+        values = values[:, None] if values.ndim == 1 else values
+        if values.ndim != 2 or len(values) != len(self.points) or values.shape[1] <= self.component:
+            raise InputError(
+                f"prediction: must map {len(self.points)} points to as many rows with component {self.component}; got "
+                f"shape {values.shape}"
+            )
+        if not np.all(np.isfinite(values)):
+            bad = int(np.argmin(np.isfinite(values).all(axis=1)))
+            raise InputError(f"prediction: is not finite at {self.points[bad].tolist()}")
+        return np.asarray(self.weights @ values[:, self.component])
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedSamples:
+    """The samples of lists of queries, one after the other; None where a list has none, such as fluxes."""
+
+    parts: tuple[Samples | JoinedSamples | None, ...]
+    counts: tuple[int, ...]
+
+    __repr__ = brief
+
+    def __call__(self, prediction: Any) -> Vector:
+        """The raw values of all; those of lists without samples are not numbers."""
+        found = zip(self.parts, self.counts, strict=True)
+        return np.concatenate([np.full(k, np.nan) if part is None else part(prediction) for part, k in found])
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedRows:
+    """The rows of two lists of queries on other elements; those that are not known there are not numbers."""
+
+    parts: tuple[Callable[[Any], Any] | None, ...]
+    counts: tuple[int, ...]
+
+    __repr__ = brief
+
+    def __call__(self, nodes: Any) -> Any:
+        """The rows on these nodes."""
+        known = [None if part is None else sp.csr_array(part(nodes)) for part in self.parts]
+        width = next((rows.shape[1] for rows in known if rows is not None), 1)
+        return sp.vstack(
+            [
+                sp.csr_array(([np.nan] * k, (range(k), [0] * k)), shape=(k, width)) if rows is None else rows
+                for rows, k in zip(known, self.counts, strict=True)
+            ],
+            format="csr",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CombinedRows:
+    """Sums of other rows, each times a sparse matrix."""
+
+    parts: tuple[tuple[Any, Callable[[Any], Any]], ...]
+
+    __repr__ = brief
+
+    def __call__(self, nodes: Any) -> Any:
+        """The rows on these nodes."""
+        return sum(scale @ sp.csr_array(part(nodes)) for scale, part in self.parts)
+
+
+def _joined_samples(*lists: Queries) -> JoinedSamples | None:
+    known = any(one.samples is not None for one in lists)
+    return JoinedSamples(tuple(one.samples for one in lists), tuple(len(one) for one in lists)) if known else None
+
+
+def _joined_rows(*lists: Queries) -> JoinedRows | None:
+    parts: list[tuple[Callable[[Any], Any] | None, int]] = []
+    for one in lists:
+        rows = one.on_nodes
+        parts += zip(rows.parts, rows.counts, strict=True) if isinstance(rows, JoinedRows) else [(rows, len(one))]
+    known = any(part is not None for part, _ in parts)
+    return JoinedRows(tuple(p for p, _ in parts), tuple(k for _, k in parts)) if known else None
+
+
+@dataclass(frozen=True)
+class Point:
+    """The value at a point."""
+
+    at: tuple[float, ...]
+
+    __repr__ = brief
+
+
+@dataclass(frozen=True)
+class Ball:
+    """The average over a ball."""
+
+    at: tuple[float, ...]
+    radius: float
+
+    __repr__ = brief
+
+
+@dataclass(frozen=True)
+class Patch:
+    """The average over a boundary group."""
+
+    group: str
+
+
+@dataclass(frozen=True)
+class Flux:
+    """The total flux through a boundary group."""
+
+    group: str
+
+
+Goal = Point | Ball | Patch | Flux
+"""What a query asks of the PDE's own solution."""
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """K functionals ℓ_iᵀU + constant_i.
+
+    Parameters
+    ----------
+    L
+        K × N, dense or sparse: row i is ℓ_i.
+    names
+        One per query, all different; q0, q1, … by default.
+    constants
+        Added to each value, for affine functionals.
+    error
+        Entrywise bounds |Δℓ| ≤ e_ℓ, shape of L; every functional within them is certified. A number stands for
+        that multiple of |L|.
+    points
+        Where each query sits, K × d, for localization and reports.
+    samples
+        How a callable prediction is evaluated for its raw values.
+    notes
+        What the functionals are, where it is not plain; every certificate repeats them.
+    goals
+        What each query asks of the PDE's own solution, where it has a meaning there; None where it has none.
+    on_nodes
+        From the nodes of other elements on the same mesh to the functionals' rows there; None where that is not known.
+    """
+
+    stored: Any = field(metadata={"name": "L"})
+    """L as the certifiers work with it; nobody else is to write into it."""
+    names: tuple[str, ...]
+    constants: Vector
+    error: Any | None
+    points: Vector | None
+    samples: Samples | JoinedSamples | None
+    notes: tuple[str, ...]
+    goals: tuple[Goal | None, ...]
+    on_nodes: Callable[[Any], Any] | None
+
+    __repr__ = brief
+
+    def __init__(
+        self,
+        L: Any,
+        names: Sequence[str] | None = None,
+        constants: Any = 0.0,
+        *,
+        error: Any | None = None,
+        points: Any | None = None,
+        samples: Samples | JoinedSamples | None = None,
+        notes: Sequence[str] = (),
+        goals: Sequence[Goal | None] | None = None,
+        on_nodes: Callable[[Any], Any] | None = None,
+    ) -> None:
+        L = matrix("L", L)
+        if L.shape[0] == 0:
+            raise InputError("L: holds no query; give at least one row")
+        if error is not None:
+            if dimensions("error", error) == 0:
+                error = abs(L) * (number("error", error, low=0.0) * (1.0 + 2.0**-50))
+            error = matrix("error", error)
+            if error.shape != L.shape:
+                raise InputError(f"error: must have L's shape {L.shape}; got shape {error.shape}")
+            if error.nnz and float(error.data.min()) < 0.0:
+                raise InputError(f"error: must be ≥ 0; got {float(error.data.min())!r}")
+        set_fields(
+            self,
+            stored=L,
+            names=distinct_names(names, L.shape[0]),
+            constants=per_query("constants", constants, L.shape[0]),
+            error=error,
+            points=None if points is None else point_list("points", points, L.shape[0]),
+            samples=samples,
+            notes=tuple(notes),
+            goals=(None,) * L.shape[0] if goals is None else tuple(goals),
+            on_nodes=on_nodes,
+        )
+        frozen(self.constants, self.points, None if error is None else error.data)
+
+    @property
+    def L(self) -> Any:
+        """The rows ℓ_i, which cannot be written into."""
+        return shown(self.stored)
+
+    def __len__(self) -> int:
+        return int(self.stored.shape[0])
+
+    def _names_after(self, count: int) -> tuple[str, ...]:
+        """The names, where they are the plain numbers counted on."""
+        plain = tuple(f"q{i}" for i in range(len(self)))
+        return tuple(f"q{count + i}" for i in range(len(self))) if self.names == plain else self.names
+
+    def __add__(self, other: Queries) -> Queries:
+        """Both lists in one, for example points and averages of one problem."""
+        if self.L.shape[1] != other.L.shape[1]:
+            raise InputError(f"queries: cannot be joined, {self.L.shape[1]} columns against {other.L.shape[1]}")
+        error = None
+        if self.error is not None or other.error is not None:
+            none = [q.error if q.error is not None else sp.csr_array(q.L.shape) for q in (self, other)]
+            error = sp.vstack(none)
+        both = self.points is not None and other.points is not None and self.points.shape[1] == other.points.shape[1]
+        return Queries(
+            sp.vstack([self.L, other.L]),
+            [*self.names, *other._names_after(len(self))],
+            np.concatenate([self.constants, other.constants]),
+            error=error,
+            points=np.concatenate([self.points, other.points]) if both else None,
+            samples=_joined_samples(self, other),
+            notes=tuple(dict.fromkeys([*self.notes, *other.notes])),
+            goals=[*self.goals, *other.goals],
+            on_nodes=_joined_rows(self, other),
+        )

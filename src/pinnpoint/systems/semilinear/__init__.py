@@ -1,0 +1,1 @@
+"""Semilinear systems: linear part and a reaction, cell by cell."""

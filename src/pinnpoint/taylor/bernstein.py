@@ -1,0 +1,167 @@
+"""Quadratics on simplices in Bernstein form, and functions known to a proved error.
+
+A quadratic on a simplex with barycentric coordinates λ_0 … λ_m is Σ β_jl B_jl over pairs j ≤ l, with B_jj = λ_j² and
+B_jl = 2 λ_j λ_l. The B_jl are nonnegative and add up to one, so |Σ β_jl B_jl| ≤ max |β_jl|. A linear function with
+vertex values w has β_jl = (w_j + w_l)/2. Tables hold the exact rationals, correctly rounded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from itertools import combinations_with_replacement
+from math import factorial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pinnpoint.base.brief import brief
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+@cache
+def pairs(m: int) -> tuple[tuple[int, int], ...]:
+    """Index pairs j ≤ l of an m-simplex, in the order of all coefficient arrays."""
+    return tuple(combinations_with_replacement(range(m + 1), 2))
+
+
+def mean_of_powers(powers: Any) -> Fraction:
+    """Mean of Π λ_i^{p_i} over a simplex with len(powers) vertices: m! Π p_i! / (m + Σ p_i)!."""
+    m, top = len(powers) - 1, factorial(len(powers) - 1)
+    for p in powers:
+        top *= factorial(p)
+    return Fraction(top, factorial(m + sum(powers)))
+
+
+@cache
+def exact_gram(m: int) -> tuple[tuple[Fraction, ...], ...]:
+    """Means of B_jl B_pq, exactly."""
+    rows = []
+    for a in pairs(m):
+        row = []
+        for b in pairs(m):
+            powers = [0] * (m + 1)
+            for k in (*a, *b):
+                powers[k] += 1
+            row.append((2 - (a[0] == a[1])) * (2 - (b[0] == b[1])) * mean_of_powers(powers))
+        rows.append(tuple(row))
+    return tuple(rows)
+
+
+@cache
+def gram(m: int) -> Vector:
+    """Means of B_jl B_pq over a simplex."""
+    return _frozen([[float(x) for x in row] for row in exact_gram(m)])
+
+
+@cache
+def inverse_gram(m: int) -> Vector:
+    """Inverse of `gram`: from the means of f B_jl to the coefficients of the L² projection of f."""
+    n = len(pairs(m))
+    A = [list(row) + [Fraction(int(i == j)) for j in range(n)] for i, row in enumerate(exact_gram(m))]
+    for k in range(n):  # Gauss–Jordan in exact arithmetic; the matrix is positive definite
+        A[k] = [x / A[k][k] for x in A[k]]
+        for i in range(n):
+            if i != k:
+                A[i] = [x - A[i][k] * y for x, y in zip(A[i], A[k], strict=True)]
+    return _frozen([[float(x) for x in row[n:]] for row in A])
+
+
+@cache
+def means(m: int) -> Vector:
+    """Means of the B_jl: each is 2/((m + 1)(m + 2))."""
+    return _frozen([2.0 / ((m + 1) * (m + 2))] * len(pairs(m)))
+
+
+def values(bary: Vector) -> Vector:
+    """B_jl at points with barycentric coordinates (…, m + 1); shape (…, pairs)."""
+    return np.stack([bary[..., j] * bary[..., q] * (2.0 - (j == q)) for j, q in pairs(bary.shape[-1] - 1)], axis=-1)
+
+
+def from_linear(w: Vector) -> Vector:
+    """Coefficients of the linear function with vertex values w, (C, m + 1, …) to (C, pairs, …)."""
+    return np.stack([0.5 * (w[:, j] + w[:, q]) for j, q in pairs(w.shape[1] - 1)], axis=1)
+
+
+def from_quadratic(w: Vector, m: int) -> Vector:
+    """Coefficients from values at the vertices and then at the midpoints of the pairs j < l, (C, pairs, …)."""
+    columns, middle = [], m + 1
+    for j, q in pairs(m):
+        if j == q:
+            columns.append(w[:, j])
+        else:
+            columns.append(2.0 * w[:, middle] - 0.5 * (w[:, j] + w[:, q]))
+            middle += 1
+    return np.stack(columns, axis=1)
+
+
+@cache
+def linear_projection(m: int) -> Vector:
+    """From Bernstein coefficients to the vertex values of the L² projection onto linears, (m + 1, pairs)."""
+    against = np.full((m + 1, len(pairs(m))), 2.0)
+    for p, (i, k) in enumerate(pairs(m)):
+        against[i, p] += 2.0
+        against[k, p] += 2.0
+    against /= (m + 1) * (m + 2) * (m + 3)
+    return _frozen((m + 1.0) * ((m + 2.0) * against - against.sum(axis=0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Density:
+    """A function f on some cells of a mesh, known to a proved error.
+
+    On each cell f = Σ β_jl B_jl + h + ε, where h is L²-orthogonal to all quadratics.
+
+    Attributes
+    ----------
+    coefficients
+        β, (C, pairs): exactly the floats stored, for the cell's own vertex order.
+    high
+        Upper bounds of the root mean square of h, (C,).
+    error1, error2
+        Upper bounds of the mean and of the root mean square of |ε|, (C,). They cover truncation, quadrature and
+        rounding.
+    cells
+        Which cells the rows stand for; f vanishes on the others. None means all cells in order.
+    proved
+        False where a bound is an estimate, for example from an opaque function.
+    """
+
+    coefficients: Vector
+    high: Vector
+    error1: Vector
+    error2: Vector
+    cells: Index | None = None
+    proved: bool = True
+
+    __repr__ = brief
+
+    def on_all(self, count: int) -> Density:
+        """The same function with a row for every cell."""
+        if self.cells is None:
+            return self
+
+        def spread(a: Vector) -> Vector:
+            full = np.zeros((count, *a.shape[1:]))
+            full[self.cells] = a
+            return full
+
+        rows = spread(self.coefficients), spread(self.high), spread(self.error1), spread(self.error2)
+        return Density(*rows, None, self.proved)
+
+    @classmethod
+    def constant(cls, values: Any, m: int) -> Density:
+        """A function that is constant on each cell, exactly."""
+        c = np.asarray(values, dtype=np.float64)
+        zero = np.zeros(len(c))
+        return cls(np.repeat(c[:, None], len(pairs(m)), axis=1), zero, zero, zero)
+
+
+def _frozen(x: Any) -> Vector:
+    a = np.array(x, dtype=np.float64)
+    a.setflags(write=False)
+    return a

@@ -1,0 +1,218 @@
+"""What a bundle claims, against what its witnesses prove: the verdict."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from pinnpoint_verify.agreement import (
+    SMALL,
+    base_point,
+    goals_agree,
+    not_above_energies,
+    prediction_agrees,
+    sensitivities_agree,
+    state_agrees,
+)
+from pinnpoint_verify.assumptions import assumptions_agree
+from pinnpoint_verify.checker import DIRICHLET, Discrete, Mesh, Norms, Query, Side, on_a_line, up
+from pinnpoint_verify.comparison import compared
+from pinnpoint_verify.fields import lines as declared_lines
+from pinnpoint_verify.functionals import functionals_agree
+from pinnpoint_verify.gaps import missed
+from pinnpoint_verify.reader import Bundle, Refused, need
+from pinnpoint_verify.rows import ALONE, Row, near, rows_agree
+from pinnpoint_verify.samples import Samples
+
+COMMON = {"target", "method", "radius_terms", "components", "degree", "weighted"}
+CONTINUOUS = {"goals", "lift", "source", "range", "mismatch", "dirichlet", "neumann"}
+"""Keys of proof.json."""
+
+
+def continuous(bundle: Bundle, proof: Row, case: Row, rows: list[Row], d: Discrete) -> tuple[list[Any], list[str]]:
+    """J(u) of every query from the stored states, fluxes and data; and what there is nothing to compare with."""
+    mesh = Mesh(bundle, int(proof["degree"]))
+    samples = Samples(bundle, mesh, proof, case)
+    goals = goals_agree(rows, proof, case, mesh, samples.harmonic)
+    samples.system(d, rows)
+    p = Side(bundle, mesh, "continuous/state", "source/f", "source/g", "continuous/flux")
+    held = np.unique(mesh.nodes_of(mesh.facets[mesh.kind == DIRICHLET]))
+    asked: dict[int, Query] = {}
+    for i, (row, goal) in enumerate(zip(rows, goals, strict=True)):
+        if goal["acts"]:
+            lift, flux = np.zeros(mesh.size), goal["kind"] == "flux"
+            if flux:
+                part = bundle(f"dual/facets{i}", None, whole=len(mesh.facets))
+                others = np.setdiff1d(np.nonzero(mesh.kind == DIRICHLET)[0], part)
+                apart = not np.isin(mesh.facets[part], mesh.facets[others]).any()
+                need(np.all(mesh.kind[part] == DIRICHLET) and apart, f"{row['name']!r}: not a whole Dirichlet part")
+                lift[mesh.nodes_of(mesh.facets[part])] = 1.0
+            asked[i] = Query(bundle, p, i, flux)
+            same = np.array_equal(asked[i].z.nodal[held], lift[held])
+            need(same, f"{row['name']!r}: the dual state has other boundary values")
+            group = goal["kind"] in ("patch", "flux")
+            fits = (goal["radius"] is None) == (group or asked[i].z.load is not None)
+            need(fits, f"{row['name']!r}: a ball where there is none, or none where there is one")
+            need(not flux or asked[i].z.load is None, f"{row['name']!r}: a flux has no load")
+    for g in mesh.parts():
+        p.measure(g)
+        samples.primal(p, g)
+        for i, query in asked.items():
+            query.measure(g)
+            samples.dual(i, query, g, goals[i], rows[i])
+    p.finish()
+    norms = Norms(p) if np.any(mesh.cubic) else None
+    mismatch, found = samples.boundary(p), []
+    for i, (row, goal) in enumerate(zip(rows, goals, strict=True)):
+        best = (goal["constant"], goal["error"]) if goal["known"] else (0.0, math.inf)
+        if i in asked:
+            best = asked[i].bound(norms, goal)
+        if mesh.d == 1 and goal["kind"] == "point" and not goal["known"]:
+            best = min(best, on_a_line(p, float(goal["at"][0])), key=lambda b: b[1])
+        best = compared(p, proof, goal, best)
+        samples.goal(i, asked.get(i), p, goal, row)
+        own = goal.get("own") or [0.0, 0.0]  # of a prediction that was kept unprojected
+        loss = 2.0**-52 * (abs(own[0]) + abs(best[0]) * (own[0] != 0.0))
+        radius = float(up(best[1] + own[1] + missed(asked.get(i), p, goal, mismatch) + loss))
+        found.append((best[0] + own[0], radius))
+    return found, samples.blind
+
+
+def holds(row: Row, c: float, radius: float) -> str:
+    """The claimed interval holds the one proved here, as a line; 1e-9 is allowed where rounding is not covered."""
+    rounded = row["rounding"] == "covered"
+    slack = 0.0 if rounded else 1e-9 * abs(c) + 1e-12 * abs(row["value"]) + SMALL
+    low, high = math.fsum([c, -radius, slack, -row["lower"]]), math.fsum([row["upper"], -c, -radius, slack])
+    line = f"{row['name']!r}: [{row['lower']!r}, {row['upper']!r}] is claimed, {c!r} ± {radius!r} is proved"
+    need(math.isfinite(radius) and low >= 0.0 and high >= 0.0, line)
+    line = f"{row['name']}: proved {c!r} ± {radius:.3e}; claimed [{row['lower']!r}, {row['upper']!r}]"
+    return line if rounded else f"{line}, up to {slack:.1e} of rounding that is not covered"
+
+
+def declarations(certificate: Row, proof: Row, rows: list[Row], blind: list[str]) -> list[str]:
+    """What the verdict rests on that is not proved here."""
+    discrete = proof["target"] == "discrete"
+    said = ["A, b and ℓ, as stored, are the discrete system and queries of the case"]
+    if certificate.get("inputs"):
+        said.append("mesh and prediction are those of the files named under inputs")
+    if not discrete:
+        said.append("the mesh, κ, c and groups of facets, as stored, belong to the case")
+        said.append("enclosures of the data, mollifiers and ∫fΦ (compared with samples)")
+    if blind:
+        said.append(f"{', '.join(sorted(set(blind)))}: there was nothing to compare with")
+    if proof.get("range") is not None:
+        said.append("the range of the source (compared with samples)")
+    if proof.get("lift"):
+        said.append("value and residual of the prediction that was lifted (compared with samples, where it is stored)")
+    if any(row["raw"] is not None for row in rows):
+        said.append("raw values are the model's own")
+    if proof["weighted"]:
+        said.append("residual norms and sensitivities in the weight that was chosen")
+    elif not discrete or proof["method"] == "stationary":
+        said.append("sensitivities, and the terms that a radius is split into")
+    if any(row["rounding"] != "covered" for row in rows):
+        said.append("rounding is negligible; claims may be narrower than proved by 1e-9 of the value")
+    if any(row["guarantee"] == "estimate" for row in rows):
+        said.append("error bounds of data that are estimates")
+    how = proof.get("coercivity", {})
+    if how.get("how") == "declared":
+        alpha = f"{float(how['alpha']):.6e}"
+        known = any(alpha in str(one["claim"]) for one in certificate["assumptions"])
+        need(known, f"coercivity: the certificate does not speak of {alpha}")
+        said.append(
+            f"coercivity {alpha} is taken from the certificate and was not proved again, only compared with the "
+            "energies of the stored vectors"
+        )
+    return said
+
+
+def verify(path: Any) -> list[str]:
+    """Lines of the report; raises `Refused` with the line that fails."""
+    bundle = Bundle(path)
+    for name in ("certificate.json", "case.json", "proof.json"):
+        need(name in bundle.json, f"{name}: is missing")
+    certificate, case, proof = (bundle.json[n] for n in ("certificate.json", "case.json", "proof.json"))
+    names = [str(query["name"]) for query in case["queries"]]
+    printed = [line for name, data in bundle.json.items() for line in declared_lines(name, data, names)]
+    need("unsupported" not in proof, f"proof.json: this certificate cannot be re-checked, {proof.get('unsupported')}")
+    need(bundle.versions == certificate.get("versions"), "manifest.json: other versions than in the certificate")
+    need(proof["target"] in ("continuous", "discrete"), "proof.json: unknown target")
+    own = CONTINUOUS if proof["target"] == "continuous" else {"coercivity"}
+    need(proof.keys() == COMMON | own, "proof.json: a key is missing, or belongs to another target")
+    need(isinstance(proof.get("lift"), dict | None), "proof.json: no account of what was lifted")
+    need(own is CONTINUOUS or not case["certificate"]["lift"], "case.json: a lift of the discrete target")
+    filed = "prediction" in case and case["certificate"].get("weighted", False)
+    need(not filed, "case.json: a weight, which case files do not have")
+    fits = type(proof["degree"]) is int and proof["weighted"] is case["certificate"].get("weighted", False)
+    need(fits, "proof.json: a wrong degree, or a weight that the case does not have")
+    cells, nodes = (bundle.arrays.get(f"mesh/{k}", np.zeros((0, 0))) for k in ("cells", "nodes"))
+    rows, blind = rows_agree(certificate, case, proof, len(cells), nodes.shape[1]), list[str]()
+    d = Discrete(bundle, len(rows))
+    functionals_agree(bundle, d, rows, case, proof)
+    base = base_point(d, case)
+    state_agrees(d, rows, proof, bundle, base)
+    prediction_agrees(d, rows, case, proof, bundle)
+    lines = ["every file has its SHA-256, dtype, shape and finite numbers"]
+    lines.append("value, residual norm, dofs and points of one compatible set A, b, ℓ, U; sums of the terms")
+    if proof["target"] == "continuous":
+        found, blind = continuous(bundle, proof, case, rows, d)
+        lines.append("fluxes in H(div) by representation; divergence, means, oscillation, product bound")
+    else:
+        green = bundle("witness/green", len(rows), len(d.free))
+        if d.w.size:  # at the base point
+            green = bundle("witness/base", len(rows), len(d.free))
+            d.adjoint(green, base, "base")
+        found, how = d.bounds(bundle, proof), proof["coercivity"]
+        if not proof["weighted"]:
+            start = d.L @ base + d.constants
+            sensitivities_agree(green, rows, proof["method"], case, float(how["alpha"]), start)
+        if how["how"] == "declared":
+            not_above_energies(d, float(how["alpha"]), [*green, bundle("witness/state", d.N)[d.free]])
+        known = "" if how["how"] == "declared" else f"coercivity {float(how['alpha'])!r} by {how['how']}; "
+        lines.append(f"{known}s = ℓ − Aᵀg; rounding")
+    unused = set(bundle.arrays) - bundle.used
+    need(not unused, f"{sorted(unused)[:1]}: is part of no proof")
+    lines = [f"verified: {line}" for line in lines]
+    for row, (c, radius) in zip(rows, found, strict=True):
+        lines.append(holds(row, c, radius))
+        if proof["target"] == "continuous" and proof["method"] in ALONE:
+            fits = row["radius"] <= 3.0 * radius + 1e-6 * abs(c) + 10.0 * SMALL
+            fits = fits and near(row["center"], c, 1e-9, 1e-2 * row["radius"])
+            line = f"{row['name']!r}: {row['center']!r} ± {row['radius']!r} is not the interval of its witnesses, "
+            need(fits, f"{line}{c!r} ± {radius!r}")
+    told = assumptions_agree(certificate, case, proof, bundle)
+    said = [*declarations(certificate, proof, rows, blind), *told, *printed]
+    return lines + [f"declared: {line}" for line in said]
+
+
+TROUBLE: tuple[type[Exception], ...] = (ArithmeticError, AttributeError, LookupError, MemoryError, OSError)
+TROUBLE += (RuntimeError, SyntaxError, TypeError, ValueError)
+
+
+def say(line: str) -> None:
+    """Print one line: what a bundle says cannot move the cursor, add lines or fail to be printed."""
+    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    try:
+        print(line)
+    except UnicodeEncodeError:
+        print(line.encode("ascii", "backslashreplace").decode())
+
+
+def main(path: Any) -> int:
+    """Print the report and the verdict; 0 where everything is re-proved, else 1."""
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            lines = verify(path)
+    except Refused as error:
+        say(f"NOT VERIFIED: {str(error)[:2000]}")
+        return 1
+    except TROUBLE as error:
+        say(f"NOT VERIFIED: malformed ({type(error).__name__}: {str(error)[:200]})")
+        return 1
+    for line in [*lines, "VERIFIED"]:
+        say(line)
+    return 0

@@ -1,0 +1,195 @@
+"""The stored ℓ of a query against its kind, place and mesh: points, averages over balls and groups, fluxes."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial import cKDTree
+
+from pinnpoint_verify.checker import Discrete, areas, means, quadratic
+from pinnpoint_verify.domains import domain_agrees, sides_agree
+from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.systems import Found, system_agrees
+
+Row = dict[str, Any]
+RULE = {1: (8, 2), 2: (8, 24), 3: (8, 8)}
+"""Radial and angular points of the rule that stands for the average over a ball."""
+CLOSE = 1e-9
+"""Of ℓ, in entries of size 1; barycentric coordinates of flat cells have lost digits."""
+
+
+class Places:
+    """Nodes and cells of a bundle, and functionals of fields on them."""
+
+    def __init__(self, bundle: Bundle, proof: Row) -> None:
+        self.count, degree = proof["components"], proof["degree"]
+        need(type(self.count) is int and 1 <= self.count <= 3, "proof.json: a wrong number of components")
+        self.nodes = bundle("mesh/nodes", None, None)
+        self.d = self.nodes.shape[1]
+        need(self.d in (1, 2, 3) and self.count in (1, self.d), "mesh: dimension or components out of range")
+        self.cells = bundle("mesh/cells", None, self.d + 1, whole=len(self.nodes))
+        need(len(self.cells) and np.all(np.diff(self.cells, axis=1) > 0), "mesh: vertices of a cell are not ascending")
+        self.n = int(self.cells.max()) + 1
+        self.degree = 1 if self.n == len(self.nodes) else 2
+        need(degree == self.degree, "mesh: not of the degree of the proof")
+        self.X = self.nodes[self.cells]
+
+    @cached_property
+    def keys(self) -> Array:
+        """Edges in the order of their midpoints."""
+        every = np.concatenate([self.cells[:, list(e)] for e in combinations(range(self.d + 1), 2)])
+        edges = np.unique(every, axis=0)
+        apart = np.abs(self.nodes[self.n :] - self.nodes[edges].mean(axis=1)) if self.degree == 2 else np.zeros(0)
+        good = len(edges) == len(self.nodes) - self.n and np.max(apart, initial=0.0) <= 1e-12 * np.abs(self.nodes).max()
+        need(self.degree == 1 or good, "mesh: wrong midpoints")
+        return edges[:, 0] * self.n + edges[:, 1]
+
+    @cached_property
+    def around(self) -> Array:
+        """Cells of every vertex."""
+        rows, columns = self.cells.ravel(), np.repeat(np.arange(len(self.cells)), self.d + 1)
+        return sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(self.n, len(self.cells)))
+
+    def nodes_of(self, simplices: Array) -> Array:
+        """Vertices, then midpoints of edges, of sorted simplices."""
+        two = [simplices[:, j] * self.n + simplices[:, k] for j, k in combinations(range(simplices.shape[1]), 2)]
+        if self.degree == 1 or not two:
+            return simplices
+        at = np.searchsorted(self.keys, np.stack(two, axis=1))
+        need(at.max(initial=0) < len(self.keys), "mesh: wrong midpoints")
+        return np.concatenate([simplices, self.n + at], axis=1)
+
+    def point(self, P: Array, weights: Array, some: Array) -> Array:
+        """Σ weights · v(P) by the nodes, for points in some of the cells."""
+        near, left, ell = cKDTree(self.X[some].mean(axis=1)), np.arange(len(P)), np.zeros(len(self.nodes))
+        for most in (min(16, len(some)), min(400, len(some)), len(some)):
+            if not len(left):
+                break
+            for part in np.array_split(left, max(1, len(left) * most // 200_000)):
+                found = some[near.query(P[part], k=most)[1].reshape(len(part), most)]
+                V = self.X[found]
+                E = (V[:, :, 1:] - V[:, :, :1]).swapaxes(2, 3)
+                t = np.linalg.solve(E, (P[part, None] - V[:, :, 0])[..., None])[..., 0]
+                bary = np.concatenate([1.0 - t.sum(axis=2, keepdims=True), t], axis=2)
+                best = np.argmax(bary.min(axis=2), axis=1)
+                bary, cell = bary[np.arange(len(part)), best], found[np.arange(len(part)), best]
+                inside = bary.min(axis=1) > -1e-9
+                values = weights[part, None] * self.shapes(bary)
+                np.add.at(ell, self.nodes_of(self.cells[cell[inside]]), values[inside])
+                left = np.setdiff1d(left, part[inside])
+        need(not len(left), "query: a point lies in no cell that its ℓ knows")
+        return ell
+
+    def shapes(self, bary: Array) -> Array:
+        """Basis functions in the order of `nodes_of`."""
+        if self.degree == 1:
+            return bary
+        pairs = list(combinations(range(self.d + 1), 2))
+        return np.concatenate(
+            [bary * (2.0 * bary - 1.0), np.stack([4.0 * bary[:, j] * bary[:, k] for j, k in pairs], axis=1)], axis=1
+        )
+
+    def group(self, facets: Array) -> Array:
+        """The mean over facets."""
+        on, m, area = self.nodes_of(facets), self.d - 1, areas(self.nodes[facets]).m
+        hats = quadratic(np.eye(on.shape[1]), m, self.degree if m else 1)[0].m
+        share = np.einsum("pjk,jk->p", hats, means(m, 2).m) / area.sum()
+        return np.bincount(on.ravel(), (area[:, None] * share).ravel(), minlength=len(self.nodes))
+
+    def facets(self, bundle: Bundle, i: int, name: str) -> Array:
+        """The facets that are stored for a query, each of some cell."""
+        F = bundle(f"mesh/facets{i}", None, self.d, whole=self.n)
+        fits = len(F) and np.all(np.diff(F, axis=1) > 0) and np.array_equal(np.unique(F, axis=0), F)
+        need(fits, f"{name!r}: its facets are not different, or not sorted")
+        every = np.unique(np.concatenate([np.delete(self.cells, k, axis=1) for k in range(self.d + 1)]), axis=0)
+        both = np.unique(np.concatenate([every, F]), axis=0)
+        need(len(both) == len(every), f"{name!r}: its facets are not those of cells")
+        return F
+
+
+def ball_rule(d: int) -> tuple[Array, Array]:
+    """Points of the unit ball and weights that sum to one: Gauss in the radius, equal angles, Gauss in z."""
+    radial, count = RULE[d]
+    t, w = np.polynomial.legendre.leggauss(radial)
+    r = 0.5 * (t + 1.0)
+    w = 0.5 * w * d * r ** (d - 1)
+    angle = 2.0 * np.pi * (np.arange((d - 1) * count) + 0.5) / max(1, (d - 1) * count)
+    ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    if d == 1:
+        unit, share = np.array([[-1.0], [1.0]]), np.full(2, 0.5)
+    elif d == 2:
+        unit, share = ring, np.full(count, 1.0 / count)
+    else:
+        z, v = np.polynomial.legendre.leggauss(count)
+        flat = np.sqrt(1.0 - z**2)[:, None, None] * ring
+        unit = np.concatenate([flat, np.broadcast_to(z[:, None, None], (*flat.shape[:2], 1))], axis=2).reshape(-1, 3)
+        share = np.repeat(0.5 * v / len(ring), len(ring))
+    return (r[:, None, None] * unit).reshape(-1, d), (w[:, None] * share).ravel()
+
+
+def functionals_agree(bundle: Bundle, d: Discrete, rows: list[Row], case: Row, proof: Row) -> None:
+    """Every ℓ is that of its query: of the kind, the place, the radius, the group and the component that it has."""
+    if "mesh/nodes" not in bundle:
+        fits = proof["components"] == proof["degree"] == 1 and all(row["kind"] == "functional" for row in rows)
+        need(fits, "certificate: a query of a place, and no mesh")
+        return
+    places = Places(bundle, proof)
+    need(d.N == places.count * len(places.nodes), "nodes: their number does not fit the unknowns")
+    degree = case["problem"].get("degree", places.degree)
+    need(degree == places.degree, "mesh: not of the degree of the case")
+    domain_agrees(places.nodes[: places.n], places.cells, case, bundle.json["certificate.json"])
+    known = system_agrees(bundle, d, places, case)
+    for i, row in enumerate(rows):
+        name, kind, here = row["name"], row["kind"], d.L[[i]]
+        if kind == "functional":
+            continue
+        need(len(here.indices), f"{name!r}: ℓ is empty")
+        k, axis = int(here.indices[0]) % places.count, row.get("component")
+        fits = axis == ("x", "y", "z")[k] if places.count > 1 else axis is None
+        need(fits and np.all(here.indices % places.count == k), f"{name!r}: ℓ belongs to another component")
+        stored = np.zeros(len(places.nodes))
+        stored[here.indices // places.count] = here.data
+        if kind in ("patch", "flux"):
+            group_agrees(bundle, places, d, i, row, stored, case, known)
+            continue
+        x = np.array(row["at"], dtype=float)
+        need(x.shape == (places.d,), f"{name!r}: the point has another dimension")
+        support = np.nonzero(stored)[0]
+        near = np.unique(places.around[support[support < places.n]].indices)
+        need(len(near), f"{name!r}: ℓ is of no cell")
+        offsets, weights = ball_rule(places.d) if kind == "average" else (np.zeros((1, places.d)), np.ones(1))
+        ell = places.point(x + row.get("ball", 0.0) * offsets, weights, near)
+        off = float(np.abs(ell - stored).max())
+        need(off <= CLOSE, f"{name!r}: ℓ is not that of the {kind}, {off!r} away")
+        need(d.constants[i] == 0.0, f"{name!r}: a {kind} has no constant")
+
+
+def group_agrees(
+    bundle: Bundle, places: Places, d: Discrete, i: int, row: Row, stored: Array, case: Row, known: Found
+) -> None:
+    """A mean over a group, or the flux through one: K is symmetric, so that its free part is a sum of columns."""
+    name, F = row["name"], places.facets(bundle, i, row["name"])
+    sides_agree(places.nodes, {str(row["group"]): F}, case)
+    if row["kind"] == "patch":
+        need(np.abs(places.group(F) - stored).max() <= CLOSE, f"{name!r}: ℓ is not that of the group")
+        need(d.constants[i] == 0.0, f"{name!r}: a patch has no constant")
+        center = stored @ places.nodes
+        close = "at" not in row or np.abs(center - np.array(row["at"])).max() <= 1e-9 * np.abs(places.nodes).max()
+        need(close, f"{name!r}: at is not the middle of the group")
+        return
+    need("at" not in row, f"{name!r}: a flux is at no point")
+    on = np.unique(places.nodes_of(F))
+    need(not np.isin(on, d.free).any(), f"{name!r}: a flux through what is not fixed")
+    columns = d.rows[:, on]
+    gap = np.abs(stored[d.free] - columns.sum(axis=1)).max()
+    need(gap <= CLOSE * max(1e-300, abs(columns).max()), f"{name!r}: ℓ is not that of the group")
+    if known.K is not None:
+        gap = np.abs(stored - known.K[on].sum(axis=0)).max()
+        need(gap <= CLOSE * abs(known.K).max(), f"{name!r}: ℓ is not that of the group (sampled)")
+    if known.load is not None:
+        off = abs(d.constants[i] + known.load[on].sum())
+        need(off <= len(on) * known.slack, f"{name!r}: the constant is not the load on the group (sampled)")

@@ -1,0 +1,381 @@
+"""What is declared, compared with samples: stored data against the case's formulas, mollifiers and ∫fΦ.
+
+Nothing here is part of a proof, and nothing here can make a bundle verify: it can only refuse. Quadrature is done with
+two rules, and what they differ by is allowed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pinnpoint_verify.checker import (
+    DIRICHLET,
+    NEUMANN,
+    Cells,
+    Density,
+    Discrete,
+    Mesh,
+    Query,
+    Side,
+    areas,
+    means,
+    quadratic,
+)
+from pinnpoint_verify.domains import sides_agree
+from pinnpoint_verify.formulas import formula, plain
+from pinnpoint_verify.lifts import Lift, own_value
+from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.reference import compare, directions, distance, potential, radial, rule
+from pinnpoint_verify.rows import is_number, near, same
+
+Row = dict[str, Any]
+
+
+def alike(a: list[Any], b: list[Any]) -> bool:
+    """Whether data are the same; a number may be evaluated in another order."""
+    return len(a) == len(b) and all(
+        same(x, y) or (is_number(y) and near(x, y, 1e-15)) for x, y in zip(a, b, strict=True)
+    )
+
+
+class Samples:
+    """All comparisons of one bundle."""
+
+    def __init__(self, bundle: Bundle, mesh: Mesh, proof: Row, case: Row) -> None:
+        self.bundle, self.mesh, self.proof, self.case = bundle, mesh, proof, case
+        self.harmonic = bool(np.any(mesh.cubic)) or any(name.startswith("dual/phi") for name in bundle.arrays)
+        self.balls: dict[int, tuple[Array, float, float, float, float]] = {}
+        self.blind: list[str] = []
+        problem, lift = case["problem"], proof["lift"] is not None
+        self.lift = Lift(bundle, proof["lift"]) if lift and proof["lift"]["kind"] != "opaque" else None
+        self.source = plain(problem.get("source")) if self.lift else proof["source"]
+        self.held = [plain(v) for v in (problem.get("dirichlet") or {}).values()] if self.lift else proof["dirichlet"]
+        self.over = list(problem.get("dirichlet") or {})
+        need(len(self.over) == len(proof["dirichlet"]), "dirichlet: not that of the case")
+        for key in ("source", "dirichlet", "neumann"):
+            given = [problem.get(key)] if key == "source" else list((problem.get(key) or {}).values())
+            data = [proof[key]] if key == "source" else proof[key]
+            fits = data == [None] * len(data) if lift else alike(data, [plain(v) for v in given])
+            need(fits, f"{key}: not that of the case")
+        for key, values in (("diffusion", mesh.kappa), ("reaction", mesh.c), ("cubic", mesh.cubic)):
+            given = plain(problem.get(key))
+            known = list(given.values()) if isinstance(given, dict) else [given]
+            fits = not all(isinstance(v, int | float) for v in known) or np.all(np.isin(values, known))
+            need(fits, f"{key}: not that of the case")
+        for key in ("source", "dirichlet", "neumann"):
+            data = proof[key] if isinstance(proof[key], list) else [proof[key]]
+            self.blind += [] if lift or None not in data else [f"{key} data"]
+        if lift and self.lift is None:
+            self.blind.append("value and residual of the prediction that was lifted")
+        elif self.lift and proof["neumann"]:
+            self.blind.append("fluxes of the prediction that was lifted")
+        elif self.lift and self.source is None:
+            self.blind.append("source data")
+
+    def value(self, given: Any, X: Array) -> Array:
+        """Dirichlet data at points, less the prediction where that was lifted."""
+        return formula(given, X) - (self.lift(X).v if self.lift else 0.0)
+
+    def system(self, d: Discrete, rows: list[Row]) -> None:
+        """The stored matrix is that of the mesh and the coefficients; ℓ of groups are their means or fluxes."""
+        mesh, m = self.mesh, self.mesh.d
+        self._unfolded()
+        T = mesh.nodes_of(mesh.cells)
+        hats, rises = (x.m for x in quadratic(np.eye(T.shape[1]), m, mesh.degree))
+        one, two = means(m, 2).m, means(m, 4).m
+        mass = np.einsum("pjk,jklm,qlm->pq", hats, two, hats)
+        K = sp.csr_array((d.N, d.N))
+        for g in mesh.parts():
+            slopes = 2.0 * np.einsum("pjk,nkc->npjc", rises, g.grad.m)
+            local = np.einsum("npjc,jk,nqkc->npq", slopes, one, slopes, optimize=True) * g.kappa[:, None, None]
+            local = (local + g.c[:, None, None] * mass) * g.vol.m[:, None, None]
+            at = T[g.part]
+            i, j = np.broadcast_to(at[:, :, None], local.shape), np.broadcast_to(at[:, None, :], local.shape)
+            K = K + sp.csr_array((local.ravel(), (i.ravel(), j.ravel())), shape=K.shape)
+        far = abs(K[d.free] - d.rows).max()
+        need(far <= 1e-11 * abs(K).max(), "a: is not the matrix of the mesh and the coefficients (sampled)")
+        for number, row in enumerate(rows):
+            if row["kind"] not in ("patch", "flux"):
+                continue
+            facets = mesh.facets[self.bundle(f"dual/facets{number}", None, whole=len(mesh.facets))]
+            on = mesh.nodes_of(facets)
+            area = areas(mesh.points[facets]).m
+            hats = quadratic(np.eye(on.shape[1]), m - 1, mesh.degree if m > 1 else 1)[0].m
+            share = np.einsum("pjk,jk->p", hats, means(m - 1, 2).m) / area.sum()
+            ell = np.bincount(on.ravel(), (area[:, None] * share).ravel(), minlength=d.N)
+            if row["kind"] == "flux":
+                ell = K[np.unique(on)].sum(axis=0)
+            gap = np.abs(d.L[[number]].toarray()[0] - ell).max()
+            need(gap <= 1e-10 * np.abs(ell).max(), f"{row['name']!r}: ℓ is not that of the group (sampled)")
+
+    def _unfolded(self) -> None:
+        """Two cells that share a facet lie on either side of it."""
+        mesh = self.mesh
+        inner = np.nonzero(mesh.kind == 0)[0]
+        order = np.argsort(mesh.cell_facets.ravel(), kind="stable")
+        first = np.searchsorted(mesh.cell_facets.ravel()[order], inner)
+        V, sides = mesh.points[mesh.facets[inner]], []
+        for k in (0, 1):
+            opposite = mesh.points[mesh.cells.ravel()[order[first + k]]]
+            E = np.concatenate([V[:, 1:] - V[:, :1], (opposite - V[:, 0])[:, None]], axis=1)
+            sides.append(np.sign(np.linalg.det(E)))
+        need(np.all(sides[0] * sides[1] < 0.0), "mesh: cells that share a facet overlap")
+
+    def primal(self, p: Side, g: Cells) -> None:
+        """S = f − λu_h³ on a range of cells, or what a lifted prediction leaves of f, f + κΔu − c u."""
+        self.range(p, g)
+        if self.source is None:
+            return
+        u = p.nodal[self.mesh.cells[g.part]]
+
+        def f(X: Array, bary: Array) -> Array:
+            return self.rest(X, g.kappa[:, None], g.c[:, None]) - g.cubic[:, None] * (u @ bary.T) ** 3
+
+        compare("source", (p.f, p.high, p.e1, p.e2), self.mesh.points[self.mesh.cells[g.part]], f)
+
+    def range(self, p: Side, g: Cells) -> None:
+        """What is claimed to hold the source holds its stored means, and its values where it can be evaluated."""
+        if self.proof["range"] is None:
+            return
+        low, high = (float(x) for x in self.proof["range"])
+        slip = 1e-10 * max(abs(low), abs(high))
+        if not np.any(self.mesh.cubic):
+            mean = np.einsum("njk,jk->n", p.f, means(self.mesh.d, 2).m)
+            fits = np.all(mean >= low - p.e1 - slip) and np.all(mean <= high + p.e1 + slip)
+            need(fits, "range: the stored source has other means")
+        if self.source is None:
+            self.blind.append("the range of the source")
+        elif self.lift is not None:
+            bary, _ = rule(self.mesh.d, 4)
+            X = np.einsum("qi,nic->nqc", bary, self.mesh.points[self.mesh.cells[g.part]])
+            f = self.rest(X, g.kappa[:, None], g.c[:, None])
+            slip += 1e-9 * float(np.abs(p.f).max(initial=0.0))
+            need(low - slip <= f.min() and f.max() <= high + slip, "range: the source has other values (sampled)")
+
+    def boundary(self, p: Side) -> float:
+        """Max |g_D − u_h| on Γ_D: proved for numbers, the stored bound compared with samples for formulas; g_N."""
+        mesh, claimed, seen, m = self.mesh, float(self.proof["mismatch"]), list[int](), self.mesh.d - 1
+        lift = self.lift
+        need("boundary" not in self.over or np.all(mesh.kind != NEUMANN), "kind: not all of the boundary is fixed")
+        for k, given in enumerate(self.held):
+            facets = self.bundle(f"continuous/d{k}", None, whole=len(mesh.facets))
+            seen += facets.tolist()
+            some = len(facets) or self.over[k] == "boundary"  # whose facets other groups may all override
+            need(some and np.all(np.diff(facets) > 0), "kind: facets of no group, or not in order")
+            T = mesh.facets[facets]
+            sides_agree(mesh.points, {self.over[k]: T}, self.case)
+            b = quadratic(p.nodal[mesh.nodes_of(T)], m, mesh.degree if m else 1)[0].m
+            bary, _ = rule(m, 5)
+            sampled = isinstance(given, str) or (given is not None and self.lift is not None)
+            at = np.einsum("njk,qj,qk->nq", b, bary, bary, optimize=True) if sampled else b
+            X = np.einsum("qi,nic->nqc", bary, mesh.points[T])
+            gap = 0.0 if given is None else np.abs(self.value(given, X) - at if sampled else at - given)
+            size = float(np.abs(b).max(initial=0.0))
+            size += 0.0 if lift is None else float(np.abs(lift(X).v).max(initial=0.0))
+            top = (1e-13 * size + 1e-9 * claimed) * sampled
+            need(np.max(gap, initial=0.0) <= claimed + top, "state: misses the Dirichlet data")
+        fixed = np.nonzero(mesh.kind == DIRICHLET)[0].tolist()
+        need(sorted(seen) == fixed, "kind: not the facets with Dirichlet data")
+        left = set() if p.load is None else set(p.load.at.tolist())
+        for k, given in enumerate(self.proof["neumann"]):
+            facets = self.bundle(f"continuous/n{k}", None, whole=len(mesh.facets))
+            need(len(facets) and np.all(np.diff(facets) > 0), "Neumann data: facets of no group, or not in order")
+            if lift is None:
+                sides_agree(mesh.points, {list(self.case["problem"]["neumann"])[k]: mesh.facets[facets]}, self.case)
+            if given == 0.0:
+                continue
+            need(p.load is not None and set(facets.tolist()) <= left, "Neumann data: facets without their load")
+            left -= set(facets.tolist())
+            if given is not None and p.load is not None:
+                data = tuple(a[facets] for a in p.load.on(0, len(mesh.facets)))
+                f = lambda X, bary, given=given: formula(given, X)  # noqa: E731
+                compare("Neumann data", data, mesh.points[mesh.facets[facets]], f)
+        need(not left, "Neumann data: a load that the case does not have")
+        return claimed
+
+    def rest(self, X: Array, kappa: Any, c: Any) -> Array:
+        """The source at points, or what a lifted prediction leaves of it."""
+        own = None if self.lift is None else self.lift(X)
+        return formula(self.source, X) + (0.0 if own is None else kappa * own.lap - c * own.v)
+
+    def ball(self, i: int, goal: Row, row: Row) -> tuple[Array, float, float, float, float]:
+        """x₀, R, the radius of the average, C and its error; the ball must lie where the coefficients are constant."""
+        if i in self.balls:
+            return self.balls[i]
+        mesh, name, d = self.mesh, row["name"], self.mesh.d
+        x0, a, R = np.array(goal["at"], dtype=float), float(goal["average"]), float(goal["radius"])
+        need(goal["at"] == row["at"] and (a > 0.0) == (row["kind"] == "average"), f"{name!r}: not the query's ball")
+        facets = mesh.points[mesh.facets]
+        jump = (mesh.neighbour < 0) | (mesh.kappa[mesh.owner] != mesh.kappa[mesh.neighbour])
+        if not self.harmonic:
+            jump |= mesh.c[mesh.owner] != mesh.c[mesh.neighbour]
+        inside = 0.0 < R <= distance(x0, facets[jump]) * (1.0 + 1e-12) and a <= R
+        need(inside, f"{name!r}: the ball leaves where the coefficients are constant")
+        gaps = ((mesh.points[mesh.cells].mean(axis=1) - x0) ** 2).sum(axis=1)
+        cell = self.cell_of(x0, np.argsort(gaps)[:64])
+        need(cell >= 0, f"{name!r}: the point is outside the mesh")
+        kappa, c = float(mesh.kappa[cell]), 0.0 if self.harmonic else float(mesh.c[cell])
+        need(goal["kappa"] == kappa, f"{name!r}: not the diffusion at the point")
+        C0 = C = math.nan
+        if R * math.sqrt(c / kappa) < 20.0 and self.source is not None:
+            points, weights = directions(d, 24)
+            f = lambda r: self.rest(x0 + r[:, None, None] * points, kappa, float(mesh.c[cell])) @ weights  # noqa: E731
+            (_, first, _), (C0, rough, _), (C, value, size) = (radial(d, kappa, c, R, a, f, n) for n in (19, 24, 32))
+            off = goal["error"] + 10.0 * max(abs(value - rough), abs(value - first) / 20.0) + 1e-9 * size
+            fits = abs(goal["constant"] - value) <= off
+            need(fits, f"{name!r}: ∫fΦ is {float(value)!r}, not {goal['constant']!r} (sampled)")
+        elif R * math.sqrt(c / kappa) < 20.0:
+            C0, C = (radial(d, kappa, c, R, a, lambda r: 0.0 * r, n)[0] for n in (24, 32))
+        else:
+            self.blind.append(f"the mollifier of {name!r}")
+        self.balls[i] = x0, R, a, C, 1e-8 * abs(C) + 10.0 * abs(C - C0)
+        return self.balls[i]
+
+    def cell_of(self, x0: Array, some: Array) -> int:
+        """A cell that holds a point, among some; −1 where none does."""
+        V = self.mesh.points[self.mesh.cells[some]]
+        E = (V[:, 1:] - V[:, :1]).swapaxes(1, 2)
+        t = np.linalg.solve(E, (x0 - V[:, 0])[:, :, None])[:, :, 0]
+        least = np.minimum(t.min(axis=1), 1.0 - t.sum(axis=1))
+        return int(some[np.argmax(least)]) if least.max() > -1e-9 else -1
+
+    def dual(self, i: int, query: Query, g: Cells, goal: Row, row: Row) -> None:
+        """W of a point or a ball on a range of cells, C (1 − s); for cubic problems Φ, and what they add up to."""
+        mesh, low, high = self.mesh, g.part.start, g.part.stop
+        V, name = mesh.points[mesh.cells[g.part]], row["name"]
+        if self.harmonic:
+            self._linearised(query, g, V, name)
+        if goal["radius"] is None:
+            if query.phi is not None:
+                empty = not any(np.any(x.beta) or np.any(x.rest) for x in (query.w, query.phi))
+                need(empty, f"{name!r}: not the form of a {goal['kind']}")
+            return
+        x0, R, a, C, off = self.ball(i, goal, row)
+        far = np.sqrt(((V - x0) ** 2).sum(axis=2))
+        first, last = far.min(axis=1), far.max(axis=1)
+        data = query.w.on(low, high)
+        stored = np.any(data[0], axis=(1, 2)) | (data[1] + data[2] + data[3] > 0.0)
+        here = np.nonzero(stored | (first - g.h < R))[0]
+        cut = ((last > R * (1.0 - 1e-9)) & (first - g.h < R))[here]
+        if math.isnan(C):
+            return
+        loose = np.where(cut, 0.02 * C * np.minimum(1.0, g.h[here] / R), off)
+
+        def w(X: Array, bary: Array) -> Array:
+            return C * np.maximum(0.0, 1.0 - ((X - x0) ** 2).sum(axis=-1) / R**2)
+
+        compare(f"mollifier of {name!r}", tuple(x[here] for x in data), V[here], w, loose)
+        if query.phi is not None:  # singular, and with kinks at its spheres
+            kappa = float(goal["kappa"])
+            crossed = (first - g.h < R) & (last > R * (1.0 - 1e-9)) | (first < a) & (last > a) | (first <= g.h)
+            keep = np.nonzero(~crossed)[0]
+            unit = {1: R / kappa, 2: 1.0 / (4.0 * math.pi * kappa), 3: 1.0 / (4.0 * math.pi * kappa * R)}[mesh.d]
+
+            def phi(X: Array, bary: Array) -> Array:
+                return potential(mesh.d, kappa, R, a, np.sqrt(((X - x0) ** 2).sum(axis=-1)))
+
+            data = tuple(x[keep] for x in query.phi.on(low, high))
+            compare(f"kernel of {name!r}", data, V[keep], phi, 1e-8 * unit)
+
+    def _linearised(self, query: Query, g: Cells, V: Array, name: str) -> None:
+        """The stored w − (c + 3λu_h²)Φ − 3λu_h² z_h against the stored w, Φ and states."""
+        need(query.phi is not None, f"{name!r}: no kernel is stored")
+        mesh, z, low, high = self.mesh, query.z, g.part.start, g.part.stop
+        u, v = (side.nodal[mesh.cells[g.part]] for side in (query.p, z))
+        w, f = query.w.on(low, high), query.phi.on(low, high)  # type: ignore[union-attr]
+        slope = 3.0 * g.cubic * np.abs(u).max(axis=1) ** 2
+        loose = w[1] + w[3] + (g.c + slope) * (f[1] + f[3]) + 1e-12 * (slope * np.abs(v).max(axis=1))
+
+        def whole(X: Array, bary: Array) -> Array:
+            a, b = (np.einsum("njk,qj,qk->nq", x[0], bary, bary, optimize=True) for x in (w, f))
+            bent = 3.0 * g.cubic[:, None] * (u @ bary.T) ** 2
+            return np.asarray(a - (g.c[:, None] + bent) * b - bent * (v @ bary.T))
+
+        compare(f"dual source of {name!r}", (z.f, z.high, z.e1, z.e2), V, whole, loose)
+
+    def goal(self, i: int, query: Query | None, p: Side, goal: Row, row: Row) -> None:
+        """What else a query's form consists of: masses, loads of groups, values on the Dirichlet boundary."""
+        mesh, name, kind = self.mesh, row["name"], goal["kind"]
+        if self.lift is not None:
+            self.own(i, goal, name)
+        if kind in ("patch", "flux"):
+            self._group(i, query, goal, name)
+        elif goal["known"]:
+            x0, values = np.array(goal["at"], dtype=float), []
+            for k, given in enumerate(self.held):
+                V = mesh.points[mesh.facets[self.bundle(f"continuous/d{k}", None, whole=len(mesh.facets))]]
+                if distance(x0, V) <= 1e-12 * float(mesh.h.max()):
+                    values.append(math.nan if given is None else float(self.value(given, x0[None, :])[0]))
+            need(values, f"{name!r}: not on the Dirichlet boundary")
+            off = goal["error"] + 1e-12 * (abs(goal["constant"]) + abs(goal["own"][0] if self.lift else 0.0)) + 1e-300
+            fits = any(math.isnan(v) or abs(goal["constant"] - v) <= off for v in values)
+            need(fits, f"{name!r}: not the value on the Dirichlet boundary (sampled)")
+        elif query is not None and query.z.load is not None:
+            at = query.z.load
+            end = mesh.d == 1 and len(at.at) == 1 and at.beta[0, 0] == 1.0
+            end = end and mesh.points[mesh.facets[at.at[0], 0], 0] == goal["at"][0] and goal["constant"] == 0.0
+            need(end and (self.harmonic or not np.any(query.z.source.beta)), f"{name!r}: not a unit load")
+        elif query is not None:
+            _, R, a, C, off = self.ball(i, goal, row)
+            if math.isnan(C):
+                return
+            mass = C * {1: 4.0 / 3.0, 2: math.pi / 2.0, 3: 8.0 * math.pi / 15.0}[mesh.d] * R**mesh.d
+            self._mass(f"mollifier of {name!r}", query.w, mass, off / C)
+            if query.phi is not None:  # −κΔv = 1 for v = −|x − x₀|²/(2dκ), so ∫Φ = ∫w |x − x₀|²/(2dκ) − the query's
+                d = mesh.d
+                second = mass * R**2 * d / (d + 4.0) - a * a * d / (d + 2.0)
+                self._mass(f"kernel of {name!r}", query.phi, second / (2.0 * d * float(goal["kappa"])), off / C)
+
+    def own(self, i: int, goal: Row, name: str) -> None:
+        """The lifted prediction's own value of a query."""
+        assert self.lift is not None
+        if goal["kind"] == "flux":
+            self.blind.append(f"the flux of the prediction that was lifted, of {name!r}")
+            return
+        V = np.zeros((0, self.mesh.d, self.mesh.d))
+        if goal["kind"] == "patch":
+            V = self.mesh.points[self.mesh.facets[self.bundle(f"dual/facets{i}", None, whole=len(self.mesh.facets))]]
+        rough, value = (own_value(self.lift, goal, V, n) for n in (12, 16))
+        off = goal["own"][1] + 10.0 * abs(value[0] - rough[0]) + 1e-10 * value[1]
+        need(abs(goal["own"][0] - value[0]) <= off, f"{name!r}: the prediction's own value is {value[0]!r} (sampled)")
+
+    def _mass(self, what: str, w: Density, mass: float, share: float) -> None:
+        """The integral of stored data."""
+        held = float(np.sum(w.beta.mean(axis=1) * self.mesh.top[w.at]))
+        size = float(np.sum(np.abs(w.beta).max(axis=1) * self.mesh.top[w.at]))
+        off = share * max(abs(mass), size) + float(np.sum(self.mesh.top[w.at] * w.rest[:, 1]))
+        need(abs(held - mass) <= off, f"{what}: its integral is {held!r}, not {float(mass)!r} (sampled)")
+
+    def _group(self, i: int, query: Query | None, goal: Row, name: str) -> None:
+        """An average over a group, or a flux through it."""
+        mesh, kind = self.mesh, goal["kind"]
+        part = self.bundle(f"dual/facets{i}", None, whole=len(mesh.facets))
+        need(len(part) and np.all(np.diff(part) > 0), f"{name!r}: facets are not in order")
+        need(query is None or self.harmonic or not np.any(query.z.source.beta), f"{name!r}: not the form of a {kind}")
+        if kind == "flux":
+            need(goal["constant"] == 0.0, f"{name!r}: a flux has no constant")
+            return
+        fixed = mesh.kind[part] == DIRICHLET
+        area = float(areas(mesh.points[mesh.facets[part]]).m.sum())
+        load: Density | None = None if query is None else query.z.load
+        places = np.zeros(0, int) if load is None else load.at
+        even = load is None or np.allclose(load.beta * area, 1.0, rtol=1e-12)
+        need(even and np.array_equal(places, part[~fixed]), f"{name!r}: not the load of the group")
+        means_ = np.zeros(2)
+        for k, given in enumerate(self.held):
+            these = np.intersect1d(part, self.bundle(f"continuous/d{k}", None, whole=len(mesh.facets)))
+            if given is None and these.size:
+                return
+            V = mesh.points[mesh.facets[these]]
+            for j, n in enumerate((8, 12)):
+                bary, weights = rule(mesh.d - 1, n)
+                values = self.value(0.0 if given is None else given, np.einsum("qi,nic->nqc", bary, V))
+                means_[j] += float(areas(V).m @ (values @ weights)) / area
+        value, rough = float(means_[1]), float(means_[0])
+        size = abs(value) + abs(goal["own"][0] if self.lift else 0.0)
+        off = goal["error"] + 4.0 * abs(value - rough) + 1e-11 * size
+        need(abs(goal["constant"] - value) <= off, f"{name!r}: the Dirichlet part has the mean {value!r} (sampled)")
