@@ -39,7 +39,7 @@ html_theme_options = {
     "logo": {"text": "pinnpoint"},
     "show_toc_level": 2,
     "navbar_align": "left",
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 8,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
