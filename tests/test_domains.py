@@ -10,8 +10,9 @@ from pinnpoint.formulas.expressions import parse
 from pinnpoint.models import MLP, Lift
 from pinnpoint.taylor.domains import require_defined
 from pinnpoint.taylor.jets import jet_of
-from pinnpoint.taylor.models import TaylorModel, space
+from pinnpoint.taylor.models import TaylorModel
 from pinnpoint.taylor.simplices import density, enclose
+from pinnpoint.taylor.spaces import space
 
 HIDDEN = {  # finite floats at most points, undefined somewhere in [0, 1]
     "atan(log(x-0.31))": "log",

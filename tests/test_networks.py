@@ -19,8 +19,9 @@ from pinnpoint.taylor import functions, inputs, jets, kernels, models, networks,
 from pinnpoint.taylor.geometry import Simplices, orders
 from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.taylor.inputs import models as models_on
-from pinnpoint.taylor.models import TaylorModel, space
+from pinnpoint.taylor.models import TaylorModel
 from pinnpoint.taylor.simplices import density, enclose, supremum
+from pinnpoint.taylor.spaces import space
 from pinnpoint.transfer.data_term import data_term
 from pinnpoint.transfer.kernels import Kernel
 from test_taylor import corners

@@ -18,8 +18,9 @@ from pinnpoint.taylor.declared import Declared
 from pinnpoint.taylor.geometry import Simplices, coordinates, orders, path_order
 from pinnpoint.taylor.inputs import ORDER
 from pinnpoint.taylor.inputs import models as models_on
-from pinnpoint.taylor.models import TaylorModel, constant, space
+from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.taylor.simplices import density, enclose, supremum
+from pinnpoint.taylor.spaces import space
 
 UNARY = {name: getattr(arb, name) for name in "sin cos tan asin acos atan sinh cosh tanh exp log sqrt".split()}
 

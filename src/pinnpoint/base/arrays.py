@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pinnpoint.base.errors import InputError
 
 Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 
 def set_fields(record: object, **fields: Any) -> None:

@@ -10,14 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import number
+from pinnpoint.base.arrays import Vector, number
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.base.machine import free_memory
 from pinnpoint.certificates.certificate import Claim
 from pinnpoint.certifiers.core import Core
 from pinnpoint.rounding import stability as st
-from pinnpoint.rounding.arithmetic import Vector
 from pinnpoint.rounding.bounds import Coercivity
 from pinnpoint.rounding.coercivity import NEARLY, prove_coercivity, z_part
 from pinnpoint.rounding.forms import DiagonalForm, Form, InverseForm

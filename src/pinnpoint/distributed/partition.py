@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
-from pinnpoint.mesh.mesh import BOUNDARY, Index, Mesh
+from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.mesh.mesh import BOUNDARY, Mesh
 
 
 @dataclass(frozen=True, eq=False)

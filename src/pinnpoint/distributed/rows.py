@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.cases.specs import ProblemSpec
 from pinnpoint.distributed.partition import Part
 from pinnpoint.distributed.team import Team
@@ -18,7 +18,6 @@ from pinnpoint.fem.coefficients import components, function, per_cell
 from pinnpoint.fem.elasticity import lame
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.reaction_diffusion import _diffusion, _reaction
-from pinnpoint.mesh.mesh import Index
 from pinnpoint.mesh.quadrature import rule
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.matrices import EnclosedMatrix

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.threads import CORES, on_all_cores
 from pinnpoint.fem.elements import Nodes, quadratic_mass, quadratic_stiffness
 from pinnpoint.mesh.facets import chunks
-from pinnpoint.mesh.mesh import Index, Mesh
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quadrature import at_points, rule
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.base.threads import begin
 from pinnpoint.fem import assembly
@@ -19,7 +19,7 @@ from pinnpoint.fem.held import HeldBoundary
 from pinnpoint.fem.paths import path_bound
 from pinnpoint.fem.stored import stored_error
 from pinnpoint.fem.wide import WIDE
-from pinnpoint.mesh.mesh import Index, Mesh
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.rounding.arithmetic import UNIT, down
 from pinnpoint.rounding.bounds import Coercivity
 

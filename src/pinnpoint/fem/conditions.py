@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.fem.coefficients import components
 from pinnpoint.fem.held import HeldBoundary
 from pinnpoint.mesh.facets import facet_keys
-from pinnpoint.mesh.mesh import BOUNDARY, Index, Mesh
+from pinnpoint.mesh.mesh import BOUNDARY, Mesh
 from pinnpoint.systems.spaces import AdmissibleSpace
 
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector, set_fields, whole
+from pinnpoint.base.arrays import Index, Vector, set_fields, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.mesh.mesh import Index, Mesh
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.taylor.bernstein import mean_of_powers, pairs
 
 FACET_MEANS: dict[int, dict[int, tuple[tuple[int, ...], int]]] = {

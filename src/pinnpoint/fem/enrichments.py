@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import components
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.held import HeldBoundary, prescribed
-from pinnpoint.mesh.mesh import Index
 from pinnpoint.mesh.quadrature import rule
 from pinnpoint.systems.spaces import AdmissibleSpace
 

@@ -20,16 +20,17 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.fem.coefficients import function, require_defined, split
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.mesh.facets import edge_table, facet_keys
-from pinnpoint.mesh.mesh import BOUNDARY, Index, Mesh
+from pinnpoint.mesh.mesh import BOUNDARY, Mesh
 from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.taylor.inputs import enclosed, fixed, model_of
-from pinnpoint.taylor.models import POINT, TaylorModel
+from pinnpoint.taylor.models import TaylorModel
+from pinnpoint.taylor.spaces import POINT
 
 OPAQUE = 1e-12
 """Rounding in a function's values, against the largest of them: nothing is known of how it computes them."""

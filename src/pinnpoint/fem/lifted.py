@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate, Claim
 from pinnpoint.fem.coefficients import require_defined
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.formulas.expressions import Expression
-from pinnpoint.mesh.mesh import Index, Mesh
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.networks.mlp import MLP
 from pinnpoint.models.networks.torch import is_module

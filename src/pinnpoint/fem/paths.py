@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import CertificationError
 from pinnpoint.base.threads import on_all_cores
 from pinnpoint.mesh.facets import both, chunks, facet_keys
-from pinnpoint.mesh.mesh import Index, Mesh
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.rounding.arithmetic import UNIT, down, gamma
 
 ROUNDS = 30

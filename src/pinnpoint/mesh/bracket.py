@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import DependencyMissingError, InputError
-from pinnpoint.mesh.mesh import Index, Mesh
+from pinnpoint.mesh.mesh import Mesh
 
 LENGTH, WIDTH, THICKNESS, CORNER = 160.0, 100.0, 10.0, 12.0
 """The plate, in mm: along x, along y, from z = 0 up; its corners are round."""

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector, frozen, set_fields
+from pinnpoint.base.arrays import Index, Vector, frozen, set_fields
 from pinnpoint.base.errors import InputError
 from pinnpoint.mesh.bracket import bracket_mesh
-from pinnpoint.mesh.mesh import Index, Mesh
+from pinnpoint.mesh.mesh import Mesh
 
 MAX_CELLS = 20_000_000
 BRIDGE = (3.0 / 8.0, 5.0 / 8.0)

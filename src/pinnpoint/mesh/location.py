@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
-from pinnpoint.base.arrays import Vector, floats
+from pinnpoint.base.arrays import Index, Vector, floats
 from pinnpoint.base.errors import InputError
-from pinnpoint.mesh.mesh import Index, Mesh
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.rounding.arithmetic import UNIT
 
 NEAR = 1e-10

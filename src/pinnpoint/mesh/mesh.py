@@ -9,15 +9,13 @@ from math import factorial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pinnpoint.base.arrays import Vector, floats, frozen, members, set_fields
+from pinnpoint.base.arrays import Index, Vector, floats, frozen, members, set_fields
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.threads import on_all_cores
 from pinnpoint.mesh.facets import both, chunks, facet_keys, facet_table, sides
 
-Index = NDArray[np.intp]
 BOUNDARY = "boundary"
 """The name that always stands for the whole boundary."""
 CELLS = {1: "intervals", 2: "triangles", 3: "tetrahedra"}

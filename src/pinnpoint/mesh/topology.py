@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pinnpoint.base.arrays import Vector, set_fields
+from pinnpoint.base.arrays import Index, Vector, set_fields
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.mesh.mesh import Mesh
 
-Index = NDArray[np.intp]
 _LARGEST_KEY = 2**63
 
 

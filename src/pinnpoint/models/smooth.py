@@ -13,8 +13,9 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import parse
 from pinnpoint.taylor.inputs import model_of
-from pinnpoint.taylor.models import POINT, TaylorModel, constant
+from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.taylor.networks import in_blocks
+from pinnpoint.taylor.spaces import POINT
 
 CHUNK = 4096
 Function = Callable[[Vector], Any]

@@ -14,7 +14,7 @@ from torch.nn.utils import parametrize
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import InputError
-from pinnpoint.models.networks.torch import array
+from pinnpoint.models.networks.layers import tensor_values
 from pinnpoint.models.runtimes.torch import torch_predictor
 
 nn = torch.nn
@@ -62,8 +62,8 @@ class Chain:
         """Take a linear layer."""
         if len(self.weights) != len(self.bends):
             raise refused(f"{name} follows a layer without an activation between them")
-        self.weights.append(array(f"{name}.weight", weight))
-        self.biases.append(array(f"{name}.bias", bias) if bias is not None else 0.0 * self.weights[-1][:, 0])
+        self.weights.append(tensor_values(f"{name}.weight", weight))
+        self.biases.append(tensor_values(f"{name}.bias", bias) if bias is not None else 0.0 * self.weights[-1][:, 0])
         self.names.append(name)
 
     def bend(self, name: str) -> None:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
-from pinnpoint.mesh.mesh import Index, Mesh
+from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.mesh.mesh import Mesh
 
 AXIS = 1
 """Cuts are across y, and what lies before them, seen from the corner, is taken away."""

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pinnpoint.base.arrays import Vector
-from pinnpoint.mesh.mesh import Index
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.report.colours import colour
 from pinnpoint.report.cuts import AXIS
 from pinnpoint.report.surface import Surface

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
-from pinnpoint.mesh.mesh import Index, Mesh
+from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.report.cuts import cut, levels
 
 MAX_NODES = 60_000

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import InputError
-
-Vector = NDArray[np.float64]
 
 UNIT = 2.0**-53
 """Unit roundoff u."""

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
-from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, norm_up, two_sum, up
+from pinnpoint.rounding.arithmetic import TINY, UNIT, norm_up, two_sum, up
 
 
 @dataclass(frozen=True, eq=False)

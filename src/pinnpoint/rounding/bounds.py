@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import dimensions, is_symmetric, matrix, number, set_fields, vector
+from pinnpoint.base.arrays import Vector, dimensions, is_symmetric, matrix, number, set_fields, vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.rounding.arithmetic import Vector
 
 
 @dataclass(frozen=True, eq=False)

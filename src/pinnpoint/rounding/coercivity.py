@@ -17,9 +17,9 @@ import scipy.linalg as dense
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-from pinnpoint.base.arrays import is_symmetric, matrix, number
+from pinnpoint.base.arrays import Vector, is_symmetric, matrix, number
 from pinnpoint.base.errors import CertificationError, InputError
-from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, down, gamma, sum_up, up
+from pinnpoint.rounding.arithmetic import TINY, UNIT, down, gamma, sum_up, up
 from pinnpoint.rounding.balls import exact
 from pinnpoint.rounding.bounds import Coercivity, checked_metric, fingerprint
 from pinnpoint.rounding.matrices import EnclosedMatrix, product_up

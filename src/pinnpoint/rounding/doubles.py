@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.rounding.arithmetic import Vector, two_prod, two_sum
+from pinnpoint.base.arrays import Vector
+from pinnpoint.rounding.arithmetic import two_prod, two_sum
 
 Pair = tuple[Vector, Vector]
 

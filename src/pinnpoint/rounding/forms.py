@@ -14,9 +14,10 @@ from typing import Protocol
 
 import numpy as np
 
+from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError
-from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, at_most, dot_up, down, norm_up, two_prod, up
+from pinnpoint.rounding.arithmetic import TINY, UNIT, at_most, dot_up, down, norm_up, two_prod, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.matrices import LinearMap, dots
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pinnpoint.rounding.arithmetic import TINY, Vector, dot_up, gamma, gammas, split, two_prod, two_sum, up
+from pinnpoint.base.arrays import Vector
+from pinnpoint.rounding.arithmetic import TINY, dot_up, gamma, gammas, split, two_prod, two_sum, up
 
 SEGMENT = 32
 LANES = 8192

@@ -10,11 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import same_entries
+from pinnpoint.base.arrays import Vector, same_entries
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.threads import on_all_cores, share
 from pinnpoint.rounding import lanes, sliced_dots
-from pinnpoint.rounding.arithmetic import TINY, Vector, gamma, require_range, up
+from pinnpoint.rounding.arithmetic import TINY, gamma, require_range, up
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.slices import LONGEST, Sliced, plain_product, rows_of_product
 

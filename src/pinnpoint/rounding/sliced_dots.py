@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint.base.arrays import Vector
 from pinnpoint.base.threads import SCRATCH
-from pinnpoint.rounding.arithmetic import UNIT, Vector, gamma, two_sum, up
+from pinnpoint.rounding.arithmetic import UNIT, gamma, two_sum, up
 from pinnpoint.rounding.slices import cut, scale
 
 CHUNK = 4096

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from pinnpoint.base.arrays import Vector
 from pinnpoint.base.threads import SCRATCH, on_all_cores, share
-from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, gamma, norm_up, up
+from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, norm_up, up
 from pinnpoint.rounding.balls import Ball
 
 try:  # sparse products into a given array; public scipy always makes a new one

@@ -16,9 +16,10 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
+from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError
-from pinnpoint.rounding.arithmetic import TINY, UNIT, Vector, dot_up, down, gamma, sum_up, up
+from pinnpoint.rounding.arithmetic import TINY, UNIT, dot_up, down, gamma, sum_up, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.bounds import Coercivity
 from pinnpoint.rounding.coercivity import is_z_matrix, verify_coercivity

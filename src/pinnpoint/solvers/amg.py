@@ -11,10 +11,9 @@ import scipy.linalg as dense
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from pinnpoint.base.arrays import is_symmetric
+from pinnpoint.base.arrays import Vector, is_symmetric
 from pinnpoint.base.errors import DependencyMissingError, InputError
 from pinnpoint.base.threads import CORES, on_all_cores
-from pinnpoint.rounding.arithmetic import Vector
 from pinnpoint.rounding.slices import rows_of_product
 from pinnpoint.solvers.blocks import conjugate_gradients
 

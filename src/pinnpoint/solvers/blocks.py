@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pinnpoint.rounding.arithmetic import Vector
+from pinnpoint.base.arrays import Vector
 
 Apply = Callable[[Vector], Vector]
 

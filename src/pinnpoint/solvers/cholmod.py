@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import DependencyMissingError
-from pinnpoint.rounding.arithmetic import Vector
 from pinnpoint.solvers.direct import refuse_singular
 from pinnpoint.solvers.protocol import NotDefiniteError
 

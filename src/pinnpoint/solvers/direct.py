@@ -14,10 +14,9 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from pinnpoint.base.arrays import is_symmetric
+from pinnpoint.base.arrays import Vector, is_symmetric
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.threads import CORES, begin
-from pinnpoint.rounding.arithmetic import Vector
 from pinnpoint.solvers.protocol import Solver
 from pinnpoint.solvers.substitution import Substitution, factor_of
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse.linalg as spla
 
+from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.rounding.arithmetic import Vector
 
 Product = Callable[[Vector], Vector]
 

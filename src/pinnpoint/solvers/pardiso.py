@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import is_symmetric
+from pinnpoint.base.arrays import Vector, is_symmetric
 from pinnpoint.base.errors import DependencyMissingError
-from pinnpoint.rounding.arithmetic import Vector
 from pinnpoint.solvers.direct import refuse_singular, singular
 from pinnpoint.solvers.protocol import NotDefiniteError
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import is_symmetric
+from pinnpoint.base.arrays import Vector, is_symmetric
 from pinnpoint.base.errors import DependencyMissingError
-from pinnpoint.rounding.arithmetic import Vector
 
 PREFIX = "pinnpoint_"
 """Options such as ``-pinnpoint_pc_type`` reach the solver."""

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
+from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import CertificationError, InputError, PinnpointError
-from pinnpoint.rounding.arithmetic import Vector
 
 
 class NotDefiniteError(InputError):

@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from pinnpoint.base.arrays import Vector
 from pinnpoint.base.threads import SCRATCH
-from pinnpoint.rounding.arithmetic import Vector
 
 try:  # sparse products into a given array; public scipy always makes a new one
     from scipy.sparse._sparsetools import csc_matvec, csc_matvecs, csr_matvec, csr_matvecs

@@ -15,12 +15,9 @@ from math import factorial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 @cache

@@ -19,7 +19,8 @@ from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT
-from pinnpoint.taylor.models import MANY, TaylorModel, constant, settled
+from pinnpoint.taylor.models import TaylorModel, constant, settled
+from pinnpoint.taylor.spaces import MANY
 
 STEP = 1.0 / 32.0
 """Of the differences, against the distance to which they are used."""

@@ -23,8 +23,9 @@ from pinnpoint.rounding.arithmetic import UNIT
 from pinnpoint.taylor import functions
 from pinnpoint.taylor.formulas import PARTIAL, walk
 from pinnpoint.taylor.geometry import Simplices, coordinates, path_order
-from pinnpoint.taylor.models import TaylorModel, constant, space
+from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.taylor.remainders import FLOOR
+from pinnpoint.taylor.spaces import space
 
 ORDER = 2
 """Degree of the models."""

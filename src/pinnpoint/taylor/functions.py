@@ -12,18 +12,9 @@ import numpy as np
 
 from pinnpoint.rounding.arithmetic import UNIT
 from pinnpoint.taylor import series
-from pinnpoint.taylor.models import MANY, TaylorModel, constant, settled
-from pinnpoint.taylor.remainders import (
-    FLOOR,
-    LIBM,
-    Argument,
-    incoming_error,
-    lipschitz,
-    model,
-    monotone,
-    relative,
-    smaller,
-)
+from pinnpoint.taylor.models import Argument, TaylorModel, constant, model, reciprocal, relative, settled, smaller
+from pinnpoint.taylor.remainders import FLOOR, LIBM, incoming_error, lipschitz, monotone
+from pinnpoint.taylor.spaces import MANY
 
 
 def exp(x: TaylorModel) -> TaylorModel:
@@ -133,25 +124,6 @@ def tanh2(x: TaylorModel) -> tuple[TaylorModel, TaylorModel]:
 def tanh(x: TaylorModel) -> TaylorModel:
     """The hyperbolic tangent."""
     return tanh2(x)[0]
-
-
-def reciprocal(x: TaylorModel) -> TaylorModel:
-    """1/x = (1/a) / (1 + w/a); majorant 1/(1 − z/|a|), infinite unless x keeps its sign."""
-    with np.errstate(all="ignore"):
-        p = Argument(x)
-        t, h, Z = relative(p, p.a)
-        y, low = series.geometric(p.S, t, -1.0), series.geometric(p.S.line, h, 1.0)
-        low_f, high_f = p.range
-        near = p.nearest
-
-        def hull() -> tuple[Any, Any]:
-            centre, radius = monotone(lambda v: 1.0 / v, high_f, low_f)
-            return centre, np.where(near > 0.0, radius, np.inf)
-
-        incoming = incoming_error(p.e / (near * near))
-        return model(
-            p, y, Z / (1.0 - Z), low, incoming, hull, scale=1.0 / p.a, valid=Z < 1.0, nonnegative=x.nonnegative
-        )
 
 
 def sqrt(x: TaylorModel) -> TaylorModel:

@@ -13,15 +13,13 @@ from itertools import permutations, product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.rounding.arithmetic import TINY, UNIT, two_sum
 from pinnpoint.taylor.bernstein import pairs
-from pinnpoint.taylor.models import POINT, TaylorModel, space
+from pinnpoint.taylor.models import TaylorModel
+from pinnpoint.taylor.spaces import POINT, space
 from pinnpoint.taylor.tables import children
-
-Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,12 +7,12 @@ from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector, floats, number, whole
+from pinnpoint.base.arrays import Index, Vector, floats, number, whole
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.taylor import kernels
 from pinnpoint.taylor.formulas import evaluate
-from pinnpoint.taylor.geometry import Index, Simplices, coordinates, path_order
+from pinnpoint.taylor.geometry import Simplices, coordinates, path_order
 from pinnpoint.taylor.models import TaylorModel
 
 

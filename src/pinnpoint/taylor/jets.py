@@ -17,7 +17,7 @@ from typing import Any
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import Expression
-from pinnpoint.taylor import functions
+from pinnpoint.taylor import functions, models
 from pinnpoint.taylor.formulas import PARTIAL, Doubts, literal_errors
 from pinnpoint.taylor.models import TaylorModel, constant
 
@@ -125,14 +125,14 @@ def cos(x: TaylorModel) -> Bent:
 def tan(x: TaylorModel) -> Bent:
     """The tangent: φ′ = 1/cos², φ″ = 2 tan/cos²."""
     s, c = functions.sincos(x)
-    r = functions.reciprocal(c)
+    r = models.reciprocal(c)
     t, slope = s * r, r * r
     return t, slope, constant(2.0) * (t * slope)
 
 
 def asin(x: TaylorModel) -> Bent:
     """The arcsine: φ′ = (1 − x²)^(−1/2), φ″ = x φ′³."""
-    slope = functions.reciprocal(functions.sqrt((ONE - x) * (ONE + x)))
+    slope = models.reciprocal(functions.sqrt((ONE - x) * (ONE + x)))
     return functions.asin(x), slope, x * (slope * (slope * slope))
 
 
@@ -144,7 +144,7 @@ def acos(x: TaylorModel) -> Bent:
 
 def atan(x: TaylorModel) -> Bent:
     """The arctangent: φ′ = 1/(1 + x²), φ″ = −2x φ′²."""
-    slope = functions.reciprocal(ONE + x * x)
+    slope = models.reciprocal(ONE + x * x)
     return functions.atan(x), slope, constant(-2.0) * (x * (slope * slope))
 
 
@@ -174,20 +174,20 @@ def exp(x: TaylorModel) -> Bent:
 
 def log(x: TaylorModel) -> Bent:
     """The logarithm."""
-    slope = functions.reciprocal(x)
+    slope = models.reciprocal(x)
     return functions.log(x), slope, -(slope * slope)
 
 
 def sqrt(x: TaylorModel) -> Bent:
     """The square root: φ′ = 1/(2φ), φ″ = −φ′/(2x)."""
     y = functions.sqrt(x)
-    slope = functions.reciprocal(constant(2.0) * y)
-    return y, slope, constant(-0.5) * (slope * functions.reciprocal(x))
+    slope = models.reciprocal(constant(2.0) * y)
+    return y, slope, constant(-0.5) * (slope * models.reciprocal(x))
 
 
 def reciprocal(x: TaylorModel) -> Bent:
     """1/x: φ′ = −φ², φ″ = 2φ³."""
-    y = functions.reciprocal(x)
+    y = models.reciprocal(x)
     square = y * y
     return y, -square, constant(2.0) * (square * y)
 

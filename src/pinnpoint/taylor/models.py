@@ -15,120 +15,22 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property
-from itertools import pairwise, product
+from functools import cached_property
 from operator import add, mul, truediv
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
-from pinnpoint.rounding.arithmetic import TINY, UNIT, gammas
-from pinnpoint.taylor import kernels
+from pinnpoint.rounding.arithmetic import TINY, UNIT
+from pinnpoint.taylor import kernels, remainders, series
+from pinnpoint.taylor.remainders import FLOOR, incoming_error, monotone
+from pinnpoint.taylor.spaces import MANY, POINT, Space
 
-MANY = 1.0 + 4096.0 * UNIT
-"""Covers the roundings of a nonnegative sum of up to 1000 terms, with room to spare."""
-
-
-@dataclass(frozen=True)
-class Space:
-    """Monomials ξ^α, |α| ≤ q, in d coordinates, sorted by degree, and the tables to multiply them.
-
-    With `simplex` the set Ω is 1 ≥ ξ_1 ≥ … ≥ ξ_d ≥ −1, else the whole box; ranges are sharper there.
-    """
-
-    d: int
-    q: int
-    simplex: bool = False
-
-    @cached_property
-    def powers(self) -> NDArray[np.intp]:
-        """Exponents α, (M, d)."""
-        found = [a for a in product(range(self.q + 1), repeat=self.d) if sum(a) <= self.q]
-        found.sort(key=lambda a: (sum(a), tuple(-p for p in a)))
-        return np.array(found, dtype=np.intp).reshape(len(found), self.d)
-
-    @cached_property
-    def degree(self) -> NDArray[np.intp]:
-        """|α| of each monomial."""
-        return np.asarray(self.powers.sum(axis=1), dtype=np.intp)
-
-    @property
-    def size(self) -> int:
-        """Number of monomials."""
-        return len(self.powers)
-
-    @cached_property
-    def slices(self) -> tuple[slice, ...]:
-        """Where the monomials of each degree stand."""
-        first = np.searchsorted(self.degree, np.arange(self.q + 2))
-        return tuple(slice(a, b) for a, b in pairwise(first.tolist()))
-
-    @cached_property
-    def triples(self) -> NDArray[np.int64]:
-        """(i, j, g) with ξ^{α_i} ξ^{α_j} = ξ^{α_g}, sorted by g."""
-        place = {tuple(a): i for i, a in enumerate(self.powers.tolist())}
-        rows = []
-        for i, a in enumerate(self.powers):
-            for j, b in enumerate(self.powers):
-                g = place.get(tuple((a + b).tolist()))
-                if g is not None:
-                    rows.append((i, j, g))
-        rows.sort(key=lambda r: (r[2], r[0]))
-        return np.array(rows, dtype=np.int64).reshape(-1, 3)
-
-    @cached_property
-    def ones(self) -> Vector:
-        """Weight one for each triple."""
-        return np.ones(len(self.triples))
-
-    @cached_property
-    def terms(self) -> NDArray[np.intp]:
-        """The largest number of products that meet in a coefficient of degree k, and monomials of degree k."""
-        met = np.bincount(self.triples[:, 2], minlength=self.size)
-        return np.array([max(int(met[s].max()), s.stop - s.start) for s in self.slices], dtype=np.intp)
-
-    @cached_property
-    def euler(self) -> tuple[tuple[Any, Vector], ...]:
-        """For each k the triples of degree k whose first factor has degree j ≥ 1, with the weights j/k."""
-        first, whole = self.degree[self.triples[:, 0]], self.degree[self.triples[:, 2]]
-        chosen = [(whole == k) & (first >= 1) for k in range(self.q + 1)]
-        return tuple((self.triples[c], first[c] / max(k, 1)) for k, c in enumerate(chosen))
-
-    @cached_property
-    def inner(self) -> tuple[tuple[Any, Vector], ...]:
-        """The same for 1 ≤ j < k."""
-        first, whole = self.degree[self.triples[:, 0]], self.degree[self.triples[:, 2]]
-        chosen = [(whole == k) & (first >= 1) & (first < k) for k in range(self.q + 1)]
-        return tuple((self.triples[c], first[c] / max(k, 1)) for k, c in enumerate(chosen))
-
-    @cached_property
-    def full(self) -> tuple[tuple[Any, Vector], ...]:
-        """The same for all j, with weights one."""
-        whole = self.degree[self.triples[:, 2]]
-        return tuple((self.triples[whole == k], np.ones(int((whole == k).sum()))) for k in range(self.q + 1))
-
-    @cached_property
-    def charges(self) -> Vector:
-        """What A_j B_k costs a product's remainder, by j + k: rounding up to q, all of it beyond."""
-        return np.concatenate([gammas(self.terms + 3), np.ones(self.q)])
-
-    @property
-    def line(self) -> Space:
-        """Univariate polynomials of the same order, for majorants."""
-        return space(1, self.q)
-
-
-@cache
-def space(d: int, q: int, *, simplex: bool = False) -> Space:
-    """The space with its tables, made once."""
-    return Space(d, q, simplex)
-
-
-POINT = space(0, 0)
-"""Constants: models without coordinates."""
+WIDEST = 1024.0
+CALM = 16.0
+"""Arguments that vary by more may have models far larger than the function: the range is looked at as well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,8 +139,6 @@ class TaylorModel:
             return settled(a.space, C, (_incoming(a, b) + charge) * MANY + TINY, *known)
 
     def __truediv__(self, other: TaylorModel) -> TaylorModel:
-        from pinnpoint.taylor.functions import reciprocal
-
         if (exact := _exact(self, other, truediv)) is not None:
             return exact
         return self * reciprocal(other)
@@ -274,6 +174,113 @@ def settled(space: Space, C: Vector, e: Vector, least: float = -np.inf, most: fl
         C = np.where(lost[..., None, :], 0.0, C)
         e = np.where(lost, np.inf, e)
     return TaylorModel(space, C, e, least, most)
+
+
+class Argument:
+    """The parts of a model that a function needs, as (batch, …) arrays.
+
+    W, the size of the nonconstant part, is infinite beyond `WIDEST`. Functions of w divided by a size of a's, whose
+    series has a radius of convergence, take `all`, which is not: 1/x is as good for x = 10⁶(2 + ξ) as for 2 + ξ.
+    """
+
+    def __init__(self, x: TaylorModel) -> None:
+        self.model = x
+        C, A, self.e = (v if x.C.ndim == 3 else v[None] for v in (x.C, x.graded, x.e))
+        self.S, self.a = x.space, C[:, 0].copy()
+        self.w, self.h = C.copy(), A.copy()
+        self.w[:, 0], self.h[:, 0] = 0.0, 0.0
+        self.all = self.h.sum(axis=1) * (1.0 + 4.0 * UNIT * (self.S.q + 1))
+        self.W = np.where(WIDEST > self.all, self.all, np.inf)
+
+    @property
+    def range(self) -> tuple[Any, Any]:
+        """Bounds of f, as (batch, element)."""
+        low, high = self.model.bounds
+        return (low, high) if low.ndim == 2 else (low[None], high[None])
+
+    @property
+    def nearest(self) -> Any:
+        """Lower bound of |f|."""
+        low, high = self.range
+        return np.maximum(np.maximum(low, -high), 0.0)
+
+    @property
+    def slip(self) -> Any:
+        """How far outside its domain an argument may seem to be through rounding alone."""
+        norm = self.model.norm if self.model.norm.ndim == 2 else self.model.norm[None]
+        return 1024.0 * UNIT * norm + FLOOR
+
+
+def model(
+    p: Argument,
+    y: Any,
+    total: Any,
+    low: Any,
+    incoming: Any,
+    hull: Callable[[], tuple[Any, Any]],
+    kind: int = 1,
+    *,
+    scale: Any = None,
+    valid: Any = None,
+    nonnegative: bool = False,
+) -> TaylorModel:
+    """The model with coefficients y: `total` is ĝ(W) − ĝ(0), `low` holds [ĝ(h)]_k with the size of y_0 first.
+
+    kind counts roundings: 1 for recurrences linear in y, 2 for quadratic ones, 3 for complex arithmetic.
+    """
+    e = remainders.cut_off(total, low) + remainders.rounding(p.S, total, low, kind) + FLOOR
+    if scale is not None:
+        y = y * scale[:, None]
+        e = e * np.abs(scale)
+    e = (e + incoming) * MANY
+    if valid is not None:
+        e = np.where(valid, e, np.inf)
+    if p.model.C.ndim == 2:
+        y, e = y[0], e[0]
+    size = np.abs(y).sum(axis=-2)
+    if bool((e <= 1e-3 * size).all()) and bool((p.W <= CALM).all()):
+        return settled(p.S, y, e, 0.0 if nonnegative else -np.inf)
+    centre, radius = hull()
+    if p.model.C.ndim == 2:
+        centre, radius = centre[0], radius[0]
+    return smaller(p.S, y, e, (centre, radius), nonnegative)
+
+
+def smaller(space: Space, C: Any, e: Any, hull: tuple[Any, Any], nonnegative: bool = False) -> TaylorModel:
+    """The model, or the constant of the hull where that has the smaller remainder."""
+    centre, radius = hull
+    lost = ~(np.isfinite(e) & np.isfinite(C).all(axis=-2))
+    e = np.where(lost, np.inf, e)
+    constant_wins = np.isfinite(centre) & (radius < e)
+    C = np.where((constant_wins | lost)[..., None, :], 0.0, C)
+    C[..., 0, :] = np.where(constant_wins, centre, C[..., 0, :])
+    return settled(space, C, np.where(constant_wins, radius, e), 0.0 if nonnegative else -np.inf)
+
+
+def relative(p: Argument, a: Any) -> tuple[Any, Any, Any]:
+    """w/a, the graded norms of it, and their sum."""
+    grow = 1.0 + 4.0 * UNIT
+    size = np.abs(a)
+    return p.w / a[:, None], p.h / size[:, None] * grow, p.all / size * grow
+
+
+def reciprocal(x: TaylorModel) -> TaylorModel:
+    """1/x = (1/a) / (1 + w/a); majorant 1/(1 − z/|a|), infinite unless x keeps its sign."""
+    with np.errstate(all="ignore"):
+        p = Argument(x)
+        t, h, Z = relative(p, p.a)
+        y, low = series.geometric(p.S, t, -1.0), series.geometric(p.S.line, h, 1.0)
+        low_f, high_f = p.range
+        near = p.nearest
+
+        def hull() -> tuple[Any, Any]:
+            centre, radius = monotone(lambda v: 1.0 / v, high_f, low_f)
+            return centre, np.where(near > 0.0, radius, np.inf)
+
+        incoming = incoming_error(p.e / (near * near))
+        return model(
+            p, y, Z / (1.0 - Z), low, incoming, hull, scale=1.0 / p.a, valid=Z < 1.0, nonnegative=x.nonnegative
+        )
 
 
 def _exact(a: TaylorModel, b: TaylorModel, operation: Callable[[Any, Any], Any]) -> TaylorModel | None:

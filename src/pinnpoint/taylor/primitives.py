@@ -19,8 +19,9 @@ from scipy.special import erf
 from pinnpoint.base.arrays import Vector
 from pinnpoint.rounding.arithmetic import UNIT, gammas
 from pinnpoint.taylor import functions, kernels
-from pinnpoint.taylor.models import MANY, Space, TaylorModel, constant, settled
-from pinnpoint.taylor.remainders import FLOOR, LIBM, Argument, incoming_error, monotone, smaller
+from pinnpoint.taylor.models import Argument, TaylorModel, constant, settled, smaller
+from pinnpoint.taylor.remainders import FLOOR, LIBM, incoming_error, monotone
+from pinnpoint.taylor.spaces import MANY, Space
 
 HALF_ROOT = constant(np.sqrt(0.5), 2.0 * UNIT)
 """1/√2, as a ball; so are 1/√(2π) and 2/√π."""

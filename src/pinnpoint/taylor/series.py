@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.taylor.kernels import accumulate
-from pinnpoint.taylor.models import Space
+from pinnpoint.taylor.spaces import Space
 
 
 def exponential(S: Space, w: Any, y0: Any) -> Any:

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector, floats, whole
+from pinnpoint.base.arrays import Index, Vector, floats, whole
 from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma
 from pinnpoint.taylor import opaque, tables
 from pinnpoint.taylor.bernstein import Density, gram, pairs
-from pinnpoint.taylor.geometry import Index, Simplices, to_own_order
+from pinnpoint.taylor.geometry import Simplices, to_own_order
 from pinnpoint.taylor.inputs import (
     Data,
     Enclosed,
@@ -31,7 +31,8 @@ from pinnpoint.taylor.inputs import (
     model_of,
     models,
 )
-from pinnpoint.taylor.models import MANY, POINT, TaylorModel
+from pinnpoint.taylor.models import TaylorModel
+from pinnpoint.taylor.spaces import MANY, POINT
 from pinnpoint.taylor.suprema import supremum
 
 Rows = tuple[Vector, Vector, Vector, Vector]

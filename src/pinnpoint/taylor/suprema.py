@@ -17,7 +17,7 @@ from pinnpoint.taylor import opaque, tables
 from pinnpoint.taylor.bernstein import pairs, values
 from pinnpoint.taylor.geometry import Simplices, to_path_order
 from pinnpoint.taylor.inputs import Data, Enclosed, checked_order, checked_vertices, enclosed, fixed, function, models
-from pinnpoint.taylor.models import MANY
+from pinnpoint.taylor.spaces import MANY
 
 DEPTH = {0: 0, 1: 10, 2: 5, 3: 4}
 CHUNK = 2048

@@ -16,7 +16,7 @@ import numpy as np
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.taylor.bernstein import exact_gram, pairs
-from pinnpoint.taylor.models import space
+from pinnpoint.taylor.spaces import space
 
 Row = list[Fraction]
 

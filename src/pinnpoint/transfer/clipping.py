@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
-from pinnpoint.taylor.bernstein import Index
+from pinnpoint.base.arrays import Index, Vector
 
 PARTS = {
     1: {1: ["0 01"]},

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.mesh.mesh import Index
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding.arithmetic import down, gamma, up
 from pinnpoint.taylor.bernstein import Density, from_linear, from_quadratic, gram, linear_projection, pairs

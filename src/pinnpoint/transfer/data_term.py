@@ -12,9 +12,10 @@ from scipy.special import roots_legendre
 
 from pinnpoint.base.arrays import Vector, floats, number
 from pinnpoint.base.errors import InputError
-from pinnpoint.rounding.arithmetic import UNIT, at_most, up
+from pinnpoint.rounding.arithmetic import UNIT, at_most
 from pinnpoint.taylor.inputs import enclosed
-from pinnpoint.transfer.kernels import Kernel, UniformKernel
+from pinnpoint.transfer import polar_models
+from pinnpoint.transfer.kernels import Kernel, scaled
 from pinnpoint.transfer.work import Work
 
 
@@ -33,19 +34,10 @@ def data_term(
     if isinstance(f, Real) and not isinstance(f, bool):
         return (*scaled(kernel, number("f", f), 0.0), True)
     if enclosed(f):
-        from pinnpoint.transfer import polar_models
-
         return (*polar_models.enclosed(kernel, f, x0, float(tolerance), spent), True)
     if callable(f):
         return (*_sampled(kernel, f, x0, float(tolerance)), False)
     raise InputError(f"f: must be a number, a formula or a function of points (N, d); got {type(f).__name__}")
-
-
-def scaled(kernel: Kernel | UniformKernel, f: float, error: float) -> tuple[float, float]:
-    """The data term of a constant within `error` of f."""
-    value, wrong = kernel.potential
-    size = abs(value) + wrong
-    return f * value, float(up(abs(f) * wrong + error * size + UNIT * abs(f * value)))
 
 
 def _sampled(kernel: Kernel, f: Callable[[Vector], Any], x0: Vector, tolerance: float) -> tuple[float, float]:

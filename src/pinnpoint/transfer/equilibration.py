@@ -16,11 +16,11 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import NDArray
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.taylor.bernstein import pairs
-from pinnpoint.transfer.patches import FREE, PRESCRIBED, Index, Ingredients, parts, shares, to_nodal
+from pinnpoint.transfer.patches import FREE, PRESCRIBED, Ingredients, parts, shares, to_nodal
 
 _WORTH_COMPILED = 20_000, 5_000  # cells, for RT0 and RT1: below, numpy needs less than loading numba
 _CHUNK = 2_000_000

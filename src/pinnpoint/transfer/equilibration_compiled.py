@@ -14,10 +14,10 @@ import numpy as np
 from numba import get_num_threads, njit
 from numpy.typing import NDArray
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.taylor.bernstein import pairs
-from pinnpoint.transfer.patches import FREE, PRESCRIBED, Index, Ingredients
+from pinnpoint.transfer.patches import FREE, PRESCRIBED, Ingredients
 from pinnpoint.transfer.patches_compiled import (
     PatchData,
     PatchMesh,

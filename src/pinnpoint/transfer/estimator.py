@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import CertificationError
 from pinnpoint.base.threads import on_all_cores
 from pinnpoint.mesh.topology import Topology
@@ -108,11 +108,11 @@ class Estimator:
 
     topology: Topology
     points: Vector
-    cell_nodes: Any
+    cell_nodes: Index
     degree: int
     kappa: Vector
     reaction: Vector
-    kind: Any
+    kind: Index
     anchors: Anchors
 
     @property
@@ -224,7 +224,9 @@ class Estimator:
         if np.any(side.flux[closed]):
             raise CertificationError("flux: must vanish on Neumann facets without data")
         if side.load is not None:
-            facet, extra, extra_data = facet_remains(self, side.load, side.flux)
+            facet, extra, extra_data = facet_remains(
+                self.points, self.topology, self.kappa, self.anchors, side.load, side.flux
+            )
         means = up(self.anchors.bound(row["defect"]) + extra)
         data = up(self.anchors.bound(row["def"]) + extra_data)
         return Bounds(

@@ -12,17 +12,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
+from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
 from pinnpoint.taylor.bernstein import Density, from_linear, from_quadratic, gram, pairs
-
-if TYPE_CHECKING:
-    from pinnpoint.transfer.estimator import Estimator
+from pinnpoint.transfer.anchors import Anchors
 
 PI_DOWN = 3.141592653589793  # float64's value is below π
 
@@ -43,9 +41,9 @@ class FacetLoad:
         g as a `Density` over these facets.
     """
 
-    facets: Any
-    vertices: Any
-    nodes: Any
+    facets: Index
+    vertices: Index
+    nodes: Index
     density: Density
 
     __repr__ = brief
@@ -82,9 +80,10 @@ def measures(V: Vector) -> tuple[Vector, Vector]:
     return area, np.asarray(up(gamma(10) * 0.5 * np.sqrt((rough * rough).sum(axis=0)) / area + gamma(8), 8))
 
 
-def facet_remains(estimator: Estimator, load: FacetLoad, flux: Vector) -> tuple[Vector, float, float]:
+def facet_remains(
+    points: Vector, topology: Topology, kappa: Vector, anchors: Anchors, load: FacetLoad, flux: Vector
+) -> tuple[Vector, float, float]:
     """The cost on each cell of what the flux leaves of g, the cost of its means, and the data's share of the latter."""
-    points, anchors = estimator.points, estimator.anchors
     area, slack = measures(points[load.vertices])
     d = points.shape[1]
     m = d - 1
@@ -101,11 +100,11 @@ def facet_remains(estimator: Estimator, load: FacetLoad, flux: Vector) -> tuple[
         + load.density.high**2
     )
     rms = up(rms + blur + load.density.error2, 8) if d > 1 else np.zeros(len(area))
-    cell = estimator.topology.facet_cells[load.facets, 0]
+    cell = topology.facet_cells[load.facets, 0]
     trace = math.sqrt(1.0 / PI_DOWN**2 + 2.0 / (d * PI_DOWN))
     top = up(area * (1.0 + slack), 4)
-    cost = up(trace * top * anchors.diameter[cell] / np.sqrt(anchors.volume[cell] * estimator.kappa[cell]) * rms, 24)
-    facet = up(np.bincount(cell, cost, minlength=len(estimator.kappa)), 8)
+    cost = up(trace * top * anchors.diameter[cell] / np.sqrt(anchors.volume[cell] * kappa[cell]) * rms, 24)
+    facet = up(np.bincount(cell, cost, minlength=len(kappa)), 8)
     how_far = anchors.reach[cell] + anchors.step[cell]
     means = sum_up(up(top * (np.abs(mean) + blur + load.density.error1) * how_far, 16))
     return facet, means, sum_up(up(top * load.density.error1 * how_far, 16))

@@ -10,9 +10,8 @@ from math import factorial
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import CertificationError
-from pinnpoint.mesh.mesh import Index
 from pinnpoint.rounding.arithmetic import gamma, up
 
 

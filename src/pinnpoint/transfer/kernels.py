@@ -27,7 +27,7 @@ import numpy as np
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import InputError
-from pinnpoint.rounding.arithmetic import up
+from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.transfer.decimals import Enclosed, precision
 from pinnpoint.transfer.radial_series import Series, integrals, sphere_measure, unit_ball
 
@@ -248,3 +248,10 @@ class UniformKernel:
                 rows.append((total * half / size).rounded())
         values, errors = (np.array(x) for x in zip(*rows, strict=True))
         return values, errors, float(up(abs(values[0]) + errors[0]))
+
+
+def scaled(kernel: Kernel | UniformKernel, f: float, error: float) -> tuple[float, float]:
+    """The data term of a constant within `error` of f."""
+    value, wrong = kernel.potential
+    size = abs(value) + wrong
+    return f * value, float(up(abs(f) * wrong + error * size + UNIT * abs(f * value)))

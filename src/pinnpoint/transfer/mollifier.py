@@ -11,10 +11,10 @@ from math import factorial
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, dot_up, gamma, gammas, sum_up, up
-from pinnpoint.taylor.bernstein import Density, Index, gram, inverse_gram, means, pairs, values
+from pinnpoint.taylor.bernstein import Density, gram, inverse_gram, means, pairs, values
 from pinnpoint.transfer.clipping import positive_parts
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.pieces import CHUNK, MOST_LEVELS, Cells, Pieces, divided, joined, start

@@ -16,15 +16,13 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.taylor.bernstein import gram, mean_of_powers, pairs
 
-Index = NDArray[np.intp]
 FREE, PRESCRIBED = 1, 2
 
 

@@ -31,9 +31,8 @@ from itertools import combinations
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.rounding.arithmetic import UNIT, gamma, up
-from pinnpoint.taylor.bernstein import Index
 from pinnpoint.transfer.simplices import children
 
 MOST_LEVELS = 45

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.rounding.arithmetic import TINY, UNIT, at_most, gamma, sum_up, up
-from pinnpoint.taylor.bernstein import Index
 from pinnpoint.taylor.functions import sincos
 from pinnpoint.taylor.inputs import Enclosed, costly, fixed, model_of
-from pinnpoint.taylor.models import TaylorModel, constant, space
-from pinnpoint.transfer.data_term import scaled
-from pinnpoint.transfer.kernels import Kernel, UniformKernel
+from pinnpoint.taylor.models import TaylorModel, constant
+from pinnpoint.taylor.spaces import space
+from pinnpoint.transfer.kernels import Kernel, UniformKernel, scaled
 from pinnpoint.transfer.line_moments import Ring, ring_moments, suits
 from pinnpoint.transfer.work import COSTLY, MODEL, Work
 

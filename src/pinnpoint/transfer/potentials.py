@@ -25,9 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.formulas.expressions import parse
-from pinnpoint.mesh.mesh import Index
 from pinnpoint.rounding.arithmetic import gamma, up
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.simplices import density

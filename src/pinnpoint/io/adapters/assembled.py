@@ -25,10 +25,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector, matrix, vector
+from pinnpoint.base.arrays import Index, Vector, matrix, vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.mesh.mesh import Index
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.spaces import AdmissibleSpace
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector, floats
+from pinnpoint.base.arrays import Index, Vector, floats
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.io.meshes.blocks import Blocks, build_mesh, numbered
 from pinnpoint.io.meshes.meshio import TAGS
-from pinnpoint.mesh.mesh import Index, Mesh
+from pinnpoint.mesh.mesh import Mesh
 
 KINDS = {1: ("vertex", 1), 3: ("line", 2), 5: ("triangle", 3), 10: ("tetra", 4)}
 """VTK's numbers of straight simplices."""

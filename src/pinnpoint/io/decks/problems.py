@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector, floats
+from pinnpoint.base.arrays import Index, Vector, floats
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import PathLike
@@ -19,7 +19,7 @@ from pinnpoint.io.decks.abaqus.deck import read_abaqus_deck
 from pinnpoint.io.decks.deck import DeckData, Subcase
 from pinnpoint.io.decks.nastran.deck import read_nastran
 from pinnpoint.io.decks.text import read_text
-from pinnpoint.mesh.mesh import Index, Mesh
+from pinnpoint.mesh.mesh import Mesh
 
 NASTRAN = (".bdf", ".fem", ".nas", ".dat")
 ABAQUS = (".inp",)

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
-from pinnpoint.mesh.mesh import Index
 from pinnpoint.systems.spaces import AdmissibleSpace
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import PathLike, numbers, read_bytes
@@ -25,7 +25,6 @@ from pinnpoint.certifiers.exact import Exact
 from pinnpoint.fem.elasticity import Elasticity
 from pinnpoint.io.decks.problems import Deck, read_deck
 from pinnpoint.mesh.matching import match
-from pinnpoint.mesh.mesh import Index
 from pinnpoint.systems.queries import Queries
 
 CASES = ("vertical", "horizontal", "diagonal", "torsion")

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
-from pinnpoint.mesh.mesh import BOUNDARY, CELLS, Index, Mesh
+from pinnpoint.mesh.mesh import BOUNDARY, CELLS, Mesh
 
 DIMENSION = {"vertex": 0, "line": 1, "triangle": 2, "tetra": 3}
 AXES = "xyz"

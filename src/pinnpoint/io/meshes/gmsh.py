@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from pinnpoint.base.arrays import Index
 from pinnpoint.base.errors import InputError
 from pinnpoint.io.meshes.blocks import Block, Blocks, members, node_finder
 from pinnpoint.io.meshes.gmsh_sections import Section
-from pinnpoint.mesh.mesh import Index
 
 ELEMENTS = {  # Gmsh's number to kind, vertices and dimension
     1: ("line", 2, 1),

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import numbers
-from pinnpoint.mesh.mesh import Index
 
 REST_OF_LINE = re.compile(rb"[ \t]*\r?\n")
 

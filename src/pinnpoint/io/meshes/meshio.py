@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint.base.arrays import Index
 from pinnpoint.base.errors import DependencyMissingError, InputError
 from pinnpoint.io.meshes.blocks import DIMENSION, Blocks, numbered
-from pinnpoint.mesh.mesh import Index
 
 FORMATS = {".vtu": "vtu", ".vtk": "vtk", ".xdmf": "xdmf"}
 TAGS = ("gmsh:physical", "medit:ref", "cell_tags", "CellEntityIds", "MaterialIds")

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
-from pinnpoint.mesh.mesh import Index
 from pinnpoint.mesh.refine.tables import first_tags, rules
 
 SHIFT = 32

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import floats, number
+from pinnpoint.base.arrays import Index, floats, number
 from pinnpoint.base.errors import InputError
-from pinnpoint.mesh.mesh import Index
 
 
 def dorfler(indicators: Any, theta: float = 0.5) -> Index:

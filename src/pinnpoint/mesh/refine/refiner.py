@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector, floats, whole
+from pinnpoint.base.arrays import Index, Vector, floats, whole
 from pinnpoint.base.errors import InputError
-from pinnpoint.mesh.mesh import Index, Mesh
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.refine.families import Edges, Family, Sweep, ends_of, key
 from pinnpoint.mesh.refine.tables import rules
 

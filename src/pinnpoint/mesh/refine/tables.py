@@ -26,8 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
-from pinnpoint.mesh.mesh import Index
+from pinnpoint.base.arrays import Index, Vector
 
 PLANAR, FLAGGED, ADJACENT, MIXED, OPPOSITE = range(5)
 MARKS: dict[int, dict[int, dict[tuple[int, ...], tuple[int, int]]]] = {

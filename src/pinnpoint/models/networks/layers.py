@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import floats
+from pinnpoint.base.arrays import Vector, floats
 from pinnpoint.base.errors import InputError
 from pinnpoint.models.networks.mlp import MLP
 
@@ -51,6 +51,14 @@ def from_tensors(
             "them; write the network as one chain of linear layers"
         )
     return MLP(weights, biases, activation, factor)
+
+
+def tensor_values(name: str, tensor: Any) -> Vector:
+    """The numbers of a tensor in float64."""
+    kind = str(getattr(tensor, "dtype", type(tensor).__name__)).removeprefix("torch.")
+    if "float" not in kind:
+        raise InputError(f"{name}: must be floating point; got {kind}")
+    return floats(name, tensor)
 
 
 def _by_number(names: Sequence[str]) -> list[str]:

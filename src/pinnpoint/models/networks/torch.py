@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector, floats
+from pinnpoint.base.arrays import Vector
 from pinnpoint.base.asking import asked
 from pinnpoint.base.errors import InputError
-from pinnpoint.models.networks.layers import from_tensors
+from pinnpoint.models.networks.layers import from_tensors, tensor_values
 from pinnpoint.models.networks.mlp import ACTIVATIONS, MLP
 
 SCALES = (0.1, 1.0, 10.0, 100.0)
@@ -57,7 +57,9 @@ def from_torch(
     if isinstance(module, Mapping):
         if activation is None:
             raise InputError("activation: say which, e.g. activation='tanh'; a state_dict does not hold it")
-        return from_tensors({str(name): array(name, t) for name, t in module.items()}, activation, factor, layers)
+        return from_tensors(
+            {str(name): tensor_values(name, t) for name, t in module.items()}, activation, factor, layers
+        )
     if not is_module(module):
         raise InputError(f"module: must be a torch module or a state_dict; got {type(module).__name__}")
     from pinnpoint.models.traced import traced
@@ -108,11 +110,3 @@ def _with_rounding(network: MLP, X: Vector, unit: float) -> tuple[Vector, Vector
         if network.activation == "softplus":
             e = e + np.where(z > 19.0, LINEAR_BEYOND, 0.0)
     raise AssertionError("a network has a layer")
-
-
-def array(name: str, tensor: Any) -> Vector:
-    """The numbers of a tensor in float64."""
-    kind = str(getattr(tensor, "dtype", type(tensor).__name__)).removeprefix("torch.")
-    if "float" not in kind:
-        raise InputError(f"{name}: must be floating point; got {kind}")
-    return floats(name, tensor)

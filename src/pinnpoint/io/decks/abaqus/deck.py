@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.io.decks.abaqus.mesh import Part, blocks_of, members_of, read_part
 from pinnpoint.io.decks.abaqus.steps import Steps
@@ -17,7 +17,7 @@ from pinnpoint.io.decks.abaqus.text import Keyword, keywords
 from pinnpoint.io.decks.deck import DeckData
 from pinnpoint.io.decks.text import Text
 from pinnpoint.io.meshes.blocks import build_mesh
-from pinnpoint.mesh.mesh import Index, Mesh
+from pinnpoint.mesh.mesh import Mesh
 
 ELEMENTS = {"C3D4": None, "CPS3": "stress", "CPE3": "strain"}
 MESH = frozenset("NODE,ELEMENT,NSET,ELSET,SURFACE,PART,END PART,ASSEMBLY,END ASSEMBLY,INSTANCE,END INSTANCE".split(","))

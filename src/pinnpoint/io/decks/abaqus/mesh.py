@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import numbers
 from pinnpoint.io.decks.abaqus.text import Keyword, keywords
 from pinnpoint.io.meshes.blocks import Block, Blocks, node_finder
-from pinnpoint.mesh.mesh import Index
 
 KINDS = {  # element families by the name's beginning: kind and vertices
     r"(C3D4|DC3D4|AC3D4)": ("tetra", 4),

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.io.decks.abaqus.mesh import FACES, Part, members_of
 from pinnpoint.io.decks.abaqus.text import Keyword
 from pinnpoint.io.decks.deck import Subcase
 from pinnpoint.io.decks.rigid import space_with_bodies
-from pinnpoint.mesh.mesh import Index, Mesh
+from pinnpoint.mesh.mesh import Mesh
 
 NAMED = {"ENCASTRE": (1, 2, 3), "PINNED": (1, 2, 3), "XSYMM": (1,), "YSYMM": (2,), "ZSYMM": (3,)}
 NAMED |= {"XASYMM": (2, 3), "YASYMM": (1, 3), "ZASYMM": (1, 2)}

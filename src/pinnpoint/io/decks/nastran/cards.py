@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.io.decks.nastran.fields import Fields, blank, integers, reals
-from pinnpoint.mesh.mesh import Index
 
 WIDTH = 80
 LONGEST = 64

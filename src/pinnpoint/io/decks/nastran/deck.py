@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.io.decks.deck import DeckData, Subcase
 from pinnpoint.io.decks.nastran.cards import Cards, read_cards
@@ -22,7 +22,7 @@ from pinnpoint.io.decks.nastran.mesh import VERTICES, Elements, Grids, read_elem
 from pinnpoint.io.decks.nastran.supports import Supports, read_rigid
 from pinnpoint.io.decks.text import Text
 from pinnpoint.io.meshes.blocks import Block, Blocks, members
-from pinnpoint.mesh.mesh import Index, Mesh
+from pinnpoint.mesh.mesh import Mesh
 
 log = logging.getLogger(__name__)
 READ = {

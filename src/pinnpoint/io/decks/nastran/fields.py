@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
-from pinnpoint.mesh.mesh import Index
 
 Fields = Any
 """A one-dimensional array of bytes, one entry per field."""

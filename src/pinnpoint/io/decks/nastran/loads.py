@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.io.decks.nastran.cards import Cards
 from pinnpoint.io.decks.nastran.coordinates import System, system_of
@@ -15,7 +15,6 @@ from pinnpoint.io.decks.nastran.fields import blank, integers, reals
 from pinnpoint.io.decks.nastran.mesh import Elements, Grids, component_masks
 from pinnpoint.io.decks.nastran.supports import Rigid, require_nodes
 from pinnpoint.io.decks.rigid import spread
-from pinnpoint.mesh.mesh import Index
 
 KINDS = ("FORCE", "MOMENT", "PLOAD4")
 

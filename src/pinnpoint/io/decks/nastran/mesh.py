@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.io.decks.nastran.cards import Cards
 from pinnpoint.io.decks.nastran.coordinates import System, read_systems, system_of
-from pinnpoint.mesh.mesh import Index
 
 log = logging.getLogger(__name__)
 VERTICES = {"CTETRA": 4, "CTRIA3": 3}

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.io.decks.nastran.cards import Cards
 from pinnpoint.io.decks.nastran.fields import blank, integers
 from pinnpoint.io.decks.nastran.mesh import Grids, component_masks
 from pinnpoint.io.decks.rigid import Body, space_with_bodies
-from pinnpoint.mesh.mesh import Index
 from pinnpoint.systems.spaces import AdmissibleSpace
 
 
