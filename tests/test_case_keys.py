@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 
 import case_keys  # noqa: E402
 
-READERS = sorted((Path(pinnpoint.__file__).parent / "cases").glob("*.py"))
+READERS = sorted((Path(pinnpoint.__file__).parent / "cases").rglob("*.py"))
 ACCESS = {"take", "table", "text", "flag", "flag_or_word", "choice", "whole", "number", "numbers", "expression", "path"}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -13,6 +12,17 @@ class PinnpointError(Exception):
 
 class InputError(PinnpointError, ValueError):
     """The input was refused; the message names the argument, what it got and what to do."""
+
+    @property
+    def argument(self) -> str:
+        """The name that the message begins with."""
+        text = str(self)
+        end = next((i for i, c in enumerate(text) if not (c.isalnum() or c == "_")), len(text))
+        return text[:end]
+
+    def about(self, name: str) -> InputError:
+        """The same refusal of an argument that whoever gave it calls by another name."""
+        return InputError(name + str(self).removeprefix(self.argument))
 
 
 class CertificationError(PinnpointError, RuntimeError):
@@ -35,7 +45,6 @@ def in_words(words: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        word = re.split(r"\W", str(error), maxsplit=1)[0]
-        if word in words:
-            raise InputError(words[word] + str(error).removeprefix(word)) from error
+        if error.argument in words:
+            raise error.about(words[error.argument]) from error
         raise

@@ -8,11 +8,33 @@ a stress in ``N/mm²``. What cannot be derived has no label, rather than a wrong
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 Units = str | Mapping[str, str]
-ELASTIC, SCALAR = ("length", "force"), ("length", "solution", "flux")
-"""What a table may have, by the kind of problem."""
+
+
+@dataclass(frozen=True)
+class Quantities:
+    """What the numbers of a kind of problem are.
+
+    Attributes
+    ----------
+    labelled
+        What a table of labels may have.
+    solution
+        What the solution is.
+    queries
+        By kind of query, what those ask for that do not ask for the solution.
+    """
+
+    labelled: tuple[str, ...]
+    solution: str
+    queries: Mapping[str, str] = field(default_factory=dict)
+
+
+ELASTIC = Quantities(("length", "force"), "displacement")
+SCALAR = Quantities(("length", "solution", "flux"), "solution", {"flux": "flux"})
 POWERS = {1: "", 2: "²", 3: "³"}
 
 
@@ -36,21 +58,26 @@ def label(units: Units, quantity: str, dim: int = 3) -> str:
     return units.get("flux" if quantity == "load" else quantity, "")
 
 
-def of_query(units: Units, problem: str, kind: str) -> str:
+def of_query(units: Units, quantities: Quantities, kind: str) -> str:
     """The label of a query's value."""
-    if problem == "elasticity":
-        return label(units, "displacement")
-    return label(units, "flux" if kind == "flux" else "solution")
+    return label(units, quantities.queries.get(kind, quantities.solution))
+
+
+def labelled(data: Mapping[str, Any], quantities: Quantities) -> dict[str, Any]:
+    """A certificate's data with the labels of the solution and of each query in it, under ``unit``."""
+    units = data.get("units", "")
+    rows = [{**row, "unit": of_query(units, quantities, str(row.get("kind", "")))} for row in data["queries"]]
+    return {**data, "queries": rows, "unit": label(units, quantities.solution)}
 
 
 def of_row(data: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    """The label of one query of a certificate's data."""
-    return of_query(data.get("units", ""), _kind(data), str(row.get("kind", "")))
+    """The label of one query of a certificate's data; one unknown where it does not say its own."""
+    return str(row.get("unit", of_query(data.get("units", ""), SCALAR, str(row.get("kind", "")))))
 
 
 def of_field(data: Mapping[str, Any]) -> str:
     """The label of the solution in a certificate's data."""
-    return of_query(data.get("units", ""), _kind(data), "point")
+    return str(data.get("unit", label(data.get("units", ""), SCALAR.solution)))
 
 
 def common(data: Mapping[str, Any]) -> str:
@@ -67,10 +94,6 @@ def own(data: Mapping[str, Any], row: Mapping[str, Any]) -> str:
 def bracketed(text: str) -> str:
     """Behind a name in a header."""
     return f" [{text}]" if text else ""
-
-
-def _kind(data: Mapping[str, Any]) -> str:
-    return str((data.get("problem") or {}).get("kind", ""))
 
 
 def _power(unit: str, k: int) -> str:

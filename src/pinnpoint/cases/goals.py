@@ -5,31 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 from pinnpoint.base.errors import InputError
-from pinnpoint.base.units import ELASTIC, SCALAR
+from pinnpoint.cases.kinds import KINDS, LINEAR, NONLINEAR, Kind
+from pinnpoint.cases.kinds.base import GOALS
 from pinnpoint.cases.specs import CertificateSpec, QuerySpec
 from pinnpoint.cases.tables import Table, number
 from pinnpoint.solvers.choice import NAMES
 
-LINEAR = ("exact", "norm", "inexact", "localized", "randomized")
-NONLINEAR = ("root", "stationary")
 OPTIONS = {"localized": ("radius",), "randomized": ("probes", "delta", "seed")}
 """Further keys of a method."""
 
 
-def read_units(root: Table, problem: str) -> str | dict[str, str]:
+def read_units(root: Table, problem: Kind[Any]) -> str | dict[str, str]:
     """One label for everything, or a table of labels."""
     if not isinstance(root.data.get("units"), dict):
         return str(root.text("units", ""))
     table = root.table("units")
-    wanted, others = (ELASTIC, SCALAR) if problem == "elasticity" else (SCALAR, ELASTIC)
-    why = f"does not belong to kind = '{problem}', which has {', '.join(wanted)}; remove it"
-    table.refuse([key for key in others if key not in wanted], why)
-    found = {key: table.text(key, "") for key in wanted}
+    wanted = problem.quantities.labelled
+    why = f"does not belong to kind = '{problem.name}', which has {', '.join(wanted)}; remove it"
+    for other in KINDS.values():
+        table.refuse([key for key in other.quantities.labelled if key not in wanted], why)
+    labels = {key: table.text(key, "") for key in wanted}
     table.done()
-    return {key: text for key, text in found.items() if text}
+    return {key: text for key, text in labels.items() if text}
 
 
-def read_queries(root: Table, problem: str) -> tuple[QuerySpec, ...]:
+def read_queries(root: Table, problem: Kind[Any]) -> tuple[QuerySpec, ...]:
     """All queries, of which there is at least one; their names differ."""
     rows = root.take("query")
     if not isinstance(rows, list) or not rows:
@@ -51,17 +51,16 @@ def _named(row: Any, i: int, root: Table) -> Table:
     return Table(f"query {i + 1}", row, root.folder, ": ", "query")
 
 
-def _query(table: Table, i: int, problem: str) -> QuerySpec:
+def _query(table: Table, i: int, problem: Kind[Any]) -> QuerySpec:
     name = table.text("name", f"q{i}")
     if not name.strip():
         raise InputError(f"{table.key('name')}: is empty; give the query a name, or leave it out")
-    kind = table.choice("kind", ("point", "average", "patch", "flux"), "point")
+    kind = table.choice("kind", GOALS, "point")
     at = radius = group = None
+    if kind not in problem.goals:
+        instead = problem.instead.get(kind) or f"ask for one of {', '.join(problem.goals)}"
+        raise InputError(f"{table.key('kind')}: '{kind}' does not fit kind = '{problem.name}'; {instead}")
     if kind in ("patch", "flux"):
-        if kind == "flux" and problem == "elasticity":
-            raise InputError(
-                f"{table.key('kind')}: 'flux' does not fit kind = 'elasticity'; average over the patch instead"
-            )
         table.refuse(["at", "radius"], f"does not belong to a {kind}; remove it")
         group = table.text("group")
     else:
@@ -71,7 +70,7 @@ def _query(table: Table, i: int, problem: str) -> QuerySpec:
             radius = table.number("radius", sign="positive")
         else:
             table.refuse(["radius"], "does not belong to a point; write kind = 'average' for a ball")
-    if problem != "elasticity":
+    if not problem.vector:
         table.refuse(["component"], "the solution has one component; remove it")
     component = table.choice("component", ("x", "y", "z"), None)
     limits = [table.number(key, None, "positive") for key in ("tolerance", "accept")]
@@ -88,13 +87,12 @@ def _coordinates(table: Table) -> tuple[float, ...]:
     return tuple(number(f"{table.key('at')}.{k}", v) for k, v in enumerate(row))
 
 
-def read_certificate(table: Table, problem: str) -> CertificateSpec:
+def read_certificate(table: Table, problem: Kind[Any]) -> CertificateSpec:
     """The target, the method with its options, and what it may cost."""
-    nonlinear = problem == "semilinear"
-    method = table.choice("method", LINEAR + NONLINEAR, "root" if nonlinear else "exact")
-    if (method in NONLINEAR) != nonlinear:
-        fitting = ", ".join(NONLINEAR if nonlinear else LINEAR)
-        raise InputError(f"certificate.method: '{method}' does not fit kind = '{problem}'; use one of {fitting}")
+    method = table.choice("method", LINEAR + NONLINEAR, problem.methods[0])
+    if method not in problem.methods:
+        fitting = ", ".join(problem.methods)
+        raise InputError(f"certificate.method: '{method}' does not fit kind = '{problem.name}'; use one of {fitting}")
     for other, keys in OPTIONS.items():
         if other != method:
             table.refuse(keys, f"only for method = '{other}'; remove it")
@@ -106,10 +104,11 @@ def read_certificate(table: Table, problem: str) -> CertificateSpec:
         "polish": table.whole("polish", None),
         "solver": table.choice("solver", NAMES[:-2], None),
     }
-    if values["solver"] is not None and nonlinear:
+    if values["solver"] is not None and not problem.linear:
         raise InputError("certificate.solver: is for linear problems; remove it")
-    if values["polish"] is not None and not nonlinear:
-        raise InputError(f"certificate.polish: Newton steps are for kind = 'semilinear'; got kind = '{problem}'")
+    if values["polish"] is not None and problem.linear:
+        others = " or ".join(f"'{kind.name}'" for kind in KINDS.values() if not kind.linear)
+        raise InputError(f"certificate.polish: Newton steps are for kind = {others}; got kind = '{problem.name}'")
     if values["delta"] is not None and values["delta"] >= 1:
         raise InputError(f"certificate.delta: must lie between 0 and 1; got {values['delta']!r}")
     spec = CertificateSpec(

@@ -11,9 +11,10 @@ from typing import Any
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import PathLike, read_bytes
 from pinnpoint.cases.goals import read_certificate, read_queries, read_units
+from pinnpoint.cases.kinds import KINDS
 from pinnpoint.cases.overrides import apply_overrides
 from pinnpoint.cases.predictions import read_prediction
-from pinnpoint.cases.problems import ELASTIC, read_mesh_spec, read_problem
+from pinnpoint.cases.problems import read_mesh_spec, read_problem
 from pinnpoint.cases.specs import Case
 from pinnpoint.cases.tables import Table
 from pinnpoint.formulas.expressions import Expression
@@ -51,12 +52,13 @@ def read_case(path: PathLike, overrides: Sequence[str] = ()) -> Case:
         "problem": read_problem(root.table("problem", required=True)),
         "prediction": read_prediction(root.table("prediction", required=True)),
     }
-    sections["units"] = read_units(root, sections["problem"].kind)
-    sections["queries"] = read_queries(root, sections["problem"].kind)
-    sections["certificate"] = read_certificate(root.table("certificate"), sections["problem"].kind)
+    kind = KINDS[sections["problem"].kind]
+    sections["units"] = read_units(root, kind)
+    sections["queries"] = read_queries(root, kind)
+    sections["certificate"] = read_certificate(root.table("certificate"), kind)
     root.done()
     resolved = {name: _plain(value) for name, value in sections.items()}
-    words = {word: other for word, other in ELASTIC.items() if other in root.data["problem"]}
+    words = {word: other for word, other in kind.words.items() if other in root.data["problem"]}
     return Case(**sections, path=target, resolved=resolved, overrides=tuple(overrides), words=words)
 
 

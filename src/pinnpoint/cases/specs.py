@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from pinnpoint.base.brief import brief
+from pinnpoint.cases.kinds import KINDS, Kind, ProblemSpec
+from pinnpoint.cases.tables import Value
 from pinnpoint.formulas.expressions import Expression
-
-Value = Expression | tuple[Expression | None, ...]
-"""One formula for all components, or one for each; None leaves the component free."""
-PerGroup = float | Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -24,45 +22,6 @@ class MeshSpec:
     generate: str | None = None
     cells: int | None = None
     dofs: int | None = None
-
-
-@dataclass(frozen=True)
-class ForceSpec:
-    """A total force on a group: spread evenly, or with a moment and a reference point over the group's nodes."""
-
-    force: tuple[float, ...]
-    moment: tuple[float, ...] | None = None
-    at: tuple[float, ...] | None = None
-    even: bool = True
-
-
-@dataclass(frozen=True)
-class ProblemSpec:
-    """The PDE; what does not belong to its kind is None.
-
-    Attributes
-    ----------
-    deck
-        A deck that gives the mesh and everything else; then all but `kind`, `deck` and `subcase` is empty.
-    """
-
-    kind: str
-    degree: int = 1
-    diffusion: PerGroup | None = None
-    reaction: Expression | Mapping[str, float] | None = None
-    source: Expression | None = None
-    cubic: float | None = None
-    young: PerGroup | None = None
-    poisson: PerGroup | None = None
-    body: tuple[Expression, ...] | None = None
-    plane: str | None = None
-    deck: Path | None = None
-    subcase: int | None = None
-    dirichlet: Mapping[str, Value] | None = None
-    neumann: Mapping[str, Value] | None = None
-    force: Mapping[str, ForceSpec] | None = None
-
-    __repr__ = brief
 
 
 @dataclass(frozen=True)
@@ -138,6 +97,11 @@ class Case:
     """What the file calls things that have two names, by the first one."""
 
     __repr__ = brief
+
+    @property
+    def kind(self) -> Kind[Any]:
+        """The kind of its PDE."""
+        return KINDS[self.problem.kind]
 
     def to_dict(self) -> dict[str, Any]:
         """The case with all defaults filled in, as plain data for JSON."""

@@ -14,6 +14,7 @@ import numpy as np
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError, in_words
+from pinnpoint.cases.kinds import KINDS, Setting
 from pinnpoint.cases.models import open_model
 from pinnpoint.cases.specs import Case, QuerySpec
 from pinnpoint.certificates.certificate import Certificate
@@ -26,7 +27,6 @@ from pinnpoint.certifiers.norm import Norm
 from pinnpoint.certifiers.randomized import Randomized
 from pinnpoint.certifiers.tolerance import MAX_DOFS, Step, certify_to
 from pinnpoint.certifiers.verb import AnyCertifier, AnyMethod, foresee, narrowing, run
-from pinnpoint.fem import Elasticity, Load, ReactionDiffusion, Semilinear
 from pinnpoint.fem.coefficients import require_defined
 from pinnpoint.fem.extraction import Formulas, NodeValues
 from pinnpoint.io.decks.problems import Deck, read_deck
@@ -48,26 +48,7 @@ METHODS: dict[str, Callable[..., AnyMethod]] = {
     "root": Root,
     "stationary": Stationary,
 }
-KEYS = {
-    **{
-        key: f"problem.{key}"
-        for key in (
-            "diffusion",
-            "reaction",
-            "source",
-            "cubic",
-            "dirichlet",
-            "neumann",
-            "young",
-            "poisson",
-            "body",
-            "plane",
-            "degree",
-        )
-    },
-    "fixed": "problem.fixed",
-    "traction": "problem.traction",
-    "force": "problem.force",
+ARGUMENTS = {
     "dofs": "mesh.dofs",
     "generate": "mesh.generate",
     "cells": "mesh.cells",
@@ -77,7 +58,7 @@ KEYS = {
     "factory": "prediction.factory",
     "polish": "certificate.polish",
 }
-"""What the problems' arguments are called in a case file."""
+"""What arguments are called in a case file, beside those of its kind of problem."""
 Progress = Callable[[str], None]
 
 
@@ -104,7 +85,7 @@ class Study:
         `report` is told each mesh, `prepared` the certifier of a discrete target before it is used.
         """
         spec = self.case.certificate
-        with in_words(KEYS):
+        with in_words(arguments_of(self.case)):
             if spec.target == "continuous" and np.any(np.isfinite(self.limits)):
                 most = MAX_DOFS if spec.max_dofs is None else spec.max_dofs
                 found = certify_to(
@@ -184,13 +165,18 @@ class Result:
         return replace(self, certificate=self.certificate.with_details(**details))
 
 
+def arguments_of(case: Case) -> dict[str, str]:
+    """What the case's file calls the arguments of everything that it names."""
+    return ARGUMENTS | case.kind.arguments
+
+
 def open_mesh(case: Case) -> Mesh:
     """The mesh of a case, from a file or generated."""
     if case.mesh is None:
         return read_deck(str(case.problem.deck)).mesh
     if case.mesh.file is not None:
         return read_mesh(case.mesh.file)
-    with in_words(KEYS):
+    with in_words(arguments_of(case)):
         return generate(str(case.mesh.generate), case.mesh.cells, dofs=case.mesh.dofs)
 
 
@@ -206,8 +192,9 @@ def build(
     `progress` is told each stage before it begins, `meshed` the mesh before it is used. With `trust` the prediction may
     be a file that runs code when it is opened, or a factory in a module beside the case.
     """
-    if case.certificate.lift and (case.certificate.target != "continuous" or case.problem.kind != "reaction-diffusion"):
-        raise InputError("certificate.lift: is for the continuous target of kind = 'reaction-diffusion'; remove it")
+    if case.certificate.lift and (case.certificate.target != "continuous" or not case.kind.lifts):
+        fitting = " or ".join(f"'{kind.name}'" for kind in KINDS.values() if kind.lifts)
+        raise InputError(f"certificate.lift: is for the continuous target of kind = {fitting}; remove it")
     if case.certificate.budget is not None and case.certificate.target == "discrete":
         raise InputError("certificate.budget: is for target = 'continuous'; remove it")
     if case.certificate.tolerance is not None and case.certificate.target == "discrete":
@@ -215,9 +202,9 @@ def build(
             "certificate.tolerance: refines the mesh until the radius for the PDE's own solution is below it; say "
             "target = 'continuous', or give each query a tolerance of its own to be told which are wider"
         )
-    if case.certificate.target == "continuous" and case.problem.kind == "elasticity":
+    if case.certificate.target not in case.kind.targets:
         raise InputError(
-            "certificate.target: no proved transfer to the continuous solution is available for elasticity; say "
+            f"certificate.target: no proved transfer to the continuous solution is available for {case.kind.name}; say "
             "target = 'discrete' to certify the solution of the discrete system"
         )
     progress("reading the deck" if case.problem.deck else "reading the mesh")
@@ -231,7 +218,7 @@ def build(
     progress("locating the queries")
     queries = make_queries(case, problem)
     if case.certificate.lift:
-        with in_words(KEYS):
+        with in_words(arguments_of(case)):
             lift, spec = smooth_prediction(case), case.certificate.lift
             problem = problem.lifted(foresee(make_method(case), problem, lift, queries, spec, progress))
     return Study(case, problem, prediction, queries, make_method(case), deck)
@@ -239,8 +226,8 @@ def build(
 
 def make_problem(case: Case, mesh: Mesh) -> Any:
     """The assembled finite-element problem."""
-    with in_words(KEYS):
-        problem = _problem(case, mesh)
+    with in_words(arguments_of(case)):
+        problem = case.kind.build(case.problem, mesh, Setting(case.certificate.quadrature, case.words))
         if case.certificate.target == "continuous":
             problem.require_transfer()
         return problem
@@ -259,28 +246,6 @@ def deck_problem(case: Case, deck: Deck) -> Any:
     return deck.problem(number)
 
 
-def _problem(case: Case, mesh: Mesh) -> Any:
-    spec = case.problem
-    options: dict[str, Any] = {"degree": spec.degree}
-    if case.certificate.quadrature is not None:
-        options["quadrature"] = case.certificate.quadrature
-    if spec.kind == "elasticity":
-        body = None if spec.body is None else list(spec.body)
-        if spec.plane is not None and mesh.dim == 3:
-            raise InputError("problem.plane: only for 2D meshes; remove it")
-        options["plane"] = spec.plane or "strain"
-        options["force"] = {
-            group: f.force if f.even else Load(f.force, f.moment, f.at) for group, f in (spec.force or {}).items()
-        }
-        for word, table in (("dirichlet", spec.dirichlet), ("neumann", spec.neumann)):
-            options[case.words.get(word, word)] = table
-        return Elasticity(mesh, spec.young, spec.poisson, body, **options)
-    coefficients = (spec.source, spec.diffusion, spec.reaction, spec.dirichlet or {}, spec.neumann or {})
-    if spec.kind == "semilinear":
-        return Semilinear(mesh, spec.cubic, *coefficients, **options)
-    return ReactionDiffusion(mesh, *coefficients, **options)
-
-
 def open_prediction(case: Case, problem: Any, *, trust: bool = False) -> Any:
     """Nodal values, values at points, or a callable."""
     spec, mesh, count = case.prediction, problem.mesh, problem.components
@@ -296,7 +261,7 @@ def open_prediction(case: Case, problem: Any, *, trust: bool = False) -> Any:
             raise InputError(f"prediction.expression: must have {count} components; got {len(given)}")
         return Formulas(given)  # type: ignore[arg-type]
     require_defined("prediction.factor", spec.factor, mesh.points[mesh.cells])
-    with in_words(KEYS):
+    with in_words(arguments_of(case)):
         return open_model(case, count, lambda: smooth_prediction(case).value, trust=trust)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,9 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import require_file
 from pinnpoint.formulas.expressions import Expression, parse
 
+Value = Expression | tuple[Expression | None, ...]
+"""One formula for all components, or one for each; None leaves the component free."""
+PerGroup = float | Mapping[str, float]
 REQUIRED: Any = object()
 SIGNS = {"any": "", "positive": " > 0", "nonnegative": " ≥ 0"}
 KINDS = {bool: "true or false", str: "text", int: "a whole number", float: "a number", list: "a list", dict: "a table"}
@@ -168,7 +171,7 @@ def number(name: str, value: Any, sign: str = "any") -> float:
     return float(value)
 
 
-def components(name: str, value: Any, *, free: bool = False) -> Expression | tuple[Expression | None, ...]:
+def components(name: str, value: Any, *, free: bool = False) -> Value:
     """A formula or number, or a list of 1 to 3 of them; with `free`, "free" leaves a component alone (None)."""
     if value == "free" and free:
         raise InputError(f'{name}: "free" is for single components, as in [0.0, "free"]; leave the whole group out')

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     def meshed(mesh: Mesh) -> None:
         if len(mesh.points) <= LARGE:
             have_ready(len(mesh.points))
-        if mesh.dim == 2 and case.problem.kind != "elasticity":  # drawn wherever the queries are
+        if mesh.dim == 2 and not case.kind.vector:  # drawn wherever the queries are
             scenes.append(draw(mesh, 1))
 
     with Stages(6, quiet=arguments.quiet) as stage:

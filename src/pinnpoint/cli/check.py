@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"quadrature order {problem.quadrature}; {len(study.queries)} queries; method {case.certificate.method}")
     print(f"unknowns: {problem.system.n} of {problem.system.N}")
     asked = str((case.certificate.options or {}).get("solver", "auto"))
-    if case.problem.kind != "semilinear" and asked in ("auto", "superlu", "cholmod", "pardiso", "amg", "petsc"):
+    if case.kind.linear and asked in ("auto", "superlu", "cholmod", "pardiso", "amg", "petsc"):
         choice = choice_for(problem, len(study.queries), asked)
         print(f"solver: {choice}")
     else:

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.cases.kinds import KINDS
 from pinnpoint.cases.specs import Case
 from pinnpoint.cases.study import Progress, Result, Study, make_method, make_queries, open_mesh, open_prediction
 from pinnpoint.certificates.certificate import Certificate, Claim, Guarantee
@@ -58,10 +59,9 @@ def require_fit(case: Case) -> None:
     for name, (got, need) in wanted.items():
         if got != need:
             raise InputError(f"{name}: over several processes it must be {need!r}; got {got!r}")
-    if case.problem.kind == "semilinear" or case.mesh is None:
-        raise InputError(
-            "problem.kind: over several processes reaction-diffusion and elasticity with a mesh are solved"
-        )
+    if not case.kind.distributes or case.mesh is None:
+        fitting = " and ".join(kind.name for kind in KINDS.values() if kind.distributes)
+        raise InputError(f"problem.kind: over several processes {fitting} with a mesh are solved")
     if any(q.kind == "flux" for q in case.queries):
         raise InputError("query.kind: 'flux' is not available over several processes; ask for points or averages")
 

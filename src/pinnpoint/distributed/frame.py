@@ -11,7 +11,9 @@ import numpy as np
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import InputError
-from pinnpoint.cases.specs import Case, ProblemSpec
+from pinnpoint.cases.kinds.elasticity import ElasticSpec
+from pinnpoint.cases.kinds.reaction_diffusion import ScalarSpec
+from pinnpoint.cases.specs import Case
 from pinnpoint.fem.coefficients import per_cell
 from pinnpoint.fem.coercivity import energy_floor, held_facets
 from pinnpoint.fem.conditions import admissible, require_apart, require_boundary
@@ -37,7 +39,7 @@ class Frame:
     space: AdmissibleSpace
     held: HeldBoundary
     forces: Vector | None
-    spec: ProblemSpec
+    spec: ScalarSpec | ElasticSpec
     quadrature: int = 0
 
     degree = 1
@@ -76,7 +78,7 @@ class Frame:
         spec, mesh, count = self.spec, self.mesh, self.components
         moving = self.free.reshape(-1, count).any(axis=1)
         held = held_facets(mesh, self.held)
-        if count == 1:
+        if isinstance(spec, ScalarSpec):
             return path_bound(mesh, held, per_cell("diffusion", spec.diffusion, mesh), moving, elastic=False)
         young, poisson = per_cell("young", spec.young, mesh), per_cell("poisson", spec.poisson, mesh)
         stiffness = energy_floor(*lame(young, poisson, count, spec.plane or "strain"), count)
@@ -90,16 +92,16 @@ class Frame:
 def make_frame(case: Case, mesh: Mesh) -> Frame:
     """Conditions and loads, checked as the problems on one machine check theirs."""
     spec = case.problem
-    nodes, elastic = Nodes(mesh), spec.kind == "elasticity"
-    count = mesh.dim if elastic else 1
+    assert isinstance(spec, ScalarSpec | ElasticSpec)
+    nodes, elastic, count = Nodes(mesh), isinstance(spec, ElasticSpec), case.kind.components(mesh.dim)
     if elastic and mesh.dim == 1:
         raise InputError("mesh: elasticity needs triangles or tetrahedra; got intervals")
     names = [f"problem.{case.words.get(word, word)}" for word in ("dirichlet", "neumann")]
-    fixed = dict(spec.dirichlet or {})
+    fixed = dict(spec.dirichlet)
     if not elastic and not fixed:
         raise InputError("problem.dirichlet: over several processes some group must be fixed")
-    loaded = dict(spec.neumann or {})
-    forces = {g: Load(f.force, f.moment, f.at) if not f.even else f.force for g, f in (spec.force or {}).items()}
+    loaded = dict(spec.neumann)
+    forces = spec.loads if isinstance(spec, ElasticSpec) else {}
     for table, name in ((fixed, names[0]), (loaded, names[1]), (forces, "problem.force")):
         require_boundary(mesh, table, name)
     held = resolve(mesh, fixed, count, names[0])

@@ -10,7 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.base.arrays import Index, Vector
-from pinnpoint.cases.specs import ProblemSpec
+from pinnpoint.cases.kinds import ProblemSpec
+from pinnpoint.cases.kinds.elasticity import ElasticSpec
+from pinnpoint.cases.kinds.reaction_diffusion import ScalarSpec
 from pinnpoint.distributed.partition import Part
 from pinnpoint.distributed.team import Team
 from pinnpoint.fem import assembly
@@ -45,10 +47,13 @@ class Local:
 
 def assemble(part: Part, spec: ProblemSpec, quadrature: int | None, forces: Vector | None) -> Local:
     """Assemble one part; `forces` are nodal ones, by node of the part."""
-    return _elastic(part, spec, quadrature, forces) if spec.kind == "elasticity" else _scalar(part, spec, quadrature)
+    if isinstance(spec, ElasticSpec):
+        return _elastic(part, spec, quadrature, forces)
+    assert isinstance(spec, ScalarSpec)
+    return _scalar(part, spec, quadrature)
 
 
-def _elastic(part: Part, spec: ProblemSpec, quadrature: int | None, forces: Vector | None) -> Local:
+def _elastic(part: Part, spec: ElasticSpec, quadrature: int | None, forces: Vector | None) -> Local:
     mesh, nodes, d = part.mesh, Nodes(part.mesh), part.mesh.dim
     order = 2 if quadrature is None else quadrature
     lam, mu = lame(
@@ -60,7 +65,7 @@ def _elastic(part: Part, spec: ProblemSpec, quadrature: int | None, forces: Vect
         for k, f in enumerate(components("body", list(spec.body), d)):
             if f is not None:
                 b[:, k] += assembly.load(nodes, f, order)
-    for group, t in (spec.neumann or {}).items():
+    for group, t in spec.neumann.items():
         for k, f in enumerate(components(f"traction '{group}'", t, d)):
             if f is not None:
                 b[:, k] += assembly.boundary_load(nodes, mesh.facets(group), f, order)
@@ -69,7 +74,7 @@ def _elastic(part: Part, spec: ProblemSpec, quadrature: int | None, forces: Vect
     return Local(A, b.ravel(), lam, mu, None, order)
 
 
-def _scalar(part: Part, spec: ProblemSpec, quadrature: int | None) -> Local:
+def _scalar(part: Part, spec: ScalarSpec, quadrature: int | None) -> Local:
     mesh, nodes = part.mesh, Nodes(part.mesh)
     order = ORDER[1] if quadrature is None else quadrature
     K = _diffusion(spec.diffusion, mesh, order)
@@ -82,7 +87,7 @@ def _scalar(part: Part, spec: ProblemSpec, quadrature: int | None) -> Local:
         local = local + assembly.mass(nodes, c, *points)
     A = assembly.scalar_matrix(local, where)
     b = assembly.load(nodes, function("source", spec.source), order)
-    for group, g in (spec.neumann or {}).items():
+    for group, g in spec.neumann.items():
         b = b + assembly.boundary_load(nodes, mesh.facets(group), function(f"neumann '{group}'", g), order)
     return Local(A, b, None, K, None if stiffness is None else sp.csr_array(A - stiffness), order)
 

@@ -19,7 +19,7 @@ import numpy as np
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.base.threads import begin
-from pinnpoint.base.units import bracketed, of_query
+from pinnpoint.base.units import bracketed, labelled, of_query
 from pinnpoint.cases.specs import Case
 from pinnpoint.cases.study import Result, Study, provenance
 from pinnpoint.certificates.certificate import Certificate
@@ -163,7 +163,9 @@ class Draft:
             write_json(self.part / FILES[0], said)
             write_csv(self.part / FILES[1], certificate, labels(study.case))
             view = self._view.result()
-            write_report(self.part / FILES[4], said, view, sweep=sweep(result), bundle=FILES[3] if whole else None)
+            kind = study.case.kind
+            shown = labelled(said, kind.quantities) | {"refines": kind.refines}
+            write_report(self.part / FILES[4], shown, view, sweep=sweep(result), bundle=FILES[3] if whole else None)
             if bundle:
                 bundle.result()
             self._shown.result()
@@ -263,7 +265,7 @@ def _text(x: Any) -> str:
 
 def labels(case: Case) -> list[str]:
     """The unit of each query's value."""
-    return [of_query(case.units, case.problem.kind, query.kind) for query in case.queries]
+    return [of_query(case.units, case.kind.quantities, query.kind) for query in case.queries]
 
 
 def write_csv(path: Path, certificate: Certificate, units: Sequence[str]) -> None:

@@ -150,8 +150,7 @@ def _hint(term: str, row: Mapping[str, Any], data: Mapping[str, Any]) -> str:
     refinement = data.get("refinement") or {}
     if refinement.get("stopped"):
         return f"refinement stopped early: {refinement['stopped']}"
-    kind = (data.get("problem") or {}).get("kind", "elasticity")
-    return "" if refinement or kind == "elasticity" else "a tolerance in the case file refines by itself"
+    return "a tolerance in the case file refines by itself" if data.get("refines") and not refinement else ""
 
 
 def _wider(row: Mapping[str, Any], data: Mapping[str, Any]) -> str:
