@@ -154,7 +154,7 @@ class Certificate:
     @property
     def mismatch(self) -> Vector | None:
         """ζ = |raw − value|, the representation mismatch of the raw output."""
-        return None if self.raw is None else np.abs(self.raw - self.value)
+        return None if self.raw is None else np.abs(self.raw - self.value)  # paper, eq. 3.12
 
     @property
     def prediction(self) -> Vector | None:
@@ -217,12 +217,13 @@ class Certificate:
 
     def _radius_at(self, at: Vector) -> Vector:
         # The distance is rounded once and the sum once: two ulps up.
+        # paper, eq. 4.30; paper, eq. 4.31
         return np.asarray((np.abs(at - self.center) + self.radius) * (1.0 + 2.0**-50))
 
     @staticmethod
     def _ends(center: Vector, radius: Vector) -> tuple[Vector, Vector]:
         with np.errstate(over="ignore"):  # an end beyond all floats is infinite
-            return np.nextafter(center - radius, -np.inf), np.nextafter(center + radius, np.inf)
+            return np.nextafter(center - radius, -np.inf), np.nextafter(center + radius, np.inf)  # paper, eq. 4.29
 
     def with_details(self, **more: Any) -> Certificate:
         """The same certificate with further details."""
@@ -234,7 +235,7 @@ class Certificate:
         The term ``evaluation`` is the distance between the two forms at U; the interval centred at `value` counts it.
         """
         value = np.asarray(queries.L @ U + queries.constants)
-        terms = {**self.terms, "evaluation": np.abs(value - self.value)}
+        terms = {**self.terms, "evaluation": np.abs(value - self.value)}  # continuous.md, step 9b
         return replace(self, value=value, raw=None, terms=terms).beside(raw)
 
     def beside(self, raw: Vector | None) -> Certificate:

@@ -139,7 +139,7 @@ class Core:
 
     def residual(self, U: Ball, b: Ball) -> Ball:
         """The residual A U − b, tested with Zᵀ for a Galerkin reduction."""
-        r = self.A.affine(U, b)
+        r = self.A.affine(U, b)  # paper, eq. 4.9
         r = r if self._restrict is None else self._restrict.affine(r)
         if self.rounding:
             require_range("residual A U − b", r.hi)
@@ -149,7 +149,7 @@ class Core:
         """ρ: r itself, or ÂᵀW r for a least-squares target."""
         if self.system.is_square:
             return r
-        rho = self.reduced.T.affine(self.form.apply(r))
+        rho = self.reduced.T.affine(self.form.apply(r))  # paper, eq. B.9
         if self.rounding:
             require_range("normal residual ÂᵀW(A U − b)", rho.hi)
         return rho
@@ -166,7 +166,7 @@ class Core:
 
     def defect(self, q: Ball, ell: Ball) -> Ball:
         """Bᵀq − ℓ̂ = −s."""
-        return self.reduced.T.affine(self.green(q), ell)
+        return self.reduced.T.affine(self.green(q), ell)  # proofs.md, step 1a
 
     @property
     def adjoint(self) -> EnclosedMatrix | None:
@@ -188,7 +188,7 @@ class Core:
 
     def green(self, q: Ball) -> Ball:
         """The residual-side Green vector: q itself, or W Â q."""
-        return q if self.system.is_square else self.form.apply(self.reduced.affine(q))
+        return q if self.system.is_square else self.form.apply(self.reduced.affine(q))  # paper, eq. 4.12
 
     # Norms
 
@@ -356,7 +356,7 @@ class Functionals(Sequence[Ball]):
         if not 0 <= i < len(self):
             raise IndexError(i)
         ell = Ball(self.L[[i]].toarray()[0], None, None if self.E is None else self.E[[i]].toarray()[0])
-        return ell if self.core.Z is None else self.core.Z.T.affine(ell)
+        return ell if self.core.Z is None else self.core.Z.T.affine(ell)  # paper, eq. 4.10
 
 
 class SymmetricMap:

@@ -122,13 +122,14 @@ class ExactCertifier(AbstractCertifier):
     def _discrete(self, seen: Observation) -> Outcome:
         core = self.ground.core
         at = self._refined(seen, self._solver) if self.polish else seen
+        # proofs.md, step 1b; paper, eq. 4.15
         pairing = self.green.pair(at.rho, enclose=core.rounding) if at.pairs is None else at.pairs
-        center = at.value - pairing if core.rounding else Ball(at.value.hi - pairing.hi)
+        center = at.value - pairing if core.rounding else Ball(at.value.hi - pairing.hi)  # paper, eq. 4.28
         correction, _ = (seen.value - center if self.polish else pairing).rounded()
         terms = {"correction": np.abs(correction)}
         counted: tuple[str, ...] = ()
         if at.right is not None and self.green.left is not None:
-            terms["algebra"] = np.asarray(up(self.green.left * at.right))
+            terms["algebra"] = np.asarray(up(self.green.left * at.right))  # proofs.md, step 1b
             counted = ("algebra",)
         return Outcome(
             center=center,

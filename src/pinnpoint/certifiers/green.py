@@ -141,17 +141,18 @@ def green_vectors(
 
     def measure(i: int, defect: Callable[[Ball], Ball]) -> None:
         q = stored(i)
-        length = proof.form.dual(core.green(q)) if not core.is_energy else proof.form.dual(q)
+        length = proof.form.dual(core.green(q)) if not core.is_energy else proof.form.dual(q)  # paper, eq. 4.13
         if proof.stability is None:
             sigma[i] = length
             return
         left[i] = proof.stability.left(defect(q))
+        # paper, eq. B.27
         delta[i] = left[i] if not core.system.is_square else proof.stability.green_error(left[i], proof.form)
         sigma[i] = up(length + delta[i])
 
     def solve(rhs: Vector) -> Vector:
         own = ground.choice is None or ground.choice.own
-        X = answer(solver.solve_transposed, rhs, guard=own)
+        X = answer(solver.solve_transposed, rhs, guard=own)  # paper, eq. 4.11
         return X.copy() if own else X  # a caller's array may change later
 
     def keep(at: Any, X: Vector) -> Vector:

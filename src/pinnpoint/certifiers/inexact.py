@@ -142,7 +142,7 @@ class InexactCertifier(AbstractCertifier):
             raise CertificationError("inexact: adjoints and a coercivity bound are needed")
         pairing = self.green.pair(at.rho, enclose=core.rounding)
         center = at.value - pairing if core.rounding else Ball(at.value.hi - pairing.hi)
-        allowance = np.asarray(up(self.green.left * at.right))
+        allowance = np.asarray(up(self.green.left * at.right))  # proofs.md, step 1b; paper, eq. B.28
         correction = seen.value.hi - center.hi
         terms = {"correction": np.abs(correction), "algebra": allowance}
         details = {"delta_adjoint": self.green.delta}
@@ -158,9 +158,9 @@ class InexactCertifier(AbstractCertifier):
 
     def _primal(self, seen: Observation) -> Outcome:
         at = self._corrected(seen, self.primal)
-        delta = self._effective_norm(at)
+        delta = self._effective_norm(at)  # paper, eq. B.24
         correction = seen.value.hi - at.value.hi
-        terms = {"correction": np.abs(correction), "algebra": np.asarray(up(self.sigma * delta))}
+        terms = {"correction": np.abs(correction), "algebra": np.asarray(up(self.sigma * delta))}  # paper, eq. B.25
         return Outcome(
             at.value,
             terms,

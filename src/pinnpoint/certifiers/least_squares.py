@@ -30,7 +30,7 @@ def effective_norm(core: Core, proof: Proof, solver: Solver | None, rho: Ball, r
     else:
         assert isinstance(proof.stability, Coercive)
         form = core.energy_form(proof.stability.form.alpha, proof.stability.form.P, solve)
-    return min(form.dual(rho), r_norm)
+    return min(form.dual(rho), r_norm)  # paper, eq. B.15; paper, eq. B.17
 
 
 class EffectiveResidual(NamedTuple):

@@ -166,13 +166,13 @@ class LocalizedCertifier(AbstractCertifier):
             g = core.green(self.green.ball(i))
             g_near, g_far = projector.split_transposed(g)
             r_near, r_far = projector.split(r)
-            local[i], error[i] = pairing(g_near, r_near, enclose=core.rounding)
-            chi[i], theta[i] = form.dual(g_near), form.dual(g_far)
-            near[i] = up(chi[i] * form.norm(r_near))
-            tail[i] = up(theta[i] * form.norm(r_far))
+            local[i], error[i] = pairing(g_near, r_near, enclose=core.rounding)  # proofs.md, step 1d; paper, eq. 5.34
+            chi[i], theta[i] = form.dual(g_near), form.dual(g_far)  # paper, eq. 5.37
+            near[i] = up(chi[i] * form.norm(r_near))  # paper, eq. 5.36
+            tail[i] = up(theta[i] * form.norm(r_far))  # paper, eq. 5.35
             defect, slip = pairing(g, projector.defect(r_near), enclose=core.rounding)
             split_loss[i] = 2.0 * up(abs(defect) + slip)
-            orthogonal[i] = projector.is_orthogonal(self.ground.core.system.weight)
+            orthogonal[i] = projector.is_orthogonal(self.ground.core.system.weight)  # paper, eq. 5.38
         algebra = np.asarray(up(self._algebra(seen) + rest + split_loss))
         terms = {"local": np.abs(local), "tail": tail, "algebra": algebra}
         if core.rounding:

@@ -68,5 +68,5 @@ class NormCertifier(AbstractCertifier):
     __repr__ = brief
 
     def _discrete(self, seen: Observation) -> Outcome:
-        terms = {"norm": np.asarray(up(self.sigma * self._effective_norm(seen)))}
+        terms = {"norm": np.asarray(up(self.sigma * self._effective_norm(seen)))}  # proofs.md, step 1c; paper, eq. 5.1
         return Outcome(seen.value, terms, ("norm",), sigma=self.sigma, claims=self.claims)

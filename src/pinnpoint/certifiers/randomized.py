@@ -82,13 +82,13 @@ class Randomized(AbstractMethod):
         z = rng.standard_normal(size) if self.distribution == "gaussian" else rng.choice([-1.0, 1.0], size)
         squares = _probe_squares(ground, z, refine=self.refine)
         factor = inflation(int(self.probes), self.delta, ground.K)
-        sigma = np.asarray(up(np.sqrt(up(squares / self.probes)) * factor, 8))
+        sigma = np.asarray(up(np.sqrt(up(squares / self.probes)) * factor, 8))  # paper, eq. 5.46
         return RandomizedCertifier(ground, self, sigma)
 
 
 def inflation(probes: int, delta: float, queries: int) -> float:
     """(m / q_{δ/K,m})^½ with q the lower δ/K quantile of χ²_m; infinite where the quantile underflows."""
-    quantile = 2.0 * float(gammaincinv(0.5 * probes, delta / queries)) * (1.0 - QUANTILE_SLACK)
+    quantile = 2.0 * float(gammaincinv(0.5 * probes, delta / queries)) * (1.0 - QUANTILE_SLACK)  # proofs.md, step 7a
     return float("inf") if not quantile > 0.0 else float(np.sqrt(probes / quantile) * (1.0 + 2.0**-48))
 
 
@@ -102,7 +102,7 @@ def _probe_squares(ground: Ground, z: Vector, *, refine: bool) -> Vector:
         slack = np.array([stability.left(e) for e in ground.ell])
     total = np.zeros(ground.K)
     for t in z:
-        right = root.right_hand_side(t)
+        right = root.right_hand_side(t)  # proofs.md, step 7a; paper, eq. 5.40
         psi = Ball(answer(ground.solver.solve, right.hi).copy())
         if refine and stability is not None:
             psi = Ball(psi.hi, -answer(ground.solver.solve, _probe_defect(core, psi, right).hi))
@@ -111,8 +111,8 @@ def _probe_squares(ground: Ground, z: Vector, *, refine: bool) -> Vector:
         if stability is not None:
             # ℓ̂ᵀ(ψ̃ − ψ) = ℓ̂ᵀB⁻¹(Bψ̃ − right-hand side)
             defect = _probe_defect(core, psi, right)
-            size = up(size + error + up(slack * stability.right(defect)))
-        total = np.asarray(up(total + up(size * size)))
+            size = up(size + error + up(slack * stability.right(defect)))  # proofs.md, step 7b
+        total = np.asarray(up(total + up(size * size)))  # paper, eq. 5.43
     return total
 
 

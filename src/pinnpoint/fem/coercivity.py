@@ -58,7 +58,7 @@ def path_coercivity(problem: Any) -> Coercivity:
     loss = rounded.result()
     if loss > 0.5 * floor and mass is None and WIDE < UNIT:
         loss = stored_error(mesh, problem.system.A, lam, mu, wide=True)
-    alpha = float(down(floor - loss))
+    alpha = float(down(floor - loss))  # proofs.md, step 3i
     require_positive(alpha, floor)
     return Coercivity(alpha, None, None, "operator", "verified", HOW, problem.system.fingerprint)
 

@@ -89,7 +89,7 @@ class Lifted:
     def finished(self, certificate: Certificate, queries: Queries) -> Certificate:
         """Add the prediction's own values, enclosed, to the intervals of the rest."""
         own, error, proved = self.own_values(queries)
-        center = certificate.center + own
+        center = certificate.center + own  # lift.md, step 5
         extra = up(error + UNIT * (np.abs(center) + np.abs(own)))
         terms = {**certificate.terms, "quadrature": up(certificate.terms["quadrature"] + extra)}
         terms.pop("evaluation", None)
@@ -175,9 +175,10 @@ def lifted(problem: ReactionDiffusion, prediction: Any) -> Lifted:
     mesh, fluxes = _with_natural_groups(problem, lift, k)
     rest = type(problem)(
         mesh,
-        lift.residual(given["source"], k, reaction),
+        lift.residual(given["source"], k, reaction),  # lift.md, step 1
         k,
         reaction,
+        # lift.md, step 2
         {part.group: _negative(lift.minus(part.given[0]), part.given[0]) for part in problem.held.parts},
         fluxes,
         quadrature=max(problem.quadrature, 8),
@@ -200,7 +201,7 @@ def lift_of(problem: ReactionDiffusion, prediction: Any) -> Any:
         require_defined("prediction", lift.formulas, problem.mesh.points[problem.mesh.cells])
     problem.require_transfer()
     kappa, c = problem.diffusion, problem.reaction
-    if np.ptp(kappa) != 0.0 or (c is not None and np.ptp(c) != 0.0):
+    if np.ptp(kappa) != 0.0 or (c is not None and np.ptp(c) != 0.0):  # lift.md, step 4
         raise InputError(
             "lift: the diffusion and the reaction must be the same on all cells; across a jump of κ the prediction's "
             "flux would jump. Certify without the lift"
@@ -240,7 +241,7 @@ def _with_natural_groups(problem: ReactionDiffusion, lift: Any, kappa: float) ->
     for number, (facets, g) in enumerate(parts):
         for side, (these, normal) in enumerate(_by_normal(mesh, facets, "lift")):
             name = f"{NATURAL}{number}.{side}"
-            groups[name], fluxes[name] = these, lift.flux(normal, kappa, g)
+            groups[name], fluxes[name] = these, lift.flux(normal, kappa, g)  # lift.md, step 3
     return Mesh.trusted(mesh.points, mesh.cells, mesh.cell_groups, groups), fluxes
 
 

@@ -164,10 +164,10 @@ def path_bound(mesh: Mesh, held: Index, stiffness: Vector, free: Any, *, elastic
     def lengths(part: slice) -> None:
         corners = X.take(tree.facet.take(order[part], axis=0), axis=0)
         middle = corners.mean(axis=1)
-        own[part] = _norms(middle - center[part]) * slack + blur
+        own[part] = _norms(middle - center[part]) * slack + blur  # proofs.md, step 3g
         above[part] = _norms(middle - center.take(tree.up[part], axis=0)) * slack + blur
         if spans is not None:
-            turn = (_reach(spans[part], middle) + blur) * _slenderness(corners, middle) * slack
+            turn = (_reach(spans[part], middle) + blur) * _slenderness(corners, middle) * slack  # proofs.md, step 3g
             own[part] += turn
             above[part] += turn
 
@@ -196,10 +196,10 @@ def _perron(tree: Tree, own: Vector, above: Vector, spread: Vector, home: Index,
         below = np.bincount(home, u, minlength=C + 1)
         tree.gather(below, np.add)
         below = below[:C]
-        z = np.bincount(home, spread * u, minlength=C) + own * below
+        z = np.bincount(home, spread * u, minlength=C) + own * below  # proofs.md, step 3h
         z += np.bincount(up[first:], (above * below)[first:], minlength=C)
         z /= rigid
-        worst = float(np.max(z / x))
+        worst = float(np.max(z / x))  # proofs.md, step 3h
         done = worst > 0.98 * best
         best = min(best, worst)
         if done:

@@ -123,7 +123,7 @@ def _cell_errors(
         entries = m if lam is None else up(np.sqrt(d) * m + m + np.abs(lam[part]), 8)  # of |block|, Frobenius' norm
         longer, larger = (math.prod(1.0 + error[k][part] for error in errors) for k in (0, 1))
         g = np.sqrt((cells.gradients[:, :, part] ** 2).sum(axis=1)) * (1.0 + 1e-13) * longer
-        wrong = up((2.0 + s) * s * (1.0 + v) + v, 16) * size
+        wrong = up((2.0 + s) * s * (1.0 + v) + v, 16) * size  # proofs.md, step 3i
         row = (wrong + few * entries) * g.sum(axis=0) + ((many - few) * entries) * g
         weights[:, part] = up(row * g * mesh.volumes[part] * larger, 32)
 

@@ -29,7 +29,7 @@ _SPLITTER = 134217729.0  # 2²⁷ + 1
 def gamma(k: float) -> float:
     """Upper bound of γ_k = k u / (1 − k u), for k < 2⁴⁵."""
     x = k * UNIT
-    return x / (1.0 - x) * (1.0 + 8.0 * UNIT)
+    return x / (1.0 - x) * (1.0 + 8.0 * UNIT)  # proofs.md, step 5a
 
 
 def gammas(k: NDArray[Any]) -> Vector:
@@ -40,22 +40,23 @@ def gammas(k: NDArray[Any]) -> Vector:
 
 def up(x: Any, k: int = 4) -> Any:
     """Upper bound of the exact value of a nonnegative expression evaluated with at most k roundings."""
-    return x * (1.0 + 4.0 * k * UNIT) + TINY
+    return x * (1.0 + 4.0 * k * UNIT) + TINY  # proofs.md, step 5a
 
 
 def down(x: Any, k: int = 4) -> Any:
     """Lower bound of the exact value of an expression of one sign evaluated with at most k roundings."""
-    return x - (np.abs(x) * (4.0 * k * UNIT) + TINY)
+    return x - (np.abs(x) * (4.0 * k * UNIT) + TINY)  # proofs.md, step 5a
 
 
 def sum_up(x: Vector) -> float:
     """Upper bound of Σ x_i for x ≥ 0."""
-    return float(up(float(np.sum(x)) * (1.0 + 2.0 * gamma(x.size + 1)) + x.size * TINY))
+    return float(up(float(np.sum(x)) * (1.0 + 2.0 * gamma(x.size + 1)) + x.size * TINY))  # proofs.md, step 5a
 
 
 def dot_up(x: Vector, y: Vector) -> float:
     """Upper bound of Σ x_i y_i for x, y ≥ 0."""
     # einsum rather than dot: threaded BLAS leaves spinning threads behind that slow everything after it
+    # proofs.md, step 5a
     return float(up(float(np.einsum("i,i->", x, y)) * (1.0 + 2.0 * gamma(x.size + 1)) + x.size * TINY))
 
 
@@ -73,14 +74,14 @@ def two_sum(a: Any, b: Any) -> tuple[Any, Any]:
     """Knuth: a + b = s + t exactly, s = fl(a + b)."""
     s = a + b
     z = s - a
-    return s, (a - (s - z)) + (b - z)
+    return s, (a - (s - z)) + (b - z)  # proofs.md, step 5c
 
 
 def split(a: Any) -> tuple[Any, Any]:
     """Veltkamp: a = high + low exactly, each with at most 26 significant bits; needs |a| < 2⁹⁹⁰."""
     c = _SPLITTER * a
     high = c - (c - a)
-    return high, a - high
+    return high, a - high  # proofs.md, step 5c
 
 
 def two_prod(a: Any, b: Any, b_parts: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
@@ -92,12 +93,13 @@ def two_prod(a: Any, b: Any, b_parts: tuple[Any, Any] | None = None) -> tuple[An
     p = a * b
     ah, al = split(a)
     bh, bl = split(b) if b_parts is None else b_parts
-    return p, al * bl - (((p - ah * bh) - al * bh) - ah * bl)
+    return p, al * bl - (((p - ah * bh) - al * bh) - ah * bl)  # proofs.md, step 5c
 
 
 def require_round_to_nearest() -> None:
     """Refuse to prove anything while another library has switched the rounding mode, or subnormal numbers off."""
     one, half, quarter = np.float64(1.0), np.float64(2.0**-53), np.float64(2.0**-54)
+    # proofs.md, step 5h
     nearest = one + half == 1.0 and one - quarter == 1.0 and -one - half == -1.0 and one + 2.0 * half > 1.0
     if not nearest:
         raise InputError(

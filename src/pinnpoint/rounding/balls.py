@@ -43,7 +43,7 @@ class Ball:
         if self.err is not None:
             m += self.err
         if self.lo is not None or self.err is not None:
-            m *= 1.0 + 16.0 * UNIT
+            m *= 1.0 + 16.0 * UNIT  # proofs.md, step 5b
             m += TINY
         return m
 
@@ -68,7 +68,7 @@ class Ball:
         for x in small[1:]:
             c, size = c + x, size + np.abs(x)
         hi, lo = two_sum(s, c)
-        err = 4.0 * UNIT * size
+        err = 4.0 * UNIT * size  # proofs.md, step 5b
         for e in (self.err, other.err):
             err = err if e is None else err + e
         return Ball(hi, lo, np.asarray(up(err, 8)))
@@ -81,7 +81,7 @@ class Ball:
         if self.lo is None and self.err is None:
             return self.hi, np.zeros_like(self.hi)
         mid = self.hi if self.lo is None else self.hi + self.lo
-        err = UNIT * np.abs(mid)
+        err = UNIT * np.abs(mid)  # proofs.md, step 5b
         if self.err is not None:
             err = err + self.err
         return mid, np.asarray(up(err, 8))

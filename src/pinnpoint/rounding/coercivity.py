@@ -71,7 +71,7 @@ def equilibration(S: Any) -> Vector:
             f"coercivity: the matrix is not positive definite, diagonal entry {worst} is "
             f"{float(d[worst]) if d.size else float('nan')!r}"
         )
-    return np.asarray(np.ldexp(1.0, -np.rint(0.5 * np.log2(d)).astype(int)))
+    return np.asarray(np.ldexp(1.0, -np.rint(0.5 * np.log2(d)).astype(int)))  # proofs.md, step 3f
 
 
 def verify_coercivity(
@@ -170,7 +170,7 @@ def prove_coercivity(
             bound, w = (-math.inf, None) if nearly is None else m_matrix_bound(Z, nearly)
             if not bound > 0.0:
                 bound, w = m_matrix_bound(Z, inner or _factor_solve(B))
-            alpha = float(down(bound - up(loss + excess)))
+            alpha = float(down(bound - up(loss + excess)))  # proofs.md, step 3b
     if not alpha > 0.0:
         if method == "m-matrix":
             raise CertificationError(
@@ -207,7 +207,7 @@ def z_part(S: Any) -> tuple[Any, float]:
     rows = np.bincount(C.row[positive], C.data[positive], minlength=S.shape[0])
     entries = int(np.bincount(C.row[positive]).max())
     Z = sp.csr_array((C.data[~positive], (C.row[~positive], C.col[~positive])), shape=S.shape)
-    return Z, float(up(float(rows.max()) * (1.0 + 2.0 * gamma(entries + 1))))
+    return Z, float(up(float(rows.max()) * (1.0 + 2.0 * gamma(entries + 1))))  # proofs.md, step 3b
 
 
 def m_matrix_bound(S: Any, solve: Solve) -> tuple[float, Vector | None]:
@@ -225,7 +225,7 @@ def m_matrix_bound(S: Any, solve: Solve) -> tuple[float, Vector | None]:
         if not np.all(np.isfinite(w)) or float(w.min()) <= 0.0:
             break
         w = w / float(w.max())
-        ratio, before = ratio_of(w), best
+        ratio, before = ratio_of(w), best  # proofs.md, step 3a
         if ratio > best:
             best, witness = ratio, w
         if before > 0.0 and ratio < before * 1.01:
@@ -248,11 +248,11 @@ class _Ratio:
         """
         v = self.S @ w
         err = up(self.rounding * (2.0 * self.diagonal * w + np.abs(v)) + self.S.shape[0] * TINY, 8)
-        low = float(np.min(down((v - err) / w, 8)))
+        low = float(np.min(down((v - err) / w, 8)))  # proofs.md, step 3a
         if low >= float(np.min(v / w)) * (1.0 - HARDLY):
             return low
         v, err = self.enclosed.affine(exact(w)).rounded()
-        return float(np.min(down((v - err) / w, 8)))
+        return float(np.min(down((v - err) / w, 8)))  # proofs.md, step 3a
 
     @cached_property
     def enclosed(self) -> EnclosedMatrix:
@@ -277,7 +277,7 @@ def _by_shift(
     for factor in (1.0,) if shift is not None else (0.997, 0.97, 0.7, 0.2, 0.01):
         theta = guess * factor
         # B − θP ⪰ −defect I and the data error is at most `loss` in norm; I ⪯ P / P_floor.
-        alpha = float(down(theta - up(up(prove(B, theta, P) + loss) / P_floor)))
+        alpha = float(down(theta - up(up(prove(B, theta, P) + loss) / P_floor)))  # proofs.md, step 3c
         best = max(best, alpha)
         if alpha > 0.5 * theta:
             break
@@ -361,7 +361,7 @@ def cholesky_defect(B: Any, theta: float, P: Any | None = None, definite: Defini
     if not (definite or _dense_definite)(C):
         return math.inf
     g = gamma(n + 2)
-    defect = up(g / (1.0 - g) * sum_up(np.abs(C.diagonal())) + n * n * TINY, 8)
+    defect = up(g / (1.0 - g) * sum_up(np.abs(C.diagonal())) + n * n * TINY, 8)  # proofs.md, step 3d
     return float(up(defect + rounding))
 
 
@@ -403,10 +403,10 @@ def lu_defect(B: Any, theta: float, P: Any | None = None) -> float:
         return math.inf
     entries = [int(np.diff(M.indptr).max()) for M in (L, U, L.tocsc(), U.tocsc())]
     DLt = (sp.diags_array(pivots) @ L.T).tocsr()
-    skew = abs(DLt - U) + (4.0 * UNIT) * abs(DLt)
+    skew = abs(DLt - U) + (4.0 * UNIT) * abs(DLt)  # proofs.md, step 3e
     aL, aU, f, one = abs(L), abs(U), gamma(entries[0] + 4), np.ones(n)
-    by_rows = float((f * (aL @ (aU @ one)) + aL @ (skew @ one)).max())
+    by_rows = float((f * (aL @ (aU @ one)) + aL @ (skew @ one)).max())  # proofs.md, step 3e
     by_columns = float((f * (aU.T @ (aL.T @ one)) + skew.T @ (aL.T @ one)).max())
     slack = 1.0 + 4.0 * gamma(sum(entries) + 10)
-    defect = up(math.sqrt(by_rows * by_columns) * slack + n * n * TINY, 8)
+    defect = up(math.sqrt(by_rows * by_columns) * slack + n * n * TINY, 8)  # proofs.md, step 3e
     return float(up(defect + rounding))

@@ -44,7 +44,7 @@ def _product(indptr, indices, data, x, x_lo, b, b_lo, hi, lo, err):  # type: ign
         for q in range(indptr[i], indptr[i + 1]):
             a, v = data[q], x[indices[q]]
             p = a * v
-            e = _fma(a, v, -p)
+            e = _fma(a, v, -p)  # proofs.md, step 5c
             S = s + p
             z = S - s
             t = (s - (S - z)) + (p - z)
@@ -59,7 +59,7 @@ def _product(indptr, indices, data, x, x_lo, b, b_lo, hi, lo, err):  # type: ign
         h = s + c
         z = h - s
         hi[i], lo[i] = h, (s - (h - z)) + (c - z)
-        err[i] = (2.0 * _gamma(m) * C + 16.0 * m * TINY) * (1.0 + 32.0 * UNIT)
+        err[i] = (2.0 * _gamma(m) * C + 16.0 * m * TINY) * (1.0 + 32.0 * UNIT)  # proofs.md, step 5d
 
 
 def product(indptr: Any, indices: Any, data: Any, x: Any, x_lo: Any, b: Any, b_lo: Any) -> Any:
@@ -162,6 +162,7 @@ def dots(G: Any, G_lo: Any, x: Any, x_lo: Any, x_err: Any) -> Any:
     hi = np.array([math.fsum(row) for row in S])
     tail = np.array([math.fsum([*row, -h]) for row, h in zip(S, hi, strict=True)])
     c = tail + C0.sum(axis=1)
+    # proofs.md, step 5d
     size = 2.0 * gamma(m) * (C1.sum(axis=1) + np.abs(tail)) + E.sum(axis=1) * (1.0 + 2.0 * gamma(m))
     err = (size + 32.0 * n * TINY) * (1.0 + 64.0 * UNIT)
     top, rest = two_sum(hi, np.where(known, c, 0.0))

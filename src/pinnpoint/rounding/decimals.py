@@ -59,12 +59,13 @@ class Range:
         if self.high == 0:
             return self
         low, high = self._down.sqrt(self.low), self._up.sqrt(self.high)
+        # proofs.md, step 5k
         return Range(max(self._down.next_minus(low), Decimal(0)), self._up.next_plus(high), self.digits)
 
     def exp(self) -> Range:
         """Of all of them; rounded to nearest, so one step further out."""
         low, high = self._down.exp(self.low), self._up.exp(self.high)
-        return Range(self._down.next_minus(low), self._up.next_plus(high), self.digits)
+        return Range(self._down.next_minus(low), self._up.next_plus(high), self.digits)  # proofs.md, step 5k
 
     def sinh(self) -> Range:
         """(eˣ − e⁻ˣ)/2 of all of them."""

@@ -30,14 +30,14 @@ def add(a: Pair, b: Pair) -> Pair:
     s, s_low = two_sum(a[0], b[0])
     t, t_low = two_sum(a[1], b[1])
     v, v_low = _fast_two_sum(s, s_low + t)
-    return _fast_two_sum(v, t_low + v_low)
+    return _fast_two_sum(v, t_low + v_low)  # proofs.md, step 5j
 
 
 def scale(x: Vector, a: Pair, parts: tuple[Any, Any] | None = None) -> Pair:
     """The product x a for a float x; `parts` is ``split(x)`` where it is at hand."""
     p, e = two_prod(a[0], x, parts)
     t, t_low = _fast_two_sum(p, x * a[1])
-    return _fast_two_sum(t, t_low + e)
+    return _fast_two_sum(t, t_low + e)  # proofs.md, step 5j
 
 
 def _fast_two_sum(a: Vector, b: Vector) -> Pair:

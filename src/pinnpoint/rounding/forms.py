@@ -120,6 +120,7 @@ class MatrixForm:
 
     def cheap_dual(self, v: Ball) -> float:
         """‖v‖_{P⁻¹} / √α, rounded up: no solve with W, but loose for smooth v."""
+        # proofs.md, step 4b
         return 0.0 if math.isinf(self.alpha) else at_most(up(self.P.dual(v) / down(math.sqrt(self.alpha))))
 
     def dual(self, v: Ball) -> float:
@@ -138,8 +139,8 @@ class MatrixForm:
         """The identity above for a given z."""
         center, Z = Ball(v.hi, v.lo), exact(z)
         defect = self.map.affine(Z, center)
-        q = _pair(Z, center, enclose=self.enclose) + _pair(Z, -defect, enclose=self.enclose)
-        rest = self.cheap_dual(defect)
+        q = _pair(Z, center, enclose=self.enclose) + _pair(Z, -defect, enclose=self.enclose)  # proofs.md, step 4a
+        rest = self.cheap_dual(defect)  # proofs.md, step 4b
         length = up(_root(at_most(up(max(at_most(q), 0.0) + up(rest * rest), 8))))
         if v.err is not None:  # the worst member of the ball, not one vector of its radii
             length = up(length + self.cheap_dual(Ball(np.zeros_like(v.hi), None, v.err)))
@@ -160,11 +161,11 @@ class InverseForm:
 
     def norm(self, v: Ball) -> float:
         """‖v‖_{S⁻¹}."""
-        return self.form.dual(v)
+        return self.form.dual(v)  # proofs.md, step 4c
 
     def dual(self, v: Ball) -> float:
         """‖v‖_S."""
-        return self.form.norm(v)
+        return self.form.norm(v)  # proofs.md, step 4c
 
     def apply(self, v: Ball) -> Ball:
         """Not available: S⁻¹ is never applied exactly."""

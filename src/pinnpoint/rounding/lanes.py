@@ -85,8 +85,8 @@ def product(lanes: Lanes, x: Vector, x_lo: Vector | None, b: Vector | None, b_lo
         width = block.values.shape[1]
         bs, bc, bC = np.zeros(width), np.zeros(width), np.zeros(width)
         for a, column in zip(block.values, block.columns, strict=True):
-            p, e = two_prod(a, x[column])
-            bs, t = two_sum(bs, p)
+            p, e = two_prod(a, x[column])  # proofs.md, step 5c
+            bs, t = two_sum(bs, p)  # proofs.md, step 5c
             bc += e
             bc += t
             bC += np.abs(e)
@@ -120,7 +120,7 @@ def _finish(s: Vector, c: Vector, C: Vector, lanes: Lanes, b: Vector | None, b_l
         c_row, C_row = c_row - b_lo, C_row + np.abs(b_lo)
     m = 3 * lanes.length + 2 * pieces + 4
     hi, lo = two_sum(S, c_row)
-    return hi, lo, up(2.0 * gammas(m) * C_row + 16.0 * m * TINY, 8)
+    return hi, lo, up(2.0 * gammas(m) * C_row + 16.0 * m * TINY, 8)  # proofs.md, step 5d
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -156,7 +156,7 @@ def dots(G: Vector, G_lo: Vector | None, x: Vector, x_lo: Vector | None, x_err: 
         head = math.fsum(s[i])  # correctly rounded, so its own remainder is fsum(s − head)
         tail = math.fsum([*s[i], -head])
         hi[i], lo[i] = two_sum(head, tail + float(np.sum(c[i])))
-        err[i] = up(2.0 * gamma(m) * (float(np.sum(C[i])) + abs(tail)) + 32.0 * n * TINY, 8)
+        err[i] = up(2.0 * gamma(m) * (float(np.sum(C[i])) + abs(tail)) + 32.0 * n * TINY, 8)  # proofs.md, step 5d
         if x_err is not None:
             size = np.abs(G[i], dtype=np.float64)
             size = size if G_lo is None else size + np.abs(G_lo[i])
@@ -169,7 +169,7 @@ def _fold(s: Vector, c: Vector, C: Vector) -> tuple[Vector, Vector, Vector]:
     while s.shape[1] > 64:
         half = s.shape[1] // 2
         odd = s.shape[1] - 2 * half
-        s_half, t = two_sum(s[:, :half], s[:, half : 2 * half])
+        s_half, t = two_sum(s[:, :half], s[:, half : 2 * half])  # proofs.md, step 5c
         c_half = c[:, :half] + c[:, half : 2 * half] + t
         C_half = C[:, :half] + C[:, half : 2 * half] + np.abs(t)
         if odd:

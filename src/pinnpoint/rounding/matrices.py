@@ -135,7 +135,7 @@ class EnclosedMatrix:
         size = np.zeros(A.shape[0])
         size[length > 0] = np.add.reduceat(np.abs(A.data), A.indptr[:-1][length > 0]) if A.nnz else 0.0
         k = int(length.max(initial=0))
-        size = np.asarray(up(gamma(2 * k + 4) * size, 4))
+        size = np.asarray(up(gamma(2 * k + 4) * size, 4))  # proofs.md, step 5a
         for first in range(0, len(X), TOGETHER):
             group = X[first : first + TOGETHER]
             V = np.ascontiguousarray(group.T)
@@ -168,12 +168,12 @@ class EnclosedMatrix:
         else:
             hi, lo, err = lanes.product(self._lanes, x.hi, x.lo, b_hi, b_lo)
         if x.err is not None:
-            err = up(err + product_up(self.magnitude, x.err))
+            err = up(err + product_up(self.magnitude, x.err))  # proofs.md, step 5i
         if self.error is not None:
             center = Ball(x.hi, x.lo)
-            err = up(err + product_up(self.error, center.magnitude()))
+            err = up(err + product_up(self.error, center.magnitude()))  # proofs.md, step 5i
         if b is not None and b.err is not None:
-            err = up(err + b.err)
+            err = up(err + b.err)  # proofs.md, step 5i
         return Ball(hi, lo, err)
 
 
@@ -231,7 +231,7 @@ class Chain:
 def product_up(A: Any, x: Vector) -> Vector:
     """Upper bound of A x for a nonnegative sparse A and x ≥ 0."""
     k = int(np.diff(A.indptr).max(initial=0)) if A.format == "csr" else A.shape[1]
-    return np.asarray(up((A @ x) * (1.0 + 2.0 * gamma(k + 1)) + k * TINY))
+    return np.asarray(up((A @ x) * (1.0 + 2.0 * gamma(k + 1)) + k * TINY))  # proofs.md, step 5a
 
 
 def plain_products(G: Any, X: Vector) -> Vector:

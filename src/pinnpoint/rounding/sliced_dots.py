@@ -43,7 +43,7 @@ def dots(G: Any, x: Vector, x_lo: Vector | None, x_err: Vector | None) -> Any:
         v = x[a : a + CHUNK]
         nu = float(scale(np.array([np.max(np.abs(v))]))[0])
         x1, x23 = cut(v, np.array(nu), BITS[1])
-        x2, x3 = cut(x23, np.array(nu * 2.0 ** -BITS[1]), BITS[1])
+        x2, x3 = cut(x23, np.array(nu * 2.0 ** -BITS[1]), BITS[1])  # proofs.md, step 5g
         low = 0.0 if x_lo is None else float(np.max(np.abs(x_lo[a : a + CHUNK])))
         wide = 0.0 if x_err is None else float(np.sum(x_err[a : a + CHUNK])) * (1.0 + 2.0 * gamma(CHUNK))
         first, second = np.stack([x1, x2, x3], axis=1), np.stack([x1, x23], axis=1)
@@ -59,7 +59,7 @@ def dots(G: Any, x: Vector, x_lo: Vector | None, x_err: Vector | None) -> Any:
             T = one[:, 2] + two[:, 1] + (g3 @ rest)[:, 0]
             T = T if x_lo is None else T + (g @ rest)[:, 1]
             sums[i : i + ROWS] = np.stack([one[:, 0], one[:, 1], two[:, 0], T], axis=1)
-            size = 2.0 * gamma(CHUNK + 8) * CHUNK * (1.75 * 2.0**-41 * nu + low) + wide
+            size = 2.0 * gamma(CHUNK + 8) * CHUNK * (1.75 * 2.0**-41 * nu + low) + wide  # proofs.md, step 5g
             error[i : i + ROWS] += mu * size
         parts.append(sums)
     return _total(np.concatenate(parts, axis=1) if parts else np.zeros((K, 0)), error, n)

@@ -41,7 +41,7 @@ class Sliced:
         self.A = sp.csr_array(A)
         length = np.diff(self.A.indptr)
         bits = 53 - max(1, int(np.ceil(np.log2(max(int(length.max(initial=1)), 2)))))
-        self.p, self.q = bits // 2, bits - bits // 2
+        self.p, self.q = bits // 2, bits - bits // 2  # proofs.md, step 5e
         size = np.zeros(self.A.shape[0])
         filled = length > 0
         size[filled] = np.maximum.reduceat(np.abs(self.A.data), self.A.indptr[:-1][filled]) if self.A.nnz else 0.0
@@ -50,7 +50,7 @@ class Sliced:
         self.lead = sp.csr_array((lead, self.A.indices, self.A.indptr), shape=self.A.shape)
         self.tail = sp.csr_array((tail, self.A.indices, self.A.indptr), shape=self.A.shape) if np.any(tail) else None
         # twice γ_{k+4} k ν (2⁻ᵖ⁻¹ + 2⁻ᵠ⁻¹): the second half is far above all underflow
-        self.row = np.asarray(up(2.0 * gamma(int(length.max(initial=1)) + 4) * length * nu, 8))
+        self.row = np.asarray(up(2.0 * gamma(int(length.max(initial=1)) + 4) * length * nu, 8))  # proofs.md, step 5f
         self.row *= 2.0 ** -(self.p + 1) + 2.0 ** -(self.q + 1)
 
     def residuals(self, X: Vector, B: Vector) -> Iterator[Ball]:
@@ -68,7 +68,7 @@ class Sliced:
             P += T
             rows[:, at] = P.T
         for d, size in zip(rows, mu, strict=True):
-            yield Ball(d, None, np.asarray(up(4.0 * UNIT * np.abs(d) + self.row * size, 8)))
+            yield Ball(d, None, np.asarray(up(4.0 * UNIT * np.abs(d) + self.row * size, 8)))  # proofs.md, step 5f
 
     def lengths(self, X: Vector, size: Vector, B: Any, weights: Vector | None) -> Vector:
         """Upper bounds of ‖w (A x − b)‖₂ for every column, B sparse, weights w > 0, `size` at least max|x|.
@@ -93,7 +93,7 @@ class Sliced:
             P += T
             squares += column_squares(P, None if weights is None else weights[at])
         most = self.row if weights is None else self.row * weights
-        return np.asarray(up(root_up(squares, m) + norm_up(np.asarray(up(most))) * mu, 8))
+        return np.asarray(up(root_up(squares, m) + norm_up(np.asarray(up(most))) * mu, 8))  # proofs.md, step 5f
 
     def _products(self, X1: Vector, X2: Vector) -> Iterator[tuple[slice, Vector, Vector]]:
         """Some rows at a time, A₁X₁ and fl(AX₂ + A₂X₁) there; both arrays may be written to until the next ones."""
@@ -176,6 +176,6 @@ def scale(size: Vector) -> Vector:
 def cut(x: Vector, size: Vector, bits: int, out: Any = (None, None)) -> tuple[Vector, Vector]:
     """Cut x = lead + tail exactly, lead the multiple of 2^−bits · size nearest to x, |x| ≤ size, bits ≤ 51."""
     sigma = 1.5 * 2.0 ** (52 - bits) * size
-    lead = np.add(x, sigma, out=out[0])
+    lead = np.add(x, sigma, out=out[0])  # proofs.md, step 5e
     lead -= sigma
     return lead, np.subtract(x, lead, out=out[1])

@@ -78,7 +78,7 @@ class Coercive:
 
     def left(self, s: Ball) -> float:
         """‖s‖_{S⁻¹}, sharpened where asked."""
-        return self.form.dual(s) if self.sharpen else self.form.cheap_dual(s)
+        return self.form.dual(s) if self.sharpen else self.form.cheap_dual(s)  # proofs.md, step 2a
 
     @property
     def weights(self) -> tuple[Vector | None, float] | None:
@@ -119,11 +119,11 @@ class Normal:
 
     def left(self, s: Ball) -> float:
         """‖s‖_{P⁻¹} / √α."""
-        return float(up(self.P.dual(s) / down(math.sqrt(self.alpha))))
+        return float(up(self.P.dual(s) / down(math.sqrt(self.alpha))))  # proofs.md, step 2b; paper, eq. B.27
 
     def right(self, rho: Ball) -> float:
         """‖ρ‖_W."""
-        return self.W.norm(rho)
+        return self.W.norm(rho)  # proofs.md, step 2b
 
     def green_error(self, left: float, form: Form) -> float:
         """‖B⁻ᵀs‖_{W⁻¹} ≤ left; another weight is compared through W = diag(w): ‖v‖_{W⁻¹} ≤ left."""
@@ -150,11 +150,11 @@ class InversePositive:
 
     def left(self, s: Ball) -> float:
         """|s|ᵀ w."""
-        return dot_up(s.magnitude(), self.w)
+        return dot_up(s.magnitude(), self.w)  # proofs.md, step 2c
 
     def right(self, rho: Ball) -> float:
         """The largest |ρ_i| / v_i."""
-        return float(np.max(up(rho.magnitude() / self.v)))
+        return float(np.max(up(rho.magnitude() / self.v)))  # proofs.md, step 2c
 
     def green_error(self, left: float, form: Form) -> float:
         """‖B⁻ᵀ|s|‖₁ = |s|ᵀ B⁻¹ 1 bounds the Euclidean norm."""
@@ -175,11 +175,11 @@ class ApproximateInverse:
 
     def left(self, s: Ball) -> float:
         """‖s‖₁."""
-        return sum_up(s.magnitude())
+        return sum_up(s.magnitude())  # proofs.md, step 2d
 
     def right(self, rho: Ball) -> float:
         """‖B⁻¹‖_∞ ‖ρ‖_∞."""
-        return float(up(self.bound * float(np.max(rho.magnitude(), initial=0.0))))
+        return float(up(self.bound * float(np.max(rho.magnitude(), initial=0.0))))  # proofs.md, step 2d
 
     def green_error(self, left: float, form: Form) -> float:
         """‖B⁻ᵀs‖₂ ≤ ‖B⁻ᵀs‖₁ ≤ ‖B⁻¹‖_∞ ‖s‖₁."""
@@ -275,7 +275,7 @@ def inverse_positive(B: Any, solve: Callable[[Vector], Vector]) -> InversePositi
     if not (np.all(np.isfinite(w)) and float(w.min()) > 0.0):
         return None
     low, err = EnclosedMatrix(B).affine(exact(w)).rounded()
-    v = np.asarray(down(low - err))
+    v = np.asarray(down(low - err))  # proofs.md, step 2c
     return InversePositive(w, v) if float(v.min()) > 0.0 else None
 
 
@@ -301,11 +301,11 @@ def approximate_inverse(B: Any, error: Callable[[Vector], Vector] | None) -> App
     unknown = gamma(n + 2) * (np.abs(D) @ one)
     if error is not None:
         unknown = unknown + error(one)
-    beta = float(np.max(up((rest + 2.0 * UNIT + aR @ unknown) * slack + n * TINY)))
+    beta = float(np.max(up((rest + 2.0 * UNIT + aR @ unknown) * slack + n * TINY)))  # proofs.md, step 2d
     if not beta < 0.5:
         return None
     size = float(np.max(up((aR @ one) * slack)))
-    return ApproximateInverse(float(up(size / (1.0 - beta), 8)))
+    return ApproximateInverse(float(up(size / (1.0 - beta), 8)))  # proofs.md, step 2d
 
 
 def smallest_singular_value(B: Any, error: Callable[[Vector], Vector] | None) -> Normal | None:
@@ -338,8 +338,9 @@ def smallest_singular_value(B: Any, error: Callable[[Vector], Vector] | None) ->
         return np.asarray(up(gamma(k + 2) * product_up(aCt, product_up(aC, v)) + underflow))
 
     try:
-        bound = verify_coercivity(H, method="shift", error=forming)
+        bound = verify_coercivity(H, method="shift", error=forming)  # proofs.md, step 2e
     except CertificationError:
         return None
     claim = f"the reduced operator is nonsingular: scaled singular values ≥ {math.sqrt(bound.alpha):.3e}"
+    # proofs.md, step 2e
     return Normal(bound.alpha, DiagonalForm(Dc**-2.0), DiagonalForm(Dr**2.0), claim, "verified", matches=False)

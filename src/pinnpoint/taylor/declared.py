@@ -68,7 +68,7 @@ class Declared:
         far = np.sqrt((reach * reach).sum(axis=0)) * MANY
         known = np.isfinite(far) & (far < np.min(self.high - self.low))
         value = self(c)
-        model, error = constant(value), self.accuracy + 0.5 * self.bound * far * far
+        model, error = constant(value), self.accuracy + 0.5 * self.bound * far * far  # taylor.md, step 7a
         for i, x in enumerate(around):
             if x.space.d == 0 and not x.e.any() and not x.C.any():
                 continue
@@ -80,7 +80,7 @@ class Declared:
             at[~moved] = c[~moved]
             a = np.where(moved, (self(at) - value) / np.where(moved, step, 1.0), 0.0)
             size = np.abs(np.where(moved, step, 1.0))
-            slope = 0.5 * self.bound * size + 2.0 * self.accuracy / size + 8.0 * UNIT * np.abs(a)
+            slope = 0.5 * self.bound * size + 2.0 * self.accuracy / size + 8.0 * UNIT * np.abs(a)  # taylor.md, step 7a
             error = error + reach[i] * np.where(moved, slope, np.inf)
             model = model + constant(a) * x
         with np.errstate(all="ignore"):

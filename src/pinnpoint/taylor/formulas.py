@@ -67,7 +67,7 @@ class Doubts:
 
     def watch(self, what: str, arguments: Sequence[TaylorModel], found: TaylorModel) -> None:
         """Take note of a partial function's model."""
-        self.lost = self.lost | ~np.isfinite(found.e)
+        self.lost = self.lost | ~np.isfinite(found.e)  # taylor.md, step 2m
 
     def on(self, model: TaylorModel) -> TaylorModel:
         """The model with an infinite remainder on those elements."""
@@ -75,6 +75,7 @@ class Doubts:
             return model
         shape = np.broadcast_shapes(model.e.shape, np.shape(self.lost))
         C = np.broadcast_to(model.C, (*shape[:-1], model.C.shape[-2], shape[-1]))
+        # taylor.md, step 2m
         return settled(model.space, C, np.where(self.lost, np.inf, model.e), model.least, model.most)
 
 
@@ -122,4 +123,4 @@ def _error(word: str, value: float) -> float:
     if word in CONSTANTS or len(word) > 40 or abs(int(word.lower().partition("e")[2] or 0)) > 300:
         return UNIT * abs(value) + TINY
     exact = Fraction(word)
-    return 0.0 if exact == Fraction(value) else UNIT * abs(value) + TINY
+    return 0.0 if exact == Fraction(value) else UNIT * abs(value) + TINY  # taylor.md, step 6b

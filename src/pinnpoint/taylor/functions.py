@@ -22,7 +22,7 @@ def exp(x: TaylorModel) -> TaylorModel:
     with np.errstate(all="ignore"):
         p = Argument(x)
         y0 = np.exp(p.a)
-        low = series.exponential(p.S.line, p.h, y0)
+        low = series.exponential(p.S.line, p.h, y0)  # taylor.md, step 2e
         incoming = incoming_error(y0 * np.exp(p.W) * np.expm1(p.e))
         y = series.exponential(p.S, p.w, y0)
         return model(p, y, y0 * np.expm1(p.W), low, incoming, lambda: monotone(np.exp, *p.range), nonnegative=True)
@@ -35,7 +35,7 @@ def sincos(x: TaylorModel) -> tuple[TaylorModel, TaylorModel]:
         s0, c0 = np.sin(p.a), np.cos(p.a)
         s, c = series.circular(p.S, p.w, s0, c0, -1.0)
         s0, c0 = np.abs(s0), np.abs(c0)
-        low_s, low_c = series.circular(p.S.line, p.h, s0, c0, 1.0)
+        low_s, low_c = series.circular(p.S.line, p.h, s0, c0, 1.0)  # taylor.md, step 2f
         even, odd = 2.0 * np.sinh(0.5 * p.W) ** 2, np.sinh(p.W)
         incoming = incoming_error(p.e)
         return (
@@ -66,7 +66,7 @@ def sinhcosh(x: TaylorModel) -> tuple[TaylorModel, TaylorModel]:
         p = Argument(x)
         s0, c0 = np.sinh(p.a), np.cosh(p.a)
         s, c = series.circular(p.S, p.w, s0, c0, 1.0)
-        low_s, low_c = series.circular(p.S.line, p.h, np.abs(s0), c0, 1.0)
+        low_s, low_c = series.circular(p.S.line, p.h, np.abs(s0), c0, 1.0)  # taylor.md, step 2f
         even, odd = 2.0 * np.sinh(0.5 * p.W) ** 2, np.sinh(p.W)
         low, high = p.range
         incoming = incoming_error(p.e * np.cosh(np.maximum(-low, high)))
@@ -102,7 +102,7 @@ def tanh2(x: TaylorModel) -> tuple[TaylorModel, TaylorModel]:
         T, s0 = np.tanh(p.a), _sech2(p.a)
         y, s = series.tanh(p.S, p.w, T, s0)
         T, s0 = np.minimum(np.abs(T) * (1.0 + LIBM), 1.0), s0 * (1.0 + 4.0 * LIBM)
-        low_v, low_g = series.tanh_majorant(p.S.line, p.h, T, s0)
+        low_v, low_g = series.tanh_majorant(p.S.line, p.h, T, s0)  # taylor.md, step 2g
         v = _tanh_total(T, s0, p.W)
         low_v[:, 0] = T
         near, far = p.nearest, np.maximum(-p.range[0], p.range[1])
@@ -131,7 +131,7 @@ def sqrt(x: TaylorModel) -> TaylorModel:
     with np.errstate(all="ignore"):
         p = Argument(x)
         t, h, Z = relative(p, p.a)
-        y, low = series.root(p.S, t, -1.0), series.root(p.S.line, h, 1.0)
+        y, low = series.root(p.S, t, -1.0), series.root(p.S.line, h, 1.0)  # taylor.md, step 2i
         low_f, high_f = p.range
         into = np.where(low_f >= -p.slip, np.maximum(low_f, 0.0), np.nan)
         incoming = incoming_error(0.5 * p.e / np.sqrt(np.maximum(low_f, 0.0)))
@@ -146,7 +146,7 @@ def log(x: TaylorModel) -> TaylorModel:
     with np.errstate(all="ignore"):
         p = Argument(x)
         t, h, Z = relative(p, p.a)
-        y, low = series.logarithm(p.S, t, -1.0), series.logarithm(p.S.line, h, 1.0)
+        y, low = series.logarithm(p.S, t, -1.0), series.logarithm(p.S.line, h, 1.0)  # taylor.md, step 2j
         y[:, 0] = np.log(np.maximum(p.a, 0.0))
         low[:, 0] = np.abs(y[:, 0])
         low_f, high_f = p.range
@@ -164,7 +164,7 @@ def atan(x: TaylorModel) -> TaylorModel:
         t = ((p.a + 1j) / square)[:, None] * p.w
         y = np.ascontiguousarray(series.logarithm(p.S, t, -1.0).imag)
         h = p.h / rho[:, None] * (1.0 + 4.0 * UNIT)
-        low = series.logarithm(p.S.line, h, 1.0)
+        low = series.logarithm(p.S.line, h, 1.0)  # taylor.md, step 2k
         y[:, 0] = np.arctan(p.a)
         low[:, 0] = np.abs(y[:, 0])
         Z = p.all / rho * (1.0 + 4.0 * UNIT)
@@ -262,7 +262,7 @@ def _tanh_total(T: Any, s0: Any, z: Any) -> Any:
     t = np.where(np.abs(x) < 1e-4, z * series_of_t, t) * (1.0 + LIBM)
     d = 1.0 - T * t
     d = d - 4.0 * UNIT * (1.0 + T * t)
-    return np.where(d > 1e-3, s0 * t / d * (1.0 + LIBM), np.inf)
+    return np.where(d > 1e-3, s0 * t / d * (1.0 + LIBM), np.inf)  # taylor.md, step 2g
 
 
 def _signs(x: TaylorModel) -> tuple[Any, Any]:

@@ -47,7 +47,7 @@ class Simplices:
             s, t = two_sum(self.vertices[:, j], self.vertices[:, q])
             mids.append(0.5 * s)
             errors.append(0.5 * np.abs(t))
-        slack = (self.slack + np.max(errors, axis=0)) * (1.0 + 4.0 * UNIT) + TINY
+        slack = (self.slack + np.max(errors, axis=0)) * (1.0 + 4.0 * UNIT) + TINY  # taylor.md, step 6a
         parts = np.stack([np.stack([mids[k] for k in row], axis=1) for row in _midpoints(self.m)], axis=1)
         count = parts.shape[1]
         return Simplices(parts.reshape(-1, *parts.shape[2:]), np.repeat(slack, count, axis=0))
@@ -99,7 +99,7 @@ def coordinates(simplices: Simplices, which: Index, q: int) -> list[TaylorModel]
         step, lost = two_sum(V[:, i + 1], -V[:, i])
         steps.append(0.5 * step)
         error = error + np.abs(lost)
-    error = 0.5 * error * (1.0 + 16.0 * UNIT) + TINY
+    error = 0.5 * error * (1.0 + 16.0 * UNIT) + TINY  # taylor.md, step 6a
     models = []
     for k in range(V.shape[2]):
         C = np.zeros((S.size, N))

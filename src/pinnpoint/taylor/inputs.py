@@ -44,7 +44,7 @@ def costly(f: Any) -> bool:
 
 def model_of(f: Enclosed, coordinates: Sequence[TaylorModel]) -> TaylorModel:
     """The model of a formula or of smooth data from the models of the coordinates."""
-    return evaluate(f, coordinates) if isinstance(f, Expression) else f.taylor(coordinates)
+    return evaluate(f, coordinates) if isinstance(f, Expression) else f.taylor(coordinates)  # continuous.md, step 8e
 
 
 def models(f: Enclosed, simplices: Simplices, q: int) -> tuple[TaylorModel, Index]:

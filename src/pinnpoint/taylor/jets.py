@@ -64,9 +64,9 @@ class Jet:
         gradient = tuple(plus(times(u.value, b), times(a, v.value)) for a, b in pairs)
         mixed = ZERO
         for a, b in pairs:
-            mixed = plus(mixed, times(a, b))
+            mixed = plus(mixed, times(a, b))  # taylor.md, step 4a
         outer = plus(times(u.value, v.laplacian), times(u.laplacian, v.value))
-        return Jet(u.value * v.value, gradient, plus(outer, times(constant(2.0), mixed)))
+        return Jet(u.value * v.value, gradient, plus(outer, times(constant(2.0), mixed)))  # taylor.md, step 4a
 
     def __truediv__(self, other: Jet) -> Jet:
         if self.flat and other.flat:
@@ -83,8 +83,8 @@ class Jet:
         square = ZERO
         for g in self.gradient:
             square = plus(square, times(g, g))
-        bend = plus(times(slope, self.laplacian), times(curvature, square))
-        return Jet(y, tuple(times(slope, g) for g in self.gradient), bend)
+        bend = plus(times(slope, self.laplacian), times(curvature, square))  # taylor.md, step 4b
+        return Jet(y, tuple(times(slope, g) for g in self.gradient), bend)  # taylor.md, step 4b
 
     def under(self, doubts: Doubts) -> Jet:
         """The jet with infinite remainders where something on the way to it may be undefined."""

@@ -59,13 +59,13 @@ class TaylorModel:
         """Upper bounds of A_k, (…, q + 1, N)."""
         C = self.C if self.C.ndim == 3 else self.C[None]
         grow = 1.0 + 2.0 * UNIT * (self.space.terms + 1.0)
-        A = kernels.graded(C, self.space.degree, self.space.q) * grow[:, None]
+        A = kernels.graded(C, self.space.degree, self.space.q) * grow[:, None]  # taylor.md, step 1a
         return A if self.C.ndim == 3 else A[0]
 
     @cached_property
     def norm(self) -> Vector:
         """Upper bound of Σ |C_α|, (…, N)."""
-        return np.asarray(self.graded.sum(axis=-2) * (1.0 + 4.0 * UNIT * (self.space.q + 1)))
+        return np.asarray(self.graded.sum(axis=-2) * (1.0 + 4.0 * UNIT * (self.space.q + 1)))  # taylor.md, step 1a
 
     @cached_property
     def bounds(self) -> tuple[Vector, Vector]:
@@ -76,13 +76,13 @@ class TaylorModel:
             E = self.C[..., S.slices[1], :]
             if S.simplex:
                 corners = 2.0 * np.tri(S.d + 1, S.d, -1) - 1.0
-                values = np.einsum("ci,...in->...cn", corners, E)
+                values = np.einsum("ci,...in->...cn", corners, E)  # taylor.md, step 1d
                 low, high = low + values.min(axis=-2), high + values.max(axis=-2)
             else:
                 low, high = low - np.abs(E).sum(axis=-2), high + np.abs(E).sum(axis=-2)
         if S.q >= 2:
             even = (S.powers % 2 == 0).all(axis=1)
-            below, above = kernels.ranged(_three(self.C), even, S.slices[1].stop)
+            below, above = kernels.ranged(_three(self.C), even, S.slices[1].stop)  # taylor.md, step 1d
             low, high = low + below.reshape(low.shape), high + above.reshape(high.shape)
         slack = (self.e + 4.0 * UNIT * (S.size + 4.0) * (self.norm - np.abs(self.C[..., 0, :]))) * MANY + TINY
         centre = self.C[..., 0, :]
@@ -109,7 +109,7 @@ class TaylorModel:
                 C = np.array(np.broadcast_to(a.C, shape))
                 C[..., :1, :] += b.C
                 rounding = 2.0 * UNIT * np.abs(C[..., 0, :])
-            e = (a.e + b.e + rounding) * (1.0 + 8.0 * UNIT) + TINY
+            e = (a.e + b.e + rounding) * (1.0 + 8.0 * UNIT) + TINY  # taylor.md, step 1b
         return settled(a.space, C, e, _below(a.least + b.least), -_below(-a.most - b.most))
 
     def __sub__(self, other: TaylorModel) -> TaylorModel:
@@ -134,9 +134,9 @@ class TaylorModel:
             )
             kernels.accumulate(flat, left, right, a.space.triples, a.space.ones)
             A, B = (_three(np.ascontiguousarray(g)) for g in np.broadcast_arrays(a.graded, b.graded))
-            charge = kernels.weighted(A, B, a.space.charges)
+            charge = kernels.weighted(A, B, a.space.charges)  # taylor.md, step 1c
             charge = charge if C.ndim == 3 else charge[0]
-            return settled(a.space, C, (_incoming(a, b) + charge) * MANY + TINY, *known)
+            return settled(a.space, C, (_incoming(a, b) + charge) * MANY + TINY, *known)  # taylor.md, step 1c
 
     def __truediv__(self, other: TaylorModel) -> TaylorModel:
         if (exact := _exact(self, other, truediv)) is not None:
@@ -169,7 +169,7 @@ def constant(value: Any, error: Any = 0.0) -> TaylorModel:
 
 def settled(space: Space, C: Vector, e: Vector, least: float = -np.inf, most: float = np.inf) -> TaylorModel:
     """A model as it may be used: what is not finite is replaced by zero with an infinite remainder."""
-    if not np.isfinite(e).all() or not np.isfinite(C).all():
+    if not np.isfinite(e).all() or not np.isfinite(C).all():  # taylor.md, step 1f
         lost = ~(np.isfinite(e) & np.isfinite(C).all(axis=-2))
         C = np.where(lost[..., None, :], 0.0, C)
         e = np.where(lost, np.inf, e)
@@ -234,7 +234,7 @@ def model(
         e = e * np.abs(scale)
     e = (e + incoming) * MANY
     if valid is not None:
-        e = np.where(valid, e, np.inf)
+        e = np.where(valid, e, np.inf)  # taylor.md, step 2m
     if p.model.C.ndim == 2:
         y, e = y[0], e[0]
     size = np.abs(y).sum(axis=-2)
@@ -251,7 +251,7 @@ def smaller(space: Space, C: Any, e: Any, hull: tuple[Any, Any], nonnegative: bo
     centre, radius = hull
     lost = ~(np.isfinite(e) & np.isfinite(C).all(axis=-2))
     e = np.where(lost, np.inf, e)
-    constant_wins = np.isfinite(centre) & (radius < e)
+    constant_wins = np.isfinite(centre) & (radius < e)  # taylor.md, step 2l
     C = np.where((constant_wins | lost)[..., None, :], 0.0, C)
     C[..., 0, :] = np.where(constant_wins, centre, C[..., 0, :])
     return settled(space, C, np.where(constant_wins, radius, e), 0.0 if nonnegative else -np.inf)
@@ -269,7 +269,7 @@ def reciprocal(x: TaylorModel) -> TaylorModel:
     with np.errstate(all="ignore"):
         p = Argument(x)
         t, h, Z = relative(p, p.a)
-        y, low = series.geometric(p.S, t, -1.0), series.geometric(p.S.line, h, 1.0)
+        y, low = series.geometric(p.S, t, -1.0), series.geometric(p.S.line, h, 1.0)  # taylor.md, step 2h
         low_f, high_f = p.range
         near = p.nearest
 
@@ -290,7 +290,7 @@ def _exact(a: TaylorModel, b: TaylorModel, operation: Callable[[Any, Any], Any])
     x, y = a.C.item(), b.C.item()
     try:
         value = operation(x, y)
-        same = Fraction(value) == operation(Fraction(x), Fraction(y))
+        same = Fraction(value) == operation(Fraction(x), Fraction(y))  # taylor.md, step 1e
     except (ZeroDivisionError, OverflowError, ValueError):
         return None
     return constant(value) if same else None
@@ -298,7 +298,7 @@ def _exact(a: TaylorModel, b: TaylorModel, operation: Callable[[Any, Any], Any])
 
 def _incoming(a: TaylorModel, b: TaylorModel) -> Vector:
     """What the remainders of the factors contribute to a product; 0 ∞ counts as ∞."""
-    total = a.e * (b.norm + b.e) + a.norm * b.e
+    total = a.e * (b.norm + b.e) + a.norm * b.e  # taylor.md, step 1c
     return np.where(np.isnan(total), np.inf, total)
 
 
@@ -318,7 +318,7 @@ def _product(a: TaylorModel, b: TaylorModel) -> tuple[float, float]:
     ends = [_times(x, y) for x in (a.least, a.most) for y in (b.least, b.most)]
     least, most = min(ends), max(ends)
     if a is b:
-        least = min(ends[0], ends[3]) if a.least > 0.0 or a.most < 0.0 else 0.0
+        least = min(ends[0], ends[3]) if a.least > 0.0 or a.most < 0.0 else 0.0  # taylor.md, step 1d
     return _below(least), -_below(-most)
 
 

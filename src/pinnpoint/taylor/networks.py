@@ -65,10 +65,10 @@ def linear(W: Vector, h: TaylorModel, b: Vector | None = None) -> TaylorModel:
     n, M, N = h.C.shape
     with np.errstate(all="ignore"):
         C = (W @ h.C.reshape(n, M * N)).reshape(len(W), M, N)
-        e = np.abs(W) @ (h.e + gamma(n + 1) * h.norm) * (1.0 + 2.0 * gamma(n + 8))
+        e = np.abs(W) @ (h.e + gamma(n + 1) * h.norm) * (1.0 + 2.0 * gamma(n + 8))  # taylor.md, step 5a
         if b is not None:
             C[:, 0] += b[:, None]
-            e = e + UNIT * np.abs(C[:, 0])
+            e = e + UNIT * np.abs(C[:, 0])  # taylor.md, step 5a
         return settled(h.space, C, e * (1.0 + 8.0 * UNIT) + TINY)
 
 

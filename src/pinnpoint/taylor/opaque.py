@@ -41,6 +41,7 @@ def density(f: Callable[[Vector], Any], vertices: Vector, q: int) -> Density:
         part = slice(start, start + CHUNK)
         coarse, _ = _project(f, vertices[part], rule(m, q + 2))
         fine, high = _project(f, vertices[part], rule(m, q + 6))
+        # continuous.md, step 8d
         for row, value in zip(rows, (fine, high, np.abs(fine - coarse).max(axis=1)), strict=True):
             row[part] = value
     return Density(*rows, rows[2], proved=False)

@@ -37,9 +37,9 @@ def along_rays(x: TaylorModel, start: Any, derivative: TaylorModel, steepest: An
         y = np.zeros_like(p.w)
         y[:, 0] = start
         for k in range(1, S.q + 1):
-            kernels.accumulate(y, p.w, G, *S.euler[k])
+            kernels.accumulate(y, p.w, G, *S.euler[k])  # taylor.md, step 3a
         charge = ray_charge(S, p.h, B)
-        e = eps * p.W + charge + LIBM * np.abs(start) + FLOOR
+        e = eps * p.W + charge + LIBM * np.abs(start) + FLOOR  # taylor.md, step 3a
         e = np.where(np.isnan(e), np.inf, e) + incoming_error(p.e * steepest)
         e = e * MANY
         centre, radius = hull(*p.range)
@@ -50,6 +50,7 @@ def along_rays(x: TaylorModel, start: Any, derivative: TaylorModel, steepest: An
 
 def ray_charge(S: Space, A: Vector, B: Vector) -> Vector:
     """Σ j/(j + k) A_j B_k over what is cut off, and its roundings over what is kept."""
+    # taylor.md, step 3b
     return kernels.weighted(np.ascontiguousarray(A * np.arange(S.q + 1.0)[:, None]), B, _ray_weights(S.d, S.q))
 
 

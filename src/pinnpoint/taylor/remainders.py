@@ -26,7 +26,7 @@ LIBM = 32.0 * UNIT
 
 def cut_off(total: Any, low: Any) -> Any:
     """Σ_{k > q} [ĝ(h)]_k, as the whole majorant less its first part."""
-    return np.maximum(total - low[:, 1:].sum(axis=1), 0.0)
+    return np.maximum(total - low[:, 1:].sum(axis=1), 0.0)  # taylor.md, step 2b
 
 
 def rounding(S: Space, total: Any, low: Any, kind: int) -> Any:
@@ -34,18 +34,18 @@ def rounding(S: Space, total: Any, low: Any, kind: int) -> Any:
     k = np.arange(S.q + 1)
     n = {1: 12 + k * (S.terms + 8), 2: 24 + 2 * k * (S.terms + 36), 3: 12 + 3 * k * (S.terms + 8)}[kind]
     n[1:] *= 2  # once for the coefficients, once for the majorant's
-    return np.einsum("k,zkn->zn", gammas(n), low) + 128.0 * UNIT * total
+    return np.einsum("k,zkn->zn", gammas(n), low) + 128.0 * UNIT * total  # taylor.md, step 2c
 
 
 def incoming_error(e: Any) -> Any:
     """|g(f) − g(p)|; NaN, from 0 ∞ or 0/0, means that nothing is known."""
-    return np.where(np.isnan(e), np.inf, e * (1.0 + 4.0 * LIBM))
+    return np.where(np.isnan(e), np.inf, e * (1.0 + 4.0 * LIBM))  # taylor.md, step 2d
 
 
 def monotone(g: Any, low: Any, high: Any) -> tuple[Any, Any]:
     """Middle and half width of [g(low), g(high)], widened by the library's error."""
     a, b = g(low), g(high)
-    a, b = a - LIBM * np.abs(a) - FLOOR, b + LIBM * np.abs(b) + FLOOR
+    a, b = a - LIBM * np.abs(a) - FLOOR, b + LIBM * np.abs(b) + FLOOR  # taylor.md, step 2l
     centre = 0.5 * (a + b)
     radius = np.maximum(b - centre, centre - a) * (1.0 + 4.0 * UNIT)
     return centre, np.where(np.isnan(radius), np.inf, radius)

@@ -18,7 +18,7 @@ def exponential(S: Space, w: Any, y0: Any) -> Any:
     """Coefficients of y = y0 exp(w): k y_k = Σ j w_j y_{k−j}."""
     y = _start(w, y0)
     for k in range(1, S.q + 1):
-        accumulate(y, w, y, *S.euler[k])
+        accumulate(y, w, y, *S.euler[k])  # taylor.md, step 2a
     return y
 
 
@@ -27,7 +27,7 @@ def circular(S: Space, w: Any, s0: Any, c0: Any, sign: float) -> tuple[Any, Any]
     s, c = _start(w, s0), _start(w, c0)
     for k in range(1, S.q + 1):
         triples, weights = S.euler[k]
-        accumulate(s, w, c, triples, weights)
+        accumulate(s, w, c, triples, weights)  # taylor.md, step 2a
         accumulate(c, w, s, triples, sign * weights)
     return s, c
 
@@ -38,7 +38,7 @@ def tanh(S: Space, w: Any, T: Any, s0: Any) -> tuple[Any, Any]:
     for k in range(1, S.q + 1):
         triples, weights = S.full[k]
         accumulate(y, w, s, *S.euler[k])
-        accumulate(s, y, y, triples, -weights)
+        accumulate(s, y, y, triples, -weights)  # taylor.md, step 2a
     return y, s
 
 
@@ -46,7 +46,7 @@ def tanh_majorant(S: Space, h: Any, T: Any, s0: Any) -> tuple[Any, Any]:
     """Solves v' = g h', g = s0 + 2 T v + v², v_0 = 0."""
     v, g = np.zeros_like(h), _start(h, s0)
     for k in range(1, S.q + 1):
-        accumulate(v, h, g, *S.euler[k])
+        accumulate(v, h, g, *S.euler[k])  # taylor.md, step 2a
         accumulate(g, v, v, *S.full[k])
         g[:, S.slices[k]] += 2.0 * T[:, None] * v[:, S.slices[k]]
     return v, g
@@ -57,7 +57,7 @@ def geometric(S: Space, t: Any, sign: float) -> Any:
     y = _start(t, 1.0)
     for k in range(1, S.q + 1):
         triples = S.euler[k][0]
-        accumulate(y, t, y, triples, np.full(len(triples), sign))
+        accumulate(y, t, y, triples, np.full(len(triples), sign))  # taylor.md, step 2a
     return y
 
 
@@ -66,7 +66,7 @@ def root(S: Space, t: Any, sign: float) -> Any:
     y = _start(t, 1.0)
     for k in range(1, S.q + 1):
         triples, rows = S.inner[k][0], S.slices[k]
-        accumulate(y, y, y, triples, np.full(len(triples), sign))
+        accumulate(y, y, y, triples, np.full(len(triples), sign))  # taylor.md, step 2a
         y[:, rows] = 0.5 * (t[:, rows] + y[:, rows])
     return y
 
@@ -76,7 +76,7 @@ def logarithm(S: Space, t: Any, sign: float) -> Any:
     y = np.zeros_like(t)
     for k in range(1, S.q + 1):
         triples, weights = S.inner[k]
-        accumulate(y, y, t, triples, sign * weights)
+        accumulate(y, y, t, triples, sign * weights)  # taylor.md, step 2a
         y[:, S.slices[k]] += t[:, S.slices[k]]
     return y
 

@@ -210,8 +210,8 @@ def _read(model: TaylorModel, which: Index, m: int, q: int) -> Rows:
         return model.C.T, np.zeros_like(model.e), model.e, model.e
     C, S = model.C, model.space
     T = tables.projection(m, q)
-    beta = to_own_order((T @ C).T, which, m)
-    size = (np.abs(T).max(axis=0) @ np.abs(C)) * MANY
+    beta = to_own_order((T @ C).T, which, m)  # taylor.md, step 6c
+    size = (np.abs(T).max(axis=0) @ np.abs(C)) * MANY  # taylor.md, step 6c
     error = (model.e + gamma(S.size + 3) * size) * (1.0 + 8.0 * UNIT) + TINY
     lost = ~((error < HUGE) & (size < HUGE))
     error = np.where(lost, np.inf, error)
@@ -229,7 +229,7 @@ def _gather(m: int, finer: Rows) -> Rows:
     count, n = 2**m, len(pairs(m))
     beta, high, error1, error2 = (r.reshape(-1, count, *r.shape[1:]) for r in finer)
     R, S, G = tables.gathering(m), tables.restriction(m), gram(m)
-    whole_beta = np.einsum("cij,ncj->ni", R, beta)
+    whole_beta = np.einsum("cij,ncj->ni", R, beta)  # taylor.md, step 6d
     slip = gamma(count * n + 3) * np.einsum("cij,ncj->ni", np.abs(R), np.abs(beta)).max(axis=1)
     apart = beta - np.einsum("cij,nj->nci", S, whole_beta)
     blur = gamma(n + 3) * (np.abs(beta) + np.einsum("cij,nj->nci", np.abs(S), np.abs(whole_beta))).max(axis=2)
@@ -239,7 +239,7 @@ def _gather(m: int, finer: Rows) -> Rows:
     )
     distance = np.sqrt(np.maximum(square, 0.0)) + blur
     with np.errstate(all="ignore"):
-        high = np.sqrt((high**2 + distance**2).mean(axis=1)) * MANY + SMALL
+        high = np.sqrt((high**2 + distance**2).mean(axis=1)) * MANY + SMALL  # taylor.md, step 6d
         error1 = (error1.mean(axis=1) + slip) * MANY + TINY
         error2 = (np.sqrt((error2**2).mean(axis=1)) + slip) * MANY + SMALL
     return whole_beta, high, error1, error2

@@ -99,7 +99,7 @@ class Space:
     @cached_property
     def charges(self) -> Vector:
         """What A_j B_k costs a product's remainder, by j + k: rounding up to q, all of it beyond."""
-        return np.concatenate([gammas(self.terms + 3), np.ones(self.q)])
+        return np.concatenate([gammas(self.terms + 3), np.ones(self.q)])  # taylor.md, step 1c
 
     @property
     def line(self) -> Space:

@@ -88,7 +88,7 @@ def _bounds(f: Enclosed, simplices: Simplices, beta: Vector, q: int, blur: Vecto
         return (size + model.e) * (1.0 + 8.0 * UNIT) + TINY, size - model.e, model.e
     Z = tables.monomials(m, q)
     B = to_path_order(beta, which, m).T
-    D = C - Z @ B
+    D = C - Z @ B  # taylor.md, step 6e
     table, at_vertices = tables.bernstein(m, q)
     b = np.abs(table @ D)
     terms = len(C) + len(B) + 6
@@ -97,7 +97,7 @@ def _bounds(f: Enclosed, simplices: Simplices, beta: Vector, q: int, blur: Vecto
     error = (model.e + blur + gamma(terms) * size) * MANY + TINY
     with np.errstate(invalid="ignore"):
         low = b[at_vertices].max(axis=0) - error
-        return (b.max(axis=0) + error) * (1.0 + 8.0 * UNIT) + TINY, np.maximum(low, 0.0), error
+        return (b.max(axis=0) + error) * (1.0 + 8.0 * UNIT) + TINY, np.maximum(low, 0.0), error  # taylor.md, step 6e
 
 
 def _of_constant(value: float, error: float, beta: Vector) -> Vector:

@@ -69,7 +69,7 @@ def projection(m: int, q: int) -> Vector:
     moments = [
         [sum((v * mean(_plus(b, tuple(a))) for b, v in B.items()), Fraction(0)) for a in powers] for B in _quadratics(m)
     ]
-    return _rounded(_solved(m, moments))
+    return _rounded(_solved(m, moments))  # taylor.md, step 6c
 
 
 @cache
@@ -90,6 +90,7 @@ def rest(m: int, q: int) -> Vector:
     for k in range(S.size):
         pivot, row = G[k][k], G[k]
         if k >= first:
+            # taylor.md, step 6c
             norm = math.sqrt(Fraction(pivot, previous * scale))  # √D_k; row / pivot is the column of L
             out[k - first] = [norm * float(Fraction(row[j], pivot)) if j >= k else 0.0 for j in range(first, S.size)]
         for i in range(k + 1, S.size):

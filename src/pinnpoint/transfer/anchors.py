@@ -63,12 +63,13 @@ class Anchors:
         """Upper bound of sup_w Σ |m_K| |mean_K w| / ‖w‖_a for |m_K| ≤ `defect`."""
         if not np.any(defect):
             return 0.0
-        found = [at_most(dot_up(defect, self.reach))]
+        found = [at_most(dot_up(defect, self.reach))]  # continuous.md, step 2e
         with np.errstate(divide="ignore", invalid="ignore"):
             if math.isfinite(self.friedrichs):
+                # continuous.md, step 2f
                 found.append(at_most(float(up(self.friedrichs * norm_up(up(defect / np.sqrt(self.volume), 4))))))
             if np.all(self.reaction > 0.0):
-                found.append(norm_up(up(defect / np.sqrt(self.volume * self.reaction), 4)))
+                found.append(norm_up(up(defect / np.sqrt(self.volume * self.reaction), 4)))  # continuous.md, step 2g
         return min(found)
 
 
@@ -83,19 +84,21 @@ def anchors(topology: Topology, points: Vector, kappa: Vector, reaction: Vector,
         slack[part], h[part] = shapes.slack, shapes.diameter
         low[part] = down(shapes.volume * (1.0 - shapes.slack), 8)
     root = down(np.sqrt(kappa), 2)
-    convex = up(h / (PI_DOWN * root), 8)
-    step = up(h / (d * down(np.sqrt(low), 2) * root), 8)
+    convex = up(h / (PI_DOWN * root), 8)  # continuous.md, step 2a
+    step = up(h / (d * down(np.sqrt(low), 2) * root), 8)  # continuous.md, step 2e
     has_fixed = np.zeros(C, dtype=bool)
     has_fixed[topology.facet_cells[kind == DIRICHLET, 0]] = True
     hop = up(4.0 * step * step, 4)
     with np.errstate(divide="ignore"):
+        # continuous.md, step 2e
         own = up(hop + np.where(has_fixed, 0.0, np.where(reaction > 0.0, 1.0 / (reaction * low), np.inf)), 8)
-    reach = up(np.sqrt(_along_paths(topology, own, hop)) * (1.0 + 1e-9), 4)
+    reach = up(np.sqrt(_along_paths(topology, own, hop)) * (1.0 + 1e-9), 4)  # continuous.md, step 2e
     boundary = topology.facet_cells[:, 1] < 0
     friedrichs = math.inf
     if np.all(kind[boundary] == DIRICHLET):
         widths = up(points.max(axis=0) - points.min(axis=0))
         inverse = float(down(np.sum(1.0 / widths**2), 16))
+        # continuous.md, step 2f
         friedrichs = float(up(1.0 / (PI_DOWN * down(math.sqrt(inverse), 4) * float(root.min())), 8))
     return Anchors(slack, convex, h, low, reaction, step, reach, friedrichs)
 

@@ -81,6 +81,7 @@ class Ceilings:
         g, error = self.at_zero
         top = self._top(goal, self.high, max(0.0, above(above(high - g) + error)))
         bottom = -self._top(goal, -self.low, max(0.0, above(above(g - low) + error)))
+        # continuous.md, step 11e
         low, high = max(bottom, float(down(center - radius))), min(top, above(center + radius))
         if not (math.isfinite(low) and math.isfinite(high) and low <= high):
             return None
@@ -93,7 +94,7 @@ class Ceilings:
         found = min((above(M + up(F * one, 2)) for one in self._heights(goal)), default=math.inf)
         least = float(self.model.reaction.min())
         if least > 0.0:
-            found = min(found, max(M, up(F / least)))
+            found = min(found, max(M, up(F / least)))  # continuous.md, step 11d
         return float(found)
 
     def _heights(self, goal: Goal) -> Iterator[float]:
@@ -108,7 +109,7 @@ class Ceilings:
                 sum_up(up(model.topology.volumes * (1.0 + model.anchors.slack))) / {1: 2.0, 2: PI_DOWN, 3: PI_DOWN}[d]
             )
             square = {1: size * size, 2: size, 3: (0.75 * size) ** (2.0 / 3.0)}[d]
-            yield float(up(square / (2.0 * d * kappa), 32))
+            yield float(up(square / (2.0 * d * kappa), 32))  # continuous.md, step 11c
 
     def _across(self, goal: Goal, axis: int, kappa: float) -> Iterator[float]:
         X, T = self.model.points, self.model.topology
@@ -120,9 +121,11 @@ class Ceilings:
             left, right = up(max(0.0, goal.at[axis] - a)), up(max(0.0, b - goal.at[axis]))
         inside = isinstance(goal, Point | Ball)
         if not normals:
+            # continuous.md, step 11a
             yield float(up(left * right / (2.0 * kappa), 4) if inside else up(width * width / (8.0 * kappa), 4))
         for sign, near, far in ((1, left, right), (-1, right, left)):
             if normals <= {sign}:  # (t − a)(b − (t + a)/2) with t − a = near, b − t = far
+                # continuous.md, step 11b
                 yield float(up(near * (far + 0.5 * near) / kappa, 6) if inside else up(width * width / (2 * kappa), 4))
 
 

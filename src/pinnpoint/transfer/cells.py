@@ -146,33 +146,34 @@ def remains(
     slack = shapes.slack + gamma(COUNT)
 
     E = shapes.vertices - shapes.vertices[0]
-    moments = np.einsum("ijn,icn->jcn", s, E)
+    moments = np.einsum("ijn,icn->jcn", s, E)  # continuous.md, step 1c
     delta = np.empty((len(pairs(d)), d, n))
     half_flux = (0.5 * kappa) * state.slopes
     for p, (j, k) in enumerate(pairs(d)):
         both = columns[j] * E[k] + columns[k] * E[j] - moments[j] - moments[k]
-        delta[p] = (0.5 * scale) * both - half_flux[j] - half_flux[k]
-    wrong = slack * (2.0 * heavy * shapes.diameter * scale + kappa * state.size)
+        delta[p] = (0.5 * scale) * both - half_flux[j] - half_flux[k]  # continuous.md, step 1a
+    wrong = slack * (2.0 * heavy * shapes.diameter * scale + kappa * state.size)  # continuous.md, step 8f
     vol = up(shapes.volume * (1.0 + shapes.slack), 4)
     root = np.sqrt(d * vol / kappa)
     size = up(root * (np.abs(delta).max(axis=(0, 1)) + wrong), 16)
     fuzz = up(root * wrong, 16)
 
-    divergence = scale * ((d + 1.0) * columns - trace)
+    divergence = scale * ((d + 1.0) * columns - trace)  # continuous.md, step 1c
+    # continuous.md, step 1a
     rho = np.stack([total[p] + 0.5 * (divergence[j] + divergence[k]) for p, (j, k) in enumerate(pairs(d))])
     weight = np.abs(source).max(axis=0) + reaction * state.top + 2.0 * (d + 1.0) ** 2 * heavy * scale
-    blur = up(slack * weight + reaction * state.blur, 8) + TINY
+    blur = up(slack * weight + reaction * state.blur, 8) + TINY  # continuous.md, step 8f
     mean = rho.mean(axis=0)
     away = rho - mean
     spread = mean_product(away, away, d)
     spread = np.sqrt(np.maximum(spread, 0.0) + gamma(COUNT) * np.abs(away).max(axis=0) ** 2 + high**2)
-    data = np.stack([up(np.sqrt(vol) * error2, 4), up(vol * error1, 4)])
+    data = np.stack([up(np.sqrt(vol) * error2, 4), up(vol * error1, 4)])  # continuous.md, step 8a
     return Remains(
         delta,
         size,
         fuzz,
-        up(np.sqrt(vol) * (spread + blur) + data[0], 8),
-        up(vol * (np.abs(mean) + blur) + data[1], 8),
+        up(np.sqrt(vol) * (spread + blur) + data[0], 8),  # continuous.md, step 2a
+        up(vol * (np.abs(mean) + blur) + data[1], 8),  # continuous.md, step 2d
         data,
     )
 
@@ -188,7 +189,7 @@ def balance(shapes: Shapes, s: Vector, total: Vector) -> None:
     index = np.arange(d + 1)
     s[index, index] = 0.0
     D = -s.sum(axis=0) - (d / (d + 1.0)) * shapes.volume * r
-    s[index, index] = D - D.mean(axis=0)
+    s[index, index] = D - D.mean(axis=0)  # continuous.md, step 1d
 
 
 def inner(shapes: Shapes, kappa: Vector, one: Vector, two: Vector) -> Vector:

@@ -61,7 +61,7 @@ def positive_parts(y: Vector) -> Iterator[tuple[Index, Vector, Vector]]:
                     corners[each, row, order[:, i]] = 1.0
                     continue
                 j = int(name[1])
-                near = 1.0 - v[:, i] / (v[:, i] - v[:, j])
+                near = 1.0 - v[:, i] / (v[:, i] - v[:, j])  # continuous.md, step 8c
                 far = 1.0 - near  # exactly
                 corners[each, row, order[:, i]] = near
                 corners[each, row, order[:, j]] = far

@@ -55,16 +55,16 @@ class Comparison:
         said = Claim("ε_eval bounds |ℓᵀU_π − u*(x)| at every query", "declared")
         if self.state is not None and context.bias is not None:
             bias, error = context.bias(self.state)
-            terms = {"transfer": np.asarray(up(np.abs(bias) + error)), "evaluation": evaluation}
+            terms = {"transfer": np.asarray(up(np.abs(bias) + error)), "evaluation": evaluation}  # paper, eq. 4.26
             details = {"bias": -bias, "consistency_norm": context.residual_norm(self.state)}
             return TransferBound(terms, (said, Claim("gᵀτ computed from the comparison state U_π")), details)
         if context.sigma is None:
             raise CertificationError("transfer: this method computes no sensitivity σ, which σ T_h needs")
         if self.state is not None:
-            T = context.residual_norm(self.state)
+            T = context.residual_norm(self.state)  # paper, eq. 4.22
             claim = Claim(f"‖τ‖_W ≤ {T:.6e}, computed from the comparison state U_π")
         else:
             T = float(self.residual)  # type: ignore[arg-type]
             claim = Claim(f"‖τ‖_W ≤ T_h = {T:.6e}", "declared")
-        terms = {"transfer": np.asarray(up(context.sigma * T)), "evaluation": evaluation}
+        terms = {"transfer": np.asarray(up(context.sigma * T)), "evaluation": evaluation}  # paper, eq. 4.27
         return TransferBound(terms, (said, claim), {"consistency_norm": T})

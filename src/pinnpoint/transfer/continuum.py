@@ -131,7 +131,7 @@ class Continuum:
         extent = float(np.max(self.points.max(axis=0) - self.points.min(axis=0)))
         small = SHARE[self.degree] * (self.spacing / extent) ** (2 * self.degree)
         tolerance = max(small * self.strength, self.floor)
-        return density(
+        return density(  # continuous.md, step 8a
             self.source, X, tolerance=tolerance if tolerance > 0.0 else None, mean=True, work=self.budget / BUDGET
         )
 
@@ -156,6 +156,7 @@ class Continuum:
                 )
             V, values = self.points[self.topology.cells], self.load.coefficients
             middle = float(0.5 * (values.min() + values.max()))
+            # continuous.md, step 11e
             bounds, _ = supremum(self.source, V, minus=np.full((len(V), len(pairs(self.d))), middle))
             known = middle, float(bounds.max())
         return float(down(known[0] - known[1], 1)), float(-down(-known[0] - known[1], 1))
@@ -188,7 +189,7 @@ class Continuum:
         found = [(f, g) for f, g in self.neumann if len(f) and not (isinstance(g, int | float) and g == 0)]
         if not found:
             return None
-        parts = [density(g, self.points[self.topology.facets[f]]) for f, g in found]
+        parts = [density(g, self.points[self.topology.facets[f]]) for f, g in found]  # continuous.md, step 8a
         joined = Density(
             np.concatenate([p.coefficients for p in parts]),
             np.concatenate([p.high for p in parts]),
@@ -225,6 +226,7 @@ class Continuum:
             known = fixed(given)
             if known is not None and known[1] == 0.0 and np.all(w == known[0]):
                 continue
+            # continuous.md, step 7a
             bounds, sure = supremum(given, self.points[vertices], minus=bernstein(w, self.d - 1, self.degree))
             blur = np.where(np.ptp(w, axis=1) == 0.0, 0.0, gamma(16) * np.abs(w).max(axis=1, initial=0.0))
             found.append((facets, np.asarray(up(bounds + blur))))
@@ -266,7 +268,7 @@ class Continuum:
                     area = measures(self.points[g.vertices])[0][:, None]
                     t = g.density.coefficients @ linear_projection(d - 1).T
                     prescribed[g.facets, :, i] = area * (t if order == 1 else t.mean(axis=1, keepdims=True))
-        return equilibrate(T, self.kappa, slopes, rest, self.kind, prescribed, order)
+        return equilibrate(T, self.kappa, slopes, rest, self.kind, prescribed, order)  # continuous.md, step 1d
 
     def blocking(self, *, reaction: bool = True) -> Index:
         """Facets that a ball may not cross: the boundary, and jumps of κ or, if asked, of c."""

@@ -45,7 +45,7 @@ def _sampled(kernel: Kernel, f: Callable[[Vector], Any], x0: Vector, tolerance: 
     before = _product_rule(kernel, f, x0, 3, 5, 12)
     for rings, points, angles in ((4, 8, 32), (8, 8, 64), (16, 8, 128)):
         value = _product_rule(kernel, f, x0, rings, points, angles)
-        error = abs(value - before) + 16.0 * UNIT * abs(value)
+        error = abs(value - before) + 16.0 * UNIT * abs(value)  # continuous.md, step 8d
         if error <= tolerance:
             break
         before = value

@@ -124,4 +124,4 @@ def _size(x: Decimal) -> float:
 
 def _rounded(value: Decimal, error: float) -> Enclosed:
     unit = 10.0 ** (1 - min(getcontext().prec, 290))
-    return Enclosed(value, (error + _size(value) * unit) * INFLATE + FLOOR)
+    return Enclosed(value, (error + _size(value) * unit) * INFLATE + FLOOR)  # proofs.md, step 5k

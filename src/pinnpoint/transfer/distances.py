@@ -48,6 +48,7 @@ def largest_ball(x0: Vector, facets: Vector) -> float:
         n = n / np.where(scale > 0.0, scale, 1.0)[:, None]
         length = np.sqrt(np.einsum("ni,ni->n", n, n))
         ahead = np.einsum("nij,nj->ni", v, n).min(axis=1)
+        # continuous.md, step 4e
         bound = ahead / np.where(length > 0.0, length, 1.0) * (1.0 - gamma(20)) - gamma(20) * size - TINY
         best = np.maximum(best, np.where(scale > 0.0, bound, 0.0))
     return float(best.min())

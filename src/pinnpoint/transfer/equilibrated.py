@@ -156,16 +156,17 @@ class Equilibrated:
             raise InputError("transfer: belongs to other queries; make it from these, problem.transfer(queries)")
         model = self.model
         self._require_held()
-        state = context.solve(model.vector(model.load, model.boundary_load))
+        state = context.solve(model.vector(model.load, model.boundary_load))  # continuous.md, step 9a
         mismatch, sure = self._mismatch(state)
         adjoint = context.adjoint()
         duals = {i: self._dual_state(i, adjoint[i], context) for i, J in enumerate(self.goals) if J.acts}
         primal, pairs_ = self._measure(state, duals)
         given = Ceilings.of(model, state, reacts=False)
         found = [self._enclosed(i, state, primal, pairs_.get(i)) for i in range(len(self.goals))]
-        found = within(given, self.queries.goals, self.goals, found)
+        found = within(given, self.queries.goals, self.goals, found)  # continuous.md, step 11e
         terms = {name: np.array([getattr(f, name) for f in found]) for name in ("transfer", "quadrature", "rounding")}
         if mismatch > 0.0:
+            # continuous.md, step 7a
             terms["boundary"] = np.array([self._missed(i, mismatch, duals) for i in range(len(self.goals))])
         proved = sure and model.load.proved and all(J.proved for J in self.goals)
         proved = proved and (model.boundary_load is None or model.boundary_load.density.proved)
@@ -182,8 +183,8 @@ class Equilibrated:
         claims, here = self._claims(mismatch, sure), np.array([f.center for f in found])
         if context.discrete is None:
             return TransferBound(with_reserve(terms), claims, details, None, here, proved)
-        center, terms["algebra"] = context.discrete(state)
-        shift = here - center
+        center, terms["algebra"] = context.discrete(state)  # continuous.md, step 9a
+        shift = here - center  # continuous.md, step 9a
         terms["rounding"] = up(terms["rounding"] + 2.0 * UNIT * (np.abs(here) + np.abs(shift)))
         return TransferBound(with_reserve(terms), claims, details, shift, None, proved)
 
@@ -219,6 +220,7 @@ class Equilibrated:
         """What Dirichlet data that is not met exactly changes: by the maximum principle, or, of a flux, by `gaps`."""
         if self.goals[i].known:
             return 0.0
+        # continuous.md, step 7b
         return mismatch if self.goals[i].lift is None else flux_change(self.model, mismatch, duals[i])
 
     def _enclosed(self, i: int, state: Vector, primal: Bounds, pair: Pair | None) -> Enclosed:
@@ -228,11 +230,11 @@ class Equilibrated:
         if J.known:
             found = Enclosed(J.constant, 0.0, J.data, max(0.0, J.error - J.data))
         elif pair is not None:
-            low, high, share = self.model.estimator.product_bound(primal, pair)
+            low, high, share = self.model.estimator.product_bound(primal, pair)  # continuous.md, step 3c
             if not math.isfinite(share):
                 low, high, share = 0.0, 0.0, math.inf
             half = 0.5 * (high - low)
-            center = pair.value + J.constant + J.sign * 0.5 * (low + high)
+            center = pair.value + J.constant + J.sign * 0.5 * (low + high)  # continuous.md, step 3a
             size = abs(pair.value) + abs(J.constant) + abs(low) + abs(high)
             rounding = pair.rounding + 8.0 * UNIT * size + max(0.0, J.error - J.data) + 2.0 * J.scale * size
             rounding += PRODUCTS * half
@@ -241,7 +243,7 @@ class Equilibrated:
             found = Enclosed(
                 center, float(up(max(0.0, half - share))), float(up(quadrature)), float(up(rounding)), dual
             )
-        other = pointwise(self.model, goal, state, primal) if not J.known else None
+        other = pointwise(self.model, goal, state, primal) if not J.known else None  # continuous.md, step 6d
         if other is not None and (found is None or other[1] < found.radius):
             found = Enclosed(other[0], max(0.0, other[1] - other[2]), other[2], 0.0, found.dual if found else math.nan)
         if found is None:
@@ -286,7 +288,7 @@ class Equilibrated:
         z = np.zeros(self.model.size)
         z[slice(None) if context.free is None else context.free] = q
         lift = self.goals[i].lift
-        return z if lift is None else lift - z
+        return z if lift is None else lift - z  # continuous.md, step 5b
 
     def _claims(self, mismatch: float, sure: bool) -> tuple[Claim, ...]:
         model, said = self.model, []

@@ -93,7 +93,7 @@ def equilibrate(
             solve_patches(topology, cells, kind, out, odd)
     else:
         solve_patches(topology, cells, kind, out)
-    return to_nodal(out)
+    return to_nodal(out)  # continuous.md, step 1d
 
 
 def _solve_intervals(topology: Topology, cells: Ingredients, kind: NDArray[np.int8], out: Vector) -> None:

@@ -144,7 +144,7 @@ class Estimator:
                 source = np.ascontiguousarray(f.coefficients[part].T)
                 s = self._outward(side.flux, part)
                 left = remains(shapes, k, c, state, source, f.high[part], f.error1[part], f.error2[part], s, self.order)
-                rows["square"][i, part] = inner(shapes, k, left.delta, left.delta)
+                rows["square"][i, part] = inner(shapes, k, left.delta, left.delta)  # continuous.md, step 2b
                 rows["size"][i, part], rows["fuzz"][i, part] = left.size, left.fuzz
                 rows["oscillation"][i, part], rows["defect"][i, part] = left.oscillation, left.defect
                 rows["osc"][i, part], rows["def"][i, part] = left.data
@@ -152,10 +152,12 @@ class Estimator:
                     first = (state, source, left)
                     continue
                 _, sign, acts = duals[i - 1]
-                product[i - 1, part] = inner(shapes, k, first[2].delta, left.delta)
+                product[i - 1, part] = inner(shapes, k, first[2].delta, left.delta)  # continuous.md, step 3b
+                # continuous.md, step 3a
                 weak = self._weak(shapes, k, c, first[0], first[1], state, source if acts else None, sign)
                 values[i - 1, part] = weak[0]
                 vol = up(shapes.volume * (1.0 + shapes.slack), 4)
+                # continuous.md, step 8a
                 wrong = primal.source.error1[part] * state.top + (f.error1[part] * first[0].top if acts else 0.0)
                 sums.append((sum_up(weak[1]), sum_up(up(vol * wrong, 8))))
             return sums
@@ -167,7 +169,7 @@ class Estimator:
         pairs_ = []
         for i, (dual, sign, _) in enumerate(duals):
             more, more_off, more_data = self._facet_value(primal, dual, sign)
-            total = math.fsum([*values[i].tolist(), more])
+            total = math.fsum([*values[i].tolist(), more])  # continuous.md, step 8g
             rounding = up(off[i] + more_off + 2.0 * UNIT * abs(total))
             pairs_.append(Pair(found[i + 1], product[i], total, at_most(rounding), at_most(up(data[i] + more_data))))
         return found[0], pairs_
@@ -180,6 +182,7 @@ class Estimator:
         for k in range(d + 1):
             here = t[facets[:, k]] * sign[:, k, None]
             for j in range(d + 1):
+                # continuous.md, step 1b
                 s[k, j] = here[:, 0] if t.shape[1] == 1 else here[:, min(j if j < k else j - 1, d - 1)]
         return s
 
@@ -195,12 +198,12 @@ class Estimator:
             slope = (u.slopes[0] * z.slopes[0]).sum(axis=0)
         else:
             slope = np.einsum("jcn,jcn->n", u.slopes, np.einsum("jk,kcn->jcn", ones, z.slopes))
-        total = sign * (mass - k * slope)
+        total = sign * (mass - k * slope)  # continuous.md, step 3a
         if w is not None:
-            total = total + mean_product(w, u.coefficients, d)
+            total = total + mean_product(w, u.coefficients, d)  # continuous.md, step 3a
             size = size + np.abs(w).max(axis=0) * u.top
         slack = 3.0 * (shapes.slack + gamma(COUNT))
-        wrong = slack * (size + d * k * u.size * z.size)
+        wrong = slack * (size + d * k * u.size * z.size)  # continuous.md, step 8f
         wrong = wrong + u.blur * (c * z.top + (0.0 if w is None else np.abs(w).max(axis=0)))
         wrong = wrong + z.blur * (np.abs(f).max(axis=0) + c * u.top)
         return total * shapes.volume, up(wrong * shapes.volume, 16)
@@ -208,7 +211,7 @@ class Estimator:
     def _facet_value(self, primal: Side, dual: Side, sign: float) -> tuple[float, float, float]:
         value = off = data = 0.0
         if primal.load is not None:
-            a, b, e = primal.load.against(self.points, dual.nodal, self.degree)
+            a, b, e = primal.load.against(self.points, dual.nodal, self.degree)  # continuous.md, step 3a
             value, off, data = value + sign * a, up(off + b), up(data + e)
         if dual.load is not None:
             a, b, e = dual.load.against(self.points, primal.nodal, self.degree)
@@ -227,7 +230,7 @@ class Estimator:
             facet, extra, extra_data = facet_remains(
                 self.points, self.topology, self.kappa, self.anchors, side.load, side.flux
             )
-        means = up(self.anchors.bound(row["defect"]) + extra)
+        means = up(self.anchors.bound(row["defect"]) + extra)  # continuous.md, step 2d
         data = up(self.anchors.bound(row["def"]) + extra_data)
         return Bounds(
             row["square"],
@@ -257,11 +260,12 @@ class Estimator:
             return -math.inf, math.inf, math.inf
         if eta_p == 0.0 or eta_d == 0.0:
             return 0.0, 0.0, 0.0
-        s = math.sqrt(eta_d / eta_p)
+        s = math.sqrt(eta_d / eta_p)  # continuous.md, step 3d
         ends = []
         for sign in (-1.0, 1.0):
             full = self._length(p, pair, s, sign, 1.0)
             bare = self._length(p, pair, s, sign, 0.0)
+            # continuous.md, step 3c
             ends.append((float(up(0.25 * full * full)), float(up(0.25 * (full * full - bare * bare)))))
         return -ends[0][0], ends[1][0], float(up(0.5 * (ends[0][1] + ends[1][1])))
 
@@ -278,20 +282,20 @@ class Estimator:
         d = None if pair is None else pair.dual
         square = p.square * (s * s)
         if pair is not None:
-            square = square + (2.0 * sign) * pair.product + pair.dual.square / (s * s)
+            square = square + (2.0 * sign) * pair.product + pair.dual.square / (s * s)  # continuous.md, step 3b
         size = mix(p.size, None if d is None else d.size)
         q = np.sqrt(np.maximum(square, 0.0) + 4.0 * (near + gamma(COUNT)) * size * size)
         q = q + mix(p.fuzz, None if d is None else d.fuzz) + mix(p.facet, None if d is None else d.facet)
         o = mix(kept(p.oscillation, p.data[0]), None if d is None else kept(d.oscillation, d.data[0]))
-        one = (q + convex * o) ** 2
+        one = (q + convex * o) ** 2  # continuous.md, step 2b
         c = self.reaction
         with np.errstate(divide="ignore", over="ignore"):
-            two = np.where(c > 0.0, q**2 + o**2 / np.where(c > 0.0, c, 1.0), np.inf)
+            two = np.where(c > 0.0, q**2 + o**2 / np.where(c > 0.0, c, 1.0), np.inf)  # continuous.md, step 2b
         total = math.sqrt(sum_up(up(np.minimum(one, two), 32)))
         F = s * kept(p.means, p.data[1]) + (0.0 if d is None else kept(d.means, d.data[1]) / s)
-        return at_most(float(up(total * (1.0 + 32.0 * UNIT) + F, 8)))
+        return at_most(float(up(total * (1.0 + 32.0 * UNIT) + F, 8)))  # continuous.md, step 2b
 
 
 def payne_weinberger(diameter: Vector, kappa: Vector) -> Vector:
     """h_K / (π √κ): ‖w − mean w‖_K ≤ h_K/π ‖∇w‖_K on convex cells (Payne–Weinberger; Bebendorf in any dimension)."""
-    return np.asarray(up(diameter / (PI_DOWN * down(np.sqrt(kappa), 2)), 4))
+    return np.asarray(up(diameter / (PI_DOWN * down(np.sqrt(kappa), 2)), 4))  # continuous.md, step 2a

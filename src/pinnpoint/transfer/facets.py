@@ -55,12 +55,12 @@ class FacetLoad:
         m = self.vertices.shape[1] - 1
         v = _trace(w, m, degree)
         b = self.density.coefficients
-        terms = np.einsum("np,pq,nq->n", b, gram(m), v, optimize=True) * area
+        terms = np.einsum("np,pq,nq->n", b, gram(m), v, optimize=True) * area  # continuous.md, step 3a
         top = up(np.abs(v).max(axis=1) + gamma(16) * np.abs(w).max(axis=1))  # |v_h| is at most a coefficient's
         wrong = (slack + gamma(80)) * area * np.abs(b).max(axis=1) * top
         total = math.fsum(terms.tolist())
         with np.errstate(invalid="ignore"):
-            unknown = area * (1.0 + slack) * self.density.error1 * top
+            unknown = area * (1.0 + slack) * self.density.error1 * top  # continuous.md, step 8a
         data = sum_up(up(np.where(np.isnan(unknown), np.inf, unknown), 8))
         return total, float(up(sum_up(up(wrong, 8)) + UNIT * abs(total))), data
 
@@ -90,6 +90,7 @@ def facet_remains(
     t = flux[load.facets]
     t = np.repeat(t, d, axis=1) if t.shape[1] == 1 else t
     b = load.density.coefficients
+    # continuous.md, step 2c
     gap = np.stack([b[:, p] - 0.5 * (t[:, j] + t[:, k]) / area for p, (j, k) in enumerate(pairs(m))], axis=1)
     blur = up((slack + gamma(20)) * (np.abs(b).max(axis=1) + np.abs(t).max(axis=1) / area), 8)
     mean = gap.mean(axis=1)
@@ -101,12 +102,13 @@ def facet_remains(
     )
     rms = up(rms + blur + load.density.error2, 8) if d > 1 else np.zeros(len(area))
     cell = topology.facet_cells[load.facets, 0]
-    trace = math.sqrt(1.0 / PI_DOWN**2 + 2.0 / (d * PI_DOWN))
+    trace = math.sqrt(1.0 / PI_DOWN**2 + 2.0 / (d * PI_DOWN))  # continuous.md, step 2c
     top = up(area * (1.0 + slack), 4)
+    # continuous.md, step 2c
     cost = up(trace * top * anchors.diameter[cell] / np.sqrt(anchors.volume[cell] * kappa[cell]) * rms, 24)
     facet = up(np.bincount(cell, cost, minlength=len(kappa)), 8)
     how_far = anchors.reach[cell] + anchors.step[cell]
-    means = sum_up(up(top * (np.abs(mean) + blur + load.density.error1) * how_far, 16))
+    means = sum_up(up(top * (np.abs(mean) + blur + load.density.error1) * how_far, 16))  # continuous.md, step 2d
     return facet, means, sum_up(up(top * load.density.error1 * how_far, 16))
 
 

@@ -39,6 +39,7 @@ def flux_change(model: Continuum, mismatch: float, dual: Vector) -> float:
     held[np.unique(model.nodes_of(model.topology.facets[model.dirichlet_facets()]))] = mismatch
     own = held[model.cell_nodes].max(axis=1)
     z = dual[model.cell_nodes]
+    # continuous.md, step 7b
     return at_most(up(_energy(model, 2.0 * own, own) * _energy(model, np.ptp(z, axis=1), np.abs(z).max(axis=1)), 4))
 
 
@@ -51,6 +52,7 @@ def _energy(model: Continuum, spread: Vector, top: Vector) -> float:
             continue
         shapes = Shapes.of(model.points, model.topology.cells[part])
         slope = 6.0 * d * spread[part] * shapes.steep * (1.0 + shapes.slack)
+        # continuous.md, step 7b
         each = model.kappa[part] * d * slope**2 + model.reaction[part] * (3.0 * top[part]) ** 2
         squares[part] = up(each * shapes.volume * (1.0 + shapes.slack), 32)
     return at_most(up(math.sqrt(sum_up(squares)), 4))

@@ -62,7 +62,7 @@ class Shapes:
         det = np.einsum("cn,cn->n", E[0], cofactors[0])
         permanent = np.einsum("cn,cn->n", np.abs(E[0]), sizes[0])
         with np.errstate(divide="ignore", invalid="ignore"):
-            raw = gamma(10) * permanent / np.abs(det)
+            raw = gamma(10) * permanent / np.abs(det)  # continuous.md, step 8f
             # 1/det is off by raw/(1 − raw); a few more roundings enter where it is used
             slack = np.where(raw < 0.01, up(raw / (1.0 - raw) + gamma(8), 8), np.inf)
         if not np.all(np.isfinite(slack)):

@@ -96,7 +96,7 @@ class Functional:
     @property
     def sign(self) -> float:
         """Of the weak residual and of a(e, ε) in J(u)."""
-        return 1.0 if self.lift is None else -1.0
+        return 1.0 if self.lift is None else -1.0  # continuous.md, step 5c
 
 
 def functionals(model: Continuum, asked: Queries, facets_of: Any, *, harmonic: bool = False) -> tuple[Functional, ...]:
@@ -136,11 +136,11 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: boo
     d, T = model.d, model.topology
     blocking = model.blocking(reaction=not harmonic)
     V = model.points[T.facets[blocking]]
-    R = largest_ball(x0, V)
+    R = largest_ball(x0, V)  # continuous.md, step 4e
     if average == 0.0 and R <= 1e-9 * model.spacing:
         facet = _facet_at(model, model.dirichlet_facets(), x0)
         if facet is not None:
-            return _boundary_value(model, x0, facet)
+            return _boundary_value(model, x0, facet)  # continuous.md, step 4f
     if R <= 1e-9 * model.spacing + 64.0 * UNIT * float(np.abs(x0).max()) and not _in_domain(model, x0):
         raise InputError(
             f"query '{name}': {x0.tolist()} lies outside the domain by the rounding of its coordinates; move "
@@ -163,6 +163,7 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: boo
         )
     cell = cell_of(model, x0)
     c0 = 0.0 if harmonic else float(model.reaction[cell])
+    # continuous.md, step 4a
     kernel = Kernel.build(d, float(model.kappa[cell]), c0, R, 1 if harmonic else None, average)
     extent = float(np.max(model.points.max(axis=0) - model.points.min(axis=0)))
     small = SHARE[d] * (min(1.0, model.spacing / kernel.radius) * model.spacing / extent) ** model.degree
@@ -171,11 +172,11 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: boo
         log.info("query '%s': %s", name, outlook)
         small = min(1e-2, small * 0.1 * float(model.anchors.diameter[cell]) / kernel.radius)
     spent = Work(model.budget)
-    w = mollified(kernel, model.points, T.cells, x0, small, spent=spent)
+    w = mollified(kernel, model.points, T.cells, x0, small, spent=spent)  # continuous.md, step 8c
     f = model.source
     size = max(0.5 * small * model.strength, 0.1 * model.floor, 1e-300)
     tolerance = size * kernel.radius**2 / float(model.kappa[cell])
-    value, error, sure = data_term(kernel, f, x0, tolerance, spent)
+    value, error, sure = data_term(kernel, f, x0, tolerance, spent)  # continuous.md, step 4b
     rounding = 4.0 * UNIT * abs(value)
     return Functional(
         source=w,
@@ -300,10 +301,11 @@ def _patch(model: Continuum, facets: Any, group: str, name: str) -> Functional:
         )
     area, slack = measures(model.points[T.facets[facets]])
     total = math.fsum(area.tolist())
-    wrong = float(up(sum_up(area * slack) / total + gamma(8)))
+    wrong = float(up(sum_up(area * slack) / total + gamma(8)))  # continuous.md, step 8f
     load = None
     free = model.kind[facets] != DIRICHLET
     if free.any():
+        # continuous.md, step 5a
         load = model.facet_load(facets[free], Density.constant(np.full(int(free.sum()), 1.0 / total), model.d - 1))
     constant = error = data = 0.0
     proved = True
@@ -315,7 +317,7 @@ def _patch(model: Continuum, facets: Any, group: str, name: str) -> Functional:
         size, off = measures(V)
         g = density_on(given, V)
         mean = g.coefficients.mean(axis=1)
-        constant += math.fsum((size * mean).tolist()) / total
+        constant += math.fsum((size * mean).tolist()) / total  # continuous.md, step 5a
         top = np.abs(g.coefficients).max(axis=1)
         error = float(up(error + sum_up(up(size * (off + gamma(20)) * top, 4)) / total, 8))
         data = float(up(data + sum_up(up(size * g.error1, 4)) / total, 8))
@@ -343,5 +345,5 @@ def _flux(model: Continuum, facets: Any, group: str, name: str) -> Functional:
             "bounded functional. Take the whole connected part"
         )
     lift = np.zeros(model.size)
-    lift[np.unique(model.nodes_of(T.facets[facets]))] = 1.0
+    lift[np.unique(model.nodes_of(T.facets[facets]))] = 1.0  # continuous.md, step 5b
     return Functional(lift=lift)

@@ -58,11 +58,11 @@ class Interpolation:
         K = len(context.names)
         local = per_query("W2inf", self.W2inf, K, sign="nonnegative")
         at_nodes = np.broadcast_to(np.asarray(self.at_nodes, dtype=bool), (K,))
-        T = float(up(up(self.C_int * self.h) * self.H2))
-        evaluation = np.where(at_nodes, 0.0, up(up(self.C_pt * self.h * self.h) * local, 8))
+        T = float(up(up(self.C_int * self.h) * self.H2))  # paper, eq. 5.17
+        evaluation = np.where(at_nodes, 0.0, up(up(self.C_pt * self.h * self.h) * local, 8))  # paper, eq. 5.18
         claims = (
             Claim(f"‖τ‖_W ≤ C_int h |u*|_H² = {T:.6e}", "declared"),
             Claim("ε_eval = C_pt h² |u*|_W²∞ bounds |ℓᵀU_π − u*(x)|, zero at nodes", "declared"),
         )
-        terms = {"transfer": np.asarray(up(context.sigma * T)), "evaluation": evaluation}
+        terms = {"transfer": np.asarray(up(context.sigma * T)), "evaluation": evaluation}  # paper, eq. 5.19
         return TransferBound(terms, claims, {"consistency_norm": T})

@@ -53,6 +53,7 @@ def point_constant(
     left = before[cell] + (X - nodes[cell]) / k[cell]
     right = after[::-1][cell + 1] + (nodes[cell + 1] - X) / k[cell]
     sides = [side for side, fixed in ((left, left_fixed), (right, right_fixed)) if fixed]
+    # continuous.md, step 6a; paper, eq. 5.28
     total = np.minimum.reduce(sides) * (1.0 + 2.0 * gamma(k.size + 4)) + k.size * TINY
     return np.asarray(up(np.sqrt(up(total))))
 
@@ -122,6 +123,7 @@ class DirectRoute:
 
     def bound(self, residual: float, *, left: float = 0.0, right: float = 0.0) -> float:
         """|u(x) − u*(x)| ≤ ‖G_x‖ ‖F‖ + p_a |u(a) − g_a| + p_b |u(b) − g_b|, from bounds of the three."""
+        # paper, eq. B.4
         return at_most(up(self.norm[1] * number("residual", residual, low=0.0) + self._boundary(left, right), 8))
 
     def split(
@@ -150,7 +152,7 @@ class DirectRoute:
             raise InputError("pairing, local: give exactly one of them")
         near = number("pairing", pairing, low=0.0) if local is None else self.local[1] * number("local", local, low=0.0)
         far = self.tail[1] * number("tail", tail, low=0.0)
-        return at_most(up(near + far + self._boundary(left, right), 8))
+        return at_most(up(near + far + self._boundary(left, right), 8))  # paper, eq. B.7
 
     def error(self, field: Any, source: Any, *, left: Any = 0.0, right: Any = 0.0) -> float:
         """Upper bound of |u(x) − u*(x)| for a smooth field u, from its residual, which is enclosed by Taylor models.

@@ -96,10 +96,10 @@ class Kernel:
         with precision(digits):
             R = Enclosed.of(radius)
             split = Enclosed.of(average_radius) / R if average_radius > 0.0 else None
-            unit = unit_ball(d, Enclosed.of(c) * R * R / Enclosed.of(kappa), k, split, digits)
+            unit = unit_ball(d, Enclosed.of(c) * R * R / Enclosed.of(kappa), k, split, digits)  # continuous.md, step 4d
             C = unit.C
             for _ in range(d):
-                C = C / R
+                C = C / R  # continuous.md, step 4a
             numbers = (*C.rounded(), *unit.mass.rounded(), unit.positive)
             return cls(d, kappa, c, radius, k, average_radius, digits, unit.inner, unit.outer, *numbers)
 
@@ -129,7 +129,7 @@ class Kernel:
                     power = power * -mid
                 for _ in range(m):
                     s = s / half
-                rows.append((scale * s).rounded())
+                rows.append((scale * s).rounded())  # continuous.md, step 8b
             size = scale.size() * self._size(p, q, plain[0], a, b)
         values, errors = (np.array(x) for x in zip(*rows, strict=True))
         return values, errors, float(up(size))
@@ -254,4 +254,4 @@ def scaled(kernel: Kernel | UniformKernel, f: float, error: float) -> tuple[floa
     """The data term of a constant within `error` of f."""
     value, wrong = kernel.potential
     size = abs(value) + wrong
-    return f * value, float(up(abs(f) * wrong + error * size + UNIT * abs(f * value)))
+    return f * value, float(up(abs(f) * wrong + error * size + UNIT * abs(f * value)))  # continuous.md, step 8b

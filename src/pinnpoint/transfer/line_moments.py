@@ -50,6 +50,7 @@ def ring_moments(kernel: Kernel, a: Vector, b: Vector, order: int) -> list[Ring]
     integral = np.where(power % 2 == 0, 2.0 / (power + 1.0), 0.0)
     scale = (kernel.radius / kernel.kappa * half)[:, None]
     values = scale * (local @ integral.T)
+    # continuous.md, step 8b
     errors = up(scale * (gamma(10 * N + 100) * (size @ integral.T) + 2.0 * wrong) * (1.0 + 1e-9), 8)
     whole = up(np.abs(values[:, 0]) + errors[:, 0])  # Φ ≥ 0 for a point
     return list(zip(values, errors, whole.tolist(), strict=True))

@@ -74,7 +74,7 @@ def density(
     else:
         high[whole] = sums.high_directly(whole, beta[whole])
     extra = noise * kernel.peak + 2.0 * UNIT * kernel.peak * np.abs(beta).max(axis=1) + TINY
-    error1 = sums.error1() * kernel.peak + kernel.peak_error * sums.size
+    error1 = sums.error1() * kernel.peak + kernel.peak_error * sums.size  # continuous.md, step 8c
     error2 = sums.error2() * kernel.peak + kernel.peak_error * np.sqrt(sums.top * sums.size)
     result = Density(
         beta * kernel.peak,
@@ -110,7 +110,7 @@ def _refined(pool: Pieces, sums: Sums, height: Vector, target: float, spent: Wor
         enough = (0.95 * target - gain * running[-1]) / (1.0 - gain)
         split = order[np.searchsorted(running, max(enough, 0.5 * target), side="right") :]
         split = split[pool.level[split] < MOST_LEVELS]
-        room = min(spent.budget - len(pool), AGAIN * spent.budget - spent.spent) // 2**sums.d
+        room = min(spent.budget - len(pool), AGAIN * spent.budget - spent.spent) // 2**sums.d  # continuous.md, step 12a
         if room <= 0 or not len(split):
             spent.stop("the mollifier")
             break
@@ -182,7 +182,7 @@ class Sums:
     def coefficients(self) -> tuple[Vector, Vector]:
         """Coefficients of the projection of f to quadratics, and bounds of their errors."""
         inverse = inverse_gram(self.d)
-        beta = self.moments @ inverse
+        beta = self.moments @ inverse  # continuous.md, step 8c
         n = len(inverse)
         # evaluation of f, the rule, the change to the cell's coordinates, and the sums over pieces
         steps = 5 * (n + 6) + 40 + (2 * self.k + 1) ** self.d + 12 * (self.d + 1) + self.pieces
@@ -278,7 +278,7 @@ def _check_mass(kernel: Kernel, w: Density, volume: Vector, volume_error: Vector
     size = np.abs(w.coefficients).max(axis=1)
     allowed = sum_up(np.asarray(up(volume * w.error1 + volume_error * (size + w.error1), 8))) + kernel.mass_error
     allowed += gamma(len(volume) + 40) * dot_up(size, volume) + gamma(8) * kernel.mass
-    if not abs(mass - kernel.mass) <= up(allowed, 8):
+    if not abs(mass - kernel.mass) <= up(allowed, 8):  # continuous.md, step 8c
         raise CertificationError(
             f"radius: the mollifier of the ball of radius {kernel.radius!r} has the mass {kernel.mass!r}, but the "
             f"cells hold {mass!r}; the ball must lie inside the mesh"

@@ -130,7 +130,7 @@ class Monotone:
         for goal, name in zip(asked.goals, asked.names, strict=True):
             if isinstance(goal, Flux):
                 raise InputError(f"query '{name}': fluxes of semilinear problems have no transfer; ask for points")
-        found = functionals(model, asked, self.facets_of, harmonic=True)
+        found = functionals(model, asked, self.facets_of, harmonic=True)  # continuous.md, step 10c
         object.__setattr__(self, "norms", Norms.of(model))
         object.__setattr__(self, "goals", found)
         object.__setattr__(self, "potentials", tuple(self._potential(i, J) for i, J in enumerate(found)))
@@ -158,7 +158,7 @@ class Monotone:
                 "transfer: this method gives no root, which the transfer of a nonlinear reaction needs"
             )
         model = self.model
-        state, solve = context.root(model.vector(model.load, model.boundary_load))
+        state, solve = context.root(model.vector(model.load, model.boundary_load))  # continuous.md, step 10k
         mismatch, sure = model.mismatch(state)
         if not math.isfinite(mismatch):
             raise CertificationError("dirichlet: the data's distance from its interpolant could not be bounded")
@@ -168,7 +168,7 @@ class Monotone:
         found = within(given, self.queries.goals, self.goals, self._values(primal, pairs_))
         terms = {name: np.array([getattr(f, name) for f in found]) for name in TERMS}
         if mismatch > 0.0:
-            terms["boundary"] = np.array([0.0 if J.known else mismatch for J in self.goals])
+            terms["boundary"] = np.array([0.0 if J.known else mismatch for J in self.goals])  # continuous.md, step 10j
         proved = sure and model.load.proved and all(J.proved for J in self.goals)
         proved = proved and (model.boundary_load is None or model.boundary_load.density.proved)
         details = {
@@ -221,11 +221,11 @@ class Monotone:
         model = self.model
         w = state[model.cell_nodes]
         cube = self.term.values(w)
-        source = combined([(1.0, model.load), (-1.0, cube)])
+        source = combined([(1.0, model.load), (-1.0, cube)])  # continuous.md, step 10b
         flux = model.fluxes(state[None, :], [source], [model.boundary_load])[..., 0]
         side = Side(state, source, flux, model.boundary_load)
         bounds = model.estimator.measure(side, [])[0]
-        return Primal(state, cube, side, bounds, model.estimator.energy(bounds))
+        return Primal(state, cube, side, bounds, model.estimator.energy(bounds))  # continuous.md, step 10b
 
     def _pairs(self, primal: Primal, these: list[int], dual: Callable[[Vector], Vector]) -> dict[int, Any]:
         sides = self.sides(primal, these, dual)
@@ -244,12 +244,13 @@ class Monotone:
             if J.source is not None:
                 parts.append((1.0, J.source.on_all(C)))
             if Phi is not None:
-                parts.append((-1.0, self.term.on_density(u, Phi)))
+                parts.append((-1.0, self.term.on_density(u, Phi)))  # continuous.md, step 10d
                 if np.any(model.reaction):
                     parts.append((-model.reaction, Phi.on_all(C)))
             known = combined(parts)
             z = dual(model.vector(known, J.load))
             nodal.append(z)
+            # continuous.md, step 10d
             sources.append(combined([(1.0, known), (-1.0, self.term.on_state(u, z[model.cell_nodes]))]))
         fluxes = model.fluxes(np.stack(nodal), sources, loads)
         return [Side(nodal[k], sources[k], fluxes[..., k], loads[k]) for k in range(len(these))]
@@ -263,7 +264,9 @@ class Monotone:
             low, high, share = model.estimator.product_bound(primal.bounds, pair)
             value, off, data = self._at_state(i, primal)
             dual = model.estimator.energy(pair.dual)
+            # continuous.md, step 10f
             less, more = self.term.rest(model, self.norms, primal.nodal, primal.energy, J.kernel, z, dual)
+            # continuous.md, step 10d
             center = pair.value + value + J.constant + 0.5 * (low + high) + 0.5 * (more - less)
             size = abs(pair.value) + abs(value) + abs(J.constant) + abs(low) + abs(high) + less + more
             rounding = pair.rounding + off + 8.0 * UNIT * size + max(0.0, J.error - J.data) + 2.0 * J.scale * size
@@ -303,7 +306,7 @@ class Monotone:
             found.append((-1.0, paired(self.term.simple(primal.cube, w), self.term.size(w), full, volume, slack)))
             if np.any(model.reaction):
                 found.append((-1.0, paired(linear, top, combined([(model.reaction, full)]), volume, slack)))
-        value = sum(sign * p[0] for sign, p in found)
+        value = sum(sign * p[0] for sign, p in found)  # continuous.md, step 10c
         off = sum(p[1] for _, p in found) + 8.0 * UNIT * sum(abs(p[0]) for _, p in found)
         return float(value), float(up(off)), float(up(sum(p[2] for _, p in found)))
 

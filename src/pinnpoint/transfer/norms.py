@@ -68,9 +68,9 @@ class Norms:
         if not math.isfinite(model.anchors.friedrichs):
             return cls._box(model, gradient, least)
         if model.d == 2:
-            fourth = up(0.5 * (second * gradient) ** 2, 8)
+            fourth = up(0.5 * (second * gradient) ** 2, 8)  # continuous.md, step 10g
         else:
-            fourth = up(second * gradient**3 / (3.0 * math.sqrt(3.0)), 16)
+            fourth = up(second * gradient**3 / (3.0 * math.sqrt(3.0)), 16)  # continuous.md, step 10g
         return cls(model.d, second, float(up(math.sqrt(math.sqrt(fourth)))), gradient)
 
     @classmethod
@@ -84,6 +84,7 @@ class Norms:
         widths = model.points.max(axis=0) - model.points.min(axis=0)
         low, high = down(widths), up(widths)
         ends = np.where(faces == 2, 1.0, np.where(faces == 1, 0.25, 0.0))
+        # continuous.md, step 10i
         friction = float(down(float(model.kappa.min()) * PI_DOWN**2 * np.sum(ends / high**2) + least, 32))
         if not friction > 0.0:
             raise InputError(
@@ -92,7 +93,7 @@ class Norms:
             )
         second = float(up(1.0 / down(math.sqrt(friction))))
         alpha, beta = np.where(faces == 0, 1.0 / low, 0.0), np.where(faces == 2, 1.0, 2.0)
-        lines = float(np.prod(alpha * second + beta * gradient))
+        lines = float(np.prod(alpha * second + beta * gradient))  # continuous.md, step 10i
         fourth = float(up(second ** (4 - model.d) * lines, 32))
         return cls(model.d, second, float(up(math.sqrt(math.sqrt(fourth)))), gradient, vanishing=False)
 
@@ -112,14 +113,14 @@ class Norms:
         """Upper bound of ‖vΦ‖₂/E."""
         R, kappa, point = kernel.radius, kernel.kappa, kernel.average_radius == 0.0
         if self.d == 3 and not self.vanishing:
-            free = 4.0 * self.gradient + 2.0 * self.second / R
+            free = 4.0 * self.gradient + 2.0 * self.second / R  # continuous.md, step 10i
             return float(up(free / (4.0 * PI_DOWN * kappa), 8))
         if self.d == 3:
-            return float(up(self.gradient / (2.0 * PI_DOWN * kappa), 8))
+            return float(up(self.gradient / (2.0 * PI_DOWN * kappa), 8))  # continuous.md, step 10h
         if self.d == 2:  # ∫ over the ball is πR² ∫ ds
             mean = FOURTH if point else 24.0
             length = math.sqrt(math.sqrt(PI_UP * R * R * mean)) / (4.0 * PI_DOWN * kappa)
-            return float(up(self.fourth * length, 16))
+            return float(up(self.fourth * length, 16))  # continuous.md, step 10h
         # ∫_0^1 (1 − ρ)⁶(3 + ρ)² dρ = 88/63 < 1.397, ∫_0^1 (1 − ρ)² dρ = 1/3
         largest, square = (3.0 / 16.0, 1.397 / 256.0) if point else (0.5, 1.0 / 12.0)
         one = self.top * R / kappa * math.sqrt(2.0 * R * square)

@@ -43,9 +43,9 @@ def pointwise(
     C = min(float(reach(model, np.array([x]))[0]), float(up(model.anchors.reach[cell] + model.anchors.step[cell])))
     eta, share = residual_estimate(model, state, load)
     flux = model.estimator.energy(primal)
-    if flux < eta:
+    if flux < eta:  # continuous.md, step 6d
         eta, share = flux, 0.0
-    return value, float(up(C * eta + wrong)), float(up(C * share))
+    return value, float(up(C * eta + wrong)), float(up(C * share))  # continuous.md, step 6a; paper, eq. 5.29
 
 
 def reach(model: Continuum, x: Vector) -> Vector:
@@ -66,7 +66,7 @@ def reach(model: Continuum, x: Vector) -> Vector:
         found = np.minimum(found, left)
     if np.any(fixed == X.max()):
         found = np.minimum(found, right)
-    return np.asarray(up(np.sqrt(up(found))))
+    return np.asarray(up(np.sqrt(up(found))))  # continuous.md, step 6a; paper, eq. 5.28
 
 
 def evaluate(model: Continuum, state: Vector, x: float) -> tuple[float, float]:
@@ -111,11 +111,11 @@ def residual_estimate(model: Continuum, state: Vector, load: Density | None = No
     root = np.sqrt(up(shapes.volume * (1.0 + shapes.slack)))
     weight = up(model.anchors.convex * root, 8)
     all_data = norm_up(up(weight * f.error2, 4))
-    eta = norm_up(up(weight * (rms + blur + f.error2), 8))
+    eta = norm_up(up(weight * (rms + blur + f.error2), 8))  # continuous.md, step 6b; paper, eq. 5.26
     nodal, off, data = _nodal_residuals(model, shapes, u, f)
     inside = model.kind_of_vertices() != DIRICHLET
     C = np.where(inside, reach(model, model.points[:, 0]), 0.0)
-    extra = dot_up(np.where(inside, up(np.abs(nodal) + off + data), 0.0), C)
+    extra = dot_up(np.where(inside, up(np.abs(nodal) + off + data), 0.0), C)  # continuous.md, step 6c
     share = up(all_data + dot_up(np.where(inside, data, 0.0), C))
     return at_most(float(up(eta + extra))), at_most(float(share))
 
@@ -134,6 +134,7 @@ def _nodal_residuals(model: Continuum, shapes: Shapes, u: State, f: Density) -> 
     slack = 3.0 * (shapes.slack + gamma(60))
     value, off, data = np.zeros(n), np.zeros(n), np.zeros(n)
     for i in (0, 1):
+        # continuous.md, step 6c
         part = (hats[i] @ gram(1) @ rest - model.kappa * mean_slope * shapes.gradients[i, 0]) * shapes.volume
         wrong = slack * (size + model.kappa * u.size * shapes.steep) * shapes.volume
         value += np.bincount(T.cells[:, i], part, minlength=n)

@@ -172,7 +172,7 @@ def _bounded(cell: Index, level: Index, halvings: Index, bary: Vector, cells: Ce
     """Pieces with their bounds; those certainly outside the ball are left out."""
     d = bary.shape[1] - 1
     z, squares, blur = cells.parts(cell, bary)
-    r = np.asarray(up(0.5 * _excess(z), d + 12))
+    r = np.asarray(up(0.5 * _excess(z), d + 12))  # continuous.md, step 8c
     y = 1.0 - squares + r[:, None]
     a = np.sort(y, axis=1)
     low, high = a[:, 0], a[:, -1]
@@ -185,7 +185,7 @@ def _bounded(cell: Index, level: Index, halvings: Index, bary: Vector, cells: Ce
 
     def mean(p: int) -> Vector:
         with np.errstate(invalid="ignore"):  # where nothing is wrong ρ may be infinite
-            slab = density * (above ** (p + 1) + below ** (p + 1)) / (p + 1)
+            slab = density * (above ** (p + 1) + below ** (p + 1)) / (p + 1)  # continuous.md, step 8c
         return np.asarray(up(np.fmin(most**p, slab), 8 * p + 40))
 
     return Pieces(cell[keep], level[keep], halvings[keep], bary[keep], y[keep], mean(k), mean(2 * k))
@@ -203,7 +203,7 @@ def _excess(z: Vector) -> Vector:
         middle[larger] = 0.5 * (z[larger, i] + z[larger, j])
     spokes = z - middle[:, None]
     around = np.einsum("nij,nij->ni", spokes, spokes).max(axis=1, initial=0.0)
-    return np.asarray(np.minimum((m - 1) / (2.0 * m) * longest, around))
+    return np.asarray(np.minimum((m - 1) / (2.0 * m) * longest, around))  # continuous.md, step 8c
 
 
 def _density(a: Vector, r: Vector) -> Vector:
@@ -216,4 +216,4 @@ def _density(a: Vector, r: Vector) -> Vector:
         plain = d / width
         top = d * (a[:, -1] + r) ** (d - 1) / np.prod(a[:, -1:] - a[:, :-1], axis=1)
         bottom = d * np.maximum(r - a[:, 0], 0.0) ** (d - 1) / np.prod(a[:, 1:] - a[:, :1], axis=1)
-    return np.asarray(np.fmin(plain, np.fmin(top, bottom)))
+    return np.asarray(np.fmin(plain, np.fmin(top, bottom)))  # continuous.md, step 8c

@@ -65,7 +65,7 @@ def enclosed(
         rest[chosen] = False
         halves = work.measured(work.halved(pool.places[chosen]), np.tile(0.5 * pool.error[chosen], 2))
         pool = pool[np.flatnonzero(rest)].joined(halves)
-    value = math.fsum(pool.value)
+    value = math.fsum(pool.value)  # continuous.md, step 8g
     spent.spend(work.count * (COSTLY if costly(f) else MODEL))
     return value, at_most(float(up(sum_up(pool.error) + UNIT * abs(value) + TINY)))
 
@@ -201,11 +201,11 @@ class _Patches:
             weight = weight * np.where(p % 2 == 0, 2.0 / (p + 1.0), 0.0)[:, None] * half
         if d == 1:
             weight = np.ones((S.size, len(patches)))
-        terms = C * radial[powers[:, 0]] * weight
+        terms = C * radial[powers[:, 0]] * weight  # continuous.md, step 8b
         bulk = np.abs(terms).sum(axis=0)
         wrong = (np.abs(C) * radial_error[powers[:, 0]] * weight).sum(axis=0)
         with np.errstate(invalid="ignore"):
-            error = up(e * size * measure + wrong + gamma(S.size + 12) * bulk, 3 * S.size)
+            error = up(e * size * measure + wrong + gamma(S.size + 12) * bulk, 3 * S.size)  # continuous.md, step 8b
         return (
             terms.sum(axis=0),
             np.where(np.isnan(error), np.inf, error),

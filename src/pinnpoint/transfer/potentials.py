@@ -106,6 +106,7 @@ def potential(
     limits = tolerance * np.where(away[near] < 2.0 * size, few, 1.0)
     apart = away[near] > np.maximum(2.0 * inner, 0.25 * (high - low)[near].max(axis=1))
     f = _resolved(kernel, V[near], x0, inner, apart, far < R, limits)
+    # continuous.md, step 10c
     factor = {1: R / kappa, 2: 1.0 / (4.0 * math.pi * kappa), 3: 1.0 / (4.0 * math.pi * kappa * R)}[d]
     beta = factor * f.coefficients
     slip = gamma(16) * np.abs(beta).max(axis=1, initial=0.0)

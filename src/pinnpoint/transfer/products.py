@@ -83,7 +83,7 @@ def multiplied(a: Vector, b: Vector, m: int, p: int, q: int) -> Vector:
     for start in range(0, len(a), CHUNK):
         part = slice(start, start + CHUNK)
         outer = (a[part, :, None] * b[part, None, :]).reshape(-1, a.shape[1] * b.shape[1])
-        found[part] = outer @ product_table(m, p, q)
+        found[part] = outer @ product_table(m, p, q)  # continuous.md, step 10a
     return found
 
 
@@ -95,6 +95,7 @@ def projected(c: Vector, m: int, n: int, error: Vector) -> Density:
     rest = c - beta @ lift.T
     away = np.abs(rest).max(axis=1)
     square = np.einsum("cr,cr->c", rest @ means, rest)
+    # continuous.md, step 10a
     high = np.sqrt(np.maximum(square, 0.0) + LOOSE * away**2) + LOOSE * (np.abs(c).max(axis=1) + away + blur)
     wrong = np.asarray(up(blur + error, 8))
     return Density(beta, np.asarray(up(high, 8)), wrong, wrong)
@@ -103,7 +104,7 @@ def projected(c: Vector, m: int, n: int, error: Vector) -> Density:
 def square_coefficients(u: Vector, factor: Vector) -> Vector:
     """A factor times u², (C, pairs), from vertex values (C, m + 1)."""
     m = u.shape[1] - 1
-    return np.stack([factor * (u[:, j] * u[:, k]) for j, k in pairs(m)], axis=1)
+    return np.stack([factor * (u[:, j] * u[:, k]) for j, k in pairs(m)], axis=1)  # continuous.md, step 10a
 
 
 def square_times_linear(u: Vector, factor: Vector, v: Vector) -> Density:
@@ -171,7 +172,7 @@ def paired(a: Density, top: Vector, b: Density, volume: Vector, slack: Vector) -
     size = np.abs(b.coefficients).max(axis=1)
     grown = up(volume * (1.0 + slack), 4)
     wrong = 3.0 * (slack + LOOSE) * np.abs(a.coefficients).max(axis=1) * size * grown
-    loose = (a.high * b.high + a.error2 * (size + b.high) + top * b.error1) * grown
+    loose = (a.high * b.high + a.error2 * (size + b.high) + top * b.error1) * grown  # continuous.md, step 8a
     total = math.fsum(value.tolist())
     return total, float(up(sum_up(up(wrong, 16)) + 2.0 * UNIT * abs(total))), sum_up(up(loose, 16))
 

@@ -50,8 +50,8 @@ def unit_ball(d: int, nu2: Enclosed, k: int, split: Enclosed | None, digits: int
     if split is not None:  # the average of h over the inner ball
         powers = _powers(split * split, J)
         averages = (x * powers[j] * Enclosed.of(Fraction(d, 2 * j + d)) for j, x in enumerate(h))
-        weight = total(averages).widened(tail)
-    C = weight * 2 / (sphere * moment)
+        weight = total(averages).widened(tail)  # continuous.md, step 4c
+    C = weight * 2 / (sphere * moment)  # continuous.md, step 4a
     N = _recurrence(nu2, d, J, [C * (math.comb(k, j) * (-1) ** j) for j in range(k + 1)], Enclosed.of(0))
     A, B, tails = _fundamental(d, nu2, J, sphere, h)
     A, B = [weight * x for x in A], [weight * x for x in B]
@@ -59,9 +59,9 @@ def unit_ball(d: int, nu2: Enclosed, k: int, split: Enclosed | None, digits: int
     edge = total(x - y for x, y in zip(B, N, strict=True)).widened(tail_B)
     if d != 2:
         edge = edge + total(A).widened(tail_A)
-    alpha = -edge / total(h).widened(tail)
+    alpha = -edge / total(h).widened(tail)  # continuous.md, step 4a
     B = [b + alpha * x - n for b, x, n in zip(B, h, N, strict=True)]
-    outer = Series(tuple(A), tuple(B), up(tail_A), up(tail_B + alpha.size() * tail))
+    outer = Series(tuple(A), tuple(B), up(tail_A), up(tail_B + alpha.size() * tail))  # continuous.md, step 4d
     mass = C * sphere * Enclosed.of(_beta(k, Fraction(d, 2))) / 2
     if split is None:
         return UnitBall(None, outer, C, mass, True)
@@ -69,7 +69,7 @@ def unit_ball(d: int, nu2: Enclosed, k: int, split: Enclosed | None, digits: int
     Q = [q - n for q, n in zip(_recurrence(nu2, d, J, [source], Enclosed.of(0)), N, strict=True)]
     tail_Q = 2.0 * (Q[-1].size() + 2.0 * N[-1].size())
     inside = Series((), tuple(Q), 0.0, up(tail_Q)).at(d, split)
-    beta = (outer.at(d, split) - inside) / Series((), tuple(h), 0.0, up(tail)).at(d, split)
+    beta = (outer.at(d, split) - inside) / Series((), tuple(h), 0.0, up(tail)).at(d, split)  # continuous.md, step 4c
     inner = Series((), tuple(q + beta * x for q, x in zip(Q, h, strict=True)), 0.0, up(tail_Q + beta.size() * tail))
     return UnitBall(inner, outer, C, mass, (source - C).sign() > 0)
 
@@ -98,7 +98,7 @@ def _recurrence(nu2: Enclosed, d: int, J: int, source: Sequence[Enclosed], first
         top = nu2 * a[j]
         if j < len(source):
             top = top - source[j]
-        a.append(top / ((2 * j + 2) * (2 * j + d)))
+        a.append(top / ((2 * j + 2) * (2 * j + d)))  # continuous.md, step 4d
     return a
 
 
@@ -134,7 +134,7 @@ def integrals(form: Series, d: int, p: Enclosed, q: Enclosed, order: int) -> lis
         n = i + d - 1
         s = total(b * plain[n + 2 * j] for j, b in enumerate(form.B))
         s = s + total(a * special[n + shift + 2 * j] for j, a in enumerate(form.A))
-        out.append(s.widened(tail))
+        out.append(s.widened(tail))  # continuous.md, step 8b
     return out
 
 

@@ -88,7 +88,7 @@ class CubicTerm:
 
     def values(self, w: Vector) -> Density:
         """λu_h³."""
-        return square_times_linear(w, self.cubic, w)
+        return square_times_linear(w, self.cubic, w)  # continuous.md, step 10a
 
     def size(self, w: Vector) -> Vector:
         """λ max|u_h|³."""
@@ -144,7 +144,7 @@ class ReactionTerm:
     def slopes(self, w: Vector) -> Vector:
         """μ: g′ at the middle of the range, and not below zero."""
         middle = 0.5 * (w.min(axis=1) + w.max(axis=1))
-        return np.maximum(self.g.values("first", middle, None)[0], 0.0)
+        return np.maximum(self.g.values("first", middle, None)[0], 0.0)  # continuous.md, step 10l
 
     def on_density(self, w: Vector, given: Density) -> Density:
         """μ times it."""
@@ -168,19 +168,20 @@ class ReactionTerm:
         w = state[model.cell_nodes]
         A = amplitude(norms, kernel, z, eta_z)
         mu = self.slopes(w)
+        # continuous.md, step 10l
         off = supremum(self.g.first, _ranges(w), minus=np.repeat(mu[:, None], len(pairs(1)), axis=1))[0]
         volume = up(model.topology.volumes * (1.0 + model.anchors.slack), 4)
         spread = norm_up(up(off * up(np.sqrt(volume)), 4))
         low, high = self._range(model, norms, state, eta)
         bend = float(self.g.top(np.array([low]), np.array([high]))[0])
-        both = at_most(float(up(A * eta * (spread + 0.5 * bend * norms.second * eta), 32)))
+        both = at_most(float(up(A * eta * (spread + 0.5 * bend * norms.second * eta), 32)))  # continuous.md, step 10l
         return both, both
 
     def _range(self, model: Continuum, norms: Norms, state: Vector, eta: float) -> tuple[float, float]:
         low, high = float(state.min()), float(state.max())
         if model.d == 1:
             far = norms.top * eta
-            return float(-up(far - low)), float(up(high + far))
+            return float(-up(far - low)), float(up(high + far))  # continuous.md, step 10m
         least, most = model.range
         nodes = np.unique(model.topology.facets[model.dirichlet_facets()])
         data = state[nodes] if nodes.size else np.zeros(0)
@@ -206,11 +207,12 @@ class ReactionTerm:
         found = math.inf
         if all(fixed(g) == (0.0, 0.0) for _, g in model.neumann):
             tried = (float(start + step) for step in (0.0, *np.geomspace(2.0**-10, 2.0**20, 140)))
-            found = next((M for M in tried if lift(M) >= load), math.inf)
+            found = next((M for M in tried if lift(M) >= load), math.inf)  # continuous.md, step 10m
         if np.all(model.kind[model.topology.facet_cells[:, 1] < 0] == DIRICHLET):
             s = max(0.0, float(up(load - lift(start))))
             size = sum_up(up(model.topology.volumes * (1.0 + model.anchors.slack))) / PI_DOWN
             square = size if model.d == 2 else (0.75 * size) ** (2.0 / 3.0)
+            # continuous.md, step 10m
             found = min(found, float(up(start + s * square / (2.0 * model.d * float(model.kappa.min())), 32)))
         return found
 

@@ -34,6 +34,7 @@ STEEP = 0.6495190528383291
 def amplitude(norms: Norms, kernel: Kernel | None, dual: Vector, eta_dual: float) -> float:
     """A, with ‖eG‖₂ ≤ A t."""
     height = float(np.max(np.abs(dual)))
+    # continuous.md, step 10e
     A = height * norms.second + norms.fourth**2 * eta_dual + (0.0 if kernel is None else norms.weighted(kernel))
     return float(up(A, 8))
 
@@ -56,10 +57,11 @@ def remainder(
     if lam == 0.0:
         return 0.0, 0.0
     A = amplitude(norms, kernel, dual, eta_dual)
-    both = at_most(STEEP * math.sqrt(lam) * A * eta * eta)
+    both = at_most(STEEP * math.sqrt(lam) * A * eta * eta)  # continuous.md, step 10f
     found = []
     for sign in (1.0, -1.0):
         top = max(0.0, float(np.max(sign * state)))
+        # continuous.md, step 10f
         own = at_most(lam * A * (3.0 * top * norms.second * eta * eta + norms.fourth**2 * eta * eta * eta))
         found.append(float(up(min(both, own), 32)))
     return found[0], found[1]

@@ -24,7 +24,7 @@ class Work:
 
     def spend(self, units: int) -> None:
         """Count units."""
-        self.spent += units
+        self.spent += units  # continuous.md, step 12a
 
     def stop(self, part: str) -> None:
         """Take note that a part ended at its budget."""
@@ -32,4 +32,4 @@ class Work:
 
     def models(self, *, costly: bool) -> int:
         """Models of the data that the budget allows."""
-        return max(1, self.budget // (COSTLY if costly else MODEL))
+        return max(1, self.budget // (COSTLY if costly else MODEL))  # continuous.md, step 12a

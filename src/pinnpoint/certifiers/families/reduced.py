@@ -79,7 +79,7 @@ class ReducedStates:
         self.defect = np.array([float(up(norm_up(np.ascontiguousarray(D[:, j])) + rest[j])) for j in range(d)])
         longest = max(norm_up(np.ascontiguousarray(q)) for q in Q.T)
         off = norm_up((Q.T @ Q - np.eye(Q.shape[1])).ravel()) + (gamma(n + 2) * longest**2 + 2.0 * UNIT) * d * 1.01
-        self.stretch = float(up(np.sqrt(up(1.0 + off))))
+        self.stretch = float(up(np.sqrt(up(1.0 + off))))  # families.md, step 3
         self.R = R
 
     def _direction(self, ground: Ground, v: Vector) -> Ball:
@@ -99,7 +99,7 @@ class ReducedStates:
         size, d = np.abs(x), x.shape[1]
         y = np.abs(x @ self.R.T) + gamma(d + 1) * 1.01 * (size @ np.abs(self.R.T)) + d * TINY
         lengths = np.sqrt(np.einsum("ij,ij->i", y, y)) * (1.0 + 2.0 * gamma(d + 4)) + d * TINY
-        found = up(self.stretch * lengths + (size @ self.defect) * (1.0 + 2.0 * gamma(d + 1)), 8)
+        found = up(self.stretch * lengths + (size @ self.defect) * (1.0 + 2.0 * gamma(d + 1)), 8)  # families.md, step 3
         return np.where(np.isnan(found), np.inf, found)
 
 

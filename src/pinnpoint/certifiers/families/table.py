@@ -61,7 +61,7 @@ class Table:
         """Centres and radius terms for rows of μ, each (S, K)."""
         center = np.ascontiguousarray(self.center.T)
         size, p = np.abs(mu), self.loads
-        found = mu @ center[1:]
+        found = mu @ center[1:]  # families.md, step 2
         found += center[0]
         slack = 1.0 + 2.0 * gamma(p + 3)
         terms = {}
@@ -76,7 +76,7 @@ class Table:
             rows = np.abs(center)
             rounding = size @ rows[1:]
             rounding += rows[0]
-            rounding *= gamma(p + 2) * slack
+            rounding *= gamma(p + 2) * slack  # families.md, step 2
             rounding += (p + 2) * TINY
             rounding += terms.get("rounding", 0.0)
             rounding *= 1.0 + 16.0 * 2.0**-53
@@ -91,7 +91,7 @@ def fill(certifier: AbstractCertifier, F: Vector, base: Vector) -> Table:
         require_range("loads", F, base)
     bare = _homogeneous(certifier)
     columns = [_certified(certifier, base, certifier._solver)]
-    columns += [_certified(bare, f, certifier._solver) for f in F]
+    columns += [_certified(bare, f, certifier._solver) for f in F]  # families.md, step 1
     parts = [certifier._rounded(out) for out in columns]
     names = list(dict.fromkeys(name for _, _, counted in parts for name in counted))
     zero = np.zeros(certifier.ground.K)

@@ -230,7 +230,7 @@ class AbstractNonlinearCertifier(ABC):
                 continue
             apart = float(np.max(gap.hi)) if name == "max" else self.system.X.norm(gap)
             for inner, outer in ((other, ball), (ball, other)):
-                if float(up(apart + inner["radius"])) <= 2.0 * outer["eta"]:
+                if float(up(apart + inner["radius"])) <= 2.0 * outer["eta"]:  # proofs.md, step 6k
                     return found
         raise CertificationError(
             "transfer: the root verified from the comparison state was not shown to be the one verified from the "

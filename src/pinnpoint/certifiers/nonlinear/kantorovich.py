@@ -25,7 +25,7 @@ def radius(eta: float, lipschitz: float, norm: str) -> float:
     if not product < 1.0:
         raise NotVerifiedError(norm, product)
     root = max(0.0, float(down(math.sqrt(max(0.0, float(down(1.0 - product)))))))
-    return float(up(2.0 * eta / (1.0 + root), 8))
+    return float(up(2.0 * eta / (1.0 + root), 8))  # proofs.md, step 6f; paper, eq. B.31
 
 
 def refusal(tried: list[CertificationError], polish: int) -> CertificationError:

@@ -36,6 +36,7 @@ class NormBall:
 
     def remainder(self, g: Ball) -> float:
         """‖g‖_{W⁻¹} L t²/2 (paper, eq. root_remainder_lipschitz_bound)."""
+        # proofs.md, step 6e; paper, eq. 6.12
         return at_most(float(up(self.W.dual(g) * self.lipschitz * self.radius * self.radius * 0.5, 8)))
 
     def reach(self, s: Ball) -> float:
@@ -55,9 +56,9 @@ def newton_ball(base: BasePoint, polish: int) -> NormBall:
     bound = verify_coercivity(H, system.X.P, error=error)
     floor = float(down(math.sqrt(bound.alpha)))
     rest = core.form.norm(core.reduced.affine(exact(base.step), base.F))
-    eta = at_most(float(up(system.X.norm(exact(base.step)) + up(rest / floor))))
+    eta = at_most(float(up(system.X.norm(exact(base.step)) + up(rest / floor))))  # proofs.md, step 6e
     L = constant(system.lipschitz, "lipschitz", base.y, float(up(2.0 * eta)))
-    ratio = float(up(L / floor))
+    ratio = float(up(L / floor))  # proofs.md, step 6e; paper, eq. B.30
     try:
         t = radius(eta, ratio, "system's")
     except CertificationError as problem:
@@ -119,7 +120,7 @@ def stationary_ball(
     step = np.asarray(solve(S.hi))
     eta = at_most(float(up(system.X.norm(exact(step)) + up(system.X.dual(defect(exact(step), S)) / bound.alpha))))
     L = constant(system.second_lipschitz, "second_lipschitz", base.y, float(up(2.0 * eta)))
-    ratio = float(up(L / bound.alpha))
+    ratio = float(up(L / bound.alpha))  # proofs.md, step 6j
     try:
         t = radius(eta, ratio, "system's")
     except CertificationError as problem:

@@ -41,7 +41,7 @@ class Witness:
 
     def solved(self, x: Vector) -> float:
         """max(|x|/v), rounded up: |J⁻¹x| is at most w times this."""
-        return at_most(float(np.max(up(x / self.v))))
+        return at_most(float(np.max(up(x / self.v))))  # proofs.md, step 6b
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,17 +152,17 @@ def box(at: Anchor) -> Box:
     if W is None:
         raise CertificationError("J(y) has no M-matrix comparison, which the maximum norm needs")
     rest = W.solved(base.core.reduced.affine(exact(base.step), base.F).magnitude())
-    start = np.asarray(up(np.abs(base.step) + W.w * rest, 8))
+    start = np.asarray(up(np.abs(base.step) + W.w * rest, 8))  # proofs.md, step 6b
     eta = float(start.max())
     slope = system.gather(system.slope(base.y, 2.0 * eta))
-    lipschitz = at_most(float(up(float(W.w.max()) * W.solved(slope))))
+    lipschitz = at_most(float(up(float(W.w.max()) * W.solved(slope))))  # proofs.md, step 6b
     t = radius(eta, lipschitz, "maximum")
     tau = np.full(system.n, t)
     bent = tau
     for _ in range(3):
         reach = system.cell_top(tau)
         bent = system.gather(np.asarray(up(system.bend(base.y, reach) * reach * reach)))
-        tau = np.minimum(tau, up(start + W.w * W.solved(bent), 8))
+        tau = np.minimum(tau, up(start + W.w * W.solved(bent), 8))  # proofs.md, step 6b
     reach = system.cell_top(tau)
     bent = np.minimum(bent, system.gather(np.asarray(up(system.bend(base.y, reach) * reach * reach))))
     t = float(tau.max())
@@ -192,6 +192,7 @@ class EnergyBall:
         system = self.at.base.system
         with np.errstate(invalid="ignore"):
             worst = self.curve * system.cell_top(g.magnitude())
+        # proofs.md, step 6c
         local = at_most(float(up(float(worst.max()) * self.radius * self.radius / self.at.alpha, 8)))
         return min(local, at_most(float(up(self.form.norm(g) * self.rest))))
 
@@ -211,7 +212,7 @@ def energy(at: Anchor, *, monotone: bool = True) -> EnergyBall:
     """
     base, system = at.base, at.base.system
     form = at.form()
-    eta = form.dual(base.F)
+    eta = form.dual(base.F)  # proofs.md, step 6c
     high = at_most(float(up(1.0 / down(math.sqrt(float(down(at.alpha * float(at.D.min()), 8)))), 8)))
 
     def rest(t: float) -> float:
@@ -220,17 +221,17 @@ def energy(at: Anchor, *, monotone: bool = True) -> EnergyBall:
     lipschitz = at_most(float(up(high * float(system.slope(base.y, float(up(2.0 * high * eta))).max()) / at.alpha, 8)))
     details = {"eta": eta, "lipschitz": lipschitz}
     try:
-        t = radius(eta, lipschitz, "energy")
+        t = radius(eta, lipschitz, "energy")  # proofs.md, step 6c
         how = f"a unique root (Newton–Kantorovich: η = {eta:.3e}, L = {lipschitz:.3e})"
     except CertificationError:
         if not (monotone and system.monotone and semidefinite(base)):
             raise
         top = float(system.state_top(base.y).max())
         share = min(1.0, at_most(float(up(3.0 * top * top / at.alpha))))
-        t = at_most(float(up(eta / float(down(1.0 - 0.75 * share)), 8)))
+        t = at_most(float(up(eta / float(down(1.0 - 0.75 * share)), 8)))  # proofs.md, step 6d
         how = "the only root (strong monotonicity)"
     for _ in range(8):
-        t = min(t, at_most(float(up(eta + rest(t)))))
+        t = min(t, at_most(float(up(eta + rest(t)))))  # proofs.md, step 6c
     claim = f"{how} lies within {t:.6e} of the base point in the energy norm of J(y)"
     curve = system.bend(base.y, float(up(high * t)))
     most = min(at_most(rest(t)), at_most(float(up(t + eta))))  # R = Jd − F

@@ -92,6 +92,7 @@ class RootCertifier(AbstractNonlinearCertifier):
         L, ell = core.functionals(self.seen.reduced)
         ground = Ground(core, self.seen.reduced, L, ell, base.solver, proof)
         green = green_vectors(ground, base.solver, refine=False)
+        # proofs.md, step 6a
         pairs = [tightest(balls, core.green(green.ball(i)), core.defect(green.ball(i), e)) for i, e in enumerate(ell)]
         bent, algebra = (np.array(column) for column in zip(*pairs, strict=True))
         length = proof.form.norm(base.F)
@@ -102,10 +103,10 @@ class RootCertifier(AbstractNonlinearCertifier):
             pairing = green.pair(core.normal(base.F), enclose=core.rounding)
             correction, _ = pairing.rounded()
             terms = {"correction": np.abs(correction), **terms}
-            center = center - pairing
+            center = center - pairing  # paper, eq. 6.25
         else:
             correction = None
-            terms = {"norm": np.asarray(up(green.sigma * length)), **terms}
+            terms = {"norm": np.asarray(up(green.sigma * length)), **terms}  # paper, eq. 6.29
             counted = ("norm", *counted)
         claims = (*proof.claims, *(Claim(b.claim, b.status) for b in balls))
         return Found(

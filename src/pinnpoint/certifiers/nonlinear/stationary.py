@@ -96,9 +96,9 @@ class StationaryCertifier(AbstractNonlinearCertifier):
         core, method = base.core, self.method
         z = core.form.apply(base.F)
         G, E = self.system.second(base.y, z, rounding=core.rounding)
-        K = sp.csr_array(core.normal_matrix[0] + G)
+        K = sp.csr_array(core.normal_matrix[0] + G)  # paper, eq. C.4
         hessian = Hessian(base, EnclosedMatrix(G, E) if core.rounding else PlainMatrix(G), K)
-        S = core.reduced.T.affine(z)
+        S = core.reduced.T.affine(z)  # paper, eq. C.1
         try:
             solver = factorize(K)
         except InputError as error:
@@ -118,7 +118,7 @@ class StationaryCertifier(AbstractNonlinearCertifier):
         if method.correct:
             pairing = dots(Q, S, enclose=core.rounding)
             correction, _ = pairing.rounded()
-            center, first = center - pairing, "correction"
+            center, first = center - pairing, "correction"  # paper, eq. C.19
             terms = {"correction": np.abs(correction), **terms}
         else:
             terms = {"norm": np.asarray(up(sigma * S.norm())), **terms}
@@ -138,7 +138,7 @@ class StationaryCertifier(AbstractNonlinearCertifier):
 
         def smallest(q: Ball, s: Ball) -> tuple[float, float]:
             p, Gq = hessian.green(q), hessian.G.affine(q)
-            found = [(float(up(b.remainder(p) + b.reach(Gq))), b.reach(s)) for b in balls]
+            found = [(float(up(b.remainder(p) + b.reach(Gq))), b.reach(s)) for b in balls]  # proofs.md, step 6i
             return min(found, key=sum)
 
         minimum = Claim(

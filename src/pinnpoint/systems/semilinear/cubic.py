@@ -100,6 +100,7 @@ class CubicSystem(AbstractSemilinear):
         if not rounding:
             return J, None
         size = self._counted(np.abs(both) * _seconds(np.abs(U)))
+        # proofs.md, step 6g
         error = up(gamma(self._valence + 24) * size + 2.0**-52 * (np.abs(self.A.data) + size) + TINY)
         return J, self._cut(error)
 
@@ -128,14 +129,14 @@ class CubicSystem(AbstractSemilinear):
             h: list[Pair] = [one, *(whole(np.zeros(part.shape[1])) for _ in range(3))]
             for x, parts in zip(part, cut, strict=True):
                 for p in (1, 2, 3):
-                    h[p] = add(h[p], scale(x, h[p - 1], parts))
+                    h[p] = add(h[p], scale(x, h[p - 1], parts))  # proofs.md, step 6g
             for i, (x, parts) in enumerate(zip(part, cut, strict=True)):
                 inner = add(h[2], scale(x, add(h[1], whole(x)), parts))
                 top = add(h[3], scale(x, inner, parts))
                 hi[a : a + CHUNK, i], lo[a : a + CHUNK, i] = top
         size = np.abs(U)
         far = size.max(axis=1, keepdims=True)
-        err = up((3.0 * k + 4.0) * STEP * _thirds(size) + TINY * (1.0 + far) ** 2, 16)
+        err = up((3.0 * k + 4.0) * STEP * _thirds(size) + TINY * (1.0 + far) ** 2, 16)  # proofs.md, step 6g
         return Ball(hi.ravel(), lo.ravel(), np.asarray(err).ravel())
 
     @cached_property

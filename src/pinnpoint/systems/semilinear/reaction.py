@@ -125,7 +125,7 @@ class Reaction:
                 raise InputError("bound: must return bounds ≥ 0 of |g″|")
             return np.asarray(found)
         f = self.second if self.formulas else (lambda X: self.second(X[:, 0]))
-        return supremum(f, np.stack([low, high], axis=1)[:, :, None], relative=0.05)[0]
+        return supremum(f, np.stack([low, high], axis=1)[:, :, None], relative=0.05)[0]  # proofs.md, step 6h
 
 
 def _compare(name: str, said: Expression, own: Expression) -> None:
@@ -227,7 +227,7 @@ class ReactionSystem(AbstractSemilinear):
         g, error = self.reaction.values("g", u, slack)
         if not self.reaction.formulas:  # the argument's own rounding, by g′ and its growth
             error = error + slack * (np.abs(self.reaction.values("first", u, None)[0]) + slack * self._top(u, slack))
-        values = Ball(g.ravel(), None, np.asarray(up(error)).ravel())
+        values = Ball(g.ravel(), None, np.asarray(up(error)).ravel())  # proofs.md, step 6h
         return self._linear.affine(exact(U), exact(self.b[free])) + self._scatter.affine(values)
 
     def _top(self, u: Vector, slack: Vector) -> Vector:
