@@ -240,3 +240,13 @@ def test_parquet(tmp_path):
     assert table["name"] == [*certifier.names, None]
     assert table["action"][-1] == "flag"
     assert table["label"][0] == "a"
+
+
+@pytest.mark.parametrize("method", [pp.Root(), pp.Stationary(), pp.Exact(), pp.Norm()])
+def test_prepared_methods_of_every_kind_are_watched(method):
+    mesh = pp.io.generate("interval", 12)
+    linear = isinstance(method, pp.Exact | pp.Norm)
+    problem = pp.fem.ReactionDiffusion(mesh, "1") if linear else pp.fem.Semilinear(mesh, 1.0, "1")
+    monitor = pp.Monitor(method.prepare(problem.system, problem.points([[0.5]])), 1.0)
+    assert monitor.check(problem.space.U0).action == "accept"
+    assert monitor.check(problem.extract("100*x*(1-x)").U).action == "flag"

@@ -14,7 +14,8 @@ if TYPE_CHECKING:  # what type checkers see; a test compares it with the table b
     from pinnpoint import training as training
     from pinnpoint.base.errors import CertificationError, DependencyMissingError, InputError, PinnpointError
     from pinnpoint.certificates.batch import CertificateBatch
-    from pinnpoint.certificates.certificate import Certificate, Claim, Guarantee
+    from pinnpoint.certificates.certificate import Certificate
+    from pinnpoint.certificates.claims import Claim, Guarantee
     from pinnpoint.certificates.rates import observed_orders
     from pinnpoint.certifiers.exact import Exact
     from pinnpoint.certifiers.families.loads import LoadFamily
@@ -56,7 +57,7 @@ _HOMES = {
     "Certificate": "certificates.certificate",
     "CertificateBatch": "certificates.batch",
     "CertificationError": "base.errors",
-    "Claim": "certificates.certificate",
+    "Claim": "certificates.claims",
     "Coercivity": "rounding.bounds",
     "Comparison": "transfer.comparison",
     "Decision": "monitoring.monitor",
@@ -64,7 +65,7 @@ _HOMES = {
     "DirectRoute": "transfer.interval",
     "Exact": "certifiers.exact",
     "External": "transfer.external",
-    "Guarantee": "certificates.certificate",
+    "Guarantee": "certificates.claims",
     "Inexact": "certifiers.inexact",
     "InputError": "base.errors",
     "Interpolation": "transfer.interpolation",

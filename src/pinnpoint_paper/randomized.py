@@ -31,7 +31,7 @@ def _points(count: int) -> Any:
 def _trials(probes: int, cells: int, trials: int) -> dict[str, Any]:
     problem = _problem(cells)
     queries = problem.points(_points(QUERIES))
-    sigma = Exact().prepare(problem.system, queries).green.sigma  # type: ignore[attr-defined]
+    sigma = Exact().prepare(problem.system, queries).green.sigma  # type: ignore[union-attr]
     ratios = []
     for seed in range(trials):
         c = Randomized(probes=probes, delta=DELTA, seed=seed).prepare(problem.system, queries)

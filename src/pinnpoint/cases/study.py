@@ -24,9 +24,10 @@ from pinnpoint.certifiers.localized import Localized
 from pinnpoint.certifiers.nonlinear.root import Root
 from pinnpoint.certifiers.nonlinear.stationary import Stationary
 from pinnpoint.certifiers.norm import Norm
+from pinnpoint.certifiers.protocols import Certifier
 from pinnpoint.certifiers.randomized import Randomized
 from pinnpoint.certifiers.tolerance import MAX_DOFS, Step, certify_to
-from pinnpoint.certifiers.verb import AnyCertifier, AnyMethod, foresee, narrowing, run
+from pinnpoint.certifiers.verb import AnyMethod, foresee, narrowed, run
 from pinnpoint.fem.coefficients import require_defined
 from pinnpoint.fem.extraction import Formulas, NodeValues
 from pinnpoint.io.decks.problems import Deck, read_deck
@@ -78,7 +79,7 @@ class Study:
     def certify(
         self,
         report: Callable[[Step], None] | None = None,
-        prepared: Callable[[AnyCertifier], None] = lambda certifier: None,
+        prepared: Callable[[Certifier], None] = lambda certifier: None,
     ) -> Result:
         """Certify, on finer meshes where a tolerance of the continuous target asks for it.
 
@@ -145,7 +146,7 @@ class Result:
 
     study: Study
     certificate: Certificate
-    certifier: AnyCertifier
+    certifier: Certifier
     history: tuple[Step, ...] = ()
     stopped: str = ""
 
@@ -161,8 +162,7 @@ class Result:
             base.ask(asked.goals, asked.names),
             budget=self.study.case.certificate.budget,
         )[0]
-        details = {"plain_radius": plain.radius, "narrowing": narrowing(plain, self.certificate)}
-        return replace(self, certificate=self.certificate.with_details(**details))
+        return replace(self, certificate=narrowed(self.certificate, plain))
 
 
 def arguments_of(case: Case) -> dict[str, str]:

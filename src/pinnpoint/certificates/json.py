@@ -7,7 +7,7 @@ import os
 import platform
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy
@@ -16,14 +16,12 @@ from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import write_whole
 from pinnpoint.base.version import __version__
-
-if TYPE_CHECKING:
-    from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.intervals import Intervals
 
 SCHEMA = "pinnpoint-certificate/1"
 
 
-def record(certificate: Certificate, **header: Any) -> dict[str, Any]:
+def record(certificate: Intervals, **header: Any) -> dict[str, Any]:
     """The certificate as plain Python, in the layout of certificate.json; `header` adds title, units, …."""
     versions = {
         "pinnpoint": __version__,
@@ -48,7 +46,7 @@ def record(certificate: Certificate, **header: Any) -> dict[str, Any]:
     }
 
 
-def _rows(certificate: Certificate) -> list[dict[str, Any]]:
+def _rows(certificate: Intervals) -> list[dict[str, Any]]:
     """The queries; every array is made once."""
     c, columns = certificate, dict[str, Vector | None]()
     for name in ("value", "value_radius", "raw", "raw_radius", "center", "radius", "lower", "upper"):
@@ -77,7 +75,7 @@ def _rows(certificate: Certificate) -> list[dict[str, Any]]:
     return rows
 
 
-def _terms(certificate: Certificate, i: int) -> dict[str, float | None]:
+def _terms(certificate: Intervals, i: int) -> dict[str, float | None]:
     """The terms of a query; those that do not apply, which are not a number, are absent."""
     return {key: _number(t[i]) for key, t in certificate.terms.items() if not np.isnan(t[i])}
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.certificates.certificate import Certificate, Guarantee
+from pinnpoint.certificates.claims import Guarantee
+from pinnpoint.certificates.intervals import Intervals
 from pinnpoint.report.numbers import above, below, interval, near, short
 from pinnpoint.systems.targets import ESTIMATED
 
@@ -17,7 +18,7 @@ DIGITS = 4
 Column = tuple[str, list[str]]
 
 
-def table(certificate: Certificate, units: Sequence[str] = ()) -> str:
+def table(certificate: Intervals, units: Sequence[str] = ()) -> str:
     """What was predicted, what is proved, how far apart they are, and the verdicts that were asked for.
 
     `units` are labels, one for each query.
@@ -39,12 +40,12 @@ def table(certificate: Certificate, units: Sequence[str] = ()) -> str:
     return "\n".join(lines)
 
 
-def _columns(c: Certificate) -> Iterator[Column]:
+def _columns(c: Intervals) -> Iterator[Column]:
     ends = [interval(_finite(a), _finite(b)) for a, b in zip(c.lower, c.upper, strict=True)]
     yield "query", list(c.names)
     if c.raw is not None:
         yield "raw prediction", ["" if np.isnan(x) else _plain(near(float(x))) for x in c.raw]
-    if "value" not in c.details:  # else nothing but raw outputs was given
+    if c.evidence.predicted:  # else nothing but raw outputs was given
         yield "prediction" if c.raw is None else "value", [_plain(near(float(x))) for x in c.value]
     yield "lower", [_plain(low) for low, _ in ends]
     yield "upper", [_plain(high) for _, high in ends]
@@ -62,9 +63,9 @@ def _columns(c: Certificate) -> Iterator[Column]:
         yield "verdict", [WORDS[v["accept"]] if v else "" for v in c.verdicts]
 
 
-def in_vain(c: Certificate) -> list[str]:
+def in_vain(c: Intervals) -> list[str]:
     """Which queries a lift did not pay for."""
-    worth = c.details.get("narrowing", np.ones(len(c.names)))
+    worth = np.ones(len(c.names)) if c.narrowing is None else c.narrowing
     paid = [f"{n} ({float(f'{w:.2g}'):g})" for n, w in zip(c.names, worth, strict=True) if w < 1.0]
     more = f" and {len(paid) - 5} more" if len(paid) > 5 else ""
     return [f"the lift did not pay, the proof is wider than without it: {', '.join(paid[:5])}{more}"] if paid else []

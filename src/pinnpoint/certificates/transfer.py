@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
-from pinnpoint.certificates.certificate import Claim
+from pinnpoint.base.errors import InputError
+from pinnpoint.certificates.claims import Claim
+from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.rounding.arithmetic import up
+from pinnpoint.systems.queries import Queries
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,16 +57,37 @@ class TransferBound:
     center: Vector | None = None
     proved: bool = True
     """False where an ingredient is an estimate."""
+    evidence: Evidence = field(default_factory=Evidence)
 
     __repr__ = brief
 
 
+@runtime_checkable
 class Transfer(Protocol):
     """Bounds the distance between the discrete target's value and the continuous one."""
 
     def bound(self, context: TransferContext) -> TransferBound:
         """The transfer's terms for these queries."""
         ...
+
+
+class Route(ABC):
+    """A problem's own transfer, made for its queries."""
+
+    @property
+    @abstractmethod
+    def functionals(self) -> Queries:
+        """The queries' bounded forms, of which the discrete certificate is made."""
+
+    @abstractmethod
+    def bound(self, context: TransferContext) -> TransferBound:
+        """The transfer's terms for these queries."""
+
+
+def require_transfer(transfer: Transfer | None) -> None:
+    """Refuse what is no transfer."""
+    if transfer is not None and not isinstance(transfer, Transfer):
+        raise InputError(f"transfer: must be a transfer such as pinnpoint.Comparison(...); got {transfer!r}")
 
 
 PRODUCTS = 1e-7

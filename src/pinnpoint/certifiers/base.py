@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector, floats, per_query
-from pinnpoint.base.brief import brief
+from pinnpoint.base.arrays import Vector, floats
 from pinnpoint.base.errors import InputError
+from pinnpoint.certificates.assembly import Findings, assemble, total
 from pinnpoint.certificates.batch import CertificateBatch
-from pinnpoint.certificates.certificate import Certificate, Claim, Guarantee
-from pinnpoint.certificates.transfer import Transfer, TransferContext
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.claims import Claim
+from pinnpoint.certificates.evidence import Evidence
+from pinnpoint.certificates.transfer import Transfer, TransferContext, require_transfer
 from pinnpoint.certifiers.batches import observe_many
-from pinnpoint.certifiers.core import Core, Functionals
+from pinnpoint.certifiers.green import GreenVectors
+from pinnpoint.certifiers.ground import Ground, Observation, Outcome
 from pinnpoint.certifiers.least_squares import effective_norm
-from pinnpoint.certifiers.proof import Proof
+from pinnpoint.certifiers.protocols import Certifier
 from pinnpoint.certifiers.setup import solver_for
-from pinnpoint.rounding.arithmetic import UNIT, require_range, up
+from pinnpoint.rounding.arithmetic import require_range, up
 from pinnpoint.rounding.balls import Ball, exact
-from pinnpoint.rounding.matrices import LinearMap
-from pinnpoint.solvers.choice import Choice
+from pinnpoint.rounding.stability import Coercive
 from pinnpoint.solvers.protocol import Solver, answer
 from pinnpoint.systems.linear import LinearSystem
+from pinnpoint.systems.nonlinear import NonlinearSystem
 from pinnpoint.systems.queries import Queries
+from pinnpoint.systems.semilinear.base import AbstractSemilinear
 
 
 class AbstractMethod(ABC):
@@ -40,7 +42,8 @@ class AbstractMethod(ABC):
         a method may then leave out its stability proof.
         """
         if not isinstance(system, LinearSystem):
-            hint = "; nonlinear systems need Root or Stationary" if hasattr(system, "jacobian") else ""
+            nonlinear = isinstance(system, NonlinearSystem | AbstractSemilinear)
+            hint = "; nonlinear systems need Root or Stationary" if nonlinear else ""
             raise InputError(f"system: must be a LinearSystem; got {type(system).__name__}{hint}")
         if not isinstance(queries, Queries):
             raise InputError(f"queries: must be Queries; got {type(queries).__name__}; wrap L as pinnpoint.Queries(L)")
@@ -55,66 +58,21 @@ class AbstractMethod(ABC):
         """`prepare`, once its arguments are known to be what they should."""
 
 
-@dataclass(frozen=True, eq=False)
-class Ground:
-    """System, queries, solver and proof, ready for states."""
+class AbstractCertifier(Certifier):
+    """A prepared method for linear systems."""
 
-    core: Core
-    queries: Queries
-    L: LinearMap
-    ell: Functionals
-    solver: Solver | None
-    proof: Proof
-    choice: Choice | None = None
-
-    __repr__ = brief
+    ground: Ground
+    green: GreenVectors | None
 
     @property
-    def K(self) -> int:
-        """Number of queries."""
-        return len(self.queries)
+    def queries(self) -> Queries:
+        """What is asked."""
+        return self.ground.queries
 
-
-@dataclass(frozen=True, eq=False)
-class Observation:
-    """One state, seen through the system."""
-
-    y: Vector
-    U: Ball
-    r: Ball
-    rho: Ball
-    value: Ball
-    b: Ball
-    right: float | None
-    """The state's factor of the algebraic bound |sᵀB⁻¹ρ|, where stability was proved."""
-    pairs: Ball | None = None
-    """Products with the Green vectors, where they came with the residual."""
-
-    __repr__ = brief
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """What a method has proved about the discrete target, before transfer."""
-
-    center: Ball
-    terms: Mapping[str, Vector]
-    radius_terms: tuple[str, ...]
-    guarantee: Guarantee = Guarantee.DETERMINISTIC
-    confidence: float = 1.0
-    correction: Vector | None = None
-    sigma: Vector | None = None
-    claims: tuple[Claim, ...] = ()
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-    __repr__ = brief
-
-
-class AbstractCertifier(ABC):
-    """A prepared method."""
-
-    name: str
-    ground: Ground
+    @property
+    def load(self) -> Vector:
+        """The system's own right-hand side."""
+        return self.ground.core.system.b
 
     @abstractmethod
     def _discrete(self, seen: Observation) -> Outcome:
@@ -142,7 +100,7 @@ class AbstractCertifier(ABC):
         accept
             How wrong the prediction may be, one number or one per query; see `Certificate.verdicts`.
         """
-        _require_transfer(transfer)
+        require_transfer(transfer)
         self.ground.core.require_sound()
         seen = self.observe(U, load)
         return self._assemble(seen, self._discrete(seen), raw, transfer).judged(accept)
@@ -167,7 +125,7 @@ class AbstractCertifier(ABC):
             if rows != count:
                 raise InputError(f"{name}: must have {count} rows, one per state; got {rows}")
         bs, raws = (given if what is None else list(what) for what in (loads, raw))
-        _require_transfer(transfer)
+        require_transfer(transfer)
         self.ground.core.require_sound()
         seen = observe_many(self, states, bs)
         return CertificateBatch(
@@ -222,64 +180,51 @@ class AbstractCertifier(ABC):
         return effective_norm(ground.core, ground.proof, ground.solver, at.rho, length)
 
     def _assemble(self, seen: Observation, out: Outcome, raw: Any, transfer: Transfer | None) -> Certificate:
-        ground, core = self.ground, self.ground.core
-        queries = ground.queries
+        ground, core, stability = self.ground, self.ground.core, self.ground.proof.stability
         value, _ = seen.value.rounded()
-        center, terms, radius_terms = self._rounded(out)
-        claims = [Claim(f"discrete target: {core.system.target}"), *(Claim(note) for note in queries.notes)]
+        center, terms, counted = self._rounded(out)
+        about = [Claim(f"discrete target: {core.system.target}"), *(Claim(note) for note in ground.queries.notes)]
         given = [Claim(note) for note in core.system.space.notes]
-        claims += [*given, *ground.proof.claims, *out.claims]
-        details, guarantee, covered = dict(out.details), out.guarantee, core.rounding
-        if ground.choice is not None:
-            details["solver"] = str(ground.choice)
-        if transfer is not None:
-            bound = transfer.bound(self._context(seen, out))
-            for name, term in bound.terms.items():
-                terms[name] = np.asarray(up(terms[name] + term)) if name in radius_terms else term
-                radius_terms += [] if name in radius_terms else [name]
-            if bound.center is not None:  # nothing discrete is used
-                center, radius_terms, claims, covered = bound.center, list(bound.terms), given, True
-                terms |= bound.terms
-            elif bound.shift is not None:
-                before, center = center, center + bound.shift
-                shifted = np.asarray(up(UNIT * (np.abs(before) + np.abs(center)) + terms.get("rounding", 0.0)))
-                terms["rounding"], radius_terms = shifted, list(dict.fromkeys([*radius_terms, "rounding"]))
-            claims += bound.claims
-            details |= bound.details
-            guarantee = guarantee if bound.proved else Guarantee.ESTIMATE
-        if not covered:
-            claims.append(Claim("floating-point rounding is negligible (not covered)", "declared"))
-        radius = self._sum(terms, radius_terms)
-        if raw is not None:
-            raw = per_query("raw", raw, ground.K)
-            terms["mismatch"] = np.abs(raw - value)
-        r_norm = ground.proof.form.norm(seen.r)
-        effective = r_norm if core.system.is_square else self._effective_norm(seen)
-        stability = ground.proof.stability
-        return Certificate(
-            names=queries.names,
+        bound = None if transfer is None else transfer.bound(self._context(seen, out))
+        length = ground.proof.form.norm(seen.r)
+        findings = Findings(
+            queries=ground.queries,
+            method=self.name,
             value=value,
             center=center,
-            radius=radius,
             terms=terms,
-            radius_terms=tuple(radius_terms),
-            guarantee=guarantee,
-            method=self.name,
-            target="discrete" if transfer is None else "continuous",
+            counted=counted,
+            claims=[*about, *given, *ground.proof.claims, *out.claims],
+            lasting=given,
+            covered=core.rounding,
+            guarantee=out.guarantee,
             confidence=out.confidence,
-            rounding="covered" if covered else "not covered",
             correction=out.correction,
             sigma=out.sigma,
-            residual_norm=r_norm,
-            effective_residual_norm=effective,
+            residual_norm=length,
+            effective_residual_norm=length if core.system.is_square else self._effective_norm(seen),
             coefficient_bound=None
             if stability is None or seen.right is None
             else float(up(core.system.space.norm * stability.solution_norm(seen.rho, seen.right))),
-            raw=raw,
-            assumptions=tuple(claims),
-            points=queries.points,
             dofs=core.system.n,
-            details=details,
+            details={**out.details, **({} if ground.choice is None else {"solver": str(ground.choice)})},
+            evidence=Evidence(state=out.state),
+        )
+        return assemble(findings, bound, raw)
+
+    def evidence(self, U: Vector) -> Evidence:
+        """The correction of a state, Green vectors, and what proves stability."""
+        system, solver, proof = self.ground.core.system, self.ground.solver, self.ground.proof
+        free, corrected = system.space.free, None
+        if solver is not None and free is not None:
+            corrected = system.space.vector_of(U[free] - np.asarray(solver.solve(system.residual(U))))
+        coercive = proof.stability if isinstance(proof.stability, Coercive) else None
+        return Evidence(
+            corrected=corrected,
+            green=None if self.green is None else self.green.q,
+            solver=solver,
+            positive=None if coercive is None else coercive.witness,
+            coercivity=coercive.form.alpha if coercive is not None and proof.rough else None,
         )
 
     def _rounded(self, out: Outcome) -> tuple[Vector, dict[str, Vector], list[str]]:
@@ -290,12 +235,6 @@ class AbstractCertifier(ABC):
             terms["rounding"] = np.asarray(up(terms.get("rounding", 0.0) + error))
             counted.append("rounding")
         return center, terms, counted
-
-    def _sum(self, terms: Mapping[str, Vector], names: Sequence[str]) -> Vector:
-        radius = np.zeros(self.ground.K)
-        for name in names:
-            radius = np.asarray(up(radius + terms[name]))
-        return radius
 
     @property
     def _proves_discrete(self) -> bool:
@@ -324,16 +263,15 @@ class AbstractCertifier(ABC):
             return space.vector_of(y - answer(self._solver.solve, self._see(y, core.expand(y), start.b).rho.hi))
 
         def adjoint() -> Vector:
-            green = getattr(self, "green", None)
-            if green is not None:
-                return np.asarray(green.q, dtype=np.float64)
+            if self.green is not None:
+                return np.asarray(self.green.q, dtype=np.float64)
             rhs = np.stack([ell.hi for ell in self.ground.ell], axis=1)
             return np.asarray(answer(self._solver.solve_transposed, rhs).T)
 
         def discrete(U: Any) -> tuple[Vector, Vector]:
             y, ball = core.state(U, "state")
             center, terms, counted = self._rounded(self._discrete(self._see(y, ball, seen.b)))
-            return center, self._sum(terms, counted)
+            return center, total(terms, counted, self.ground.K)
 
         has_green = self._bias(seen.r) is not None
         return TransferContext(
@@ -347,8 +285,3 @@ class AbstractCertifier(ABC):
             adjoint,
             discrete if self._proves_discrete else None,
         )
-
-
-def _require_transfer(transfer: Any) -> None:
-    if transfer is not None and not callable(getattr(transfer, "bound", None)):
-        raise InputError(f"transfer: must be a transfer such as pinnpoint.Comparison(...); got {transfer!r}")

@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.threads import SCRATCH, on_all_cores, share
+from pinnpoint.certifiers.green import GreenVectors
+from pinnpoint.certifiers.ground import Ground, Observation
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.matrices import PlainMatrix, plain_products
 from pinnpoint.rounding.slices import rows_of_product
-
-if TYPE_CHECKING:
-    from pinnpoint.certifiers.base import AbstractCertifier, Observation
 
 BLOCK = 32
 """States that go through the matrix together."""
 
 
-def observe_many(certifier: AbstractCertifier, states: Vector, loads: Sequence[Any]) -> Iterator[Observation]:
+class Observer(Protocol):
+    """What is needed of a certifier."""
+
+    ground: Ground
+    green: GreenVectors | None
+
+    def observe(self, U: Any, load: Any = None) -> Observation:
+        """Residual and values of one state."""
+
+    def observation(self, y: Vector, U: Ball, r: Ball, value: Ball, b: Ball, pairs: Ball | None = None) -> Observation:
+        """The same of a state whose residual and values are at hand."""
+
+
+def observe_many(certifier: Observer, states: Vector, loads: Sequence[Any]) -> Iterator[Observation]:
     """What `observe` sees of every state, block by block where nothing has to be enclosed.
 
     An observation holds until the next block begins.
@@ -36,7 +48,7 @@ def observe_many(certifier: AbstractCertifier, states: Vector, loads: Sequence[A
     SCRATCH.clear()
 
 
-def _block(certifier: AbstractCertifier, A: Any, states: Vector, loads: Sequence[Any]) -> Iterator[Observation]:
+def _block(certifier: Observer, A: Any, states: Vector, loads: Sequence[Any]) -> Iterator[Observation]:
     ground, core = certifier.ground, certifier.ground.core
     seen = [(*core.state(U), core.load(b)) for U, b in zip(states, loads, strict=True)]
     X = SCRATCH.array("states", (core.system.N, len(seen)))
@@ -46,7 +58,7 @@ def _block(certifier: AbstractCertifier, A: Any, states: Vector, loads: Sequence
     for r, (_, _, b) in zip(R, seen, strict=True):
         r -= b.hi
     values = np.asarray(ground.queries.stored @ X).T + ground.queries.constants
-    green = getattr(certifier, "green", None)
+    green = certifier.green
     pairs = None
     if green is not None:
         pairs = plain_products(green.q, R.T).T

@@ -7,20 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector, floats, per_query, vector
+from pinnpoint.base.arrays import Vector, floats, vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.certificates.assembly import Findings, assemble
 from pinnpoint.certificates.batch import CertificateBatch
-from pinnpoint.certificates.certificate import Certificate, Claim, Guarantee
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.claims import Claim
+from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.transfer import Transfer, TransferContext
 from pinnpoint.certificates.verdicts import accept_limits
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.green import FEW, FILLS_FROM
 from pinnpoint.certifiers.nonlinear.basepoint import ReducedQueries
+from pinnpoint.certifiers.protocols import Certifier
 from pinnpoint.certifiers.setup import solver_for
-from pinnpoint.rounding.arithmetic import LIMIT, norm_up, up
+from pinnpoint.rounding.arithmetic import LIMIT, norm_up
 from pinnpoint.solvers.protocol import Solver, answer
 from pinnpoint.systems.linear import LinearSystem
+from pinnpoint.systems.queries import Queries
+from pinnpoint.systems.semilinear.base import AbstractSemilinear
 
 STEPS = 400
 """Newton steps at most; a cubic's take off a third each until they are near."""
@@ -71,8 +77,28 @@ def _step(system: Any, y: Vector, few: bool) -> tuple[Solver, Vector]:
     return solver, answer(solver.solve, F)
 
 
+def require_own_load(load: Any) -> None:
+    """Refuse another load."""
+    if load is not None:
+        raise InputError("load: nonlinear systems are certified under their own; build the system with that load")
+
+
+def one_by_one(
+    certifier: Certifier, N: int, U_batch: Any, raw: Any, transfer: Transfer | None, accept: Any
+) -> CertificateBatch:
+    """Certificates of many states, shape (states, N), each on its own."""
+    states = floats("U_batch", U_batch)
+    if states.ndim != 2:
+        raise InputError(f"U_batch: must have shape (states, {N}); got {states.shape}")
+    raws = [None] * len(states) if raw is None else list(raw)
+    if len(raws) != len(states):
+        raise InputError(f"raw: must have {len(states)} rows, one per state; got {len(raws)}")
+    certificates = [certifier.certify(U, raw=o, transfer=transfer) for U, o in zip(states, raws, strict=True)]
+    return CertificateBatch(certificates).judged(accept)
+
+
 @dataclass(frozen=True, eq=False)
-class ContinuousCertifier:
+class ContinuousCertifier(Certifier):
     """A nonlinear method whose target is the PDE's own solution.
 
     The state of the transfer is the discrete root as Newton's method finds it, so that the interval does not depend on
@@ -85,16 +111,32 @@ class ContinuousCertifier:
 
     __repr__ = brief
 
+    @property
+    def queries(self) -> Queries:
+        """What is asked."""
+        return self.seen.queries
+
+    @property
+    def load(self) -> Vector:
+        """The system's own right-hand side; a residual function has none."""
+        return self.system.b if isinstance(self.system, AbstractSemilinear) else np.zeros(self.system.N)
+
     def newton(self, U: Any) -> Vector:
         """The discrete root near an admissible state."""
         return np.asarray(self.system.space.vector_of(newton(self.system, self._start(U))[0]))
 
-    def certify(self, U: Any, *, raw: Any = None, transfer: Transfer | None = None, accept: Any = None) -> Certificate:
+    def evidence(self, U: Vector) -> Evidence:
+        """The discrete root near a state."""
+        return Evidence(corrected=self.newton(U))
+
+    def certify(
+        self, U: Any, *, raw: Any = None, transfer: Transfer | None = None, load: Any = None, accept: Any = None
+    ) -> Certificate:
         """Intervals for one state."""
-        queries = self.seen.queries
-        start = self._start(U)
+        require_own_load(load)
+        queries, start = self.seen.queries, self._start(U)
         value, _ = self.seen.values(start).rounded()
-        if transfer is None or not callable(getattr(transfer, "bound", None)):
+        if not isinstance(transfer, Transfer):
             raise InputError("transfer: prepared for the continuous target, which needs the problem's own transfer")
         roots: list[Vector] = []
 
@@ -107,45 +149,29 @@ class ContinuousCertifier:
         if bound.center is None or not roots:
             raise CertificationError("transfer: needs a proved discrete target; prepare with discrete=True")
         correction = value - self.seen.values(roots[0]).rounded()[0]
-        terms = {"correction": np.abs(correction), **bound.terms}
-        radius = np.zeros(len(queries))
-        for term in bound.terms.values():
-            radius = np.asarray(up(radius + term))
-        if raw is not None:
-            raw = per_query("raw", raw, len(queries))
-            terms["mismatch"] = np.abs(raw - value)
-        return Certificate(
-            names=queries.names,
+        claims = [Claim(n) for n in (*queries.notes, *self.system.space.notes)]
+        findings = Findings(
+            queries=queries,
+            method=self.name,
             value=value,
             center=bound.center,
-            radius=radius,
-            terms=terms,
-            radius_terms=tuple(bound.terms),
-            guarantee=Guarantee.DETERMINISTIC if bound.proved else Guarantee.ESTIMATE,
-            method=self.name,
-            target="continuous",
+            terms={"correction": np.abs(correction)},
+            counted=(),
+            claims=claims,
+            lasting=claims,
             correction=correction,
             residual_norm=norm_up(np.asarray(self.system.residual(start).magnitude())),
-            raw=raw,
-            assumptions=(*(Claim(n) for n in (*queries.notes, *self.system.space.notes)), *bound.claims),
-            points=queries.points,
             dofs=self.system.n,
             accept=accept_limits(accept, len(queries)),
-            details=bound.details,
         )
+        return assemble(findings, bound, raw)
 
     def certify_many(
-        self, U_batch: Any, *, raw: Any = None, transfer: Transfer | None = None, accept: Any = None
+        self, U_batch: Any, loads: Any = None, *, raw: Any = None, transfer: Transfer | None = None, accept: Any = None
     ) -> CertificateBatch:
         """Intervals for many states, shape (states, N)."""
-        states = floats("U_batch", U_batch)
-        if states.ndim != 2:
-            raise InputError(f"U_batch: must have shape (states, {self.system.N}); got {states.shape}")
-        raws = [None] * len(states) if raw is None else list(raw)
-        if len(raws) != len(states):
-            raise InputError(f"raw: must have {len(states)} rows, one per state; got {len(raws)}")
-        found = [self.certify(U, raw=o, transfer=transfer) for U, o in zip(states, raws, strict=True)]
-        return CertificateBatch(found).judged(accept)
+        require_own_load(loads)
+        return one_by_one(self, self.system.N, U_batch, raw, transfer, accept)
 
     def _start(self, U: Any) -> Vector:
         space = self.system.space

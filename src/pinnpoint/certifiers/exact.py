@@ -11,8 +11,9 @@ import numpy as np
 from pinnpoint.base.arrays import Vector, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.threads import begin
-from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
+from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
 from pinnpoint.certifiers.green import GreenVectors, bare_ground, green_vectors, lay_ground
+from pinnpoint.certifiers.ground import Ground, Observation, Outcome
 from pinnpoint.certifiers.storage import Storage
 from pinnpoint.rounding.arithmetic import up
 from pinnpoint.rounding.balls import Ball
@@ -137,7 +138,7 @@ class ExactCertifier(AbstractCertifier):
             radius_terms=counted,
             correction=correction,
             sigma=self.green.sigma,
-            details={"state": at.U} if self.polish else {},
+            state=at.U if self.polish else None,
         )
 
     def _bias(self, tau: Ball) -> tuple[Vector, Vector] | None:

@@ -14,8 +14,8 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.memory import have_ready
 from pinnpoint.base.threads import SCRATCH, begin, on_all_cores
-from pinnpoint.certifiers.base import Ground
 from pinnpoint.certifiers.core import Core
+from pinnpoint.certifiers.ground import Ground
 from pinnpoint.certifiers.proof import Proof, prove, prove_roughly, unproved, weight_only
 from pinnpoint.certifiers.setup import solver_for
 from pinnpoint.certifiers.storage import DOUBLE, Storage

@@ -10,11 +10,12 @@ import numpy as np
 from pinnpoint.base.arrays import Vector, number, per_query, set_fields, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
-from pinnpoint.certificates.certificate import Claim
-from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
+from pinnpoint.certificates.claims import Claim
+from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.exact import signed
 from pinnpoint.certifiers.green import GreenVectors, green_vectors
+from pinnpoint.certifiers.ground import Ground, Observation, Outcome
 from pinnpoint.certifiers.proof import prove
 from pinnpoint.certifiers.setup import krylov_solver, solver_for
 from pinnpoint.rounding.arithmetic import up

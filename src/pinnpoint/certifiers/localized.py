@@ -12,10 +12,11 @@ import scipy.sparse as sp
 from pinnpoint.base.arrays import Vector, floats, matrix, per_query
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
-from pinnpoint.certificates.certificate import Guarantee
-from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
+from pinnpoint.certificates.claims import Guarantee
+from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
 from pinnpoint.certifiers.exact import signed
 from pinnpoint.certifiers.green import GreenVectors, green_vectors, lay_ground
+from pinnpoint.certifiers.ground import Ground, Observation, Outcome
 from pinnpoint.certifiers.least_squares import effective_residual
 from pinnpoint.certifiers.projectors import MatrixProjector, Projector, Selector
 from pinnpoint.rounding.arithmetic import TINY, gamma, up

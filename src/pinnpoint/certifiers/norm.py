@@ -9,9 +9,10 @@ import numpy as np
 
 from pinnpoint.base.arrays import Vector, per_query
 from pinnpoint.base.brief import brief
-from pinnpoint.certificates.certificate import Claim
-from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
+from pinnpoint.certificates.claims import Claim
+from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
 from pinnpoint.certifiers.green import green_vectors, lay_ground
+from pinnpoint.certifiers.ground import Ground, Observation, Outcome
 from pinnpoint.rounding.arithmetic import up
 from pinnpoint.rounding.bounds import Coercivity
 from pinnpoint.systems.linear import LinearSystem
@@ -64,6 +65,8 @@ class NormCertifier(AbstractCertifier):
     sigma: Vector
     claims: tuple[Claim, ...]
     name: str = "norm"
+
+    green = None
 
     __repr__ = brief
 

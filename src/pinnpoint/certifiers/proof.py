@@ -14,7 +14,7 @@ from pinnpoint.base.arrays import Vector, number
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.base.machine import free_memory
-from pinnpoint.certificates.certificate import Claim
+from pinnpoint.certificates.claims import Claim
 from pinnpoint.certifiers.core import Core
 from pinnpoint.rounding import stability as st
 from pinnpoint.rounding.bounds import Coercivity

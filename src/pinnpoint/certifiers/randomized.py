@@ -14,10 +14,11 @@ from scipy.special import gammaincinv
 from pinnpoint.base.arrays import Vector, number, set_fields, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
-from pinnpoint.certificates.certificate import Claim, Guarantee
-from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod, Ground, Observation, Outcome
+from pinnpoint.certificates.claims import Claim, Guarantee
+from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.green import lay_ground
+from pinnpoint.certifiers.ground import Ground, Observation, Outcome
 from pinnpoint.rounding.arithmetic import up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.bounds import Coercivity
@@ -185,6 +186,8 @@ class RandomizedCertifier(AbstractCertifier):
     method: Randomized
     sigma: Vector
     name: str = "randomized"
+
+    green = None
 
     __repr__ = brief
 

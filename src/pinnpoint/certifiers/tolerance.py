@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector, whole
+from pinnpoint.base.arrays import Index, Vector, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.verdicts import accept_limits
-from pinnpoint.certifiers.verb import AnyCertifier, AnyMethod, default_method, run
+from pinnpoint.certifiers.protocols import Certifier, Problem, Transferable
+from pinnpoint.certifiers.verb import AnyMethod, Way, default_method, run_by
 from pinnpoint.mesh.refine import Refiner, dorfler
 from pinnpoint.models.given import as_prediction
 from pinnpoint.systems.queries import Queries
@@ -52,8 +53,8 @@ class Refined:
     """
 
     certificate: Certificate
-    certifier: AnyCertifier
-    problem: Any
+    certifier: Certifier
+    problem: Transferable
     queries: Queries
     prediction: Any
     history: tuple[Step, ...]
@@ -98,7 +99,7 @@ def certify_to(
     accept, budget
         As in `certify`; the budget is for each mesh.
     """
-    if not hasattr(problem, "refined"):
+    if not isinstance(problem, Transferable):
         raise InputError(
             "tolerance: this problem has no refinement; give a reaction–diffusion or semilinear problem, or no "
             "tolerance"
@@ -112,54 +113,27 @@ def certify_to(
     if not 0.0 < theta <= 1.0:
         raise InputError(f"theta: must lie between 0 and 1; got {theta!r}")
     method = default_method(problem) if method is None else method
+    way = Way("continuous", None, extraction, limit, budget)
     prediction = as_prediction(prediction)
-    refiner = Refiner(problem.mesh)
-    history: list[Step] = []
-    notes: tuple[str, ...] = ()
+    refiner, history, notes = Refiner(problem.mesh), list[Step](), tuple[str, ...]()
     best: Refined | None = None
     while True:
-        certificate, certifier = run(
-            method,
-            problem,
-            prediction,
-            queries,
-            target="continuous",
-            extraction=extraction,
-            tolerance=limit,
-            budget=budget,
-        )
+        certificate, certifier = run_by(way, method, problem, prediction, queries)
+        dofs, cells = problem.system.n, len(problem.mesh.cells)
         if not history:  # refined facets lie in line: the first mesh shows the curve
-            notes = tuple(n for n in certificate.notes if n not in certificate.details.get("remarks", ()))
-        history.append(
-            Step(
-                problem.system.n,
-                len(problem.mesh.cells),
-                certificate.radius,
-                _expected(history, certificate, limit, problem.system.n),
-            )
-        )
+            notes = tuple(note for note in certificate.notes if note not in certificate.evidence.remarks)
+        history.append(Step(dofs, cells, certificate.radius, _expected(history, certificate, limit, dofs)))
         if report is not None:
             report(history[-1])
         reached = bool(np.all(certificate.radius <= limit))
         if best is None or _worst(certificate, limit) <= _worst(best.certificate, limit):
             best = Refined(certificate, certifier, problem, queries, prediction, (), reached, "")
         marked = _marked(certificate, limit, theta)
-        stopped = (
-            ""
-            if reached
-            else _hopeless(certificate, limit) or _limits(problem, most, marked.size, len(problem.mesh.cells))
-        )
+        stopped = "" if reached else _hopeless(certificate, limit) or _limits(problem, most, marked.size, cells)
         if reached or stopped:
-            return Refined(
-                replace(best.certificate.judged(accept), notes=(*notes, *best.certificate.details.get("remarks", ()))),
-                best.certifier,
-                best.problem,
-                best.queries,
-                best.prediction,
-                tuple(history),
-                reached,
-                stopped,
-            )
+            told = (*notes, *best.certificate.evidence.remarks)
+            final = replace(best.certificate.judged(accept), notes=told)
+            return replace(best, certificate=final, history=tuple(history), reached=reached, stopped=stopped)
         refiner.refine(marked)
         if not callable(prediction):
             prediction = refiner.prolong(problem.extract(prediction, extraction).U)
@@ -172,12 +146,13 @@ def _worst(certificate: Certificate, limit: Vector) -> float:
         return float(np.max(certificate.radius / limit))
 
 
-def _marked(certificate: Certificate, limit: Vector, theta: float) -> Any:
-    shares = certificate.details["indicators"]
+def _marked(certificate: Certificate, limit: Vector, theta: float) -> Index:
+    shares, mismatched = certificate.evidence.indicators, certificate.evidence.mismatched_cells
+    assert shares is not None
     marked = dorfler(shares, theta) if np.any(shares) else np.arange(len(shares))
     boundary = certificate.terms.get("boundary")
-    if boundary is not None and np.any(boundary > 0.2 * limit):
-        marked = np.union1d(marked, certificate.details["mismatched_cells"])
+    if boundary is not None and mismatched is not None and np.any(boundary > 0.2 * limit):
+        marked = np.union1d(marked, mismatched)
     return marked
 
 
@@ -203,7 +178,7 @@ def _hopeless(certificate: Certificate, limit: Vector) -> str:
     return "an interval is unbounded: the source or the boundary data could not be enclosed"
 
 
-def _limits(problem: Any, most: int, marked: int, cells: int) -> str:
+def _limits(problem: Problem, most: int, marked: int, cells: int) -> str:
     """Why to stop here; empty where the next mesh fits."""
     n, d = problem.system.n, problem.mesh.dim
     ahead = n * (1.0 + 2.0 * marked / cells)

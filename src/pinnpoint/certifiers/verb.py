@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,15 @@ import numpy as np
 from pinnpoint.base.arrays import Vector, per_query
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate
-from pinnpoint.certificates.transfer import Transfer
+from pinnpoint.certificates.transfer import Route, Transfer
 from pinnpoint.certificates.verdicts import accept_limits
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
-from pinnpoint.certifiers.continuous import ContinuousCertifier
 from pinnpoint.certifiers.exact import Exact
-from pinnpoint.certifiers.nonlinear.base import AbstractNonlinearCertifier, AbstractNonlinearMethod
+from pinnpoint.certifiers.nonlinear.base import AbstractNonlinearMethod
 from pinnpoint.certifiers.nonlinear.root import Root
+from pinnpoint.certifiers.protocols import Certifier, Liftable, Problem, Transferable
 from pinnpoint.models.given import as_prediction
+from pinnpoint.models.runtimes.predictor import Predictor
 from pinnpoint.rounding.arithmetic import TINY, UNIT
 from pinnpoint.systems.nonlinear import NonlinearSystem
 from pinnpoint.systems.queries import Queries
@@ -28,7 +29,6 @@ from pinnpoint.systems.semilinear.base import AbstractSemilinear
 log = logging.getLogger(__name__)
 TARGETS = ("discrete", "continuous")
 AnyMethod = AbstractMethod | AbstractNonlinearMethod
-AnyCertifier = AbstractCertifier | AbstractNonlinearCertifier | ContinuousCertifier
 
 
 def certify(
@@ -92,21 +92,20 @@ def certify(
     if isinstance(queries, Queries):
         accept_limits(accept, len(queries))  # refused before the work
     if lift:
-        if not hasattr(system, "lifted") or target == "discrete" or transfer is not None:
+        if not isinstance(system, Liftable) or target == "discrete" or transfer is not None:
             raise InputError("lift: is for the continuous target of a reaction–diffusion problem, without a transfer")
-        prediction = foresee(method, system, U, queries, lift)
-        rest = system.lifted(prediction)
-        plain, found = (run(method, p, p.space.U0, queries, budget=budget)[0] for p in (system, rest))
-        found = found.with_details(plain_radius=plain.radius, narrowing=narrowing(plain, found))
+        rest = system.lifted(foresee(method, system, U, queries, lift))
+        plain, certificate = (run(method, p, p.space.U0, queries, budget=budget)[0] for p in (system, rest))
+        certificate = narrowed(certificate, plain)
     else:
-        how: dict[str, Any] = {"transfer": transfer, "target": target, "extraction": extraction, "budget": budget}
-        found = run(method, system, U, queries, raw=raw, **how)[0]
-    return found.judged(accept)
+        how = Way(target, transfer, extraction, None, budget)
+        certificate = run_by(how, method, system, U, queries, raw)[0]
+    return certificate.judged(accept)
 
 
 def foresee(
     method: AnyMethod,
-    problem: Any,
+    problem: Liftable,
     prediction: Any,
     queries: Queries,
     given: bool | str,
@@ -119,26 +118,29 @@ def foresee(
     given
         True, or ``"anyway"`` for a lift that is not to be refused.
     """
-    from pinnpoint.fem.forecast import cost, require_worth
-    from pinnpoint.fem.lifted import lift_of
-
     if given not in (True, "anyway"):
         raise InputError(f"lift: must be true, false or 'anyway'; got {given!r}")
     _require_queries(queries)
-    lift = lift_of(problem, prediction)
-    ahead = cost(problem, lift, len(queries))
+    lift = problem.lift_of(prediction)
+    ahead = problem.lift_cost(lift, len(queries))
     tell(ahead.text)
     if given != "anyway" and ahead.long:
         plain, certifier = run(method, problem, problem.space.U0, queries)
         solver = certifier.ground.solver if isinstance(certifier, AbstractCertifier) else None
         if solver is not None:
-            require_worth(problem, lift, plain, solver, ahead)
+            problem.require_worth(lift, plain, solver, ahead)
     return lift
+
+
+def narrowed(certificate: Certificate, plain: Certificate) -> Certificate:
+    """The certificate of a lift, with by how much it is narrower than the one without on the same mesh."""
+    factor = narrowing(plain, certificate)
+    return replace(certificate, narrowing=factor).with_details(plain_radius=plain.radius, narrowing=factor)
 
 
 def default_method(system: Any) -> AnyMethod:
     """`Root` for nonlinear systems and problems, else `Exact`."""
-    inner = getattr(system, "system", system)
+    inner = system.system if isinstance(system, Problem) else system
     return Root() if isinstance(inner, AbstractSemilinear | NonlinearSystem) else Exact()
 
 
@@ -149,6 +151,36 @@ def narrowing(plain: Certificate, found: Certificate) -> Vector:
     a, b = np.maximum(plain.radius, least), np.maximum(found.radius, least)
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(a == b, 1.0, a / b)
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """How a state of a problem is certified; see `certify`, and `run` for the tolerance."""
+
+    target: str | None = None
+    transfer: Transfer | None = None
+    extraction: str = "nodal"
+    tolerance: Any = None
+    budget: int | None = None
+
+    def own(self, problem: Problem | None) -> bool:
+        """Whether the problem's own transfer leads to the target; refuses what does not go together."""
+        target = self.target or ("continuous" if problem is not None or self.transfer is not None else "discrete")
+        own = self.transfer is None and target == "continuous"
+        if own and not isinstance(problem, Transferable):
+            raise InputError(
+                "target: the continuous target needs a proved transfer, and none is known for this problem; pass "
+                "transfer=, or say target='discrete' for the solution of the discrete system"
+            )
+        if isinstance(self.transfer, Route):
+            raise InputError("transfer: a problem uses its own transfer by itself; leave transfer= out")
+        if target == "discrete" and self.transfer is not None:
+            raise InputError("target: a transfer leads to the continuous target; drop transfer= or target='discrete'")
+        if self.budget is not None and not own:
+            raise InputError(
+                "budget: is for the continuous target of a problem with a transfer of its own; leave it out"
+            )
+        return own
 
 
 def run(
@@ -163,72 +195,69 @@ def run(
     extraction: str = "nodal",
     tolerance: Any = None,
     budget: int | None = None,
-    prepared: Callable[[AnyCertifier], None] = lambda certifier: None,
-) -> tuple[Certificate, AnyCertifier]:
+    prepared: Callable[[Certifier], None] = lambda certifier: None,
+) -> tuple[Certificate, Certifier]:
     """`certify`, and the prepared certifier with its Green vectors for further use.
 
     `tolerance` says which queries the indicators for refinement are for: those with larger radii. `prepared` is told
     the certifier of a problem's discrete target before the state is certified.
     """
-    problem = system if hasattr(system, "extract") and hasattr(system, "system") else None
-    wanted = target or ("continuous" if problem is not None or transfer is not None else "discrete")
-    own = transfer is None and wanted == "continuous"
-    if own and not hasattr(problem, "transfer"):
-        raise InputError(
-            "target: the continuous target needs a proved transfer, and none is known for this problem; pass "
-            "transfer=, or say target='discrete' for the solution of the discrete system"
-        )
-    if hasattr(transfer, "functionals"):
-        raise InputError("transfer: a problem uses its own transfer by itself; leave transfer= out")
-    if wanted == "discrete" and transfer is not None:
-        raise InputError("target: a transfer leads to the continuous target; drop transfer= or target='discrete'")
-    if budget is not None and not own:
-        raise InputError("budget: is for the continuous target of a problem with a transfer of its own; leave it out")
-    certifier: AnyCertifier
-    if isinstance(method, Exact) and method.states is None and transfer is None:
+    return run_by(Way(target, transfer, extraction, tolerance, budget), method, system, U, queries, raw, prepared)
+
+
+def run_by(
+    how: Way,
+    method: AnyMethod,
+    system: Any,
+    U: Any,
+    queries: Queries,
+    raw: Any = None,
+    prepared: Callable[[Certifier], None] = lambda certifier: None,
+) -> tuple[Certificate, Certifier]:
+    """`run`, with its options together."""
+    problem = system if isinstance(system, Problem) else None
+    own = how.own(problem)
+    if isinstance(method, Exact) and method.states is None and how.transfer is None:
         method = replace(method, states=1)
     if problem is None:
-        certifier = method.prepare(system, queries)
-        return certifier.certify(U, raw=raw, transfer=transfer), certifier
-    U = as_prediction(U)
-    found = problem.extract(U, extraction)
-    _require_queries(queries)
-    if queries.L.shape[1] != len(found.U):
-        raise InputError(
-            f"queries: are for {queries.L.shape[1]} coefficients, and the problem has {len(found.U)}; ask this very "
-            "problem, problem.points(…), not one on another mesh or of another degree"
-        )
-    outputs = _outputs(U, queries) if raw is None else per_query("raw", raw, len(queries))
-    if own:
-        route = problem.transfer(queries, tolerance, budget)
+        certifier: Certifier = method.prepare(system, queries)
+        return certifier.certify(U, raw=raw, transfer=how.transfer), certifier
+    prediction = as_prediction(U)
+    extracted = problem.extract(prediction, how.extraction)
+    _require_fit(queries, len(extracted.U))
+    outputs = _outputs(prediction, queries) if raw is None else per_query("raw", raw, len(queries))
+    if own and isinstance(problem, Transferable):
+        route = problem.transfer(queries, how.tolerance, how.budget)
         certifier = method.prepare(problem.system, route.functionals, discrete=False)
-        certificate = certifier.certify(found.U, transfer=route)
-        finished = getattr(problem, "finished", None)
-        if finished is not None:
-            certificate = finished(certificate, queries)
-        else:
-            certificate = certificate.seen_at(queries, found.U, outputs)
+        certificate = certifier.certify(extracted.U, transfer=route)
+        certificate = problem.beside(certificate, queries, extracted.U, outputs)
     else:
         certifier = method.prepare(problem.system, queries)
         prepared(certifier)
-        certificate = certifier.certify(found.U, transfer=transfer).beside(outputs)
-    from pinnpoint.fem.described import described  # the algebraic core needs numpy and scipy alone
-
-    certificate = described(certificate, problem, queries, found.U, certifier, own=own)
-    model = getattr(U, "description", None)
-    certificate = certificate.with_details(
+        certificate = certifier.certify(extracted.U, transfer=how.transfer).beside(outputs)
+    certificate = problem.finish(certificate, queries, extracted.U, certifier, own=own)
+    model = prediction.description if isinstance(prediction, Predictor) else None
+    return certificate.with_details(
         **({} if model is None else {"model": str(model)}),
-        extraction=found.how,
-        projection_mismatch=float(np.max(np.abs(found.mismatch), initial=0.0)),
-        matching_distance=found.distance,
+        extraction=extracted.how,
+        projection_mismatch=float(np.max(np.abs(extracted.mismatch), initial=0.0)),
+        matching_distance=extracted.distance,
         quadrature=problem.quadrature,
-    )
-    return certificate, certifier
+    ), certifier
 
 
 def _outputs(prediction: Any, queries: Queries) -> Vector | None:
     """A callable's own values of the queries, not a number for queries that are not made of values."""
     return queries.samples(prediction) if callable(prediction) and queries.samples is not None else None
+
+
+def _require_fit(queries: Queries, count: int) -> None:
+    _require_queries(queries)
+    if queries.L.shape[1] != count:
+        raise InputError(
+            f"queries: are for {queries.L.shape[1]} coefficients, and the problem has {count}; ask this very "
+            "problem, problem.points(…), not one on another mesh or of another degree"
+        )
 
 
 def _require_queries(queries: Any) -> None:

@@ -17,7 +17,8 @@ from pinnpoint.base.errors import PinnpointError, shortage
 from pinnpoint.base.memory import have_ready, keep_memory, return_memory
 from pinnpoint.cases.read import read_case
 from pinnpoint.cases.study import Result, build
-from pinnpoint.certificates.certificate import Certificate, Guarantee
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.claims import Guarantee
 from pinnpoint.certificates.printed import least_text, table
 from pinnpoint.certificates.verdicts import BEYOND, NEGATIVE, UNDECIDED
 from pinnpoint.certifiers.tolerance import Step
@@ -138,7 +139,7 @@ def summary(result: Result, files: list[Path]) -> str:
     if len(result.history) > 1:
         first, last = result.history[0], result.history[-1]
         lines.append(f"refined {len(result.history) - 1} times, from {first.dofs} to {last.dofs} unknowns")
-    narrowing = certificate.details.get("narrowing")
+    narrowing = certificate.narrowing
     if narrowing is not None:
         low, high = f"{np.min(narrowing):.3g}", f"{np.max(narrowing):.3g}"
         span = low if low == high else f"{low} to {high}"

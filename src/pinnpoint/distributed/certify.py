@@ -7,7 +7,6 @@ Rows of r̃ and s are enclosed where they live; products and norms are sums of e
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,15 +17,19 @@ from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.cases.kinds import KINDS
 from pinnpoint.cases.specs import Case
 from pinnpoint.cases.study import Progress, Result, Study, make_method, make_queries, open_mesh, open_prediction
-from pinnpoint.certificates.certificate import Certificate, Claim, Guarantee
+from pinnpoint.certificates.assembly import Findings, assemble
+from pinnpoint.certificates.batch import CertificateBatch
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.claims import Claim
+from pinnpoint.certificates.evidence import Evidence
+from pinnpoint.certifiers.protocols import Certifier, Extraction
 from pinnpoint.distributed.coercive import prove
 from pinnpoint.distributed.frame import Frame, make_frame
 from pinnpoint.distributed.partition import cut, owners
 from pinnpoint.distributed.refinement import UNSEEN, green, polish
-from pinnpoint.distributed.rows import Rows, assemble
+from pinnpoint.distributed.rows import Rows, assemble_rows
 from pinnpoint.distributed.solver import Solver
 from pinnpoint.distributed.team import Team
-from pinnpoint.fem.extraction import Extraction
 from pinnpoint.mesh.curves import curve_notes
 from pinnpoint.rounding.arithmetic import down, require_round_to_nearest, up
 from pinnpoint.rounding.balls import Ball, exact
@@ -81,7 +84,7 @@ def certify(case: Case, team: Team, progress: Progress = lambda stage: None, *, 
     K = team.from_lead(read)
     progress(f"assembling on {team.size} processes")
     part, given = team.scatter(lambda: _parts(asked, team.size))
-    local = team.together(lambda: assemble(part, case.problem, case.certificate.quadrature, given["forces"]))
+    local = team.together(lambda: assemble_rows(part, case.problem, case.certificate.quadrature, given["forces"]))
     count = given["count"]
     own = np.repeat(part.own, count)
     rows = Rows(team, local, given["free"], own, given["numbers"])
@@ -120,7 +123,7 @@ def certify(case: Case, team: Team, progress: Progress = lambda stage: None, *, 
         iterations=solver.iterations,
     )
     study = Study(case, asked.frame.finished(local.quadrature), asked.found.U, asked.queries, make_method(case))
-    certifier = _fields(asked, polished.hi, vectors)
+    certifier = Gathered(asked.queries, _drawn(asked, polished.hi, vectors))
     return Result(study, certificate.judged(study.accept), certifier)
 
 
@@ -183,29 +186,24 @@ def _certificate(
         raise CertificationError("--petsc: the solver left no finite Green vector; check PETSc's options")
     terms = {"correction": np.abs(correction), "algebra": algebra, "rounding": np.asarray(up(error))}
     values, _ = value.rounded()
-    if asked.raw is not None:
-        terms["mismatch"] = np.abs(asked.raw - values)
     target = "the solution of the stored float64 system, assembled by parts"
     notes = asked.frame.space.notes
-    return Certificate(
-        names=queries.names,
+    findings = Findings(
+        queries=queries,
+        method="exact",
         value=values,
         center=center,
-        radius=np.asarray(up(algebra + up(error))),
         terms=terms,
-        radius_terms=("algebra", "rounding"),
-        guarantee=Guarantee.DETERMINISTIC,
-        method="exact",
+        counted=("algebra", "rounding"),
         correction=correction,
         sigma=np.asarray(up(norms + up(left / down(alpha)))),
         residual_norm=length,
         effective_residual_norm=length,
         coefficient_bound=float(up(length / down(alpha))),
-        raw=asked.raw,
-        assumptions=(Claim(f"discrete target: {target}"), *(Claim(n) for n in (*queries.notes, *notes)), claim),
-        points=queries.points,
+        claims=(Claim(f"discrete target: {target}"), *(Claim(n) for n in (*queries.notes, *notes)), claim),
         dofs=n,
     )
+    return assemble(findings, raw=asked.raw)
 
 
 def _places(asked: Asked) -> tuple[Any, Any]:
@@ -222,10 +220,41 @@ def _whole(asked: Asked, parts: Any) -> Ball:
     return Ball(hi, lo)
 
 
-def _fields(asked: Asked, U: Vector, vectors: Any) -> Any:
-    """What `outputs` draws: the corrected field and the first Green vectors."""
+@dataclass(frozen=True, eq=False)
+class Gathered(Certifier):
+    """What `outputs` draws, gathered from all processes; states are certified where their rows are."""
+
+    asked: Queries
+    drawn: Evidence
+    name: str = "exact"
+
+    @property
+    def queries(self) -> Queries:
+        """What was asked."""
+        return self.asked
+
+    @property
+    def load(self) -> Vector:
+        """Refused: the rows are gone."""
+        raise CertificationError("certifier: over several processes no one has the whole load")
+
+    def certify(self, *_: Any, **__: Any) -> Certificate:
+        """Refused: the rows are gone."""
+        raise CertificationError("certifier: over several processes each state is a run of its own")
+
+    def certify_many(self, *_: Any, **__: Any) -> CertificateBatch:
+        """Refused: the rows are gone."""
+        raise CertificationError("certifier: over several processes each state is a run of its own")
+
+    def evidence(self, U: Vector) -> Evidence:
+        """The corrected field and the first Green vectors."""
+        return self.drawn
+
+
+def _drawn(asked: Asked, U: Vector, vectors: Any) -> Evidence:
+    """The corrected field and the first Green vectors."""
     free, order = _places(asked)
     q = np.zeros((len(asked.queries), len(free)))
     together = np.concatenate(vectors, axis=1)
     q[: len(together), np.searchsorted(free, order)] = together
-    return SimpleNamespace(newton=lambda _: U, green=SimpleNamespace(q=q))
+    return Evidence(corrected=U, green=q)

@@ -45,7 +45,7 @@ class Local:
     quadrature: int
 
 
-def assemble(part: Part, spec: ProblemSpec, quadrature: int | None, forces: Vector | None) -> Local:
+def assemble_rows(part: Part, spec: ProblemSpec, quadrature: int | None, forces: Vector | None) -> Local:
     """Assemble one part; `forces` are nodal ones, by node of the part."""
     if isinstance(spec, ElasticSpec):
         return _elastic(part, spec, quadrature, forces)

@@ -26,6 +26,7 @@ from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import AXES, FieldQueries, component_of
 from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
 from pinnpoint.fem.loads import Load, spread_over
+from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.systems.linear import LinearSystem
@@ -34,7 +35,7 @@ from pinnpoint.systems.spaces import AdmissibleSpace
 
 
 @dataclass(frozen=True, eq=False)
-class Elasticity:
+class Elasticity(FiniteElements):
     """The Galerkin system of −∇·σ(u) = body, σ = λ tr(ε) I + 2μ ε, displacements node by node (x, y, z of node 0, …).
 
     Parameters

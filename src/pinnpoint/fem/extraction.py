@@ -13,6 +13,7 @@ from pinnpoint.base.arrays import Vector, floats
 from pinnpoint.base.asking import asked
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
+from pinnpoint.certifiers.protocols import Extraction as Extraction
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import require_defined
 from pinnpoint.fem.elements import ORDER, Nodes
@@ -23,20 +24,6 @@ from pinnpoint.models.pointwise import require_function
 from pinnpoint.systems.spaces import AdmissibleSpace
 
 MAPS = ("nodal", "l2", "constrained")
-
-
-@dataclass(frozen=True, eq=False)
-class Extraction:
-    """The certified vector and how it came about."""
-
-    U: Vector
-    mismatch: Vector
-    """Extracted minus admissible, entry by entry: what the boundary conditions changed."""
-    how: str
-    distance: float = 0.0
-    """Largest distance between a given point and its mesh node, where points were matched."""
-
-    __repr__ = brief
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.fem.problem import ScalarProblem
 from pinnpoint.mesh.quadrature import at_points, rule
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.models.lifts import Lift
@@ -30,9 +31,6 @@ from pinnpoint.taylor.geometry import Simplices
 from pinnpoint.taylor.inputs import ORDER, enclosed
 from pinnpoint.taylor.simplices import MOST_COSTLY, works
 from pinnpoint.transfer.continuum import FLOOR, SHARE
-
-if TYPE_CHECKING:
-    from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 
 SAMPLED = 256
 """Cells on which the residual is looked at."""
@@ -63,7 +61,7 @@ class Forecast:
         return f"lifting the prediction on {self.cells} cells, about {max(1.0, self.seconds):.0f} s of one core"
 
 
-def cost(problem: ReactionDiffusion, lift: Any, queries: int) -> Forecast:
+def cost(problem: ScalarProblem, lift: Any, queries: int) -> Forecast:
     """What it takes to certify what a prediction leaves over; zero where nothing is known about a function."""
     mesh, d = problem.mesh, problem.mesh.dim
     N = len(mesh.cells)
@@ -79,7 +77,7 @@ def cost(problem: ReactionDiffusion, lift: Any, queries: int) -> Forecast:
     return Forecast(spent, N)
 
 
-def _models(problem: ReactionDiffusion, lift: Lift) -> float:
+def _models(problem: ScalarProblem, lift: Lift) -> float:
     """How many models of the residual, each counted by its products against one of degree 8 in two dimensions."""
     mesh, d = problem.mesh, problem.mesh.dim
     cells = _some(len(mesh.cells), 24)
@@ -101,7 +99,7 @@ def _models(problem: ReactionDiffusion, lift: Lift) -> float:
     return N * min(min(count, most) * weight[q] for q, count in counts.items())
 
 
-def require_worth(problem: ReactionDiffusion, lift: Lift, plain: Certificate, solver: Any, ahead: Forecast) -> None:
+def require_worth(problem: ScalarProblem, lift: Lift, plain: Certificate, solver: Any, ahead: Forecast) -> None:
     """Refuse a lift that is forecast to make no proof narrower.
 
     Parameters
@@ -118,7 +116,7 @@ def require_worth(problem: ReactionDiffusion, lift: Lift, plain: Certificate, so
         )
 
 
-def narrowing(problem: ReactionDiffusion, lift: Lift, plain: Certificate, solver: Any) -> float:
+def narrowing(problem: ScalarProblem, lift: Lift, plain: Certificate, solver: Any) -> float:
     """By which factor the proof of the luckiest query is expected to be narrower; infinite where nothing is known."""
     free = problem.space.free
     U = problem.space.U0.copy()
@@ -130,7 +128,7 @@ def narrowing(problem: ReactionDiffusion, lift: Lift, plain: Certificate, solver
     return float(np.max(radius / np.maximum(radius * ratio + _off_boundary(problem, lift), 1e-300)))
 
 
-def _residual(problem: ReactionDiffusion, lift: Lift) -> Any:
+def _residual(problem: ScalarProblem, lift: Lift) -> Any:
     c = problem.reaction
     return lift.residual(problem.given["source"], float(problem.diffusion[0]), 0.0 if c is None else float(c[0]))
 
@@ -143,7 +141,7 @@ def _some(count: int, most: int) -> Any:
     return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.intp))
 
 
-def _left_over(problem: ReactionDiffusion, lift: Lift) -> float:
+def _left_over(problem: ScalarProblem, lift: Lift) -> float:
     """Root mean square of r/κ, or of |∇r|/κ for quadratic elements, over some cells."""
     mesh, d = problem.mesh, problem.mesh.dim
     cells = _some(len(mesh.cells), SAMPLED)
@@ -158,7 +156,7 @@ def _left_over(problem: ReactionDiffusion, lift: Lift) -> float:
     return math.sqrt(float(share @ (gradient * gradient).sum(axis=1)))
 
 
-def _in_solution(problem: ReactionDiffusion, U: Vector) -> float:
+def _in_solution(problem: ScalarProblem, U: Vector) -> float:
     """The same of the solution: jumps of the highest derivatives of u_h against those of a function with known ones."""
     X, d, k = problem.nodes.points, problem.mesh.dim, problem.degree
     known = (X ** (k + 1)).sum(axis=1) / math.factorial(k + 1)  # the next derivatives are 1 along the axes
@@ -166,7 +164,7 @@ def _in_solution(problem: ReactionDiffusion, U: Vector) -> float:
     return math.sqrt(d) * jumps[0] / max(jumps[1], 1e-300)
 
 
-def _jumps(problem: ReactionDiffusion, U: Vector) -> float:
+def _jumps(problem: ScalarProblem, U: Vector) -> float:
     """Root of Σ |F| h_F |[D^k u_h]|² over some interior facets; ∇u_h, or ∇²u_h for quadratic elements."""
     T = Topology.of(problem.mesh)
     inside = np.flatnonzero(T.facet_cells[:, 1] >= 0)
@@ -177,7 +175,7 @@ def _jumps(problem: ReactionDiffusion, U: Vector) -> float:
     return math.sqrt(float((jump * jump).sum(axis=1) @ problem.mesh.volumes[one]))
 
 
-def _constant_derivatives(problem: ReactionDiffusion, U: Vector, cells: Any) -> Vector:
+def _constant_derivatives(problem: ScalarProblem, U: Vector, cells: Any) -> Vector:
     """∇u_h of linear elements, (n, d), or ∇²u_h of quadratic ones, (n, d²)."""
     nodes, d = problem.nodes, problem.mesh.dim
     u = U[nodes.cell_dofs[cells]]
@@ -193,7 +191,7 @@ def _constant_derivatives(problem: ReactionDiffusion, U: Vector, cells: Any) -> 
     return np.asarray(H.reshape(len(cells), d * d))
 
 
-def _off_boundary(problem: ReactionDiffusion, lift: Lift) -> float:
+def _off_boundary(problem: ScalarProblem, lift: Lift) -> float:
     """The largest distance, at some points, between g − u and its interpolation by the elements."""
     mesh, d, worst = problem.mesh, problem.mesh.dim, 0.0
     if d == 1:

@@ -11,18 +11,24 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.certificates.certificate import Certificate, Claim
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.claims import Claim
+from pinnpoint.certificates.transfer import Route
+from pinnpoint.certifiers.protocols import Certifier, Transferable
 from pinnpoint.fem.coefficients import require_defined
+from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.extraction import Extraction, extract
+from pinnpoint.fem.problem import ScalarProblem
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.mesh.topology import Topology
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.networks.mlp import MLP
 from pinnpoint.models.networks.torch import is_module
@@ -30,6 +36,7 @@ from pinnpoint.models.opaque import OpaqueLift
 from pinnpoint.models.smooth import SmoothField
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
 from pinnpoint.systems.queries import Ball, Flux, Goal, Patch, Point, Queries
+from pinnpoint.systems.spaces import AdmissibleSpace
 from pinnpoint.taylor.inputs import enclosed, model_of
 from pinnpoint.taylor.models import constant
 from pinnpoint.taylor.simplices import density, enclose
@@ -37,31 +44,54 @@ from pinnpoint.transfer.data_term import data_term
 from pinnpoint.transfer.facets import measures
 from pinnpoint.transfer.kernels import UniformKernel
 
-if TYPE_CHECKING:
-    from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
-    from pinnpoint.transfer.equilibrated import Equilibrated
-
 NATURAL = "natural:"
 """Names of the boundary groups on which the lift's own flux is prescribed."""
 
 
 @dataclass(frozen=True, eq=False)
-class Lifted:
+class Lifted(Transferable):
     """A problem seen from a prediction: `rest` is the problem of what the prediction leaves over.
 
     Takes the place of the problem in `certify` and `certify_to`.
     """
 
-    base: ReactionDiffusion
-    rest: ReactionDiffusion
-    lift: Any
+    base: ScalarProblem
+    rest: ScalarProblem
+    lift: Lift | OpaqueLift
+
+    components = 1
 
     __repr__ = brief
 
-    def __getattr__(self, name: str) -> Any:
-        if name in ("system", "space", "mesh", "nodes", "degree", "quadrature", "components"):
-            return getattr(self.rest, name)
-        raise AttributeError(name)
+    @property
+    def system(self) -> Any:
+        """The system of the rest."""
+        return self.rest.system
+
+    @property
+    def space(self) -> AdmissibleSpace:
+        """The admissible vectors of the rest."""
+        return self.rest.space
+
+    @property
+    def mesh(self) -> Mesh:
+        """The mesh, with a group for every side on which the prediction's flux is prescribed."""
+        return self.rest.mesh
+
+    @property
+    def nodes(self) -> Nodes:
+        """The degrees of freedom."""
+        return self.rest.nodes
+
+    @property
+    def degree(self) -> int:
+        """Of the elements."""
+        return self.rest.degree
+
+    @property
+    def quadrature(self) -> int:
+        """Order of the rules."""
+        return self.rest.quadrature
 
     def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
         """The state of the rest: nothing but its boundary values."""
@@ -73,20 +103,26 @@ class Lifted:
         """The same queries on this mesh."""
         return self.rest.ask(goals, names)
 
-    def refined(self, mesh: Mesh, parents: Any) -> Lifted:
+    def refined(self, mesh: Mesh, parents: Index) -> Self:
         """The same on a refined mesh."""
         groups = {k: v for k, v in mesh.facet_groups.items() if not k.startswith(NATURAL)}
         plain = Mesh.trusted(mesh.points, mesh.cells, mesh.cell_groups, groups)
-        return Lifted(self.base.refined(plain, parents), self.rest.refined(mesh, parents), self.lift)
+        return type(self)(self.base.refined(plain, parents), self.rest.refined(mesh, parents), self.lift)
 
     def require_transfer(self) -> None:
         """Nothing to refuse: `lifted` has."""
 
-    def transfer(self, queries: Queries, tolerance: Any = None, budget: int | None = None) -> Equilibrated:
+    def transfer(self, queries: Queries, tolerance: Any = None, budget: int | None = None) -> Route:
         """The transfer of the rest."""
         return self.rest.transfer(queries, tolerance, budget)
 
-    def finished(self, certificate: Certificate, queries: Queries) -> Certificate:
+    def finish(
+        self, certificate: Certificate, queries: Queries, U: Vector, certifier: Certifier, *, own: bool
+    ) -> Certificate:
+        """What the intervals are of, and notes, as the rest has them."""
+        return self.rest.finish(certificate, queries, U, certifier, own=own)
+
+    def beside(self, certificate: Certificate, queries: Queries, U: Vector, raw: Vector | None) -> Certificate:
         """Add the prediction's own values, enclosed, to the intervals of the rest."""
         own, error, proved = self.own_values(queries)
         center = certificate.center + own  # lift.md, step 5
@@ -107,7 +143,7 @@ class Lifted:
         )
 
     def _claim(self, proved: bool) -> Claim:
-        bounds = getattr(self.lift, "smoothness", None)
+        bounds = self.lift.smoothness if isinstance(self.lift, OpaqueLift) else None
         if bounds is not None and proved:
             return Claim(bounds.claim, "declared")
         said = "enclosed by Taylor models" if proved else "taken as given"
@@ -159,7 +195,7 @@ class Lifted:
         return total, float(up(error, 8)), proved
 
 
-def lifted(problem: ReactionDiffusion, prediction: Any) -> Lifted:
+def lifted(problem: ScalarProblem, prediction: Any) -> Lifted:
     """The problem of what a smooth prediction leaves over.
 
     Parameters
@@ -173,21 +209,18 @@ def lifted(problem: ReactionDiffusion, prediction: Any) -> Lifted:
     k, reaction = float(kappa[0]), 0.0 if c is None else float(c[0])
     given = problem.given
     mesh, fluxes = _with_natural_groups(problem, lift, k)
-    rest = type(problem)(
+    rest = problem.like(
         mesh,
         lift.residual(given["source"], k, reaction),  # lift.md, step 1
-        k,
-        reaction,
         # lift.md, step 2
         {part.group: _negative(lift.minus(part.given[0]), part.given[0]) for part in problem.held.parts},
         fluxes,
-        quadrature=max(problem.quadrature, 8),
-        degree=problem.degree,
+        max(problem.quadrature, 8),
     )
     return Lifted(problem, rest, lift)
 
 
-def lift_of(problem: ReactionDiffusion, prediction: Any) -> Any:
+def lift_of(problem: ScalarProblem, prediction: Any) -> Lift | OpaqueLift:
     """The prediction as a lift of this problem, or a refusal."""
     known = isinstance(prediction, Lift | OpaqueLift | MLP | Expression) or is_module(prediction)
     if callable(prediction) and not known:
@@ -230,7 +263,7 @@ def _negative(f: Any, given: Any) -> Any:
     return SmoothField(partial(_minus, f), getattr(f, "block", 4096))
 
 
-def _with_natural_groups(problem: ReactionDiffusion, lift: Any, kappa: float) -> tuple[Mesh, dict[str, Any]]:
+def _with_natural_groups(problem: ScalarProblem, lift: Any, kappa: float) -> tuple[Mesh, dict[str, Any]]:
     """The mesh with a group for every side with a prescribed flux, and what the lift leaves of the flux there."""
     mesh, n = problem.mesh, len(problem.mesh.points)
     fixed = [np.sort(part.facets, axis=1) for part in problem.held.parts]
@@ -286,7 +319,5 @@ def _by_normal(mesh: Mesh, facets: Index, what: str) -> list[tuple[Index, Vector
 
 def _owners(mesh: Mesh, facets: Index) -> Index:
     """The cell of each boundary facet."""
-    from pinnpoint.mesh.topology import Topology
-
     T = Topology.of(mesh)
     return np.asarray(T.facet_cells[T.facet_numbers(facets), 0])

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import PinnpointError
 from pinnpoint.certifiers.base import AbstractCertifier
 from pinnpoint.certifiers.nonlinear.base import AbstractNonlinearCertifier
+from pinnpoint.certifiers.protocols import Certifier
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.enriched import Enriched, Enrichment
 from pinnpoint.mesh.mesh import Mesh
@@ -41,7 +42,7 @@ MOST_CELLS = 4_000_000
 Solve = Callable[[Vector], Vector]
 
 
-class Problem(Protocol):
+class Estimable(Protocol):
     """What is needed of a finite-element problem."""
 
     @property
@@ -63,7 +64,9 @@ class MeshEstimate:
     __repr__ = brief
 
 
-def mesh_estimate(problem: Problem, queries: Queries, U: Vector, certifier: Any, state: Any = None) -> MeshEstimate:
+def mesh_estimate(
+    problem: Estimable, queries: Queries, U: Vector, certifier: Certifier, state: Ball | None = None
+) -> MeshEstimate:
     """What the mesh leaves of the queries, estimated.
 
     Parameters
@@ -93,7 +96,9 @@ def mesh_estimate(problem: Problem, queries: Queries, U: Vector, certifier: Any,
     return MeshEstimate(None, "the iteration broke down") if X is None else MeshEstimate(asked.sizes(X))
 
 
-def _discrete_solution(problem: Problem, U: Vector, certifier: Any, state: Any) -> tuple[Vector, Solve] | None:
+def _discrete_solution(
+    problem: Estimable, U: Vector, certifier: Certifier, state: Ball | None
+) -> tuple[Vector, Solve] | None:
     """The discrete solution, and a rough inverse of its operator."""
     space = problem.space
     if isinstance(certifier, AbstractNonlinearCertifier):

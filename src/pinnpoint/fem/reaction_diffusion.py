@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import groupby
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector, floats, frozen, set_fields, whole
+from pinnpoint.base.arrays import Index, Vector, floats, frozen, set_fields, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
+from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.families.loads import LoadFamily, vectors
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import function, parsed, per_cell, require_defined, require_defined_on
@@ -23,13 +24,18 @@ from pinnpoint.fem.enriched import Enriched, Enrichment, diffusive
 from pinnpoint.fem.enrichments import body_load, given_values, surface_load
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import FieldQueries
+from pinnpoint.fem.forecast import Forecast, cost, require_worth
 from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
-from pinnpoint.fem.lifted import Lifted, lifted
+from pinnpoint.fem.lifted import Lifted, lift_of, lifted
+from pinnpoint.fem.problem import ScalarProblem
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
 from pinnpoint.mesh.quadrature import at_points, rule
 from pinnpoint.mesh.topology import Topology
+from pinnpoint.models.lifts import Lift
+from pinnpoint.models.opaque import OpaqueLift
+from pinnpoint.solvers.protocol import Solver
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Ball, Flux, Goal, Patch, Point, Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
@@ -40,7 +46,7 @@ from pinnpoint.transfer.work import BUDGET
 
 
 @dataclass(frozen=True, eq=False)
-class ReactionDiffusion:
+class ReactionDiffusion(ScalarProblem):
     """The Galerkin system of −∇·(A∇u) + c u = f, u = g_D on Dirichlet groups, A∇u·n = g_N on Neumann groups.
 
     Boundary parts without a condition have zero flux. The certified target is the solution of the assembled system;
@@ -232,11 +238,11 @@ class ReactionDiffusion:
         label = [f"flux {group}" if name is None else name]
         return Queries(row[None, :], label, [-float(phi @ self.b)], goals=[Flux(group)])
 
-    def refined(self, mesh: Mesh, parents: Any) -> ReactionDiffusion:
+    def refined(self, mesh: Mesh, parents: Index) -> Self:
         """The same problem on a refined mesh, whose cells came from these."""
         given = {name: what[parents] if _by_cell(what) else what for name, what in self.given.items()}
         order = None if self.quadrature == ORDER[self.degree] else self.quadrature
-        return ReactionDiffusion(mesh, **given, quadrature=order, degree=self.degree)
+        return type(self)(mesh, **given, quadrature=order, degree=self.degree)
 
     def ask(self, goals: Sequence[Goal | None], names: Sequence[str]) -> Queries:
         """Queries for what is asked of the PDE's own solution."""
@@ -272,6 +278,26 @@ class ReactionDiffusion:
     def lifted(self, prediction: Any) -> Lifted:
         """The problem of what a smooth prediction leaves over, to be certified in the place of this one."""
         return lifted(self, prediction)
+
+    def lift_of(self, prediction: Any) -> Lift | OpaqueLift:
+        """The prediction as a lift of this problem, or a refusal."""
+        return lift_of(self, prediction)
+
+    def lift_cost(self, lift: Lift | OpaqueLift, queries: int) -> Forecast:
+        """What a lift will cost, before it is begun."""
+        return cost(self, lift, queries)
+
+    def require_worth(self, lift: Lift | OpaqueLift, plain: Certificate, solver: Solver, ahead: Forecast) -> None:
+        """Refuse a lift that is forecast to make the proof no narrower than `plain`."""
+        if isinstance(lift, Lift):
+            require_worth(self, lift, plain, solver, ahead)
+
+    def like(
+        self, mesh: Mesh, source: Any, dirichlet: Mapping[str, Any], neumann: Mapping[str, Any], quadrature: int
+    ) -> Self:
+        """The same constant coefficients with other data, on the same cells."""
+        k, c = float(self.diffusion[0]), 0.0 if self.reaction is None else float(self.reaction[0])
+        return type(self)(mesh, source, k, c, dirichlet, neumann, quadrature=quadrature, degree=self.degree)
 
     def require_transfer(self) -> None:
         """Refuse coefficients for which no transfer to the PDE's own solution is proved."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector, frozen, set_fields, whole
+from pinnpoint.base.arrays import Index, Vector, frozen, set_fields, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
+from pinnpoint.certifiers.protocols import Transferable
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import per_cell
 from pinnpoint.fem.elements import ORDER, Nodes
@@ -20,6 +21,7 @@ from pinnpoint.fem.enriched import Enrichment
 from pinnpoint.fem.enrichments import reaction_load
 from pinnpoint.fem.extraction import Extraction
 from pinnpoint.fem.held import HeldBoundary
+from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.formulas.signs import everywhere, nonnegative
 from pinnpoint.mesh.conversion import as_mesh
@@ -36,7 +38,7 @@ from pinnpoint.transfer.reactions import CubicTerm, ReactionTerm
 
 
 @dataclass(frozen=True, eq=False)
-class Semilinear:
+class Semilinear(FiniteElements, Transferable):
     """The Galerkin system of −∇·(A∇u) + c u + g(u) = f with g(u) = λu³, or another g.
 
     u = g_D on Dirichlet groups, A∇u·n = g_N on Neumann groups. ∫ λu³φ_i is exact for linear elements and λ constant on
@@ -205,13 +207,13 @@ class Semilinear:
         load = reaction_load(operator.nodes, U, g, max(self.quadrature, ORDER[2]))
         return replace(linear, operator=replace(operator, reaction=c), residual=linear.residual - load)
 
-    def refined(self, mesh: Mesh, parents: Any) -> Semilinear:
+    def refined(self, mesh: Mesh, parents: Index) -> Self:
         """The same problem on a refined mesh, whose cells came from these."""
         self.require_transfer()
         linear = self.linear.refined(mesh, parents)
         order = None if self.quadrature == ORDER[1] else self.quadrature
         cubic = None if self.cubic is None else self.cubic[parents]
-        return Semilinear(mesh, cubic, **linear.given, quadrature=order, g=self.g)
+        return type(self)(mesh, cubic, **linear.given, quadrature=order, g=self.g)
 
     def ask(self, goals: Sequence[Goal | None], names: Sequence[str]) -> Queries:
         """Queries for what is asked of the PDE's own solution."""

@@ -19,10 +19,12 @@ import numpy as np
 from pinnpoint.base.arrays import Vector, vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import DependencyMissingError, InputError, PinnpointError
-from pinnpoint.certificates.certificate import Certificate, Guarantee
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.claims import Guarantee
 from pinnpoint.certificates.json import once
 from pinnpoint.certificates.verdicts import BEYOND, WITHIN, accept_limits
 from pinnpoint.certifiers.families.certifier import FamilyCertifier
+from pinnpoint.certifiers.protocols import Certifier, Prepared
 
 ACCEPT, FLAG, FALLBACK = ACTIONS = ("accept", "flag", "fallback")
 EDGES = tuple(float(10.0 ** (k / 2)) for k in range(-16, 17))
@@ -98,12 +100,12 @@ class Monitor:
         options: Mapping[str, Any] | None = None,
         tolerance: Any = None,
     ) -> None:
-        if not (hasattr(certifier, "names") or hasattr(certifier, "ground")):
+        if not isinstance(certifier, Prepared):
             raise InputError(f"certifier: must be prepared, as by Exact().prepare(system, queries); got {certifier!r}")
         if solver is not None and not callable(solver):
             raise InputError(f"solver: must be a function from a right-hand side to a state; got {solver!r}")
         self.certifier = certifier
-        self.names = certifier.names if hasattr(certifier, "names") else certifier.ground.queries.names
+        self.names = certifier.names
         self.accept = _limits(accept, tolerance, len(self.names))
         self.solver, self.options = solver, dict(options or {})
         self.counts: Counter[str] = Counter({action: 0 for action in ACTIONS})
@@ -192,8 +194,12 @@ class Monitor:
             return self.certifier.certify(prediction, mu=mu, raw=raw, **self.options).judged(self.accept)
         if mu is not None:
             raise InputError("mu: only for a prepared family; give load, or leave it out")
-        found: Certificate = self.certifier.certify(prediction, raw=raw, load=load, **self.options)
-        return found.judged(self.accept)
+        return self._one().certify(prediction, raw=raw, load=load, **self.options).judged(self.accept)
+
+    def _one(self) -> Certifier:
+        if not isinstance(self.certifier, Certifier):
+            raise InputError("certifier: answers elsewhere; give its certificates to judge")
+        return self.certifier
 
     def _decide(self, found: Certificate, mu: Any, load: Any) -> Decision:
         radius = found.value_radius if found.raw is None else found.raw_radius
@@ -241,8 +247,8 @@ class Monitor:
         if isinstance(self.certifier, FamilyCertifier):
             m = self.certifier.table.coefficients(mu)[0]
             return np.asarray(self.certifier.base + m @ self.certifier.F)
-        system = self.certifier.ground.core.system
-        return vector("load", system.b if load is None else load, system.b.size)
+        own = self._one().load
+        return vector("load", own if load is None else load, own.size)
 
     # Records
 

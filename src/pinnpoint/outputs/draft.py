@@ -25,6 +25,7 @@ from pinnpoint.cases.study import Result, Study, provenance
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.json import write_json
 from pinnpoint.certifiers.exact import Exact
+from pinnpoint.certifiers.protocols import Certifier
 from pinnpoint.io.meshes.vtu import write_vtu
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.outputs.bundle import begin_bundle, write_bundle
@@ -155,7 +156,9 @@ class Draft:
                 solver=getattr(ground, "solver", None),
                 green=getattr(getattr(certifier, "green", None), "q", None),
                 positive=getattr(proof, "witness", None),
-                state=certificate.details.get("state", seen["corrected"].ravel() if solved else None),
+                state=seen["corrected"].ravel()
+                if solved and certificate.evidence.state is None
+                else certificate.evidence.state,
                 coercivity=_rough(certifier),
                 partial=True,
                 begun=self._bundle,
@@ -219,7 +222,7 @@ def summary(result: Result) -> dict[str, Any]:
         prediction={"source": case.prediction.source, **made},
         **({"refinement": _refinement(result)} if result.history else {}),
     )
-    narrowing = certificate.details.get("narrowing")
+    narrowing = certificate.narrowing
     for i, (row, query) in enumerate(zip(data["queries"], case.queries, strict=True)):
         row["kind"] = query.kind
         row |= {} if query.at is None else {"at": [float(x) for x in query.at]}
@@ -296,11 +299,11 @@ def write_csv(path: Path, certificate: Certificate, units: Sequence[str]) -> Non
             )
 
 
-def fields(study: Study, certifier: Any) -> dict[str, Vector]:
+def fields(study: Study, certifier: Certifier) -> dict[str, Vector]:
     """Prediction, corrected field, their difference, and each query's Green vector."""
     problem, U = study.problem, study.problem.extract(study.prediction).U
     space, n, count = problem.space, len(problem.mesh.points), problem.components
-    solver = certifier.ground.solver if hasattr(certifier, "ground") else None
+    evidence = certifier.evidence(U)
 
     def shape(V: Vector) -> Vector:
         return V if count == 1 else V.reshape(n, count)
@@ -308,19 +311,14 @@ def fields(study: Study, certifier: Any) -> dict[str, Vector]:
     lift = getattr(problem, "lift", None)  # then U is what the prediction leaves over
     own = 0.0 if lift is None else np.asarray(lift.value(problem.nodes.points))
     found = {"prediction": shape(U if lift is None else np.asarray(own))}
-    if solver is not None:
-        r = problem.system.residual(U)
-        corrected = space.vector_of(U[space.free] - np.asarray(solver.solve(r))) + own
+    if evidence.corrected is not None:
+        corrected = evidence.corrected + own
         found |= {
             "corrected": shape(corrected),
             "error": shape(found["prediction"].reshape(corrected.shape) - corrected),
         }
-    elif hasattr(certifier, "newton"):
-        corrected = certifier.newton(U)
-        found |= {"corrected": shape(corrected), "error": shape(U - corrected)}
-    green = getattr(certifier, "green", None)
-    if green is not None:
-        for name, q in list(zip(study.queries.names, green.q, strict=True))[:GREEN_LIMIT]:
+    if evidence.green is not None:
+        for name, q in list(zip(study.queries.names, evidence.green, strict=True))[:GREEN_LIMIT]:
             G = np.zeros(space.N)
             G[space.free] = q
             found[f"green {name}"] = shape(G)

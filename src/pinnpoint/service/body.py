@@ -14,7 +14,8 @@ import numpy as np
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import PinnpointError
-from pinnpoint.certificates.certificate import Certificate, Guarantee
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.claims import Guarantee
 from pinnpoint.certificates.json import once
 from pinnpoint.monitoring.monitor import Decision
 from pinnpoint.service.engine import Engine

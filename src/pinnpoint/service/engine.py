@@ -14,13 +14,14 @@ from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.base import AbstractMethod
 from pinnpoint.certifiers.families.certifier import FamilyCertifier
 from pinnpoint.certifiers.families.loads import LoadFamily
+from pinnpoint.certifiers.protocols import Prepared
 from pinnpoint.certifiers.verb import run
 
 Answer = Callable[[Vector | None, Vector | None, Vector | None], Certificate]
 
 
 @dataclass(frozen=True, eq=False)
-class Engine:
+class Engine(Prepared):
     """One prepared certifier behind a function.
 
     Attributes

@@ -10,7 +10,7 @@ import numpy as np
 from pinnpoint.base.arrays import number, per_query, set_fields
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
-from pinnpoint.certificates.certificate import Claim
+from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.transfer import TransferBound, TransferContext
 from pinnpoint.rounding.arithmetic import up
 

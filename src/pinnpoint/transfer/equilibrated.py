@@ -13,8 +13,9 @@ import scipy.sparse as sp
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
-from pinnpoint.certificates.certificate import Claim
-from pinnpoint.certificates.transfer import PRODUCTS, TransferBound, TransferContext, with_reserve
+from pinnpoint.certificates.claims import Claim
+from pinnpoint.certificates.evidence import Evidence
+from pinnpoint.certificates.transfer import PRODUCTS, Route, TransferBound, TransferContext, with_reserve
 from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
 from pinnpoint.systems.queries import Flux, Goal, Queries
 from pinnpoint.taylor.bernstein import Density, pairs
@@ -95,7 +96,7 @@ class Witness:
 
 
 @dataclass(frozen=True, eq=False)
-class Equilibrated:
+class Equilibrated(Route):
     """J(u*) from any admissible state, by fluxes of a primal and a dual state.
 
     With ũ an approximate Galerkin solution, z̃ an approximate dual solution and R the weak residual of ũ,
@@ -128,7 +129,7 @@ class Equilibrated:
     facets_of: Any
     tolerance: Any = None
     goals: tuple[Functional, ...] = field(init=False)
-    functionals: Queries = field(init=False)
+    bounded: Queries = field(init=False)
 
     __repr__ = brief
 
@@ -145,7 +146,12 @@ class Equilibrated:
                 rows.append(sp.csr_array(model.vector(J.source, J.load)[None, :]))
         made = Queries(sp.vstack(rows), asked.names, constants, points=asked.points, goals=asked.goals)
         object.__setattr__(self, "goals", found)
-        object.__setattr__(self, "functionals", made)
+        object.__setattr__(self, "bounded", made)
+
+    @property
+    def functionals(self) -> Queries:
+        """The queries' bounded forms, of which the discrete certificate is made."""
+        return self.bounded
 
     def bound(self, context: TransferContext) -> TransferBound:
         """Shifts and terms for all queries."""
@@ -174,19 +180,21 @@ class Equilibrated:
             "energy_bound": model.estimator.energy(primal),
             "dual_energy_bound": np.array([f.dual for f in found]),
             "ball_radius": np.array([J.ball for J in self.goals]),
-            "indicators": indicators(model, primal, pairs_, self._sums(terms), self.tolerance),
-            "mismatched_cells": model.mismatched_cells(state, mismatch),
             "work": np.array([J.work for J in self.goals]),
-            "remarks": remarks(self.queries.names, self.goals, found, model.budget),
-            "witness": Witness(self, state, duals, mismatch, frozenset(i for i, f in enumerate(found) if f.compared)),
         }
+        evidence = Evidence(
+            indicators=indicators(model, primal, pairs_, self._sums(terms), self.tolerance),
+            mismatched_cells=model.mismatched_cells(state, mismatch),
+            remarks=tuple(remarks(self.queries.names, self.goals, found, model.budget)),
+            witness=Witness(self, state, duals, mismatch, frozenset(i for i, f in enumerate(found) if f.compared)),
+        )
         claims, here = self._claims(mismatch, sure), np.array([f.center for f in found])
         if context.discrete is None:
-            return TransferBound(with_reserve(terms), claims, details, None, here, proved)
+            return TransferBound(with_reserve(terms), claims, details, None, here, proved, evidence)
         center, terms["algebra"] = context.discrete(state)  # continuous.md, step 9a
         shift = here - center  # continuous.md, step 9a
         terms["rounding"] = up(terms["rounding"] + 2.0 * UNIT * (np.abs(here) + np.abs(shift)))
-        return TransferBound(with_reserve(terms), claims, details, shift, None, proved)
+        return TransferBound(with_reserve(terms), claims, details, shift, None, proved, evidence)
 
     def _require_held(self) -> None:
         """Parts that meet in a vertex or an edge alone do not hold each other, whatever the discrete system says."""

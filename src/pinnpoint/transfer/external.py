@@ -8,7 +8,7 @@ from typing import Any
 from pinnpoint.base.arrays import per_query
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.certificates.certificate import Claim
+from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.transfer import TransferBound, TransferContext
 
 

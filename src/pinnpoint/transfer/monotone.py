@@ -34,8 +34,9 @@ import numpy as np
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
-from pinnpoint.certificates.certificate import Claim
-from pinnpoint.certificates.transfer import PRODUCTS, TransferBound, TransferContext, with_reserve
+from pinnpoint.certificates.claims import Claim
+from pinnpoint.certificates.evidence import Evidence
+from pinnpoint.certificates.transfer import PRODUCTS, Route, TransferBound, TransferContext, with_reserve
 from pinnpoint.rounding.arithmetic import UNIT, gamma, require_round_to_nearest, up
 from pinnpoint.systems.queries import Flux, Queries
 from pinnpoint.taylor.bernstein import Density, from_linear, pairs
@@ -93,7 +94,7 @@ class Witness:
 
 
 @dataclass(frozen=True, eq=False)
-class Monotone:
+class Monotone(Route):
     """J(u*) of a problem with a nondecreasing reaction, from any admissible state; see the module's text.
 
     *Guarantee:* deterministic, for the solution on the domain that the mesh covers. *Assumes:* nothing, where all data
@@ -175,26 +176,18 @@ class Monotone:
             "energy_bound": primal.energy,
             "dual_energy_bound": np.array([f.dual for f in found]),
             "ball_radius": np.array([J.ball for J in self.goals]),
-            "indicators": indicators(
-                model,
-                primal.bounds,
-                {i: pair for i, (pair, _) in pairs_.items()},
-                np.sum(list(terms.values()), axis=0),
-                self.tolerance,
-            ),
-            "mismatched_cells": model.mismatched_cells(state, mismatch),
             "work": np.array([J.work for J in self.goals]),
-            "remarks": remarks(self.queries.names, self.goals, found, model.budget),
-            "witness": Witness(
-                self,
-                primal,
-                {i: z for i, (_, z) in pairs_.items()},
-                mismatch,
-                frozenset(i for i, f in enumerate(found) if f.compared),
-            ),
         }
+        pairs = {i: pair for i, (pair, _) in pairs_.items()}
+        duals = {i: z for i, (_, z) in pairs_.items()}
+        evidence = Evidence(
+            indicators=indicators(model, primal.bounds, pairs, np.sum(list(terms.values()), axis=0), self.tolerance),
+            mismatched_cells=model.mismatched_cells(state, mismatch),
+            remarks=tuple(remarks(self.queries.names, self.goals, found, model.budget)),
+            witness=Witness(self, primal, duals, mismatch, frozenset(i for i, f in enumerate(found) if f.compared)),
+        )
         here = np.array([f.center for f in found])
-        return TransferBound(with_reserve(terms), self._claims(mismatch, sure), details, None, here, proved)
+        return TransferBound(with_reserve(terms), self._claims(mismatch, sure), details, None, here, proved, evidence)
 
     def enclosed(self, state: Vector, dual: Callable[[Vector], Vector]) -> tuple[Primal, list[Enclosed]]:
         """Every value, from any state that has the boundary values, and a solver for dual states.

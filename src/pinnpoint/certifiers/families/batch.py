@@ -11,8 +11,12 @@ import numpy as np
 from pinnpoint.base.arrays import Vector, floats, frozen
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.certificates.certificate import Certificate, Claim, Guarantee
+from pinnpoint.certificates.assembly import NEGLECTED, Findings, assemble
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.claims import Claim, Guarantee
+from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.verdicts import accept_limits, accepted
+from pinnpoint.systems.queries import Queries
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +26,7 @@ class FamilyBatch(Sequence[Certificate]):
     `value` is None where only raw outputs were certified. ``batch[i]`` is the certificate of one load.
     """
 
-    names: tuple[str, ...]
+    queries: Queries
     mu: Vector
     center: Vector
     radius: Vector
@@ -36,7 +40,6 @@ class FamilyBatch(Sequence[Certificate]):
     method: str
     claims: tuple[Claim, ...]
     sigma: Vector | None
-    points: Vector | None
     dofs: int
     accept: Vector | None = None
     """How wrong predictions may be, query by query; infinite where nothing was asked. See `judged`."""
@@ -44,10 +47,20 @@ class FamilyBatch(Sequence[Certificate]):
     __repr__ = brief
 
     def __post_init__(self) -> None:
-        frozen(self.center, self.radius, self.value, self.sigma, self.accept, self.points, *self.terms.values())
+        frozen(self.center, self.radius, self.value, self.sigma, self.accept, *self.terms.values())
 
     def __len__(self) -> int:
         return len(self.mu)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the queries."""
+        return self.queries.names
+
+    @property
+    def points(self) -> Vector | None:
+        """Where the queries are, if they have places."""
+        return self.queries.points
 
     @property
     def lower(self) -> Vector:
@@ -116,27 +129,28 @@ class FamilyBatch(Sequence[Certificate]):
         extra = {"correction": np.abs(value - self.center[i])}
         if raw is not None and self.value is not None:
             extra["mismatch"] = np.abs(raw - value)
-        return Certificate(
-            names=self.names,
+        findings = Findings(
+            queries=self.queries,
+            method=self.method,
             value=value,
             center=self.center[i],
             radius=self.radius[i],
             terms={**extra, **terms},
-            radius_terms=tuple(terms),
+            counted=tuple(terms),
             guarantee=self.guarantee,
-            method=self.method,
             confidence=self.confidence,
-            rounding="covered" if self.covered else "not covered",
+            covered=self.covered,
             correction=None if self.value is None else value - self.center[i],
             sigma=self.sigma,
             residual_norm=None if self.residual_norm is None else float(self.residual_norm[i]),
             raw=raw,
-            assumptions=self.claims,
-            points=self.points,
+            claims=[claim for claim in self.claims if claim != NEGLECTED],
             dofs=self.dofs,
             accept=self.accept,
-            details={"mu": self.mu[i].tolist()} | ({} if self.value is not None else {"value": "no state was given"}),
+            details={"mu": self.mu[i].tolist()},
+            evidence=Evidence(predicted=self.value is not None),
         )
+        return assemble(findings)
 
     def __iter__(self) -> Iterator[Certificate]:
         return (self[i] for i in range(len(self)))

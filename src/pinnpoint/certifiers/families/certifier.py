@@ -13,11 +13,15 @@ from pinnpoint.base.arrays import Vector, floats, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate
-from pinnpoint.certifiers.base import AbstractCertifier, Ground
+from pinnpoint.certifiers.base import AbstractCertifier
 from pinnpoint.certifiers.families.batch import FamilyBatch
-from pinnpoint.certifiers.families.reduced import ReducedCertifier, ReducedStates
+from pinnpoint.certifiers.families.reduced import ReducedStates
 from pinnpoint.certifiers.families.residuals import ResidualNorms, lengths_up
 from pinnpoint.certifiers.families.table import Table, fill, total
+from pinnpoint.certifiers.ground import Ground
+from pinnpoint.certifiers.protocols import Prepared
+from pinnpoint.rounding.arithmetic import require_range
+from pinnpoint.systems.queries import Queries
 
 BLOCK_BYTES = 64_000_000
 """Predicted states that are held at once, in bytes."""
@@ -31,7 +35,7 @@ def prepare(certifier: AbstractCertifier, F: Vector, base: Vector) -> FamilyCert
 
 
 @dataclass(frozen=True, eq=False)
-class FamilyCertifier:
+class FamilyCertifier(Prepared):
     """`LoadFamily`, prepared for queries.
 
     The tightest interval of ℓᵀU*(μ) needs μ alone: the signed correction of any state recovers the discrete target, so
@@ -51,9 +55,14 @@ class FamilyCertifier:
         return self.certifier.ground
 
     @property
+    def queries(self) -> Queries:
+        """What is asked."""
+        return self.ground.queries
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the queries."""
-        return self.ground.queries.names
+        return self.queries.names
 
     def certify(
         self, prediction: Any = None, *, mu: Any, raw: Any = None, residuals: bool = True, accept: Any = None
@@ -121,7 +130,7 @@ class FamilyCertifier:
                 row = int(np.argmin(np.isfinite(found).all(axis=1)))
                 raise InputError(f"{name}: row {row} leads to values beyond the range of float64; rescale the loads")
         return FamilyBatch(
-            names=self.names,
+            queries=self.queries,
             mu=mu,
             center=center,
             radius=total(terms, center.shape),
@@ -135,7 +144,6 @@ class FamilyCertifier:
             method=f"{self.certifier.name} (load family)",
             claims=self.table.claims,
             sigma=self.table.sigma,
-            points=self.ground.queries.points,
             dofs=self.ground.core.system.n,
         )
 
@@ -203,3 +211,25 @@ def _fitting(N: int) -> int:
     """States of a block: whole groups of the compiled product where one fits."""
     fit = max(1, BLOCK_BYTES // (8 * N))
     return fit - fit % GROUP if fit > GROUP else fit
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedCertifier:
+    """`FamilyCertifier` for states U_a + V a given by their coefficients."""
+
+    family: FamilyCertifier
+    states: ReducedStates
+
+    __repr__ = brief
+
+    def certify_many(self, coefficients: Any, mu: Any, *, raw: Any = None, accept: Any = None) -> FamilyBatch:
+        """Coefficients (S, m) and μ (S, p), or a function from μ to coefficients."""
+        m = self.family.table.coefficients(mu)
+        a = floats("coefficients", coefficients(m) if callable(coefficients) else coefficients)
+        if a.shape != (len(m), self.states.m) or not np.all(np.isfinite(a)):
+            raise InputError(f"coefficients: must be finite, shape ({len(m)}, {self.states.m}); got {a.shape}")
+        require_range("coefficients", a)
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = a @ self.states.values.T + self.states.constant
+        found = self.family.batch(m, value, self.family._outputs(raw, len(m)), self.states.norms(a, m))
+        return found.judged(accept)

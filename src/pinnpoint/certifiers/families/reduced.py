@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pinnpoint.base.arrays import Vector, floats, vector
-from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.certifiers.base import Ground
+from pinnpoint.certifiers.ground import Ground
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, norm_up, require_range, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.forms import DiagonalForm
-
-if TYPE_CHECKING:
-    from pinnpoint.certifiers.families.batch import FamilyBatch
-    from pinnpoint.certifiers.families.certifier import FamilyCertifier
 
 
 class ReducedStates:
@@ -111,25 +105,3 @@ def _rest(column: Ball, roots: Vector | None) -> float:
     if roots is not None:
         small = roots * (small + 2.0 * UNIT * np.abs(column.hi))
     return norm_up(np.asarray(up(small, 8)))
-
-
-@dataclass(frozen=True, eq=False)
-class ReducedCertifier:
-    """`FamilyCertifier` for states U_a + V a given by their coefficients."""
-
-    family: FamilyCertifier
-    states: ReducedStates
-
-    __repr__ = brief
-
-    def certify_many(self, coefficients: Any, mu: Any, *, raw: Any = None, accept: Any = None) -> FamilyBatch:
-        """Coefficients (S, m) and μ (S, p), or a function from μ to coefficients."""
-        m = self.family.table.coefficients(mu)
-        a = floats("coefficients", coefficients(m) if callable(coefficients) else coefficients)
-        if a.shape != (len(m), self.states.m) or not np.all(np.isfinite(a)):
-            raise InputError(f"coefficients: must be finite, shape ({len(m)}, {self.states.m}); got {a.shape}")
-        require_range("coefficients", a)
-        with np.errstate(over="ignore", invalid="ignore"):
-            value = a @ self.states.values.T + self.states.constant
-        found = self.family.batch(m, value, self.family._outputs(raw, len(m)), self.states.norms(a, m))
-        return found.judged(accept)

@@ -11,8 +11,10 @@ import numpy as np
 from pinnpoint.base.arrays import Vector, floats, set_fields
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.certificates.certificate import Claim, Guarantee
-from pinnpoint.certifiers.base import AbstractCertifier, Outcome
+from pinnpoint.certificates.assembly import NEGLECTED
+from pinnpoint.certificates.claims import Claim, Guarantee
+from pinnpoint.certifiers.base import AbstractCertifier
+from pinnpoint.certifiers.ground import Outcome
 from pinnpoint.rounding.arithmetic import TINY, gamma, require_range, up
 from pinnpoint.solvers.protocol import Solver, answer
 
@@ -101,7 +103,7 @@ def fill(certifier: AbstractCertifier, F: Vector, base: Vector) -> Table:
     claims += [Claim(note) for note in (*certifier.ground.queries.notes, *core.system.space.notes)]
     claims += [*certifier.ground.proof.claims, *dict.fromkeys(c for out in columns for c in out.claims)]
     if not core.rounding:
-        claims.append(Claim("floating-point rounding is negligible (not covered)", "declared"))
+        claims.append(NEGLECTED)
     return Table(
         np.stack([center for center, _, _ in parts], axis=1),
         {n: np.stack([terms[n] if n in counted else zero for _, terms, counted in parts], axis=1) for n in names},

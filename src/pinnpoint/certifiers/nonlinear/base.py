@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector, floats, per_query, vector
+from pinnpoint.base.arrays import Vector, vector
 from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.certificates.assembly import Findings, assemble, total
 from pinnpoint.certificates.batch import CertificateBatch
-from pinnpoint.certificates.certificate import Certificate, Claim, Guarantee
-from pinnpoint.certificates.transfer import Transfer, TransferContext
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.claims import Claim, Guarantee
+from pinnpoint.certificates.evidence import Evidence
+from pinnpoint.certificates.transfer import Transfer, TransferContext, require_transfer
 from pinnpoint.certificates.verdicts import accept_limits
-from pinnpoint.certifiers.continuous import ContinuousCertifier
+from pinnpoint.certifiers.continuous import ContinuousCertifier, one_by_one, require_own_load
 from pinnpoint.certifiers.nonlinear.basepoint import BasePoint, ReducedQueries, VerifiedBall, base_point
 from pinnpoint.certifiers.nonlinear.norm_balls import declared_ball, newton_ball
 from pinnpoint.certifiers.nonlinear.reaction_balls import NORMS, anchor, reaction_balls, semidefinite
 from pinnpoint.certifiers.proof import Proof, prove
+from pinnpoint.certifiers.protocols import Certifier
 from pinnpoint.rounding import stability as st
 from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
 from pinnpoint.rounding.balls import Ball, exact
@@ -72,16 +76,26 @@ class Found:
     residual_norm: float
     green: Vector
     claims: tuple[Claim, ...]
-    details: Mapping[str, Any] = field(default_factory=dict)
+    balls: Mapping[str, Mapping[str, float]]
+    """What each verified ball is made of, by the name of its norm."""
 
 
-class AbstractNonlinearCertifier(ABC):
+class AbstractNonlinearCertifier(Certifier):
     """A prepared nonlinear method."""
 
-    name: str
     system: Any
     seen: ReducedQueries
     polish: int
+
+    @property
+    def queries(self) -> Queries:
+        """What is asked."""
+        return self.seen.queries
+
+    @property
+    def load(self) -> Vector:
+        """The system's own right-hand side; a residual function has none."""
+        return self.system.b if isinstance(self.system, AbstractSemilinear) else np.zeros(self.system.N)
 
     @abstractmethod
     def _discrete(self, base: BasePoint) -> Found:
@@ -102,82 +116,55 @@ class AbstractNonlinearCertifier(ABC):
         """The state one Newton step on from the base point."""
         return np.asarray(self.system.space.vector_of(self.base(U).moved().y))
 
-    def certify(self, U: Any, *, raw: Any = None, transfer: Transfer | None = None, accept: Any = None) -> Certificate:
-        """Intervals for one state; arguments as for the linear certificates."""
-        if transfer is not None and not callable(getattr(transfer, "bound", None)):
-            raise InputError(f"transfer: must be a transfer such as pinnpoint.Comparison(...); got {transfer!r}")
+    def certify(
+        self, U: Any, *, raw: Any = None, transfer: Transfer | None = None, load: Any = None, accept: Any = None
+    ) -> Certificate:
+        """Intervals for one state; arguments as for the linear certificates, but the load is the system's own."""
+        require_transfer(transfer)
+        require_own_load(load)
         space, queries = self.system.space, self.seen.queries
         if self.seen.rounding:
             require_round_to_nearest()
         start = space.require_member(vector("U", U, space.N), "U")
         base = self.base(U)
-        found = self._discrete(base)
-        value, _ = self.seen.values(start).rounded()
-        center, terms, counted = self._rounded(found)
-        claims = [Claim(f"discrete target: {self.target}"), *(Claim(n) for n in queries.notes)]
+        proof = self._discrete(base)
+        center, terms, counted = self._rounded(proof)
         given = [Claim(note) for note in space.notes]
-        claims += [*given, *(Claim(text, status) for text, status in self.system.claims)]
+        claims = [Claim(f"discrete target: {self.target}"), *(Claim(n) for n in queries.notes), *given]
+        claims += [Claim(text, status) for text, status in self.system.claims]
         if self.polish:
             claims.append(Claim(f"base point: {self.polish} Newton steps from the prediction"))
-        claims += found.claims
-        covered = self.seen.rounding
-        details = {**found.details, "polish": self.polish}
-        guarantee = Guarantee.DETERMINISTIC if self.system.proved else Guarantee.ESTIMATE
-        if transfer is not None:
-            bound = transfer.bound(self._context(base, found))
-            for name, term in bound.terms.items():
-                terms[name] = np.asarray(up(terms[name] + term)) if name in counted else term
-                counted += [] if name in counted else [name]
-            if bound.center is not None:  # nothing discrete is used
-                center, counted, claims, covered = bound.center, list(bound.terms), given, True
-                terms |= bound.terms
-            elif bound.shift is not None:
-                before, center = center, center + bound.shift
-                extra = UNIT * (np.abs(before) + np.abs(center))
-                terms["rounding"] = np.asarray(up(extra + terms.get("rounding", 0.0)))
-                counted = list(dict.fromkeys([*counted, "rounding"]))
-            claims += bound.claims
-            details |= bound.details
-            guarantee = guarantee if bound.proved else Guarantee.ESTIMATE
-        if not covered:
-            claims.append(Claim("floating-point rounding is negligible (not covered)", "declared"))
-        if raw is not None:
-            raw = per_query("raw", raw, len(queries))
-            terms["mismatch"] = np.abs(raw - value)
-        return Certificate(
-            names=queries.names,
-            value=value,
-            center=center,
-            radius=_sum(terms, counted, len(queries)),
-            terms=terms,
-            radius_terms=tuple(counted),
-            guarantee=guarantee,
+        findings = Findings(
+            queries=queries,
             method=self.name,
-            target="discrete" if transfer is None else "continuous",
-            rounding="covered" if covered else "not covered",
-            correction=found.correction,
-            sigma=found.sigma,
-            residual_norm=found.residual_norm,
-            raw=raw,
-            assumptions=tuple(claims),
-            points=queries.points,
+            value=self.seen.values(start).rounded()[0],
+            center=center,
+            terms=terms,
+            counted=counted,
+            claims=[*claims, *proof.claims],
+            lasting=given,
+            covered=self.seen.rounding,
+            guarantee=Guarantee.DETERMINISTIC if self.system.proved else Guarantee.ESTIMATE,
+            correction=proof.correction,
+            sigma=proof.sigma,
+            residual_norm=proof.residual_norm,
             dofs=self.system.n,
             accept=accept_limits(accept, len(queries)),
-            details=details,
+            details={"balls": proof.balls, "polish": self.polish},
+            evidence=Evidence(polish=self.polish),
         )
+        return assemble(findings, None if transfer is None else transfer.bound(self._context(base, proof)), raw)
 
     def certify_many(
-        self, U_batch: Any, *, raw: Any = None, transfer: Transfer | None = None, accept: Any = None
+        self, U_batch: Any, loads: Any = None, *, raw: Any = None, transfer: Transfer | None = None, accept: Any = None
     ) -> CertificateBatch:
         """Intervals for many states, shape (states, N)."""
-        states = floats("U_batch", U_batch)
-        if states.ndim != 2:
-            raise InputError(f"U_batch: must have shape (states, {self.system.N}); got {states.shape}")
-        raws = [None] * len(states) if raw is None else list(raw)
-        if len(raws) != len(states):
-            raise InputError(f"raw: must have {len(states)} rows, one per state; got {len(raws)}")
-        found = [self.certify(U, raw=o, transfer=transfer) for U, o in zip(states, raws, strict=True)]
-        return CertificateBatch(found).judged(accept)
+        require_own_load(loads)
+        return one_by_one(self, self.system.N, U_batch, raw, transfer, accept)
+
+    def evidence(self, U: Vector) -> Evidence:
+        """The state one Newton step on."""
+        return Evidence(corrected=self.newton(U), polish=self.polish)
 
     def _rounded(self, found: Found) -> tuple[Vector, dict[str, Vector], list[str]]:
         center, error = found.center.rounded()
@@ -194,7 +181,7 @@ class AbstractNonlinearCertifier(ABC):
         def discrete(U: Any) -> tuple[Vector, Vector]:
             there = self._same_target(base, self.base(U, "state", 0))
             center, terms, counted = self._rounded(there)
-            return center, _sum(terms, counted, count)
+            return center, total(terms, counted, count)
 
         def bias(U: Any) -> tuple[Vector, Vector]:
             center, radius = discrete(U)
@@ -224,8 +211,8 @@ class AbstractNonlinearCertifier(ABC):
         if isinstance(self.system, AbstractSemilinear) and self.system.monotone and semidefinite(base):
             return found
         gap = exact(np.asarray(np.nextafter(np.abs(there.y - base.y), np.inf)))
-        for name, ball in found.details["balls"].items():
-            other = first.details["balls"].get(name)
+        for name, ball in found.balls.items():
+            other = first.balls.get(name)
             if name == "energy" or other is None or "eta" not in ball:
                 continue
             apart = float(np.max(gap.hi)) if name == "max" else self.system.X.norm(gap)
@@ -264,10 +251,3 @@ def verified_balls(base: BasePoint, norm: str, polish: int, declared: float | No
     proof = prove(core, base.solver, None)
     ball = newton_ball(base, polish) if declared is None else declared_ball(base, declared)
     return proof, [ball]
-
-
-def _sum(terms: Mapping[str, Vector], names: list[str], count: int) -> Vector:
-    radius = np.zeros(count)
-    for name in names:
-        radius = np.asarray(up(radius + terms[name]))
-    return radius

@@ -9,9 +9,9 @@ import numpy as np
 
 from pinnpoint.base.arrays import number, set_fields, whole
 from pinnpoint.base.brief import brief
-from pinnpoint.certificates.certificate import Claim
-from pinnpoint.certifiers.base import Ground
+from pinnpoint.certificates.claims import Claim
 from pinnpoint.certifiers.green import green_vectors
+from pinnpoint.certifiers.ground import Ground
 from pinnpoint.certifiers.nonlinear.base import (
     AbstractNonlinearCertifier,
     AbstractNonlinearMethod,
@@ -119,7 +119,7 @@ class RootCertifier(AbstractNonlinearCertifier):
             length,
             green.q,
             claims,
-            {"balls": {b.name: b.details for b in balls}},
+            {b.name: b.details for b in balls},
         )
 
     def _norm(self, base: BasePoint) -> float:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from pinnpoint.base.arrays import set_fields, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
-from pinnpoint.certificates.certificate import Claim
+from pinnpoint.certificates.claims import Claim
 from pinnpoint.certifiers.nonlinear.base import (
     AbstractNonlinearCertifier,
     AbstractNonlinearMethod,
@@ -103,7 +103,7 @@ class StationaryCertifier(AbstractNonlinearCertifier):
             solver = factorize(K)
         except InputError as error:
             raise CertificationError(f"K = D(JᵀWF) is singular or nearly so at the base point ({error})") from error
-        bound, claims, details = self._bounds(base, hessian, (G, E), S, solver.solve)
+        bound, claims, sizes = self._bounds(base, hessian, (G, E), S, solver.solve)
         _, ell = core.functionals(self.seen.reduced)
         rhs = np.stack([e.hi for e in ell], axis=1)
         Q = answer(solver.solve, rhs).T.copy()
@@ -123,7 +123,7 @@ class StationaryCertifier(AbstractNonlinearCertifier):
         else:
             terms = {"norm": np.asarray(up(sigma * S.norm())), **terms}
         counted = tuple(name for name in terms if name != "correction" or first == "norm")
-        return Found(base, center, terms, counted, correction, sigma, core.form.norm(base.F), Q, claims, details)
+        return Found(base, center, terms, counted, correction, sigma, core.form.norm(base.F), Q, claims, sizes)
 
     def _bounds(
         self, base: BasePoint, hessian: Hessian, G: tuple[Any, Any], S: Ball, solve: Any
@@ -133,7 +133,7 @@ class StationaryCertifier(AbstractNonlinearCertifier):
         if not base.core.system.is_square:
             ball = stationary_ball(base, hessian.matrix, G, S, hessian.defect, solve, method.polish)
             claim = Claim(ball.claim, ball.status)
-            return (lambda q, s: (ball.remainder(q), ball.reach(s))), (claim,), {"balls": {ball.name: ball.details}}
+            return (lambda q, s: (ball.remainder(q), ball.reach(s))), (claim,), {ball.name: ball.details}
         proof, balls = verified_balls(base, method.norm, method.polish, None)
 
         def smallest(q: Ball, s: Ball) -> tuple[float, float]:
@@ -147,7 +147,7 @@ class StationaryCertifier(AbstractNonlinearCertifier):
             "verified" if all(b.status == "verified" for b in balls) else "declared",
         )
         claims = (*proof.claims, *(Claim(b.claim, b.status) for b in balls), minimum)
-        return smallest, claims, {"balls": {b.name: b.details for b in balls}}
+        return smallest, claims, {b.name: b.details for b in balls}
 
     def _norm(self, base: BasePoint) -> float:
         return base.core.form.norm(base.F)

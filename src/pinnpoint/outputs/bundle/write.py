@@ -11,7 +11,8 @@ import numpy as np
 
 from pinnpoint.base.arrays import Vector, vector
 from pinnpoint.base.errors import CertificationError, InputError
-from pinnpoint.certificates.certificate import Certificate, Guarantee
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.claims import Guarantee
 from pinnpoint.outputs.bundle import discrete
 from pinnpoint.outputs.bundle.continuous import KINDS, continuous, text
 from pinnpoint.outputs.bundle.files import Writer
@@ -126,11 +127,11 @@ def _write(
         proof |= out.late(SYSTEM, lambda: discrete.system(out, problem, system, queries))
         out.array("system/u", U)
         if certificate.target == "continuous":
-            proof |= continuous(out, certificate.details["witness"], problem, queries)
+            proof |= continuous(out, certificate.evidence.witness, problem, queries)
         elif isinstance(system, LinearSystem):
             proof |= discrete.linear(out, system, queries, solver, green, positive, state, coercivity)
         else:
-            proof |= discrete.cubic(out, system, queries, U, int(certificate.details.get("polish") or 0))
+            proof |= discrete.cubic(out, system, queries, U, certificate.evidence.polish)
     out.json("proof.json", proof)
     out.close(said["versions"])
 
@@ -144,7 +145,7 @@ def obstacle(certificate: Certificate, system: Any) -> str:
             "problem: bundles are for square systems whose space fixes entries, AdmissibleSpace.dirichlet, or none; "
             "got a general Z or more rows than unknowns"
         )
-    if certificate.target == "continuous" and "witness" not in certificate.details:
+    if certificate.target == "continuous" and certificate.evidence.witness is None:
         return (
             "certificate: its transfer leaves no witnesses; bundles of the continuous target are for the problem's own "
             "transfer, certify(problem, …, target='continuous')"
@@ -199,7 +200,7 @@ def _case(
     words = {"name": "name", "kind": "kind", "at": "at", "ball": "radius", "group": "group", "component": "component"}
     words |= {"accept": "accept"}
     asked = [{words[k]: row[k] for k in words if k in row} for row in said["queries"]]
-    polish = int(certificate.details.get("polish") or 0)
+    polish = certificate.evidence.polish
     known = {**({"polish": polish} if polish else {}), **(options or {})}
     sigma = any(claim.claim.startswith("σ̄ ") for claim in certificate.assumptions)
     notes = {

@@ -1,0 +1,222 @@
+"""Intervals for queries: their ends, what was predicted, how far apart the two are, and verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pinnpoint.base.arrays import Vector, floats, frozen, set_fields
+from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.certificates.claims import Claim, Guarantee
+from pinnpoint.certificates.evidence import Evidence
+from pinnpoint.certificates.verdicts import accept_limits, accepted, distances
+from pinnpoint.systems.queries import Queries
+from pinnpoint.systems.targets import BY_TARGET
+
+ARRAYS = ("value", "center", "radius", "correction", "sigma", "raw", "points", "mesh_estimate", "accept")
+"""Of a certificate, beside its terms."""
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Intervals for K queries; every array is over queries.
+
+    The tightest interval that the method proves is ``[lower, upper]``: `center` ± `radius`, rounded outward.
+    `radius` is the sum of the `terms` named in `radius_terms`; the interval centred at the prediction adds the
+    distance |center − value|, and the one centred at the raw output |center − raw|.
+
+    Attributes
+    ----------
+    value
+        ℓᵀU + constant of the admissible vector.
+    correction
+        The signed gᵀr where the method computes it, else None.
+    sigma
+        Upper bounds of σ = ‖g‖_{W⁻¹} (with the stated confidence for probabilistic ones), or None.
+    residual_norm
+        Upper bound of ‖r‖_W.
+    effective_residual_norm
+        Upper bound of ‖P_eff r‖_W for least-squares targets; the residual norm otherwise.
+    terms
+        Contributions to the radii, by source.
+    interval_of
+        What the intervals hold, in plain words: the PDE's solution on what the cells cover, the discrete solution on
+        this mesh, or that of a discrete system whose mesh is not known.
+    mesh_estimate
+        For the discrete solution on a mesh: |PDE's value − discrete value|, estimated; part of no interval. Not a
+        number where it is not known, None where it was not estimated, which `notes` says.
+    notes
+        Remarks for people, such as boundaries that look curved.
+    details
+        What a method adds: χ and ϑ of a localization, the exact comparison bias, the allowances of inexact solves.
+    """
+
+    names: tuple[str, ...]
+    value: Vector
+    center: Vector
+    radius: Vector
+    terms: Mapping[str, Vector]
+    radius_terms: tuple[str, ...]
+    guarantee: Guarantee
+    method: str
+    target: str = "discrete"
+    confidence: float = 1.0
+    rounding: str = "covered"
+    correction: Vector | None = None
+    sigma: Vector | None = None
+    residual_norm: float | None = None
+    effective_residual_norm: float | None = None
+    coefficient_bound: float | None = None
+    """Upper bound of ‖U − U*‖₂ (paper, eq. euclidean_coefficient_error_bound), where stability was proved."""
+    raw: Vector | None = None
+    assumptions: tuple[Claim, ...] = ()
+    points: Vector | None = None
+    dofs: int | None = None
+    interval_of: str = ""
+    mesh_estimate: Vector | None = None
+    notes: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+    narrowing: Vector | None = None
+    """Of a lift: by which factor the proof is narrower than without the prediction, on the same mesh."""
+    evidence: Evidence = field(default_factory=Evidence, repr=False)
+    """What stands behind the intervals; see `pinnpoint.certificates.evidence`."""
+    accept: Vector | None = None
+    """How wrong the prediction may be, query by query; infinite where nothing was asked. See `judged`."""
+
+    def __post_init__(self) -> None:
+        if not self.interval_of:
+            set_fields(self, interval_of=BY_TARGET[self.target][0])
+        for name in ("value", "center"):
+            if not np.all(np.isfinite(getattr(self, name))):
+                raise CertificationError(f"{name}: not finite; the system's numbers leave the range of float64")
+        if np.any(np.isnan(self.radius)) or np.any(self.radius < 0.0):
+            raise CertificationError("radius: not a number; nothing was proved")
+        if len(self.radius) and not np.any(np.isfinite(self.radius)):
+            set_fields(self, guarantee=Guarantee.ESTIMATE)
+        # Some are a prepared certifier's own: writing into them would change its later answers.
+        frozen(*(getattr(self, name) for name in ARRAYS), *self.terms.values())
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def guarantees(self) -> tuple[str, ...]:
+        """What each interval is worth: that of the certificate, but an unbounded one says nothing, an estimate."""
+        return tuple(str(self.guarantee if b else Guarantee.ESTIMATE) for b in np.isfinite(self.radius))
+
+    @property
+    def lower(self) -> Vector:
+        """Lower ends, rounded down."""
+        return self._ends(self.center, self.radius)[0]
+
+    @property
+    def upper(self) -> Vector:
+        """Upper ends, rounded up."""
+        return self._ends(self.center, self.radius)[1]
+
+    @property
+    def value_radius(self) -> Vector:
+        """Radius of the interval centred at `value`."""
+        return self._radius_at(self.value)
+
+    @property
+    def raw_radius(self) -> Vector | None:
+        """Radius of the interval centred at the raw output, if one was given; not a number where `raw` is none."""
+        return None if self.raw is None else self._radius_at(self.raw)
+
+    @property
+    def mismatch(self) -> Vector | None:
+        """ζ = |raw − value|, the representation mismatch of the raw output."""
+        return None if self.raw is None else np.abs(self.raw - self.value)  # paper, eq. 3.12
+
+    @property
+    def prediction(self) -> Vector | None:
+        """What is judged: the model's own output where there is one, else `value`; None where nothing was predicted."""
+        if self.raw is None:
+            return self.value if self.evidence.predicted else None
+        return np.where(np.isnan(self.raw), self.value, self.raw)
+
+    @property
+    def off(self) -> tuple[Vector, Vector] | None:
+        """|prediction − target| is at least the first and at most the second, as surely as the intervals hold."""
+        return None if self.prediction is None else distances(self.prediction, self.lower, self.upper)
+
+    @property
+    def verdicts(self) -> tuple[dict[str, str], ...]:
+        """What was asked of each query, ``{"accept": "within" | "beyond" | "undecided"}``; empty where nothing was.
+
+        ``"within"``: the prediction is proved to be off by at most `accept`; ``"beyond"``: by more than it;
+        ``"undecided"``: the interval has points of both kinds, is unbounded, or is an estimate. See
+        `pinnpoint.certificates.verdicts`.
+        """
+        if self.accept is None or self.prediction is None:
+            return tuple({} for _ in self.names)
+        proved = self.guarantee is not Guarantee.ESTIMATE
+        found = accepted(self.prediction, self.lower, self.upper, self.accept, proved=proved)
+        return tuple({"accept": str(v)} if np.isfinite(a) else {} for v, a in zip(found, self.accept, strict=True))
+
+    def judged(self, accept: Any) -> Self:
+        """The same certificate, asked how wrong the prediction may be: one number, or one per query (None: any)."""
+        limits = accept_limits(accept, len(self))
+        if limits is not None and self.prediction is None:
+            raise InputError("accept: nothing was predicted that could be judged; give a state, or raw outputs")
+        return replace(self, accept=limits)
+
+    def interval(self, kind: str = "corrected") -> Vector:
+        """Intervals of shape (K, 2): ``"corrected"``, ``"prediction"`` (centred at `value`) or ``"raw"``."""
+        if kind == "corrected":
+            if self.correction is None:
+                raise CertificationError(
+                    f"interval: {self.method} computes no correction; take interval('prediction'), or another method"
+                )
+            ends = self._ends(self.center, self.radius)
+        elif kind == "prediction":
+            ends = self._ends(self.value, self.value_radius)
+        elif kind == "raw":
+            if self.raw is None:
+                raise CertificationError("interval: no raw output was given; pass raw= to certify")
+            ends = self._ends(self.raw, self._radius_at(self.raw))
+        else:
+            raise InputError(f"kind: must be 'corrected', 'prediction' or 'raw'; got {kind!r}")
+        return np.stack(ends, axis=1)
+
+    def contains(self, x: Any) -> NDArray[np.bool_]:
+        """Whether each interval holds the given value; one number is compared with all of them."""
+        x = floats("x", x)
+        if x.shape not in ((), self.center.shape):
+            raise InputError(f"x: must be one number or {len(self)}, one per query; got shape {x.shape}")
+        lower, upper = self._ends(self.center, self.radius)
+        return np.asarray((lower <= x) & (x <= upper))
+
+    def _radius_at(self, at: Vector) -> Vector:
+        # The distance is rounded once and the sum once: two ulps up.
+        # paper, eq. 4.30; paper, eq. 4.31
+        return np.asarray((np.abs(at - self.center) + self.radius) * (1.0 + 2.0**-50))
+
+    @staticmethod
+    def _ends(center: Vector, radius: Vector) -> tuple[Vector, Vector]:
+        with np.errstate(over="ignore"):  # an end beyond all floats is infinite
+            return np.nextafter(center - radius, -np.inf), np.nextafter(center + radius, np.inf)  # paper, eq. 4.29
+
+    def with_details(self, **more: Any) -> Self:
+        """The same certificate with further details."""
+        return replace(self, details={**self.details, **more})
+
+    def seen_at(self, queries: Queries, U: Vector, raw: Vector | None = None) -> Self:
+        """The same intervals beside the queries' own values of U, where another form of them was certified.
+
+        The term ``evaluation`` is the distance between the two forms at U; the interval centred at `value` counts it.
+        """
+        value = np.asarray(queries.L @ U + queries.constants)
+        terms = {**self.terms, "evaluation": np.abs(value - self.value)}  # continuous.md, step 9b
+        return replace(self, value=value, raw=None, terms=terms).beside(raw)
+
+    def beside(self, raw: Vector | None) -> Self:
+        """The same intervals beside the model's own outputs, not a number for queries of which it has none."""
+        if raw is None:
+            return self
+        return replace(self, raw=raw, terms={**self.terms, "mismatch": np.abs(raw - self.value)})

@@ -1,0 +1,164 @@
+"""The nouns of every path: prepared certifiers, problems and what they can do, and who watches the work."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.certificates.batch import CertificateBatch
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.evidence import Evidence
+from pinnpoint.certificates.transfer import Route, Transfer
+from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.solvers.protocol import Solver
+from pinnpoint.systems.queries import Goal, Queries
+from pinnpoint.systems.spaces import AdmissibleSpace
+
+
+class Prepared:
+    """Everything that does not depend on the state, ready for states."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def names(self) -> tuple[str, ...]: ...  # noqa: D102
+
+
+class Certifier(Prepared, ABC):
+    """A prepared method."""
+
+    name: str
+
+    @property
+    @abstractmethod
+    def queries(self) -> Queries:
+        """What is asked."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the queries."""
+        return self.queries.names
+
+    @property
+    @abstractmethod
+    def load(self) -> Vector:
+        """The system's own right-hand side; zero where it has none."""
+
+    @abstractmethod
+    def certify(
+        self, U: Any, *, raw: Any = None, transfer: Transfer | None = None, load: Any = None, accept: Any = None
+    ) -> Certificate:
+        """Intervals for one state."""
+
+    @abstractmethod
+    def certify_many(
+        self, U_batch: Any, loads: Any = None, *, raw: Any = None, transfer: Transfer | None = None, accept: Any = None
+    ) -> CertificateBatch:
+        """Intervals for many states, shape (states, N)."""
+
+    @abstractmethod
+    def evidence(self, U: Vector) -> Evidence:
+        """What fields, report and bundle may use of a state."""
+
+
+@dataclass(frozen=True, eq=False)
+class Extraction:
+    """The certified vector and how it came about."""
+
+    U: Vector
+    mismatch: Vector
+    """Extracted minus admissible, entry by entry: what the boundary conditions changed."""
+    how: str
+    distance: float = 0.0
+    """Largest distance between a given point and its mesh node, where points were matched."""
+
+    __repr__ = brief
+
+
+class Problem(ABC):
+    """A discretized PDE: its system, the way in for predictions, and what its certificates say."""
+
+    if TYPE_CHECKING:  # read-only; each problem has them as fields or as properties
+
+        @property
+        def system(self) -> Any: ...  # noqa: D102
+        @property
+        def space(self) -> AdmissibleSpace: ...  # noqa: D102
+        @property
+        def mesh(self) -> Mesh: ...  # noqa: D102
+        @property
+        def degree(self) -> int: ...  # noqa: D102
+        @property
+        def quadrature(self) -> int: ...  # noqa: D102
+        @property
+        def components(self) -> int: ...  # noqa: D102
+
+    @abstractmethod
+    def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
+        """Π_h: the admissible vector of a prediction."""
+
+    @abstractmethod
+    def finish(
+        self, certificate: Certificate, queries: Queries, U: Vector, certifier: Certifier, *, own: bool
+    ) -> Certificate:
+        """The same intervals with what they are of, and notes; `own`: by the problem's own transfer."""
+
+
+class Transferable(Problem):
+    """A problem with a proved way to the PDE's own solution."""
+
+    @abstractmethod
+    def transfer(self, queries: Queries, tolerance: Any = None, budget: int | None = None) -> Route:
+        """The way from these queries' discrete values to the PDE's own solution."""
+
+    @abstractmethod
+    def ask(self, goals: Sequence[Goal | None], names: Sequence[str]) -> Queries:
+        """Queries for what is asked of the PDE's own solution."""
+
+    @abstractmethod
+    def refined(self, mesh: Mesh, parents: Index) -> Self:
+        """The same problem on a refined mesh, whose cells came from these."""
+
+    def beside(self, certificate: Certificate, queries: Queries, U: Vector, raw: Vector | None) -> Certificate:
+        """The intervals of the route beside the prediction's own values."""
+        return certificate.seen_at(queries, U, raw)
+
+
+class Forecast(Protocol):
+    """What a lift will cost."""
+
+    @property
+    def text(self) -> str: ...  # noqa: D102
+    @property
+    def long(self) -> bool: ...  # noqa: D102
+
+
+class Liftable(Transferable):
+    """A problem that can keep a prediction unprojected and certify what it leaves over."""
+
+    @abstractmethod
+    def lift_of(self, prediction: Any) -> Any:
+        """The prediction as a lift of this problem, or a refusal."""
+
+    @abstractmethod
+    def lifted(self, prediction: Any) -> Transferable:
+        """The problem of what a prediction leaves over, to be certified in the place of this one."""
+
+    @abstractmethod
+    def lift_cost(self, lift: Any, queries: int) -> Forecast:
+        """What a lift will cost, before it is begun."""
+
+    @abstractmethod
+    def require_worth(self, lift: Any, plain: Certificate, solver: Solver, ahead: Any) -> None:
+        """Refuse a lift that is forecast to make the proof no narrower than `plain`."""
+
+
+class Events(Protocol):
+    """Who watches the work."""
+
+    def prepared(self, certifier: Certifier) -> None:
+        """The certifier of a discrete target is ready, and no state has been certified."""

@@ -1,0 +1,71 @@
+"""What finite-element problems share: what their certificates say, and what others may ask of them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+from pinnpoint.base.arrays import Vector
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certifiers.protocols import Certifier, Liftable, Problem
+from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.enriched import Enrichment
+from pinnpoint.fem.held import HeldBoundary
+from pinnpoint.fem.mesh_estimate import mesh_estimate
+from pinnpoint.mesh.curves import curve_notes
+from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.systems.queries import Queries
+from pinnpoint.systems.targets import DOMAINS, MESH, TRANSFERRED
+
+
+class FiniteElements(Problem):
+    """A problem on a mesh."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def nodes(self) -> Nodes: ...  # noqa: D102
+        @property
+        def given(self) -> Mapping[str, Any]: ...  # noqa: D102
+
+    @abstractmethod
+    def enriched(self, U: Vector) -> Enrichment:
+        """The problem on linear elements and edge bubbles, around its discrete solution U."""
+
+    def finish(
+        self, certificate: Certificate, queries: Queries, U: Vector, certifier: Certifier, *, own: bool
+    ) -> Certificate:
+        """The same intervals with what they are of, notes on curved boundaries, and an estimate of the mesh's part."""
+        notes = curve_notes(self.mesh)
+        if certificate.target == "continuous":
+            of = DOMAINS[self.mesh.dim] if own else TRANSFERRED
+            return replace(certificate, interval_of=of, notes=(*notes, *certificate.evidence.remarks))
+        estimate = mesh_estimate(self, queries, U, certifier, certificate.evidence.state)
+        if estimate.sizes is None:
+            notes = (*notes, f"what the mesh leaves of these values was not estimated: {estimate.why}")
+        return replace(certificate, interval_of=MESH, notes=notes, mesh_estimate=estimate.sizes)
+
+
+class ScalarProblem(FiniteElements, Liftable):
+    """−∇·(κ∇u) + c u = f, as lifts and their forecast see it."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def diffusion(self) -> Vector: ...  # noqa: D102
+        @property
+        def reaction(self) -> Vector | None: ...  # noqa: D102
+        @property
+        def held(self) -> HeldBoundary: ...  # noqa: D102
+
+    @abstractmethod
+    def require_transfer(self) -> None:
+        """Refuse coefficients for which no transfer to the PDE's own solution is proved."""
+
+    @abstractmethod
+    def like(
+        self, mesh: Mesh, source: Any, dirichlet: Mapping[str, Any], neumann: Mapping[str, Any], quadrature: int
+    ) -> Self:
+        """The same constant coefficients with other data, on the same cells."""
