@@ -60,7 +60,7 @@ test-minimum: $(VENV)-minimum/.done
 test-mpi:
 	tests_mpi/environment.sh $(VENV)-mpi
 	test ! -e $(VENV)-mpi/.done || $(VENV)-mpi/bin/python -m pytest -q -c tests_mpi/pytest.ini tests_mpi
-	test ! -e $(VENV)-mpi/.done || $(VENV)-mpi/bin/python -m pytest -q tests/test_solvers.py -k petsc
+	test ! -e $(VENV)-mpi/.done || $(VENV)-mpi/bin/python -m pytest -q tests/unit/solvers/test_solvers.py -k petsc
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/run.py

@@ -21,9 +21,8 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "tests"))
+sys.path.insert(0, str(HERE.parent))
 
-import gallery  # noqa: E402
 import pinnpoint as pp  # noqa: E402
 from pinnpoint.mesh.topology import Topology  # noqa: E402
 from pinnpoint.rounding import matrices  # noqa: E402
@@ -33,6 +32,7 @@ from pinnpoint.taylor.bernstein import pairs  # noqa: E402
 from pinnpoint.transfer.equilibration import equilibrate  # noqa: E402
 from pinnpoint.transfer.estimator import Side  # noqa: E402
 from pinnpoint.transfer.goals import functional  # noqa: E402
+from tests.support import gallery  # noqa: E402
 
 PROBLEMS = {"poisson": gallery.poisson_2d, "elasticity": gallery.elasticity_2d}
 SIZES = {"poisson": 633, "elasticity": 448}

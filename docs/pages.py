@@ -28,11 +28,11 @@ ELSEWHERE = {
     ". .venv/bin/activate": "the environment that `make demo` makes",
     "pip install": "the extras exist; continuous integration installs them",
     "mpirun": "tests_mpi",
-    "pinnpoint serve": "tests/test_service.py",
-    "curl": "tests/test_service.py",
-    "pinnpoint reproduce localization": "tests/test_reproduce.py",
-    "pinnpoint reproduce --all": "tests/test_reproduce.py",
-    "pinnpoint reproduce bracket bracket-family amortized --simjeb": "tests/test_reproduce.py, on such files",
+    "pinnpoint serve": "tests/unit/service/test_service.py",
+    "curl": "tests/unit/service/test_service.py",
+    "pinnpoint reproduce localization": "tests/unit/paper/test_reproduce.py",
+    "pinnpoint reproduce --all": "tests/unit/paper/test_reproduce.py",
+    "pinnpoint reproduce bracket bracket-family amortized --simjeb": "the same, on such files",
 }
 """Commands that a page shows and other tests run; what they name is checked."""
 NUMBER = r"[-+−]?(?:\d[\d,]*)?\.?\d+(?:[eE][-+]?\d+)?"

@@ -15,7 +15,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 CORES = ("Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX")
-FILES = "rounding kernels slices coercivity sabotage sabotage_continuous checker_terms two_programs bundle docs".split()
+FILES = {
+    "unit/rounding": "kernels slices coercivity",
+    "soundness": "rounding sabotage sabotage_continuous checker_terms two_programs",
+    "contract": "bundle",
+    "docs": "docs",
+}
 LEFT_OUT = "site or studies or edited or touched or 100k"
 """Tests of these files that take long and have no last bits: the site, studies, forgeries, and a large matrix."""
 PROBE = "import numpy as np, scipy.linalg as sl; A = np.eye(300) + 0.1; sl.lu_factor(A @ A); sl.cholesky(A @ A)"
@@ -54,7 +59,7 @@ def machines() -> list[tuple[str, dict[str, str]]]:
 
 def run(name: str, environment: dict[str, str], *, numba: bool) -> bool:
     """The tests on one machine; one line is printed."""
-    files = [f"tests/test_{file}.py" for file in FILES]
+    files = [f"tests/{folder}/test_{name}.py" for folder, names in FILES.items() for name in names.split()]
     without = [] if numba else ["--without-numba"]
     chosen = f"not ({LEFT_OUT}{'' if numba else ' or compiled'})"
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", "-k", chosen, *without, *files]

@@ -8,13 +8,13 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT))
 
-from browser import WEBGL, Browser  # noqa: E402
 from pinnpoint.cli.main import main as command  # noqa: E402
 from pinnpoint.io import simjeb  # noqa: E402
-from reports import certified, poisson  # noqa: E402
-from written import Bracket  # noqa: E402
+from tests.support.browser import WEBGL, Browser  # noqa: E402
+from tests.support.reports import certified, poisson  # noqa: E402
+from tests.support.written import Bracket  # noqa: E402
 
 DESK, PHONE = {"width": 1180, "height": 800}, {"width": 390, "height": 844, "phone": True}
 LSHAPE = poisson(

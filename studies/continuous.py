@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
-import continua
+from tests.support import continua
 
 WEIGHTS = {"1D, P1": 5.0, "1D, P2": 4.0, "smooth 3D, P2": 0.5, "smooth 3D, P1": 0.7, "cross points": 0.7}
 """Shares of the cases; 1 where nothing is said."""

@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import pinnpoint as pp
-from continua import SIDES, random_factor, unit_mesh
 from pinnpoint.models import MLP, Lift
 from pinnpoint.models.networks import benchmark
-from truths import Separable, exactly, holds
+from tests.support.continua import SIDES, random_factor, unit_mesh
+from tests.support.truths import Separable, exactly, holds
 
 MESHES = ("structured", "perturbed", "uneven", "delaunay")
 PREDICTIONS = ("formula", "network", "near", "saturated", "factor", "trained", "steep", "jump")

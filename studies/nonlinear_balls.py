@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 from flint import arb
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import pinnpoint as pp
-from newton import ROUGH, SMOOTH, inside, largest_gap, line, states
+from tests.support.newton import ROUGH, SMOOTH, inside, largest_gap, line, states
 
 METHODS = {
     "root, maximum norm": pp.Root(norm="max"),

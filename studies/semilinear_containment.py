@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
-import cubics
+from tests.support import cubics
 
 SIZES = {1: (6, 80), 2: (3, 10), 3: (2, 4)}
 

@@ -1,11 +1,8 @@
-"""The path to the gallery, and choices of tests: a quick tenth of them, or all as if numba were not there."""
+"""Choices of tests: a quick tenth of them, or all as if numba were not there."""
 
 import signal
 import sys
 from collections import defaultdict
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 TENTH = 10
 SLOW = set(

@@ -8,8 +8,8 @@ from pathlib import Path
 import flint
 import numpy as np
 import pytest
-
 from conftest import mpirun
+
 from pinnpoint.cases.read import read_case
 from pinnpoint.cases.study import build
 

@@ -1,0 +1,434 @@
+"""Every key of every file of a bundle is proved, compared, or printed as declared; and no other key is taken."""
+
+from __future__ import annotations
+
+import copy
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import pinnpoint as pp
+from pinnpoint.cli.main import main
+from pinnpoint_verify import claims
+from pinnpoint_verify.fields import DECLARED, LIST, TABLES, WITNESS, tree
+from pinnpoint_verify.reader import Refused
+from tests.unit.io.test_decks import Beam
+
+POINT = 'kind = "point"\nat = [0.4, 0.55]\n'
+BALL = 'kind = "average"\nat = [0.4, 0.5]\nradius = 0.2\n'
+PATCH = 'kind = "patch"\ngroup = "right"\n'
+LINEAR = 'kind = "reaction-diffusion"\nsource = "1+x"\nreaction = 1.0\n'
+CUBIC = 'kind = "semilinear"\nsource = "1+x"\ncubic = 20.0\n'
+BEAM = 'kind = "elasticity"\nyoung = 3.0\npoisson = 0.3\nbody = ["0", "-1"]\n'
+BOUNDARY = "[problem.dirichlet]\nboundary = 0.0\n"
+LEFT = "[problem.dirichlet]\nleft = {}\n[problem.neumann]\nright = {}\n"
+EXPRESSION = 'expression = "x*(1-x)"\n'
+DISCRETE = 'target = "discrete"\n'
+
+
+def text(problem, queries, method="", edge=BOUNDARY, mesh="square", cells=3, prediction=EXPRESSION, head=""):
+    asked = "".join(f'[[query]]\nname = "q{i}"\n{q}' for i, q in enumerate(queries))
+    return (
+        f'{head}[mesh]\ngenerate = "{mesh}"\ncells = {cells}\n[problem]\n{problem}{edge}[prediction]\n{prediction}'
+        f"{asked}[certificate]\n{method}"
+    )
+
+
+MIXED = LEFT.format('"y**3"', '"1+y"')
+LINE = [f'kind = "point"\nat = [{x}]\n' for x in (0.4, 1.0)]
+CASES = {
+    "exact": text(LINEAR, [POINT, BALL, PATCH], DISCRETE, MIXED, head='title = "T"\nunits = "mm"\n'),
+    "override": text(LINEAR, [POINT], DISCRETE, "[problem.dirichlet]\nboundary = 0.0\nleft = 0.0\n"),
+    "continuous override": text(LINEAR, [POINT], "", "[problem.dirichlet]\nboundary = 0.0\nleft = 0.0\n"),
+    "norm": text(LINEAR, [POINT], DISCRETE + 'method = "norm"\n'),
+    "inexact": text(LINEAR, [POINT], DISCRETE + 'method = "inexact"\n'),
+    "localized": text(LINEAR, [POINT], DISCRETE + 'method = "localized"\nradius = 0.3\n'),
+    "randomized": text(LINEAR, [POINT], DISCRETE + 'method = "randomized"\nprobes = 5\n'),
+    "not rounded": text(LINEAR, [POINT], DISCRETE + "rounding = false\n"),
+    "quadratic": text(LINEAR + "degree = 2\n", [POINT, PATCH], DISCRETE, LEFT.format(1.0, 2.0), cells=2),
+    "flux": text(LINEAR, ['kind = "flux"\ngroup = "left"\n'], DISCRETE, LEFT.format(0.0, 1.0)),
+    "root": text(CUBIC, [POINT, BALL], DISCRETE + 'method = "root"\n'),
+    "stationary": text(CUBIC, [POINT], DISCRETE + 'method = "stationary"\n'),
+    "elasticity": text(
+        BEAM,
+        [POINT + 'component = "y"\n', PATCH + 'component = "x"\n'],
+        DISCRETE,
+        '[problem.dirichlet]\nleft = [0.0, 0.0]\n[problem.neumann]\nright = ["0.5", "0"]\n',
+        prediction="zero = true\n",
+    ),
+    "line": text(LINEAR, LINE, "", "[problem.dirichlet]\nright = 1.5\n", "interval"),
+    "plane": text(LINEAR, [POINT, BALL, PATCH], "", MIXED),
+    "solid": text(LINEAR, ['kind = "point"\nat = [0.4, 0.55, 0.5]\n'], mesh="cube", cells=2),
+    "continuous norm": text(LINEAR, [POINT], 'method = "norm"\n'),
+    "continuous root": text(CUBIC, [POINT, PATCH], 'method = "root"\n', LEFT.format(0.0, 0.5), cells=2),
+    "compared": text(CUBIC.replace("20.0", "1e5"), [POINT], 'method = "root"\n', cells=2),
+    "continuous flux": text(LINEAR, ['kind = "flux"\ngroup = "left"\n'], "", "[problem.dirichlet]\nleft = 0.0\n"),
+    "lift": text(LINEAR, [POINT], "lift = true\n", prediction='expression = "x*(1-x)*y*(1-y)"\n'),
+    "tolerance": text(LINEAR, [POINT, BALL + "tolerance = 0.1\n"], "tolerance = 0.03\n", cells=2),
+    "accept": text(LINEAR, [POINT + "accept = 0.5\n", BALL, POINT + "accept = 1e-9\n"], "accept = 0.02\n"),
+}
+
+
+def opaque(folder):
+    """Data that is no formula: an estimate."""
+    mesh = pp.io.generate("square", 3)
+    problem = pp.fem.ReactionDiffusion(mesh, source=lambda X: 1.0 + X[:, 0], dirichlet={"boundary": 0.0})
+    queries, U = problem.points([[0.4, 0.55]]), np.zeros(len(problem.nodes.points))
+    pp.write_bundle(folder, pp.certify(problem, U, queries), problem, U, queries)
+
+
+def weighted(folder):
+    n = 12
+    A = sp.diags_array([-1.0, 2.5, -1.2], offsets=[-1, 0, 1], shape=(n, n), format="csr")
+    system = pp.LinearSystem(A, np.ones(n), weight=sp.diags_array(np.linspace(1.0, 2.0, n)))
+    queries = pp.Queries(np.eye(n)[:2], names=["p", "q"], notes=["as measured"])
+    pp.write_bundle(folder, pp.certify(system, np.zeros(n), queries), system, np.zeros(n), queries)
+
+
+def beam(folder):
+    mesh = pp.io.generate("square", 2)
+    problem = pp.fem.Elasticity(mesh, 3.0, 0.3, fixed={"left": 0.0}, traction={"right": [1.0, 0.0]})
+    queries = problem.points([[0.4, 0.55]], component="y") + problem.averages([[0.5, 0.5]], 0.2, component="x")
+    U = problem.space.U0
+    pp.write_bundle(folder, pp.certify(problem, U, queries, target="discrete"), problem, U, queries)
+
+
+def lifted(folder, prediction):
+    mesh = pp.io.generate("square", 3)
+    problem = pp.fem.ReactionDiffusion(mesh, source="1+x", dirichlet={"boundary": 0.0}).lifted(prediction)
+    queries = problem.base.points([[0.4, 0.55]]) + problem.base.averages([[0.4, 0.5]], 0.2)
+    queries = problem.ask(queries.goals, queries.names)
+    pp.write_bundle(folder, pp.certify(problem, prediction, queries), problem, prediction, queries)
+
+
+def network(folder):
+    rng = np.random.default_rng(5)
+    weights, biases = [rng.standard_normal(s) * 0.5 for s in ((6, 2), (1, 6))], [rng.standard_normal(6), np.ones(1)]
+    lifted(folder, pp.models.Lift(pp.models.MLP(weights, biases, "tanh"), "x*(1-x)*y*(1-y)"))
+
+
+def opaque_lift(folder):
+    """A prediction of which nothing is known: an estimate."""
+    lifted(folder, pp.models.Lift.opaque(lambda X: np.sin(X[:, 0]), lambda X: -np.sin(X[:, 0])))
+
+
+def deck(folder):
+    """A deck's forces at nodes, the mesh and its groups; the field is a file."""
+    beam = Beam()
+    folder.mkdir()
+    (folder / "part.bdf").write_text(beam.deck())
+    np.savez(folder / "field.npz", values=beam.truth()[2].reshape(-1, 3))
+    asked = '[[query]]\nname = "tip"\nat = [1.0, 1.0, 0.4]\ncomponent = "x"\n'
+    asked += '[[query]]\nname = "held"\nkind = "patch"\ngroup = "SPC 2"\ncomponent = "z"\n'
+    head = '[problem]\ndeck = "part.bdf"\n[prediction]\nfile = "field.npz"\n'
+    (folder / "case.toml").write_text(f"{head}{asked}[certificate]\n{DISCRETE}")
+    assert main(["certify", str(folder / "case.toml"), "--quiet", "--out", str(folder / "out")]) == 0
+    return folder / "out" / "bundle"
+
+
+MADE = {
+    "opaque": opaque,
+    "weighted": weighted,
+    "beam": beam,
+    "network": network,
+    "opaque lift": opaque_lift,
+    "deck": deck,
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A bundle by its name, made once, as the reader has it."""
+    root = tmp_path_factory.mktemp("fields")
+
+    @cache
+    def make(name):
+        folder = root / name.replace(" ", "_")
+        if name in MADE:
+            folder = MADE[name](folder) or folder
+        else:
+            (root / "case.toml").write_text(CASES[name])
+            assert main(["certify", str(root / "case.toml"), "--quiet", "--out", str(folder)]) in (0, 1, 4)
+            folder /= "bundle"
+        return claims.Bundle(folder)
+
+    return make
+
+
+class Altered:
+    """A bundle whose files say something else, with hashes that are right again: what the reader would hand out."""
+
+    def __init__(self, honest, json):
+        self.honest, self.json, self.used = honest, json, set()
+        self.arrays = honest.arrays
+        self.versions = json["certificate.json"].get("versions") if "versions" in json["certificate.json"] else None
+
+    def __contains__(self, name):
+        return name in self.arrays
+
+    def __call__(self, *shape, **more):
+        self.honest.used = self.used
+        return self.honest(*shape, **more)
+
+    def sparse(self, *more):
+        self.honest.used = self.used
+        return self.honest.sparse(*more)
+
+
+def report(honest, files, monkeypatch):
+    """Lines of the verdict on altered files; None where it is refused."""
+    monkeypatch.setattr(claims, "Bundle", lambda path: Altered(honest, files))
+    try:
+        with np.errstate(all="ignore"):
+            return claims.verify("")
+    except (Refused, *claims.TROUBLE):
+        return None
+
+
+def places(data, path=()):
+    """Every place of a file: what holds it, and the steps that lead to it."""
+    pairs = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in pairs:
+        yield (*path, key)
+        yield from places(value, (*path, key))
+
+
+def others(value):
+    """What might stand there instead."""
+    if isinstance(value, bool):
+        return [not value, 1.0 * value]
+    if isinstance(value, int):
+        return [value + 1, -value - 1, str(value), 10**30]
+    if isinstance(value, float):
+        return [value * 1.001 + (1e-3 if value == 0.0 else 0.0), -value - 1e-30, None]
+    if isinstance(value, str):
+        return [value + "x", value[:-1], None]
+    if value is None:
+        return [1.0, "x"]
+    if isinstance(value, list):
+        return [value[:-1], [*value, *value[-1:]], value[::-1], {}]
+    return [{**value, "invented": 1.0}, {**value, "invented": {}}, {}, []]
+
+
+def put(data, path, value):
+    for key in path[:-1]:
+        data = data[key]
+    data[path[-1]] = value
+
+
+def treatment(file, path):
+    """What the table has for a leaf."""
+    at = tree(file)
+    for key in path:
+        at = at.step(LIST if isinstance(key, int) else key)
+        if at is None:
+            return ""
+    return at.how
+
+
+@pytest.mark.parametrize("name", [*CASES, *MADE])
+def test_every_key_is_proved_compared_or_printed_as_declared(name, made, monkeypatch):
+    honest = made(name)
+    before = report(honest, copy.deepcopy(honest.json), monkeypatch)
+    assert before is not None
+    escaped, tried = [], 0
+    for file in TABLES:
+        for path in places(honest.json[file]):
+            value = honest.json[file]
+            for key in path:
+                value = value[key]
+            changes = [("changed", v) for v in others(value) if v != value or type(v) is not type(value)]
+            few = path[0] in ("queries", "goals") and len(path) > 2 and path[1] > 0  # a row is like the first one
+            for how, new in [*changes[: 1 if few else None], ("removed", None)]:
+                files = copy.deepcopy(honest.json)
+                put(files[file], path, new)
+                if how == "removed":
+                    inner = files[file]
+                    for key in path[:-1]:
+                        inner = inner[key]
+                    del inner[path[-1]]
+                tried += 1
+                after = report(honest, files, monkeypatch)
+                if after is None:
+                    continue
+                fresh = [line for line in after if line not in before]
+                said = "".join(line for line in fresh if line.startswith("declared: "))
+                shown = json.dumps(new, ensure_ascii=False)[1:-1] in said if how == "changed" else after != before
+                free = treatment(file, path) in (DECLARED, WITNESS) or isinstance(value, dict | list)
+                free = free or path[0] == "assumptions"
+                if not (free and (shown or treatment(file, path) == WITNESS)):
+                    escaped.append((file, path, value, new, how, fresh[:1]))
+    assert not escaped, f"{len(escaped)} of {tried}: {escaped[:8]}"
+    assert tried > 200
+
+
+def everywhere(**files):
+    """Changes in several files at once."""
+
+    def change(data):
+        for name, how in files.items():
+            how(data[f"{name}.json"])
+
+    return change
+
+
+def rows(**new):
+    return lambda d: [row.update(new) for row in d["queries"]]
+
+
+def both(change):
+    return everywhere(certificate=change, case=change)
+
+
+def claim(number, words=None, status=None):
+    def change(d):
+        one = d["assumptions"][number]
+        one |= ({} if words is None else {"claim": words}) | ({} if status is None else {"status": status})
+
+    return everywhere(certificate=change)
+
+
+def sure(number, words):
+    """An estimate that is called a proof."""
+
+    def change(data):
+        rows(guarantee="deterministic")(data["certificate.json"])
+        claim(number, words, "verified")(data)
+
+    return change
+
+
+def ball(d):
+    d["queries"][1].update({"ball": 0.1} if "assumptions" in d else {"radius": 0.1})
+
+
+def mean(d):
+    d["queries"][0].update({"kind": "average"} | ({"ball": 0.1} if "assumptions" in d else {"radius": 0.1}))
+
+
+def value(d):
+    d["queries"][1].update(kind="point")
+    d["queries"][1].pop("ball" if "assumptions" in d else "radius")
+
+
+def step(**new):
+    return everywhere(certificate=lambda d: d["refinement"]["steps"][0].update(new))
+
+
+ENCLOSED = "lift: the prediction's value and residual, enclosed by Taylor models"
+ELSEWHERE = [0.41, 0.55]
+RIGHT = {"claim": "source: integrated exactly", "status": "verified"}
+FORGED = [
+    ("exact", everywhere(certificate=lambda d: d["queries"][1].update(ball=0.1))),
+    ("plane", everywhere(certificate=lambda d: d["queries"][1].update(ball=0.1))),
+    ("exact", both(ball)),
+    ("plane", both(ball)),
+    ("exact", both(mean)),
+    ("exact", both(value)),
+    ("exact", both(lambda d: [d["queries"][0].pop("at"), d["queries"][0].update(kind="patch", group="right")])),
+    ("exact", both(lambda d: d["queries"][2].update(group="left"))),
+    ("plane", both(lambda d: d["queries"][2].update(group="left"))),
+    ("override", everywhere(certificate=lambda d: d["assumptions"].pop(1))),
+    ("continuous override", everywhere(certificate=lambda d: d["assumptions"].pop(0))),
+    ("continuous override", claim(0, "group 'left' overrides 'boundary' on 4 facets")),
+    ("deck", both(rows(component="y"))),
+    ("exact", both(rows(component="x"))),
+    ("elasticity", both(rows(component="x"))),
+    ("elasticity", everywhere(certificate=rows(component="x"))),
+    ("exact", both(lambda d: d["queries"].reverse())),
+    ("exact", both(lambda d: d["problem"].update(degree=2))),
+    ("exact", both(lambda d: d["queries"][0].update(at=ELSEWHERE))),
+    ("exact", both(lambda d: d["queries"][0].update(at=[0.4, 0.55 + 1e-9]))),
+    ("tolerance", everywhere(certificate=rows(tolerance=0.5))),
+    ("exact", everywhere(certificate=rows(tolerance=0.5))),
+    ("tolerance", step(radius=[1e-9, 1e-9])),
+    ("tolerance", step(cells=10**6)),
+    ("tolerance", everywhere(certificate=lambda d: d["refinement"]["steps"].pop())),
+    ("tolerance", everywhere(certificate=lambda d: d["refinement"].update(stopped="enough"))),
+    ("exact", everywhere(certificate=lambda d: d.update(title="another"))),
+    ("exact", everywhere(certificate=lambda d: d.update(units="inch"))),
+    ("exact", everywhere(certificate=lambda d: d.update(sealed=True))),
+    ("exact", everywhere(case=lambda d: d.update(sealed=True))),
+    ("exact", everywhere(proof=lambda d: d.update(sealed=True))),
+    ("exact", everywhere(certificate=lambda d: d["assumptions"].append(RIGHT))),
+    ("plane", everywhere(certificate=lambda d: d["assumptions"].append(RIGHT))),
+    ("plane", everywhere(certificate=lambda d: d["assumptions"].pop())),
+    ("exact", everywhere(certificate=lambda d: d["assumptions"].clear())),
+    ("not rounded", everywhere(certificate=lambda d: d["assumptions"].pop())),
+    ("not rounded", claim(-1, status="verified")),
+    ("not rounded", everywhere(certificate=rows(rounding="covered"))),
+    ("randomized", everywhere(certificate=lambda d: d["assumptions"].pop())),
+    ("randomized", claim(-1, status="verified")),
+    ("opaque", everywhere(certificate=rows(guarantee="deterministic"))),
+    ("opaque", claim(2, status="verified")),
+    ("opaque", sure(2, None)),
+    ("opaque", sure(2, "source: integrated exactly")),
+    ("opaque", sure(2, "source: enclosed on every cell to 1.000e-10")),
+    ("opaque lift", sure(-1, ENCLOSED)),
+    ("network", everywhere(proof=lambda d: d["lift"].update(activation="sin"))),
+    ("network", everywhere(proof=lambda d: d["lift"].update(factor="x*(1-x)"))),
+    ("lift", everywhere(proof=lambda d: d["lift"].update(formula="x*(1-x)"))),
+    ("compared", everywhere(proof=lambda d: d.update(range=[0.0, 1.5]))),
+    ("compared", everywhere(proof=lambda d: d.update(range=None))),
+    ("plane", everywhere(proof=lambda d: d.update(range=[0.0, 3.0]))),
+    ("accept", everywhere(certificate=lambda d: d["queries"][2]["verdicts"].update(accept="within"))),
+    ("accept", everywhere(certificate=lambda d: d["queries"][0]["verdicts"].update(accept="undecided"))),
+    ("accept", everywhere(certificate=lambda d: d["queries"][0].update(accept=5.0))),
+    ("exact", everywhere(case=lambda d: d["prediction"].update(expression="x"))),
+    ("weighted", everywhere(proof=lambda d: d.update(weighted=False))),
+    ("exact", everywhere(proof=lambda d: d.update(weighted=True))),
+    ("exact", everywhere(certificate=lambda d: d.update(interval_of="the PDE's solution on the mesh's polygon"))),
+]
+
+
+@pytest.mark.parametrize("number", range(len(FORGED)))
+def test_what_is_forged_with_hashes_that_are_right_again_is_refused(number, made, monkeypatch):
+    name, change = FORGED[number]
+    honest = made(name)
+    files = copy.deepcopy(honest.json)
+    change(files)
+    assert files != honest.json
+    assert report(honest, files, monkeypatch) is None
+
+
+@pytest.mark.parametrize("key", ["title", "units"])
+def test_a_title_or_units_that_all_files_agree_on_are_printed_as_declared(key, made, monkeypatch):
+    files = copy.deepcopy(made("exact").json)
+    both(lambda d: d.update({key: "mine\x1b[2A"}))(files)
+    said = report(made("exact"), files, monkeypatch)
+    assert f'declared: case, {key}: "mine\\u001b[2A"' in said
+
+
+def test_an_opaque_prediction_cannot_become_a_formula(made, monkeypatch):
+    """Nothing of it is stored, so that a forger has to invent what samples then refute."""
+    files = copy.deepcopy(made("opaque lift").json)
+    sure(-1, ENCLOSED)(files)
+    files["proof.json"]["lift"] = {"kind": "formula", "formula": "x", "factor": None, "offset": None}
+    claim(2, "source: enclosed on every cell to 1.000e-10", "verified")(files)
+    assert report(made("opaque lift"), files, monkeypatch) is None
+
+
+def test_the_table_has_no_key_that_no_bundle_has(made):
+    """Every path of the table is met by some bundle here, or belongs to what is listed."""
+    met = {file: set() for file in TABLES}
+    for name in (*CASES, *MADE):
+        for file in TABLES:
+            for path in places(made(name).json[file]):
+                met[file].add("".join("[]" if isinstance(p, int) else f".{p}" for p in path).removeprefix("."))
+    rare = (
+        "inputs.",
+        "mesh.",
+        "problem.",
+        "prediction.",
+        "certificate.",
+        "lift.",
+        "notes",
+        "unsupported",
+        "queries[].at",
+    )
+    for file, table in TABLES.items():
+        plain = [path for path in table if "*" not in path and not path.startswith(rare)]
+        assert not [path for path in plain if path not in met[file]], file

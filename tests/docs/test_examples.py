@@ -1,0 +1,94 @@
+"""Examples and commands run as written."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from pinnpoint.cli.main import main
+from tests import ROOT
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
+def test_example_runs_and_is_short(path, capsys):
+    assert len(path.read_text().splitlines()) <= 60
+    runpy.run_path(str(path))
+    assert capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize("name", ["train_benchmark", "out_of_distribution"])
+def test_studies_of_training_run_in_their_quick_form(name, tmp_path):
+    for library in ("torch", "crepes"):
+        pytest.importorskip(library, reason="pip install 'pinnpoint[torch,conformal]'")
+    command = [sys.executable, str(ROOT / "studies" / f"{name}.py"), "--quick", "--out", str(tmp_path / "rows.json")]
+    subprocess.run(command, check=True, capture_output=True)
+    for row in json.loads((tmp_path / "rows.json").read_text()):
+        if name == "train_benchmark":
+            assert row["discrete held"] == row["continuous held"] == row["queries"]
+            assert row["continuous guarantee"] == "deterministic"
+        else:
+            assert row["proved coverage"] == 1.0
+            assert row["shift"] < 1.0 or (row["conformal coverage"] < 0.5 and row["flagged by the monitor"] > 0.9)
+
+
+def test_demo_writes_a_certificate(tmp_path, capsys):
+    assert main(["demo", "--out", str(tmp_path / "out")]) == 0
+    assert "deterministic" in capsys.readouterr().out
+    data = json.loads((tmp_path / "out" / "certificate.json").read_text())
+    bump = data["queries"][0]
+    assert abs(bump["center"] - 0.793893) < 2e-4  # the PDE's own value, within the mesh's error
+    assert abs(bump["raw"] - bump["center"]) > 0.4
+    assert bump["lower"] < np.sin(0.65 * np.pi) * np.sin(0.35 * np.pi) < bump["upper"] < bump["lower"] + 1e-3
+    assert main(["certify", str(tmp_path / "out" / "case.toml"), "--out", str(tmp_path / "again"), "--quiet"]) == 0
+    again = json.loads((tmp_path / "again" / "certificate.json").read_text())
+    assert again["queries"][0]["center"] == bump["center"]
+    names = {path.name for path in (tmp_path / "again").iterdir()}
+    assert names == {"certificate.json", "certificate.csv", "field.vtu", "bundle", "report.html"}
+
+
+def test_doctor_and_version(capsys):
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert "numpy" in out
+    assert "memory" in out
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+
+
+def test_exit_codes(capsys, monkeypatch):
+    with pytest.raises(SystemExit) as stop:
+        main(["nonsense"])
+    assert stop.value.code == 2
+    from pinnpoint.base.errors import InputError
+    from pinnpoint.cli import doctor
+
+    def refuse(arguments):
+        raise InputError("mesh: not found")
+
+    def crash(arguments):
+        raise ZeroDivisionError("oops")
+
+    for action, code, words in ((refuse, 2, "mesh: not found"), (crash, 3, "internal error")):
+        monkeypatch.setattr(doctor, "run", action)
+        assert main(["doctor"]) == code
+        err = capsys.readouterr().err
+        assert words in err
+        assert "Traceback" not in err
+
+
+def test_benchmark_quick_form(tmp_path):
+    """The limits of the large benchmark hold in its quick form too, loosely: sizes are small."""
+    command = [sys.executable, str(ROOT / "benchmarks" / "run.py"), "--quick", "--out", str(tmp_path / "b.json")]
+    command += ["--only", "tightness poisson", "coercivity elasticity"]
+    subprocess.run(command, check=True, capture_output=True)
+    rows = json.loads((tmp_path / "b.json").read_text())
+    assert 0.99 <= rows["coercivity elasticity"]["alpha / lambda_min"] <= 1.0
+    assert rows["tightness poisson"]["exact, refined: relative radius"] < 1e-15
+    assert 1.0 < rows["tightness poisson"]["norm: radius / error"] < 1e4
+    assert 1.0 < rows["tightness poisson"]["randomized 16: sigma / exact sigma"] < 3.0
