@@ -13,6 +13,12 @@ from scipy import special
 
 from pinnpoint_verify.reader import Array, need
 
+PIECES = {0: 0, 1: 8, 2: 5, 3: 3}
+"""By dimension, how often a cell is cut in two along each axis at most."""
+FEW = 4
+"""Contributions of single points that are left out on cells that are cut."""
+MOST = 500_000
+"""Points at a time."""
 BALL = {1: 2.0, 2: math.pi, 3: 4.0 * math.pi / 3.0}
 
 
@@ -97,22 +103,73 @@ def potential(d: int, kappa: float, R: float, a: float, r: Array) -> Array:
     return factor * np.where(r < R, out + y * slope - y**2 * bend, 0.0)
 
 
-def compare(what: str, data: tuple[Array, ...], V: Array, f: Callable[[Array, Array], Array], loose: Any = 0.0) -> None:
-    """Stored coefficients and bounds against a function of points and barycentric coordinates, cells (n, m + 1, d)."""
-    beta, high, e1, e2 = data
-    m, found = V.shape[1] - 1, []
-    for n in (5, 8):
-        bary, weights = rule(m, n)
-        X = np.einsum("qi,nic->nqc", bary, V)
-        gap = f(X, bary) - np.einsum("njk,qj,qk->nq", beta, bary, bary, optimize=True)
-        need(np.all(np.isfinite(gap)), f"{what}: the data are not finite (sampled)")
-        moments = np.einsum("nq,q,qj,qk->njk", gap, weights, bary, bary, optimize=True)
-        found.append((moments, np.sqrt((gap**2) @ weights), np.abs(gap).max(axis=1)))
-    (rough, some, _), (fine, rms, top) = found
+def compare(what: str, data: tuple[Array, ...], V: Array, f: Callable[..., Array], loose: Any = 0.0) -> None:
+    """Stored coefficients and bounds against a function of points, barycentric coordinates and cells (n, m + 1, d).
+
+    Two rules may agree about a kink, or both miss a narrow feature: cells that do not fit are cut into ever smaller
+    pieces, until they fit or the last pieces say that they do not.
+    """
+    loose = np.broadcast_to(loose, len(V))
+    left, rough, why = np.arange(len(V)), _moments(data, V, f, np.arange(len(V)), 5, 0), ""
+    for pieces in range(0, PIECES[V.shape[1] - 1] + 1):
+        fine = _moments(data, V, f, left, 5 if pieces else 8, pieces)
+        good, why = _fit(tuple(x[left] for x in data), rough, fine, loose[left], what)
+        left, rough = left[~good], tuple(x[~good] for x in fine)
+        if not len(left):
+            return
+    need(False, f"{what}: {why} (sampled)")
+
+
+def _fit(data: tuple[Array, ...], rough: Any, fine: Any, loose: Array, what: str) -> tuple[Array, str]:
+    """Which cells fit what two samplings found, and why others do not."""
+    (beta, high, e1, e2), (less, some, _), (more, rms, top) = data, rough, fine
+    need(np.all(np.isfinite(top)), f"{what}: the data are not finite (sampled)")
     size = 1e-10 * (np.abs(beta).max(axis=(1, 2)) + top) + loose
-    chance = 0.02 * rms + 0.1 * high  # two rules may agree about a kink, or both miss it
-    apart = 4.0 * np.abs(fine - rough).max(axis=(1, 2)) + chance
-    fits = np.abs(fine).max(axis=(1, 2)) <= e1 + apart + size
-    need(np.all(fits), f"{what}: its stored coefficients are not those of the data (sampled)")
-    fits = rms <= 1.05 * (high + e2) + 4.0 * np.abs(rms - some) + 10.0 * size
-    need(np.all(fits), f"{what}: its stored bounds are too small (sampled)")
+    chance = 0.02 * rms + 0.1 * high
+    apart = 4.0 * np.abs(more - less).max(axis=(1, 2)) + chance
+    first = np.abs(more).max(axis=(1, 2)) <= e1 + apart + size
+    second = rms <= 1.05 * (high + e2) + 4.0 * np.abs(rms - some) + 10.0 * size
+    words = (
+        "its stored coefficients are not those of the data" if not np.all(first) else "its stored bounds are too small"
+    )
+    return first & second, words
+
+
+def _moments(data: tuple[Array, ...], V: Array, f: Callable[..., Array], some: Array, n: int, pieces: int) -> Any:
+    """Means against products of two coordinates, root mean square and maximum of what is left on cells that are cut.
+
+    Where they are cut, the few largest contributions to the mean square are left out: a feature that is seen is spread
+    over many points, and one that lies between them may be met by a few.
+    """
+    bary, weights = cut(*rule(V.shape[1] - 1, n), pieces)
+    step, found = max(1, MOST // len(weights)), []
+    for start in range(0, max(1, len(some)), step):
+        at = some[start : start + step]
+        X = np.einsum("qi,nic->nqc", bary, V[at])
+        gap = f(X, bary, at) - np.einsum("njk,qj,qk->nq", data[0][at], bary, bary, optimize=True)
+        square = gap**2 * weights
+        keep = np.ones(gap.shape, dtype=bool)
+        if pieces and gap.shape[1] > 40 * FEW:
+            np.put_along_axis(keep, np.argpartition(square, -FEW, axis=1)[:, -FEW:], False, axis=1)
+        moments = np.einsum("nq,q,qj,qk->njk", gap * keep, weights, bary, bary, optimize=True)
+        found.append((moments, np.sqrt((square * keep).sum(axis=1)), np.abs(gap).max(axis=1)))
+    return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
+
+
+def cut(bary: Array, weights: Array, times: int) -> tuple[Array, Array]:
+    """A rule on the pieces of a simplex: its longest edge in barycentric coordinates is halved, m times a step."""
+    m = bary.shape[1] - 1
+    corners = np.eye(m + 1)[None]
+    for _ in range(times * m):
+        pairs = list(combinations(range(m + 1), 2))
+        lengths = np.stack([((corners[:, j] - corners[:, k]) ** 2).sum(axis=1) for j, k in pairs], axis=1)
+        j, k = np.array(pairs)[np.argmax(lengths, axis=1)].T
+        at, halves = np.arange(len(corners)), []
+        middle = 0.5 * (corners[at, j] + corners[at, k])
+        for end in (j, k):
+            half = corners.copy()
+            half[at, end] = middle
+            halves.append(half)
+        corners = np.concatenate(halves)
+    points = np.einsum("qi,nij->nqj", bary, corners).reshape(-1, m + 1)
+    return points, np.tile(weights, len(corners)) / len(corners)

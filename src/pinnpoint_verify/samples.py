@@ -132,8 +132,8 @@ class Samples:
             return
         u = p.nodal[self.mesh.cells[g.part]]
 
-        def f(X: Array, bary: Array) -> Array:
-            return self.rest(X, g.kappa[:, None], g.c[:, None]) - g.cubic[:, None] * (u @ bary.T) ** 3
+        def f(X: Array, bary: Array, at: Array) -> Array:
+            return self.rest(X, g.kappa[at, None], g.c[at, None]) - g.cubic[at, None] * (u[at] @ bary.T) ** 3
 
         compare("source", (p.f, p.high, p.e1, p.e2), self.mesh.points[self.mesh.cells[g.part]], f)
 
@@ -192,7 +192,7 @@ class Samples:
             left -= set(facets.tolist())
             if given is not None and p.load is not None:
                 data = tuple(a[facets] for a in p.load.on(0, len(mesh.facets)))
-                f = lambda X, bary, given=given: formula(given, X)  # noqa: E731
+                f = lambda X, bary, at, given=given: formula(given, X)  # noqa: E731
                 compare("Neumann data", data, mesh.points[mesh.facets[facets]], f)
         need(not left, "Neumann data: a load that the case does not have")
         return claimed
@@ -265,7 +265,7 @@ class Samples:
             return
         loose = np.where(cut, 0.02 * C * np.minimum(1.0, g.h[here] / R), off)
 
-        def w(X: Array, bary: Array) -> Array:
+        def w(X: Array, bary: Array, at: Array) -> Array:
             return C * np.maximum(0.0, 1.0 - ((X - x0) ** 2).sum(axis=-1) / R**2)
 
         compare(f"mollifier of {name!r}", tuple(x[here] for x in data), V[here], w, loose)
@@ -275,7 +275,7 @@ class Samples:
             keep = np.nonzero(~crossed)[0]
             unit = {1: R / kappa, 2: 1.0 / (4.0 * math.pi * kappa), 3: 1.0 / (4.0 * math.pi * kappa * R)}[mesh.d]
 
-            def phi(X: Array, bary: Array) -> Array:
+            def phi(X: Array, bary: Array, at: Array) -> Array:
                 return potential(mesh.d, kappa, R, a, np.sqrt(((X - x0) ** 2).sum(axis=-1)))
 
             data = tuple(x[keep] for x in query.phi.on(low, high))
@@ -290,10 +290,10 @@ class Samples:
         slope = 3.0 * g.cubic * np.abs(u).max(axis=1) ** 2
         loose = w[1] + w[3] + (g.c + slope) * (f[1] + f[3]) + 1e-12 * (slope * np.abs(v).max(axis=1))
 
-        def whole(X: Array, bary: Array) -> Array:
-            a, b = (np.einsum("njk,qj,qk->nq", x[0], bary, bary, optimize=True) for x in (w, f))
-            bent = 3.0 * g.cubic[:, None] * (u @ bary.T) ** 2
-            return np.asarray(a - (g.c[:, None] + bent) * b - bent * (v @ bary.T))
+        def whole(X: Array, bary: Array, at: Array) -> Array:
+            a, b = (np.einsum("njk,qj,qk->nq", x[0][at], bary, bary, optimize=True) for x in (w, f))
+            bent = 3.0 * g.cubic[at, None] * (u[at] @ bary.T) ** 2
+            return np.asarray(a - (g.c[at, None] + bent) * b - bent * (v[at] @ bary.T))
 
         compare(f"dual source of {name!r}", (z.f, z.high, z.e1, z.e2), V, whole, loose)
 

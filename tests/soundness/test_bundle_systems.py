@@ -61,6 +61,9 @@ CASES = {
     "patch": text(edge="left = 0.0", query='kind = "patch"\ngroup = "right"', prediction="zero = true"),
     "frame": text(mesh="frame", cells=4, query=POINT.format("[-0.7, 0.1]"), prediction="zero = true"),
     "dumbbell": text(mesh="dumbbell", query=POINT.format("[0.4, 0.5]"), prediction="zero = true"),
+    "kink": text(LINEAR.replace("1+x", "abs(x-0.41)"), edge="left = 0.0", target="continuous"),
+    "kinks": text(LINEAR.replace("1+x", "max(0,x-0.41)+abs(y-0.23*x)"), target="continuous", more="budget = 1000"),
+    "bump": text(LINEAR.replace("1+x", "50*exp(-3000*((x-0.71)**2+(y-0.23)**2))"), target="continuous"),
     "spike": text(LINEAR.replace("1+x", "exp(-50000*((x-0.3)**2+(y-0.61)**2))")),
 }
 
@@ -143,7 +146,17 @@ def shifted(bundle):
     one.update(lower=float(ends[0]), upper=float(ends[1]))
 
 
+def bounds(share):
+    """Bounds of the data that are smaller than the data's distance."""
+
+    def change(bundle):
+        bundle.arrays["source/f_rest"] = share * np.array(bundle.arrays["source/f_rest"])
+
+    return change
+
+
 FORGED = [
+    *((name, bounds(share)) for name in ("kink", "kinks", "bump") for share in (0.2, 0.7)),
     *((name, problem(kind=kind)) for name in ("linear", "continuous", "cubic") for kind in ("parabolic", "elasticity")),
     ("linear", problem(kind="semilinear", cubic=20.0)),
     ("linear", problem(diffusion=1.001)),

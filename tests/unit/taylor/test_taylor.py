@@ -363,6 +363,42 @@ def square(n):
     return P[np.concatenate([np.stack([a, b, c], 1), np.stack([a, c, d], 1)])]
 
 
+KINKS = (
+    "abs(x-{0})",
+    "max(0,x-{0}+{1}*y)",
+    "min(x,{0},y)",
+    "abs(sin(9*x))*max(y,{1})",
+    "sqrt(abs(x-{0}))",
+    "max(0,0.05-abs(x-{0}))",
+    "50*exp(-4000*((x-{0})**2+(y-{1})**2))",
+    "tanh(900*(x-{0}))",
+    "abs(x-{0})/(x-{0})",
+)
+
+
+@pytest.mark.parametrize("text", KINKS)
+def test_kinks_jumps_and_narrow_bumps_lie_within_their_bounds(text):
+    rng, n = np.random.default_rng(5), 200
+    i, j = np.mgrid[:n, :n]
+    parts = [np.stack([(i + s / 3) / n, (j + s / 3) / n], axis=-1)[i + j < n + 1 - s] for s in (1, 2)]
+    at = np.concatenate(parts)  # the middles of n² pieces
+    bary = np.concatenate([1.0 - at.sum(axis=1, keepdims=True), at], axis=1)
+    B, seen = values(bary), 0
+    for _ in range(6):
+        f = parse(text.format(*rng.uniform(0.2, 0.8, 2).tolist()))
+        V = rng.uniform(0.0, 1.0, (4, 3, 2))
+        V = V[np.abs(np.linalg.det(V[:, 1:] - V[:, :1])) > 0.02]
+        X = np.einsum("qi,nic->nqc", bary, V)
+        for tolerance in (1e-1, 1e-4):
+            D = density(f, V, tolerance=tolerance)
+            gap = f(X.reshape(-1, 2)).reshape(X.shape[:2]) - D.coefficients @ B.T
+            slip = 1e-2 / n * np.abs(gap).max(axis=1) + 1e-12  # of these samples
+            assert np.all(np.sqrt((gap**2).mean(axis=1)) <= D.high + D.error2 + slip)
+            assert np.all(np.abs(gap @ B / len(B)).max(axis=1) <= D.error1 + slip)
+            seen += int(np.sum(D.high > 1e-3))
+    assert seen > 0 or "/" in text
+
+
 def test_quadratics_are_their_own_projections():
     D = density(parse("3*x**2 - x*y/4 + y - 0.2"), square(4))
     assert D.high.max() < 1e-14
