@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from math import factorial
@@ -14,6 +15,7 @@ from pinnpoint.base.arrays import Index, Vector, floats, frozen, members, set_fi
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.threads import on_all_cores
+from pinnpoint.mesh.cover import first_overlap
 from pinnpoint.mesh.facets import both, chunks, facet_keys, facet_table, sides
 
 BOUNDARY = "boundary"
@@ -26,8 +28,8 @@ class Mesh:
     """Points, simplices, and groups of cells and of boundary facets.
 
     Refuses what is not a mesh: indices out of range, points that no cell uses, coordinates that are not finite, cells
-    without volume, cells that overlap their neighbours (inverted ones), facets with more than two cells, and group
-    facets that are not facets of the mesh.
+    without volume, cells that overlap (a domain is covered once; slits, whose sides touch, are allowed), facets with
+    more than two cells, and group facets that are not facets of the mesh.
 
     Parameters
     ----------
@@ -82,6 +84,7 @@ class Mesh:
         frozen(X, T, *groups.values(), *facets.values())
         self._require_volumes()
         self._require_no_overlap()
+        self._require_one_cover()
         self._require_known_facets()
 
     @classmethod
@@ -93,6 +96,13 @@ class Mesh:
         set_fields(mesh, points=points, cells=cells, cell_groups=cell_groups, facet_groups=facet_groups, unnamed={})
         frozen(points, cells, *cell_groups.values(), *facet_groups.values())
         return mesh
+
+    def with_facets(self, groups: Mapping[str, Index]) -> Mesh:
+        """The same mesh with more groups of its boundary facets, which are taken as they are."""
+        found = copy(self)
+        set_fields(found, facet_groups={**self.facet_groups, **groups})
+        frozen(*groups.values())
+        return found
 
     @property
     def dim(self) -> int:
@@ -211,6 +221,17 @@ class Mesh:
             raise InputError(
                 f"cells: {int(wrong.sum())} pairs of neighbours overlap, the first are cells {int(first)} and "
                 f"{int(second)}; one of them is inverted"
+            )
+
+    def _require_one_cover(self) -> None:
+        """No two cells overlap, be they neighbours or not."""
+        _, opposite, count = self._facet_table
+        outer = np.flatnonzero((count.take(opposite) == 1).any(axis=0))
+        found = first_overlap(self.points, self.cells, outer)
+        if found is not None:
+            raise InputError(
+                f"cells: {found.cells[0]} and {found.cells[1]} overlap near {found.near.tolist()}; a mesh covers its "
+                "domain once: join overlapping parts before meshing (in Gmsh: fragment or fuse them), or remove one"
             )
 
     def _require_known_facets(self) -> None:

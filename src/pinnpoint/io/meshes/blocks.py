@@ -71,8 +71,7 @@ def build_mesh(file: Blocks) -> Mesh:
     mesh = Mesh(_cut(X, dim), cells, cell_groups, facets, file.unnamed)
     sets = {name: number[p[used[p]]] for name, p in file.point_sets.items() if name not in facet_groups}
     if sets:
-        facets = {**mesh.facet_groups, **_facets_of_sets(mesh, sets)}
-        mesh = Mesh(mesh.points, mesh.cells, cell_groups, facets, file.unnamed)
+        mesh = mesh.with_facets(_facets_of_sets(mesh, sets))
     _require_whole_boundary(mesh)
     if file.unnamed:
         listed = ", ".join(f"{tag} (dimension {dim})" for dim, tag in file.unnamed)
