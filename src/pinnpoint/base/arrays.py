@@ -9,12 +9,16 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pinnpoint.base.errors import InputError
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
+Matrix = sp.sparray | sp.spmatrix | Vector
+"""Sparse or dense."""
+Limits = ArrayLike | Sequence[float | None] | None
+"""One number for all queries, or one for each; None where there is no limit."""
 
 
 def set_fields(record: object, **fields: Any) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector, per_query
 from pinnpoint.base.brief import brief
@@ -66,7 +67,7 @@ class Findings:
     __repr__ = brief
 
 
-def assemble(findings: Findings, bound: TransferBound | None = None, raw: Any = None) -> Certificate:
+def assemble(findings: Findings, bound: TransferBound | None = None, raw: ArrayLike | None = None) -> Certificate:
     """The certificate of one state.
 
     Parameters

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Limits, Vector
 from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.mesh.mesh import Mesh
 
 
 class CertificateBatch(Sequence[Certificate]):
@@ -37,9 +38,9 @@ class CertificateBatch(Sequence[Certificate]):
         path: str | os.PathLike[str],
         loads: Sequence[str] | None = None,
         *,
-        mesh: Any = None,
+        mesh: Mesh | None = None,
         fields: Any = None,
-        tolerance: Any = None,
+        tolerance: Limits = None,
         **header: Any,
     ) -> Path:
         """Write one report of all states, which `loads` name; `fields` has one mapping per state.
@@ -50,7 +51,7 @@ class CertificateBatch(Sequence[Certificate]):
 
         return write_family(path, [c.to_dict(**header) for c in self._all], loads, mesh, fields, tolerance)
 
-    def judged(self, accept: Any) -> CertificateBatch:
+    def judged(self, accept: Limits) -> CertificateBatch:
         """The same certificates, asked how wrong predictions may be: one number, or one per query (None: any)."""
         return CertificateBatch([c.judged(accept) for c in self._all])
 

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint.base.arrays import Limits
 from pinnpoint.base.errors import DependencyMissingError
 from pinnpoint.certificates.intervals import Intervals
 from pinnpoint.certificates.json import record, write_json
 from pinnpoint.certificates.printed import table
+from pinnpoint.mesh.mesh import Mesh
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,9 +33,9 @@ class Certificate(Intervals):
         self,
         path: str | os.PathLike[str],
         *,
-        mesh: Any = None,
+        mesh: Mesh | None = None,
         fields: Any = None,
-        tolerance: Any = None,
+        tolerance: Limits = None,
         **header: Any,
     ) -> Path:
         """Write a report, one HTML file that needs nothing else, whole or not at all.

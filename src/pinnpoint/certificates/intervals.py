@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from pinnpoint.base.arrays import Vector, floats, frozen, set_fields
+from pinnpoint.base.arrays import Limits, Vector, floats, frozen, set_fields
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.claims import Claim, Guarantee
 from pinnpoint.certificates.evidence import Evidence
@@ -159,7 +159,7 @@ class Intervals:
         found = accepted(self.prediction, self.lower, self.upper, self.accept, proved=proved)
         return tuple({"accept": str(v)} if np.isfinite(a) else {} for v, a in zip(found, self.accept, strict=True))
 
-    def judged(self, accept: Any) -> Self:
+    def judged(self, accept: Limits) -> Self:
         """The same certificate, asked how wrong the prediction may be: one number, or one per query (None: any)."""
         limits = accept_limits(accept, len(self))
         if limits is not None and self.prediction is None:
@@ -184,7 +184,7 @@ class Intervals:
             raise InputError(f"kind: must be 'corrected', 'prediction' or 'raw'; got {kind!r}")
         return np.stack(ends, axis=1)
 
-    def contains(self, x: Any) -> NDArray[np.bool_]:
+    def contains(self, x: ArrayLike) -> NDArray[np.bool_]:
         """Whether each interval holds the given value; one number is compared with all of them."""
         x = floats("x", x)
         if x.shape not in ((), self.center.shape):

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector, vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate
 
 
-def observed_orders(h: Any, certificates: Sequence[Certificate]) -> dict[str, Vector]:
+def observed_orders(h: ArrayLike, certificates: Sequence[Certificate]) -> dict[str, Vector]:
     """Orders p with contribution ∝ hᵖ between successive certificates (paper, cor. interval_shrinkage_conditions).
 
     Parameters

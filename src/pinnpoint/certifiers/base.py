@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector, floats
 from pinnpoint.base.errors import InputError
@@ -132,7 +133,7 @@ class AbstractCertifier(Certifier):
             [self._assemble(one, self._discrete(one), o, transfer) for one, o in zip(seen, raws, strict=True)]
         ).judged(accept)
 
-    def observe(self, U: Any, load: Any = None) -> Observation:
+    def observe(self, U: ArrayLike, load: ArrayLike | None = None) -> Observation:
         """Residual and values of one admissible state."""
         core = self.ground.core
         y, ball = core.state(U)
@@ -248,10 +249,10 @@ class AbstractCertifier(Certifier):
     def _context(self, seen: Observation, out: Outcome) -> TransferContext:
         core = self.ground.core
 
-        def consistency(U: Any) -> Ball:
+        def consistency(U: ArrayLike) -> Ball:
             return core.residual(core.state(U, "state")[1], seen.b)
 
-        def bias(U: Any) -> tuple[Vector, Vector]:
+        def bias(U: ArrayLike) -> tuple[Vector, Vector]:
             found = self._bias(consistency(U))
             assert found is not None
             return found
@@ -268,7 +269,7 @@ class AbstractCertifier(Certifier):
             rhs = np.stack([ell.hi for ell in self.ground.ell], axis=1)
             return np.asarray(answer(self._solver.solve_transposed, rhs).T)
 
-        def discrete(U: Any) -> tuple[Vector, Vector]:
+        def discrete(U: ArrayLike) -> tuple[Vector, Vector]:
             y, ball = core.state(U, "state")
             center, terms, counted = self._rounded(self._discrete(self._see(y, ball, seen.b)))
             return center, total(terms, counted, self.ground.K)

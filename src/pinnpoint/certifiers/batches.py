@@ -7,8 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Matrix, Vector
 from pinnpoint.base.threads import SCRATCH, on_all_cores, share
 from pinnpoint.certifiers.green import GreenVectors
 from pinnpoint.certifiers.ground import Ground, Observation
@@ -26,7 +27,7 @@ class Observer(Protocol):
     ground: Ground
     green: GreenVectors | None
 
-    def observe(self, U: Any, load: Any = None) -> Observation:
+    def observe(self, U: ArrayLike, load: ArrayLike | None = None) -> Observation:
         """Residual and values of one state."""
 
     def observation(self, y: Vector, U: Ball, r: Ball, value: Ball, b: Ball, pairs: Ball | None = None) -> Observation:
@@ -48,7 +49,7 @@ def observe_many(certifier: Observer, states: Vector, loads: Sequence[Any]) -> I
     SCRATCH.clear()
 
 
-def _block(certifier: Observer, A: Any, states: Vector, loads: Sequence[Any]) -> Iterator[Observation]:
+def _block(certifier: Observer, A: Matrix, states: Vector, loads: Sequence[Any]) -> Iterator[Observation]:
     ground, core = certifier.ground, certifier.ground.core
     seen = [(*core.state(U), core.load(b)) for U, b in zip(states, loads, strict=True)]
     X = SCRATCH.array("states", (core.system.N, len(seen)))
@@ -67,7 +68,7 @@ def _block(certifier: Observer, A: Any, states: Vector, loads: Sequence[Any]) ->
         yield certifier.observation(y, U, exact(R[j]), exact(values[j]), b, None if pairs is None else Ball(pairs[j]))
 
 
-def _product(A: Any, X: Vector) -> Vector:
+def _product(A: Matrix, X: Vector) -> Vector:
     """A X on all cores, each with rows of its own."""
     Y = SCRATCH.array("products", (A.shape[0], X.shape[1]))
     Y.fill(0.0)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector, floats, vector
 from pinnpoint.base.brief import brief
@@ -32,7 +33,7 @@ STEPS = 400
 """Newton steps at most; a cubic's take off a third each until they are near."""
 
 
-def newton(system: Any, y: Vector, few: bool = True) -> tuple[Vector, Solver]:
+def newton(system: LinearSystem, y: Vector, few: bool = True) -> tuple[Vector, Solver]:
     """Damped Newton steps towards the root of a monotone system, and the solver of the last Jacobian; not trusted.
 
     F is the gradient of a convex function, whose slope along the step, −dᵀF, tells when a step goes too far.
@@ -121,7 +122,7 @@ class ContinuousCertifier(Certifier):
         """The system's own right-hand side; a residual function has none."""
         return self.system.b if isinstance(self.system, AbstractSemilinear) else np.zeros(self.system.N)
 
-    def newton(self, U: Any) -> Vector:
+    def newton(self, U: ArrayLike) -> Vector:
         """The discrete root near an admissible state."""
         return np.asarray(self.system.space.vector_of(newton(self.system, self._start(U))[0]))
 
@@ -173,7 +174,7 @@ class ContinuousCertifier(Certifier):
         require_own_load(loads)
         return one_by_one(self, self.system.N, U_batch, raw, transfer, accept)
 
-    def _start(self, U: Any) -> Vector:
+    def _start(self, U: ArrayLike) -> Vector:
         space = self.system.space
         return np.asarray(space.require_member(vector("U", U, space.N), "U"))
 

@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector, is_symmetric, set_fields, vector
+from pinnpoint.base.arrays import Matrix, Vector, is_symmetric, set_fields, vector
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.base.threads import SCRATCH
 from pinnpoint.rounding.arithmetic import TINY, gamma, require_range, require_round_to_nearest, up
@@ -79,7 +80,7 @@ class Core:
         if self.rounding:
             require_round_to_nearest()
 
-    def _wrap(self, A: Any, error: Any | None = None, name: str = "A") -> Any:
+    def _wrap(self, A: Matrix, error: Any | None = None, name: str = "A") -> Any:
         return EnclosedMatrix(A, error, name) if self.rounding else PlainMatrix(A)
 
     def homogeneous(self) -> Core:
@@ -95,7 +96,7 @@ class Core:
 
     # States and residuals
 
-    def state(self, U: Any, name: str = "U") -> tuple[Vector, Ball]:
+    def state(self, U: ArrayLike, name: str = "U") -> tuple[Vector, Ball]:
         """Coordinates y of an admissible vector, and the enclosed U₀ + Z y that is certified."""
         space = self.system.space
         U = vector(name, U, space.N)

@@ -67,7 +67,7 @@ def lay_ground(
     queries: Queries,
     *,
     rounding: bool,
-    solver: Any,
+    solver: Solver,
     coercivity: Coercivity | float | None,
     inverts: bool = True,
     adjoints: int = 0,
@@ -101,7 +101,7 @@ def lay_ground(
     return Ground(core, queries, L, ell, found, proof, choice)
 
 
-def bare_ground(system: LinearSystem, queries: Queries, solver: Any) -> Ground:
+def bare_ground(system: LinearSystem, queries: Queries, solver: Solver) -> Ground:
     """Core, functionals and solver in plain floating point, for results that are proved elsewhere.
 
     Where factors would fill in, as in three dimensions, and queries are few, the solver is conjugate gradients.

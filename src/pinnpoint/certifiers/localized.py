@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector, floats, matrix, per_query
+from pinnpoint.base.arrays import Matrix, Vector, floats, matrix, per_query
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.claims import Guarantee
@@ -93,7 +94,7 @@ class Localized(AbstractMethod):
         return [MatrixProjector(_square(P, M)) for P in each]
 
 
-def _square(P: Any, M: int) -> Any:
+def _square(P: Matrix, M: int) -> Any:
     P = matrix("projectors", P)
     if P.shape != (M, M):
         raise InputError(f"projectors: each must be {M} × {M}, the size of the residual; got {P.shape}")
@@ -212,7 +213,7 @@ class LocalizedCertifier(AbstractCertifier):
     def _bias(self, tau: Ball) -> tuple[Vector, Vector] | None:
         return signed(self.ground, self.green, tau)
 
-    def sweep(self, U: Any, radii: Any, *, load: Any = None) -> Sweep:
+    def sweep(self, U: ArrayLike, radii: ArrayLike, *, load: ArrayLike | None = None) -> Sweep:
         """Bounds for many radii at once.
 
         With an identity or diagonal weight the rows are sorted by distance once per query and every radius is read

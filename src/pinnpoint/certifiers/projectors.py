@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from pinnpoint.base.arrays import Matrix
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.matrices import EnclosedMatrix
 
@@ -27,7 +28,7 @@ class Projector(Protocol):
         """Π(Πr) − Πr: zero for an exact projector."""
         ...
 
-    def is_orthogonal(self, weight: Any) -> bool:
+    def is_orthogonal(self, weight: Matrix) -> bool:
         """Whether ΠᵀW = WΠ holds to the last bit, so that σ² = χ² + ϑ²."""
         ...
 
@@ -48,7 +49,7 @@ class Selector:
         """Zero."""
         return exact(np.zeros(self.mask.size))
 
-    def is_orthogonal(self, weight: Any) -> bool:
+    def is_orthogonal(self, weight: Matrix) -> bool:
         """True for diagonal weights, and where no entry couples inside and outside."""
         if weight is None or isinstance(weight, np.ndarray):
             return True
@@ -66,7 +67,7 @@ class Selector:
 class MatrixProjector:
     """A projector given by its matrix."""
 
-    def __init__(self, P: Any) -> None:
+    def __init__(self, P: Matrix) -> None:
         self.P = EnclosedMatrix(P)
 
     def split(self, r: Ball) -> tuple[Ball, Ball]:
@@ -83,7 +84,7 @@ class MatrixProjector:
         """Π(Πr) − Πr."""
         return self.P.affine(r_near, r_near)
 
-    def is_orthogonal(self, weight: Any) -> bool:
+    def is_orthogonal(self, weight: Matrix) -> bool:
         """Compares ΠᵀW and WΠ."""
         if isinstance(weight, str):
             return False

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector, number
+from pinnpoint.base.arrays import Matrix, Vector, number
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.base.machine import free_memory
@@ -136,7 +136,7 @@ def _inverse(solver: Solver | None) -> Any:
     return _solve(solver) if is_accurate(solver) else None
 
 
-def _by_package(package: Any, B: Any) -> Any:
+def _by_package(package: Any, B: Matrix) -> Any:
     """B⁻¹ by a factor that is made when it is first asked for."""
     made: list[Solver] = []
 

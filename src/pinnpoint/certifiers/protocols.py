@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.arrays import Index, Limits, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.certificates.batch import CertificateBatch
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.transfer import Route, Transfer
 from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.models.given import Prediction
+from pinnpoint.models.lifts import Lift
+from pinnpoint.models.opaque import OpaqueLift
 from pinnpoint.solvers.protocol import Solver
 from pinnpoint.systems.queries import Goal, Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
@@ -98,7 +101,7 @@ class Problem(ABC):
         def components(self) -> int: ...  # noqa: D102
 
     @abstractmethod
-    def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
+    def extract(self, prediction: Prediction, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""
 
     @abstractmethod
@@ -112,7 +115,7 @@ class Transferable(Problem):
     """A problem with a proved way to the PDE's own solution."""
 
     @abstractmethod
-    def transfer(self, queries: Queries, tolerance: Any = None, budget: int | None = None) -> Route:
+    def transfer(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Route:
         """The way from these queries' discrete values to the PDE's own solution."""
 
     @abstractmethod
@@ -141,19 +144,19 @@ class Liftable(Transferable):
     """A problem that can keep a prediction unprojected and certify what it leaves over."""
 
     @abstractmethod
-    def lift_of(self, prediction: Any) -> Any:
+    def lift_of(self, prediction: Prediction) -> Any:
         """The prediction as a lift of this problem, or a refusal."""
 
     @abstractmethod
-    def lifted(self, prediction: Any) -> Transferable:
+    def lifted(self, prediction: Prediction) -> Transferable:
         """The problem of what a prediction leaves over, to be certified in the place of this one."""
 
     @abstractmethod
-    def lift_cost(self, lift: Any, queries: int) -> Forecast:
+    def lift_cost(self, lift: Lift | OpaqueLift, queries: int) -> Forecast:
         """What a lift will cost, before it is begun."""
 
     @abstractmethod
-    def require_worth(self, lift: Any, plain: Certificate, solver: Solver, ahead: Any) -> None:
+    def require_worth(self, lift: Lift | OpaqueLift, plain: Certificate, solver: Solver, ahead: Any) -> None:
         """Refuse a lift that is forecast to make the proof no narrower than `plain`."""
 
 

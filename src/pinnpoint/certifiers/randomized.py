@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from scipy.special import gammaincinv
 
-from pinnpoint.base.arrays import Vector, number, set_fields, whole
+from pinnpoint.base.arrays import Matrix, Vector, number, set_fields, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.claims import Claim, Guarantee
@@ -155,7 +155,7 @@ class WeightRoot:
         return core.reduced.T.affine(exact(root * z))
 
 
-def _factor(S: Any) -> Any:
+def _factor(S: Matrix) -> Any:
     """(z, inverse) ↦ C z or C⁻ᵀ z for S = C Cᵀ."""
     if S.shape[0] <= DENSE_UP_TO:
         C = np.linalg.cholesky(S.toarray())

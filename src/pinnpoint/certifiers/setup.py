@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Matrix, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.proof import diagonal_of
@@ -76,7 +76,7 @@ def _normal(core: Core, v: Vector) -> Vector:
     return core.defect(exact(v), exact(np.zeros(core.system.n))).hi
 
 
-def _times(C: Any, v: Vector) -> Vector:
+def _times(C: Matrix, v: Vector) -> Vector:
     return np.asarray(C @ v.ravel())
 
 

@@ -260,6 +260,6 @@ def _require_fit(queries: Queries, count: int) -> None:
         )
 
 
-def _require_queries(queries: Any) -> None:
+def _require_queries(queries: Queries) -> None:
     if not isinstance(queries, Queries):
         raise InputError(f"queries: must be Queries; got {type(queries).__name__}; wrap L as pinnpoint.Queries(L)")

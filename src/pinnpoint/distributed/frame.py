@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import InputError
@@ -20,11 +21,12 @@ from pinnpoint.fem.conditions import admissible, require_apart, require_boundary
 from pinnpoint.fem.elasticity import _spread, lame
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.extraction import Extraction, extract
-from pinnpoint.fem.fields import FieldQueries
+from pinnpoint.fem.fields import Component, FieldQueries
 from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
 from pinnpoint.fem.loads import Load, spread_over
 from pinnpoint.fem.paths import path_bound
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
+from pinnpoint.models.given import Prediction
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
 
@@ -57,19 +59,21 @@ class Frame:
     def _queries(self) -> FieldQueries:
         return FieldQueries(self.nodes, self.components)
 
-    def points(self, X: Any, component: Any = None, names: Sequence[str] | None = None) -> Queries:
+    def points(self, X: ArrayLike, component: Component = None, names: Sequence[str] | None = None) -> Queries:
         """Values at points."""
         return self._queries.points(X, names, component)
 
-    def averages(self, X: Any, radius: Any, component: Any = None, names: Sequence[str] | None = None) -> Queries:
+    def averages(
+        self, X: ArrayLike, radius: ArrayLike, component: Component = None, names: Sequence[str] | None = None
+    ) -> Queries:
         """Averages over balls."""
         return self._queries.averages(X, radius, names, component)
 
-    def patch(self, group: str, component: Any = None, name: str | None = None) -> Queries:
+    def patch(self, group: str, component: Component = None, name: str | None = None) -> Queries:
         """The average over a boundary group."""
         return self._queries.patch(group, None if name is None else [name], component)
 
-    def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
+    def extract(self, prediction: Prediction, how: str = "nodal") -> Extraction:
         """The admissible vector of a prediction."""
         return extract(self.nodes, self.space, self.components, prediction, how)
 

@@ -7,11 +7,9 @@ solve each.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Matrix, Vector
 from pinnpoint.distributed.rows import Rows
 from pinnpoint.distributed.solver import Solver
 from pinnpoint.rounding.arithmetic import two_sum
@@ -52,7 +50,9 @@ def polish(rows: Rows, solver: Solver, U: Vector) -> tuple[Ball, Ball, float]:
     return best, r, length
 
 
-def green(rows: Rows, solver: Solver, L: Any, allowed: Vector, alpha: float) -> tuple[Vector, Vector, Vector, Vector]:
+def green(
+    rows: Rows, solver: Solver, L: Matrix, allowed: Vector, alpha: float
+) -> tuple[Vector, Vector, Vector, Vector]:
     """Green vectors as pairs of floats, and upper bounds of ‖s‖ and of ‖q‖.
 
     A vector is solved for again with its enclosed defect until ‖s‖ is at most `allowed` and the sensitivity is known

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.threads import CORES, on_all_cores
+from pinnpoint.fem.coefficients import Function
 from pinnpoint.fem.elements import Nodes, quadratic_mass, quadratic_stiffness
 from pinnpoint.mesh.facets import chunks
 from pinnpoint.mesh.mesh import Mesh
@@ -94,7 +95,7 @@ def mass(nodes: Nodes, reaction: Vector | None, bary: Vector, weights: Vector) -
     return local if nodes.degree == 1 else np.asarray(0.5 * (local + np.swapaxes(local, 1, 2)))
 
 
-def load(nodes: Nodes, f: Any, order: int) -> Vector:
+def load(nodes: Nodes, f: Function, order: int) -> Vector:
     """∫ f φ_i by quadrature, in chunks of cells."""
     mesh = nodes.mesh
     bary, weights = rule(mesh.dim, order)
@@ -109,7 +110,7 @@ def load(nodes: Nodes, f: Any, order: int) -> Vector:
     return b
 
 
-def boundary_load(nodes: Nodes, facets: Index, g: Any, order: int) -> Vector:
+def boundary_load(nodes: Nodes, facets: Index, g: Function, order: int) -> Vector:
     """∫ g φ_i over boundary facets by quadrature."""
     mesh = nodes.mesh
     bary, weights = rule(mesh.dim - 1, order)

@@ -9,6 +9,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.fem.elasticity import Elasticity
 from pinnpoint.fem.loads import Load
 from pinnpoint.mesh.bracket import PIN, bracket_mesh
+from pinnpoint.mesh.mesh import Mesh
 
 YOUNG, POISSON = 113800.0, 0.342
 LOADS = {
@@ -20,7 +21,9 @@ LOADS = {
 """Load cases of SimJEB, at the middle of the pin."""
 
 
-def bracket(load: str | Load = "vertical", dofs: int | None = None, mesh: Any = None, **options: Any) -> Elasticity:
+def bracket(
+    load: str | Load = "vertical", dofs: int | None = None, mesh: Mesh | None = None, **options: Any
+) -> Elasticity:
     """The bracket under one of its load cases.
 
     Parameters

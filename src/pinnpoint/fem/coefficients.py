@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Number
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector, floats, number, vector
 from pinnpoint.base.errors import InputError
@@ -15,9 +16,13 @@ from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.taylor.domains import require_defined as defined_on
 
 Function = Callable[[Vector], Vector]
+Data = (
+    float | str | Expression | Callable[[Vector], ArrayLike] | Mapping[str, object] | Sequence[object] | Vector | None
+)
+"""A number, a formula, a function of points, a table from groups, or one number per cell."""
 
 
-def function(name: str, given: Any) -> Function:
+def function(name: str, given: Data) -> Function:
     """A scalar function of points (N, d) from a number, an expression's text or a callable; its values are checked."""
     if isinstance(given, str):
         given = parse(given, name=name)
@@ -60,7 +65,7 @@ def require_defined_on(mesh: Mesh, table: Mapping[str, Any], name: str) -> None:
         require_defined(f"{name} '{group}'", given, mesh.points[mesh.facets(group)])
 
 
-def parsed(given: Any, name: str = "expression") -> Any:
+def parsed(given: object, name: str = "expression") -> Any:
     """The same with expressions' texts parsed, in tables and lists too; "free" stays a word."""
     if isinstance(given, Mapping):
         return {key: parsed(value, f"{name} '{key}'") for key, value in given.items()}
@@ -69,7 +74,7 @@ def parsed(given: Any, name: str = "expression") -> Any:
     return parse(given, name=name) if isinstance(given, str) and given != "free" else given
 
 
-def split(name: str, given: Any, count: int, *, free: bool = False) -> list[Any]:
+def split(name: str, given: Data, count: int, *, free: bool = False) -> list[Any]:
     """What is given for each component, formulas parsed; None where "free" or None leaves it alone.
 
     With `free` that is offered to whoever gives too few.
@@ -95,7 +100,7 @@ def split(name: str, given: Any, count: int, *, free: bool = False) -> list[Any]
     return found
 
 
-def components(name: str, given: Any, count: int) -> list[Function | None]:
+def components(name: str, given: Data, count: int) -> list[Function | None]:
     """One function per component; None or "free" stands for a component that is left alone."""
     each = split(name, given, count)
     return [None if g is None else function(f"{name}[{i}]", g) for i, g in enumerate(each)]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.arrays import Index, Matrix, Vector
 from pinnpoint.base.threads import CORES, on_all_cores
 from pinnpoint.fem.wide import columns
 from pinnpoint.mesh.facets import chunks, edge_table
@@ -105,7 +105,7 @@ def reference(mesh: Mesh, cells: Cells, lam: Vector | None, mu: Vector) -> tuple
     return nodes, edges
 
 
-def gap(A: Any, cells: Cells, blocks: tuple[Vector, Vector], mass: Any) -> Vector:
+def gap(A: Matrix, cells: Cells, blocks: tuple[Vector, Vector], mass: Matrix) -> Vector:
     """Means of the row and column sums of |A − reference − mass|, entry by entry, (n, k)."""
     (nodes, edges), (low, high) = blocks, cells.pairs.T
     count, n = len(nodes), nodes.shape[2]
@@ -138,7 +138,7 @@ def half_sums(gap: Any) -> Vector:
     return np.asarray(0.5 * (gap.sum(axis=0) + gap.sum(axis=1)))
 
 
-def _places(A: Any, pairs: Index, n: int, k: int) -> tuple[Index, Index, Index, Index] | None:
+def _places(A: Matrix, pairs: Index, n: int, k: int) -> tuple[Index, Index, Index, Index] | None:
     """Where the blocks of the mesh's nodes and edges are in A's data, or None if A has others.
 
     The entry (a, b) of a node's own block is at own + a·width + b, with the width of its rows; that of an edge's block

@@ -9,7 +9,7 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.coefficients import components
+from pinnpoint.fem.coefficients import Function, components
 from pinnpoint.fem.held import HeldBoundary
 from pinnpoint.mesh.facets import facet_keys
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
@@ -62,7 +62,7 @@ def require_apart(
             seen.append((name, group, own))
 
 
-def _require_unseen(seen: Sequence[tuple[str, str, Any]], name: str, group: str, own: Any) -> None:
+def _require_unseen(seen: Sequence[tuple[str, str, Any]], name: str, group: str, own: Index) -> None:
     for table, other, keys in seen:
         twice = int(np.isin(own, keys).sum())
         if twice:
@@ -74,7 +74,7 @@ def _require_unseen(seen: Sequence[tuple[str, str, Any]], name: str, group: str,
             raise InputError(f"{name}: {with_} {twice} facets; a facet has one condition")
 
 
-def _loaded(mesh: Mesh, facets: Index, f: Any) -> Any:
+def _loaded(mesh: Mesh, facets: Index, f: Function) -> Any:
     """Whether a load is not zero at the vertices or the centre of facets."""
     P = mesh.points[facets]
     P = np.concatenate([P, P.mean(axis=1, keepdims=True)], axis=1)

@@ -10,25 +10,27 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector, floats, frozen, set_fields, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError, in_words
 from pinnpoint.certifiers.families.loads import LoadFamily, vectors
 from pinnpoint.fem import assembly
-from pinnpoint.fem.coefficients import components, per_cell, require_defined, require_defined_on
+from pinnpoint.fem.coefficients import Data, components, per_cell, require_defined, require_defined_on
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.conditions import admissible, require_apart, require_boundary
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.enriched import Enriched, Enrichment, elastic
 from pinnpoint.fem.enrichments import body_load, given_values, nodal_load, surface_load, tied
 from pinnpoint.fem.extraction import Extraction, extract
-from pinnpoint.fem.fields import AXES, FieldQueries, component_of
+from pinnpoint.fem.fields import AXES, Component, FieldQueries, component_of
 from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
 from pinnpoint.fem.loads import Load, spread_over
 from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.models.given import Prediction
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import CombinedRows, Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
@@ -192,7 +194,7 @@ class Elasticity(FiniteElements):
         """Displacement components per node."""
         return self.mesh.dim
 
-    def under(self, nodal: Any) -> Elasticity:
+    def under(self, nodal: ArrayLike) -> Elasticity:
         """The same body with the same supports and matrix under nodal forces (n, d) instead of its loads."""
         b = _forces(nodal, (len(self.mesh.points), self.mesh.dim))
         other: Elasticity = copy(self)
@@ -218,7 +220,10 @@ class Elasticity(FiniteElements):
         return FieldQueries(self.nodes, self.mesh.dim)
 
     def load(
-        self, body: Any = None, traction: Mapping[str, Any] | None = None, force: Mapping[str, Any] | None = None
+        self,
+        body: Data = None,
+        traction: Mapping[str, Any] | None = None,
+        force: Mapping[str, Any] | None = None,
     ) -> Vector:
         """The right-hand side of other body forces, tractions and total forces."""
         traction, force = ({} if t is None else t for t in (traction, force))
@@ -228,26 +233,28 @@ class Elasticity(FiniteElements):
         require_apart(self.mesh, self.held, loads, self.mesh.dim, "fixed")
         return _load(self.nodes, body, traction, force, self.quadrature).ravel()
 
-    def family(self, loads: Any, base: Any = None, names: Sequence[str] | None = None) -> LoadFamily:
+    def family(self, loads: ArrayLike, base: Any = None, names: Sequence[str] | None = None) -> LoadFamily:
         """Loads b₀ + Σ μ_k F_k of this problem.
 
         Each of `loads` is a vector, or a table of `load`'s arguments such as ``{"force": {"right": (0.0, 1.0)}}``.
         """
         return LoadFamily(self.system, vectors(self.load, loads), base, names=names)
 
-    def points(self, X: Any, component: Any, names: Sequence[str] | None = None) -> Queries:
+    def points(self, X: ArrayLike, component: Component, names: Sequence[str] | None = None) -> Queries:
         """A displacement component at points."""
         return self._queries.points(X, names, component)
 
-    def averages(self, X: Any, radius: Any, component: Any, names: Sequence[str] | None = None) -> Queries:
+    def averages(
+        self, X: ArrayLike, radius: ArrayLike, component: Component, names: Sequence[str] | None = None
+    ) -> Queries:
         """Averages of a component over balls that lie in the domain."""
         return self._queries.averages(X, radius, names, component)
 
-    def patch(self, group: str, component: Any, name: str | None = None) -> Queries:
+    def patch(self, group: str, component: Component, name: str | None = None) -> Queries:
         """The average of a component over a boundary group."""
         return self._queries.patch(group, None if name is None else [name], component)
 
-    def strains(self, X: Any, i: Any, j: Any, names: Sequence[str] | None = None) -> Queries:
+    def strains(self, X: ArrayLike, i: Any, j: Any, names: Sequence[str] | None = None) -> Queries:
         """ε_ij = (∂u_i/∂x_j + ∂u_j/∂x_i)/2 in the cells that hold the points."""
         one = self._queries.gradients(X, j, names, i)
         two = self._queries.gradients(X, i, names, j)
@@ -255,7 +262,7 @@ class Elasticity(FiniteElements):
         rows = CombinedRows(((half, one.on_nodes), (half, two.on_nodes)))  # type: ignore[arg-type]
         return Queries(sp.csr_array((one.L + two.L) * 0.5), one.names, points=one.points, on_nodes=rows)
 
-    def stresses(self, X: Any, i: Any, j: Any, names: Sequence[str] | None = None) -> Queries:
+    def stresses(self, X: ArrayLike, i: Any, j: Any, names: Sequence[str] | None = None) -> Queries:
         """σ_ij = λ tr(ε) δ_ij + 2μ ε_ij in the cells that hold the points."""
         strain = self.strains(X, i, j, names)
         cell, _ = self._queries.locator.locate(strain.points)
@@ -270,7 +277,7 @@ class Elasticity(FiniteElements):
         rows = CombinedRows(tuple(parts))  # type: ignore[arg-type]
         return Queries(sp.csr_array(L), strain.names, points=strain.points, on_nodes=rows)
 
-    def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
+    def extract(self, prediction: Prediction, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""
         return extract(self.nodes, self.space, self.mesh.dim, prediction, how)
 
@@ -327,7 +334,7 @@ def _load(nodes: Nodes, body: Any, traction: Mapping[str, Any], force: Mapping[s
     return b
 
 
-def _forces(nodal: Any, shape: tuple[int, ...]) -> Vector:
+def _forces(nodal: ArrayLike, shape: tuple[int, ...]) -> Vector:
     a = floats("nodal", nodal)
     if a.size != shape[0] * shape[1] or not np.all(np.isfinite(a)):
         raise InputError(f"nodal: must be finite forces of shape {shape}; got shape {a.shape}")

@@ -10,14 +10,14 @@ import scipy.sparse as sp
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.fem import assembly
-from pinnpoint.fem.coefficients import components
+from pinnpoint.fem.coefficients import Data, components
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.held import HeldBoundary, prescribed
 from pinnpoint.mesh.quadrature import rule
 from pinnpoint.systems.spaces import AdmissibleSpace
 
 
-def body_load(nodes: Nodes, given: Any, order: int, count: int, name: str) -> Vector:
+def body_load(nodes: Nodes, given: Data, order: int, count: int, name: str) -> Vector:
     """∫ f φ of the bubbles, (E, count)."""
     b = np.zeros((len(nodes) - len(nodes.mesh.points), count))
     if isinstance(given, int | float):

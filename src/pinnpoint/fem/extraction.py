@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector, floats
 from pinnpoint.base.asking import asked
@@ -19,7 +21,7 @@ from pinnpoint.fem.coefficients import require_defined
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.matching import match
-from pinnpoint.models.given import as_prediction
+from pinnpoint.models.given import Prediction, as_prediction
 from pinnpoint.models.pointwise import require_function
 from pinnpoint.systems.spaces import AdmissibleSpace
 
@@ -79,7 +81,7 @@ def extract(nodes: Nodes, space: AdmissibleSpace, count: int, prediction: Any, h
     return Extraction(found.U, found.mismatch, how, distance)
 
 
-def nodal(values: Any, nodes: int, count: int) -> Vector:
+def nodal(values: ArrayLike, nodes: int, count: int) -> Vector:
     """Coefficients node by node from (n,), (n, c) or (n·c,) values."""
     a = floats("prediction", values)
     if a.shape not in ((nodes * count,), (nodes, count)):
@@ -93,7 +95,7 @@ def nodal(values: Any, nodes: int, count: int) -> Vector:
     return a.ravel()
 
 
-def evaluate(prediction: Any, X: Vector, count: int) -> Vector:
+def evaluate(prediction: Prediction, X: Vector, count: int) -> Vector:
     """Values of a callable at points, (N, count), checked."""
     a = asked(prediction, X)
     a = a[:, None] if a.ndim == 1 else a
@@ -131,16 +133,20 @@ def _at_nodes(nodes: Nodes, values: Any, count: int, how: str) -> tuple[Vector, 
     return nodal(a, len(nodes), count), how.format("")
 
 
-def _projected(nodes: Nodes, space: AdmissibleSpace, count: int, prediction: Any, *, constrained: bool) -> Vector:
+def _projected(
+    nodes: Nodes, space: AdmissibleSpace, count: int, prediction: Prediction, *, constrained: bool
+) -> Vector:
     where = assembly.pattern(nodes)
     M = assembly.scalar_matrix(assembly.mass(nodes, None, np.zeros(0), np.zeros(0)), where)
     order = ORDER[nodes.degree]
-    b = np.stack(
-        [assembly.load(nodes, lambda X, k=k: evaluate(prediction, X, count)[:, k], order) for k in range(count)], axis=1
-    )
+    b = np.stack([assembly.load(nodes, partial(_component, prediction, count, k), order) for k in range(count)], axis=1)
     if not constrained:
         return np.asarray(spla.splu(M.tocsc()).solve(b)).ravel()
     M = sp.csr_array(sp.kron(M, sp.eye_array(count)))
     Z = space.Z
     y = spla.splu(sp.csc_array(Z.T @ M @ Z)).solve(Z.T @ (b.ravel() - M @ space.U0))
     return space.vector_of(np.asarray(y))
+
+
+def _component(prediction: Prediction, count: int, k: int, X: Vector) -> Vector:
+    return evaluate(prediction, X, count)[:, k]

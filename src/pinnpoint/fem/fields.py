@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector, floats, per_query
+from pinnpoint.base.arrays import Index, Vector, floats, per_query
 from pinnpoint.base.errors import InputError
 from pinnpoint.fem.elements import FACET_MEANS, Nodes
 from pinnpoint.mesh.location import Locator, boundary_distance
@@ -21,7 +22,11 @@ BALL = {1: (8, 2), 2: (8, 24), 3: (8, 8)}
 """Radial and angular points of the rule for ball averages."""
 
 
-def component_of(given: Any, count: int) -> int:
+Component = int | str | None
+"""x, y, z or its number; None where there is but one."""
+
+
+def component_of(given: Component, count: int) -> int:
     """Number of a component from its name or number; 0 where there is only one."""
     if count == 1:
         if given is None:
@@ -68,7 +73,7 @@ class FieldQueries:
         goals = [Ball(tuple(x), r) for x, r in zip(X.tolist(), R.tolist(), strict=True)]
         return self._sampled(where, mix, X, names, component, "at", goals, (note,))
 
-    def patch(self, group: str, names: Sequence[str] | None, component: Any) -> Queries:
+    def patch(self, group: str, names: Sequence[str] | None, component: Component) -> Queries:
         """The average over a boundary group, exact for the elements."""
         facets = self.mesh.facets(group)
         if not len(facets):
@@ -84,7 +89,9 @@ class FieldQueries:
         samples = Samples(X, sp.csr_array(mix[None, :]), k)
         return Queries(ell, names or [group], points=center, samples=samples, goals=[Patch(group)], on_nodes=rows)
 
-    def gradients(self, X: Any, direction: Any, names: Sequence[str] | None, component: Any) -> Queries:
+    def gradients(
+        self, X: ArrayLike, direction: Component, names: Sequence[str] | None, component: Component
+    ) -> Queries:
         """Derivatives ∂u/∂x_direction in the cells that hold the points."""
         X = self._points("points", X)
         cell, bary = self.locator.locate(X)
@@ -93,7 +100,7 @@ class FieldQueries:
         rows = partial(slope_rows, cell=cell, bary=bary, axis=axis, k=k, count=self.count)
         return Queries(rows(self.nodes), names, points=X, on_nodes=rows)
 
-    def _points(self, name: str, X: Any) -> Vector:
+    def _points(self, name: str, X: ArrayLike) -> Vector:
         X = floats(name, X)
         if X.ndim == 1:
             X = X[:, None] if self.mesh.dim == 1 else X[None, :]
@@ -121,17 +128,17 @@ class FieldQueries:
         return Queries(rows(self.nodes), names, points=X, samples=samples, notes=notes, goals=goals, on_nodes=rows)
 
 
-def value_rows(nodes: Nodes, *, cell: Any, bary: Vector, mix: Any, k: int, count: int) -> Any:
+def value_rows(nodes: Nodes, *, cell: Index, bary: Vector, mix: Any, k: int, count: int) -> Any:
     """Mixed values of component k at points of cells, as rows over an element's nodes."""
     return sp.csr_array(mix @ _rows(nodes.shapes(bary), nodes, cell, k, count))
 
 
-def slope_rows(nodes: Nodes, *, cell: Any, bary: Vector, axis: int, k: int, count: int) -> Any:
+def slope_rows(nodes: Nodes, *, cell: Index, bary: Vector, axis: int, k: int, count: int) -> Any:
     """Derivatives of component k at points of cells, as rows over an element's nodes."""
     return _rows(nodes.derivatives(cell, bary, axis), nodes, cell, k, count)
 
 
-def patch_rows(nodes: Nodes, *, facets: Any, share: Vector, k: int, count: int) -> Vector:
+def patch_rows(nodes: Nodes, *, facets: Index, share: Vector, k: int, count: int) -> Vector:
     """The mean of component k over facets with their shares of the whole, as a row over an element's nodes."""
     means, whole = FACET_MEANS[nodes.degree][nodes.mesh.dim]
     dofs = nodes.facet_dofs(facets).ravel() * count + k
@@ -139,7 +146,7 @@ def patch_rows(nodes: Nodes, *, facets: Any, share: Vector, k: int, count: int) 
     return np.bincount(dofs, shares, minlength=count * len(nodes)).astype(np.float64)[None, :]
 
 
-def _rows(local: Vector, nodes: Nodes, cell: Any, k: int, count: int) -> Any:
+def _rows(local: Vector, nodes: Nodes, cell: Index, k: int, count: int) -> Any:
     columns = nodes.cell_dofs[cell] * count + k
     at = np.repeat(np.arange(len(columns)), columns.shape[1])
     return sp.csr_array((local.ravel(), (at, columns.ravel())), shape=(len(columns), count * len(nodes)))

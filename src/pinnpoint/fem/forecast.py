@@ -22,11 +22,13 @@ import numpy as np
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.fem.coefficients import Data
 from pinnpoint.fem.problem import ScalarProblem
 from pinnpoint.mesh.quadrature import at_points, rule
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.networks.mlp import MLP
+from pinnpoint.solvers.protocol import Solver
 from pinnpoint.taylor.geometry import Simplices
 from pinnpoint.taylor.inputs import ORDER, enclosed
 from pinnpoint.taylor.simplices import MOST_COSTLY, works
@@ -99,7 +101,7 @@ def _models(problem: ScalarProblem, lift: Lift) -> float:
     return N * min(min(count, most) * weight[q] for q, count in counts.items())
 
 
-def require_worth(problem: ScalarProblem, lift: Lift, plain: Certificate, solver: Any, ahead: Forecast) -> None:
+def require_worth(problem: ScalarProblem, lift: Lift, plain: Certificate, solver: Solver, ahead: Forecast) -> None:
     """Refuse a lift that is forecast to make no proof narrower.
 
     Parameters
@@ -116,7 +118,7 @@ def require_worth(problem: ScalarProblem, lift: Lift, plain: Certificate, solver
         )
 
 
-def narrowing(problem: ScalarProblem, lift: Lift, plain: Certificate, solver: Any) -> float:
+def narrowing(problem: ScalarProblem, lift: Lift, plain: Certificate, solver: Solver) -> float:
     """By which factor the proof of the luckiest query is expected to be narrower; infinite where nothing is known."""
     free = problem.space.free
     U = problem.space.U0.copy()
@@ -201,7 +203,7 @@ def _off_boundary(problem: ScalarProblem, lift: Lift) -> float:
         if not len(V):
             continue
 
-        def at(X: Vector, g: Any = part.given[0]) -> Vector:
+        def at(X: Vector, g: Data = part.given[0]) -> Vector:
             return _values(g, X) - np.asarray(lift.value(X))
 
         ends = [at(V[:, i]) for i in range(d)]

@@ -23,7 +23,7 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.coefficients import function, require_defined, split
+from pinnpoint.fem.coefficients import Data, function, require_defined, split
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.mesh.facets import edge_table, facet_keys
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
@@ -153,7 +153,7 @@ class _Side:
     mesh: Mesh
 
     @staticmethod
-    def of(space: Nodes, group: str, facets: Index, given: Any, label: str) -> _Side:
+    def of(space: Nodes, group: str, facets: Index, given: Data, label: str) -> _Side:
         nodes = np.unique(space.facet_dofs(facets))
         return _Side(group, facets, given, nodes, function(label, given)(space.points[nodes]), space.mesh)
 

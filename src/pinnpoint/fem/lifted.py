@@ -9,26 +9,28 @@ the normal is exact.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.arrays import Index, Limits, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.transfer import Route
 from pinnpoint.certifiers.protocols import Certifier, Transferable
-from pinnpoint.fem.coefficients import require_defined
+from pinnpoint.fem.coefficients import Data, require_defined
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.problem import ScalarProblem
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.topology import Topology
+from pinnpoint.models.given import Prediction
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.networks.mlp import MLP
 from pinnpoint.models.networks.torch import is_module
@@ -93,13 +95,13 @@ class Lifted(Transferable):
         """Order of the rules."""
         return self.rest.quadrature
 
-    def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
+    def extract(self, prediction: Prediction, how: str = "nodal") -> Extraction:
         """The state of the rest: nothing but its boundary values."""
         return replace(
             extract(self.rest.nodes, self.rest.space, 1, self.rest.space.U0, how), how="lifted, not projected"
         )
 
-    def ask(self, goals: Any, names: Any) -> Queries:
+    def ask(self, goals: Any, names: Sequence[str]) -> Queries:
         """The same queries on this mesh."""
         return self.rest.ask(goals, names)
 
@@ -112,7 +114,7 @@ class Lifted(Transferable):
     def require_transfer(self) -> None:
         """Nothing to refuse: `lifted` has."""
 
-    def transfer(self, queries: Queries, tolerance: Any = None, budget: int | None = None) -> Route:
+    def transfer(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Route:
         """The transfer of the rest."""
         return self.rest.transfer(queries, tolerance, budget)
 
@@ -195,7 +197,7 @@ class Lifted(Transferable):
         return total, float(up(error, 8)), proved
 
 
-def lifted(problem: ScalarProblem, prediction: Any) -> Lifted:
+def lifted(problem: ScalarProblem, prediction: Prediction) -> Lifted:
     """The problem of what a smooth prediction leaves over.
 
     Parameters
@@ -257,13 +259,13 @@ def _minus(f: Any, X: Any) -> Any:
     return constant(-1.0) * model_of(f, X)
 
 
-def _negative(f: Any, given: Any) -> Any:
+def _negative(f: Data, given: Data) -> Any:
     if not enclosed(f):
         return _Negative(f, given)
     return SmoothField(partial(_minus, f), getattr(f, "block", 4096))
 
 
-def _with_natural_groups(problem: ScalarProblem, lift: Any, kappa: float) -> tuple[Mesh, dict[str, Any]]:
+def _with_natural_groups(problem: ScalarProblem, lift: Lift | OpaqueLift, kappa: float) -> tuple[Mesh, dict[str, Any]]:
     """The mesh with a group for every side with a prescribed flux, and what the lift leaves of the flux there."""
     mesh, n = problem.mesh, len(problem.mesh.points)
     fixed = [np.sort(part.facets, axis=1) for part in problem.held.parts]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector, floats, vector
 from pinnpoint.base.brief import brief
@@ -46,7 +47,13 @@ class Load:
         return f"force {self.force}{moment} at {where}, spread over the nodes"
 
 
-def spread(points: Any, force: Any, moment: Any = None, at: Any = None, weights: Any = None) -> Vector:
+def spread(
+    points: ArrayLike,
+    force: Any,
+    moment: ArrayLike | None = None,
+    at: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+) -> Vector:
     """Nodal forces with a given resultant, (n, d).
 
     f_i = w_i (F/W + ω × r_i) with W = Σ w_i, r_i the place from the weighted mean c of the nodes and
@@ -115,7 +122,7 @@ def _solve(J: Vector, turn: Vector) -> Vector:
     return np.asarray(axes[:, held] @ ((axes[:, held].T @ turn) / values[held]))
 
 
-def _moment(moment: Any, d: int) -> Vector:
+def _moment(moment: ArrayLike, d: int) -> Vector:
     if d == 3:
         return vector("moment", moment, 3)
     return np.array([0.0, 0.0, float(vector("moment", np.atleast_1d(moment), 1)[0])])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pinnpoint.base.arrays import Vector
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.protocols import Certifier, Liftable, Problem
+from pinnpoint.fem.coefficients import Data
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.enriched import Enrichment
 from pinnpoint.fem.held import HeldBoundary
@@ -66,6 +67,6 @@ class ScalarProblem(FiniteElements, Liftable):
 
     @abstractmethod
     def like(
-        self, mesh: Mesh, source: Any, dirichlet: Mapping[str, Any], neumann: Mapping[str, Any], quadrature: int
+        self, mesh: Mesh, source: Data, dirichlet: Mapping[str, Any], neumann: Mapping[str, Any], quadrature: int
     ) -> Self:
         """The same constant coefficients with other data, on the same cells."""

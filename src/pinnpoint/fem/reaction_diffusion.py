@@ -9,21 +9,22 @@ from itertools import groupby
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Index, Vector, floats, frozen, set_fields, whole
+from pinnpoint.base.arrays import Index, Limits, Matrix, Vector, floats, frozen, set_fields, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.families.loads import LoadFamily, vectors
 from pinnpoint.fem import assembly
-from pinnpoint.fem.coefficients import function, parsed, per_cell, require_defined, require_defined_on
+from pinnpoint.fem.coefficients import Data, function, parsed, per_cell, require_defined, require_defined_on
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.conditions import admissible, require_apart, require_boundary
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.enriched import Enriched, Enrichment, diffusive
 from pinnpoint.fem.enrichments import body_load, given_values, surface_load
 from pinnpoint.fem.extraction import Extraction, extract
-from pinnpoint.fem.fields import FieldQueries
+from pinnpoint.fem.fields import Component, FieldQueries
 from pinnpoint.fem.forecast import Forecast, cost, require_worth
 from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
 from pinnpoint.fem.lifted import Lifted, lift_of, lifted
@@ -33,6 +34,7 @@ from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
 from pinnpoint.mesh.quadrature import at_points, rule
 from pinnpoint.mesh.topology import Topology
+from pinnpoint.models.given import Prediction
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.opaque import OpaqueLift
 from pinnpoint.solvers.protocol import Solver
@@ -110,14 +112,14 @@ class ReactionDiffusion(ScalarProblem):
 
     def __init__(
         self,
-        mesh: Any,
-        source: Any = 0.0,
-        diffusion: Any = 1.0,
-        reaction: Any = 0.0,
+        mesh: Mesh,
+        source: Data = 0.0,
+        diffusion: Data = 1.0,
+        reaction: Data = 0.0,
         dirichlet: Mapping[str, Any] | None = None,
         neumann: Mapping[str, Any] | None = None,
         *,
-        weight: Any = None,
+        weight: Matrix | None = None,
         quadrature: int | None = None,
         degree: int = 1,
         floating: bool = False,
@@ -193,33 +195,33 @@ class ReactionDiffusion(ScalarProblem):
     def _queries(self) -> FieldQueries:
         return FieldQueries(self.nodes, 1)
 
-    def load(self, source: Any = 0.0, neumann: Mapping[str, Any] | None = None) -> Vector:
+    def load(self, source: Data = 0.0, neumann: Mapping[str, Any] | None = None) -> Vector:
         """The right-hand side of another source and other fluxes."""
         neumann = {} if neumann is None else neumann
         require_boundary(self.mesh, neumann, "neumann")
         require_apart(self.mesh, self.held, {"neumann": neumann}, 1, "dirichlet")
         return _load(self.nodes, parsed(source, "source"), parsed(neumann, "neumann"), self.quadrature)
 
-    def family(self, loads: Any, base: Any = None, names: Sequence[str] | None = None) -> LoadFamily:
+    def family(self, loads: ArrayLike, base: Any = None, names: Sequence[str] | None = None) -> LoadFamily:
         """Loads b₀ + Σ μ_k F_k of this problem.
 
         Each of `loads` is a vector, or a table of `load`'s arguments such as ``{"source": "x*y"}``.
         """
         return LoadFamily(self.system, vectors(self.load, loads), base, names=names)
 
-    def points(self, X: Any, names: Sequence[str] | None = None) -> Queries:
+    def points(self, X: ArrayLike, names: Sequence[str] | None = None) -> Queries:
         """Values at points."""
         return self._queries.points(X, names, None)
 
-    def averages(self, X: Any, radius: Any, names: Sequence[str] | None = None) -> Queries:
+    def averages(self, X: ArrayLike, radius: ArrayLike, names: Sequence[str] | None = None) -> Queries:
         """Averages over balls that lie in the domain."""
         return self._queries.averages(X, radius, names, None)
 
-    def patch(self, group: str, component: Any = None, name: str | None = None) -> Queries:
+    def patch(self, group: str, component: Component = None, name: str | None = None) -> Queries:
         """The average over a boundary group."""
         return self._queries.patch(group, None if name is None else [name], component)
 
-    def gradients(self, X: Any, direction: Any, names: Sequence[str] | None = None) -> Queries:
+    def gradients(self, X: ArrayLike, direction: Component, names: Sequence[str] | None = None) -> Queries:
         """Derivatives in a direction ('x', 'y', 'z') in the cells that hold the points."""
         return self._queries.gradients(X, direction, names, None)
 
@@ -269,17 +271,17 @@ class ReactionDiffusion(ScalarProblem):
         assert asked is not None
         return asked
 
-    def transfer(self, queries: Queries, tolerance: Any = None, budget: int | None = None) -> Equilibrated:
+    def transfer(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Equilibrated:
         """The proved way from these queries' discrete values to the PDE's own solution."""
         self.require_transfer()
         T = Topology.of(self.mesh)
         return Equilibrated(self.continuum(T, budget), queries, partial(T.numbers_of_group, self.mesh), tolerance)
 
-    def lifted(self, prediction: Any) -> Lifted:
+    def lifted(self, prediction: Prediction) -> Lifted:
         """The problem of what a smooth prediction leaves over, to be certified in the place of this one."""
         return lifted(self, prediction)
 
-    def lift_of(self, prediction: Any) -> Lift | OpaqueLift:
+    def lift_of(self, prediction: Prediction) -> Lift | OpaqueLift:
         """The prediction as a lift of this problem, or a refusal."""
         return lift_of(self, prediction)
 
@@ -293,7 +295,7 @@ class ReactionDiffusion(ScalarProblem):
             require_worth(self, lift, plain, solver, ahead)
 
     def like(
-        self, mesh: Mesh, source: Any, dirichlet: Mapping[str, Any], neumann: Mapping[str, Any], quadrature: int
+        self, mesh: Mesh, source: Data, dirichlet: Mapping[str, Any], neumann: Mapping[str, Any], quadrature: int
     ) -> Self:
         """The same constant coefficients with other data, on the same cells."""
         k, c = float(self.diffusion[0]), 0.0 if self.reaction is None else float(self.reaction[0])
@@ -332,7 +334,7 @@ class ReactionDiffusion(ScalarProblem):
             BUDGET if budget is None else whole("budget", budget, low=1),
         )
 
-    def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
+    def extract(self, prediction: Prediction, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""
         return extract(self.nodes, self.space, 1, prediction, how)
 

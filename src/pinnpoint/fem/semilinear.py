@@ -9,17 +9,19 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Index, Vector, frozen, set_fields, whole
+from pinnpoint.base.arrays import Index, Limits, Matrix, Vector, frozen, set_fields, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certifiers.protocols import Transferable
 from pinnpoint.fem import assembly
-from pinnpoint.fem.coefficients import per_cell
+from pinnpoint.fem.coefficients import Data, per_cell
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.enriched import Enrichment
 from pinnpoint.fem.enrichments import reaction_load
 from pinnpoint.fem.extraction import Extraction
+from pinnpoint.fem.fields import Component
 from pinnpoint.fem.held import HeldBoundary
 from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
@@ -28,6 +30,7 @@ from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quadrature import rule
 from pinnpoint.mesh.topology import Topology
+from pinnpoint.models.given import Prediction
 from pinnpoint.systems.queries import Goal, Queries
 from pinnpoint.systems.semilinear.base import AbstractSemilinear
 from pinnpoint.systems.semilinear.cubic import CubicSystem, share
@@ -73,15 +76,15 @@ class Semilinear(FiniteElements, Transferable):
 
     def __init__(
         self,
-        mesh: Any,
-        cubic: Any = None,
-        source: Any = 0.0,
-        diffusion: Any = 1.0,
-        reaction: Any = 0.0,
+        mesh: Mesh,
+        cubic: Data = None,
+        source: Data = 0.0,
+        diffusion: Data = 1.0,
+        reaction: Data = 0.0,
         dirichlet: Mapping[str, Any] | None = None,
         neumann: Mapping[str, Any] | None = None,
         *,
-        weight: Any = None,
+        weight: Matrix | None = None,
         quadrature: int | None = None,
         degree: int = 1,
         g: Reaction | None = None,
@@ -159,19 +162,19 @@ class Semilinear(FiniteElements, Transferable):
         """Sum of the load."""
         return self.linear.total_load
 
-    def points(self, X: Any, names: Sequence[str] | None = None) -> Queries:
+    def points(self, X: ArrayLike, names: Sequence[str] | None = None) -> Queries:
         """Values at points."""
         return self.linear.points(X, names)
 
-    def averages(self, X: Any, radius: Any, names: Sequence[str] | None = None) -> Queries:
+    def averages(self, X: ArrayLike, radius: ArrayLike, names: Sequence[str] | None = None) -> Queries:
         """Averages over balls that lie in the domain."""
         return self.linear.averages(X, radius, names)
 
-    def patch(self, group: str, component: Any = None, name: str | None = None) -> Queries:
+    def patch(self, group: str, component: Component = None, name: str | None = None) -> Queries:
         """The average over a boundary group."""
         return self.linear.patch(group, component, name)
 
-    def gradients(self, X: Any, direction: Any, names: Sequence[str] | None = None) -> Queries:
+    def gradients(self, X: ArrayLike, direction: Component, names: Sequence[str] | None = None) -> Queries:
         """Derivatives in a direction in the cells that hold the points."""
         return self.linear.gradients(X, direction, names)
 
@@ -182,7 +185,7 @@ class Semilinear(FiniteElements, Transferable):
             "points or averages"
         )
 
-    def extract(self, prediction: Any, how: str = "nodal") -> Extraction:
+    def extract(self, prediction: Prediction, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""
         return self.linear.extract(prediction, how)
 
@@ -219,7 +222,7 @@ class Semilinear(FiniteElements, Transferable):
         """Queries for what is asked of the PDE's own solution."""
         return self.linear.ask(goals, names)
 
-    def transfer(self, queries: Queries, tolerance: Any = None, budget: int | None = None) -> Monotone:
+    def transfer(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Monotone:
         """The proved way to these queries' values of the PDE's own solution."""
         self.require_transfer()
         T = Topology.of(self.mesh)
@@ -254,7 +257,7 @@ class Semilinear(FiniteElements, Transferable):
         self.linear.require_transfer()
 
 
-def _on_pattern(A: Any, where: assembly.Pattern) -> Any:
+def _on_pattern(A: Matrix, where: assembly.Pattern) -> Any:
     """A with zeros stored wherever the pattern has an entry."""
     n = A.shape[0]
     ones = sp.csr_array((np.ones(where.size), where.indices, where.indptr), shape=(n, n))

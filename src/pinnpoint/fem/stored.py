@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Matrix, Vector
 from pinnpoint.base.errors import CertificationError
 from pinnpoint.base.threads import on_all_cores
 from pinnpoint.fem.compared import Cells, gap, half_sums, in_order, reference, summed
@@ -19,7 +19,14 @@ from pinnpoint.rounding.arithmetic import UNIT, gamma, up
 
 
 def stored_error(
-    mesh: Mesh, A: Any, lam: Vector | None, mu: Vector, mass: Any = None, rows: Any = None, *, wide: bool = False
+    mesh: Mesh,
+    A: Matrix,
+    lam: Vector | None,
+    mu: Vector,
+    mass: Matrix | None = None,
+    rows: Index | None = None,
+    *,
+    wide: bool = False,
 ) -> float:
     """Upper bound of the norm of the symmetric part of A − A₀, A₀ the exact stiffness of the stored numbers.
 

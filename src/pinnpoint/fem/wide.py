@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Matrix, Vector
 from pinnpoint.base.errors import CertificationError
 from pinnpoint.fem import assembly
 from pinnpoint.fem.elements import Nodes
@@ -24,7 +24,7 @@ def columns(x: Any) -> Any:
     return np.ascontiguousarray(x.reshape(len(x), -1).T).reshape(*x.shape[1:], len(x))
 
 
-def determinant(E: Any, sign: float = -1.0) -> Any:
+def determinant(E: Matrix, sign: float = -1.0) -> Any:
     """The expansion of each determinant of E (d, d, c), or the same sum of magnitudes, with the other sign."""
     if len(E) == 1:
         return E[0, 0]
@@ -49,7 +49,7 @@ def wide_shapes(mesh: Mesh) -> tuple[Any, Any]:
     return np.concatenate([-G.sum(axis=1, keepdims=True), G], axis=1), np.abs(det) / {1: 1, 2: 2, 3: 6}[mesh.dim]
 
 
-def wide_gap(mesh: Mesh, shapes: tuple[Any, Any], A: Any, lam: Vector | None, mu: Vector) -> Any:
+def wide_gap(mesh: Mesh, shapes: tuple[Any, Any], A: Matrix, lam: Vector | None, mu: Vector) -> Any:
     """|A − reference|, entry by entry, the reference from the given gradients and volumes in extended precision."""
     (G, V), n, where = shapes, A.shape[0], assembly.pattern(Nodes(mesh))
     d = 1 if lam is None else int(G.shape[2])

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import ArrayLike
+
+from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import parse
 from pinnpoint.models.networks.torch import is_module
 from pinnpoint.models.runtimes.torch import torch_predictor
 
+Prediction = ArrayLike | Callable[[Vector], ArrayLike] | object
+"""Nodal values, a function of points or a model that is one, a formula as text, or values at points of their own."""
 FILES = {
     ".pt": "a pickle, which can run code when it is opened. Build the module, load the file into it with "
     "torch.load(path, weights_only=True), and give the module",

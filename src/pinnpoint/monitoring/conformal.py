@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
 from pinnpoint.base.arrays import Vector, floats, number, whole
@@ -49,7 +50,7 @@ class StatisticalBand:
             f"the population of its {self.calibrated} calibration loads"
         )
 
-    def covers(self, x: Any) -> Any:
+    def covers(self, x: ArrayLike) -> Any:
         """Whether x, (loads, queries), lies in the bands."""
         x = floats("x", x)
         if x.shape != self.center.shape:

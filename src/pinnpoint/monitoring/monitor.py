@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector, vector
+from pinnpoint.base.arrays import Limits, Vector, vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import DependencyMissingError, InputError, PinnpointError
 from pinnpoint.certificates.certificate import Certificate
@@ -243,7 +244,7 @@ class Monitor:
             return replace(flagged, reason=note)
         return Decision(FALLBACK, found.value, found.value_radius, found, reason, flagged.verdicts)
 
-    def _right_hand_side(self, mu: Any, load: Any) -> Vector:
+    def _right_hand_side(self, mu: ArrayLike, load: ArrayLike) -> Vector:
         if isinstance(self.certifier, FamilyCertifier):
             m = self.certifier.table.coefficients(mu)[0]
             return np.asarray(self.certifier.base + m @ self.certifier.F)
@@ -310,7 +311,7 @@ class Monitor:
         self._torn = False
 
 
-def _limits(accept: Any, tolerance: Any, count: int) -> Vector:
+def _limits(accept: Limits, tolerance: Limits, count: int) -> Vector:
     """What is accepted, by the new word or by the old one."""
     if tolerance is not None:
         if accept is not None:
@@ -360,7 +361,7 @@ def read_log(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
                 yield row
 
 
-def _is_ratio(x: Any) -> bool:
+def _is_ratio(x: ArrayLike) -> bool:
     return x is None or (isinstance(x, int | float) and not isinstance(x, bool) and x >= 0.0)
 
 

@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import InputError
@@ -70,7 +70,7 @@ def at_most(x: float) -> float:
     return math.inf if math.isnan(x) else float(x)
 
 
-def two_sum(a: Any, b: Any) -> tuple[Any, Any]:
+def two_sum(a: Any, b: ArrayLike) -> tuple[Any, Any]:
     """Knuth: a + b = s + t exactly, s = fl(a + b)."""
     s = a + b
     z = s - a
@@ -84,7 +84,7 @@ def split(a: Any) -> tuple[Any, Any]:
     return high, a - high  # proofs.md, step 5c
 
 
-def two_prod(a: Any, b: Any, b_parts: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
+def two_prod(a: Any, b: ArrayLike, b_parts: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
     """Dekker: a b = p + e exactly, p = fl(a b), barring underflow; needs |a|, |b| < 2⁴⁸⁰.
 
     Written as separate array operations, so no compiler can contract a product and a sum into one rounding.

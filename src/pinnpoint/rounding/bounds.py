@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector, dimensions, is_symmetric, matrix, number, set_fields, vector
+from pinnpoint.base.arrays import Matrix, Vector, dimensions, is_symmetric, matrix, number, set_fields, vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 
@@ -62,7 +62,7 @@ class Coercivity:
             set_fields(self, P=checked_metric(self.P))
 
 
-def checked_metric(P: Any) -> Any:
+def checked_metric(P: Matrix) -> Any:
     """A finite symmetric sparse matrix, or a positive diagonal; definiteness is verified where it is used."""
     if not sp.issparse(P) and isinstance(P, np.ndarray | list | tuple) and dimensions("P", P) == 1:
         return vector("P", P, sign="positive")
@@ -74,7 +74,7 @@ def checked_metric(P: Any) -> Any:
     return P
 
 
-def fingerprint(A: Any) -> str:
+def fingerprint(A: Matrix) -> str:
     """SHA-256 of a sparse matrix, entry by entry."""
     A = sp.csr_array(A)
     if not (A.has_canonical_format and A.data.all()):

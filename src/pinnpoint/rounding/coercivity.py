@@ -17,7 +17,7 @@ import scipy.linalg as dense
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-from pinnpoint.base.arrays import Vector, is_symmetric, matrix, number
+from pinnpoint.base.arrays import Matrix, Vector, is_symmetric, matrix, number
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, down, gamma, sum_up, up
 from pinnpoint.rounding.balls import exact
@@ -47,7 +47,7 @@ class Symmetric:
     error: ErrorProduct | None = None
 
 
-def symmetric_part(A: Any, error: ErrorProduct | None = None) -> Symmetric:
+def symmetric_part(A: Matrix, error: ErrorProduct | None = None) -> Symmetric:
     """(A + Aᵀ)/2 with the rounding of its formation in the error; `error` is already symmetrised."""
     A = sp.csr_array(A)
     if is_symmetric(A):
@@ -62,7 +62,7 @@ def symmetric_part(A: Any, error: ErrorProduct | None = None) -> Symmetric:
     return Symmetric(S, total)
 
 
-def equilibration(S: Any) -> Vector:
+def equilibration(S: Matrix) -> Vector:
     """Powers of two D with diag(D S D) in [1/2, 2]; refuses a diagonal that is not positive."""
     d = np.asarray(S.diagonal(), dtype=np.float64)
     if not (d.size and float(d.min()) > 0.0):
@@ -75,7 +75,7 @@ def equilibration(S: Any) -> Vector:
 
 
 def verify_coercivity(
-    A: Any,
+    A: Matrix,
     P: Any | None = None,
     *,
     method: str = "auto",
@@ -141,7 +141,7 @@ def verify_coercivity(
 
 
 def prove_coercivity(
-    A: Any,
+    A: Matrix,
     P: Any | None = None,
     method: str = "auto",
     equilibrate: bool = False,
@@ -181,7 +181,7 @@ def prove_coercivity(
     return Coercivity(alpha, d if equilibrate else None, P, "operator", "verified", how, witness=w)
 
 
-def scaled(S: Any, d: Vector) -> Any:
+def scaled(S: Matrix, d: Vector) -> Any:
     """D S D for a diagonal D of powers of two, exact."""
     S = sp.csr_array(S)
     data = S.data * np.repeat(d, np.diff(S.indptr))
@@ -189,13 +189,13 @@ def scaled(S: Any, d: Vector) -> Any:
     return sp.csr_array((data, S.indices, S.indptr), shape=S.shape)
 
 
-def is_z_matrix(S: Any) -> bool:
+def is_z_matrix(S: Matrix) -> bool:
     """Whether every off-diagonal entry is ≤ 0."""
     C = S.tocoo()
     return not np.any(C.data[C.row != C.col] > 0.0)
 
 
-def z_part(S: Any) -> tuple[Any, float]:
+def z_part(S: Matrix) -> tuple[Any, float]:
     """S without its positive off-diagonal entries, and an upper bound of the norm of what was left out.
 
     Assembly leaves roundings of zero with either sign; λ_min(S) ≥ λ_min(Z) − ‖S − Z‖ for symmetric S.
@@ -210,7 +210,7 @@ def z_part(S: Any) -> tuple[Any, float]:
     return Z, float(up(float(rows.max()) * (1.0 + 2.0 * gamma(entries + 1))))  # proofs.md, step 3b
 
 
-def m_matrix_bound(S: Any, solve: Solve) -> tuple[float, Vector | None]:
+def m_matrix_bound(S: Matrix, solve: Solve) -> tuple[float, Vector | None]:
     """Collatz–Wielandt: for a symmetric Z-matrix and w > 0, λ_min(S) ≥ min_i (S w)_i / w_i; that bound, and w.
 
     Indeed with α that minimum, S − αI is a Z-matrix with (S − αI) w ≥ 0, hence an M-matrix or singular one, and
@@ -236,7 +236,7 @@ def m_matrix_bound(S: Any, solve: Solve) -> tuple[float, Vector | None]:
 class _Ratio:
     """min (S w)_i / w_i from below, for a Z-matrix with a positive diagonal and w > 0."""
 
-    def __init__(self, S: Any) -> None:
+    def __init__(self, S: Matrix) -> None:
         self.S, self.diagonal = S, np.asarray(S.diagonal())
         g = gamma(int(np.diff(S.indptr).max(initial=0)) + 1)
         self.rounding = g / (1.0 - 2.0 * g)
@@ -260,7 +260,7 @@ class _Ratio:
 
 
 def _by_shift(
-    B: Any, P: Any | None, solve: Solve | None, shift: float | None, loss: float, definite: Definite | None = None
+    B: Matrix, P: Any | None, solve: Solve | None, shift: float | None, loss: float, definite: Definite | None = None
 ) -> tuple[float, str]:
     """Try θ just below λ_min, then smaller."""
     P_floor = 1.0 if P is None else _floor(P)
@@ -289,7 +289,7 @@ def _by_shift(
     )
 
 
-def _floor(P: Any) -> float:
+def _floor(P: Matrix) -> float:
     """λ_min(P) from below."""
     try:
         return verify_coercivity(P).alpha
@@ -297,7 +297,7 @@ def _floor(P: Any) -> float:
         raise CertificationError(f"P: not verified to be positive definite ({error})") from error
 
 
-def _smallest_eigenvalue(B: Any, P: Any | None, solve: Solve | None) -> float:
+def _smallest_eigenvalue(B: Matrix, P: Any | None, solve: Solve | None) -> float:
     """A computed, unproved smallest eigenvalue of B x = λ P x."""
     n = B.shape[0]
     if n <= DENSE_UP_TO:
@@ -323,7 +323,7 @@ def _smallest_eigenvalue(B: Any, P: Any | None, solve: Solve | None) -> float:
     return float(values[0])
 
 
-def _factor_solve(B: Any) -> Solve:
+def _factor_solve(B: Matrix) -> Solve:
     try:
         lu = spla.splu(
             sp.csc_array(B),
@@ -336,7 +336,7 @@ def _factor_solve(B: Any) -> Solve:
     return lambda v: np.asarray(lu.solve(np.asarray(v, dtype=np.float64).ravel()))
 
 
-def _shifted(B: Any, theta: float, P: Any | None) -> tuple[Any, float]:
+def _shifted(B: Matrix, theta: float, P: Any | None) -> tuple[Any, float]:
     """fl(B − θP), and a bound of the 2-norm of its rounding."""
     n = B.shape[0]
     if P is None:
@@ -349,7 +349,7 @@ def _shifted(B: Any, theta: float, P: Any | None) -> tuple[Any, float]:
     return sp.csr_array((C + C.T) * 0.5), float(up(4.0 * UNIT * float(size.max())))
 
 
-def cholesky_defect(B: Any, theta: float, P: Any | None = None, definite: Definite | None = None) -> float:
+def cholesky_defect(B: Matrix, theta: float, P: Any | None = None, definite: Definite | None = None) -> float:
     """A bound d with B − θP ⪰ −d I from a floating-point Cholesky factorization that ran to completion.
 
     Rump (2006): if the factorization of C succeeds, its factor satisfies R^T R = C + ΔC with
@@ -365,7 +365,7 @@ def cholesky_defect(B: Any, theta: float, P: Any | None = None, definite: Defini
     return float(up(defect + rounding))
 
 
-def _dense_definite(C: Any) -> bool:
+def _dense_definite(C: Matrix) -> bool:
     try:
         np.linalg.cholesky(C.toarray())
     except np.linalg.LinAlgError:
@@ -373,7 +373,7 @@ def _dense_definite(C: Any) -> bool:
     return True
 
 
-def lu_defect(B: Any, theta: float, P: Any | None = None) -> float:
+def lu_defect(B: Matrix, theta: float, P: Any | None = None) -> float:
     """A bound d with B − θP ⪰ −d I from a sparse LU factorization with diagonal pivots.
 
     Gaussian elimination in floating point gives factors with |C − LU| ≤ γ_{s+4} |L||U| for C = B − θP permuted

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numba import float64, int32, int64, njit, types
 from numba.extending import intrinsic
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.threads import on_all_cores, share
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, two_sum
@@ -19,7 +20,7 @@ from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, two_sum
 _EMPTY = np.empty(0)
 
 
-def _fused(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+def _fused(typing_context: Any, a: Any, b: ArrayLike, c: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)
 
@@ -146,7 +147,7 @@ def _dots(G, G_lo, x, x_lo, x_err, S, C0, C1, E, first, last):  # type: ignore[n
         S[i, chunk], C0[i, chunk], C1[i, chunk], E[i, chunk] = s[0], c[0], C[0], D[0]
 
 
-def dots(G: Any, G_lo: Any, x: Any, x_lo: Any, x_err: Any) -> Any:
+def dots(G: Any, G_lo: Any, x: ArrayLike, x_lo: Any, x_err: Any) -> Any:
     """Double-double enclosure (hi, lo, err) of (G + G_lo)(x + x_lo ± x_err); see `lanes.dots`."""
     G = np.asarray(G)  # a view of a mapped file
     K, n = G.shape

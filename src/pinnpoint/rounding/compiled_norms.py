@@ -14,6 +14,7 @@ from numba import njit, types
 from numba.core import cgutils as _cgutils
 from numba.extending import intrinsic
 
+from pinnpoint.base.arrays import Matrix
 from pinnpoint.base.threads import SCRATCH, on_all_cores, share
 
 cgutils: Any = _cgutils
@@ -22,7 +23,7 @@ WIDTH = 16
 _TILE = 64
 
 
-def _row_code(typing_context: Any, indices: Any, data: Any, P: Any, total: Any, start: Any, end: Any) -> Any:
+def _row_code(typing_context: Any, indices: Any, data: Any, P: Matrix, total: Any, start: Any, end: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         several, index = ir.VectorType(ir.DoubleType(), WIDTH), ir.IntType(64)
         none = ir.Constant(several, ir.Undefined)

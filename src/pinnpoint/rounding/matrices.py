@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector, same_entries
+from pinnpoint.base.arrays import Matrix, Vector, same_entries
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.threads import on_all_cores, share
 from pinnpoint.rounding import lanes, sliced_dots
@@ -93,7 +93,7 @@ class EnclosedMatrix:
     its own rounding contributes at most about k u² |A| |x| for a row of k entries.
     """
 
-    def __init__(self, A: Any, error: Any | None = None, name: str = "matrix") -> None:
+    def __init__(self, A: Matrix, error: Any | None = None, name: str = "matrix") -> None:
         self.A = sp.csr_array(A)
         self.A.sum_duplicates()
         self.error = None if error is None else sp.csr_array(error)
@@ -180,7 +180,7 @@ class EnclosedMatrix:
 class PlainMatrix:
     """A matrix or operator in ordinary floating point: nothing is enclosed."""
 
-    def __init__(self, A: Any) -> None:
+    def __init__(self, A: Matrix) -> None:
         self.A = A
 
     @property
@@ -228,7 +228,7 @@ class Chain:
         return self.factors[0].affine(x, b)
 
 
-def product_up(A: Any, x: Vector) -> Vector:
+def product_up(A: Matrix, x: Vector) -> Vector:
     """Upper bound of A x for a nonnegative sparse A and x ≥ 0."""
     k = int(np.diff(A.indptr).max(initial=0)) if A.format == "csr" else A.shape[1]
     return np.asarray(up((A @ x) * (1.0 + 2.0 * gamma(k + 1)) + k * TINY))  # proofs.md, step 5a

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Matrix, Vector
 from pinnpoint.base.threads import SCRATCH, on_all_cores, share
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, norm_up, up
 from pinnpoint.rounding.balls import Ball
@@ -37,7 +37,7 @@ FLOOR = 2.0**-400
 class Sliced:
     """A sparse matrix in two slices; its entries and those of X are below 2⁴⁸⁰ in magnitude."""
 
-    def __init__(self, A: Any) -> None:
+    def __init__(self, A: Matrix) -> None:
         self.A = sp.csr_array(A)
         length = np.diff(self.A.indptr)
         bits = 53 - max(1, int(np.ceil(np.log2(max(int(length.max(initial=1)), 2)))))
@@ -70,7 +70,7 @@ class Sliced:
         for d, size in zip(rows, mu, strict=True):
             yield Ball(d, None, np.asarray(up(4.0 * UNIT * np.abs(d) + self.row * size, 8)))  # proofs.md, step 5f
 
-    def lengths(self, X: Vector, size: Vector, B: Any, weights: Vector | None) -> Vector:
+    def lengths(self, X: Vector, size: Vector, B: Matrix, weights: Vector | None) -> Vector:
         """Upper bounds of ‖w (A x − b)‖₂ for every column, B sparse, weights w > 0, `size` at least max|x|.
 
         X is overwritten, and so may be what else this thread holds in scratch memory.
@@ -110,7 +110,7 @@ class Sliced:
             yield slice(a, a + CHUNK), P, T
 
 
-def rows_of_product(A: Any, X: Vector, a: int, count: int, out: Vector | None = None) -> Vector:
+def rows_of_product(A: Matrix, X: Vector, a: int, count: int, out: Vector | None = None) -> Vector:
     """So many rows of A X, from row a on, for A by rows; added to `out` where it is given."""
     pointers = A.indptr[a : a + count + 1]
     m, k = pointers.size - 1, X.shape[1]
@@ -153,7 +153,7 @@ def root_up(squares: Vector, n: int) -> Vector:
     return np.asarray(np.where(np.isnan(total), np.inf, up(np.sqrt(total), 8)))
 
 
-def plain_product(A: Any, x: Vector) -> Vector:
+def plain_product(A: Matrix, x: Vector) -> Vector:
     """A x in plain floating point, on all cores where A is stored by rows; row by row the same bits as A @ x."""
     step = share(A.shape[0], getattr(A, "nnz", 0))
     if csr_matvec is None or getattr(A, "format", "") != "csr" or step >= A.shape[0] or x.dtype != A.dtype:

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Matrix, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, dot_up, down, gamma, sum_up, up
@@ -239,7 +239,7 @@ class _RowSum:
         return float(np.max(product_up(self.map.magnitude, np.ones(self.map.shape[0]))))
 
 
-def form_of(P: Any, name: str) -> Form:
+def form_of(P: Matrix, name: str) -> Form:
     """The form of a caller's matrix: None, a diagonal, or a sparse symmetric positive definite matrix (verified)."""
     if P is None:
         return DiagonalForm()
@@ -256,7 +256,7 @@ def form_of(P: Any, name: str) -> Form:
 class _Direct:
     """v ↦ P⁻¹v; a copy factorises again."""
 
-    def __init__(self, P: Any) -> None:
+    def __init__(self, P: Matrix) -> None:
         self._P, self._lu = P, spla.splu(sp.csc_array(P))
 
     def __call__(self, v: Vector) -> Vector:
@@ -266,7 +266,7 @@ class _Direct:
         return _Direct, (self._P,)
 
 
-def inverse_positive(B: Any, solve: Callable[[Vector], Vector]) -> InversePositive | None:
+def inverse_positive(B: Matrix, solve: Callable[[Vector], Vector]) -> InversePositive | None:
     """Look for a positive witness w of a (possibly nonsymmetric) Z-matrix."""
     if not is_z_matrix(B):
         return None
@@ -279,7 +279,7 @@ def inverse_positive(B: Any, solve: Callable[[Vector], Vector]) -> InversePositi
     return InversePositive(w, v) if float(v.min()) > 0.0 else None
 
 
-def approximate_inverse(B: Any, error: Callable[[Vector], Vector] | None) -> ApproximateInverse | None:
+def approximate_inverse(B: Matrix, error: Callable[[Vector], Vector] | None) -> ApproximateInverse | None:
     """Invert a small matrix in floating point and enclose what is left of the identity.
 
     fl(R B) differs from R B by at most γ_n |R||B| entrywise; `error` bounds the unknown part of B, as v ↦ E v.
@@ -308,7 +308,7 @@ def approximate_inverse(B: Any, error: Callable[[Vector], Vector] | None) -> App
     return ApproximateInverse(float(up(size / (1.0 - beta), 8)))  # proofs.md, step 2d
 
 
-def smallest_singular_value(B: Any, error: Callable[[Vector], Vector] | None) -> Normal | None:
+def smallest_singular_value(B: Matrix, error: Callable[[Vector], Vector] | None) -> Normal | None:
     """(D_r B D_c)ᵀ(D_r B D_c) ⪰ α I by a verified factorization, with power-of-two row and column scales.
 
     sᵀB⁻¹ρ = (D_c s)ᵀ (D_r B D_c)⁻¹ (D_r ρ). The formed product is enclosed: fl(CᵀC) differs from CᵀC by at most

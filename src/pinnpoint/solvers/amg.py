@@ -11,7 +11,7 @@ import scipy.linalg as dense
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from pinnpoint.base.arrays import Vector, is_symmetric
+from pinnpoint.base.arrays import Matrix, Vector, is_symmetric
 from pinnpoint.base.errors import DependencyMissingError, InputError
 from pinnpoint.base.threads import CORES, on_all_cores
 from pinnpoint.rounding.slices import rows_of_product
@@ -81,7 +81,7 @@ def in_chunks(work: Callable[[slice], None], count: int) -> None:
     on_all_cores(work, [slice(a, min(a + ROWS, count)) for a in range(0, count, ROWS)])
 
 
-def rows_of(A: Any, X: Vector, at: slice) -> Vector:
+def rows_of(A: Matrix, X: Vector, at: slice) -> Vector:
     """Some rows of A X."""
     out = np.zeros((at.stop - at.start, X.shape[1]), dtype=X.dtype)
     return rows_of_product(A, X, at.start, at.stop - at.start, out)
@@ -117,7 +117,7 @@ class Multigrid:
     accurate = False
 
     def __init__(
-        self, B: Any, modes: Vector | None = None, size: int = 1, tolerance: float = 1e-9, iterations: int = 400
+        self, B: Matrix, modes: Vector | None = None, size: int = 1, tolerance: float = 1e-9, iterations: int = 400
     ) -> None:
         if not (is_symmetric(B) and float(B.diagonal().min()) > 0.0):
             raise InputError(
@@ -176,7 +176,7 @@ class Multigrid:
         return level.smooth(X, B)
 
 
-def _hierarchy(B: Any, modes: Vector | None, size: int) -> tuple[list[Level], Vector]:
+def _hierarchy(B: Matrix, modes: Vector | None, size: int) -> tuple[list[Level], Vector]:
     try:
         import pyamg
         from pyamg.util.linalg import approximate_spectral_radius
@@ -224,7 +224,7 @@ def _inverse(A: Vector) -> Vector:
     return np.asarray(dense.pinvh(A))
 
 
-def _moderate(A: Any) -> bool:
+def _moderate(A: Matrix) -> bool:
     """Whether single precision, which is enough for a preconditioner, holds the entries."""
     size = np.abs(A.diagonal())
     return bool(np.all((size > 1e-20) & (size < 1e20)))

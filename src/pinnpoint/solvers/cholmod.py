@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Matrix, Vector
 from pinnpoint.base.errors import DependencyMissingError
 from pinnpoint.solvers.direct import refuse_singular
 from pinnpoint.solvers.protocol import NotDefiniteError
@@ -26,7 +26,7 @@ class Cholmod:
     name = "CHOLMOD"
     accurate = True
 
-    def __init__(self, B: Any) -> None:
+    def __init__(self, B: Matrix) -> None:
         self._B, self._factor = B, _factorize(B)
         self._alone = threading.Lock()  # CHOLMOD's workspace serves one call at a time
         refuse_singular(B, self.solve, self.solve)
@@ -47,7 +47,7 @@ class Cholmod:
         return -(-count // max(1, -(-count // BLOCK)))
 
     @staticmethod
-    def definite(C: Any) -> bool:
+    def definite(C: Matrix) -> bool:
         """Whether a floating-point Cholesky factorization of C ran to its end."""
         try:
             _factorize(C)
@@ -56,14 +56,14 @@ class Cholmod:
         return True
 
 
-def by_columns(B: Any) -> Any:
+def by_columns(B: Matrix) -> Any:
     """A symmetric matrix by columns: the arrays of its rows, which are the same."""
     if B.format != "csr" or not B.has_canonical_format:
         return sp.csc_matrix(B)
     return sp.csc_matrix((B.data, B.indices, B.indptr), shape=B.shape)
 
 
-def _factorize(B: Any) -> Any:
+def _factorize(B: Matrix) -> Any:
     try:
         from sksparse.cholmod import CholmodError, CholmodOutOfMemoryError, cholesky
     except ImportError as error:

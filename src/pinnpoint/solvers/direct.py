@@ -14,7 +14,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from pinnpoint.base.arrays import Vector, is_symmetric
+from pinnpoint.base.arrays import Index, Matrix, Vector, is_symmetric
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.threads import CORES, begin
 from pinnpoint.solvers.protocol import Solver
@@ -65,7 +65,7 @@ class SparseLU:
     _both: Substitution | None = None
     _focused: Future[None] | None = None
 
-    def __init__(self, B: Any) -> None:
+    def __init__(self, B: Matrix) -> None:
         self._B = B
         same = is_symmetric(B)
         B = sp.csc_array(B)
@@ -95,13 +95,13 @@ class SparseLU:
         """B⁻ᵀ b."""
         return self._solve(b, self._transposed)
 
-    def adjoints(self, L: Any) -> Vector:
+    def adjoints(self, L: Matrix) -> Vector:
         """B⁻ᵀLᵀ for a sparse L with few entries; it may be held in this thread's scratch memory."""
         if self._both is not None:
             return self._both.solve_sparse(sp.csr_array(L).T)
         return self.solve_transposed(np.ascontiguousarray(L.toarray().T))
 
-    def near(self, rows: Any) -> Any:
+    def near(self, rows: Index) -> Any:
         """An order of right-hand sides, given a row in which each is not zero, that brings related ones together."""
         return np.argsort(self._position[rows], kind="stable")
 
@@ -152,7 +152,7 @@ class SparseLU:
                     self._both = Substitution(*found, self._order)
 
 
-def _factorized(B: Any, arranged: bool) -> SparseLU:
+def _factorized(B: Matrix, arranged: bool) -> SparseLU:
     made = SparseLU(B)
     if arranged:
         made._arrange()
@@ -179,14 +179,14 @@ class WeightedQR:
     solve_transposed = solve
 
 
-def factorize(B: Any) -> Solver:
+def factorize(B: Matrix) -> Solver:
     """The direct solver for a square matrix of this size."""
     if B.shape[0] <= DENSE_UP_TO:
         return DenseLU(B.toarray() if sp.issparse(B) else np.asarray(B))
     return SparseLU(B)
 
 
-def refuse_singular(B: Any, solve: Callable[[Vector], Vector], transposed: Callable[[Vector], Vector]) -> None:
+def refuse_singular(B: Matrix, solve: Callable[[Vector], Vector], transposed: Callable[[Vector], Vector]) -> None:
     """Refuse a sparse matrix whose condition number, estimated in the 1-norm from a few solves, is too large.
 
     Of a very large one from one solve with random signs, which no nullspace escapes.
@@ -204,7 +204,7 @@ def refuse_singular(B: Any, solve: Callable[[Vector], Vector], transposed: Calla
     _refuse_singular(n, size * _one_norm(B))
 
 
-def _one_norm(B: Any) -> float:
+def _one_norm(B: Matrix) -> float:
     """‖B‖₁ of a sparse matrix."""
     return float(abs(B).sum(axis=0).max())
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector, is_symmetric
+from pinnpoint.base.arrays import Matrix, Vector, is_symmetric
 from pinnpoint.base.errors import DependencyMissingError
 from pinnpoint.solvers.direct import refuse_singular, singular
 from pinnpoint.solvers.protocol import NotDefiniteError
@@ -31,7 +31,7 @@ class Pardiso:
     name = "PARDISO"
     accurate = True
 
-    def __init__(self, B: Any) -> None:
+    def __init__(self, B: Matrix) -> None:
         self._given, self._symmetric = B, is_symmetric(B)
         self._solver, self._B = _factorize(B, DEFINITE if self._symmetric else GENERAL)
         self._alone = threading.Lock()
@@ -60,7 +60,7 @@ class Pardiso:
         return min(count, BLOCK)
 
     @staticmethod
-    def definite(C: Any) -> bool:
+    def definite(C: Matrix) -> bool:
         """Whether a floating-point Cholesky factorization of C ran to its end."""
         try:
             solver, _ = _factorize(C, DEFINITE)
@@ -75,7 +75,7 @@ class Pardiso:
             solver.free_memory(everything=True)
 
 
-def _factorize(B: Any, kind: int) -> tuple[Any, Any]:
+def _factorize(B: Matrix, kind: int) -> tuple[Any, Any]:
     try:
         from pypardiso import PyPardisoSolver
         from pypardiso.pardiso_wrapper import PyPardisoError

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector, is_symmetric
+from pinnpoint.base.arrays import Matrix, Vector, is_symmetric
 from pinnpoint.base.errors import DependencyMissingError
 
 PREFIX = "pinnpoint_"
@@ -20,7 +20,7 @@ class Petsc:
     name = "PETSc"
     accurate = False
 
-    def __init__(self, B: Any, modes: Vector | None = None, tolerance: float = 1e-9, iterations: int = 1000) -> None:
+    def __init__(self, B: Matrix, modes: Vector | None = None, tolerance: float = 1e-9, iterations: int = 1000) -> None:
         try:
             from petsc4py import PETSc
         except ImportError as error:

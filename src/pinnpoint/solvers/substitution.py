@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Matrix, Vector
 from pinnpoint.base.threads import SCRATCH
 
 try:  # sparse products into a given array; public scipy always makes a new one
@@ -50,7 +50,7 @@ class Substitution:
         Row of the factor for each column of the matrix that was factorised, and the unknowns in the order of these.
     """
 
-    def __init__(self, L: Any, room: Any, d: Vector, position: Indices, order: Any = slice(None)) -> None:
+    def __init__(self, L: Matrix, room: Any, d: Vector, position: Indices, order: Any = slice(None)) -> None:
         n = d.size
         self._parent = _parents(L)
         np.negative(L.data, out=L.data)
@@ -79,7 +79,7 @@ class Substitution:
         found = self._solve(X, np.flatnonzero(X.any(axis=1)))[self._last]
         return found if B.ndim == 2 else found[:, 0]
 
-    def solve_sparse(self, B: Any) -> Vector:
+    def solve_sparse(self, B: Matrix) -> Vector:
         """The solutions for the columns of a sparse B, held in this thread's scratch memory."""
         B = B.tocoo()
         X = SCRATCH.array("first", B.shape)
@@ -155,7 +155,7 @@ def factor_of(lu: Any) -> tuple[Any, Any, Vector, Indices] | None:
     return (L, U, d, lu.perm_r.copy()) if np.all(np.isfinite(d)) and np.all(d != 0.0) else None
 
 
-def _parents(L: Any) -> Indices:
+def _parents(L: Matrix) -> Indices:
     """Parent of each column in the elimination tree, the first row below its diagonal; n for roots."""
     n = L.shape[1]
     L.indices[L.indptr[:-1]] = n  # in place of the diagonal, for a moment

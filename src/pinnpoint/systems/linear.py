@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from scipy.sparse.linalg import LinearOperator
 
 from pinnpoint.base.arrays import (
+    Matrix,
     Vector,
     dimensions,
     frozen,
@@ -88,10 +90,10 @@ class LinearSystem:
 
     def __init__(
         self,
-        A: Any,
-        b: Any,
+        A: Matrix,
+        b: ArrayLike,
         space: AdmissibleSpace | None = None,
-        weight: Any = None,
+        weight: Matrix | None = None,
         *,
         reduction: str = "auto",
         A_error: Any | None = None,
@@ -188,7 +190,7 @@ class LinearSystem:
         """Of `free_block`."""
         return fingerprint(self.free_block)
 
-    def residual(self, U: Any) -> Vector:
+    def residual(self, U: ArrayLike) -> Vector:
         """The reduced residual r = A U − b (or Zᵀ of it), in plain floating point."""
         r = self.stored @ vector("U", U, self.N) - self.b
         return np.asarray(self.space.Z.T @ r if self.reduction == "galerkin" else r)
@@ -215,7 +217,7 @@ class LinearSystem:
         return size if np.array_equal(nodes, nodes[:, :1] + np.arange(size)) and not np.any(nodes[:, 0] % size) else 1
 
 
-def _operator(A: Any) -> Any:
+def _operator(A: Matrix) -> Any:
     if not isinstance(A, LinearOperator):
         return matrix("A", A)
     try:
@@ -227,7 +229,7 @@ def _operator(A: Any) -> Any:
     return A
 
 
-def _reduction(asked: str, shape: tuple[int, ...], space: AdmissibleSpace, weight: Any) -> str:
+def _reduction(asked: str, shape: tuple[int, ...], space: AdmissibleSpace, weight: Matrix) -> str:
     if asked not in REDUCTIONS:
         raise InputError(f"reduction: must be one of {', '.join(REDUCTIONS)}; got {asked!r}")
     assembled = shape[0] == space.N > space.n
@@ -244,7 +246,7 @@ def _reduction(asked: str, shape: tuple[int, ...], space: AdmissibleSpace, weigh
     return "galerkin" if assembled else "rows"
 
 
-def _matrix_error(E: Any | None, A: Any) -> Any | None:
+def _matrix_error(E: Any | None, A: Matrix) -> Any | None:
     if E is None:
         return None
     if not sp.issparse(A):
@@ -259,7 +261,7 @@ def _matrix_error(E: Any | None, A: Any) -> Any | None:
     return E
 
 
-def _weight(weight: Any, size: int, *, square: bool) -> Any:
+def _weight(weight: Matrix, size: int, *, square: bool) -> Any:
     """None, "energy", a positive vector, or a verified symmetric positive definite sparse matrix."""
     if weight is None:
         return None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector, dimensions, matrix, number, set_fields, vector
+from pinnpoint.base.arrays import Matrix, Vector, dimensions, matrix, number, set_fields, vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import LIMIT, at_most, dot_up, up
@@ -121,7 +121,7 @@ class NonlinearSystem:
         second: Callable[[Vector, Vector], Any] | None = None,
         lipschitz: Lipschitz | None = None,
         *,
-        weight: Any = None,
+        weight: Matrix | None = None,
         norm: Any = "euclidean",
         scale: Any = None,
         F_error: Any = None,

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import (
+    Matrix,
     Vector,
     dimensions,
     distinct_names,
@@ -24,6 +26,7 @@ from pinnpoint.base.arrays import (
 from pinnpoint.base.asking import asked
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
+from pinnpoint.models.given import Prediction
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +42,7 @@ class Samples:
 
     __repr__ = brief
 
-    def __call__(self, prediction: Any) -> Vector:
+    def __call__(self, prediction: Prediction) -> Vector:
         """The raw values of a prediction that maps points (N, d) to (N,) or (N, c)."""
         values = asked(prediction, self.points)
         values = values[:, None] if values.ndim == 1 else values
@@ -63,7 +66,7 @@ class JoinedSamples:
 
     __repr__ = brief
 
-    def __call__(self, prediction: Any) -> Vector:
+    def __call__(self, prediction: Prediction) -> Vector:
         """The raw values of all; those of lists without samples are not numbers."""
         found = zip(self.parts, self.counts, strict=True)
         return np.concatenate([np.full(k, np.nan) if part is None else part(prediction) for part, k in found])
@@ -197,9 +200,9 @@ class Queries:
 
     def __init__(
         self,
-        L: Any,
+        L: Matrix,
         names: Sequence[str] | None = None,
-        constants: Any = 0.0,
+        constants: ArrayLike = 0.0,
         *,
         error: Any | None = None,
         points: Any | None = None,

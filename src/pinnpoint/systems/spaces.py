@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from pinnpoint.base.arrays import Vector, frozen, matrix, set_fields, shown, vector, whole
+from pinnpoint.base.arrays import Matrix, Vector, frozen, matrix, set_fields, shown, vector, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import TINY, gamma, up
@@ -56,7 +56,7 @@ class AdmissibleSpace:
 
     __repr__ = brief
 
-    def __init__(self, U0: Any, Z: Any, *, notes: Sequence[str] = ()) -> None:
+    def __init__(self, U0: ArrayLike, Z: Matrix, *, notes: Sequence[str] = ()) -> None:
         U0 = vector("U0", U0)
         Z = matrix("Z", Z)
         if Z.shape[0] != U0.size:
@@ -82,7 +82,9 @@ class AdmissibleSpace:
         return cls(np.zeros(n), sp.eye_array(n, format="csr"))
 
     @classmethod
-    def dirichlet(cls, n: int, dofs: Any, values: Any = 0.0, *, notes: Sequence[str] = ()) -> AdmissibleSpace:
+    def dirichlet(
+        cls, n: int, dofs: ArrayLike, values: ArrayLike = 0.0, *, notes: Sequence[str] = ()
+    ) -> AdmissibleSpace:
         """Vectors of length n whose entries `dofs` have the given values.
 
         `dofs` are indices, or a mask of length n.
@@ -113,7 +115,7 @@ class AdmissibleSpace:
         return cls(U0, Z, notes=notes)
 
     @classmethod
-    def constrained(cls, C: Any, d: Any) -> AdmissibleSpace:
+    def constrained(cls, C: Matrix, d: Any) -> AdmissibleSpace:
         """Vectors with C U = d: multi-point constraints, gauges such as a zero mean (one row C).
 
         As many entries as there are constraints are eliminated by a pivoted factorization of C. What is then
@@ -186,7 +188,7 @@ class AdmissibleSpace:
         columns = product_up(sp.csr_array(M.T), np.ones(self.N)).max()
         return float(up(np.sqrt(up(float(rows) * float(columns)))))
 
-    def project(self, U: Any) -> Projection:
+    def project(self, U: ArrayLike) -> Projection:
         """The admissible vector nearest to U in the Euclidean norm, and the mismatch U − projection."""
         U = vector("U", U, self.N)
         if self.free is not None:
@@ -247,7 +249,7 @@ def _others(n: int, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
     return np.flatnonzero(np.bincount(chosen, minlength=n) == 0)
 
 
-def _has_identity_block(Z: Any) -> bool:
+def _has_identity_block(Z: Matrix) -> bool:
     """Whether some rows of Z have a single entry each and together reach every column: then Z has full rank."""
     single = np.diff(Z.indptr) == 1
     columns = Z.indices[Z.indptr[:-1][single]]
@@ -255,7 +257,7 @@ def _has_identity_block(Z: Any) -> bool:
     return bool(np.unique(columns[values != 0.0]).size == Z.shape[1])
 
 
-def _require_full_rank(Z: Any) -> None:
+def _require_full_rank(Z: Matrix) -> None:
     """Verify λ_min(ZᵀZ) > 0 with the rounding of the product enclosed."""
     top = np.asarray(abs(Z).max(axis=0).toarray()).ravel()
     if not float(top.min()) > 0.0:
@@ -278,7 +280,7 @@ def _require_full_rank(Z: Any) -> None:
         ) from error
 
 
-def _pivots(C: Any) -> NDArray[np.intp]:
+def _pivots(C: Matrix) -> NDArray[np.intp]:
     """One column per constraint, by QR with column pivoting on the columns that any constraint touches."""
     from scipy.linalg import qr
 

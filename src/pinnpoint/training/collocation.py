@@ -6,8 +6,10 @@ from typing import Any, Unpack
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.errors import InputError
+from pinnpoint.certifiers.protocols import Problem
 from pinnpoint.fem.coefficients import function
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.training.field import TrainedField
@@ -16,8 +18,8 @@ from pinnpoint.training.trainer import Report, Settings, fit
 
 
 def train_collocation(
-    problem: Any,
-    points: Any,
+    problem: Problem,
+    points: ArrayLike,
     settings: Settings | None = None,
     *,
     report: Report | None = None,
@@ -41,7 +43,7 @@ def train_collocation(
     scale = float((f * f).mean()) or 1.0
     net, vanish, factor, activation = coordinate_network(X.shape[1], 1, settings.seed, **shape)
 
-    def loss(at: Any) -> Any:
+    def loss(at: ArrayLike) -> Any:
         x = X[at].detach().requires_grad_(True)
         u = net(x)[:, 0] * vanish(x)
         (slope,) = torch.autograd.grad(u.sum(), x, create_graph=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector, whole
 from pinnpoint.base.brief import brief
@@ -20,7 +21,7 @@ from pinnpoint.training.networks import perceptron
 from pinnpoint.training.trainer import History, Report, Settings, fit
 
 
-def reduced_basis(certifier: FamilyCertifier, rank: int, mu: Any) -> Vector:
+def reduced_basis(certifier: FamilyCertifier, rank: int, mu: ArrayLike) -> Vector:
     """The `rank` directions (N, rank) that hold most energy of the solutions for these μ, scaled to energy one.
 
     With solutions U_k of the single loads (p solves with the prepared solver) and Gram matrix G_jk = U_jᵀA U_k, the
@@ -63,7 +64,7 @@ class TrainedFamily:
 
     __repr__ = brief
 
-    def __call__(self, mu: Any) -> Vector:
+    def __call__(self, mu: ArrayLike) -> Vector:
         """Coefficients for rows of μ."""
         with torch.no_grad():
             x = torch.as_tensor(np.asarray(mu, dtype=np.float64) / self.scale)
@@ -79,7 +80,7 @@ class TrainedFamily:
 def train_family(
     certifier: FamilyCertifier,
     basis: Any,
-    mu: Any,
+    mu: ArrayLike,
     validation: Any,
     settings: Settings | None = None,
     *,
@@ -111,7 +112,7 @@ def train_family(
         if not bool((start > 0.0).all()):
             raise InputError("mu: a load without residual at the start cannot be normalised; leave zero loads out")
 
-        def loss(at: Any) -> Any:
+        def loss(at: ArrayLike) -> Any:
             r = torch.cat([one[at], net(x[at]), -m[at]], dim=1) @ Rt
             return ((r * r).sum(dim=1) / start[at]).mean()
 

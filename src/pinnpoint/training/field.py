@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
@@ -32,7 +33,7 @@ class TrainedField:
 
     __repr__ = brief
 
-    def __call__(self, X: Any) -> Vector:
+    def __call__(self, X: ArrayLike) -> Vector:
         """Values (N,) or (N, c) at points (N, d)."""
         with torch.no_grad():
             points = torch.as_tensor(np.array(X, dtype=np.float64))

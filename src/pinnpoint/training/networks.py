@@ -9,6 +9,7 @@ import torch
 
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
+from pinnpoint.fem.coefficients import Data
 from pinnpoint.training.trainer import seeded
 
 
@@ -51,7 +52,7 @@ def perceptron(inputs: int, outputs: int, width: int, depth: int, activation: st
     return seeded(seed, make)
 
 
-def factor_of(given: Any) -> Any:
+def factor_of(given: Data) -> Any:
     """A torch function of points (N, d): ``"unit-box"`` is ∏ x(1 − x), ``"none"`` is one."""
     if given == "none":
         return lambda X: torch.ones(len(X), dtype=X.dtype)

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from pinnpoint.base.arrays import Matrix
 from pinnpoint.base.errors import InputError
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.semilinear.base import AbstractSemilinear
@@ -17,7 +18,7 @@ class _Product(torch.autograd.Function):
     """Rows of y times Aᵀ, by SciPy; its derivative is the same product with the transposed matrix."""
 
     @staticmethod
-    def forward(ctx: Any, y: Any, A: Any, T: Any) -> Any:
+    def forward(ctx: Any, y: Any, A: Matrix, T: Matrix) -> Any:
         """A y for y of shape (n,) or (B, n)."""
         ctx.pair = (T, A)
         return torch.from_numpy(np.ascontiguousarray((A @ y.detach().numpy().T).T))
@@ -28,7 +29,7 @@ class _Product(torch.autograd.Function):
         return _Product.apply(g, *ctx.pair), None, None
 
 
-def sparse_product(A: Any) -> Any:
+def sparse_product(A: Matrix) -> Any:
     """Y ↦ A y for tensors (n,) or (B, n) in float64, differentiable to any order."""
     A = sp.csr_array(A)
     T = A.T.tocsr()
@@ -51,7 +52,7 @@ class _Semilinear(torch.autograd.Function):
         return torch.from_numpy(np.asarray(J @ g.detach().numpy())), None
 
 
-def compatible_residual(system: Any) -> Any:
+def compatible_residual(system: LinearSystem) -> Any:
     """Y ↦ r(U₀ + Z y), the residual that certificates are about, for float64 tensors.
 
     Linear systems take (n,) or (B, n); semilinear ones one state (n,).

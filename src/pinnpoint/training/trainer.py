@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import number, set_fields, whole
 from pinnpoint.base.brief import brief
@@ -138,7 +139,7 @@ def _epoch(optimizer: Any, loss: Callable[[Any], Any], rows: int, settings: Sett
     sum_of = 0.0
     for at in shuffled.split(size):
 
-        def closure(at: Any = at) -> Any:
+        def closure(at: ArrayLike = at) -> Any:
             optimizer.zero_grad()
             value = loss(at)
             value.backward()

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector, floats, frozen
+from pinnpoint.base.arrays import Limits, Vector, floats, frozen
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.assembly import NEGLECTED, Findings, assemble
@@ -92,7 +93,7 @@ class FamilyBatch(Sequence[Certificate]):
         """ζ = |raw − value|."""
         return None if self.raw is None or self.value is None else np.abs(self.raw - self.value)
 
-    def judged(self, accept: Any) -> FamilyBatch:
+    def judged(self, accept: Limits) -> FamilyBatch:
         """The same intervals, asked how wrong predictions may be: one number, or one per query (None: any)."""
         limits = accept_limits(accept, len(self.names))
         if limits is not None and self.raw is None and self.value is None:
@@ -109,7 +110,7 @@ class FamilyBatch(Sequence[Certificate]):
         found = accepted(said, self.lower, self.upper, self.accept, proved=proved)
         return tuple(tuple({"accept": str(v)} if a else {} for v, a in zip(row, asked, strict=True)) for row in found)
 
-    def contains(self, x: Any) -> Any:
+    def contains(self, x: ArrayLike) -> Any:
         """Whether x, (S, K), lies in the tightest intervals."""
         x = floats("x", x)
         if x.shape != self.center.shape:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector, floats, whole
 from pinnpoint.base.brief import brief
@@ -118,7 +119,7 @@ class FamilyCertifier(Prepared):
             value, norms = self._states(predictions, m, residuals, block, report)
         return self.batch(m, value, outputs, norms).judged(accept)
 
-    def reduced(self, V: Any, offset: Any = None) -> ReducedCertifier:
+    def reduced(self, V: ArrayLike, offset: ArrayLike | None = None) -> ReducedCertifier:
         """For predictors U = offset + V a: products with V are made once. See `ReducedStates`."""
         return ReducedCertifier(self, ReducedStates(self.ground, self.F, self.base, V, offset))
 

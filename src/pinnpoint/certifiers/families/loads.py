@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector, distinct_names, floats, set_fields, vector
 from pinnpoint.base.brief import brief
@@ -42,7 +43,7 @@ class LoadFamily:
     __repr__ = brief
 
     def __init__(
-        self, system: LinearSystem, loads: Any, base: Any = None, *, names: Sequence[str] | None = None
+        self, system: LinearSystem, loads: ArrayLike, base: Any = None, *, names: Sequence[str] | None = None
     ) -> None:
         if not isinstance(system, LinearSystem):
             raise InputError(f"system: must be a LinearSystem; got {type(system).__name__}; families are linear")
@@ -65,7 +66,7 @@ class LoadFamily:
     def __len__(self) -> int:
         return len(self.F)
 
-    def vector(self, mu: Any) -> Vector:
+    def vector(self, mu: ArrayLike) -> Vector:
         """b_μ, rounded."""
         return np.asarray(self.base + vector("mu", mu, len(self)) @ self.F)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector, floats, vector
 from pinnpoint.base.errors import InputError
@@ -33,7 +32,7 @@ class ReducedStates:
         An admissible vector; the space's own U₀ by default.
     """
 
-    def __init__(self, ground: Ground, F: Vector, base: Vector, V: Any, offset: Any = None) -> None:
+    def __init__(self, ground: Ground, F: Vector, base: Vector, V: ArrayLike, offset: ArrayLike | None = None) -> None:
         space = ground.core.system.space
         self.V = floats("V", V)
         if self.V.ndim != 2 or self.V.shape[0] != space.N or not np.all(np.isfinite(self.V)):

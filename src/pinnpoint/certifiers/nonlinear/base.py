@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector, vector
 from pinnpoint.base.errors import CertificationError, InputError
@@ -28,6 +29,7 @@ from pinnpoint.rounding import stability as st
 from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.forms import InverseForm
+from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.nonlinear import NonlinearSystem
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.semilinear.base import AbstractSemilinear
@@ -39,7 +41,7 @@ class AbstractNonlinearMethod(ABC):
     rounding: bool
 
     def prepare(
-        self, system: Any, queries: Queries, *, discrete: bool = True
+        self, system: LinearSystem, queries: Queries, *, discrete: bool = True
     ) -> AbstractNonlinearCertifier | ContinuousCertifier:
         """Check what is given; the linear algebra belongs to each state, where J is taken.
 
@@ -59,7 +61,7 @@ class AbstractNonlinearMethod(ABC):
         return prepared if discrete else ContinuousCertifier(system, seen, prepared.name)
 
     @abstractmethod
-    def _prepare(self, system: Any, queries: ReducedQueries) -> AbstractNonlinearCertifier:
+    def _prepare(self, system: LinearSystem, queries: ReducedQueries) -> AbstractNonlinearCertifier:
         """`prepare`, once its arguments are known to be what they should."""
 
 
@@ -106,13 +108,13 @@ class AbstractNonlinearCertifier(Certifier):
     def target(self) -> str:
         """The discrete target in words."""
 
-    def base(self, U: Any, name: str = "U", polish: int | None = None) -> BasePoint:
+    def base(self, U: ArrayLike, name: str = "U", polish: int | None = None) -> BasePoint:
         """The base point of an admissible state, after the Newton steps that were asked for."""
         space = self.system.space
         y = space.require_member(vector(name, U, space.N), name)
         return base_point(self.system, y, rounding=self.seen.rounding, polish=self.polish if polish is None else polish)
 
-    def newton(self, U: Any) -> Vector:
+    def newton(self, U: ArrayLike) -> Vector:
         """The state one Newton step on from the base point."""
         return np.asarray(self.system.space.vector_of(self.base(U).moved().y))
 
@@ -178,12 +180,12 @@ class AbstractNonlinearCertifier(Certifier):
         """For transfers: another state is certified from its own base point, with its own remainder."""
         count = len(self.seen.queries)
 
-        def discrete(U: Any) -> tuple[Vector, Vector]:
+        def discrete(U: ArrayLike) -> tuple[Vector, Vector]:
             there = self._same_target(base, self.base(U, "state", 0))
             center, terms, counted = self._rounded(there)
             return center, total(terms, counted, count)
 
-        def bias(U: Any) -> tuple[Vector, Vector]:
+        def bias(U: ArrayLike) -> tuple[Vector, Vector]:
             center, radius = discrete(U)
             value, error = self.seen.values(self.base(U, "state", 0).y).rounded()
             gap = value - center

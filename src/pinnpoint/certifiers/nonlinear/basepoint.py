@@ -171,7 +171,7 @@ class ReducedQueries:
         return L.affine(U, exact(-self.queries.constants))
 
 
-def base_point(system: Any, y: Vector, *, rounding: bool, polish: int = 0) -> BasePoint:
+def base_point(system: LinearSystem, y: Vector, *, rounding: bool, polish: int = 0) -> BasePoint:
     """The base point, after `polish` Newton steps."""
     if rounding:
         require_range("U", y)

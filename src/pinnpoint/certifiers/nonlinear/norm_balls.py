@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Matrix, Vector
 from pinnpoint.base.errors import CertificationError
 from pinnpoint.certifiers.nonlinear.basepoint import BasePoint
 from pinnpoint.certifiers.nonlinear.kantorovich import radius, refusal
@@ -99,7 +99,7 @@ class StationaryBall:
 
 
 def stationary_ball(
-    base: BasePoint, K: Any, G: tuple[Any, Any], S: Ball, defect: Any, solve: Any, polish: int
+    base: BasePoint, K: Matrix, G: tuple[Any, Any], S: Ball, defect: Any, solve: Any, polish: int
 ) -> StationaryBall:
     """Newton–Kantorovich for S with K ⪰ αP: ‖K⁻¹x‖_X ≤ ‖x‖_{X*}/α. L t/α < 1, so K stays positive definite."""
     system = base.system

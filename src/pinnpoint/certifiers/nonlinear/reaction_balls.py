@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Matrix, Vector
 from pinnpoint.base.errors import CertificationError
 from pinnpoint.certifiers.nonlinear.basepoint import BasePoint, VerifiedBall
 from pinnpoint.certifiers.nonlinear.kantorovich import radius, refusal
@@ -114,7 +113,7 @@ def find_witness(base: BasePoint, rhs: Vector) -> Witness | None:
     return Witness(w, v) if float(v.min()) > 0.0 else None
 
 
-def _aligned(J: Any, E: Any) -> Vector:
+def _aligned(J: Matrix, E: Matrix) -> Vector:
     """E's entries in the order of J's; both come from one pattern, unless a caller's does not."""
     if np.array_equal(J.indptr, E.indptr) and np.array_equal(J.indices, E.indices):
         return np.asarray(E.data)

@@ -21,6 +21,7 @@ from pinnpoint.certifiers.nonlinear.base import (
 )
 from pinnpoint.certifiers.nonlinear.basepoint import BasePoint, ReducedQueries, tightest
 from pinnpoint.rounding.arithmetic import up
+from pinnpoint.systems.linear import LinearSystem
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,7 @@ class Root(AbstractNonlinearMethod):
         if self.ball is not None:
             set_fields(self, ball=number("ball", self.ball, low=0.0))
 
-    def _prepare(self, system: Any, queries: ReducedQueries) -> RootCertifier:
+    def _prepare(self, system: LinearSystem, queries: ReducedQueries) -> RootCertifier:
         return RootCertifier(system, queries, self.polish, self)
 
 

@@ -27,6 +27,7 @@ from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.matrices import EnclosedMatrix, LinearMap, PlainMatrix, dots
 from pinnpoint.solvers.direct import factorize
 from pinnpoint.solvers.protocol import answer
+from pinnpoint.systems.linear import LinearSystem
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,7 @@ class Stationary(AbstractNonlinearMethod):
         set_fields(self, polish=whole("polish", self.polish))
         require_norm(self.norm)
 
-    def _prepare(self, system: Any, queries: ReducedQueries) -> StationaryCertifier:
+    def _prepare(self, system: LinearSystem, queries: ReducedQueries) -> StationaryCertifier:
         if isinstance(system.weight, str):
             raise InputError("weight: a stationary target needs W itself; give None, a vector or a matrix")
         return StationaryCertifier(system, queries, self.polish, self)
