@@ -13,6 +13,7 @@ import pytest
 import pinnpoint as pp
 from pinnpoint.certificates.verdicts import accepted, distances
 from pinnpoint.cli.main import main
+from pinnpoint.fem.extraction import NodeValues
 
 CASE = """title = "Plate"
 units = "mm"
@@ -429,3 +430,130 @@ def test_campaigns_have_the_verdicts(tmp_path):
     with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
         found = [(r["query"], r["accept"], r["verdict"]) for r in csv.DictReader(file)]
     assert found == [("centre", "0.001", "beyond"), ("side", "", ""), ("centre", "1.0", "within"), ("side", "", "")]
+
+
+def walled(problem, height=1000.0):
+    """Right inside, and far from the boundary data on the wall."""
+    U = np.full(problem.space.N, 0.05)
+    U[problem.space.fixed] = height
+    return U
+
+
+@pytest.mark.parametrize("target", ["discrete", "continuous"])
+@pytest.mark.parametrize("at_points", [False, True])
+def test_values_at_nodes_are_judged_as_they_were_given(problem, target, at_points):
+    """Boundary conditions overwrite the wall's values; the verdict is on the prediction all the same."""
+    queries = problem.points([[0.0, 0.5], [0.05, 0.5], [0.5, 0.5]]) + problem.patch("left") + problem.flux("boundary")
+    U = walled(problem)
+    given = NodeValues(problem.nodes.points, U) if at_points else U
+    found = pp.certify(problem, given, queries, target=target, accept=0.3)
+    assert [v["accept"] for v in found.verdicts] == ["beyond", "beyond", "within", "beyond", "beyond"]
+    np.testing.assert_allclose(found.raw, queries.L @ U + queries.constants, rtol=1e-14)
+    assert found.raw[2] == found.value[2]
+    np.testing.assert_array_equal(found.terms["mismatch"], np.abs(found.raw - found.value))
+    assert "boundary conditions changed the prediction by at most 1000" in str(found)
+    met = pp.certify(problem, walled(problem, 0.0), queries, target=target, accept=0.3)
+    assert met.raw is None
+    assert "mismatch" not in met.terms
+    assert not any("boundary conditions" in note for note in met.notes)
+
+
+def test_raw_outputs_that_are_given_stand_before_the_values_at_nodes(problem):
+    queries = problem.points([[0.0, 0.5]])
+    found = pp.certify(problem, walled(problem), queries, raw=[0.001], target="discrete", accept=0.01)
+    assert (found.raw.tolist(), found.verdicts) == ([0.001], ({"accept": "within"},))
+
+
+def test_displacements_at_nodes_are_judged_as_they_were_given():
+    solid = pp.fem.Elasticity(
+        pp.io.generate("square", 4), young=1.0, poisson=0.3, fixed={"left": 0.0}, body=(0.0, -1e-3)
+    )
+    queries = solid.points([[0.0, 0.5], [0.9, 0.5]], component="y")
+    U = solid.space.U0.copy()
+    U[solid.space.fixed] = 7.0
+    found = pp.certify(solid, U, queries, target="discrete", accept=0.1)
+    assert [v["accept"] for v in found.verdicts] == ["beyond", "within"]
+
+
+def test_semilinear_predictions_are_judged_as_they_were_given():
+    problem = pp.fem.Semilinear(pp.io.generate("square", 4), cubic=1.0, source="1", dirichlet={"boundary": 0.0})
+    for target in ("discrete", "continuous"):
+        found = pp.certify(problem, walled(problem, 5.0), problem.points([[0.0, 0.5]]), target=target, accept=0.1)
+        assert found.verdicts == ({"accept": "beyond"},)
+
+
+def test_refinement_carries_the_prediction_as_it_was_given(problem):
+    queries = problem.points([[0.0, 0.5], [0.06, 0.5]])
+    found = pp.certify_to(problem, walled(problem), queries, 8e-3, accept=0.01)
+    assert len(found.history) > 1
+    np.testing.assert_allclose(found.certificate.raw, queries.L @ walled(problem), rtol=1e-12)
+    assert [v["accept"] for v in found.certificate.verdicts] == ["beyond", "beyond"]
+
+
+def test_a_function_is_judged_before_boundary_conditions_where_its_outputs_make_no_query(problem):
+    """Of a flux its values at the nodes stand for it, as it was given: those of 1000 have none."""
+    flux = problem.flux("boundary")
+    found = pp.certify(problem, lambda X: np.full(len(X), 1000.0), flux, target="discrete", accept=10.0)
+    assert abs(found.raw[0]) < 1.0
+    assert abs(found.value[0]) > 1e4
+    assert found.verdicts == ({"accept": "within"},)
+
+
+def test_states_that_are_admissible_only_almost_are_judged_as_they_were_given(problem):
+    """Off by 1e-10 of the largest entry they pass for admissible; what is accepted may be less than that."""
+    queries = problem.points([[0.0, 0.5], [0.5, 0.5]])
+    U = problem.space.U0.copy()
+    U[problem.space.free[0]], U[problem.space.fixed] = 1e6, 1e-5
+    certifier = pp.Exact().prepare(problem.system, queries)
+    family = pp.LoadFamily(problem.system, problem.b[None, :]).prepare(queries)
+    found = [certifier.certify(U, accept=1e-6), pp.certify(problem.system, U, queries, accept=1e-6)]
+    found += [certifier.certify_many([U, problem.space.U0], accept=1e-6)[0]]
+    found += [family.certify(U, mu=[1.0], accept=1e-6)]
+    found += [family.certify_many([problem.space.U0, U], [[1.0], [1.0]], accept=1e-6)[1]]
+    for one in found:
+        assert one.verdicts[0] == {"accept": "beyond"}
+        assert one.raw[0] == pytest.approx(1e-5)
+        assert one.terms["mismatch"][1] == 0.0
+    assert certifier.certify(problem.space.U0).raw is None
+    assert family.certify(problem.space.U0, mu=[1.0]).raw is None
+
+
+@pytest.mark.parametrize("target", ["discrete", "continuous"])
+def test_files_of_values_at_nodes_are_judged_as_they_were_given(tmp_path, capsys, problem, target):
+    """Table, exit code, report and bundle alike."""
+    np.savez(tmp_path / "wall.npz", values=walled(problem))
+    text = CASE.replace('expression = "x*(1-x)*y*(1-y)"', 'file = "wall.npz"').replace("[0.5, 0.5]", "[0.0, 0.5]")
+    arguments = written(tmp_path, f'certificate.target="{target}"', "certificate.accept=0.5", text=text)
+    assert main(arguments) == 4
+    said = capsys.readouterr().out
+    assert "centre: the prediction is proved beyond accept = 0.5, off by at least 999.9" in said
+    assert said.count("boundary conditions changed the prediction by at most 1000 at a node") == 1
+    assert [row["verdicts"]["accept"] for row in rows(tmp_path)] == ["beyond", "within"]
+    assert "oundary conditions changed the prediction" in (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert main(["verify", str(tmp_path / "out" / "bundle")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "cubic"),
+    [
+        ("reaction-diffusion", "discrete", ""),
+        ("reaction-diffusion", "continuous", ""),
+        ("semilinear", "discrete", "cubic = 1.0"),
+    ],
+)
+def test_the_service_judges_values_at_nodes_as_they_were_given(tmp_path, problem, kind, target, cubic):
+    from pinnpoint.cases.read import read_case
+    from pinnpoint.cases.study import build
+    from pinnpoint.service import engine_of_case
+
+    text = CASE.replace('"reaction-diffusion"', f'"{kind}"\n{cubic}').replace('"discrete"', f'"{target}"')
+    (tmp_path / "case.toml").write_text(text.replace("[0.5, 0.5]", "[0.0, 0.5]"), encoding="utf-8")
+    engine = engine_of_case(build(read_case(tmp_path / "case.toml")))
+    monitor = pp.Monitor(engine, accept=0.5)
+    wrong, right = (engine.answer(walled(problem, height), None, None) for height in (1000.0, 0.0))
+    decided = monitor.judge(wrong)
+    assert decided.action == "flag"
+    assert [v["accept"] for v in decided.verdicts] == ["beyond", "within"]
+    assert wrong.raw[0] == 1000.0
+    assert monitor.judge(right).action == "accept"
+    assert right.raw is None

@@ -33,6 +33,9 @@ class Intervals:
     ----------
     value
         ℓᵀU + constant of the admissible vector.
+    raw
+        The prediction's own values where it is not that vector: a model's outputs, or ℓᵀ of values at nodes as they
+        were given, before the boundary conditions changed them. Verdicts are on these.
     correction
         The signed gᵀr where the method computes it, else None.
     sigma

@@ -13,6 +13,7 @@ from pinnpoint.report.numbers import above, below, interval, near, short
 from pinnpoint.systems.targets import ESTIMATED
 
 WORDS = {"within": "proved within", "beyond": "proved beyond", "undecided": "undecided"}
+CHANGED = "boundary conditions changed the prediction"
 DIGITS = 4
 """Of how far a prediction is off."""
 Column = tuple[str, list[str]]
@@ -69,6 +70,11 @@ def in_vain(c: Intervals) -> list[str]:
     paid = [f"{n} ({float(f'{w:.2g}'):g})" for n, w in zip(c.names, worth, strict=True) if w < 1.0]
     more = f" and {len(paid) - 5} more" if len(paid) > 5 else ""
     return [f"the lift did not pay, the proof is wider than without it: {', '.join(paid[:5])}{more}"] if paid else []
+
+
+def changed_line(most: float) -> str:
+    """What the boundary conditions did to a prediction."""
+    return f"{CHANGED} by at most {above(most)} at a node"
 
 
 def least_text(x: Any) -> str:

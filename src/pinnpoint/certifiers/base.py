@@ -19,7 +19,7 @@ from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.transfer import Transfer, TransferContext, require_transfer
 from pinnpoint.certifiers.batches import observe_many
 from pinnpoint.certifiers.green import GreenVectors
-from pinnpoint.certifiers.ground import Ground, Observation, Outcome
+from pinnpoint.certifiers.ground import Ground, Observation, Outcome, own_values
 from pinnpoint.certifiers.least_squares import effective_norm
 from pinnpoint.certifiers.protocols import Certifier
 from pinnpoint.certifiers.setup import solver_for
@@ -104,7 +104,7 @@ class AbstractCertifier(Certifier):
         require_transfer(transfer)
         self.ground.core.require_sound()
         seen = self.observe(U, load)
-        return self._assemble(seen, self._discrete(seen), raw, transfer).judged(accept)
+        return self._assemble(seen, self._discrete(seen), self._own(U, seen, raw), transfer).judged(accept)
 
     def certify_many(
         self,
@@ -130,8 +130,17 @@ class AbstractCertifier(Certifier):
         self.ground.core.require_sound()
         seen = observe_many(self, states, bs)
         return CertificateBatch(
-            [self._assemble(one, self._discrete(one), o, transfer) for one, o in zip(seen, raws, strict=True)]
+            [
+                self._assemble(one, self._discrete(one), self._own(U, one, o), transfer)
+                for U, one, o in zip(states, seen, raws, strict=True)
+            ]
         ).judged(accept)
+
+    def _own(self, U: ArrayLike, seen: Observation, raw: ArrayLike | None) -> ArrayLike | None:
+        """The prediction's own values of the queries, where the state is admissible only almost."""
+        if raw is not None:
+            return raw
+        return own_values(self.ground.queries, self.ground.core.system.space, U, seen.y, seen.value)
 
     def observe(self, U: ArrayLike, load: ArrayLike | None = None) -> Observation:
         """Residual and values of one admissible state."""

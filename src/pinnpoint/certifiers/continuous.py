@@ -20,6 +20,7 @@ from pinnpoint.certificates.transfer import Transfer, TransferContext
 from pinnpoint.certificates.verdicts import accept_limits
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.green import FEW, FILLS_FROM
+from pinnpoint.certifiers.ground import own_values
 from pinnpoint.certifiers.nonlinear.basepoint import ReducedQueries
 from pinnpoint.certifiers.protocols import Certifier
 from pinnpoint.certifiers.setup import solver_for
@@ -136,7 +137,9 @@ class ContinuousCertifier(Certifier):
         """Intervals for one state."""
         require_own_load(load)
         queries, start = self.seen.queries, self._start(U)
-        value, _ = self.seen.values(start).rounded()
+        values = self.seen.values(start)
+        raw = own_values(queries, self.system.space, U, start, values) if raw is None else raw
+        value, _ = values.rounded()
         if not isinstance(transfer, Transfer):
             raise InputError("transfer: prepared for the continuous target, which needs the problem's own transfer")
         roots: list[Vector] = []

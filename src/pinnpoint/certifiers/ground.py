@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Vector, floats
 from pinnpoint.base.brief import brief
 from pinnpoint.certificates.claims import Claim, Guarantee
 from pinnpoint.certifiers.core import Core, Functionals
@@ -16,6 +16,7 @@ from pinnpoint.rounding.matrices import LinearMap
 from pinnpoint.solvers.choice import Choice
 from pinnpoint.solvers.protocol import Solver
 from pinnpoint.systems.queries import Queries
+from pinnpoint.systems.spaces import AdmissibleSpace
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,3 +74,10 @@ class Outcome:
     """The state that was taken in the prediction's place, where it was polished first."""
 
     __repr__ = brief
+
+
+def own_values(queries: Queries, space: AdmissibleSpace, U: Any, y: Vector, value: Ball) -> Vector | None:
+    """The queries' values of a state that differs from the member with its coordinates y; None where it does not."""
+    given = floats("U", U)
+    mismatch = space.mismatch(given, y)
+    return queries.before(given, mismatch, value.rounded()[0]) if mismatch.any() else None

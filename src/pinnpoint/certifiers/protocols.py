@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import numpy as np
 
 from pinnpoint.base.arrays import Index, Limits, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.certificates.batch import CertificateBatch
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.evidence import Evidence
+from pinnpoint.certificates.printed import changed_line
 from pinnpoint.certificates.transfer import Route, Transfer
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.models.given import Prediction
@@ -19,7 +22,7 @@ from pinnpoint.models.lifts import Lift
 from pinnpoint.models.opaque import OpaqueLift
 from pinnpoint.solvers.protocol import Solver
 from pinnpoint.systems.queries import Goal, Queries
-from pinnpoint.systems.spaces import AdmissibleSpace
+from pinnpoint.systems.spaces import ADMISSIBLE, AdmissibleSpace
 
 
 class Prepared:
@@ -78,8 +81,42 @@ class Extraction:
     how: str
     distance: float = 0.0
     """Largest distance between a given point and its mesh node, where points were matched."""
+    given: Vector | None = None
+    """The vector before the boundary conditions changed it."""
+    by_nodes: bool = False
+    """Whether values at nodes are all that was given, so that `given` is the prediction itself."""
 
     __repr__ = brief
+
+    @property
+    def changed(self) -> float:
+        """The largest change that the boundary conditions made."""
+        return float(np.max(np.abs(self.mismatch), initial=0.0))
+
+    def outputs(self, queries: Queries, value: Vector, raw: Vector | None = None) -> Vector | None:
+        """The prediction's own values of the queries, which verdicts are on; None where `value` has them.
+
+        Those of values at nodes are ℓᵀ of them as they were given. A function has outputs of its own, `raw`; where they
+        do not make a query, as of a flux, and more than rounding was changed, its values at the nodes stand for it.
+
+        Parameters
+        ----------
+        value
+            The queries' values of `U`.
+        """
+        if self.given is None or (raw is not None and not np.any(np.isnan(raw))):
+            return raw
+        slight = self.changed <= ADMISSIBLE * float(np.max(np.abs(self.given), initial=0.0))
+        own = None if slight and not self.by_nodes else queries.before(self.given, self.mismatch, value)
+        return own if own is None or raw is None else np.where(np.isnan(raw), own, raw)
+
+    def beside(self, certificate: Certificate, queries: Queries) -> Certificate:
+        """The same intervals beside the prediction as it was given, and a note where that is not what was certified."""
+        own = self.outputs(queries, certificate.value, certificate.raw)
+        found = certificate if own is None else certificate.beside(own)
+        if not self.by_nodes or self.changed == 0.0:
+            return found
+        return replace(found, notes=(*found.notes, f"{changed_line(self.changed)}; it is judged as it was given"))
 
 
 class Problem(ABC):

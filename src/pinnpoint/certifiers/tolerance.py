@@ -136,7 +136,7 @@ def certify_to(
             return replace(best, certificate=final, history=tuple(history), reached=reached, stopped=stopped)
         refiner.refine(marked)
         if not callable(prediction):
-            prediction = refiner.prolong(problem.extract(prediction, extraction).U)
+            prediction = refiner.prolong(problem.extract(prediction, extraction).given)
         problem = problem.refined(refiner.mesh, refiner.parents)
         queries = problem.ask(queries.goals, queries.names)
 

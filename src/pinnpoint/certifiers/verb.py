@@ -235,12 +235,12 @@ def run_by(
         certifier = method.prepare(problem.system, queries)
         prepared(certifier)
         certificate = certifier.certify(extracted.U, transfer=how.transfer).beside(outputs)
-    certificate = problem.finish(certificate, queries, extracted.U, certifier, own=own)
+    certificate = extracted.beside(problem.finish(certificate, queries, extracted.U, certifier, own=own), queries)
     model = prediction.description if isinstance(prediction, Predictor) else None
     return certificate.with_details(
         **({} if model is None else {"model": str(model)}),
         extraction=extracted.how,
-        projection_mismatch=float(np.max(np.abs(extracted.mismatch), initial=0.0)),
+        projection_mismatch=extracted.changed,
         matching_distance=extracted.distance,
         quadrature=problem.quadrature,
     ), certifier

@@ -19,7 +19,7 @@ from pinnpoint.cases.read import read_case
 from pinnpoint.cases.study import Result, build
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Guarantee
-from pinnpoint.certificates.printed import least_text, table
+from pinnpoint.certificates.printed import changed_line, least_text, table
 from pinnpoint.certificates.verdicts import BEYOND, NEGATIVE, UNDECIDED
 from pinnpoint.certifiers.tolerance import Step
 from pinnpoint.cli.progress import Stages, Told
@@ -147,8 +147,8 @@ def summary(result: Result, files: list[Path]) -> str:
     if result.stopped:
         lines.append(f"stopped early: {result.stopped}")
     changed = certificate.details["projection_mismatch"]
-    if changed > 0.0:
-        lines.append(f"boundary conditions changed the prediction by at most {changed:.3g} at a node")
+    if changed > 0.0 and not any(note.startswith(changed_line(changed)) for note in certificate.notes):
+        lines.append(changed_line(changed))
     for i in np.flatnonzero(wide(result)):
         what = "wider than its tolerance" if np.isfinite(certificate.radius[i]) else "unbounded, nothing is proved"
         lines.append(f"{certificate.names[i]}: {what}")

@@ -114,9 +114,9 @@ def certify(case: Case, team: Team, progress: Progress = lambda stage: None, *, 
     claim = Claim(f"the symmetric part of the reduced operator is at least {alpha:.6e} times the identity ({how})")
     certificate = _certificate(asked, value, center, left, norms, (length, small), alpha, claim, rows.n)
     notes = (*curve_notes(asked.frame.mesh), "what the mesh leaves was not estimated: many processes share it")
-    certificate = replace(certificate, interval_of=MESH, notes=notes).with_details(
+    certificate = asked.found.beside(replace(certificate, interval_of=MESH, notes=notes), asked.queries).with_details(
         extraction=asked.found.how,
-        projection_mismatch=float(np.max(np.abs(asked.found.mismatch), initial=0.0)),
+        projection_mismatch=asked.found.changed,
         matching_distance=asked.found.distance,
         quadrature=local.quadrature,
         processes=team.size,

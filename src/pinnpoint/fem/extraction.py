@@ -78,7 +78,7 @@ def extract(nodes: Nodes, space: AdmissibleSpace, count: int, prediction: Any, h
         parts = prediction.parts if isinstance(prediction, Formulas) else (prediction,)
         require_defined("prediction", parts, nodes.mesh.points[nodes.mesh.cells])
     found = space.project(U)
-    return Extraction(found.U, found.mismatch, how, distance)
+    return Extraction(found.U, found.mismatch, how, distance, U, not callable(prediction))
 
 
 def nodal(values: ArrayLike, nodes: int, count: int) -> Vector:

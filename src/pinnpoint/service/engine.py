@@ -11,10 +11,11 @@ from pinnpoint.base.arrays import Vector, per_query
 from pinnpoint.base.brief import brief
 from pinnpoint.cases.study import Study
 from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.printed import CHANGED
 from pinnpoint.certifiers.base import AbstractMethod
 from pinnpoint.certifiers.families.certifier import FamilyCertifier
 from pinnpoint.certifiers.families.loads import LoadFamily
-from pinnpoint.certifiers.protocols import Prepared
+from pinnpoint.certifiers.protocols import Extraction, Prepared
 from pinnpoint.certifiers.verb import run
 
 Answer = Callable[[Vector | None, Vector | None, Vector | None], Certificate]
@@ -52,12 +53,15 @@ class Engine(Prepared):
 
 def engine_of_family(family: FamilyCertifier, title: str = "") -> Engine:
     """Every request brings its μ."""
+    core = family.ground.core
 
     def answer(values: Vector | None, raw: Vector | None, mu: Vector | None) -> Certificate:
-        state = None if values is None else family.ground.core.system.space.project(values).U
-        return family.certify(state, mu=mu, raw=raw)
+        if values is None:
+            return family.certify(mu=mu, raw=raw)
+        found = core.system.space.project(values)
+        given = Extraction(found.U, found.mismatch, "nodal values", 0.0, values, by_nodes=True)
+        return given.beside(family.certify(given.U, mu=mu, raw=raw), family.queries)
 
-    core = family.ground.core
     return Engine(answer, family.names, "discrete", core.system.N, len(family.F), core.system.n, title)
 
 
@@ -74,27 +78,37 @@ def engine_of_case(study: Study) -> Engine:
         one = np.ones(1)
 
         def answer(values: Vector | None, raw: Vector | None, mu: Vector | None) -> Certificate:
-            return family.certify(None if values is None else problem.extract(values).U, mu=one, raw=raw)
+            if values is None:
+                return family.certify(mu=one, raw=raw)
+            given: Extraction = problem.extract(values)
+            return given.beside(family.certify(given.U, mu=one, raw=raw), queries)
 
     elif target == "continuous":
-        proved = study.certify().certificate
+        proved = _without_prediction(study.certify().certificate)
 
         def answer(values: Vector | None, raw: Vector | None, mu: Vector | None) -> Certificate:
             raw = None if raw is None else per_query("raw", raw, len(proved))
             if values is None:
                 assert raw is not None
                 return replace(proved, value=raw, raw=raw, terms=_terms(proved))
-            return proved.seen_at(queries, problem.extract(values).U, raw)
+            given: Extraction = problem.extract(values)
+            return given.beside(proved.seen_at(queries, given.U, raw), queries)
 
     else:
         prepared = run(study.method, problem, study.prediction, queries, target=target)[1]
 
         def answer(values: Vector | None, raw: Vector | None, mu: Vector | None) -> Certificate:
-            state = problem.extract(study.prediction if values is None else values).U
-            return prepared.certify(state, raw=raw)
+            given = problem.extract(study.prediction if values is None else values)
+            found = prepared.certify(given.U, raw=raw)
+            return found if values is None else given.beside(found, queries)
 
     asked = study.limits if np.isfinite(study.limits).any() else None
     return Engine(answer, queries.names, target, problem.system.N, 0, problem.system.n, study.case.title, asked)
+
+
+def _without_prediction(found: Certificate) -> Certificate:
+    """Without the note on the prediction that was first certified."""
+    return replace(found, notes=tuple(note for note in found.notes if not note.startswith(CHANGED)))
 
 
 def _terms(proved: Certificate) -> dict[str, Vector]:

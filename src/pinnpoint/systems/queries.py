@@ -244,6 +244,29 @@ class Queries:
     def __len__(self) -> int:
         return int(self.stored.shape[0])
 
+    def before(self, given: Vector, mismatch: Vector, value: Vector) -> Vector | None:
+        """The values of a vector whose entries were then changed: `value` where no changed entry counts.
+
+        Parameters
+        ----------
+        given
+            The vector as it was.
+        mismatch
+            What it differs in from the vector that it became; None is returned where this is nothing.
+        value
+            The values of that vector.
+        """
+        if not np.any(mismatch):
+            return None
+        given = np.asarray(given, dtype=np.float64)
+        counts = np.asarray(abs(self.stored) @ (mismatch != 0.0).astype(np.float64)) > 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            own = np.asarray(self.stored @ given + self.constants)
+        if not np.all(np.isfinite(own)):
+            worst = self.names[int(np.argmin(np.isfinite(own)))]
+            raise InputError(f"prediction: its value of '{worst}' leaves the range of float64; give smaller values")
+        return np.where(counts, own, value)
+
     def _names_after(self, count: int) -> tuple[str, ...]:
         """The names, where they are the plain numbers counted on."""
         plain = tuple(f"q{i}" for i in range(len(self)))

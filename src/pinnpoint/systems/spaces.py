@@ -22,6 +22,9 @@ from pinnpoint.rounding.matrices import product_up
 ADMISSIBLE = 1e-10
 """A vector this close to the admissible set, relative to its largest entry, counts as one of its members."""
 
+ROUNDED = 2.0**-44
+"""Of coordinates in a general Z, relative to the largest entry."""
+
 
 class Projection(NamedTuple):
     """The nearest admissible vector, its coordinates, and what was lost on the way."""
@@ -218,6 +221,14 @@ class AdmissibleSpace:
                 f"first, {name} = space.project({name}).U, and report the mismatch"
             )
         return y
+
+    def mismatch(self, U: Vector, y: Vector) -> Vector:
+        """U minus the member with its coordinates y; of a general Z what is more than the rounding of these."""
+        if self.free is not None and np.array_equal(U[self.fixed], self.U0[self.fixed]):
+            return np.zeros(0)
+        off = U - self.vector_of(y)
+        least = 0.0 if self.free is not None else ROUNDED * float(np.max(np.abs(U), initial=0.0))
+        return np.where(np.abs(off) > least, off, 0.0)
 
     def vector_of(self, y: Vector) -> Vector:
         """U₀ + Z y, rounded; exact where Z only selects entries."""

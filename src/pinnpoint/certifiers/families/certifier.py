@@ -116,7 +116,8 @@ class FamilyCertifier(Prepared):
         outputs = self._outputs(raw, len(m))
         value = norms = None
         if predictions is not None:
-            value, norms = self._states(predictions, m, residuals, block, report)
+            value, norms, own = self._states(predictions, m, residuals, block, report)
+            outputs = own if outputs is None else outputs
         return self.batch(m, value, outputs, norms).judged(accept)
 
     def reduced(self, V: ArrayLike, offset: ArrayLike | None = None) -> ReducedCertifier:
@@ -163,22 +164,33 @@ class FamilyCertifier(Prepared):
         return ResidualNorms(self.ground, self.F, self.base)
 
     def _states(self, given: Any, mu: Vector, residuals: bool, block: int | None, report: Any) -> Any:
+        """Values, residual norms, and the values of states as they were given where some are admissible only almost."""
         L, constants = self.ground.queries.stored, self.ground.queries.constants
         used = np.unique(L.indices)
         some = used.size < L.shape[1] // 4
         L = L[:, used] if some else L
         value = np.empty((len(mu), self.ground.K))
         norms = np.empty(len(mu)) if residuals else None
-        for at, U, lengths in self._blocks(given, mu, block):
+        changed = dict[int, Vector]()
+        for at, U, lengths, before in self._blocks(given, mu, block):
             value[at] = (L @ (U[:, used] if some else U).T).T + constants
+            for i, V in before.items():
+                own = self.queries.before(V, V - U[i], value[at][i])
+                changed |= {} if own is None else {at.start + i: own}
             if norms is not None:
                 norms[at] = self._norms(U, mu[at], lengths)
             if report is not None:
                 report(at.stop, len(mu))
-        return value, norms
+        if not changed:
+            return value, norms, None
+        outputs = value.copy()
+        outputs[list(changed)] = list(changed.values())
+        return value, norms, outputs
 
-    def _blocks(self, given: Any, mu: Vector, block: int | None) -> Iterator[tuple[slice, Vector, Vector]]:
-        """States that are finite and admissible, by blocks, with upper bounds of their lengths."""
+    def _blocks(
+        self, given: Any, mu: Vector, block: int | None
+    ) -> Iterator[tuple[slice, Vector, Vector, dict[int, Vector]]]:
+        """States that are finite and admissible, by blocks, upper bounds of their lengths, and those changed for it."""
         space, N, count = self.ground.core.system.space, self.ground.core.system.N, len(mu)
         step = whole("block", _fitting(N) if block is None else block, low=1)
         if not callable(given) and np.shape(given) != (count, N):
@@ -194,11 +206,13 @@ class FamilyCertifier(Prepared):
             off = space.free is None or (U[:, space.fixed] != space.U0[space.fixed]).any(axis=1)
             for i in np.flatnonzero(np.broadcast_to(off, len(U))):
                 space.require_member(U[i], f"predictions[{a + i}]")
+            before = dict[int, Vector]()
             if space.free is not None and np.any(off):  # what is certified has its prescribed values exactly
+                before = {int(i): U[i] for i in np.flatnonzero(off)}
                 U = U.copy()
                 U[:, space.fixed] = space.U0[space.fixed]
                 lengths = lengths_up(U)
-            yield at, U, lengths
+            yield at, U, lengths, before
 
 
 def _row(name: str, x: Any) -> Vector:

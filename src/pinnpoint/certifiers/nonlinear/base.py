@@ -20,6 +20,7 @@ from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.transfer import Transfer, TransferContext, require_transfer
 from pinnpoint.certificates.verdicts import accept_limits
 from pinnpoint.certifiers.continuous import ContinuousCertifier, one_by_one, require_own_load
+from pinnpoint.certifiers.ground import own_values
 from pinnpoint.certifiers.nonlinear.basepoint import BasePoint, ReducedQueries, VerifiedBall, base_point
 from pinnpoint.certifiers.nonlinear.norm_balls import declared_ball, newton_ball
 from pinnpoint.certifiers.nonlinear.reaction_balls import NORMS, anchor, reaction_balls, semidefinite
@@ -128,7 +129,8 @@ class AbstractNonlinearCertifier(Certifier):
         if self.seen.rounding:
             require_round_to_nearest()
         start = space.require_member(vector("U", U, space.N), "U")
-        base = self.base(U)
+        base, value = self.base(U), self.seen.values(start)
+        raw = own_values(queries, space, U, start, value) if raw is None else raw
         proof = self._discrete(base)
         center, terms, counted = self._rounded(proof)
         given = [Claim(note) for note in space.notes]
@@ -139,7 +141,7 @@ class AbstractNonlinearCertifier(Certifier):
         findings = Findings(
             queries=queries,
             method=self.name,
-            value=self.seen.values(start).rounded()[0],
+            value=value.rounded()[0],
             center=center,
             terms=terms,
             counted=counted,
