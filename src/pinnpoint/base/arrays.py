@@ -27,6 +27,11 @@ def set_fields(record: object, **fields: Any) -> None:
         object.__setattr__(record, name, value)
 
 
+def attributes(record: object, *names: str) -> dict[str, Any]:
+    """Some fields and properties of a record, by name."""
+    return {name: getattr(record, name) for name in names}
+
+
 def number(
     name: str, x: Any, *, above: float | None = None, low: float | None = None, high: float | None = None
 ) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Limits, Vector
+from pinnpoint.base.arrays import Limits, Vector, attributes
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.mesh.mesh import Mesh
 
@@ -61,7 +61,7 @@ class CertificateBatch(Sequence[Certificate]):
         return tuple(c.verdicts for c in self._all)
 
     def _stack(self, name: str) -> Vector:
-        return np.array([getattr(c, name) for c in self._all])
+        return np.array([attributes(c, name)[name] for c in self._all])
 
     @property
     def value(self) -> Vector:

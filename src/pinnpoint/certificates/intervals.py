@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pinnpoint.base.arrays import Limits, Vector, floats, frozen, set_fields
+from pinnpoint.base.arrays import Limits, Vector, attributes, floats, frozen, set_fields
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.claims import Claim, Guarantee
 from pinnpoint.certificates.evidence import Evidence
@@ -93,15 +93,15 @@ class Intervals:
     def __post_init__(self) -> None:
         if not self.interval_of:
             set_fields(self, interval_of=BY_TARGET[self.target][0])
-        for name in ("value", "center"):
-            if not np.all(np.isfinite(getattr(self, name))):
+        for name, a in (("value", self.value), ("center", self.center)):
+            if not np.all(np.isfinite(a)):
                 raise CertificationError(f"{name}: not finite; the system's numbers leave the range of float64")
         if np.any(np.isnan(self.radius)) or np.any(self.radius < 0.0):
             raise CertificationError("radius: not a number; nothing was proved")
         if len(self.radius) and not np.any(np.isfinite(self.radius)):
             set_fields(self, guarantee=Guarantee.ESTIMATE)
         # Some are a prepared certifier's own: writing into them would change its later answers.
-        frozen(*(getattr(self, name) for name in ARRAYS), *self.terms.values())
+        frozen(*attributes(self, *ARRAYS).values(), *self.terms.values())
 
     def __len__(self) -> int:
         return len(self.names)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Vector, attributes
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import write_whole
 from pinnpoint.base.version import __version__
@@ -49,8 +49,7 @@ def record(certificate: Intervals, **header: Any) -> dict[str, Any]:
 def _rows(certificate: Intervals) -> list[dict[str, Any]]:
     """The queries; every array is made once."""
     c, columns = certificate, dict[str, Vector | None]()
-    for name in ("value", "value_radius", "raw", "raw_radius", "center", "radius", "lower", "upper"):
-        columns[name] = getattr(c, name)
+    columns |= attributes(c, "value", "value_radius", "raw", "raw_radius", "center", "radius", "lower", "upper")
     columns["sensitivity"] = c.sigma
     common = {
         "target": c.target,

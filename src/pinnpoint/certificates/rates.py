@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +28,7 @@ def observed_orders(h: ArrayLike, certificates: Sequence[Certificate]) -> dict[s
     array (levels − 1, K). A contribution that is zero on either level has no order and is reported as infinite when
     it vanished and as zero otherwise. The radius contracts no faster than the slowest of its terms.
     """
-    if not hasattr(certificates, "__len__"):
+    if not isinstance(certificates, Sized):
         raise InputError(f"certificates: must be a list of certificates; got {certificates!r}")
     h = vector("h", h, len(certificates), sign="positive")
     if len(certificates) < 2:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sized
 from functools import cached_property
 from typing import Any
 
@@ -122,7 +123,7 @@ class AbstractCertifier(Certifier):
         count = states.shape[0]
         given: list[Any] = [None] * count
         for name, what in (("loads", loads), ("raw", raw)):
-            rows = count if what is None else (len(what) if hasattr(what, "__len__") else 0)
+            rows = count if what is None else (len(what) if isinstance(what, Sized) else 0)
             if rows != count:
                 raise InputError(f"{name}: must have {count} rows, one per state; got {rows}")
         bs, raws = (given if what is None else list(what) for what in (loads, raw))

@@ -228,7 +228,7 @@ class Core:
         if not self.system.is_square:
             return NormalMap(self)
         if isinstance(self.reduced, EnclosedMatrix | PlainMatrix) and sp.issparse(self.reduced.A):
-            error = getattr(self.reduced, "error", None)
+            error = self.reduced.error if isinstance(self.reduced, EnclosedMatrix) else None
             if self.symmetric and (error is None or is_symmetric(error)):
                 return self.reduced
         return SymmetricMap(self.reduced)
@@ -267,7 +267,7 @@ class Core:
         """Maps v ↦ E v and v ↦ Eᵀ v with |Â − stored Â| ≤ E: data errors, and the rounding of A Z or ZᵀA Z."""
         E, space = self.system.A_error, self.system.space
         if isinstance(self.reduced, EnclosedMatrix | PlainMatrix):
-            error = getattr(self.reduced, "error", None)
+            error = self.reduced.error if isinstance(self.reduced, EnclosedMatrix) else None
             if error is None:
                 return None
             T = sp.csr_array(error.T)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.memory import have_ready
@@ -67,7 +68,7 @@ def lay_ground(
     queries: Queries,
     *,
     rounding: bool,
-    solver: Solver,
+    solver: Solver | str | None,
     coercivity: Coercivity | float | None,
     inverts: bool = True,
     adjoints: int = 0,
@@ -101,7 +102,7 @@ def lay_ground(
     return Ground(core, queries, L, ell, found, proof, choice)
 
 
-def bare_ground(system: LinearSystem, queries: Queries, solver: Solver) -> Ground:
+def bare_ground(system: LinearSystem, queries: Queries, solver: Solver | str | None) -> Ground:
     """Core, functionals and solver in plain floating point, for results that are proved elsewhere.
 
     Where factors would fill in, as in three dimensions, and queries are few, the solver is conjugate gradients.
@@ -123,119 +124,141 @@ def green_vectors(
     """
     if refine and storage.is_single:
         raise InputError("storage: refined Green vectors are pairs of doubles; use 'float64', or refine=False")
-    core, proof, K = ground.core, ground.proof, ground.K
-    accurate = core.system.is_square and is_accurate(solver)
     if isinstance(solver, SparseLU):
         solver.settle()
-    Q = storage.rows(K, core.system.n) if rows is None else rows
-    q_lo = np.zeros(Q.shape) if refine else None
-    left, sigma, delta = (np.zeros(K) for _ in range(3))
-    # many defects at once pay where there are many, with nothing but rounding in them
-    enough = K >= MANY if isinstance(solver, SparseLU) else K > 1 and core.system.n > DENSE_UP_TO
-    blocks = enough and ground.ell.exact and proof.stability is not None
-    many = core.many if blocks and not (refine or proof.rough) else None
-    whole = core.adjoint if blocks and many is None else None
+    return _Adjoints(ground, solver, refine, storage, rows).found()
 
-    def stored(i: int) -> Ball:
-        return Ball(np.asarray(Q[i], dtype=np.float64), None if q_lo is None else q_lo[i])
 
-    def measure(i: int, defect: Callable[[Ball], Ball]) -> None:
-        q = stored(i)
+class _Adjoints:
+    """Adjoint solutions under way: block by block, by the way that suits solver and queries."""
+
+    def __init__(self, ground: Ground, solver: Solver, refine: bool, storage: Storage, rows: Any) -> None:
+        core, proof, K = ground.core, ground.proof, ground.K
+        self.ground, self.core, self.proof, self.solver, self.storage = ground, core, proof, solver, storage
+        self.accurate = core.system.is_square and is_accurate(solver)
+        self.Q = storage.rows(K, core.system.n) if rows is None else rows
+        self.q_lo = np.zeros(self.Q.shape) if refine else None
+        self.left, self.sigma, self.delta = (np.zeros(K) for _ in range(3))
+        # many defects at once pay where there are many, with nothing but rounding in them
+        enough = K >= MANY if isinstance(solver, SparseLU) else K > 1 and core.system.n > DENSE_UP_TO
+        blocks = enough and ground.ell.exact and proof.stability is not None
+        self.many = core.many if blocks and not (refine or proof.rough) else None
+        self.whole = core.adjoint if blocks and self.many is None else None
+        self.simple = _simple(core, proof)
+
+    def found(self) -> GreenVectors:
+        """All of them."""
+        K, solver = self.ground.K, self.solver
+        step = width(solver, K)
+        near = self.many is not None and isinstance(solver, SparseLU)
+        order = solver.near(self.ground.ell.first()) if near and isinstance(solver, SparseLU) else np.arange(K)
+        if self.whole is None:
+            on_all_cores(lambda a: self._part(order[a : a + step]), range(0, K, step))
+        else:  # these solvers and products use all cores themselves, and memory is dear
+            for a in range(0, K, step):
+                self._part(order[a : a + step])
+        SCRATCH.clear()
+        left = None if self.proof.stability is None else self.left
+        return GreenVectors(self.Q, self.q_lo, left, self.sigma, self.delta)
+
+    def _part(self, at: Index) -> None:
+        if self.many is not None and self.simple is not None and isinstance(self.solver, SparseLU):
+            self._at_once(at, self.many, self.solver, *self.simple)
+        elif self.many is not None:
+            self._together(at, self.many)
+        elif self.q_lo is not None and self.whole is not None:
+            self._in_halves(at, self.q_lo, self.whole)
+        else:
+            self._one_by_one(at)
+
+    def _stored(self, i: int) -> Ball:
+        return Ball(np.asarray(self.Q[i], dtype=np.float64), None if self.q_lo is None else self.q_lo[i])
+
+    def _measure(self, i: int, defect: Callable[[Ball], Ball]) -> None:
+        core, proof, q = self.core, self.proof, self._stored(i)
         length = proof.form.dual(core.green(q)) if not core.is_energy else proof.form.dual(q)  # paper, eq. 4.13
         if proof.stability is None:
-            sigma[i] = length
+            self.sigma[i] = length
             return
-        left[i] = proof.stability.left(defect(q))
+        left = proof.stability.left(defect(q))
         # paper, eq. B.27
-        delta[i] = left[i] if not core.system.is_square else proof.stability.green_error(left[i], proof.form)
-        sigma[i] = up(length + delta[i])
+        delta = left if not core.system.is_square else proof.stability.green_error(left, proof.form)
+        self.left[i], self.delta[i], self.sigma[i] = left, delta, up(length + delta)
 
-    def solve(rhs: Vector) -> Vector:
-        own = ground.choice is None or ground.choice.own
-        X = answer(solver.solve_transposed, rhs, guard=own)  # paper, eq. 4.11
+    def _solve(self, rhs: Vector) -> Vector:
+        own = self.ground.choice is None or self.ground.choice.own
+        X = answer(self.solver.solve_transposed, rhs, guard=own)  # paper, eq. 4.11
         return X.copy() if own else X  # a caller's array may change later
 
-    def keep(at: Any, X: Vector) -> Vector:
-        X = storage.rounded(X)
-        if core.rounding:
+    def _keep(self, at: Index, X: Vector) -> Vector:
+        X = self.storage.rounded(X)
+        if self.core.rounding:
             require_range("Green vectors", X)
-        Q[at] = X.T
+        self.Q[at] = X.T
         return X
 
-    def together(at: Any, many: Sliced) -> None:
-        block = ground.ell.columns(at)
-        X = solve(block)
-        if not accurate:
-            X = X - solve(np.stack([s.hi for s in many.residuals(X, block)], axis=1))
-        X = keep(at, X)
-        for i, s in zip(at, many.residuals(X, block), strict=True):
-            measure(i, lambda q, s=s: s)  # type: ignore[misc]
+    def _one_by_one(self, at: Index) -> None:
+        core, ells = self.core, [self.ground.ell[i] for i in at]
+        self._keep(at, self._solve(np.array([ell.hi for ell in ells]).T))  # contiguous columns, as solvers want them
+        if not self.accurate:
+            pairs = zip(at, ells, strict=True)
+            left_over = np.array([core.defect(Ball(self._stored(i).hi), ell).hi for i, ell in pairs])
+            self._keep(at, np.array([self._stored(i).hi for i in at]).T - self._solve(left_over.T))
+        for i, ell in zip(at, ells, strict=True):
+            if self.q_lo is not None:
+                self.q_lo[i] = -answer(self.solver.solve_transposed, core.defect(Ball(self.Q[i]), ell).hi)
+            self._measure(i, partial(core.defect, ell=ell))
 
-    def at_once(at: Any, many: Sliced, lu: SparseLU) -> None:
+    def _together(self, at: Index, many: Sliced) -> None:
+        block = self.ground.ell.columns(at)
+        X = self._solve(block)
+        if not self.accurate:
+            X = X - self._solve(np.stack([s.hi for s in many.residuals(X, block)], axis=1))
+        X = self._keep(at, X)
+        for i, s in zip(at, many.residuals(X, block), strict=True):
+            self._measure(i, lambda q, s=s: s)  # type: ignore[misc]
+
+    def _at_once(
+        self,
+        at: Index,
+        many: Sliced,
+        lu: SparseLU,
+        stability: Coercive,
+        near: Vector | None,
+        factor: float,
+        far: Vector | None,
+    ) -> None:
         """The same, where all lengths are weighted Euclidean ones."""
-        assert simple is not None
-        stability, near, factor, far = simple
-        L = ground.ell.L[at]
+        L = self.ground.ell.L[at]
         with np.errstate(all="ignore"):
             X = lu.adjoints(L)
         size = largest(X)
         if not np.all(np.isfinite(size)):
             X = np.where(np.isfinite(X), X, 0.0)  # which can only widen an interval
             size = largest(X)
-        if core.rounding:
+        if self.core.rounding:
             require_range("Green vectors", size)
-        if storage.is_single:
-            X = storage.rounded(X)
+        if self.storage.is_single:
+            X = self.storage.rounded(X)
             size = largest(X)
         for b in range(0, len(X), CHUNK):
-            Q[at, b : b + CHUNK] = X[b : b + CHUNK].T
+            self.Q[at, b : b + CHUNK] = X[b : b + CHUNK].T
         lengths = column_lengths(X, far)
-        left[at] = up(factor * many.lengths(X, size, sp.csr_array(L).T, near))
+        self.left[at] = up(factor * many.lengths(X, size, sp.csr_array(L).T, near))
         for i, length in zip(at, lengths, strict=True):
-            delta[i] = stability.green_error(left[i], proof.form)
-            sigma[i] = up(length + delta[i])
+            self.delta[i] = stability.green_error(self.left[i], self.proof.form)
+            self.sigma[i] = up(length + self.delta[i])
 
-    def in_halves(at: Any, q_lo: Vector, whole: EnclosedMatrix) -> None:
-        S = np.stack([ground.ell[i].hi for i in at])  # columns are contiguous, as solvers want them
-        keep(at, solve(S.T))
+    def _in_halves(self, at: Index, q_lo: Vector, whole: EnclosedMatrix) -> None:
+        core, ell = self.core, self.ground.ell
+        S = np.stack([ell[i].hi for i in at])  # columns are contiguous, as solvers want them
+        self._keep(at, self._solve(S.T))
         error = np.empty_like(S)
         for s, e, i in zip(S, error, at, strict=True):
-            s[:], e[:] = core.defect(Ball(Q[i]), ground.ell[i]).rounded()
-        q_lo[at] = -solve(S.T).T
+            s[:], e[:] = core.defect(Ball(self.Q[i]), ell[i]).rounded()
+        q_lo[at] = -self._solve(S.T).T
         for i, s, e, rest in zip(at, S, error, whole.products(q_lo[at]), strict=True):
-            measure(i, lambda q, s=s, e=e, rest=rest: Ball(s, None, e) + rest)  # type: ignore[misc]
-
-    def part(a: int) -> None:
-        at = order[a : a + step]
-        if many is not None and simple is not None and isinstance(solver, SparseLU):
-            at_once(at, many, solver)
-            return
-        if many is not None:
-            together(at, many)
-            return
-        if q_lo is not None and whole is not None:
-            in_halves(at, q_lo, whole)
-            return
-        ells = [ground.ell[i] for i in at]
-        keep(at, solve(np.array([ell.hi for ell in ells]).T))  # columns are contiguous, as solvers want them
-        if not accurate:
-            left_over = np.array([core.defect(Ball(stored(i).hi), ell).hi for i, ell in zip(at, ells, strict=True)])
-            keep(at, np.array([stored(i).hi for i in at]).T - solve(left_over.T))
-        for i, ell in zip(at, ells, strict=True):
-            if q_lo is not None:
-                q_lo[i] = -answer(solver.solve_transposed, core.defect(Ball(Q[i]), ell).hi)
-            measure(i, lambda q, ell=ell: core.defect(q, ell))  # type: ignore[misc]
-
-    simple = _simple(core, proof)
-    step = width(solver, K)
-    order = solver.near(ground.ell.first()) if many is not None and isinstance(solver, SparseLU) else np.arange(K)
-    if whole is None:
-        on_all_cores(part, range(0, K, step))
-    else:  # these solvers and products use all cores themselves, and memory is dear
-        for a in range(0, K, step):
-            part(a)
-    SCRATCH.clear()
-    return GreenVectors(Q, q_lo, None if proof.stability is None else left, sigma, delta)
+            self._measure(i, lambda q, s=s, e=e, rest=rest: Ball(s, None, e) + rest)  # type: ignore[misc]
 
 
 def _simple(core: Core, proof: Proof) -> tuple[Coercive, Vector | None, float, Vector | None] | None:

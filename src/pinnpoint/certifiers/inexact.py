@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector, number, per_query, set_fields, whole
+from pinnpoint.base.arrays import Vector, attributes, number, per_query, set_fields, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.claims import Claim
@@ -84,11 +84,11 @@ class Inexact(AbstractMethod):
     def __post_init__(self) -> None:
         if self.correct not in CORRECTIONS:
             raise InputError(f"correct: must be one of {', '.join(CORRECTIONS)}; got {self.correct!r}")
-        for name in ("tolerance", "primal_tolerance"):
-            set_fields(self, **{name: number(name, getattr(self, name), low=0.0, high=1.0)})
-        for name in ("iterations", "primal_iterations", "sharpen"):
-            if getattr(self, name) is not None or name == "sharpen":
-                set_fields(self, **{name: whole(name, getattr(self, name))})
+        for name, value in attributes(self, "tolerance", "primal_tolerance").items():
+            set_fields(self, **{name: number(name, value, low=0.0, high=1.0)})
+        for name, value in attributes(self, "iterations", "primal_iterations", "sharpen").items():
+            if value is not None or name == "sharpen":
+                set_fields(self, **{name: whole(name, value)})
         if self.sigma is not None and self.correct != "primal":
             raise InputError("sigma: only the primal certificate takes sensitivities from outside")
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Matrix, Vector, floats, matrix, per_query
+from pinnpoint.base.arrays import Matrix, Vector, attributes, floats, matrix, per_query
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.claims import Guarantee
@@ -139,8 +139,8 @@ class Sweep:
     __repr__ = brief
 
     def __post_init__(self) -> None:
-        for name in ("center", "radius", "mixed", "pure_norm", "chi", "theta"):
-            if np.any(np.isnan(getattr(self, name))):
+        for name, a in attributes(self, "center", "radius", "mixed", "pure_norm", "chi", "theta").items():
+            if np.any(np.isnan(a)):
                 raise CertificationError(f"sweep: {name} is not a number; the system leaves the range of float64")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Number
 from typing import Any
 
@@ -131,3 +132,15 @@ def per_cell(name: str, given: Any, mesh: Mesh) -> Vector:
     if callable(given):
         raise InputError(f"{name}: must be constant on each cell: a number, a table of groups, or one number per cell")
     return vector(name, given, len(mesh.cells))
+
+
+@dataclass(frozen=True, eq=False)
+class Opposite:
+    """−f of an opaque f; `terms` is the data that cancels in it."""
+
+    f: Any
+    terms: Any
+
+    def __call__(self, X: Vector) -> Vector:
+        """Values at points."""
+        return -np.asarray(self.f(X))

@@ -36,7 +36,7 @@ def path_coercivity(problem: Any) -> Coercivity:
     `ReactionDiffusion` with a scalar diffusion, some facet held in all components. *Cost:* one assembly and a few
     passes over the cells.
     """
-    if getattr(problem, "degree", 1) != 1:
+    if problem.degree != 1:
         raise InputError("problem: paths bound linear elements; use degree = 1")
     mesh, count = problem.mesh, problem.components
     free = np.ones(count * len(mesh.points), dtype=bool)

@@ -160,8 +160,8 @@ class Elasticity(FiniteElements):
         system = LinearSystem(
             A,
             b.ravel(),
-            space=space,
-            weight=weight,
+            space,
+            weight,
             reduction="galerkin",
             row_points=_row_points(mesh, space),
             modes=rigid_motions(mesh.points),

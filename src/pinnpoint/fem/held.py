@@ -23,7 +23,7 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.coefficients import Data, function, require_defined, split
+from pinnpoint.fem.coefficients import Data, Opposite, function, require_defined, split
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.mesh.facets import edge_table, facet_keys
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
@@ -164,7 +164,7 @@ class _Side:
         inside = 0.6 * P[:, 0] + 0.4 * P[:, 1:].mean(axis=1) if P.shape[1] > 1 else P[:, 0]
         X = np.concatenate([self.mesh.points[np.unique(self.facets)], inside])
         size = 0.0
-        for f in (self.given, getattr(self.given, "terms", 0.0)):
+        for f in (self.given, self.given.terms if isinstance(self.given, Opposite) else 0.0):
             size += float(np.max(np.abs(f(X) if callable(f) else f), initial=0.0))
         return size
 
@@ -187,7 +187,7 @@ class _Side:
 
 def _one_each(space: Nodes, sides: Sequence[_Side], name: str) -> tuple[Index, Vector]:
     """Nodes and values; where sides meet, the value that is known best."""
-    nodes, values = (np.concatenate([getattr(s, a) for s in sides]) for a in ("nodes", "values"))
+    nodes, values = np.concatenate([s.nodes for s in sides]), np.concatenate([s.values for s in sides])
     owner = np.repeat(np.arange(len(sides)), [len(s.nodes) for s in sides])
     low, high = values.copy(), values.copy()
     often = np.bincount(nodes, minlength=len(space)) > 1

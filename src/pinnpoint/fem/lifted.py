@@ -23,7 +23,7 @@ from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.transfer import Route
 from pinnpoint.certifiers.protocols import Certifier, Transferable
-from pinnpoint.fem.coefficients import Data, require_defined
+from pinnpoint.fem.coefficients import Data, Opposite, require_defined
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.problem import ScalarProblem
@@ -35,7 +35,7 @@ from pinnpoint.models.lifts import Lift
 from pinnpoint.models.networks.mlp import MLP
 from pinnpoint.models.networks.torch import is_module
 from pinnpoint.models.opaque import OpaqueLift
-from pinnpoint.models.smooth import SmoothField
+from pinnpoint.models.smooth import CHUNK, SmoothField
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
 from pinnpoint.systems.queries import Ball, Flux, Goal, Patch, Point, Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
@@ -244,25 +244,14 @@ def lift_of(problem: ScalarProblem, prediction: Any) -> Lift | OpaqueLift:
     return lift
 
 
-@dataclass(frozen=True, eq=False)
-class _Negative:
-    """−f of an opaque f; `terms` is the data that cancels in it."""
-
-    f: Any
-    terms: Any
-
-    def __call__(self, X: Vector) -> Vector:
-        return -np.asarray(self.f(X))
-
-
 def _minus(f: Any, X: Any) -> Any:
     return constant(-1.0) * model_of(f, X)
 
 
 def _negative(f: Data, given: Data) -> Any:
     if not enclosed(f):
-        return _Negative(f, given)
-    return SmoothField(partial(_minus, f), getattr(f, "block", 4096))
+        return Opposite(f, given)
+    return SmoothField(partial(_minus, f), f.block if isinstance(f, SmoothField) else CHUNK)
 
 
 def _with_natural_groups(problem: ScalarProblem, lift: Lift | OpaqueLift, kappa: float) -> tuple[Mesh, dict[str, Any]]:

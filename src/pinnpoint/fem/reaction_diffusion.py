@@ -126,13 +126,9 @@ class ReactionDiffusion(ScalarProblem):
     ) -> None:
         mesh = as_mesh(mesh)
         nodes = Nodes(mesh, degree)
-        dirichlet = {BOUNDARY: 0.0} if dirichlet is None else dirichlet
-        neumann = {} if neumann is None else neumann
         order = whole("quadrature", ORDER[nodes.degree] if quadrature is None else quadrature, low=1)
-        for table, name in ((dirichlet, "dirichlet"), (neumann, "neumann")):
-            require_boundary(mesh, table, name)
+        dirichlet, neumann = _tables(mesh, {BOUNDARY: 0.0} if dirichlet is None else dirichlet, neumann or {})
         source, reaction = parsed(source, "source"), parsed(reaction, "reaction")
-        dirichlet, neumann = parsed(dirichlet, "dirichlet"), parsed(neumann, "neumann")
         held = resolve(mesh, dirichlet, 1, "dirichlet")
         require_apart(mesh, held, {"neumann": neumann}, 1, "dirichlet")
         dofs, values = prescribed(nodes, held, 1, "dirichlet")
@@ -145,22 +141,14 @@ class ReactionDiffusion(ScalarProblem):
                 "dirichlet: without a Dirichlet group and without reaction the solution is not unique; fix a value on "
                 "some group, or give a reaction > 0"
             )
-        where = assembly.pattern(nodes)
         local = assembly.stiffness(nodes, K)
         if c is not None:
             local = local + assembly.mass(nodes, c, *points)
-        A = assembly.scalar_matrix(local, where)
-        b = _load(nodes, source, neumann, order)
-        free = slice(None) if space.free is None else space.free
-        system = LinearSystem(
-            A,
-            b,
-            space=space,
-            weight=weight,
-            reduction="galerkin",
-            row_points=nodes.points[free],
-            floor=partial(path_coercivity, self),
-        )
+        A, b = assembly.scalar_matrix(local, assembly.pattern(nodes)), _load(nodes, source, neumann, order)
+        rows = nodes.points[slice(None) if space.free is None else space.free]
+        floor = partial(path_coercivity, self)
+        system = LinearSystem(A, b, space=space, weight=weight, reduction="galerkin", row_points=rows, floor=floor)
+        given = {"source": source, "diffusion": _own(diffusion), "reaction": _own(reaction)}
         set_fields(
             self,
             mesh=mesh,
@@ -173,13 +161,7 @@ class ReactionDiffusion(ScalarProblem):
             diffusion=K,
             reaction=by_cell,
             reaction_varies=c is not None and by_cell is None,
-            given={
-                "source": source,
-                "diffusion": _own(diffusion),
-                "reaction": _own(reaction),
-                "dirichlet": dirichlet,
-                "neumann": neumann,
-            },
+            given={**given, "dirichlet": dirichlet, "neumann": neumann},
             conditions={"dirichlet": dict(dirichlet), "neumann": dict(neumann)},
             held=held,
             total_load=np.array([float(b.sum())]),
@@ -350,6 +332,13 @@ class ReactionDiffusion(ScalarProblem):
             c = function("reaction", self.given["reaction"])(self.mesh.points[self.mesh.cells].mean(axis=1))
         operator = Enriched(nodes, 1, *diffusive(self.diffusion), c)
         return Enrichment(operator, load - operator.of_bubbles(U), held, values)
+
+
+def _tables(mesh: Mesh, dirichlet: Mapping[str, Any], neumann: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    """Both tables with their formulas parsed."""
+    for table, name in ((dirichlet, "dirichlet"), (neumann, "neumann")):
+        require_boundary(mesh, table, name)
+    return parsed(dirichlet, "dirichlet"), parsed(neumann, "neumann")
 
 
 def _load(nodes: Nodes, source: Any, neumann: Mapping[str, Any], order: int) -> Vector:

@@ -59,7 +59,7 @@ class StatisticalBand:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, under a name of its own."""
-        rows = {key: _plain(getattr(self, key)) for key in ("center", "lower", "upper")}
+        rows = {"center": _plain(self.center), "lower": _plain(self.lower), "upper": _plain(self.upper)}
         told = {"kind": self.kind, "claim": self.claim, "confidence": self.confidence, "calibrated": self.calibrated}
         return {"statistical": {**told, "names": list(self.names), **rows}}
 

@@ -8,7 +8,7 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sized
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -140,7 +140,7 @@ class Monitor:
     ) -> list[Decision]:
         """Decide about many; one that is refused does not stop the others."""
         given = next((x for x in (mu, loads, predictions, raw) if x is not None), None)
-        if any(x is not None and not hasattr(x, "__len__") for x in (predictions, raw, mu, loads, labels)):
+        if any(x is not None and not isinstance(x, Sized) for x in (predictions, raw, mu, loads, labels)):
             raise InputError("predictions, raw, mu, loads, labels: must be lists or arrays, one row a prediction")
         count = 0 if given is None else len(given)
         rows = [[None] * count if x is None else x for x in (predictions, raw, mu, loads, labels)]

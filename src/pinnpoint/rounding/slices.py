@@ -155,8 +155,8 @@ def root_up(squares: Vector, n: int) -> Vector:
 
 def plain_product(A: Matrix, x: Vector) -> Vector:
     """A x in plain floating point, on all cores where A is stored by rows; row by row the same bits as A @ x."""
-    step = share(A.shape[0], getattr(A, "nnz", 0))
-    if csr_matvec is None or getattr(A, "format", "") != "csr" or step >= A.shape[0] or x.dtype != A.dtype:
+    step = share(A.shape[0], A.nnz if sp.issparse(A) else 0)
+    if csr_matvec is None or not sp.issparse(A) or A.format != "csr" or step >= A.shape[0] or x.dtype != A.dtype:
         return np.asarray(A @ x, dtype=np.float64)
     y = np.zeros(A.shape[0])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -130,7 +130,7 @@ class LinearSystem:
         set_fields(self, modes=self._modes(modes), node_size=self._node_size(whole("node_size", node_size, low=1)))
         set_fields(self, floor=floor)
         frozen(self.b, self.b_error, self.weight, self.row_points, self.modes)
-        frozen(*(getattr(a, "data", None) for a in (self.A_error, self.weight) if sp.issparse(a)))
+        frozen(*(a.data for a in (self.A_error, self.weight) if a is not None and sp.issparse(a)))
 
     @property
     def A(self) -> Any:
@@ -198,7 +198,7 @@ class LinearSystem:
     def _points(self, points: Any | None) -> Vector | None:
         if points is None:
             return None
-        rows = len(points) if hasattr(points, "__len__") else 0
+        rows = len(points) if isinstance(points, Sized) else 0
         over_U = rows == self.N and self.N != self.M and self.space.free is not None
         X = point_list("row_points", points, self.N if over_U else self.M)
         return X[self.space.free] if over_U else X
@@ -238,7 +238,7 @@ def _reduction(asked: str, shape: tuple[int, ...], space: AdmissibleSpace, weigh
     if asked != "auto":
         return asked
     given = not (weight is None or isinstance(weight, str))
-    if assembled and given and (getattr(weight, "shape", None) or np.shape(weight))[:1] == (space.N,):
+    if assembled and given and np.shape(weight)[:1] == (space.N,):
         raise InputError(
             f"weight: has {space.N} rows, but the residual tested with the admissible directions has {space.n}; pass "
             "a weight of that size, or reduction='rows' for the least-squares target"

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import number, set_fields, whole
+from pinnpoint.base.arrays import attributes, number, set_fields, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 
@@ -55,11 +55,9 @@ class Settings:
     __repr__ = brief
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "every"):
-            set_fields(self, **{name: whole(name, getattr(self, name), low=1)})
-        for name in ("batch", "patience"):
-            if getattr(self, name) is not None:
-                set_fields(self, **{name: whole(name, getattr(self, name), low=1)})
+        for name, value in attributes(self, "epochs", "every", "batch", "patience").items():
+            if value is not None or name in ("epochs", "every"):
+                set_fields(self, **{name: whole(name, value, low=1)})
         set_fields(self, seed=whole("seed", self.seed), rate=number("rate", self.rate, above=0.0))
         number("decay", self.decay, above=0.0, high=1.0)
         if self.optimizer not in OPTIMIZERS:

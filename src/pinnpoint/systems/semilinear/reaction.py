@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector, floats, set_fields
+from pinnpoint.base.arrays import Vector, attributes, floats, set_fields
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.formulas.derivatives import derivative
@@ -57,16 +57,14 @@ class Reaction:
     __repr__ = brief
 
     def __post_init__(self) -> None:
-        for name in ("g", "first", "second"):
-            given = getattr(self, name)
+        for name, given in attributes(self, "g", "first", "second").items():
             if given is None and name != "g" and isinstance(self.g, Expression):
                 continue
             if isinstance(given, str | int | float) and not isinstance(given, bool):
                 set_fields(self, **{name: parse(str(given), ("u",), name=name)})
             elif not (callable(given) or isinstance(given, Expression)):
                 raise InputError(f"{name}: must be a formula in u or a function; got {type(given).__name__}")
-        given = [f for f in (self.g, self.first, self.second) if f is not None]
-        if len({isinstance(f, Expression) for f in given}) > 1:
+        if len({isinstance(f, Expression) for f in (self.g, self.first, self.second) if f is not None}) > 1:
             raise InputError("g, first, second: give three formulas or three functions")
         if isinstance(self.g, Expression):
             self._differentiate(self.g)
@@ -79,10 +77,9 @@ class Reaction:
             if self.first is None or self.second is None:
                 raise InputError(f"g '{g.text}': give first and second too; this formula is not differentiated here")
             return
-        for name, own in (("first", first), ("second", second)):
-            said = getattr(self, name)
-            if said is not None:
-                _compare(name, said, own)
+        for name, own, given in (("first", first, self.first), ("second", second, self.second)):
+            if given is not None:
+                _compare(name, given, own)
         set_fields(self, first=first, second=second, differentiated=True)
 
     @property
@@ -92,7 +89,7 @@ class Reaction:
 
     def values(self, name: str, u: Vector, slack: Vector | None) -> tuple[Vector, Vector]:
         """Values at u and upper bounds of their errors for arguments within `slack`; None for plain floats."""
-        f, shape = getattr(self, name), u.shape
+        f, shape = {"g": self.g, "first": self.first, "second": self.second}[name], u.shape
         flat = u.ravel()
         if slack is None or not self.formulas:
             v = floats(name, f(flat))
