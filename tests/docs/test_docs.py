@@ -119,7 +119,7 @@ def test_api_has_every_public_name():
     for name in shown:
         assert found(name) is not None
     assert {f"pinnpoint.{name}" for name in pp.__all__} <= shown
-    for module in ("fem", "models", "adapters", "campaigns"):
+    for module in ("fem", "models", "io.adapters", "campaigns"):
         assert {
             f"pinnpoint.{module}.{name}" for name in importlib.import_module(f"pinnpoint.{module}").__all__
         } <= shown

@@ -34,7 +34,7 @@ def test_the_drawing_sees_an_import_upward(monkeypatch):
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_file_that_a_page_names_is_there(path):
     text = path.read_text(encoding="utf-8")
-    named = re.findall(r"`((?:src|docs|studies|scripts|benchmarks|examples|tests_mpi|web)/[\w./*-]+)`", text)
+    named = re.findall(r"`((?:src|tests|docs|studies|scripts|benchmarks|examples|tests_mpi|web)/[\w./*-]+)`", text)
     for name in named:
         assert list(ROOT.glob(name.rstrip("/"))), f"{path.name} names {name}"
     for room, rest in re.findall(r"`(\w+)/([\w/]*\w+\.py)`", text):

@@ -122,7 +122,7 @@ def carried_over(findings: Findings, bound: TransferBound) -> Findings:
         center, counted, claims, covered = bound.center, list(bound.terms), list(findings.lasting), True
         terms |= bound.terms
     elif bound.shift is not None:
-        before, center = center, center + bound.shift
+        before, center = center, center + bound.shift  # continuous.md, step 9a
         shifted = np.asarray(up(UNIT * (np.abs(before) + np.abs(center)) + terms.get("rounding", 0.0)))
         terms["rounding"], counted = shifted, list(dict.fromkeys([*counted, "rounding"]))
     return replace(

@@ -216,7 +216,7 @@ class AbstractCertifier(Certifier):
             effective_residual_norm=length if core.system.is_square else self._effective_norm(seen),
             coefficient_bound=None
             if stability is None or seen.right is None
-            else float(up(core.system.space.norm * stability.solution_norm(seen.rho, seen.right))),
+            else float(up(core.system.space.norm * stability.solution_norm(seen.rho, seen.right))),  # paper, eq. B.22
             dofs=core.system.n,
             details={**out.details, **({} if ground.choice is None else {"solver": str(ground.choice)})},
             evidence=Evidence(state=out.state),
