@@ -88,7 +88,7 @@ def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _number(x: Any) -> float | None:
+def _number(x: float) -> float | None:
     x = float(x)
     return x if np.isfinite(x) else None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -77,12 +76,12 @@ def changed_line(most: float) -> str:
     return f"{CHANGED} by at most {above(most)} at a node"
 
 
-def least_text(x: Any) -> str:
+def least_text(x: float) -> str:
     """How far off a prediction is at least."""
     return below(float(x), DIGITS) if x > 0.0 else "0"
 
 
-def _finite(x: Any) -> float | None:
+def _finite(x: float) -> float | None:
     return float(x) if np.isfinite(x) else None
 
 

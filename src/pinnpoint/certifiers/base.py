@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector, floats
+from pinnpoint.base.arrays import Limits, Vector, floats
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.assembly import Findings, assemble, total
 from pinnpoint.certificates.batch import CertificateBatch
@@ -85,7 +85,13 @@ class AbstractCertifier(Certifier):
         return None
 
     def certify(
-        self, U: Any, *, raw: Any = None, transfer: Transfer | None = None, load: Any = None, accept: Any = None
+        self,
+        U: ArrayLike,
+        *,
+        raw: ArrayLike | None = None,
+        transfer: Transfer | None = None,
+        load: ArrayLike | None = None,
+        accept: Limits = None,
     ) -> Certificate:
         """Intervals for one state.
 
@@ -109,12 +115,12 @@ class AbstractCertifier(Certifier):
 
     def certify_many(
         self,
-        U_batch: Any,
-        loads: Any = None,
+        U_batch: ArrayLike,
+        loads: ArrayLike | None = None,
         *,
-        raw: Any = None,
+        raw: ArrayLike | None = None,
         transfer: Transfer | None = None,
-        accept: Any = None,
+        accept: Limits = None,
     ) -> CertificateBatch:
         """Intervals for many states, shape (states, N), each with its own load where `loads` are given."""
         states = floats("U_batch", U_batch)
@@ -126,7 +132,7 @@ class AbstractCertifier(Certifier):
             rows = count if what is None else (len(what) if isinstance(what, Sized) else 0)
             if rows != count:
                 raise InputError(f"{name}: must have {count} rows, one per state; got {rows}")
-        bs, raws = (given if what is None else list(what) for what in (loads, raw))
+        bs, raws = (given if what is None else list(cast(Sequence[Any], what)) for what in (loads, raw))
         require_transfer(transfer)
         self.ground.core.require_sound()
         seen = observe_many(self, states, bs)
@@ -190,7 +196,9 @@ class AbstractCertifier(Certifier):
             return length
         return effective_norm(ground.core, ground.proof, ground.solver, at.rho, length)
 
-    def _assemble(self, seen: Observation, out: Outcome, raw: Any, transfer: Transfer | None) -> Certificate:
+    def _assemble(
+        self, seen: Observation, out: Outcome, raw: ArrayLike | None, transfer: Transfer | None
+    ) -> Certificate:
         ground, core, stability = self.ground, self.ground.core, self.ground.proof.stability
         value, _ = seen.value.rounded()
         center, terms, counted = self._rounded(out)

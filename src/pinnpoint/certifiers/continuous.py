@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector, floats, vector
+from pinnpoint.base.arrays import Limits, Vector, floats, vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.assembly import Findings, assemble
@@ -79,20 +80,20 @@ def _step(system: Any, y: Vector, few: bool) -> tuple[Solver, Vector]:
     return solver, answer(solver.solve, F)
 
 
-def require_own_load(load: Any) -> None:
+def require_own_load(load: ArrayLike | None) -> None:
     """Refuse another load."""
     if load is not None:
         raise InputError("load: nonlinear systems are certified under their own; build the system with that load")
 
 
 def one_by_one(
-    certifier: Certifier, N: int, U_batch: Any, raw: Any, transfer: Transfer | None, accept: Any
+    certifier: Certifier, N: int, U_batch: ArrayLike, raw: ArrayLike | None, transfer: Transfer | None, accept: Limits
 ) -> CertificateBatch:
     """Certificates of many states, shape (states, N), each on its own."""
     states = floats("U_batch", U_batch)
     if states.ndim != 2:
         raise InputError(f"U_batch: must have shape (states, {N}); got {states.shape}")
-    raws = [None] * len(states) if raw is None else list(raw)
+    raws = [None] * len(states) if raw is None else list(cast(Sequence[Any], raw))
     if len(raws) != len(states):
         raise InputError(f"raw: must have {len(states)} rows, one per state; got {len(raws)}")
     certificates = [certifier.certify(U, raw=o, transfer=transfer) for U, o in zip(states, raws, strict=True)]
@@ -132,7 +133,13 @@ class ContinuousCertifier(Certifier):
         return Evidence(corrected=self.newton(U))
 
     def certify(
-        self, U: Any, *, raw: Any = None, transfer: Transfer | None = None, load: Any = None, accept: Any = None
+        self,
+        U: ArrayLike,
+        *,
+        raw: ArrayLike | None = None,
+        transfer: Transfer | None = None,
+        load: ArrayLike | None = None,
+        accept: Limits = None,
     ) -> Certificate:
         """Intervals for one state."""
         require_own_load(load)
@@ -171,7 +178,13 @@ class ContinuousCertifier(Certifier):
         return assemble(findings, bound, raw)
 
     def certify_many(
-        self, U_batch: Any, loads: Any = None, *, raw: Any = None, transfer: Transfer | None = None, accept: Any = None
+        self,
+        U_batch: ArrayLike,
+        loads: ArrayLike | None = None,
+        *,
+        raw: ArrayLike | None = None,
+        transfer: Transfer | None = None,
+        accept: Limits = None,
     ) -> CertificateBatch:
         """Intervals for many states, shape (states, N)."""
         require_own_load(loads)

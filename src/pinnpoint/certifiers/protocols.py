@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Index, Limits, Vector
 from pinnpoint.base.brief import brief
@@ -56,13 +57,25 @@ class Certifier(Prepared, ABC):
 
     @abstractmethod
     def certify(
-        self, U: Any, *, raw: Any = None, transfer: Transfer | None = None, load: Any = None, accept: Any = None
+        self,
+        U: ArrayLike,
+        *,
+        raw: ArrayLike | None = None,
+        transfer: Transfer | None = None,
+        load: ArrayLike | None = None,
+        accept: Limits = None,
     ) -> Certificate:
         """Intervals for one state."""
 
     @abstractmethod
     def certify_many(
-        self, U_batch: Any, loads: Any = None, *, raw: Any = None, transfer: Transfer | None = None, accept: Any = None
+        self,
+        U_batch: ArrayLike,
+        loads: ArrayLike | None = None,
+        *,
+        raw: ArrayLike | None = None,
+        transfer: Transfer | None = None,
+        accept: Limits = None,
     ) -> CertificateBatch:
         """Intervals for many states, shape (states, N)."""
 
@@ -172,6 +185,8 @@ class Forecast(Protocol):
     """What a lift will cost."""
 
     @property
+    def seconds(self) -> float: ...  # noqa: D102
+    @property
     def text(self) -> str: ...  # noqa: D102
     @property
     def long(self) -> bool: ...  # noqa: D102
@@ -193,7 +208,7 @@ class Liftable(Transferable):
         """What a lift will cost, before it is begun."""
 
     @abstractmethod
-    def require_worth(self, lift: Lift | OpaqueLift, plain: Certificate, solver: Solver, ahead: Any) -> None:
+    def require_worth(self, lift: Lift | OpaqueLift, plain: Certificate, solver: Solver, ahead: Forecast) -> None:
         """Refuse a lift that is forecast to make the proof no narrower than `plain`."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Vector, whole
+from pinnpoint.base.arrays import Index, Limits, Vector, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate
@@ -18,7 +18,7 @@ from pinnpoint.certificates.verdicts import accept_limits
 from pinnpoint.certifiers.protocols import Certifier, Problem, Transferable
 from pinnpoint.certifiers.verb import AnyMethod, Way, default_method, run_by
 from pinnpoint.mesh.refine import Refiner, dorfler
-from pinnpoint.models.given import as_prediction
+from pinnpoint.models.given import Prediction, as_prediction
 from pinnpoint.systems.queries import Queries
 
 THETA = 0.5
@@ -66,16 +66,16 @@ class Refined:
 
 def certify_to(
     problem: Any,
-    prediction: Any,
+    prediction: Prediction,
     queries: Queries,
-    tolerance: Any,
+    tolerance: Limits,
     method: AnyMethod | None = None,
     *,
     max_dofs: int = MAX_DOFS,
     theta: float = THETA,
     extraction: str = "nodal",
     report: Callable[[Step], None] | None = None,
-    accept: Any = None,
+    accept: Limits = None,
     budget: int | None = None,
 ) -> Refined:
     """Certify, mark, refine, until every continuous radius is at most its tolerance.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector, per_query
+from pinnpoint.base.arrays import Limits, Vector, per_query
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.transfer import Route, Transfer
@@ -19,7 +20,7 @@ from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.nonlinear.base import AbstractNonlinearMethod
 from pinnpoint.certifiers.nonlinear.root import Root
 from pinnpoint.certifiers.protocols import Certifier, Liftable, Problem, Transferable
-from pinnpoint.models.given import as_prediction
+from pinnpoint.models.given import Prediction, as_prediction
 from pinnpoint.models.runtimes.predictor import Predictor
 from pinnpoint.rounding.arithmetic import TINY, UNIT
 from pinnpoint.systems.nonlinear import NonlinearSystem
@@ -33,16 +34,16 @@ AnyMethod = AbstractMethod | AbstractNonlinearMethod
 
 def certify(
     system: Any,
-    U: Any,
+    U: Prediction,
     queries: Queries,
     method: AnyMethod | None = None,
     *,
-    raw: Any = None,
+    raw: ArrayLike | None = None,
     transfer: Transfer | None = None,
     target: str | None = None,
     extraction: str = "nodal",
     lift: bool | str = False,
-    accept: Any = None,
+    accept: Limits = None,
     budget: int | None = None,
 ) -> Certificate:
     """Intervals that hold the values of the target at every query.
@@ -106,7 +107,7 @@ def certify(
 def foresee(
     method: AnyMethod,
     problem: Liftable,
-    prediction: Any,
+    prediction: Prediction,
     queries: Queries,
     given: bool | str,
     tell: Callable[[str], None] = log.info,
@@ -186,14 +187,14 @@ class Way:
 def run(
     method: AnyMethod,
     system: Any,
-    U: Any,
+    U: Prediction,
     queries: Queries,
     *,
-    raw: Any = None,
+    raw: ArrayLike | None = None,
     transfer: Transfer | None = None,
     target: str | None = None,
     extraction: str = "nodal",
-    tolerance: Any = None,
+    tolerance: Limits = None,
     budget: int | None = None,
     prepared: Callable[[Certifier], None] = lambda certifier: None,
 ) -> tuple[Certificate, Certifier]:
@@ -209,9 +210,9 @@ def run_by(
     how: Way,
     method: AnyMethod,
     system: Any,
-    U: Any,
+    U: Prediction,
     queries: Queries,
-    raw: Any = None,
+    raw: ArrayLike | None = None,
     prepared: Callable[[Certifier], None] = lambda certifier: None,
 ) -> tuple[Certificate, Certifier]:
     """`run`, with its options together."""
@@ -221,7 +222,7 @@ def run_by(
         method = replace(method, states=1)
     if problem is None:
         certifier: Certifier = method.prepare(system, queries)
-        return certifier.certify(U, raw=raw, transfer=how.transfer), certifier
+        return certifier.certify(cast(ArrayLike, U), raw=raw, transfer=how.transfer), certifier
     prediction = as_prediction(U)
     extracted = problem.extract(prediction, how.extraction)
     _require_fit(queries, len(extracted.U))
@@ -246,7 +247,7 @@ def run_by(
     ), certifier
 
 
-def _outputs(prediction: Any, queries: Queries) -> Vector | None:
+def _outputs(prediction: Prediction, queries: Queries) -> Vector | None:
     """A callable's own values of the queries, not a number for queries that are not made of values."""
     return queries.samples(prediction) if callable(prediction) and queries.samples is not None else None
 

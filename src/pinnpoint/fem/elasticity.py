@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector, floats, frozen, set_fields, whole
+from pinnpoint.base.arrays import Matrix, Vector, floats, frozen, set_fields, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError, in_words
 from pinnpoint.certifiers.families.loads import LoadFamily, vectors
@@ -91,19 +91,19 @@ class Elasticity(FiniteElements):
     def __init__(
         self,
         mesh: Any,
-        young: Any,
-        poisson: Any,
-        body: Any = None,
+        young: Data,
+        poisson: Data,
+        body: Data = None,
         fixed: Mapping[str, Any] | None = None,
         traction: Mapping[str, Any] | None = None,
         *,
         force: Mapping[str, Any] | None = None,
         plane: str = "strain",
-        weight: Any = None,
+        weight: Matrix | None = None,
         quadrature: int = 2,
         degree: int = 1,
         space: AdmissibleSpace | None = None,
-        nodal: Any = None,
+        nodal: ArrayLike | None = None,
         dirichlet: Mapping[str, Any] | None = None,
         neumann: Mapping[str, Any] | None = None,
     ) -> None:
@@ -130,7 +130,7 @@ class Elasticity(FiniteElements):
         order: int,
         degree: int,
         space: AdmissibleSpace | None,
-        nodal: Any,
+        nodal: ArrayLike | None,
     ) -> None:
         (young, poisson, plane, weight), d = material, mesh.dim
         if d == 1:
@@ -233,7 +233,7 @@ class Elasticity(FiniteElements):
         require_apart(self.mesh, self.held, loads, self.mesh.dim, "fixed")
         return _load(self.nodes, body, traction, force, self.quadrature).ravel()
 
-    def family(self, loads: ArrayLike, base: Any = None, names: Sequence[str] | None = None) -> LoadFamily:
+    def family(self, loads: ArrayLike, base: ArrayLike | None = None, names: Sequence[str] | None = None) -> LoadFamily:
         """Loads b₀ + Σ μ_k F_k of this problem.
 
         Each of `loads` is a vector, or a table of `load`'s arguments such as ``{"force": {"right": (0.0, 1.0)}}``.
@@ -254,7 +254,7 @@ class Elasticity(FiniteElements):
         """The average of a component over a boundary group."""
         return self._queries.patch(group, None if name is None else [name], component)
 
-    def strains(self, X: ArrayLike, i: Any, j: Any, names: Sequence[str] | None = None) -> Queries:
+    def strains(self, X: ArrayLike, i: Component, j: Component, names: Sequence[str] | None = None) -> Queries:
         """ε_ij = (∂u_i/∂x_j + ∂u_j/∂x_i)/2 in the cells that hold the points."""
         one = self._queries.gradients(X, j, names, i)
         two = self._queries.gradients(X, i, names, j)
@@ -262,7 +262,7 @@ class Elasticity(FiniteElements):
         rows = CombinedRows(((half, one.on_nodes), (half, two.on_nodes)))  # type: ignore[arg-type]
         return Queries(sp.csr_array((one.L + two.L) * 0.5), one.names, points=one.points, on_nodes=rows)
 
-    def stresses(self, X: ArrayLike, i: Any, j: Any, names: Sequence[str] | None = None) -> Queries:
+    def stresses(self, X: ArrayLike, i: Component, j: Component, names: Sequence[str] | None = None) -> Queries:
         """σ_ij = λ tr(ε) δ_ij + 2μ ε_ij in the cells that hold the points."""
         strain = self.strains(X, i, j, names)
         cell, _ = self._queries.locator.locate(strain.points)
@@ -349,7 +349,7 @@ def _row_points(mesh: Mesh, space: AdmissibleSpace) -> Vector:
     return np.asarray(mesh.points[Z.indices[Z.indptr[:-1]] // mesh.dim])
 
 
-def _spread(mesh: Mesh, group: str, total: Any) -> Vector:
+def _spread(mesh: Mesh, group: str, total: Data) -> Vector:
     """A total force over a patch, as an even traction."""
     facets = mesh.facets(group)
     values = floats(f"force '{group}'", total)

@@ -51,7 +51,7 @@ class Formulas:
         return np.stack([f(X) for f in self.parts], axis=1)
 
 
-def extract(nodes: Nodes, space: AdmissibleSpace, count: int, prediction: Any, how: str = "nodal") -> Extraction:
+def extract(nodes: Nodes, space: AdmissibleSpace, count: int, prediction: Prediction, how: str = "nodal") -> Extraction:
     """An admissible vector from nodal values, values at points, or a callable on points.
 
     Values known at the vertices alone are averaged at the edge midpoints of quadratic elements, and `how` says so.

@@ -47,13 +47,13 @@ class FieldQueries:
         self.nodes, self.mesh, self.count = nodes, nodes.mesh, count
         self.locator = Locator(nodes.mesh)
 
-    def points(self, X: Any, names: Sequence[str] | None, component: Any) -> Queries:
+    def points(self, X: ArrayLike, names: Sequence[str] | None, component: Component) -> Queries:
         """Values at points, by the shape functions there."""
         X = self._points("points", X)
         goals = [Point(tuple(x)) for x in X.tolist()]
         return self._sampled(X, sp.eye_array(len(X), format="csr"), X, names, component, "points", goals)
 
-    def averages(self, X: Any, radius: Any, names: Sequence[str] | None, component: Any) -> Queries:
+    def averages(self, X: ArrayLike, radius: ArrayLike, names: Sequence[str] | None, component: Component) -> Queries:
         """Averages over balls, by a product rule of Gauss points in radius and directions."""
         X = self._points("at", X)
         R = per_query("radius", radius, len(X), sign="positive")
@@ -115,8 +115,8 @@ class FieldQueries:
         where: Vector,
         mix: Any,
         X: Vector,
-        names: Any,
-        component: Any,
+        names: Sequence[str] | None,
+        component: Component,
         what: str,
         goals: Sequence[Goal],
         notes: tuple[str, ...] = (),

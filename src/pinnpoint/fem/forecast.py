@@ -22,6 +22,7 @@ import numpy as np
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certifiers.protocols import Forecast as Cost
 from pinnpoint.fem.coefficients import Data
 from pinnpoint.fem.problem import ScalarProblem
 from pinnpoint.mesh.quadrature import at_points, rule
@@ -101,7 +102,7 @@ def _models(problem: ScalarProblem, lift: Lift) -> float:
     return N * min(min(count, most) * weight[q] for q, count in counts.items())
 
 
-def require_worth(problem: ScalarProblem, lift: Lift, plain: Certificate, solver: Solver, ahead: Forecast) -> None:
+def require_worth(problem: ScalarProblem, lift: Lift, plain: Certificate, solver: Solver, ahead: Cost) -> None:
     """Refuse a lift that is forecast to make no proof narrower.
 
     Parameters

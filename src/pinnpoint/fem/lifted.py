@@ -101,7 +101,7 @@ class Lifted(Transferable):
             extract(self.rest.nodes, self.rest.space, 1, self.rest.space.U0, how), how="lifted, not projected"
         )
 
-    def ask(self, goals: Any, names: Sequence[str]) -> Queries:
+    def ask(self, goals: Sequence[Goal | None], names: Sequence[str]) -> Queries:
         """The same queries on this mesh."""
         return self.rest.ask(goals, names)
 
@@ -222,7 +222,7 @@ def lifted(problem: ScalarProblem, prediction: Prediction) -> Lifted:
     return Lifted(problem, rest, lift)
 
 
-def lift_of(problem: ScalarProblem, prediction: Any) -> Lift | OpaqueLift:
+def lift_of(problem: ScalarProblem, prediction: Prediction) -> Lift | OpaqueLift:
     """The prediction as a lift of this problem, or a refusal."""
     known = isinstance(prediction, Lift | OpaqueLift | MLP | Expression) or is_module(prediction)
     if callable(prediction) and not known:

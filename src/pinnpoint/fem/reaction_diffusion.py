@@ -16,6 +16,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.families.loads import LoadFamily, vectors
+from pinnpoint.certifiers.protocols import Forecast as Cost
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import Data, function, parsed, per_cell, require_defined, require_defined_on
 from pinnpoint.fem.coercivity import path_coercivity
@@ -184,7 +185,7 @@ class ReactionDiffusion(ScalarProblem):
         require_apart(self.mesh, self.held, {"neumann": neumann}, 1, "dirichlet")
         return _load(self.nodes, parsed(source, "source"), parsed(neumann, "neumann"), self.quadrature)
 
-    def family(self, loads: ArrayLike, base: Any = None, names: Sequence[str] | None = None) -> LoadFamily:
+    def family(self, loads: ArrayLike, base: ArrayLike | None = None, names: Sequence[str] | None = None) -> LoadFamily:
         """Loads b₀ + Σ μ_k F_k of this problem.
 
         Each of `loads` is a vector, or a table of `load`'s arguments such as ``{"source": "x*y"}``.
@@ -271,7 +272,7 @@ class ReactionDiffusion(ScalarProblem):
         """What a lift will cost, before it is begun."""
         return cost(self, lift, queries)
 
-    def require_worth(self, lift: Lift | OpaqueLift, plain: Certificate, solver: Solver, ahead: Forecast) -> None:
+    def require_worth(self, lift: Lift | OpaqueLift, plain: Certificate, solver: Solver, ahead: Cost) -> None:
         """Refuse a lift that is forecast to make the proof no narrower than `plain`."""
         if isinstance(lift, Lift):
             require_worth(self, lift, plain, solver, ahead)
@@ -341,7 +342,7 @@ def _tables(mesh: Mesh, dirichlet: Mapping[str, Any], neumann: Mapping[str, Any]
     return parsed(dirichlet, "dirichlet"), parsed(neumann, "neumann")
 
 
-def _load(nodes: Nodes, source: Any, neumann: Mapping[str, Any], order: int) -> Vector:
+def _load(nodes: Nodes, source: Data, neumann: Mapping[str, Any], order: int) -> Vector:
     """∫ f φ_i and the fluxes of all groups."""
     b = assembly.load(nodes, function("source", source), order)
     for group, g in neumann.items():

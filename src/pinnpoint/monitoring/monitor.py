@@ -8,11 +8,11 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,7 @@ from pinnpoint.certificates.json import once
 from pinnpoint.certificates.verdicts import BEYOND, WITHIN, accept_limits
 from pinnpoint.certifiers.families.certifier import FamilyCertifier
 from pinnpoint.certifiers.protocols import Certifier, Prepared
+from pinnpoint.models.given import Prediction
 
 ACCEPT, FLAG, FALLBACK = ACTIONS = ("accept", "flag", "fallback")
 EDGES = tuple(float(10.0 ** (k / 2)) for k in range(-16, 17))
@@ -94,12 +95,12 @@ class Monitor:
     def __init__(
         self,
         certifier: Any,
-        accept: Any = None,
+        accept: Limits = None,
         *,
         solver: Callable[[Vector], Any] | None = None,
         log: str | os.PathLike[str] | None = None,
         options: Mapping[str, Any] | None = None,
-        tolerance: Any = None,
+        tolerance: Limits = None,
     ) -> None:
         if not isinstance(certifier, Prepared):
             raise InputError(f"certifier: must be prepared, as by Exact().prepare(system, queries); got {certifier!r}")
@@ -116,7 +117,13 @@ class Monitor:
         self._log: Any = None if log is None else self._open(Path(log))
 
     def check(
-        self, prediction: Any = None, *, raw: Any = None, mu: Any = None, load: Any = None, label: Any = None
+        self,
+        prediction: Prediction | None = None,
+        *,
+        raw: ArrayLike | None = None,
+        mu: ArrayLike | None = None,
+        load: ArrayLike | None = None,
+        label: object = None,
     ) -> Decision:
         """Decide about one prediction: a state, raw outputs at the queries (families), or both."""
         start = time.perf_counter()
@@ -126,7 +133,7 @@ class Monitor:
             return self._finish(self._rescue(None, f"refused: {error}", mu, load), None, label, start)
         return self._finish(self._decide(found, mu, load), found, label, start)
 
-    def judge(self, found: Certificate, label: Any = None) -> Decision:
+    def judge(self, found: Certificate, label: object = None) -> Decision:
         """Decide about a certificate that was made elsewhere, for the same queries."""
         if not isinstance(found, Certificate):
             raise InputError(f"found: must be a certificate, which is proved; got {type(found).__name__}")
@@ -136,14 +143,20 @@ class Monitor:
         return self._finish(self._decide(found, None, None), found, label, time.perf_counter())
 
     def check_many(
-        self, predictions: Any, *, raw: Any = None, mu: Any = None, loads: Any = None, labels: Any = None
+        self,
+        predictions: Prediction,
+        *,
+        raw: ArrayLike | None = None,
+        mu: ArrayLike | None = None,
+        loads: ArrayLike | None = None,
+        labels: Sequence[object] | None = None,
     ) -> list[Decision]:
         """Decide about many; one that is refused does not stop the others."""
-        given = next((x for x in (mu, loads, predictions, raw) if x is not None), None)
-        if any(x is not None and not isinstance(x, Sized) for x in (predictions, raw, mu, loads, labels)):
+        columns: list[Any] = [predictions, raw, mu, loads, labels]
+        if any(x is not None and not isinstance(x, Sized) for x in columns):
             raise InputError("predictions, raw, mu, loads, labels: must be lists or arrays, one row a prediction")
-        count = 0 if given is None else len(given)
-        rows = [[None] * count if x is None else x for x in (predictions, raw, mu, loads, labels)]
+        count = next((len(x) for x in (mu, loads, predictions, raw) if isinstance(x, Sized)), 0)
+        rows = [[None] * count if x is None else x for x in columns]
         if any(len(row) != count for row in rows):
             raise InputError(f"predictions, raw, mu, loads: must have equally many rows; got {[len(r) for r in rows]}")
         return [self.check(U, raw=o, mu=m, load=b, label=name) for U, o, m, b, name in zip(*rows, strict=True)]
@@ -188,21 +201,23 @@ class Monitor:
 
     # Decisions
 
-    def _certify(self, prediction: Any, raw: Any, mu: Any, load: Any) -> Certificate:
+    def _certify(
+        self, prediction: Prediction | None, raw: ArrayLike | None, mu: ArrayLike | None, load: ArrayLike | None
+    ) -> Certificate:
         if isinstance(self.certifier, FamilyCertifier):
             if load is not None or mu is None:
                 raise InputError("mu: a family's predictions come with mu, and without load")
             return self.certifier.certify(prediction, mu=mu, raw=raw, **self.options).judged(self.accept)
         if mu is not None:
             raise InputError("mu: only for a prepared family; give load, or leave it out")
-        return self._one().certify(prediction, raw=raw, load=load, **self.options).judged(self.accept)
+        return self._one().certify(cast(ArrayLike, prediction), raw=raw, load=load, **self.options).judged(self.accept)
 
     def _one(self) -> Certifier:
         if not isinstance(self.certifier, Certifier):
             raise InputError("certifier: answers elsewhere; give its certificates to judge")
         return self.certifier
 
-    def _decide(self, found: Certificate, mu: Any, load: Any) -> Decision:
+    def _decide(self, found: Certificate, mu: ArrayLike | None, load: ArrayLike | None) -> Decision:
         radius = found.value_radius if found.raw is None else found.raw_radius
         values = found.value if found.raw is None else found.raw
         if _within(found):
@@ -224,7 +239,7 @@ class Monitor:
             return f"{self.names[worst]}: proved beyond {limit}, off by at least {least[worst]:.3e}"
         return f"{self.names[worst]}: undecided, off by at most {most[worst]:.3e} against {limit}"
 
-    def _rescue(self, flagged: Decision | None, reason: str, mu: Any, load: Any) -> Decision:
+    def _rescue(self, flagged: Decision | None, reason: str, mu: ArrayLike | None, load: ArrayLike | None) -> Decision:
         """The solver's answer where there is one that is proved to be close enough."""
         flagged = Decision(FLAG, None, None, None, reason) if flagged is None else flagged
         if self.solver is None:
@@ -244,7 +259,7 @@ class Monitor:
             return replace(flagged, reason=note)
         return Decision(FALLBACK, found.value, found.value_radius, found, reason, flagged.verdicts)
 
-    def _right_hand_side(self, mu: ArrayLike, load: ArrayLike) -> Vector:
+    def _right_hand_side(self, mu: ArrayLike | None, load: ArrayLike | None) -> Vector:
         if isinstance(self.certifier, FamilyCertifier):
             m = self.certifier.table.coefficients(mu)[0]
             return np.asarray(self.certifier.base + m @ self.certifier.F)
@@ -253,7 +268,7 @@ class Monitor:
 
     # Records
 
-    def _finish(self, done: Decision, seen: Certificate | None, label: Any, start: float) -> Decision:
+    def _finish(self, done: Decision, seen: Certificate | None, label: object, start: float) -> Decision:
         ratio = np.inf
         if seen is not None:
             radius = seen.value_radius if seen.raw is None else seen.raw_radius

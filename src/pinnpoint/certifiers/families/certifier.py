@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector, floats, whole
+from pinnpoint.base.arrays import Limits, Vector, floats, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate
@@ -21,6 +21,7 @@ from pinnpoint.certifiers.families.residuals import ResidualNorms, lengths_up
 from pinnpoint.certifiers.families.table import Table, fill, total
 from pinnpoint.certifiers.ground import Ground
 from pinnpoint.certifiers.protocols import Prepared
+from pinnpoint.models.given import Prediction
 from pinnpoint.rounding.arithmetic import require_range
 from pinnpoint.systems.queries import Queries
 
@@ -66,7 +67,13 @@ class FamilyCertifier(Prepared):
         return self.queries.names
 
     def certify(
-        self, prediction: Any = None, *, mu: Any, raw: Any = None, residuals: bool = True, accept: Any = None
+        self,
+        prediction: Prediction | None = None,
+        *,
+        mu: ArrayLike | None,
+        raw: ArrayLike | None = None,
+        residuals: bool = True,
+        accept: Limits = None,
     ) -> Certificate:
         """One load: an admissible state, raw outputs at the queries, both, or none; `accept` as in `certify_many`."""
         state, outputs = (
@@ -76,20 +83,20 @@ class FamilyCertifier(Prepared):
         found: Certificate = many[0]
         return found
 
-    def certify_raw(self, raw: Any, mu: Any, *, accept: Any = None) -> FamilyBatch:
+    def certify_raw(self, raw: ArrayLike, mu: ArrayLike, *, accept: Limits = None) -> FamilyBatch:
         """Raw outputs (S, K) alone, at O(K p) a load."""
         return self.certify_many(None, mu, raw=raw, accept=accept)
 
     def certify_many(
         self,
-        predictions: Any,
-        mu: Any,
+        predictions: Prediction,
+        mu: ArrayLike,
         *,
-        raw: Any = None,
+        raw: ArrayLike | None = None,
         residuals: bool = True,
         block: int | None = None,
         report: Callable[[int, int], None] | None = None,
-        accept: Any = None,
+        accept: Limits = None,
     ) -> FamilyBatch:
         """Many loads, in blocks.
 
@@ -149,7 +156,7 @@ class FamilyCertifier(Prepared):
             dofs=self.ground.core.system.n,
         )
 
-    def _outputs(self, raw: Any, count: int) -> Vector | None:
+    def _outputs(self, raw: ArrayLike | None, count: int) -> Vector | None:
         if raw is None:
             return None
         a = floats("raw", raw)
@@ -237,7 +244,14 @@ class ReducedCertifier:
 
     __repr__ = brief
 
-    def certify_many(self, coefficients: Any, mu: Any, *, raw: Any = None, accept: Any = None) -> FamilyBatch:
+    def certify_many(
+        self,
+        coefficients: ArrayLike | Callable[[Vector], Vector],
+        mu: ArrayLike,
+        *,
+        raw: ArrayLike | None = None,
+        accept: Limits = None,
+    ) -> FamilyBatch:
         """Coefficients (S, m) and μ (S, p), or a function from μ to coefficients."""
         m = self.family.table.coefficients(mu)
         a = floats("coefficients", coefficients(m) if callable(coefficients) else coefficients)

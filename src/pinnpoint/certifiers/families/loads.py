@@ -43,7 +43,12 @@ class LoadFamily:
     __repr__ = brief
 
     def __init__(
-        self, system: LinearSystem, loads: ArrayLike, base: Any = None, *, names: Sequence[str] | None = None
+        self,
+        system: LinearSystem,
+        loads: ArrayLike,
+        base: ArrayLike | None = None,
+        *,
+        names: Sequence[str] | None = None,
     ) -> None:
         if not isinstance(system, LinearSystem):
             raise InputError(f"system: must be a LinearSystem; got {type(system).__name__}; families are linear")

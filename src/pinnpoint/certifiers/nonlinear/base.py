@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector, vector
+from pinnpoint.base.arrays import Limits, Vector, vector
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.assembly import Findings, assemble, total
 from pinnpoint.certificates.batch import CertificateBatch
@@ -120,7 +120,13 @@ class AbstractNonlinearCertifier(Certifier):
         return np.asarray(self.system.space.vector_of(self.base(U).moved().y))
 
     def certify(
-        self, U: Any, *, raw: Any = None, transfer: Transfer | None = None, load: Any = None, accept: Any = None
+        self,
+        U: ArrayLike,
+        *,
+        raw: ArrayLike | None = None,
+        transfer: Transfer | None = None,
+        load: ArrayLike | None = None,
+        accept: Limits = None,
     ) -> Certificate:
         """Intervals for one state; arguments as for the linear certificates, but the load is the system's own."""
         require_transfer(transfer)
@@ -160,7 +166,13 @@ class AbstractNonlinearCertifier(Certifier):
         return assemble(findings, None if transfer is None else transfer.bound(self._context(base, proof)), raw)
 
     def certify_many(
-        self, U_batch: Any, loads: Any = None, *, raw: Any = None, transfer: Transfer | None = None, accept: Any = None
+        self,
+        U_batch: ArrayLike,
+        loads: ArrayLike | None = None,
+        *,
+        raw: ArrayLike | None = None,
+        transfer: Transfer | None = None,
+        accept: Limits = None,
     ) -> CertificateBatch:
         """Intervals for many states, shape (states, N)."""
         require_own_load(loads)
