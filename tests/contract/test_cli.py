@@ -747,6 +747,30 @@ def test_outputs_are_replaced_whole(tmp_path):
     meshio.read(tmp_path / "out" / "field.vtu")
 
 
+def test_what_others_put_where_the_bundle_goes_is_not_replaced(tmp_path, capsys):
+    out = tmp_path / "out"
+    (out / "bundle").mkdir(parents=True)
+    (out / "bundle" / "mine.txt").write_text("mine")
+    assert run(tmp_path, SCALAR, "--out", str(out)) == 2
+    assert "'mine.txt' in it belongs to no bundle" in said(capsys)
+    assert os.listdir(out) == ["bundle"]
+    (out / "bundle" / "mine.txt").unlink()  # an empty folder is nobody's
+    assert run(tmp_path, SCALAR, "--quiet", "--out", str(out)) == 0
+    (out / "bundle" / "system" / "mine.npy").write_text("mine")  # among the bundle's own files, too
+    assert run(tmp_path, SCALAR, "--out", str(out)) == 2
+    assert "'system/mine.npy' in it belongs to no bundle" in said(capsys)
+    (out / "bundle" / "system" / "mine.npy").unlink()
+    (out / "bundle").rename(tmp_path / "kept")
+    (out / "bundle").symlink_to(tmp_path / "kept")
+    assert run(tmp_path, SCALAR, "--out", str(out)) == 2
+    assert "no folder that a certificate has left" in said(capsys)
+    (out / "bundle").unlink()
+    (out / "report.html").unlink()
+    (out / "report.html").mkdir()
+    assert run(tmp_path, SCALAR, "--out", str(out)) == 2
+    assert "a file is to go there" in said(capsys)
+
+
 def test_a_refused_run_leaves_old_outputs(tmp_path, capsys):
     certified(tmp_path, SCALAR)
     before = {name: (tmp_path / "out" / name).read_bytes() for name in (*NAMES[1:], "bundle/manifest.json")}

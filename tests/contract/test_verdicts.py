@@ -557,3 +557,41 @@ def test_the_service_judges_values_at_nodes_as_they_were_given(tmp_path, problem
     assert wrong.raw[0] == 1000.0
     assert monitor.judge(right).action == "accept"
     assert right.raw is None
+
+
+def test_verdicts_that_hang_on_a_draw_say_their_confidence_and_not_that_they_are_proved(tmp_path, capsys, problem):
+    queries = problem.points([[0.5, 0.5], [0.25, 0.5]], names=["centre", "side"])
+    method = pp.Randomized(probes=4, delta=0.9)
+    found = pp.certify(problem, problem.space.U0, queries, method, target="discrete", accept=[1.0, 1e-3])
+    assert [v["accept"] for v in found.verdicts] == ["within", "beyond"]
+    for said in (str(found), found._repr_html_()):
+        assert "within with confidence 0.1" in said
+        assert "beyond with confidence 0.1" in said
+        assert "proved" not in said
+    decided = pp.Monitor(method.prepare(problem.system, queries), accept=1.0).check(problem.space.U0)
+    assert (decided.action, decided.reason) == ("accept", "within with confidence 0.1")
+    flagged = pp.Monitor(method.prepare(problem.system, queries), accept=1e-3).check(problem.space.U0)
+    assert "beyond accept = 1.000e-03 with confidence 0.1, off by at least" in flagged.reason
+    drawn = ['certificate.method="randomized"', "certificate.probes=4", "certificate.delta=0.9"]
+    main(written(tmp_path, *drawn, "certificate.accept=1.0"))
+    assert "within with confidence 0.1" in (out := capsys.readouterr().out)
+    assert "proved within" not in out
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "the prediction is good enough everywhere it was asked with confidence 0.1" in page
+    assert "proved within" not in page
+    main(written(tmp_path, *drawn, "certificate.accept=1e-9"))
+    assert "beyond accept = 1e-09 with confidence 0.1, off by at least" in (out := capsys.readouterr().out)
+    assert "proved beyond" not in out
+    assert "proved beyond" not in (tmp_path / "out" / "report.html").read_text("utf-8")
+
+
+def test_a_confidence_below_one_is_not_shown_as_one():
+    from pinnpoint.report.surety import share, sure
+
+    assert [share(c) for c in (0.95, 1.0 - 0.9, 0.999999999, 1.0 - 2.0**-50)] == [
+        "0.95",
+        "0.1",
+        "0.999999999",
+        "0.9999999999999991",
+    ]
+    assert sure("undecided", 0.5) == "undecided"

@@ -9,9 +9,9 @@ import numpy as np
 from pinnpoint.certificates.claims import Guarantee
 from pinnpoint.certificates.intervals import Intervals
 from pinnpoint.report.numbers import above, below, interval, near, short
+from pinnpoint.report.surety import share, sure
 from pinnpoint.systems.targets import ESTIMATED
 
-WORDS = {"within": "proved within", "beyond": "proved beyond", "undecided": "undecided"}
 CHANGED = "boundary conditions changed the prediction"
 DIGITS = 4
 """Of how far a prediction is off."""
@@ -24,9 +24,9 @@ def table(certificate: Intervals, units: Sequence[str] = ()) -> str:
     `units` are labels, one for each query.
     """
     c = certificate
-    sure = f", confidence {c.confidence:g}" if c.guarantee is Guarantee.PROBABILISTIC else ""
+    luck = f", confidence {share(c.confidence)}" if c.guarantee is Guarantee.PROBABILISTIC else ""
     worth = str(c.guarantee) if len(set(c.guarantees)) <= 1 else f"{c.guarantee} where bounded"
-    lines = [f"{c.method}: {worth}{sure}; target: {c.target}; rounding {c.rounding}"]
+    lines = [f"{c.method}: {worth}{luck}; target: {c.target}; rounding {c.rounding}"]
     lines.append(f"intervals of {c.interval_of}")
     padded = []
     columns = [*_columns(c), *([("unit", list(units))] if any(units) else [])]
@@ -60,7 +60,12 @@ def _columns(c: Intervals) -> Iterator[Column]:
     if c.accept is not None:
         asked = [short(float(a)) if np.isfinite(a) else "" for a in c.accept]
         yield "accept", asked
-        yield "verdict", [WORDS[v["accept"]] if v else "" for v in c.verdicts]
+        yield "verdict", [verdict_of(c, v["accept"]) if v else "" for v in c.verdicts]
+
+
+def verdict_of(c: Intervals, word: str, limit: str = "") -> str:
+    """A verdict in words: proved, or with the confidence of intervals that hang on a draw."""
+    return sure(word, c.confidence if c.guarantee is Guarantee.PROBABILISTIC else None, limit)
 
 
 def in_vain(c: Intervals) -> list[str]:

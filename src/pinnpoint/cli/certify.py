@@ -19,7 +19,7 @@ from pinnpoint.cases.read import read_case
 from pinnpoint.cases.study import Result, build
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Guarantee
-from pinnpoint.certificates.printed import changed_line, least_text, table
+from pinnpoint.certificates.printed import changed_line, least_text, table, verdict_of
 from pinnpoint.certificates.verdicts import BEYOND, NEGATIVE, UNDECIDED
 from pinnpoint.certifiers.tolerance import Step
 from pinnpoint.cli.progress import Stages, Told
@@ -123,7 +123,8 @@ def verdicts(certificate: Certificate) -> list[str]:
     for i, verdict in enumerate(certificate.verdicts):
         name, limit = certificate.names[i], f"accept = {certificate.accept[i]:g}"
         if verdict.get("accept") == BEYOND:
-            lines.append(f"{name}: the prediction is proved beyond {limit}, off by at least {least_text(least[i])}")
+            beyond = verdict_of(certificate, BEYOND, limit)
+            lines.append(f"{name}: the prediction is {beyond}, off by at least {least_text(least[i])}")
         elif verdict.get("accept") == UNDECIDED:
             unproved = certificate.guarantee is Guarantee.ESTIMATE
             why = "an estimate proves nothing" if unproved else "the interval reaches to both sides"

@@ -23,6 +23,7 @@ from pinnpoint.base.errors import DependencyMissingError, InputError, PinnpointE
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Guarantee
 from pinnpoint.certificates.json import once
+from pinnpoint.certificates.printed import verdict_of
 from pinnpoint.certificates.verdicts import BEYOND, WITHIN, accept_limits
 from pinnpoint.certifiers.families.certifier import FamilyCertifier
 from pinnpoint.certifiers.protocols import Certifier, Prepared
@@ -57,7 +58,7 @@ class Decision:
     certificate
         Of the answer; None where the prediction was refused and no solver answered.
     reason
-        Why it was not accepted.
+        Why it was not accepted, or how surely, where that is no proof: "within with confidence 0.95".
     verdicts
         On the prediction, query by query, as `Certificate.verdicts` has them; empty where it was refused.
     """
@@ -221,7 +222,8 @@ class Monitor:
         radius = found.value_radius if found.raw is None else found.raw_radius
         values = found.value if found.raw is None else found.raw
         if _within(found):
-            return Decision(ACCEPT, values, radius, found, "", found.verdicts)
+            surely = "" if found.guarantee is Guarantee.DETERMINISTIC else verdict_of(found, WITHIN)
+            return Decision(ACCEPT, values, radius, found, surely, found.verdicts)
         reason = self._reason(found)
         return self._rescue(Decision(FLAG, values, radius, found, reason, found.verdicts), reason, mu, load)
 
@@ -236,7 +238,7 @@ class Monitor:
         worst = int(np.argmax(_over(seen, self.accept)))
         limit = f"accept = {self.accept[worst]:.3e}"
         if beyond.any():
-            return f"{self.names[worst]}: proved beyond {limit}, off by at least {least[worst]:.3e}"
+            return f"{self.names[worst]}: {verdict_of(found, BEYOND, limit)}, off by at least {least[worst]:.3e}"
         return f"{self.names[worst]}: undecided, off by at most {most[worst]:.3e} against {limit}"
 
     def _rescue(self, flagged: Decision | None, reason: str, mu: ArrayLike | None, load: ArrayLike | None) -> Decision:

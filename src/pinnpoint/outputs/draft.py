@@ -29,7 +29,7 @@ from pinnpoint.certifiers.protocols import Certifier
 from pinnpoint.io.meshes.vtu import write_vtu
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.outputs.bundle import begin_bundle, write_bundle
-from pinnpoint.outputs.bundle.files import Writer
+from pinnpoint.outputs.bundle.files import Writer, foreign
 from pinnpoint.report import Scene, View, write_report
 
 FILES = ("certificate.json", "certificate.csv", "field.vtu", "bundle", "report.html")
@@ -206,6 +206,24 @@ def require_place(out: Path) -> None:
         raise InputError(f"--out: '{place}' is a file; name a folder")
     if not os.access(place, os.W_OK | os.X_OK):
         raise InputError(f"--out: '{place}' cannot be written to; choose another place")
+    _require_ours(Path(out))
+
+
+def _require_ours(out: Path) -> None:
+    """Refuse to replace what is not an output."""
+    bundle = out / FILES[3]
+    for path in (out / name for name in FILES if name != FILES[3]):
+        if path.is_dir():
+            raise InputError(f"--out: '{path}' is a folder, and a file is to go there; choose another place")
+    if os.path.lexists(bundle) and (bundle.is_symlink() or not bundle.is_dir()):
+        raise InputError(
+            f"--out: '{bundle}' is no folder that a certificate has left; move it, or choose another place"
+        )
+    if bundle.is_dir() and (name := foreign(bundle)):
+        raise InputError(
+            f"--out: '{bundle}' would be replaced, and '{name}' in it belongs to no bundle; move it, or choose another "
+            "place"
+        )
 
 
 def summary(result: Result) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 from pinnpoint.report.markup import data as number
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.numbers import UNBOUNDED, above, below, interval, near, short
+from pinnpoint.report.surety import chance, share, sure
 from pinnpoint.report.verdict import decided, left_by_mesh, off, said, telling, truth
 
 MOST = 50
@@ -17,7 +18,7 @@ def compact(data: Mapping[str, Any]) -> str:
     """Names, predictions, intervals and radii, without styles of its own."""
     rows = data["queries"]
     first = telling(rows)
-    sure = f", confidence {first['confidence']:g}" if first["guarantee"] == "probabilistic" else ""
+    luck = f", confidence {share(first['confidence'])}" if first["guarantee"] == "probabilistic" else ""
     meshed, judged = any("mesh_estimate" in row for row in rows), any(map(decided, rows))
     guess = "estimated " if first["guarantee"] == "estimate" else ""
     columns = ["query", "prediction", f"{truth(first)} between", "", "± radius", f"{guess}off by at least", "at most"]
@@ -32,7 +33,7 @@ def compact(data: Mapping[str, Any]) -> str:
     )
     more = f"<p>and {len(rows) - MOST} more</p>" if len(rows) > MOST else ""
     of = data.get("interval_of", "")
-    worth = f"{first['guarantee']}{sure}; target: {first['target']}; rounding {first['rounding']}; intervals of {of}"
+    worth = f"{first['guarantee']}{luck}; target: {first['target']}; rounding {first['rounding']}; intervals of {of}"
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     notes = "".join(f"<p>note: {text(note)}</p>" for note in data.get("notes") or [])
     return f"<p><b>{text(data['method'])}</b>: {text(worth)}</p>{table}{more}{notes}"
@@ -52,8 +53,7 @@ def _judgement(row: Mapping[str, Any]) -> str:
     word = decided(row)
     if word is None:
         return "<td></td><td></td>"
-    said_so = word if word == "undecided" else f"proved {word}"
-    return f"<td>{number(row['accept'], short(row['accept']))}</td><td>{said_so}</td>"
+    return f"<td>{number(row['accept'], short(row['accept']))}</td><td>{sure(word, chance(row))}</td>"
 
 
 def _ends(row: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.numbers import above, below, interval, near, percent
+from pinnpoint.report.surety import chance, share
 from pinnpoint.systems.targets import BY_TARGET, MESH
 
 MARKS = {"good": "✓", "bad": "!", "open": "?", "off": "≠"}
@@ -100,7 +101,7 @@ def judge(data: Mapping[str, Any]) -> Verdict:
     kind = "bad" if wide or "beyond" in found else "open" if guarantee == "estimate" or "undecided" in found else "good"
     worst, share = _furthest(rows)
     if found:
-        headline += f"; {_decisions(found)}"
+        headline += f"; {_decisions(found, chance(telling(rows)))}"
     elif worst is not None and share >= FAR and guarantee != "estimate":
         kind = "off" if kind == "good" else kind
         headline += f"; at ‘{name(worst['name'])}’ the prediction is off by {percent(share)}"
@@ -138,14 +139,18 @@ def _left(rows: list[Mapping[str, Any]]) -> str:
     )
 
 
-def _decisions(found: list[str]) -> str:
-    """How many predictions are proved to be good enough, or not to be."""
+def _decisions(found: list[str], confidence: float | None) -> str:
+    """How many predictions are proved to be good enough, or not to be; or with which confidence they are."""
     count = {word: found.count(word) for word in ("within", "beyond", "undecided")}
     if count["within"] == len(found):
-        return "the prediction is proved good enough" + (" everywhere it was asked" if len(found) > 1 else "")
-    parts = [f"{count[w]} proved {w} what is accepted" for w in ("beyond", "within") if count[w]]
+        where = " everywhere it was asked" if len(found) > 1 else ""
+        if confidence is not None:
+            return f"the prediction is good enough{where} with confidence {share(confidence)}"
+        return f"the prediction is proved good enough{where}"
+    proved, luck = ("proved ", "") if confidence is None else ("", f", with confidence {share(confidence)}")
+    parts = [f"{count[w]} {proved}{w} what is accepted" for w in ("beyond", "within") if count[w]]
     parts += [f"{count['undecided']} undecided"] if count["undecided"] else []
-    return f"of {len(found)} prediction{'s' if len(found) > 1 else ''} {', '.join(parts)}"
+    return f"of {len(found)} prediction{'s' if len(found) > 1 else ''} {', '.join(parts)}{luck}"
 
 
 def _furthest(rows: list[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | None, float]:
@@ -187,7 +192,7 @@ def _worst(rows: list[Mapping[str, Any]]) -> str:
 
 
 def _worth(row: Mapping[str, Any], data: Mapping[str, Any]) -> str:
-    sure = f" (confidence {row['confidence']:g})" if row["guarantee"] == "probabilistic" else ""
+    sure = f" (confidence {share(row['confidence'])})" if row["guarantee"] == "probabilistic" else ""
     rounding = "rounding included" if row["rounding"] == "covered" else "rounding not covered"
     target = text(data.get("interval_of") or BY_TARGET[row["target"]][0])
     return f"The intervals hold {target}, {WORTH.get(row['guarantee'], '')}{sure}, {rounding}."

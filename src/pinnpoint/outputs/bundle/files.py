@@ -106,3 +106,16 @@ class Writer:
         for piece in pieces:
             digest.update(piece)
         self.files[name] = {"sha256": digest.hexdigest(), "bytes": sum(map(len, pieces)), **more}
+
+
+def foreign(folder: Path) -> str:
+    """A file in a folder that no bundle has put there, by its manifest; empty where there is none."""
+    try:
+        said = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        named = {"manifest.json", *said["files"]} if said["schema"] == SCHEMA else set()
+    except (OSError, ValueError, LookupError, TypeError):
+        named = set()
+    files = (
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()
+    )
+    return next((name for name in files if name not in named), "")
