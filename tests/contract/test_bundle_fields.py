@@ -15,7 +15,7 @@ from pinnpoint.cli.main import main
 from pinnpoint_verify import claims
 from pinnpoint_verify.fields import DECLARED, LIST, TABLES, WITNESS, tree
 from pinnpoint_verify.reader import Refused
-from tests.unit.io.test_decks import Beam
+from tests.support.decks import Beam
 
 POINT = 'kind = "point"\nat = [0.4, 0.55]\n'
 BALL = 'kind = "average"\nat = [0.4, 0.5]\nradius = 0.2\n'

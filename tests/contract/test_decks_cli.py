@@ -10,7 +10,7 @@ import pytest
 
 import pinnpoint as pp
 from pinnpoint.cli.main import main
-from tests.unit.io.test_decks import Beam
+from tests.support.decks import Beam
 
 CASE = """title = "Beam"
 units = "inch"

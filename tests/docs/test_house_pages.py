@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
-sys.path.insert(0, str(ROOT / "docs"))
-
-import architecture  # noqa: E402
+import architecture
+from tests import ROOT
 
 PAGES = [
     path

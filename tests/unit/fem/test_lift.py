@@ -24,7 +24,7 @@ from pinnpoint.taylor.inputs import models as models_on
 from pinnpoint.transfer.facets import FacetLoad
 from tests import ROOT
 from tests.support import continua
-from tests.unit.models.test_network_files import gemms, onnx, safetensors, state
+from tests.support.network_files import gemms, onnx, safetensors, state
 
 BENCHMARK = benchmark.load()
 POINTS = np.array([[0.37, 0.52], [0.88, 0.15]])

@@ -13,67 +13,10 @@ import pinnpoint as pp
 from pinnpoint.base.errors import InputError
 from pinnpoint.io.decks.nastran.fields import integers, reals
 from tests import ROOT
-from tests.support.written import free, large, least_forces, small, solve, stiffness, value_of, voxels
+from tests.support.decks import CONTROL, NU, Beam, E, edit, read
+from tests.support.written import free, large, least_forces, small, stiffness, value_of
 
-E, NU = 3.0e7, 0.3
 WRITERS = {"small": small, "large": large, "free": free}
-CONTROL = """SOL 101
-CEND
-ECHO = NONE
-TITLE = made by a test
-SUBCASE 1
-   SUBTITLE = bending
-   LOAD = 2
-   SPC = 2
-   STRESS(SORT1,REAL,VONMISES,BILIN)=ALL
-SET 1 = 1, 2,
- 3 THRU 9
-BEGIN BULK
-"""
-
-
-class Beam:
-    """A beam along z like the shared deck: ids with gaps and out of order, forces on one face, the far end clamped."""
-
-    def __init__(self, shape=(2, 2, 4), seed=3):
-        X, self.T = voxels(np.ones(shape, dtype=bool), 1.0)
-        rng = np.random.default_rng(seed)
-        self.X = np.round(X + 0.1 * rng.uniform(-1, 1, X.shape), 3)
-        self.top, self.end = np.flatnonzero(X[:, 0] == 0), np.flatnonzero(X[:, 2] == shape[2])
-        self.ids = 5 + 3 * np.arange(len(X))  # increasing ids are the order of X
-        self.rng = rng
-
-    def mesh_cards(self, card):
-        rows = [card("GRID", int(i), "", *x) for i, x in zip(self.ids, self.X.tolist(), strict=True)]
-        self.rng.shuffle(rows)
-        cells = [card("CTETRA", e + 1, 4, *row) for e, row in enumerate(self.ids[self.T].tolist())]
-        return [*rows, *cells, card("PSOLID", 4, 9), "MAT1    9       3.0+7           .3      7.4-4"]
-
-    def deck(self, card=small, *, control=CONTROL, cards=None):
-        cards = self.usual(card) if cards is None else cards
-        return control + "\n".join(["PARAM    POST    -1", *self.mesh_cards(card), *cards, "ENDDATA 6a7d6a3b", ""])
-
-    def usual(self, card):
-        end = self.ids[self.end].tolist()
-        forces = [card("FORCE", 1, int(i), 0, 1000.0, 1.0, 0.0, 0.0) for i in self.ids[self.top]]
-        held = [card("SPC1", 1, 123456, *end), card("SPCADD", 2, 1, 3)]
-        held.append(card("SPC1", 3, 456, int(self.ids[0]), "THRU", int(self.ids[-1])))
-        return [*forces, card("LOAD", 2, 1.0, 2.0, 1), *held]
-
-    def truth(self, f=None):
-        """Matrix, load and solution of the usual deck, or of other forces."""
-        K = stiffness(self.X, self.T, E, NU)
-        if f is None:
-            f = np.zeros_like(self.X)
-            f[self.top, 0] = 2000.0
-        held = (3 * self.end[:, None] + np.arange(3)).ravel()
-        return K, f.ravel(), solve(K, f.ravel(), held)
-
-
-def read(tmp_path, text, name="part.bdf"):
-    path = tmp_path / name
-    path.write_text(text)
-    return pp.io.read_deck(path)
 
 
 def test_fields():
@@ -363,14 +306,6 @@ def test_include(tmp_path):
     (tmp_path / "sub" / "nodes.inc").write_text(bad)
     with pytest.raises(InputError, match=rf"GRAV on line {cut - 13 + 1} of 'nodes.inc'"):
         read(tmp_path, text, "with.bdf")
-
-
-def edit(old, new):
-    def change(text):
-        assert old in text, old
-        return text.replace(old, new, 1)
-
-    return change
 
 
 def add(card):

@@ -7,47 +7,8 @@ import pytest
 
 import pinnpoint as pp
 from pinnpoint.base.errors import InputError
-from tests.support.written import large
-from tests.unit.io.test_decks import Beam, E, edit, read
-from tests.unit.io.test_io_meshes import entities, name_groups
-
-PRESSURE = 250.0
-
-
-def listed(numbers):
-    return "\n".join(", ".join(str(n) for n in numbers[k : k + 12]) for k in range(0, len(numbers), 12))
-
-
-class Part(Beam):
-    """The beam with a pressure on its top, written for Abaqus and for Nastran."""
-
-    def loaded(self):
-        """Cells with a face on the top, and the vertex off it."""
-        cells = np.flatnonzero(np.isin(self.T, self.top).sum(axis=1) == 3)
-        off = [next(v for v in self.T[e] if v not in self.top) for e in cells]
-        return cells, np.array(off)
-
-    def abaqus(self, physics=None, kind="C3D4"):
-        cells, off = self.loaded()
-        opposite = {3: 1, 2: 2, 0: 3, 1: 4}  # vertex to the face without it
-        faces = [opposite[self.T[e].tolist().index(o)] for e, o in zip(cells, off, strict=True)]
-        rows = [f"{i}, {x!r}, {y!r}, {z!r}" for i, (x, y, z) in zip(self.ids, self.X.tolist(), strict=True)]
-        self.rng.shuffle(rows)
-        text = ["*Heading", "a beam", "** a comment", "*Node", *rows, f"*Element, type={kind}, elset=all"]
-        text += [f"{e + 1}, {listed(r)}" for e, r in enumerate(self.ids[self.T].tolist())]
-        text += ["*Nset, nset=end", listed(self.ids[self.end].tolist()), "*Surface, name=top, type=ELEMENT"]
-        text += [f"{e + 1}, S{f}" for e, f in zip(cells, faces, strict=True)]
-        text += ["*Solid Section, elset=all, material=steel", "*Material, name=steel", "*Elastic", f"{E!r}, 0.3"]
-        text += ["*Density", "7.85e-9", "*Boundary", "end, 1, 6"]
-        usual = ["*Step", "*Static", "*Dsload", f"top, P, {PRESSURE}", "*Node file", "U", "*End Step", ""]
-        return "\n".join(text + (usual if physics is None else physics))
-
-    def nastran(self):
-        cells, off = self.loaded()
-        on = [next(v for v in self.T[e] if v != o) for e, o in zip(cells, off, strict=True)]
-        rows = zip(cells.tolist(), self.ids[on].tolist(), self.ids[off].tolist(), strict=True)
-        cards = [large("PLOAD4", 2, e + 1, PRESSURE, "", "", "", a, b) for e, a, b in rows]
-        return self.deck(large, cards=[*cards, large("SPC1", 2, 123456, *self.ids[self.end].tolist())])
+from tests.support.decks import PRESSURE, E, Part, edit, listed, read
+from tests.support.meshes import entities, name_groups
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -9,9 +9,8 @@ import pytest
 
 import pinnpoint as pp
 from pinnpoint.base.errors import InputError
+from tests.support.decks import Beam, Part
 from tests.support.written import free, large, small
-from tests.unit.io.test_decks import Beam
-from tests.unit.io.test_decks_abaqus import Part
 
 HUGE = [b"9" * 30, b"1.E308", b"-1.E308", b"99999999", b"1.+999", b"-1", b"0", b"NAN", b"THRU", b"*", b"+", b",", b"$"]
 

@@ -16,6 +16,7 @@ import pytest
 from pinnpoint.base.errors import DependencyMissingError, InputError
 from pinnpoint.io.meshes.read import read_mesh
 from pinnpoint.mesh.domains import generate
+from tests.support.meshes import entities, name_groups
 
 meshio = pytest.importorskip("meshio")
 KIND = {0: "vertex", 1: "line", 2: "triangle", 3: "tetra"}
@@ -34,22 +35,6 @@ def to_meshio(mesh, groups=("left", "right")):
         names[name] = np.array([i + 1, mesh.dim - 1])
     data = {"gmsh:physical": tags, "gmsh:geometrical": tags}
     return meshio.Mesh(points, cells, cell_data=data, field_data=names)
-
-
-def name_groups(path, names):
-    """Add the field data that meshio does not write: each name with its number and dimension, as VTK writes them."""
-    old, new = "<UnstructuredGrid>", "<UnstructuredGrid><FieldData>{}</FieldData>"
-    row = '<DataArray type="Int64" Name="{}" format="ascii">{} {}</DataArray>'
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new.format("".join(row.format(k, *v.tolist()) for k, v in names.items()))))
-
-
-def entities(mesh):
-    """Each entity has a node at least, and the order of the nodes stays."""
-    rows = np.tile([mesh.dim, 2], (len(mesh.points), 1))
-    rows[:3] = [[mesh.dim - 1, 1], [mesh.dim - 1, 2], [mesh.dim, 1]]
-    return rows
 
 
 def facet_set(rows):

@@ -13,7 +13,7 @@ import pytest
 import pinnpoint as pp
 from pinnpoint.monitoring.conformal import StatisticalBand
 from pinnpoint.monitoring.monitor import EDGES, log_to_parquet, read_log
-from tests.unit.certifiers.test_families import chain
+from tests.support.chains import chain
 
 
 def family(n=14):

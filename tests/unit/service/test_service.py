@@ -22,8 +22,8 @@ import pytest
 
 import pinnpoint as pp
 from tests import ROOT
+from tests.support.chains import chain
 from tests.support.reports import poisson
-from tests.unit.certifiers.test_families import chain
 
 pytest.importorskip("starlette", reason="pip install 'pinnpoint[serve]'")
 pytest.importorskip("uvicorn", reason="pip install 'pinnpoint[serve]'")

@@ -24,7 +24,7 @@ from pinnpoint.taylor.simplices import density, enclose, supremum
 from pinnpoint.taylor.spaces import space
 from pinnpoint.transfer.data_term import data_term
 from pinnpoint.transfer.kernels import Kernel
-from tests.unit.taylor.test_taylor import corners
+from tests.support.simplices import corners
 
 ACTIVATIONS = ("tanh", "sin", "sigmoid", "softplus", "silu", "gelu", "gelu-tanh")
 SOURCE = parse("3*sin(2*x) + 0.1")

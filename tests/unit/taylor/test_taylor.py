@@ -21,6 +21,7 @@ from pinnpoint.taylor.inputs import models as models_on
 from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.taylor.simplices import density, enclose, supremum
 from pinnpoint.taylor.spaces import space
+from tests.support.simplices import corners
 
 UNARY = {name: getattr(arb, name) for name in "sin cos tan asin acos atan sinh cosh tanh exp log sqrt".split()}
 
@@ -59,25 +60,6 @@ def exact(expression, point):
             else:
                 stack.append({"+": a + b, "-": a - b, "*": a * b}[what] if what != "/" else a / b)
     return stack.pop()
-
-
-def corners(rng, m, d, regime, count):
-    """Simplices of one kind, (count, m + 1, d)."""
-    V = rng.uniform(-1.0, 1.0, (count, m + 1, d))
-    place = rng.uniform(-1.0, 1.0, (count, 1, d))
-    if regime == "plain":
-        return 0.05 * V + place
-    if regime == "wide":
-        return 0.5 * V + place
-    if regime == "tiny":
-        return 1e-9 * V + place
-    if regime == "far":
-        return 1e-2 * V + 300.0 * place
-    if regime == "short":  # short mantissas: coordinates are exact, so that nothing comes in
-        return np.round(V * 2.0**6) * 2.0**-26 + np.round(place * 2.0**10) * 2.0**-10
-    stretched = V.copy()  # flat: one direction a million times longer than another
-    stretched[..., -1] *= 1e-6
-    return 0.1 * stretched + place
 
 
 REGIMES = ("plain", "wide", "tiny", "far", "flat", "short")
