@@ -366,6 +366,7 @@ def altered(a: np.ndarray):
         yield "reversed", a[::-1].copy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

@@ -229,6 +229,7 @@ def treatment(file, path):
     return at.how
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*CASES, *MADE])
 def test_every_key_is_proved_compared_or_printed_as_declared(name, made, monkeypatch):
     honest = made(name)

@@ -132,6 +132,7 @@ def test_workers_of_other_processes():
         assert np.allclose(lower, certifier.certify(U).lower, rtol=0.0, atol=1e-12)
 
 
+@pytest.mark.optional
 @pytest.mark.skipif(importlib.util.find_spec("joblib") is None, reason="joblib comes with scikit-learn")
 def test_joblib():
     from joblib import Parallel, delayed

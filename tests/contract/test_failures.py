@@ -158,6 +158,7 @@ SYMMETRIC = {
 }
 
 
+@pytest.mark.optional
 @pytest.mark.parametrize("kind", SYMMETRIC)
 @pytest.mark.parametrize(("name", "package"), [("cholmod", Cholmod), ("pardiso", Pardiso)])
 def test_cholesky_of_other_matrices(kind, name, package):
@@ -168,6 +169,7 @@ def test_cholesky_of_other_matrices(kind, name, package):
     assert not package.definite(SYMMETRIC[kind])
 
 
+@pytest.mark.optional
 def test_pardiso_of_a_matrix_with_an_empty_row():
     pytest.importorskip("pypardiso", reason="pip install 'pinnpoint[pardiso]'")
     A = sp.csr_array(line(900) + sp.eye_array(900, k=1))
@@ -273,6 +275,7 @@ def test_bad_scaling_is_told_and_the_advice_helps():
     np.testing.assert_allclose(found.center, exact, rtol=1e-9)
 
 
+@pytest.mark.optional
 def test_multigrid_proves_and_stores_an_m_matrix_without_factors(tmp_path, monkeypatch):
     pytest.importorskip("pyamg", reason="pip install 'pinnpoint[amg]'")
     problem = pp.fem.ReactionDiffusion(pp.io.generate("cube", 12), source="1")

@@ -108,6 +108,7 @@ def test_an_ignored_signal_stays_ignored(folder):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_in_the_midst_leaves_nothing(tmp_path, number):
     (tmp_path / "case.toml").write_text(CASE.replace("cells = 3", "cells = 300"), encoding="utf-8")

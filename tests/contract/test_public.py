@@ -131,6 +131,7 @@ pp.io.nonsense
 """
 
 
+@pytest.mark.optional
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="pip install 'pinnpoint[lint]'")
 def test_users_of_mypy_see_types(tmp_path):
     """With the settings and the cache of `make lint`, which has looked at the package before."""

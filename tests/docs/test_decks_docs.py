@@ -29,6 +29,7 @@ def test_blocks_run(capsys):
     assert "tip" in capsys.readouterr().out
 
 
+@pytest.mark.optional
 def test_pyvista_block():
     pytest.importorskip("pyvista", reason="pip install 'pinnpoint[pyvista]'")
     exec(blocks("pyvista")[0], {})

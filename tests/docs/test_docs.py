@@ -148,6 +148,8 @@ def test_no_page_names_a_machine():
         assert not re.search(r"/(tmp|home|root|work|Users)/", text), name
 
 
+@pytest.mark.optional
+@pytest.mark.slow
 def test_site_builds_without_a_warning(tmp_path):
     for library in ("sphinx", "myst_parser", "pydata_sphinx_theme", "sphinx_copybutton"):
         pytest.importorskip(library, reason="pip install 'pinnpoint[docs]'")
@@ -161,7 +163,8 @@ def test_site_builds_without_a_warning(tmp_path):
     assert not re.search(r"<(?:script|link|img)[^>]+(?:src|href)=\"https?://", api)
 
 
-@pytest.mark.parametrize("name", ["comparison", "method_costs"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [pytest.param("comparison", marks=pytest.mark.optional), "method_costs"])
 def test_studies_behind_the_tables_run_in_their_quick_form(name, tmp_path):
     if name == "comparison":
         pytest.importorskip("pymor", reason="pip install 'pinnpoint[compare]'")

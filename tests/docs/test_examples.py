@@ -21,6 +21,7 @@ def test_example_runs_and_is_short(path, capsys):
     assert capsys.readouterr().out.strip()
 
 
+@pytest.mark.optional
 @pytest.mark.parametrize("name", ["train_benchmark", "out_of_distribution"])
 def test_studies_of_training_run_in_their_quick_form(name, tmp_path):
     for library in ("torch", "crepes"):
@@ -82,6 +83,7 @@ def test_exit_codes(capsys, monkeypatch):
         assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_benchmark_quick_form(tmp_path):
     """The limits of the large benchmark hold in its quick form too, loosely: sizes are small."""
     command = [sys.executable, str(ROOT / "benchmarks" / "run.py"), "--quick", "--out", str(tmp_path / "b.json")]

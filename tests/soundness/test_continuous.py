@@ -37,6 +37,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", list(continua.FAMILIES))
 def test_every_interval_holds_the_solution(family):
     tally = Tally()

@@ -152,6 +152,7 @@ def test_columns_are_those_of_the_first_instance(tmp_path, suffix, other):
     assert campaigns.run(lambda x: {"x": 0.5}, tasks.instances(4), out).skipped == 2
 
 
+@pytest.mark.optional
 @parquet
 @pytest.mark.parametrize(
     ("values", "words"),
@@ -176,6 +177,7 @@ def test_values_that_do_not_fit_their_column(tmp_path, monkeypatch, values, word
         assert [row["x"] for row in folder_rows(out)] == list(values[:2])
 
 
+@pytest.mark.optional
 @parquet
 @pytest.mark.parametrize("batch", [1, 256])
 @pytest.mark.parametrize("again", [False, True])
@@ -190,6 +192,7 @@ def test_columns_grow_wider(tmp_path, monkeypatch, batch, again):
     assert len(list(out.glob("part-*"))) == (5 if batch == 1 or again else 1)
 
 
+@pytest.mark.optional
 @parquet
 def test_a_widening_that_was_killed_is_finished(tmp_path):
     import pyarrow as pa
@@ -204,6 +207,7 @@ def test_a_widening_that_was_killed_is_finished(tmp_path):
     assert [row["x"] for row in folder_rows(out)] == [0.5, 1.0, None, 3.0]
 
 
+@pytest.mark.optional
 @parquet
 @pytest.mark.parametrize("content", [b"", b"PAR1 half a file PAR1", None])
 def test_parquet_files_of_others(tmp_path, content):
@@ -220,6 +224,7 @@ def test_parquet_files_of_others(tmp_path, content):
         campaigns.run(tasks.square, tasks.instances(2), out)
 
 
+@pytest.mark.optional
 @parquet
 def test_a_full_disk(tmp_path, monkeypatch):
     """Nothing half written, nothing lost that was whole; the next run goes on."""
@@ -259,6 +264,7 @@ run(task, ((f"i{k}", k) for k in range(6)), sys.argv[1], ThreadPoolExecutor(1))
 """
 
 
+@pytest.mark.optional
 @parquet
 def test_a_kill_loses_little_of_a_parquet_table(tmp_path):
     """Instances are on the disk some seconds after they are done, even where the next takes for ever."""
@@ -343,6 +349,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.optional
 @pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="pip install 'pinnpoint[dask]'")
 def test_dask_tries_again(tmp_path):
     (tmp_path / "marks").mkdir()

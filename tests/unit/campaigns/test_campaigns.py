@@ -314,6 +314,7 @@ def test_case_files(tmp_path):
     assert one["guarantee"] == "deterministic"
 
 
+@pytest.mark.optional
 @pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="pip install 'pinnpoint[parquet]'")
 def test_parquet(tmp_path, monkeypatch):
     import pyarrow.parquet as pq
@@ -375,6 +376,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.optional
 @pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="pip install 'pinnpoint[dask]'")
 @pytest.mark.parametrize("failures", [3, 0])
 def test_dask_with_dying_workers(tmp_path, failures):

@@ -28,6 +28,7 @@ def unknowns(found: pp.Refined, radius: float) -> int:
     return next(step.dofs for step in found.history if step.radius[0] <= radius)
 
 
+@pytest.mark.slow
 def test_reentrant_corners_are_found():
     problem = poisson("frame", 4, 2)
     found = pp.certify_to(problem, problem.space.U0, problem.points([[0.75, 0.75]]), 1e-6)
@@ -46,6 +47,7 @@ def test_reentrant_corners_are_found():
     assert uniform.system.n > found.history[-1].dofs
 
 
+@pytest.mark.slow
 def test_three_dimensions():
     problem = poisson("cube", 3, 2)
     found = pp.certify_to(problem, problem.space.U0, problem.points([[0.5, 0.5, 0.5]]), 5e-5, theta=0.4)
@@ -183,6 +185,7 @@ def test_command_line(tmp_path, capsys):
     assert "certificate.tolerance: refines the mesh" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_fichera_corner():
     """Truth: scikit-fem's quadratic elements on the refined mesh cut once more, far finer than the radius."""
     problem = poisson("fichera", 2, 2)

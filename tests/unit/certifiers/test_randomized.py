@@ -24,6 +24,7 @@ def problem():
     return case, L, np.linalg.norm(G, axis=0), truth, U
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("probes", "delta"), [(4, 0.05), (16, 0.2)])
 def test_simultaneous_coverage_over_2000_draws(problem, probes, delta):
     """Coverage of all K sensitivities together is at least 1 − δ within binomial error (3 in 10,000)."""
@@ -71,6 +72,7 @@ def test_inflation_is_the_quantile_formula(probes, K):
     assert inflation(probes, 0.05, K) >= np.sqrt(probes / q)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", ["identity", "diagonal", "matrix", "energy"])
 @pytest.mark.parametrize("shape", ["square", "rectangular"])
 def test_probes_have_the_right_covariance(weight, shape):

@@ -68,6 +68,7 @@ def test_shipped(small):
     assert np.array_equal(generate("bracket").cells, small.cells)
 
 
+@pytest.mark.optional
 @needs_gmsh
 @pytest.mark.parametrize("dofs", [2000, 3500, 12000, 40000])
 def test_any_size(dofs):
@@ -76,6 +77,7 @@ def test_any_size(dofs):
     assert abs(free_dofs(mesh) / dofs - 1.0) <= 0.15
 
 
+@pytest.mark.optional
 @needs_gmsh
 def test_same_arguments_same_mesh():
     one, two, other = (generate("bracket", cells) for cells in (14, 14, 16))
@@ -86,6 +88,7 @@ def test_same_arguments_same_mesh():
     assert len(other.cells) > len(one.cells)
 
 
+@pytest.mark.optional
 @needs_gmsh
 def test_a_session_of_the_caller_is_left_alone():
     import gmsh
@@ -103,6 +106,7 @@ def test_a_session_of_the_caller_is_left_alone():
         gmsh.finalize()
 
 
+@pytest.mark.optional
 @needs_gmsh
 def test_a_broken_pipe_stays_an_error():
     code = """

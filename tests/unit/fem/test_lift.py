@@ -141,6 +141,7 @@ def test_one_dimension():
         assert found.guarantee.value == "deterministic"
 
 
+@pytest.mark.slow
 def test_three_dimensions():
     sides = [f"{t}*(1-{t})" for t in "xyz"]
     source = "2*(" + "+".join(f"{sides[i]}*{sides[j]}" for i, j in ((0, 1), (0, 2), (1, 2))) + ")"
@@ -184,6 +185,7 @@ def test_mixed_boundary_averages_patches_and_fluxes(degree):
     assert np.all(exact.radius < 1e-10)
 
 
+@pytest.mark.slow
 def test_random_meshes():
     rng = np.random.default_rng(5)
     problem = pp.fem.ReactionDiffusion(continua.unit_mesh(rng, 2, 5, "delaunay"), source=BENCHMARK.source_text)
@@ -193,6 +195,7 @@ def test_random_meshes():
     assert np.all(found.details["narrowing"] > 3.0)
 
 
+@pytest.mark.slow
 def test_opaque_lifts_are_estimates():
     good = BENCHMARK.good
     problem = square(8)

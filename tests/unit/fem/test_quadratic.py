@@ -440,6 +440,7 @@ def test_reaction_of_groups_in_a_case_file(tmp_path, capsys):
     assert data["queries"][0]["center"] == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.optional
 @pytest.mark.parametrize(("kind", "cells"), [("square", 50), ("cube", 8)])
 def test_predicted_memory(kind, cells):
     """Within a factor 1.5 of the peak of a fresh process."""

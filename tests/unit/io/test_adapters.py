@@ -271,6 +271,7 @@ def test_pyvista_by_its_looks():
         pp.adapters.from_pyvista(mesh)
 
 
+@pytest.mark.optional
 def test_pyvista_itself():
     pyvista = pytest.importorskip("pyvista", reason="pip install 'pinnpoint[pyvista]'")
     mesh = pp.io.generate("square", 4)

@@ -62,6 +62,7 @@ def broken(data, rng):
     return b"\n".join(lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", range(4))
 def test_only_refusals(tmp_path, which):
     suffix, data = list(decks())[which]

@@ -86,6 +86,7 @@ def test_file_is_small_and_travels_with_the_package(bump):
     assert np.array_equal(again(X), bump.network(X))
 
 
+@pytest.mark.optional
 def test_same_values_as_torch(bump, tmp_path):
     """The training script's own network and residual, given the shipped weights; then its quick form from scratch."""
     torch = pytest.importorskip(

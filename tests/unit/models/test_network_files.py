@@ -218,6 +218,7 @@ def test_damaged_onnx(tmp_path):
 # ---- torch, and files in general
 
 
+@pytest.mark.optional
 def test_state_dicts():
     torch = pytest.importorskip("torch")
     W, b = layers()

@@ -70,6 +70,7 @@ def test_estimators_of_other_libraries_are_asked_in_the_same_way():
         pp.certify(problem, Centred(), queries)
 
 
+@pytest.mark.optional
 def test_an_onnx_graph_over_the_batch_or_with_noise_is_refused(tmp_path):
     pytest.importorskip("onnxruntime")
     onnx = pytest.importorskip("onnx")
@@ -109,6 +110,7 @@ def test_what_a_callable_raises_is_a_refusal_with_the_error_behind_it():
         queries.samples(fails)
 
 
+@pytest.mark.optional
 def test_tensors_without_values_and_complex_ones_are_refused_by_every_door():
     torch = pytest.importorskip("torch")
     problem, queries = poisson()
@@ -130,6 +132,7 @@ def test_tensors_without_values_and_complex_ones_are_refused_by_every_door():
         pp.models.from_torch({name: t.to("meta") for name, t in state.items()}, activation="tanh")
 
 
+@pytest.mark.optional
 def test_modules_that_cannot_answer_are_refused_and_those_that_differentiate_answer():
     torch = pytest.importorskip("torch")
     nn = torch.nn
@@ -176,6 +179,7 @@ def fails(): return Fails(2, 1)
 """
 
 
+@pytest.mark.optional
 def test_factories_that_fail_are_refused_inputs_not_internal_errors(tmp_path, capsys):
     pytest.importorskip("torch")
     from safetensors.numpy import save_file
@@ -199,6 +203,7 @@ def test_factories_that_fail_are_refused_inputs_not_internal_errors(tmp_path, ca
         assert told in capsys.readouterr().err
 
 
+@pytest.mark.optional
 def test_the_folder_one_stands_in_is_not_searched_for_factories(tmp_path, monkeypatch, capsys):
     pytest.importorskip("torch")
     from pinnpoint.cli.main import main

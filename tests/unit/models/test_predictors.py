@@ -31,6 +31,8 @@ def missing(block: str) -> list[str]:
     return [name for name in needs[1].split(", ") if importlib.util.find_spec(name) is None] if needs else []
 
 
+@pytest.mark.optional
+@pytest.mark.slow
 @pytest.mark.parametrize(("title", "block"), BLOCKS, ids=[title for title, _ in BLOCKS])
 def test_examples_of_the_documentation(title, block, tmp_path):
     """Each stands alone, is short, and runs as written in a fresh process."""
@@ -96,6 +98,7 @@ def test_grids_are_interpolated_where_they_are():
         grid_predictor(values, 1.0, 0.0)
 
 
+@pytest.mark.optional
 def test_torch_modules_are_left_as_they_were():
     torch = pytest.importorskip("torch", reason="pip install 'pinnpoint[torch]'")
     net = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.BatchNorm1d(8), torch.nn.Dropout(0.5)).double()
@@ -113,6 +116,7 @@ def test_torch_modules_are_left_as_they_were():
         pp.models.torch_predictor(3)
 
 
+@pytest.mark.optional
 def test_onnx_names_and_fixed_rows(tmp_path):
     onnx = pytest.importorskip("onnx", reason="pip install onnx")
     pytest.importorskip("onnxruntime", reason="pip install 'pinnpoint[onnx]'")
@@ -150,6 +154,7 @@ def test_onnx_names_and_fixed_rows(tmp_path):
         pp.models.onnx_predictor(model("rows"), output="s")(X[:, :1])
 
 
+@pytest.mark.optional
 def test_sklearn_refusals():
     linear = pytest.importorskip("sklearn.linear_model", reason="pip install 'pinnpoint[sklearn]'")
     with pytest.raises(pp.InputError, match="estimator"):
@@ -245,6 +250,7 @@ def test_code_beside_the_case_needs_trust(tmp_path, weights, capsys):
     assert str(tmp_path) not in sys.path
 
 
+@pytest.mark.optional
 def test_files_that_run_code_need_trust(tmp_path, capsys):
     torch = pytest.importorskip("torch", reason="pip install 'pinnpoint[torch]'")
     net = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)).double().eval()
@@ -271,6 +277,7 @@ def test_files_that_run_code_need_trust(tmp_path, capsys):
     assert certified(tmp_path, 'model = "fit.joblib"', "--trust-model") == 0
 
 
+@pytest.mark.optional
 def test_onnx_graphs_that_are_no_chain_are_run(tmp_path, capsys):
     onnx = pytest.importorskip("onnx", reason="pip install onnx")
     pytest.importorskip("onnxruntime", reason="pip install 'pinnpoint[onnx]'")

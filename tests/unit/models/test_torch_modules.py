@@ -12,6 +12,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.models import Lift, from_torch, torch_predictor
 
 torch = pytest.importorskip("torch", reason="needs torch")
+pytestmark = pytest.mark.optional
 nn, functional = torch.nn, torch.nn.functional
 X = np.random.default_rng(9).uniform(-1.0, 1.0, (40, 2))
 

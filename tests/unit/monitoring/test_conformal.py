@@ -13,6 +13,8 @@ pytest.importorskip("crepes", reason="pip install 'pinnpoint[conformal]'")
 
 from pinnpoint.monitoring.conformal import StatisticalBand, calibrate, features
 
+pytestmark = pytest.mark.optional
+
 
 def setting(method, count, shift=0.0, seed=0):
     """Loads of a family, rough states of a linear surrogate, and the exact answers."""

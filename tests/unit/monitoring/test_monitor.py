@@ -230,6 +230,7 @@ def test_threads_write_whole_lines(tmp_path):
     assert sum(monitor.counts.values()) == 200
 
 
+@pytest.mark.optional
 def test_parquet(tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet", reason="pip install 'pinnpoint[parquet]'")
     _, certifier, _ = family()

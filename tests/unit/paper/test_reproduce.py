@@ -46,6 +46,7 @@ def small(calls: list[str], *, holds: bool = True) -> Study:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_quick_form_bears_out_every_claim(name, tmp_path):
     (outcome,) = run([BY_NAME[name]], tmp_path, "quick", figures=False)
@@ -267,6 +268,8 @@ class Links(HTMLParser):
             self.ids.add(given["id"])
 
 
+@pytest.mark.optional
+@pytest.mark.slow
 def test_command_writes_figures_and_an_offline_page(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     out = tmp_path / "out"
@@ -299,6 +302,7 @@ def test_a_claim_that_does_not_hold_is_told(tmp_path, capsys, monkeypatch):
     assert "About &lt;nothing&gt;." in text
 
 
+@pytest.mark.optional
 def test_every_figure_can_be_drawn(tmp_path):
     pytest.importorskip("matplotlib")
     for name in stored():

@@ -260,6 +260,7 @@ def test_import_is_light():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
 
+@pytest.mark.optional
 def test_plot(certificate):
     matplotlib = pytest.importorskip("matplotlib", reason="plots need the extra plot")
     matplotlib.use("Agg")

@@ -8,9 +8,8 @@ import pytest
 from tests.support.browser import NO_WEBGL, WEBGL, Browser, executable
 from tests.support.reports import CASES, NASTY, certified, family, hostile
 
-pytestmark = pytest.mark.skipif(
-    executable() is None, reason="no Chromium: run scripts/browser.sh, or set PINNPOINT_CHROMIUM"
-)
+WHY = "no Chromium: run scripts/browser.sh, or set PINNPOINT_CHROMIUM"
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(executable() is None, reason=WHY)]
 SIZES = {"desktop": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 844, "phone": True, "dark": True}}
 NUMBERS = """[...document.querySelectorAll('table.intervals tr[id]')].map(tr =>
     [...tr.querySelectorAll('data')].map(d => [d.getAttribute('value'), d.textContent]))"""
@@ -43,6 +42,7 @@ def quiet(browser, path):
     assert browser.requests() == [path.absolute().as_uri()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*CASES, "family", "hostile"])
 def test_renders_at_two_sizes(browser, reports, name):
     path, _ = reports[name]

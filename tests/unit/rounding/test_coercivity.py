@@ -24,6 +24,7 @@ def smallest_eigenvalue(A) -> float:
     return float(spla.eigsh(S, k=1, sigma=0.0, which="LM", tol=1e-12)[0][0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [

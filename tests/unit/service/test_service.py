@@ -31,6 +31,7 @@ pytest.importorskip("uvicorn", reason="pip install 'pinnpoint[serve]'")
 from pinnpoint.monitoring.monitor import read_log
 from pinnpoint.service import Engine, Limits, engine_of_family, make_app
 
+pytestmark = pytest.mark.optional
 BOTH = "accept = 0.05\ntolerance = 0.05"  # of the prediction, and of the proof
 CASE = poisson(
     "square",
@@ -126,6 +127,7 @@ BAD = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["discrete", "continuous"])
 def test_many_clients_and_bad_bodies(tmp_path, target):
     """Answers agree with the library, bad bodies are told what is wrong, memory stays flat."""
@@ -387,6 +389,7 @@ def test_refused_options(tmp_path, capsys):
     assert "is it taken?" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("schemathesis") is None, reason="pip install schemathesis")
 def test_schemathesis_finds_nothing(server, tmp_path):
     port = server
@@ -451,6 +454,7 @@ def test_bodies_together_have_a_limit_and_the_slowest_goes_first(monkeypatch):
             one.close()
 
 
+@pytest.mark.slow
 def test_heads_must_arrive_and_answers_be_read():
     with with_head_timeout(make_app(engine_of_family(family()), Limits(patience=0.5))) as port:
         for part in (b"", b"POST /v1", HEAD):

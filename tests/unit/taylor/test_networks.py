@@ -251,6 +251,7 @@ def formula(rng, depth, variables):
     return str(rng.choice(FORMULAS)).format(*(formula(rng, depth - 1, variables) for _ in range(2)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_formulas_lie_within_their_remainders(d):
     rng = np.random.default_rng(20 + d)

@@ -111,6 +111,7 @@ def formula(rng, depth, variables):
     return str(rng.choice(SHAPES)).format(*(formula(rng, depth - 1, variables) for _ in range(2)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [1, 2, 3])
 def test_random_formulas_lie_within_their_remainders(m):
     rng = np.random.default_rng(m)

@@ -11,6 +11,7 @@ import pinnpoint as pp
 from tests.support import gallery
 
 torch = pytest.importorskip("torch", reason="pip install 'pinnpoint[torch]'")
+pytestmark = pytest.mark.optional
 
 from pinnpoint import training as tr  # noqa: E402
 from pinnpoint.models.networks.safetensors import read_metadata, read_safetensors  # noqa: E402

@@ -421,6 +421,7 @@ def test_vertices_where_the_mesh_is_no_manifold(name, order):
         assert sizes[-1] == pytest.approx(sizes[0], rel=1e-6)
 
 
+@pytest.mark.optional
 @pytest.mark.skipif(find_spec("numba") is None, reason="needs numba")
 @pytest.mark.parametrize("order", [0, 1])
 def test_threads_and_columns_change_nothing(monkeypatch, order):
