@@ -153,7 +153,7 @@ def test_no_assert_guards_input_and_nothing_is_evaluated():
                 assert not any(a.name in ("pickle", "marshal", "shelve") for a in node.names), path
 
 
-def test_public_names():
+def test_every_public_name_exists_and_there_are_few():
     assert len(pinnpoint.__all__) <= 40
     for name in pinnpoint.__all__:
         assert hasattr(pinnpoint, name)

@@ -123,7 +123,7 @@ def test_the_contract_s_case(case, tmp_path):
     assert c.certificate.lift is False
 
 
-def test_everything_elastic(case, tmp_path):
+def test_every_key_of_elasticity_is_read(case, tmp_path):
     c = case(ELASTIC)
     p = c.problem
     assert c.title == "case"
@@ -203,12 +203,12 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_read(case, name):
+def test_every_form_of_the_contract_is_read(case, name):
     text, holds = OTHERS[name]
     assert holds(case(text))
 
 
-def test_overrides(case):
+def test_overrides_replace_keys_of_the_file(case):
     c = case(
         SQUARE,
         [
@@ -248,7 +248,7 @@ def test_overrides(case):
         (3, "must be key=value texts"),
     ],
 )
-def test_refused_overrides(case, override, words):
+def test_bad_overrides_are_refused_by_their_key(case, override, words):
     with pytest.raises(InputError, match=words):
         case(SQUARE, [override])
 
@@ -413,7 +413,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(case, name):
+def test_bad_cases_are_refused_by_their_key_in_one_line(case, name):
     text, words = REFUSED[name]
     with pytest.raises(InputError, match=words) as caught:
         case(text)
@@ -421,7 +421,7 @@ def test_refused(case, name):
 
 
 @pytest.mark.parametrize(("path", "words"), [("missing.toml", "no such file"), (".", "is a directory")])
-def test_no_case(tmp_path, path, words):
+def test_a_missing_case_file_is_refused(tmp_path, path, words):
     with pytest.raises(InputError, match=words):
         read_case(tmp_path / path)
 

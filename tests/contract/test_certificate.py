@@ -70,7 +70,7 @@ def test_frame_and_text(certificate):
     assert len(certificate) == 2
 
 
-def test_intervals(certificate):
+def test_intervals_hold_their_centres_and_nothing_beyond_their_ends(certificate):
     for kind in ("corrected", "prediction", "raw"):
         interval = certificate.interval(kind)
         assert interval.shape == (2, 2)

@@ -475,7 +475,7 @@ def said(capsys):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(tmp_path, capsys, files, name):
+def test_bad_cases_exit_with_2_and_write_nothing(tmp_path, capsys, files, name):
     text, words = REFUSED[name]
     assert run(tmp_path, text, "--quiet", "--out", str(tmp_path / "out"), files=files) == 2
     err = said(capsys)
@@ -509,14 +509,14 @@ OVERRIDES = {
 
 
 @pytest.mark.parametrize("name", OVERRIDES)
-def test_refused_override(tmp_path, capsys, name):
+def test_bad_overrides_exit_with_2_and_write_nothing(tmp_path, capsys, name):
     override, words = OVERRIDES[name]
     assert run(tmp_path, SCALAR, "--quiet", "--set", override, "--out", str(tmp_path / "out")) == 2
     assert words in said(capsys)
     assert os.listdir(tmp_path) == ["case.toml"]
 
 
-def test_refused_places(tmp_path, capsys):
+def test_an_out_that_cannot_be_a_folder_is_refused_first(tmp_path, capsys):
     """An --out that cannot be a folder is refused before anything is computed."""
     (tmp_path / "taken").write_text("mine")
     for out in ("taken", "taken/below", "taken/far/below"):
@@ -550,7 +550,7 @@ def test_refused_case_paths(tmp_path, capsys):
         (["check", "a.toml", "--set"], "--set"),
     ],
 )
-def test_refused_words(capsys, words, said_of):
+def test_bad_words_on_the_command_line_exit_with_2(capsys, words, said_of):
     with pytest.raises(SystemExit) as stop:
         main(words)
     assert stop.value.code == 2
@@ -641,7 +641,7 @@ def test_a_closed_pipe_is_no_error(tmp_path):
     assert done.stderr == b""
 
 
-def test_certificate_json(tmp_path):
+def test_the_json_names_versions_inputs_and_digests(tmp_path):
     data = certified(tmp_path, SCALAR)
     assert data["schema"] == "pinnpoint-certificate/1"
     assert (data["title"], data["units"], data["dofs"]) == ("Square", "SI", 9)
@@ -701,7 +701,7 @@ def test_json_on_stdout_is_the_file(tmp_path, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_csv(tmp_path):
+def test_the_csv_says_what_the_json_says(tmp_path):
     data = certified(tmp_path, scalar('"centre"', '"a, \\"b\\""'))
     with (tmp_path / "out" / "certificate.csv").open(newline="", encoding="utf-8") as file:
         (row,) = csv.DictReader(file)
@@ -710,7 +710,7 @@ def test_csv(tmp_path):
         assert float(row[f"{key} [SI]"]) == data["queries"][0][key]
 
 
-def test_field(tmp_path, files):
+def test_the_vtu_holds_prediction_correction_error_and_green_fields(tmp_path, files):
     text = scalar(
         'name = "centre"', 'name = "<centre>"', "[certificate]", '[[query]]\nkind="patch"\ngroup="top"\n[certificate]'
     )
@@ -727,7 +727,7 @@ def test_field(tmp_path, files):
     assert np.all(u["green q1"][x == 0] == 0)
 
 
-def test_vector_field(tmp_path):
+def test_the_vtu_of_a_plane_part_holds_vectors_of_three(tmp_path):
     data = certified(tmp_path, ELASTIC)
     mesh = meshio.read(tmp_path / "out" / "field.vtu")
     assert mesh.point_data["corrected"].shape == (16, 3)
@@ -803,7 +803,7 @@ METHODS = {
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("rounding", [True, False])
 @pytest.mark.parametrize("text", [SCALAR, ELASTIC], ids=["scalar", "elastic"])
-def test_methods(tmp_path, text, method, rounding):
+def test_every_method_of_a_case_has_its_guarantee_and_holds_the_truth(tmp_path, text, method, rounding):
     more, guarantee = METHODS[method]
     truth = certified(tmp_path, text)["queries"][0]
     text = edit(text, 'method = "exact"\n', "") if text is SCALAR else text
@@ -828,7 +828,7 @@ def test_methods(tmp_path, text, method, rounding):
         ("dumbbell", [0.5, 0.5], 24),
     ],
 )
-def test_domains(tmp_path, kind, at, dofs):
+def test_every_generated_domain_is_certified(tmp_path, kind, at, dofs):
     text = scalar('"square"', f'"{kind}"', "[0.5, 0.5]", str(at), "x*(1-x)*y*(1-y)", "x")
     data = certified(tmp_path, text)
     (row,) = data["queries"]
@@ -838,7 +838,7 @@ def test_domains(tmp_path, kind, at, dofs):
     assert row["raw"] == at[0]
 
 
-def test_prediction_files(tmp_path):
+def test_a_prediction_means_the_same_in_every_file_format(tmp_path):
     """The same field by rows, by shuffled rows with points, by column, by VTU and by formula."""
     mesh = generate("square", 4)
     u = mesh.points @ [1.0, 2.0]
@@ -980,7 +980,7 @@ def test_doctor_and_version(capsys):
     assert stop.value.code == 0
 
 
-def test_demo(tmp_path, capsys):
+def test_the_demo_writes_its_certificate_and_finds_the_bump(tmp_path, capsys):
     assert main(["demo", "--out", str(tmp_path / "demo"), "--quiet"]) == 0
     out, err = capsys.readouterr()
     assert err == ""

@@ -84,7 +84,7 @@ POINTS = {
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")
 @pytest.mark.parametrize("method", ["exact", "inexact", "norm"])
 @pytest.mark.parametrize("dim", [1, 2, 3])
-def test_reaction_diffusion(tmp_path, dim, method):
+def test_reaction_diffusion_agrees_with_scikit_fem(tmp_path, dim, method):
     """Jumping κ, c and f polynomials, u = g(x) at the left, a flux at the right."""
     ours = write_mesh(tmp_path / "part.msh", dim)
     last = "xyz"[dim - 1]
@@ -146,7 +146,7 @@ P0 = {1: skfem.ElementLineP0, 2: skfem.ElementTriP0, 3: skfem.ElementTetP0}
 
 
 @pytest.mark.parametrize(("dim", "plane"), [(2, "strain"), (2, "stress"), (3, "")])
-def test_elasticity(tmp_path, dim, plane):
+def test_elasticity_agrees_with_scikit_fem(tmp_path, dim, plane):
     """Two materials, a body force, a traction that varies, one side held and moved."""
     ours = write_mesh(tmp_path / "part.msh", dim)
     xyz = "xyz"[:dim]

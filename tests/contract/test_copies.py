@@ -55,7 +55,7 @@ METHODS = {
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("n", [20, 700])
-def test_every_method(name, n):
+def test_copies_of_every_method_answer_to_the_same_bits(name, n):
     A, b = chain(n), np.ones(n)
     truth = np.linalg.solve(A.toarray(), b)[:3]
     for weight in (None, "energy"):
@@ -66,7 +66,7 @@ def test_every_method(name, n):
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-def test_every_backend(name):
+def test_copies_with_every_backend_answer_to_the_same_bits(name):
     needed = BACKENDS[name]
     if needed is not None and importlib.util.find_spec(needed) is None:
         pytest.skip(f"{needed} is not installed")
@@ -75,7 +75,7 @@ def test_every_backend(name):
     same(pp.Exact(solver=name).prepare(system, pp.Queries(np.eye(n)[:20])), np.zeros(n))
 
 
-def test_other_systems():
+def test_copies_on_other_systems_answer_to_the_same_bits():
     n, Q = 30, pp.Queries(np.eye(30)[:3])
     A, b = chain(n), np.ones(n)
     tall = sp.csr_array(sp.vstack([A, sp.eye_array(n)]))
@@ -134,7 +134,7 @@ def test_workers_of_other_processes():
 
 @pytest.mark.optional
 @pytest.mark.skipif(importlib.util.find_spec("joblib") is None, reason="joblib comes with scikit-learn")
-def test_joblib():
+def test_joblib_answers_to_the_same_bits():
     from joblib import Parallel, delayed
 
     n = 20

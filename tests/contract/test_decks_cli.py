@@ -43,7 +43,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_certify(folder, capsys):
+def test_certify_gives_the_truth_of_a_deck(folder, capsys):
     assert main(["certify", str(folder / "case.toml"), "--out", str(folder / "out"), "--quiet"]) == 0
     data = json.loads((folder / "out" / "certificate.json").read_text())
     beam = Beam()
@@ -60,7 +60,7 @@ def test_certify(folder, capsys):
     assert data["problem"]["subcase"] == 1
 
 
-def test_check(folder, capsys):
+def test_check_says_what_a_deck_holds_and_passes_over(folder, capsys):
     assert main(["check", str(folder / "case.toml")]) == 0
     said = capsys.readouterr().out
     assert "elasticity, 3D, 96 tetrahedra, 45 nodes" in said
@@ -90,7 +90,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(folder, capsys, name):
+def test_bad_cases_with_decks_exit_with_2_and_write_nothing(folder, capsys, name):
     change, message = REFUSED[name]
     (folder / "case.toml").write_text(CASE.replace(*change))
     assert main(["certify", str(folder / "case.toml"), "--out", str(folder / "out")]) == 2
@@ -98,7 +98,7 @@ def test_refused(folder, capsys, name):
     assert not (folder / "out").exists()
 
 
-def test_unknown_keyword(folder, capsys):
+def test_an_unknown_card_is_refused_by_its_line(folder, capsys):
     text = (folder / "part.bdf").read_text().replace("ENDDATA", "TEMPD,1,20.\nENDDATA")
     (folder / "part.bdf").write_text(text)
     assert main(["check", str(folder / "case.toml")]) == 2

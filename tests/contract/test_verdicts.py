@@ -172,7 +172,7 @@ def test_a_narrow_proof_is_no_good_prediction(tmp_path, capsys):
     assert main([*written(tmp_path, "query.0.tolerance=1e-3"), "--quiet"]) == 0
 
 
-def test_exit_codes(tmp_path):
+def test_exit_codes_say_the_worst_verdict(tmp_path):
     wide = ("certificate.method=norm", "query.0.tolerance=1e-9")
     cases = {
         (): 0,
@@ -192,7 +192,7 @@ def test_exit_codes(tmp_path):
         assert main([*written(tmp_path, *settings), "--quiet"]) == code, settings
 
 
-def test_undecided_verdicts(tmp_path):
+def test_undecided_verdicts_exit_with_1(tmp_path):
     assert main([*written(tmp_path, "certificate.method=norm", "certificate.accept=1e-9"), "--quiet"]) == 1
     assert [r["verdicts"] for r in rows(tmp_path)] == [{"accept": "undecided"}] * 2
 

@@ -22,7 +22,7 @@ def test_blocks_are_short():
         assert len([line for line in code.splitlines() if line.strip()]) < 15
 
 
-def test_blocks_run(capsys):
+def test_blocks_of_the_decks_page_run(capsys):
     scope = {}
     for code in blocks(""):
         exec(code, scope)
@@ -30,6 +30,6 @@ def test_blocks_run(capsys):
 
 
 @pytest.mark.optional
-def test_pyvista_block():
+def test_the_pyvista_block_of_the_decks_page_runs():
     pytest.importorskip("pyvista", reason="pip install 'pinnpoint[pyvista]'")
     exec(blocks("pyvista")[0], {})

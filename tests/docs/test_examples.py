@@ -62,7 +62,7 @@ def test_doctor_and_version(capsys):
     assert stop.value.code == 0
 
 
-def test_exit_codes(capsys, monkeypatch):
+def test_nonsense_exits_with_2_and_refusals_with_their_code(capsys, monkeypatch):
     with pytest.raises(SystemExit) as stop:
         main(["nonsense"])
     assert stop.value.code == 2

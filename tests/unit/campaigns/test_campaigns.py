@@ -52,7 +52,7 @@ def test_here_and_again(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["threads", "processes"])
-def test_executors(tmp_path, kind):
+def test_threads_and_processes_give_whole_tables(tmp_path, kind):
     out = tmp_path / "table.csv"
     make = {"threads": ThreadPoolExecutor, "processes": tasks.pool}[kind]
     said = []
@@ -271,7 +271,7 @@ def test_results_must_be_plain(tmp_path, result, words):
     assert words in done.failed["a"]
 
 
-def test_refused_arguments(tmp_path):
+def test_bad_instances_and_tables_are_refused(tmp_path):
     with pytest.raises(InputError, match="given twice"):
         campaigns.run(tasks.square, [("a", 1), ("a", 2)], tmp_path / "t.csv")
     with pytest.raises(InputError, match="pairs of a name"):
@@ -301,7 +301,7 @@ target = "discrete"
 """
 
 
-def test_case_files(tmp_path):
+def test_a_case_file_is_certified_for_every_override(tmp_path):
     path = tmp_path / "case.toml"
     path.write_text(CASE, encoding="utf-8")
     family = {f"source {s}": [f"problem.source={s}"] for s in (1.0, 2.0, 4.0)}
@@ -316,7 +316,7 @@ def test_case_files(tmp_path):
 
 @pytest.mark.optional
 @pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="pip install 'pinnpoint[parquet]'")
-def test_parquet(tmp_path, monkeypatch):
+def test_parquet_tables_are_whole(tmp_path, monkeypatch):
     import pyarrow.parquet as pq
 
     from pinnpoint.campaigns import tables

@@ -48,7 +48,7 @@ def test_reentrant_corners_are_found():
 
 
 @pytest.mark.slow
-def test_three_dimensions():
+def test_a_tolerance_is_reached_in_three_dimensions():
     problem = poisson("cube", 3, 2)
     found = pp.certify_to(problem, problem.space.U0, problem.points([[0.5, 0.5, 0.5]]), 5e-5, theta=0.4)
     assert found.reached
@@ -133,7 +133,7 @@ def test_limits_are_kept_and_said():
         ({"tolerance": 1.0, "max_dofs": 0}, "max_dofs"),
     ],
 )
-def test_bad_input(options, message):
+def test_bad_options_of_certify_to_are_refused(options, message):
     problem = poisson("square", 4, 1)
     with pytest.raises(pp.InputError, match=message):
         pp.certify_to(problem, problem.space.U0, problem.points([[0.3, 0.4]]), **options)
@@ -162,7 +162,7 @@ tolerance = 1e-4
 """
 
 
-def test_command_line(tmp_path, capsys):
+def test_the_command_line_tells_of_each_refinement(tmp_path, capsys):
     path = tmp_path / "case.toml"
     path.write_text(CASE)
     assert main(["certify", str(path), "--out", str(tmp_path / "out")]) == 0
@@ -186,7 +186,7 @@ def test_command_line(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_fichera_corner():
+def test_a_tolerance_is_reached_at_the_fichera_corner():
     """Truth: scikit-fem's quadratic elements on the refined mesh cut once more, far finer than the radius."""
     problem = poisson("fichera", 2, 2)
     at = [-0.4, -0.4, 0.4]

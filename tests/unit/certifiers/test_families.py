@@ -270,7 +270,7 @@ def test_a_hundred_thousand_loads_a_second():
     assert len(mu) / best > 1e5
 
 
-def test_refusals():
+def test_bad_loads_and_coefficients_are_refused():
     system, queries, rng = chain()
     family = pp.LoadFamily(system, rng.normal(size=(2, system.N)))
     certifier = family.prepare(queries)

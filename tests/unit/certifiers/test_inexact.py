@@ -80,7 +80,7 @@ def test_any_upper_bound_may_stand_in_for_sigma():
 @pytest.mark.parametrize("weight", [None, "diagonal"])
 @pytest.mark.parametrize("solver", [None, "lsmr", "direct"])
 @pytest.mark.parametrize("correct", ["adjoint", "primal", "both"])
-def test_overdetermined_iterations(weight, solver, correct):
+def test_early_stopped_least_squares_hold_the_truth(weight, solver, correct):
     rng = np.random.default_rng(2)
     M, n = 50, 30
     R, d, L, U = rng.normal(size=(M, n)), rng.normal(size=M), rng.normal(size=(4, n)), rng.normal(size=n)

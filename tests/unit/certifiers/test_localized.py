@@ -39,7 +39,7 @@ def build(weight=None, shape="square", seed=0):
 @pytest.mark.parametrize("weight", [None, "diagonal", "matrix", "energy"])
 @pytest.mark.parametrize("shape", ["square", "rectangular"])
 @pytest.mark.parametrize("radius", [0.0, 0.15, 0.5, 3.0])
-def test_radius_selectors(weight, shape, radius):
+def test_any_local_radius_holds_the_truth(weight, shape, radius):
     if weight == "energy" and shape == "rectangular":
         return
     system, queries, U, truth = build(weight, shape)
@@ -84,7 +84,7 @@ def test_sweep_agrees_with_single_radii(weight, shape):
 
 @pytest.mark.parametrize("weight", [None, "diagonal", "matrix", "energy"])
 @pytest.mark.parametrize("shape", ["square", "rectangular"])
-def test_user_projectors(weight, shape):
+def test_any_projector_of_the_user_holds_the_truth(weight, shape):
     """A mask, one matrix for all, one per query, an oblique one, and one that is a projector only to rounding."""
     if weight == "energy" and shape == "rectangular":
         return

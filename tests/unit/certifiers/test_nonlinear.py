@@ -142,7 +142,7 @@ def test_rounding_is_covered_only_with_declared_errors():
     assert any("not covered" in a.claim for a in c.assumptions)
 
 
-def test_constrained_space():
+def test_roots_are_held_in_constrained_spaces():
     """U = (1, y₀, y₁) + …: free coordinates sit inside a longer vector."""
     space = pp.AdmissibleSpace.dirichlet(3, [0], [7.0])
     base = circle()
@@ -168,7 +168,7 @@ def test_comparison_needs_the_same_root():
         pp.certify(circle(), [r + 0.01, r - 0.01], QUERIES, transfer=far)
 
 
-def test_bad_input():
+def test_bad_functions_and_constants_are_refused():
     with pytest.raises(InputError, match="F: must be a function"):
         pp.NonlinearSystem(1.0, lambda v: v, 2)
     with pytest.raises(InputError, match="lipschitz: must be a finite number"):

@@ -201,7 +201,7 @@ def test_energy_weight_and_raw_values():
     assert np.all(n.contains(c.center))
 
 
-def test_refusals():
+def test_unfit_elements_and_methods_are_refused():
     mesh = generate("interval", 8)
     with pytest.raises(InputError, match="degree: a semilinear problem has linear elements"):
         pp.fem.Semilinear(mesh, cubic=1.0, degree=2)
@@ -240,7 +240,7 @@ target = "discrete"
 """
 
 
-def test_case_files(tmp_path, capsys):
+def test_case_files_of_roots_hold_the_truth(tmp_path, capsys):
     (tmp_path / "c.toml").write_text(CASE)
     problem, truth = None, None
     for method in ("root", "stationary"):
@@ -342,7 +342,7 @@ def test_the_witness_is_one():
         assert row >= arb(at.alpha) * arb(at.D[i]) * arb(at.witness.w[i])
 
 
-def test_edges():
+def test_one_unknown_no_reaction_or_a_reaction_on_a_part_is_held():
     """One unknown, no reaction, a reaction on a part."""
     tiny = pp.fem.Semilinear(generate("interval", 2), cubic=5.0, source=1.0)
     truth = Cubic(tiny.system)

@@ -38,7 +38,7 @@ ROW = {"square scalar": 7, "square elastic": 14, "cube scalar": 14.5, "cube elas
 
 
 @pytest.mark.parametrize(("kind", "edge", "n", "solver", "measured"), PEAKS)
-def test_generated_domains(kind, edge, n, solver, measured):
+def test_peaks_of_generated_domains_are_within_half(kind, edge, n, solver, measured):
     """Within a factor 1.5 of the largest resident set of a process of its own, for two queries at points."""
     dim = 2 if kind.startswith("square") else 3
     elastic = kind.endswith("elastic")
@@ -53,7 +53,7 @@ def test_generated_domains(kind, edge, n, solver, measured):
     ("solver", "n", "nnz", "cells", "measured"),
     [("cholmod", 382_716, 16_100_000, 560_000, 3.7), ("amg", 1_000_000, 42_000_000, 1_700_000, 6.5)],
 )
-def test_large_solids(solver, n, nnz, cells, measured):
+def test_peaks_of_large_solids_are_within_half(solver, n, nnz, cells, measured):
     """The bracket with 28 queries."""
     found = peak(solver, Task(n, nnz, 3, 28, True), cells, 3, 1, easy=False, rough=True) / 1e9
     assert 1 / 1.5 < found / measured < 1.5

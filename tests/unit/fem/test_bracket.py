@@ -61,7 +61,7 @@ def require_bracket(mesh):
     assert shape.ratio > 0.15
 
 
-def test_shipped(small):
+def test_the_shipped_bracket_is_one(small):
     require_bracket(small)
     assert free_dofs(small) == 5070
     assert pp.fem.bracket().system.n == 5070
@@ -71,7 +71,7 @@ def test_shipped(small):
 @pytest.mark.optional
 @needs_gmsh
 @pytest.mark.parametrize("dofs", [2000, 3500, 12000, 40000])
-def test_any_size(dofs):
+def test_any_size_is_met_within_15_percent(dofs):
     mesh = generate("bracket", dofs=dofs)
     require_bracket(mesh)
     assert abs(free_dofs(mesh) / dofs - 1.0) <= 0.15
@@ -124,7 +124,7 @@ except BrokenPipeError:
     assert done.stdout.strip() == "fine", done
 
 
-def test_without_gmsh(monkeypatch):
+def test_without_gmsh_only_the_shipped_bracket_is_there(monkeypatch):
     monkeypatch.setitem(sys.modules, "gmsh", None)
     with pytest.raises(DependencyMissingError, match=r"pip install 'pinnpoint\[mesh\]'"):
         generate("bracket", dofs=5000)
@@ -153,7 +153,7 @@ def test_a_missing_system_library_is_named(monkeypatch):
         ({"cells": 20, "dofs": 3000}, "cells or dofs, not both"),
     ],
 )
-def test_refused_sizes(arguments, words):
+def test_bad_sizes_of_the_bracket_are_refused(arguments, words):
     with pytest.raises(InputError, match=words):
         generate("bracket", **arguments)
 
@@ -278,7 +278,7 @@ target = "discrete"
 """
 
 
-def test_case_file(tmp_path, capsys):
+def test_check_says_the_angles_and_loads_of_the_bracket(tmp_path, capsys):
     path = tmp_path / "case.toml"
     path.write_text(CASE, encoding="utf-8")
     assert main(["check", str(path)]) == 0
@@ -301,7 +301,7 @@ def test_case_file(tmp_path, capsys):
         ("problem.force.nowhere=[1,2,3]", "no such boundary group"),
     ],
 )
-def test_case_refusals(tmp_path, capsys, override, words):
+def test_bad_loads_of_the_bracket_are_refused(tmp_path, capsys, override, words):
     path = tmp_path / "case.toml"
     path.write_text(CASE, encoding="utf-8")
     assert main(["check", str(path), "--set", override]) == 2

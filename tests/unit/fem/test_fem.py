@@ -206,7 +206,7 @@ def test_ball_averages_of_smooth_fields():
             problem.averages([np.full(d, 0.5)], 0.6)
 
 
-def test_extraction_maps():
+def test_extraction_keeps_free_values_and_tells_the_mismatch():
     problem = poisson("square", 8)
     mesh = problem.mesh
     smooth = lambda X: solution(X) + 0.1 * X[:, 0]  # noqa: E731
@@ -279,7 +279,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_refused(name):
+def test_bad_problems_and_queries_are_refused(name):
     call, words = BAD[name]
     with pytest.raises(pp.InputError, match=words):
         call(generate("square", 4))

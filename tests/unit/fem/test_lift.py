@@ -123,7 +123,7 @@ def test_boundary_values_that_are_not_met():
     assert np.all(wild.radius >= wild.terms["boundary"])
 
 
-def test_one_dimension():
+def test_an_exact_lift_on_an_interval_leaves_rounding_alone():
     """−u″ + 2u = f with u = sin 3x: an exact lift leaves rounding, a wrong one its residual."""
     mesh = generate("interval", 16)
     truth = "sin(3*x)"
@@ -142,7 +142,7 @@ def test_one_dimension():
 
 
 @pytest.mark.slow
-def test_three_dimensions():
+def test_a_near_lift_in_a_cube_narrows_a_thousandfold():
     sides = [f"{t}*(1-{t})" for t in "xyz"]
     source = "2*(" + "+".join(f"{sides[i]}*{sides[j]}" for i, j in ((0, 1), (0, 2), (1, 2))) + ")"
     problem = pp.fem.ReactionDiffusion(generate("cube", 3), source=source)
@@ -186,7 +186,7 @@ def test_mixed_boundary_averages_patches_and_fluxes(degree):
 
 
 @pytest.mark.slow
-def test_random_meshes():
+def test_a_lift_on_a_random_mesh_holds_the_truth():
     rng = np.random.default_rng(5)
     problem = pp.fem.ReactionDiffusion(continua.unit_mesh(rng, 2, 5, "delaunay"), source=BENCHMARK.source_text)
     X = rng.uniform(0.2, 0.8, (1, 2))
@@ -330,7 +330,7 @@ def test_unresolved_fluxes_are_infinite():
     assert load.against(np.array([[0.0, 0.0], [1.0, 0.0]]), np.zeros(2), 1)[2] == np.inf
 
 
-def test_campaign():
+def test_no_interval_of_the_campaign_misses():
     """One case of each kind of the campaign in studies/, which has some 600 intervals."""
     path = ROOT / "studies" / "lift_campaign.py"
     study = runpy.run_path(str(path))

@@ -325,7 +325,7 @@ def test_elastic_energy_floor():
             assert lam * np.trace(e) ** 2 + 2 * mu * (e**2).sum() >= k * (e**2).sum() * (1 - 1e-12)
 
 
-def test_refused():
+def test_problems_without_paths_are_refused():
     square = pp.io.generate("square", 3)
     with pytest.raises(InputError, match="degree = 1"):
         path_coercivity(pp.fem.ReactionDiffusion(square, 1.0, degree=2))

@@ -70,7 +70,7 @@ def quadratic(d, seed=0):
 
 
 @pytest.mark.parametrize("kind", DOMAINS)
-def test_numbering(kind):
+def test_edges_are_numbered_once_after_the_vertices(kind):
     mesh = shaken(kind, DOMAINS[kind])
     nodes, n = Nodes(mesh, 2), len(mesh.points)
     every = {tuple(sorted(e)) for cell in mesh.cells.tolist() for e in combinations(cell, 2)}
@@ -163,7 +163,7 @@ def test_jumps_with_piecewise_quadratic_solutions_are_exact(kind, flux):
 
 
 @pytest.mark.parametrize(("kind", "sizes"), [("interval", (8, 16, 32)), ("square", (6, 12, 24)), ("cube", (5, 9))])
-def test_rates(kind, sizes):
+def test_errors_fall_with_third_order(kind, sizes):
     """Third order in L²; in 1D fourth order at the vertices."""
     d = {"interval": 1, "square": 2, "cube": 3}[kind]
     u = lambda X: np.prod(np.sin(np.pi * X), axis=1)  # noqa: E731
@@ -255,7 +255,7 @@ def test_larger_systems_are_verified_by_a_shifted_factorization(kind, cells, n):
     assert any("shifted LU factorization" in a.claim for a in c.assumptions)
 
 
-def test_extraction():
+def test_extraction_takes_values_at_vertices_or_at_all_nodes():
     problem = fem.ReactionDiffusion(generate("square", 4), 1.0, dirichlet={"boundary": "x*y"}, degree=2)
     nodes, n = problem.nodes, len(problem.mesh.points)
     u, linear = (lambda X: X[:, 0] * X[:, 1] + X[:, 0] ** 2), (lambda X: 1 + X[:, 0])
@@ -341,7 +341,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(name):
+def test_bad_quadratic_problems_are_refused(name):
     call, words = REFUSED[name]
     with pytest.raises(pp.InputError, match=words):
         call(halves("square", 4))
@@ -377,7 +377,7 @@ def case(folder, kind, prediction):
 
 
 @pytest.mark.parametrize("kind", DOMAINS)
-def test_case_file(tmp_path, capsys, kind):
+def test_a_case_is_certified_and_its_field_read_back(tmp_path, capsys, kind):
     """The command line certifies; its field is read back by meshio and as the next prediction."""
     path = case(tmp_path, kind, 'expression = "x*(1-x)"')
     problem = fem.ReactionDiffusion(generate(kind, 3), 1.0, reaction=2.0, degree=2)
@@ -442,7 +442,7 @@ def test_reaction_of_groups_in_a_case_file(tmp_path, capsys):
 
 @pytest.mark.optional
 @pytest.mark.parametrize(("kind", "cells"), [("square", 50), ("cube", 8)])
-def test_predicted_memory(kind, cells):
+def test_predicted_memory_is_within_half_of_the_peak(kind, cells):
     """Within a factor 1.5 of the peak of a fresh process."""
     code = f"""
 import re

@@ -38,7 +38,7 @@ MEANING = {
 
 
 @pytest.mark.parametrize("text", MEANING)
-def test_meaning(text):
+def test_formulas_mean_what_mathematics_says(text):
     expression = parse(text)
     np.testing.assert_allclose(expression(X), MEANING[text], rtol=1e-12)
     assert expression(X).dtype == np.float64
@@ -108,7 +108,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(name):
+def test_what_is_no_formula_is_refused_by_its_key(name):
     text, words = REFUSED[name]
     with pytest.raises(InputError, match=words) as caught:
         parse(text, name="problem.source")

@@ -62,7 +62,7 @@ HOW = {
 
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("by", ["free", "mask", "fixed"])
-def test_treatments(poisson, how, by):
+def test_every_treatment_of_dirichlet_rows_gives_the_same_value(poisson, how, by):
     A, b = treated(poisson, how)
     mask = np.zeros(poisson.basis.N, dtype=bool)
     mask[poisson.free] = True
@@ -130,14 +130,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(poisson, name):
+def test_bad_choices_of_rows_are_refused(poisson, name):
     options, message = REFUSED[name]
     with pytest.raises(InputError, match=message):
         pp.adapters.from_assembled(poisson.A, poisson.b, **options)
 
 
 @pytest.mark.parametrize("how", ["as assembled", "condensed", "enforced", "penalized"])
-def test_skfem(poisson, how):
+def test_every_form_of_scikit_fem_gives_the_same_value(poisson, how):
     p = poisson
     system = {
         "as assembled": lambda: (p.A, p.b),
@@ -272,7 +272,7 @@ def test_pyvista_by_its_looks():
 
 
 @pytest.mark.optional
-def test_pyvista_itself():
+def test_a_grid_of_pyvista_itself_is_read():
     pyvista = pytest.importorskip("pyvista", reason="pip install 'pinnpoint[pyvista]'")
     mesh = pp.io.generate("square", 4)
     cells = np.concatenate([np.full((len(mesh.cells), 1), 3), mesh.cells], axis=1)

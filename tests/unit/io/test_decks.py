@@ -19,7 +19,7 @@ from tests.support.written import free, large, least_forces, small, stiffness, v
 WRITERS = {"small": small, "large": large, "free": free}
 
 
-def test_fields():
+def test_numbers_of_nastran_are_read_in_every_notation():
     texts = ["1", "1.", ".5", "-.5", "4.43-9", "4.43+9", "-7.-2", "1.5E3", "1.5d3", "+3.E+2", "1.5D-3", " 2.5  ", "7"]
     got = reals(np.array([t.encode() for t in texts]), str)
     wanted = [float(value_of(t.strip()).lower().replace("d", "e").replace("ee", "e")) for t in texts]
@@ -126,7 +126,7 @@ def test_pressure_and_coordinate_systems(tmp_path):
     np.testing.assert_allclose(problem.b.reshape(-1, 3), f, atol=1e-11)
 
 
-def test_rigid_elements(tmp_path):
+def test_rigid_elements_agree_with_the_saddle_point_system(tmp_path):
     """A free RBE2 with force and moment at its centre, and an RBE3 with weights, against the saddle-point system."""
     beam = Beam()
     held = [small("SPC1", 2, 123, *beam.ids[beam.end].tolist())]
@@ -225,7 +225,7 @@ def test_titles_end_where_they_end(tmp_path):
     np.testing.assert_array_equal(deck.problem().b, beam.truth()[1])
 
 
-def test_said_aloud(tmp_path, caplog):
+def test_what_is_taken_in_one_of_two_ways_is_told(tmp_path, caplog):
     """What is taken in one of two ways is told."""
     beam = Beam((2, 1, 2))
     text = beam.deck().replace("3.0+7           .3", "3.0+7   1.153+7 .3")
@@ -236,7 +236,7 @@ def test_said_aloud(tmp_path, caplog):
     assert "some GRIDs have axes of their own (field CD)" in caplog.text
 
 
-def test_prescribed_motion(tmp_path):
+def test_prescribed_motions_are_met(tmp_path):
     """Nodes fixed to values, permanent supports of GRID, and a rigid element turned by its centre."""
     beam = Beam()
     tip = np.flatnonzero(beam.X[:, 2] < 0.3)
@@ -265,7 +265,7 @@ def test_subcases_share_supports(tmp_path):
         deck.problem(1)
 
 
-def test_membrane(tmp_path):
+def test_a_membrane_is_in_plane_stress_times_its_thickness(tmp_path):
     """CTRIA3 in the plane: plane stress, multiplied by the thickness."""
     mesh = pp.io.generate("square", 3)
     left = np.flatnonzero(mesh.points[:, 0] == 0)
@@ -285,7 +285,7 @@ def test_membrane(tmp_path):
     np.testing.assert_array_equal(problem.total_load, [2.0, 0.0])
 
 
-def test_include(tmp_path):
+def test_included_files_are_read_in_place(tmp_path):
     beam = Beam()
     whole = beam.deck()
     lines = whole.splitlines()
@@ -411,7 +411,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(tmp_path, name):
+def test_what_a_nastran_deck_means_otherwise_is_refused_by_name(tmp_path, name):
     change, message = REFUSED[name]
     with pytest.raises(InputError, match=message):
         read(tmp_path, change(Beam((2, 1, 2)).deck()))
@@ -429,7 +429,7 @@ def test_held_in_a_turned_system(tmp_path):
         read(tmp_path, some)
 
 
-def test_mesh_alone(tmp_path):
+def test_triangles_of_a_deck_name_boundary_groups(tmp_path):
     """As a mesh, a deck's triangles name boundary groups by property."""
     beam = Beam((2, 1, 2))
     faces = [f for f in beam.T[:, [0, 1, 2]].tolist() if np.isin(f, beam.end).all()]

@@ -12,7 +12,7 @@ from tests.support.meshes import entities, name_groups
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_round_trips(tmp_path, capsys):
+def test_one_part_in_every_format_gives_one_certificate(tmp_path, capsys):
     """One part as .msh 2.2 and 4.1, .vtu, .inp and .bdf, as meshes and as decks: one certificate."""
     meshio = pytest.importorskip("meshio")
     part = Part()
@@ -117,7 +117,7 @@ end, ENCASTRE
 
 
 @pytest.mark.parametrize(("kind", "plane"), [("CPS3", "stress"), ("CPE3", "strain")])
-def test_plane(tmp_path, kind, plane):
+def test_plane_elements_are_in_their_plane_state(tmp_path, kind, plane):
     mesh = pp.io.generate("square", 3)
     nodes = "\n".join(f"{k + 1}, {x!r}, {y!r}" for k, (x, y) in enumerate(mesh.points.tolist()))
     cells = "\n".join(f"{k + 1}, {listed((c + 1).tolist())}" for k, c in enumerate(mesh.cells))
@@ -221,13 +221,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(tmp_path, name):
+def test_what_an_abaqus_deck_means_otherwise_is_refused_by_name(tmp_path, name):
     change, message = REFUSED[name]
     with pytest.raises(InputError, match=message):
         read(tmp_path, change(Part((2, 1, 2)).abaqus()), "part.inp")
 
 
-def test_other_files(tmp_path):
+def test_other_missing_and_empty_files_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"'.txt' files are not read \(known: .bdf"):
         read(tmp_path, "x", "a.txt")
     with pytest.raises(InputError, match="the file is empty"):

@@ -64,7 +64,7 @@ def broken(data, rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("which", range(4))
-def test_only_refusals(tmp_path, which):
+def test_broken_decks_are_read_or_refused_in_words(tmp_path, which):
     suffix, data = list(decks())[which]
     rng = np.random.default_rng(which)
     path = tmp_path / f"a{suffix}"
@@ -89,7 +89,7 @@ def test_only_refusals(tmp_path, which):
 
 @pytest.mark.parametrize("data", [b"\0" * 500, b"BEGIN BULK\n" + b"GRID," * 400, bytes(range(256)) * 20, b"*" * 3000])
 @pytest.mark.parametrize("suffix", [".bdf", ".inp", ".fem"])
-def test_junk(tmp_path, data, suffix):
+def test_junk_is_refused(tmp_path, data, suffix):
     path = tmp_path / f"a{suffix}"
     path.write_bytes(data)
     with pytest.raises(InputError):

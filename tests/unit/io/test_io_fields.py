@@ -38,7 +38,7 @@ def test_vtu_opens_in_meshio_and_comes_back(tmp_path, capsys, kind):
     assert distance == 0.0
 
 
-def test_numpy_files(tmp_path):
+def test_fields_of_numpy_come_back_as_written(tmp_path):
     u, X = RNG.standard_normal((7, 2)), RNG.standard_normal((7, 3))
     np.savez(tmp_path / "a.npz", values=u, points=X, note=np.array(3))
     np.savez(tmp_path / "b.npz", u=u[:, 0])
@@ -79,7 +79,7 @@ MATCHES = {
 
 
 @pytest.mark.parametrize("name", MATCHES)
-def test_refused_matches(name):
+def test_fields_that_match_no_nodes_are_refused(name):
     (points, values), words = MATCHES[name]
     with pytest.raises(InputError, match=words):
         match(points, values, SQUARE)
@@ -139,7 +139,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused_files(tmp_path, capsys, name):
+def test_bad_field_files_are_refused(tmp_path, capsys, name):
     make, words = REFUSED[name]
     path, field = make(tmp_path)
     with pytest.raises(InputError, match=words):

@@ -55,7 +55,7 @@ def assert_same(read, mesh, low="low", high="high", left="left", right="right"):
 @pytest.mark.parametrize("binary", [False, True])
 @pytest.mark.parametrize("version", ["gmsh22", "gmsh"])
 @pytest.mark.filterwarnings("ignore")
-def test_gmsh(tmp_path, capsys, kind, binary, version):
+def test_meshes_of_gmsh_come_back_with_their_groups(tmp_path, capsys, kind, binary, version):
     mesh = generate(kind, 4)
     written = to_meshio(mesh)
     if version == "gmsh":  # its writer wants to know the entity of each node
@@ -82,7 +82,7 @@ def test_gmsh(tmp_path, capsys, kind, binary, version):
     ],
 )
 @pytest.mark.filterwarnings("ignore")
-def test_numbered_groups(tmp_path, capsys, caplog, kind, suffix, options):
+def test_groups_without_names_are_left_out_aloud(tmp_path, capsys, caplog, kind, suffix, options):
     """These formats number groups, and meshio writes no names: they are left out aloud, and how to name them is said.
 
     meshio's XDMF cannot mix points and lines.
@@ -442,7 +442,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(name, save, capsys):
+def test_bad_mesh_files_are_refused_by_their_name(name, save, capsys):
     (content, file), words = REFUSED[name]
     path = save(content, file)
     with pytest.raises(InputError, match=words) as caught:
@@ -455,12 +455,12 @@ def test_refused(name, save, capsys):
     ("path", "words"),
     [("missing.msh", "no such file"), (".", "is a directory"), (3, "not a readable file"), ("a\0b", "not|no such")],
 )
-def test_no_file(tmp_path, path, words):
+def test_missing_mesh_files_are_refused(tmp_path, path, words):
     with pytest.raises(InputError, match=words):
         read_mesh(tmp_path / path if isinstance(path, str) and "\0" not in path else path)
 
 
-def test_without_meshio(save, monkeypatch):
+def test_without_meshio_its_formats_are_refused_with_a_hint(save, monkeypatch):
     real = builtins.__import__
 
     def blocked(name, *rest, **options):

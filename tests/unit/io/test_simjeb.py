@@ -21,7 +21,7 @@ def folder(tmp_path_factory):
     return place
 
 
-def test_family(folder, caplog):
+def test_a_folder_is_one_problem_with_four_loads(folder, caplog):
     with caplog.at_level(logging.WARNING):
         bracket = pp.io.simjeb.load(folder, 7)
     assert bracket.notes == ()
@@ -50,7 +50,7 @@ def test_family(folder, caplog):
     np.testing.assert_allclose(bracket.released["diagonal"], diagonal, atol=2e-6 * np.abs(diagonal).max())
 
 
-def test_certified_together(folder):
+def test_four_loads_are_certified_together(folder):
     bracket = pp.io.simjeb.load(str(folder), "7")
     truth = Bracket().released()
     queries = bracket.problem().points([[36.0, 24.0, 8.0]], "z")
@@ -65,7 +65,7 @@ def test_certified_together(folder):
         bracket.problem("sideways")
 
 
-def test_one_report(folder, tmp_path):
+def test_four_loads_are_told_in_one_report(folder, tmp_path):
     """Four loads in one page, each with its rows and its fields."""
     bracket = pp.io.simjeb.load(folder, 7)
     queries = bracket.problem().points([[36.0, 24.0, 8.0]], "z", ["hub"]) + bracket.problem().patch("RBE3 239", "x")
@@ -93,7 +93,7 @@ def test_gaps_in_node_ids(tmp_path, folder, caplog):
         np.testing.assert_array_equal(bracket.released[case], plain.released[case])
 
 
-def test_empty_deck(tmp_path):
+def test_an_empty_deck_is_refused_by_its_number(tmp_path):
     (tmp_path / "293.fem").write_text("\n \n")
     with pytest.raises(InputError, match=r"bracket 293: '293.fem' is empty, as 293.fem is in the dataset"):
         pp.io.simjeb.load(tmp_path, 293)
@@ -111,7 +111,7 @@ def test_the_other_name(tmp_path):
         pp.io.simjeb.load(tmp_path, 7)
 
 
-def test_rotated(tmp_path):
+def test_a_rotated_part_is_told_of(tmp_path):
     turn = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
     made = Bracket(rotation=turn)
     made.write(tmp_path)
@@ -150,7 +150,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused_fields(tmp_path, folder, name):
+def test_bad_fields_are_refused(tmp_path, folder, name):
     change, message = REFUSED[name]
     for file in folder.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
@@ -160,7 +160,7 @@ def test_refused_fields(tmp_path, folder, name):
         pp.io.simjeb.load(tmp_path, 7)
 
 
-def test_refused_folders(tmp_path, folder):
+def test_folders_of_another_form_are_refused(tmp_path, folder):
     with pytest.raises(InputError, match="no such folder"):
         pp.io.simjeb.load(tmp_path / "none", 7)
     with pytest.raises(InputError, match=r"8.fem': no such file"):

@@ -38,7 +38,7 @@ def test_sizes_and_sides(kind, cells):
             assert len(mesh.facets(name))
 
 
-def test_inner_walls():
+def test_inner_walls_have_groups_of_their_own():
     lshape, dumbbell = generate("lshape", 4), generate("dumbbell", 8)
     assert lshape.facet_measures(lshape.facets("reentrant")).sum() == pytest.approx(2.0)
     assert dumbbell.facet_measures(dumbbell.facets("bridge")).sum() == pytest.approx(2.0)
@@ -68,6 +68,6 @@ def test_inner_walls():
         ("square", True, "whole number"),
     ],
 )
-def test_refused(kind, cells, words):
+def test_bad_domains_and_sizes_are_refused(kind, cells, words):
     with pytest.raises(InputError, match=words):
         generate(kind, cells)

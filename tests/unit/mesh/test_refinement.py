@@ -91,7 +91,7 @@ def quality(mesh):
 
 
 @pytest.mark.parametrize("first", MESHES)
-def test_random_marking(first):
+def test_randomly_marked_meshes_stay_meshes_of_the_domain(first):
     rng = np.random.default_rng(3)
     refiner = Refiner(first)
     d = first.dim
@@ -152,7 +152,7 @@ def test_no_hanging_nodes(kind, cells):
 
 
 @pytest.mark.parametrize(("d", "classes", "least"), [(2, 4, 0.4), (3, 72, 0.1)])
-def test_similarity_classes(d, classes, least):
+def test_descendants_have_finitely_many_shapes(d, classes, least):
     """Descendants of random simplices have finitely many shapes, none much worse than the first."""
     rng = np.random.default_rng(6)
     worst = np.inf
@@ -198,7 +198,7 @@ def test_shapes_survive_thirty_steps(first, least, target):
     assert target == "edge" or refiner.mesh.volumes.min() < 2e-8 * first.volumes.max()
 
 
-def test_uniform():
+def test_uniform_refinement_halves_every_edge():
     for first in (generate("interval", 3), generate("square", 3), generate("cube", 2)):
         refiner = Refiner(first)
         refiner.uniform()
@@ -232,7 +232,7 @@ def test_limits_of_double_precision():
     Mesh(refiner.mesh.points, refiner.mesh.cells)
 
 
-def test_nothing_marked():
+def test_nothing_marked_changes_nothing():
     refiner = Refiner(generate("cube", 1))
     refiner.refine([])
     assert len(refiner.mesh.cells) == 6
@@ -255,7 +255,7 @@ def test_nothing_marked():
         (lambda r: dorfler([1.0], 0.0), "theta"),
     ],
 )
-def test_refused(call, words):
+def test_bad_marks_are_refused(call, words):
     with pytest.raises(InputError, match=words):
         call(Refiner(generate("cube", 1)))
 
@@ -271,7 +271,7 @@ def test_fewest_cells_with_the_share(theta):
         assert max(fewer) < theta * eta.sum()
 
 
-def test_several_queries():
+def test_every_query_gets_its_share_of_marks():
     small, large = np.array([0.0, 0.0, 1e-20, 0.0]), np.array([3.0, 1.0, 0.0, 1.0])
     assert dorfler([small, large], 0.5).tolist() == [2]
     assert dorfler([small, large], 0.8).tolist() == [0, 2]

@@ -65,7 +65,7 @@ def test_against_brute_force(mesh, large, monkeypatch):
 
 
 @pytest.mark.parametrize("mesh", MESHES)
-def test_geometry(mesh):
+def test_volumes_and_gradients_are_those_of_the_mesh(mesh):
     M = Mesh(*mesh)
     top = Topology.of(M)
     assert np.allclose(top.volumes, M.volumes, rtol=1e-14)
@@ -78,7 +78,7 @@ def test_geometry(mesh):
     assert np.all(top.orientation == np.sign(np.linalg.det(top.edges)))
 
 
-def test_refusals():
+def test_what_is_no_facet_is_refused():
     top = Topology(*SQUARE)
     assert top.facet_numbers(np.zeros((0, 2))).size == 0
     with pytest.raises(InputError, match=r"\[0, 2\] is not a facet"):

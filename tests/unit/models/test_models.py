@@ -140,7 +140,7 @@ def test_laplacian_of_the_trained_network_agrees_with_differences(bump):
     np.testing.assert_allclose(u.laplacian(X), total, rtol=1e-5, atol=1e-3)
 
 
-def test_known_network():
+def test_a_known_network_has_its_values():
     u = MLP([[[2.0]], [[3.0]]], [[0.5], [-1.0]], "sin", "unit-box")
     x = np.array([0.25, 0.75])
     np.testing.assert_allclose(u(x), x * (1 - x) * (3 * np.sin(2 * x + 0.5) - 1), rtol=1e-15)
@@ -173,7 +173,7 @@ def test_weights_cannot_be_changed():
 
 
 @pytest.mark.parametrize("activation", ["tanh", "sin"])
-def test_round_trip(tmp_path, activation):
+def test_a_saved_network_comes_back_bit_by_bit(tmp_path, activation):
     u = network(3, 2, activation, "none")
     v = MLP.load(u.save(tmp_path / "net.npz", note=np.array("more")))
     assert (v.activation, v.factor, v.dim, v.outputs) == (activation, "none", 3, 2)
@@ -216,7 +216,7 @@ def good():
         ({"factor": np.array("ball")}, "factor: must be 'none' or 'unit-box'"),
     ],
 )
-def test_refused_files(tmp_path, change, words):
+def test_bad_network_files_are_refused(tmp_path, change, words):
     path = tmp_path / "net.npz"
     fields = {k: v for k, v in (good() | change).items() if v is not None}
     np.savez(path, **fields)
@@ -238,7 +238,7 @@ def test_refuses_pickles_and_what_is_no_archive(tmp_path):
         MLP.load(tmp_path / "absent.npz")
 
 
-def test_refused_calls():
+def test_bad_points_are_refused():
     u = network()
     for X, words in (
         ([0.1, 0.2], "dimension 2"),

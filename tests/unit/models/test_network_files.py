@@ -84,7 +84,7 @@ def entry(start, stop, dtype="F64", shape=(1,)):
         ([1], 8, "no object"),
     ],
 )
-def test_safetensors_refusals(tmp_path, table, body, message):
+def test_bad_tables_of_safetensors_are_refused(tmp_path, table, body, message):
     head = json.dumps(table).encode()
     path = tmp_path / "bad.safetensors"
     path.write_bytes(struct.pack("<Q", len(head)) + head + bytes(body))
@@ -92,7 +92,7 @@ def test_safetensors_refusals(tmp_path, table, body, message):
         read_safetensors(path)
 
 
-def test_damaged_safetensors(tmp_path):
+def test_damaged_safetensors_are_refused(tmp_path):
     path = tmp_path / "bad.safetensors"
     good = safetensors(state(*layers()))
     for raw in (b"", b"abc", struct.pack("<Q", 2**60) + b"{}", struct.pack("<Q", 9) + b'{"a":1}  '[:5]):
@@ -203,14 +203,14 @@ def refused_graphs():
 
 
 @pytest.mark.parametrize(("message", "raw"), list(refused_graphs()), ids=lambda v: v[:20] if isinstance(v, str) else "")
-def test_onnx_refusals(tmp_path, message, raw):
+def test_what_is_not_understood_of_onnx_is_refused(tmp_path, message, raw):
     path = tmp_path / "bad.onnx"
     path.write_bytes(raw)
     with pytest.raises(InputError, match=message):
         load_network(path)
 
 
-def test_damaged_onnx(tmp_path):
+def test_damaged_onnx_is_read_or_refused_in_words(tmp_path):
     path = tmp_path / "bad.onnx"
     survived(path, onnx(*gemms(*layers())), lambda: load_network(path))
 
@@ -219,7 +219,7 @@ def test_damaged_onnx(tmp_path):
 
 
 @pytest.mark.optional
-def test_state_dicts():
+def test_state_dicts_are_read_with_their_activation():
     torch = pytest.importorskip("torch")
     W, b = layers()
     given = {k: torch.tensor(v) for k, v in state(W, b, "{}").items()}

@@ -155,7 +155,7 @@ def test_onnx_names_and_fixed_rows(tmp_path):
 
 
 @pytest.mark.optional
-def test_sklearn_refusals():
+def test_unfit_estimators_of_sklearn_are_refused():
     linear = pytest.importorskip("sklearn.linear_model", reason="pip install 'pinnpoint[sklearn]'")
     with pytest.raises(pp.InputError, match="estimator"):
         pp.models.sklearn_predictor(linear.LinearRegression())([[0.0, 1.0]])

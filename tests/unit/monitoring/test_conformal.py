@@ -88,7 +88,7 @@ def test_labels_tell_the_whole_confidence_and_data_are_strict_json():
         calibrate(calibration, truth, confidence=0.9, difficulty=None).band([])
 
 
-def test_refusals():
+def test_too_few_loads_and_bad_options_are_refused():
     calibration, truth = setting(pp.Exact(), 25)
     for options, words in (
         ({}, "at least 20 calibration loads .half"),

@@ -231,7 +231,7 @@ def test_threads_write_whole_lines(tmp_path):
 
 
 @pytest.mark.optional
-def test_parquet(tmp_path):
+def test_a_log_as_parquet_holds_every_record(tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet", reason="pip install 'pinnpoint[parquet]'")
     _, certifier, _ = family()
     with pp.Monitor(certifier, 1.0, log=tmp_path / "log.jsonl") as monitor:

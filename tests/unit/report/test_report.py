@@ -124,7 +124,7 @@ def test_sections_follow_the_case(made):
     assert re.search(r"radius 0\.\d+ would give ±", held["local"])
 
 
-def test_verdicts(made):
+def test_the_headline_is_the_worst_verdict(made):
     _, plate = made["plate"]
     assert judge(plate).kind == "bad"
     assert "1 of 3 intervals is wider than asked" in judge(plate).headline
@@ -261,7 +261,7 @@ def test_import_is_light():
 
 
 @pytest.mark.optional
-def test_plot(certificate):
+def test_a_plot_names_every_query(certificate):
     matplotlib = pytest.importorskip("matplotlib", reason="plots need the extra plot")
     matplotlib.use("Agg")
     ax = certificate.plot()
@@ -303,7 +303,7 @@ def test_packing_goes_back():
     assert np.array_equal(np.cumsum((steps >> 1) ^ -(steps & 1)), k.ravel())
 
 
-def test_surfaces():
+def test_surfaces_have_every_outer_face_once():
     cube = surface(generate("cube", 4))
     assert cube.triangles.max() + 1 == cube.whole == 5**3 - 3**3
     assert len(cube.triangles) == 6 * 2 * 16
@@ -394,7 +394,7 @@ def test_inputs_of_any_kind(certificate):
     assert "by hand" in html
 
 
-def test_many_queries(tmp_path):
+def test_many_queries_make_a_small_page(tmp_path):
     n = 1500
     data = pp.certify(pp.LinearSystem(np.eye(n), np.ones(n)), np.zeros(n), pp.Queries(np.eye(n))).to_dict()
     html = render(data)
@@ -422,7 +422,7 @@ def test_quadratic_nodes_and_a_large_surface(tmp_path):
     assert len(render(data, view).encode()) < 3_000_000
 
 
-def test_contrast():
+def test_text_stands_out_from_its_ground():
     """Text on its ground, light and dark: 4.5 to 1 (WCAG AA)."""
     css = (Path(pp.__file__).parent / "report" / "assets" / "report.css").read_text("utf-8")
 

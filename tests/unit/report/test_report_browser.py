@@ -184,7 +184,7 @@ def test_hostile_names_do_nothing(browser, reports):
     assert browser.run("window.broken") is None
 
 
-def test_on_paper(browser, reports):
+def test_on_paper_the_still_picture_is_shown(browser, reports):
     path, _ = reports["plate"]
     browser.open(path)
     browser("Emulation.setEmulatedMedia", media="print")
@@ -243,7 +243,7 @@ def test_the_page_scrolls_past_the_part(browser, reports):
     browser.wait(f"{pin} !== {home!r}")
 
 
-def test_without_scripts(browser, reports):
+def test_without_scripts_the_still_picture_is_shown(browser, reports):
     path, _ = reports["solid"]
     browser("Emulation.setScriptExecutionDisabled", value=True)
     try:

@@ -52,7 +52,7 @@ def test_products_enclose_and_are_tight(backend, seed):
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 129, 9000])
-def test_dots_enclose(backend, n):
+def test_dots_hold_the_exact_rationals(backend, n):
     rng = np.random.default_rng(n)
     G, G_lo = wild(rng, (3, n)), wild(rng, (3, n)) * 1e-17
     x, x_lo, err = wild(rng, n), wild(rng, n) * 1e-17, np.abs(wild(rng, n)) * 1e-20

@@ -208,7 +208,7 @@ def server(tmp_path_factory):
         yield port
 
 
-def test_other_routes(server):
+def test_health_queries_and_openapi_are_answered(server):
     port = server
     assert ask(port, b"", "/healthz", "GET") == (200, {"status": "ok"})
     about = ask(port, b"", "/v1/queries", "GET")[1]
@@ -366,7 +366,7 @@ def test_a_client_that_leaves_is_no_error_of_the_service():
         assert ask(port, {"items": [{"raw": [0.1, 0.2, 0.3], "mu": [1.0, 2.0]}]})[0] == 200
 
 
-def test_refused_options(tmp_path, capsys):
+def test_bad_options_of_serve_are_refused(tmp_path, capsys):
     from pinnpoint.cli.main import main
 
     (tmp_path / "case.toml").write_text(CASE.format(target="discrete"))

@@ -166,7 +166,7 @@ def test_bratu_beyond_its_fold_is_refused():
             pp.certify(beyond, beyond.space.U0, queries, pp.Root(polish=polish), target="discrete")
 
 
-def test_bad_reactions():
+def test_bad_reactions_are_refused():
     with pytest.raises(InputError, match="three formulas or three functions"):
         Reaction("u", "1", np.zeros_like)
     with pytest.raises(InputError, match="first: must be a formula"):
@@ -218,7 +218,7 @@ FORMULAS = (
 @pytest.mark.parametrize(
     "text", [*FORMULAS.split("|"), "sqrt(1+u*u)|u**u|acos(u/9) - asin(u/9)|tan(u/9) - cos(u)|u**2.5"]
 )
-def test_derivative_formulas(text):
+def test_derivatives_of_formulas_agree_with_differences(text):
     """Against differences of fourth order."""
     from pinnpoint.formulas.derivatives import derivative
     from pinnpoint.formulas.expressions import parse

@@ -461,7 +461,7 @@ def test_numbers_and_opaque_functions():
     np.testing.assert_allclose(mixed(X), X[:, 0] + 6.0 - X[:, 0] ** 2)
 
 
-def test_refusals(lift):
+def test_formulas_without_second_derivatives_are_refused(lift):
     with pytest.raises(InputError, match="abs has no second derivatives"):
         Lift("abs(x)").laplacian(np.zeros((1, 1)))
     with pytest.raises(InputError, match="min has no second derivatives"):
@@ -488,7 +488,7 @@ def test_refusals(lift):
         lift.residual(1.0, 0.0)
 
 
-def test_without_numba(lift, monkeypatch):
+def test_without_numba_the_models_are_the_same(lift, monkeypatch):
     V = corners(np.random.default_rng(2), 2, 2, "plain", 6)
     S = Simplices(V, np.zeros((len(V), 2)))
     fast, _ = models_on(lift.laplacian, S, 4)

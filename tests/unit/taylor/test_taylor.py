@@ -135,7 +135,7 @@ NEAR = [
 
 
 @pytest.mark.parametrize(("text", "at"), NEAR)
-def test_near_singularities(text, at):
+def test_remainders_hold_next_to_singularities(text, at):
     rng = np.random.default_rng(7)
     f = parse(text)
     V = [np.abs(s * rng.uniform(0.0, 1.0, (6, 3, 2))) for s in (1e-9, 1e-5, 1e-2, 0.1)]
@@ -243,7 +243,7 @@ def test_every_piece_of_the_remainder_is_needed(monkeypatch, piece):
     assert (outside > 0) == (piece is not None)
 
 
-def test_without_numba(monkeypatch):
+def test_without_numba_the_models_are_the_same(monkeypatch):
     rng = np.random.default_rng(5)
     f = parse("sin(3*x)*exp(y)/(2 + x*y) + atan(x)*sqrt(2 + y)")
     V = mixture(rng, 2, 2)
@@ -390,7 +390,7 @@ def test_quadratics_are_their_own_projections():
     assert np.allclose(middle, parse("3*x**2 - x*y/4 + y - 0.2")(square(4).mean(axis=1)), atol=1e-14)
 
 
-def test_rates():
+def test_remainders_fall_with_their_order():
     """`high` falls like h³, the remainder like h^{q+1}."""
     f = parse("sin(x + 2*y)*exp(x)")
     coarse, fine = (density(f, square(n), order=4) for n in (4, 8))
@@ -413,7 +413,7 @@ def test_subdivision_reaches_the_tolerance_or_says_how_far_it_came():
     assert aligned.error1.max() < 1e-13
 
 
-def test_constants():
+def test_constants_have_no_remainder_but_rounding():
     D = density(2.5, square(1))
     assert (D.coefficients == 2.5).all()
     assert not D.error1.any()
@@ -436,7 +436,7 @@ def test_values_at_points():
 
 
 @pytest.mark.parametrize("m", [1, 2, 3])
-def test_suprema(m):
+def test_suprema_are_above_every_sample(m):
     rng = np.random.default_rng(m)
     f = parse("sin(5*x)*exp(y) + z/3")
     V = mixture(rng, m, 3, 3, ("plain", "wide", "tiny"))
@@ -499,7 +499,7 @@ def test_batches_agree_with_single_models():
             assert np.allclose(both.e[b], one.e)
 
 
-def test_refusals():
+def test_bad_vertices_and_tolerances_are_refused():
     f = parse("x")
     for bad in (np.zeros((2, 5, 3)), np.zeros((2, 3, 1)), np.zeros((3, 2)), np.full((1, 2, 1), np.nan)):
         with pytest.raises(InputError, match="vertices"):

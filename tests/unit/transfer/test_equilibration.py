@@ -349,7 +349,7 @@ def exact_energy(d):
     ("d", "n", "degree", "order"),
     [(1, 20, 1, 0), (2, 16, 1, 0), (2, 8, 1, 1), (2, 8, 2, 1), (3, 6, 1, 0), (3, 3, 2, 1)],
 )
-def test_effectivity(d, n, degree, order):
+def test_the_flux_is_within_sixty_percent_of_the_error(d, n, degree, order):
     problem = Problem(grid(d, n), degree, f=lambda x: np.ones(x.shape[:-1]))
     t = agreeing(problem, order)
     found = distance(problem.top, problem.kappa, problem.gradients, 0 * problem.densities(t, order))[0].sum()
@@ -452,7 +452,7 @@ def test_constant_gradients_may_be_given_once():
             assert np.abs(full - short).max() < 1e-12
 
 
-def test_refusals():
+def test_bad_data_of_a_flux_are_refused():
     top = grid(2, 2)
     C, F = len(top.cells), len(top.facets)
     fine = dict(

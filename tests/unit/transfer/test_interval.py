@@ -204,7 +204,7 @@ def test_points_beside_the_end_keep_their_norms():
     assert high == pytest.approx(0.25 / math.sqrt(3.0) / 1e80, rel=1e-12)
 
 
-def test_refusals():
+def test_points_and_meshes_off_the_interval_are_refused():
     with pytest.raises(InputError, match="at least one end"):
         point_constant([0.0, 1.0], [[0, 1]], 1.0, 0.5, left_fixed=False, right_fixed=False)
     with pytest.raises(InputError, match="x: must lie in"):

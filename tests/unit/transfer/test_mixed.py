@@ -50,7 +50,7 @@ def test_fluxes_on_a_part(name):
     assert found.radius.max() < {1: 0.02, 2: 0.25, 3: 2.0}[problem.mesh.dim]
 
 
-def test_second_order():
+def test_radii_fall_with_second_order():
     radii = []
     for cells in (8, 16, 32):
         problem, exact = solved_by("square", cells, *CASES["one face"][2:])

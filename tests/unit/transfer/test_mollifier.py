@@ -222,7 +222,7 @@ def test_rule_sees_every_square(d, k):
     assert wrong <= 1e-7 * np.linalg.eigvalsh(exact)[0]
 
 
-def test_children_tile():
+def test_children_tile_their_simplex():
     for d in (1, 2, 3):
         table = children(d)
         assert (table.sum(axis=2) == 1.0).all()

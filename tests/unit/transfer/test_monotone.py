@@ -427,7 +427,7 @@ def test_a_comparison_state_still_serves():
     assert inside(found, truth)
 
 
-def test_refusals():
+def test_what_is_not_monotone_is_refused():
     mesh = generate("square", 4)
     negative = pp.fem.Semilinear(mesh, -1.0, 1.0)
     with pytest.raises(InputError, match="λ ≥ 0"):

@@ -23,7 +23,7 @@ PARTIAL = "sqrt(u)|log(u)|1/u|tan(u)|asin(u)|u**2.5|u**(-2)"
 WAVE = {"interval": "sin(pi*x)", "square": "sin(pi*x)*sin(pi*y)", "cube": "sin(pi*x)*sin(pi*y)*sin(pi*z)"}
 
 
-def test_signs():
+def test_signs_of_formulas_are_proved_where_they_hold():
     for text in RISING.split("|"):
         g = parse(text, ("u",))
         assert everywhere(g), text
@@ -37,7 +37,7 @@ def test_signs():
 @pytest.mark.parametrize(
     "text", [*RISING.split("|"), *OTHERS.split("|"), "2/(1 + u**2) - pi", "u*u", "(u - 1)**4", "-3*cos(u)"]
 )
-def test_bounds_hold(text):
+def test_bounds_of_formulas_hold_at_samples(text):
     f = parse(text, ("u",))
     low, high = bounds(f)
     values = f(np.linspace(-8.0, 8.0, 401))
@@ -77,7 +77,7 @@ def test_solution_is_held(domain, cells, g, widest):
     assert found.radius.max() < widest
 
 
-def test_second_order():
+def test_radii_fall_with_second_order():
     radii = []
     for cells in (8, 16, 32):
         problem = wave("square", cells, "u**3")
