@@ -19,7 +19,7 @@ SOURCE = Path(pp.__file__).parent
 HEAVY = ("numpy", "scipy", "skfem", "meshio", "numba", "torch", "matplotlib")
 GATE = """
 import sys
-allowed = set(sys.stdlib_module_names) | {"numpy", "scipy", "pinnpoint"}
+allowed = set(sys.stdlib_module_names) | {"numpy", "scipy", "pinnpoint", "pinnpoint_verify"}
 class Gate:
     def find_spec(self, name, path=None, target=None):
         top = name.partition(".")[0]

@@ -6,11 +6,11 @@ import re
 import tokenize
 from collections import defaultdict
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
+from tests import ROOT
+
 PROOFS = ("continuous", "proofs", "taylor", "families", "lift")
 STEP = re.compile(rf"\b({'|'.join(PROOFS)})\.md, step (\d+[a-z]?)\b")
 LOOSE = re.compile(r"\w+\.md, step|paper, eq\.")
