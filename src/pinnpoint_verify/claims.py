@@ -26,6 +26,7 @@ from pinnpoint_verify.gaps import missed
 from pinnpoint_verify.reader import Bundle, Refused, need
 from pinnpoint_verify.rows import ALONE, Row, near, rows_agree
 from pinnpoint_verify.samples import Samples
+from pinnpoint_verify.systems import Found
 
 COMMON = {"target", "method", "radius_terms", "components", "degree", "weighted"}
 CONTINUOUS = {"goals", "lift", "source", "range", "mismatch", "dirichlet", "neumann"}
@@ -92,6 +93,12 @@ def holds(row: Row, c: float, radius: float) -> str:
     return line if rounded else f"{line}, up to {slack:.1e} of rounding that is not covered"
 
 
+def compared_with(system: Found) -> list[str]:
+    """What of the discrete system was compared with the case, and what was not."""
+    said = [f"{', '.join(system.blind)}: not compared with the case"] if system.blind else []
+    return [f"the quadrature rules that define b ({'; '.join(system.rules)})", *said] if system.rules else said
+
+
 def declarations(certificate: Row, proof: Row, rows: list[Row], blind: list[str]) -> list[str]:
     """What the verdict rests on that is not proved here."""
     discrete = proof["target"] == "discrete"
@@ -151,7 +158,7 @@ def verify(path: Any) -> list[str]:
     cells, nodes = (bundle.arrays.get(f"mesh/{k}", np.zeros((0, 0))) for k in ("cells", "nodes"))
     rows, blind = rows_agree(certificate, case, proof, len(cells), nodes.shape[1]), list[str]()
     d = Discrete(bundle, len(rows))
-    functionals_agree(bundle, d, rows, case, proof)
+    system = functionals_agree(bundle, d, rows, case, proof)
     base = base_point(d, case)
     state_agrees(d, rows, proof, bundle, base)
     prediction_agrees(d, rows, case, proof, bundle)
@@ -184,7 +191,7 @@ def verify(path: Any) -> list[str]:
             line = f"{row['name']!r}: {row['center']!r} ± {row['radius']!r} is not the interval of its witnesses, "
             need(fits, f"{line}{c!r} ± {radius!r}")
     told = assumptions_agree(certificate, case, proof, bundle)
-    said = [*declarations(certificate, proof, rows, blind), *told, *printed]
+    said = [*compared_with(system), *declarations(certificate, proof, rows, blind), *told, *printed]
     return lines + [f"declared: {line}" for line in said]
 
 

@@ -41,7 +41,7 @@ CERTIFICATE = {
     "inputs.deck.with_included_sha256": DECLARED,
     "inputs.prediction.file": DECLARED,
     "inputs.prediction.sha256": DECLARED,
-    "problem.quadrature": DECLARED,
+    "problem.quadrature": COMPARED,
     "problem.**": COMPARED,
     "prediction.source": COMPARED,
     "prediction.extraction": DECLARED,

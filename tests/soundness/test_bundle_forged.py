@@ -17,7 +17,7 @@ import pinnpoint as pp
 import pinnpoint_verify as verifier
 from pinnpoint.cli.main import main
 from pinnpoint.outputs.bundle import discrete
-from pinnpoint_verify import checker, claims
+from pinnpoint_verify import checker, claims, functionals
 from pinnpoint_verify.reader import Refused
 
 POINT = 'kind = "point"\nat = [0.4, 0.55]\n'
@@ -318,6 +318,30 @@ FORGED = [
     ("plane", lambda f: (f.folder / "extra.json").write_text("{}"), "extra.json: is part of no proof"),
     ("plane", lambda f: f.case(lambda d: d["problem"]["dirichlet"].update(boundary="-" * 1999)), "formula"),
 ]
+
+
+LATER = [
+    ("flux", a_flux_of_unmet_data, "not met but for rounding"),
+    ("plane", folded, "overlap"),
+    ("plane", lambda f: f.case(lambda d: d["problem"]["dirichlet"].update(boundary=5.0)), "dirichlet: not that of"),
+    ("free", lambda f: f.case(lambda d: d["problem"]["neumann"].update(right=5.0)), "neumann: not that of"),
+    ("cubic", lambda f: f.case(lambda d: d["problem"].pop("cubic") and d["problem"].update(kind="r")), "not part of"),
+]
+"""Forgeries that the comparison of A and b refuses first, and what refuses them without it."""
+
+
+@pytest.mark.parametrize("number", range(len(LATER)))
+def test_forgeries_of_the_system_are_refused_by_the_proof_of_the_solution_too(number, forger, monkeypatch, capsys):
+    name, change, line = LATER[number]
+    f = forger(name)
+    change(f)
+    monkeypatch.setattr(functionals, "system_agrees", lambda *given: functionals.Found())
+    f.adapt(monkeypatch)
+    f.seal()
+    capsys.readouterr()
+    assert verifier.main(f.folder) == 1, name
+    out = capsys.readouterr().out
+    assert line in out, out
 
 
 @pytest.mark.parametrize("number", range(len(FORGED)))

@@ -35,6 +35,10 @@ CUBIC = 'kind = "semilinear"\nsource = "1+x"\ncubic = 20.0'
 BEAM = 'kind = "elasticity"\nyoung = 3.0\npoisson = 0.3\nbody = ["0", "-1"]'
 
 
+HERE, CORNER = POINT.format("[0.4, 0.55]"), POINT.format("[0.4, 0.5, 0.6]")
+ZERO = {"prediction": "zero = true"}
+
+
 def text(
     problem=LINEAR, edge="boundary = 0.0", query=None, target="discrete", more="", mesh="square", cells=3, **other
 ):
@@ -64,6 +68,21 @@ CASES = {
     "kink": text(LINEAR.replace("1+x", "abs(x-0.41)"), edge="left = 0.0", target="continuous"),
     "kinks": text(LINEAR.replace("1+x", "max(0,x-0.41)+abs(y-0.23*x)"), target="continuous", more="budget = 1000"),
     "bump": text(LINEAR.replace("1+x", "50*exp(-3000*((x-0.71)**2+(y-0.23)**2))"), target="continuous"),
+    "oscillating": text(LINEAR.replace("1+x", "exp(x)*sin(3*y) + 2*sin(60*x)") + "\ndegree = 2"),
+    "steep": text(LINEAR.replace("1+x", "exp(x)*sin(3*y) + 10*(1+tanh(1000*(x-0.45)))")),
+    "rough rule": text(LINEAR.replace("1+x", "x*x"), more="quadrature = 1"),
+    "rough rule, continuous": text(LINEAR.replace("1+x", "x*x"), more="quadrature = 1", target="continuous"),
+    "fine rule": text(LINEAR.replace("1+x", "exp(9*x)"), more="quadrature = 20", mesh="cube", query=CORNER, **ZERO),
+    "varying reaction": text(LINEAR.replace("1.0", '"1 + 50*exp(-300*(x-0.4)**2)"') + "\ndegree = 2"),
+    "fluxes": text(edge='left = 0.0\n[problem.neumann]\ntop = "x*(1-x)"\nright = 2.0'),
+    "inexact beam": text(BEAM.replace('"0"', '"x*y"'), "left = 0.0", HERE + '\ncomponent = "y"', **ZERO),
+    "pushed": text(
+        BEAM.replace('"0"', '"tanh(30*x)"'),
+        'left = 0.0\n[problem.neumann]\nright = [0.5, "y"]\n[problem.force]\ntop = [0.0, -2.0]\n'
+        "bottom = { force = [1.0, 0.5], moment = [0.1], at = [0.2, 0.3] }",
+        HERE + '\ncomponent = "y"',
+        **ZERO,
+    ),
     "spike": text(LINEAR.replace("1+x", "exp(-50000*((x-0.3)**2+(y-0.61)**2))")),
 }
 
@@ -155,7 +174,56 @@ def bounds(share):
     return change
 
 
+def force(group, **new):
+    def change(bundle):
+        for name in ("case.json", "certificate.json"):
+            bundle.json[name]["problem"]["force"][group].update(new)
+
+    return change
+
+
+def array(name, change):
+    def forge(bundle):
+        bundle.arrays[name] = change(np.array(bundle.arrays[name]))
+
+    return forge
+
+
+def turned(bundle):
+    """A rule of order 1 where order 4 is asked for."""
+    bundle.arrays["rule/cells_at"], bundle.arrays["rule/cells_w"] = np.full((1, 3), 1.0 / 3.0), np.ones(1)
+
+
+STEP, BUMP = "10*(1+tanh(1000*(x-0.45)))", "500*exp(-2000*((x-0.3)**2+(y-0.61)**2))"
 FORGED = [
+    *(
+        ("linear", problem(source=f"1+x + {more}"))
+        for more in (STEP, BUMP, "30*max(0,0.05-abs(x-0.41))", "2*sin(60*x)")
+    ),
+    *(("linear", problem(reaction=c)) for c in ("100*exp(x)", "1 + 0.2*x", "1 + 1e-8*x")),
+    ("varying reaction", problem(reaction="1 + 50*exp(-300*(x-0.4)**2) + 0.01*y")),
+    ("varying reaction", problem(reaction=1.0)),
+    ("linear", problem(source="1 + x + 1e-8*y")),
+    ("fluxes", problem(neumann={"top": f"x*(1-x) + {STEP}", "right": 2.0})),
+    ("fluxes", problem(neumann={"top": "x*(1-x) + 50*exp(-500*(x-0.57)**2)", "right": 2.0})),
+    ("fluxes", problem(neumann={"right": "x*(1-x)", "top": 2.0})),
+    ("fluxes", problem(neumann={"top": "x*(1-x)"})),
+    ("pushed", force("top", force=[0.0, -2.5])),
+    ("pushed", force("bottom", force=[1.0, 0.6])),
+    ("pushed", force("bottom", moment=[0.2])),
+    ("pushed", force("bottom", at=[0.2, 0.4])),
+    ("pushed", force("bottom", even=True)),
+    ("pushed", problem(neumann={"right": [0.5, "2*y"]})),
+    ("pushed", problem(neumann={"right": [0.6, "y"]})),
+    ("pushed", problem(body=["tanh(30*x)", "-1.1"])),
+    ("pushed", problem(body=["tanh(40*x)", "-1"])),
+    ("rough rule", problem(source="x*x + 0.01")),
+    ("rough rule", lambda bundle: bundle.json["case.json"]["certificate"].pop("quadrature")),
+    ("linear", lambda bundle: bundle.json["certificate.json"]["problem"].update(quadrature=1)),
+    ("linear", turned),
+    ("linear", array("rule/cells_w", lambda w: np.concatenate([[-w[0]], [w[1] + 2.0 * w[0]], w[2:]]))),
+    ("linear", array("rule/cells_at", lambda x: x + np.array([1e-6, -1e-6, 0.0]))),
+    ("fluxes", array("mesh/load0", lambda f: f[:-1])),
     *((name, bounds(share)) for name in ("kink", "kinks", "bump") for share in (0.2, 0.7)),
     *((name, problem(kind=kind)) for name in ("linear", "continuous", "cubic") for kind in ("parabolic", "elasticity")),
     ("linear", problem(kind="semilinear", cubic=20.0)),
@@ -198,3 +266,62 @@ def test_a_side_of_a_named_domain_is_whole(made):
     sides_agree(nodes, {"right": facets}, bundle.json["case.json"])
     with pytest.raises(Refused, match="whole side"):
         sides_agree(nodes, {"right": facets[:2]}, bundle.json["case.json"])
+
+
+def test_a_bundle_of_old_without_rules_says_that_b_was_only_sampled(made, monkeypatch):
+    bundle = copy.copy(made("linear"))
+    bundle.arrays = {k: v for k, v in bundle.arrays.items() if not k.startswith("rule/")}
+    bundle.used = set()
+    monkeypatch.setattr(claims, "Bundle", lambda path: bundle)
+    assert "declared: b, for which no rule is stored, but for samples: not compared with the case" in claims.verify("")
+
+
+def test_tables_of_groups_are_compared(tmp_path, monkeypatch, capsys):
+    """Which cells a group has is the mesh's word; the numbers that they have are the case's."""
+    points = np.array([[x, y] for y in (0.0, 0.5, 1.0) for x in (0.0, 0.5, 1.0)])
+    cells = [c for a in (0, 1, 3, 4) for c in ([a, a + 1, a + 4], [a, a + 4, a + 3])]
+    lines = [(1, 0, 3), (1, 3, 6), (2, 2, 5), (2, 5, 8)]
+    rows = [f"{k + 1} 1 2 {g} {g} {a + 1} {b + 1}" for k, (g, a, b) in enumerate(lines)]
+    rows += [f"{k + 5} 2 2 {3 + (k > 3)} 1 " + " ".join(str(v + 1) for v in c) for k, c in enumerate(cells)]
+    names = ['1 1 "held"', '1 2 "pulled"', '2 3 "soft"', '2 4 "hard"']
+    (tmp_path / "m.msh").write_text(
+        "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n4\n" + "\n".join(names) + "\n$EndPhysicalNames\n"
+        f"$Nodes\n{len(points)}\n"
+        + "\n".join(f"{i + 1} {x} {y} 0" for i, (x, y) in enumerate(points))
+        + "\n$EndNodes\n"
+        f"$Elements\n{len(rows)}\n" + "\n".join(rows) + "\n$EndElements\n"
+    )
+    scalar = LINEAR.replace("1.0", "{ soft = 0.0, hard = 2.0 }") + "\ndiffusion = { soft = 1.0, hard = 5.0 }"
+    elastic = BEAM.replace("3.0", "{ soft = 1.0, hard = 9.0 }")
+    pull = "held = 0.0\n[problem.neumann]\npulled = {}\n[problem.force]\npulled = [0.0, 1.0]"
+    asked = {"scalar": (scalar, 'held = 0.0\n[problem.neumann]\npulled = "y"', HERE)}
+    asked["elastic"] = (elastic, pull.replace("[problem.neumann]\npulled = {}\n", ""), HERE + '\ncomponent = "x"')
+    wrong = {
+        "scalar": [
+            problem(diffusion={"soft": 1.0, "hard": 6.0}),
+            problem(reaction={"soft": 0.1, "hard": 2.0}),
+            problem(neumann={"pulled": "2*y"}),
+            array("system/diffusion", lambda k: k[::-1]),
+        ],
+        "elastic": [
+            problem(young={"soft": 1.0, "hard": 8.0}),
+            problem(force={"pulled": {"force": [0.0, 1.1], "even": True}}),
+            array("system/young", lambda k: k[::-1]),
+        ],
+    }
+    for name, (what, edge, query) in asked.items():
+        path = tmp_path / f"{name}.toml"
+        path.write_text(text(what, edge, query, **ZERO).replace('generate = "square"\ncells = 3', 'file = "m.msh"'))
+        assert main(["certify", str(path), "--quiet"]) == 0, capsys.readouterr().err
+        honest = Bundle(path.with_suffix("") / "bundle")
+        for change in (None, *wrong[name]):
+            bundle = copy.copy(honest)
+            bundle.json, bundle.arrays, bundle.used = copy.deepcopy(honest.json), dict(honest.arrays), set()
+            if change is not None:
+                change(bundle)
+            monkeypatch.setattr(claims, "Bundle", lambda path, bundle=bundle: bundle)
+            if change is None:
+                assert any("which cells the groups of" in line for line in claims.verify(""))
+                continue
+            with pytest.raises(Refused):
+                claims.verify("")

@@ -178,7 +178,12 @@ class Elasticity(FiniteElements):
             quadrature=order,
             lame=(lam, mu),
             conditions={"fixed": dict(fixed), "traction": dict(traction), "force": dict(force)},
-            given={"body": body, "nodal": None if nodal is None else _forces(nodal, b.shape)},
+            given={
+                "body": body,
+                "nodal": None if nodal is None else _forces(nodal, b.shape),
+                "young": dict(young) if isinstance(young, Mapping) else young,
+                "poisson": dict(poisson) if isinstance(poisson, Mapping) else poisson,
+            },
             held=held,
             total_load=b.sum(axis=0),
         )
@@ -211,7 +216,7 @@ class Elasticity(FiniteElements):
             floor=old.floor,
         )
         conditions = {**self.conditions, "traction": {}, "force": {}}
-        given = {"body": None, "nodal": b}
+        given = {**self.given, "body": None, "nodal": b}
         set_fields(other, b=b.ravel(), system=system, conditions=conditions, given=given, total_load=b.sum(axis=0))
         return other
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import scipy.sparse as sp
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import CertificationError
 from pinnpoint.base.machine import free_memory
+from pinnpoint.fem.coefficients import per_cell
+from pinnpoint.mesh.quadrature import rule
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.rounding.arithmetic import UNIT
 from pinnpoint.rounding.balls import Ball
@@ -25,6 +28,10 @@ from pinnpoint.systems.semilinear.cubic import CubicSystem
 
 SAFETY = 1e-6
 """Stored coercivity bounds are this much smaller than computed ones, so that another rounding also proves them."""
+LOADS = ("neumann", "traction", "force")
+"""Conditions that are part of b, in the order of their facets in a bundle."""
+COEFFICIENTS = ("diffusion", "reaction", "young", "poisson")
+"""Of A; where they are tables the bundle says which cell has which number."""
 ROWS = 65_536
 """Rows whose residuals are made at a time, in extended precision."""
 CLOSE = 1e-8
@@ -42,6 +49,7 @@ def system(out: Writer, problem: Any, system: Any, queries: Queries) -> dict[str
         for i, goal in enumerate(queries.goals or ()):
             if isinstance(goal, Patch | Flux):
                 out.array(f"mesh/facets{i}", np.unique(np.sort(problem.mesh.facets(goal.group), axis=1), axis=0))
+        _defined(out, problem)
     out.sparse("system/a", system.free_rows if isinstance(system, LinearSystem) else sp.csr_array(system.A)[space.free])
     out.array("system/b", system.b[space.free])
     out.array("system/free", space.free)
@@ -55,6 +63,27 @@ def system(out: Writer, problem: Any, system: Any, queries: Queries) -> dict[str
         "degree": getattr(problem, "degree", 1),
         "weighted": system.weight is not None,
     }
+
+
+def _defined(out: Writer, problem: Any) -> None:
+    """What else defines A and b: the rules, the facets of loads, and coefficients that are tables of groups.
+
+    What a lifted prediction leaves has none of them: its data are not those of a case.
+    """
+    if not hasattr(problem, "conditions"):
+        return
+    order, d = problem.quadrature, problem.mesh.dim
+    for name, m, q in (("cells", d, order), ("mass", d, max(order, 2 * problem.degree)), ("facets", d - 1, order)):
+        bary, weights = rule(m, q)
+        out.array(f"rule/{name}_at", bary)
+        out.array(f"rule/{name}_w", weights)
+    groups = [group for word in LOADS for group in problem.conditions.get(word, {})]
+    for k, group in enumerate(groups):
+        out.array(f"mesh/load{k}", np.unique(np.sort(problem.mesh.facets(group), axis=1), axis=0))
+    for word in COEFFICIENTS:
+        given = problem.given.get(word)
+        if isinstance(given, Mapping):
+            out.array(f"system/{word}", per_cell(word, given, problem.mesh))
 
 
 def linear(
