@@ -155,6 +155,10 @@ class Problem(ABC):
         """Π_h: the admissible vector of a prediction."""
 
     @abstractmethod
+    def fingerprint(self, what: str) -> str:
+        """A digest of what queries may have been made from: "mesh", "matrix", "load", or "group '…'"."""
+
+    @abstractmethod
     def finish(
         self, certificate: Certificate, queries: Queries, U: Vector, certifier: Certifier, *, own: bool
     ) -> Certificate:

@@ -225,7 +225,7 @@ def run_by(
         return certifier.certify(cast(ArrayLike, U), raw=raw, transfer=how.transfer), certifier
     prediction = as_prediction(U)
     extracted = problem.extract(prediction, how.extraction)
-    _require_fit(queries, len(extracted.U))
+    _require_fit(queries, problem, len(extracted.U))
     outputs = _outputs(prediction, queries) if raw is None else per_query("raw", raw, len(queries))
     if own and isinstance(problem, Transferable):
         route = problem.transfer(queries, how.tolerance, how.budget)
@@ -252,13 +252,19 @@ def _outputs(prediction: Prediction, queries: Queries) -> Vector | None:
     return queries.samples(prediction) if callable(prediction) and queries.samples is not None else None
 
 
-def _require_fit(queries: Queries, count: int) -> None:
+def _require_fit(queries: Queries, problem: Problem, count: int) -> None:
     _require_queries(queries)
     if queries.L.shape[1] != count:
         raise InputError(
             f"queries: are for {queries.L.shape[1]} coefficients, and the problem has {count}; ask this very "
             "problem, problem.points(…), not one on another mesh or of another degree"
         )
+    for what, print_ in queries.made_for.items():
+        if problem.fingerprint(what) != print_:
+            raise InputError(
+                f"queries: were made by a problem with another {what}; ask this very problem, problem.points(…), not "
+                "one on another mesh, with other node numbers or with other data"
+            )
 
 
 def _require_queries(queries: Queries) -> None:

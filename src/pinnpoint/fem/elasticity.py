@@ -265,7 +265,8 @@ class Elasticity(FiniteElements):
         two = self._queries.gradients(X, i, names, j)
         half = sp.eye_array(len(one), format="csr") * 0.5
         rows = CombinedRows(((half, one.on_nodes), (half, two.on_nodes)))  # type: ignore[arg-type]
-        return Queries(sp.csr_array((one.L + two.L) * 0.5), one.names, points=one.points, on_nodes=rows)
+        L = sp.csr_array((one.L + two.L) * 0.5)
+        return Queries(L, one.names, points=one.points, on_nodes=rows, made_for=one.made_for)
 
     def stresses(self, X: ArrayLike, i: Component, j: Component, names: Sequence[str] | None = None) -> Queries:
         """σ_ij = λ tr(ε) δ_ij + 2μ ε_ij in the cells that hold the points."""
@@ -280,7 +281,8 @@ class Elasticity(FiniteElements):
                 L = L + sp.diags_array(lam) @ slope.L
                 parts.append((sp.diags_array(lam), slope.on_nodes))
         rows = CombinedRows(tuple(parts))  # type: ignore[arg-type]
-        return Queries(sp.csr_array(L), strain.names, points=strain.points, on_nodes=rows)
+        made_for = {**strain.made_for, "matrix": self.fingerprint("matrix")}
+        return Queries(sp.csr_array(L), strain.names, points=strain.points, on_nodes=rows, made_for=made_for)
 
     def extract(self, prediction: Prediction, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""

@@ -11,9 +11,11 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Index, Vector, floats, per_query
+from pinnpoint.base.digests import digest
 from pinnpoint.base.errors import InputError
 from pinnpoint.fem.elements import FACET_MEANS, Nodes
 from pinnpoint.mesh.location import Locator, boundary_distance
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quadrature import at_points, rule
 from pinnpoint.systems.queries import Ball, Goal, Patch, Point, Queries, Samples
 
@@ -40,12 +42,19 @@ def component_of(given: Component, count: int) -> int:
     raise InputError(f"component: must be {known}; got {given!r}")
 
 
+def of_group(mesh: Mesh, group: str) -> str:
+    """A digest of the facets of a boundary group, in any order."""
+    facets = np.sort(mesh.facets(group), axis=1).astype(np.int64)
+    return digest(facets[np.lexsort(facets.T)])
+
+
 class FieldQueries:
     """Makes queries for elements with `count` components per node."""
 
     def __init__(self, nodes: Nodes, count: int) -> None:
         self.nodes, self.mesh, self.count = nodes, nodes.mesh, count
         self.locator = Locator(nodes.mesh)
+        self.made_for = {"mesh": nodes.mesh.fingerprint}
 
     def points(self, X: ArrayLike, names: Sequence[str] | None, component: Component) -> Queries:
         """Values at points, by the shape functions there."""
@@ -87,7 +96,16 @@ class FieldQueries:
         ell = rows(self.nodes)
         center = ell[:, k :: self.count] @ self.nodes.points
         samples = Samples(X, sp.csr_array(mix[None, :]), k)
-        return Queries(ell, names or [group], points=center, samples=samples, goals=[Patch(group)], on_nodes=rows)
+        made_for = {**self.made_for, f"group '{group}'": of_group(self.mesh, group)}
+        return Queries(
+            ell,
+            names or [group],
+            points=center,
+            samples=samples,
+            goals=[Patch(group)],
+            on_nodes=rows,
+            made_for=made_for,
+        )
 
     def gradients(
         self, X: ArrayLike, direction: Component, names: Sequence[str] | None, component: Component
@@ -98,7 +116,7 @@ class FieldQueries:
         axis = component_of(direction, self.mesh.dim) if self.mesh.dim > 1 else 0
         k = component_of(component, self.count)
         rows = partial(slope_rows, cell=cell, bary=bary, axis=axis, k=k, count=self.count)
-        return Queries(rows(self.nodes), names, points=X, on_nodes=rows)
+        return Queries(rows(self.nodes), names, points=X, on_nodes=rows, made_for=self.made_for)
 
     def _points(self, name: str, X: ArrayLike) -> Vector:
         X = floats(name, X)
@@ -125,7 +143,16 @@ class FieldQueries:
         cell, bary = self.locator.locate(where, what)
         rows = partial(value_rows, cell=cell, bary=bary, mix=mix, k=k, count=self.count)
         samples = Samples(where, mix, k)
-        return Queries(rows(self.nodes), names, points=X, samples=samples, notes=notes, goals=goals, on_nodes=rows)
+        return Queries(
+            rows(self.nodes),
+            names,
+            points=X,
+            samples=samples,
+            notes=notes,
+            goals=goals,
+            on_nodes=rows,
+            made_for=self.made_for,
+        )
 
 
 def value_rows(nodes: Nodes, *, cell: Index, bary: Vector, mix: Any, k: int, count: int) -> Any:

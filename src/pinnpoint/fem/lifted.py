@@ -111,6 +111,10 @@ class Lifted(Transferable):
         plain = Mesh.trusted(mesh.points, mesh.cells, mesh.cell_groups, groups)
         return type(self)(self.base.refined(plain, parents), self.rest.refined(mesh, parents), self.lift)
 
+    def fingerprint(self, what: str) -> str:
+        """The digests of the problem itself: its queries are asked."""
+        return self.base.fingerprint(what)
+
     def require_transfer(self) -> None:
         """Nothing to refuse: `lifted` has."""
 

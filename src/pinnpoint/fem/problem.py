@@ -8,11 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from pinnpoint.base.arrays import Vector
+from pinnpoint.base.digests import digest
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.protocols import Certifier, Liftable, Problem
 from pinnpoint.fem.coefficients import Data
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.enriched import Enrichment
+from pinnpoint.fem.fields import of_group
 from pinnpoint.fem.held import HeldBoundary
 from pinnpoint.fem.mesh_estimate import mesh_estimate
 from pinnpoint.mesh.curves import curve_notes
@@ -30,6 +32,18 @@ class FiniteElements(Problem):
         def nodes(self) -> Nodes: ...  # noqa: D102
         @property
         def given(self) -> Mapping[str, Any]: ...  # noqa: D102
+        @property
+        def A(self) -> Any: ...  # noqa: D102
+        @property
+        def b(self) -> Vector: ...  # noqa: D102
+
+    def fingerprint(self, what: str) -> str:
+        """A digest of what queries may have been made from: "mesh", "matrix", "load", or "group '…'"."""
+        if what == "mesh":
+            return self.mesh.fingerprint
+        if what in ("matrix", "load"):
+            return digest(self.b) if what == "load" else digest(self.A.data, self.A.indices)
+        return of_group(self.mesh, what.removeprefix("group '").removesuffix("'"))
 
     @abstractmethod
     def enriched(self, U: Vector) -> Enrichment:

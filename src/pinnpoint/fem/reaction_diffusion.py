@@ -221,7 +221,8 @@ class ReactionDiffusion(ScalarProblem):
         phi[nodes] = 1.0
         row = self.system.stored.T @ phi
         label = [f"flux {group}" if name is None else name]
-        return Queries(row[None, :], label, [-float(phi @ self.b)], goals=[Flux(group)])
+        made_for = {what: self.fingerprint(what) for what in ("mesh", f"group '{group}'", "matrix", "load")}
+        return Queries(row[None, :], label, [-float(phi @ self.b)], goals=[Flux(group)], made_for=made_for)
 
     def refined(self, mesh: Mesh, parents: Index) -> Self:
         """The same problem on a refined mesh, whose cells came from these."""

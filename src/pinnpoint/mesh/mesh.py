@@ -13,6 +13,7 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector, floats, frozen, members, set_fields
 from pinnpoint.base.brief import brief
+from pinnpoint.base.digests import digest
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.threads import on_all_cores
 from pinnpoint.mesh.cover import first_overlap
@@ -103,6 +104,11 @@ class Mesh:
         set_fields(found, facet_groups={**self.facet_groups, **groups})
         frozen(*groups.values())
         return found
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of points and cells: the same for copies, another one for any other mesh or numbering."""
+        return digest(self.points, self.cells)
 
     @property
     def dim(self) -> int:

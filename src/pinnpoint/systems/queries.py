@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -183,6 +183,9 @@ class Queries:
         What each query asks of the PDE's own solution, where it has a meaning there; None where it has none.
     on_nodes
         From the nodes of other elements on the same mesh to the functionals' rows there; None where that is not known.
+    made_for
+        Digests of what the rows were made from, such as a problem's mesh: a problem with other ones refuses them, and
+        they cannot be joined to queries with other ones.
     """
 
     stored: Any = field(metadata={"name": "L"})
@@ -195,6 +198,7 @@ class Queries:
     notes: tuple[str, ...]
     goals: tuple[Goal | None, ...]
     on_nodes: Callable[[Any], Any] | None
+    made_for: Mapping[str, str] = field(repr=False)
 
     __repr__ = brief
 
@@ -210,6 +214,7 @@ class Queries:
         notes: Sequence[str] = (),
         goals: Sequence[Goal | None] | None = None,
         on_nodes: Callable[[Any], Any] | None = None,
+        made_for: Mapping[str, str] | None = None,
     ) -> None:
         L = matrix("L", L)
         if L.shape[0] == 0:
@@ -233,6 +238,7 @@ class Queries:
             notes=tuple(notes),
             goals=(None,) * L.shape[0] if goals is None else tuple(goals),
             on_nodes=on_nodes,
+            made_for=dict(made_for or {}),
         )
         frozen(self.constants, self.points, None if error is None else error.data)
 
@@ -276,6 +282,11 @@ class Queries:
         """Both lists in one, for example points and averages of one problem."""
         if self.L.shape[1] != other.L.shape[1]:
             raise InputError(f"queries: cannot be joined, {self.L.shape[1]} columns against {other.L.shape[1]}")
+        foreign = sorted(
+            k for k in self.made_for.keys() & other.made_for.keys() if self.made_for[k] != other.made_for[k]
+        )
+        if foreign:
+            raise InputError(f"queries: cannot be joined, they were made by problems that differ in their {foreign[0]}")
         error = None
         if self.error is not None or other.error is not None:
             none = [q.error if q.error is not None else sp.csr_array(q.L.shape) for q in (self, other)]
@@ -291,4 +302,5 @@ class Queries:
             notes=tuple(dict.fromkeys([*self.notes, *other.notes])),
             goals=[*self.goals, *other.goals],
             on_nodes=_joined_rows(self, other),
+            made_for={**self.made_for, **other.made_for},
         )
