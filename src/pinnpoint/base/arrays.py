@@ -5,14 +5,20 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Rational
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from pinnpoint.base.brief import WORD, clipped
 from pinnpoint.base.errors import InputError
 
+LINE = 80
+"""Characters of what a refusal repeats."""
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 Matrix = sp.sparray | sp.spmatrix | Vector
@@ -40,16 +46,26 @@ def number(
         value = float(x) if not isinstance(x, str | bytes | bool) and _kind(x) in "fiu" else math.nan
     except (OverflowError, TypeError, ValueError):
         value = math.nan
-    if isinstance(x, int) and math.isfinite(value) and int(value) != x:
-        raise InputError(f"{name}: {x} is not a float64 number; convert it deliberately")
+    if isinstance(x, Rational | Decimal) and math.isfinite(value) and Fraction(value) != Fraction(x):
+        raise InputError(f"{name}: {clipped(str(x), WORD)} is not a float64 number; convert it deliberately")
     fits = math.isfinite(value) and (above is None or value > above)
     fits = fits and (low is None or value >= low) and (high is None or value <= high)
     if not fits:
         limits = [f"> {above:g}" if above is not None else "", f"≥ {low:g}" if low is not None else ""]
         limits.append(f"≤ {high:g}" if high is not None else "")
         wanted = " and ".join(part for part in limits if part)
-        raise InputError(f"{name}: must be a finite number{' ' + wanted if wanted else ''}; got {x!r}")
+        raise InputError(f"{name}: must be a finite number{' ' + wanted if wanted else ''}; got {_seen(x)}")
     return value
+
+
+def _seen(x: Any) -> str:
+    """What was given, in one short line."""
+    if isinstance(x, np.ndarray) and x.ndim:
+        return f"an array of shape {x.shape}"
+    try:
+        return clipped(repr(x), LINE)
+    except ValueError:  # more digits than Python writes
+        return f"{type(x).__name__} with thousands of digits"
 
 
 def _kind(x: Any) -> str:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from numbers import Number
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector, floats, number, vector
+from pinnpoint.base.arrays import Vector, number, plain, vector
+from pinnpoint.base.asking import asked
+from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import Expression, parse
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.taylor.domains import require_defined as defined_on
+from pinnpoint.taylor.inputs import enclosed
 
 Function = Callable[[Vector], Vector]
 Data = (
@@ -23,31 +28,48 @@ Data = (
 """A number, a formula, a function of points, a table from groups, or one number per cell."""
 
 
+@dataclass(frozen=True, eq=False)
+class PointFunction:
+    """Somebody's function of points (N, d), under the name of the argument; its values are N finite numbers."""
+
+    name: str
+    f: Any
+
+    __repr__ = brief
+
+    @property
+    def terms(self) -> Any:
+        """Data of the size of the terms that cancel in this, where the function knows it."""
+        return getattr(self.f, "terms", 0.0)
+
+    def __call__(self, X: Any) -> Vector:
+        """Values (N,); what the function raises is a refusal."""
+        values = asked(self.f, X, self.name)
+        if values.shape == (len(X), 1):
+            values = values[:, 0]
+        if values.shape != (len(X),):
+            raise InputError(f"{self.name}: must map {len(X)} points to {len(X)} numbers; got shape {values.shape}")
+        if not np.all(np.isfinite(values)):
+            bad = int(np.argmin(np.isfinite(values)))
+            raise InputError(f"{self.name}: is not finite at {X[bad].tolist()}")
+        return values
+
+
 def function(name: str, given: Data) -> Function:
     """A scalar function of points (N, d) from a number, an expression's text or a callable; its values are checked."""
     if isinstance(given, str):
         given = parse(given, name=name)
     elif not callable(given):
-        constant = number(name, given)
+        constant = _constant(name, given)
         return lambda X: np.full(len(X), constant)
+    return PointFunction(name, given.f if isinstance(given, PointFunction) else given)
 
-    def checked(X: Vector) -> Vector:
-        try:
-            values = floats(name, given(X), copy=False)
-        except (TypeError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"{name}: must map points (N, {X.shape[1]}) to N real numbers ({error})") from error
-        if values.shape == (len(X), 1):
-            values = values[:, 0]
-        if values.shape != (len(X),):
-            raise InputError(f"{name}: must map {len(X)} points to {len(X)} numbers; got shape {values.shape}")
-        if not np.all(np.isfinite(values)):
-            bad = int(np.argmin(np.isfinite(values)))
-            raise InputError(f"{name}: is not finite at {X[bad].tolist()}")
-        return values
 
-    return checked
+def _constant(name: str, given: Any) -> float:
+    if isinstance(given, Mapping | list | tuple | set) or np.ndim(given):
+        kind = f"an array of shape {given.shape}" if isinstance(given, np.ndarray) else f"a {type(given).__name__}"
+        raise InputError(f"{name}: must be a number, a formula or a function of points (N, d); got {kind}")
+    return number(name, given)
 
 
 def require_defined(name: str, given: Any, vertices: Any) -> None:
@@ -67,11 +89,18 @@ def require_defined_on(mesh: Mesh, table: Mapping[str, Any], name: str) -> None:
 
 
 def parsed(given: object, name: str = "expression") -> Any:
-    """The same with expressions' texts parsed, in tables and lists too; "free" stays a word."""
+    """The same with texts parsed, functions under their names and numbers as floats, in tables and lists too.
+
+    "free" stays a word.
+    """
     if isinstance(given, Mapping):
         return {key: parsed(value, f"{name} '{key}'") for key, value in given.items()}
     if isinstance(given, list | tuple):
         return type(given)(parsed(value, f"{name}[{i}]") for i, value in enumerate(given))
+    if callable(given):
+        return given if enclosed(given) or isinstance(given, PointFunction) else PointFunction(name, given)
+    if isinstance(given, Decimal | Fraction) or getattr(given, "shape", None) == ():
+        return number(name, given)
     return parse(given, name=name) if isinstance(given, str) and given != "free" else given
 
 
@@ -80,10 +109,11 @@ def split(name: str, given: Data, count: int, *, free: bool = False) -> list[Any
 
     With `free` that is offered to whoever gives too few.
     """
+    given = plain(given)
     single = isinstance(given, str | Number | np.generic) or (isinstance(given, np.ndarray) and given.ndim == 0)
     if given is None or single or callable(given):
         given = [given] * count
-    if not isinstance(given, Iterable):
+    if not isinstance(given, list | tuple | np.ndarray):  # keys of tables, bytes or members of sets are no components
         raise InputError(f"{name}: must be a number, an expression or a list of {count}; got {type(given).__name__}")
     each = list(given)
     if len(each) != count:
@@ -97,7 +127,7 @@ def split(name: str, given: Data, count: int, *, free: bool = False) -> list[Any
         elif isinstance(g, str):
             found.append(parse(g, name=label))
         else:
-            found.append(g if callable(g) else number(label, g))
+            found.append(parsed(g, label) if callable(g) else number(label, g))
     return found
 
 

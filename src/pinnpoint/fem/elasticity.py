@@ -157,17 +157,18 @@ class Elasticity(FiniteElements):
         b = _load(nodes, body, traction, force, order)
         if nodal is not None:
             b += _forces(nodal, b.shape)
-        system = LinearSystem(
-            A,
-            b.ravel(),
-            space,
-            weight,
-            reduction="galerkin",
-            row_points=_row_points(mesh, space),
-            modes=rigid_motions(mesh.points),
-            node_size=d,
-            floor=partial(path_coercivity, self),
-        )
+        with in_words({"A": "young, poisson: the matrix", "b": "body, traction, force: the load"}):
+            system = LinearSystem(
+                A,
+                b.ravel(),
+                space=space,
+                weight=weight,
+                reduction="galerkin",
+                row_points=_row_points(mesh, space),
+                modes=rigid_motions(mesh.points),
+                node_size=d,
+                floor=partial(path_coercivity, self),
+            )
         set_fields(
             self,
             mesh=mesh,

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Index, Limits, Matrix, Vector, floats, frozen, set_fields, whole
+from pinnpoint.base.asking import asked
 from pinnpoint.base.brief import brief
-from pinnpoint.base.errors import InputError
+from pinnpoint.base.errors import InputError, in_words
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.families.loads import LoadFamily, vectors
 from pinnpoint.certifiers.protocols import Forecast as Cost
@@ -148,7 +149,8 @@ class ReactionDiffusion(ScalarProblem):
         A, b = assembly.scalar_matrix(local, assembly.pattern(nodes)), _load(nodes, source, neumann, order)
         rows = nodes.points[slice(None) if space.free is None else space.free]
         floor = partial(path_coercivity, self)
-        system = LinearSystem(A, b, space=space, weight=weight, reduction="galerkin", row_points=rows, floor=floor)
+        with in_words({"A": "diffusion, reaction: the matrix", "b": "source, neumann: the load"}):
+            system = LinearSystem(A, b, space=space, weight=weight, reduction="galerkin", row_points=rows, floor=floor)
         given = {"source": source, "diffusion": _own(diffusion), "reaction": _own(reaction)}
         set_fields(
             self,
@@ -259,7 +261,8 @@ class ReactionDiffusion(ScalarProblem):
         """The proved way from these queries' discrete values to the PDE's own solution."""
         self.require_transfer()
         T = Topology.of(self.mesh)
-        return Equilibrated(self.continuum(T, budget), queries, partial(T.numbers_of_group, self.mesh), tolerance)
+        with in_words({"kappa": "diffusion", "c": "reaction", "f": "source"}):
+            return Equilibrated(self.continuum(T, budget), queries, partial(T.numbers_of_group, self.mesh), tolerance)
 
     def lifted(self, prediction: Prediction) -> Lifted:
         """The problem of what a smooth prediction leaves over, to be certified in the place of this one."""
@@ -374,7 +377,7 @@ def _diffusion(given: Any, mesh: Mesh, order: int) -> Vector:
     if callable(given):
         bary, weights = rule(d, order)
         X = at_points(mesh.points[mesh.cells], bary)
-        values = floats("diffusion", given(X.reshape(-1, d)))
+        values = asked(given, X.reshape(-1, d), "diffusion")
         if values.shape != (X.shape[0] * X.shape[1], d, d):
             raise InputError(f"diffusion: a function must return matrices (N, {d}, {d}); got shape {values.shape}")
         K = np.einsum("q,cqij->cij", weights, values.reshape(*X.shape[:2], d, d))

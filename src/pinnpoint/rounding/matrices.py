@@ -200,8 +200,16 @@ class PlainMatrix:
     def affine(self, x: Ball, b: Ball | None = None) -> Ball:
         """A x − b, rounded."""
         y = plain_product(self.A, x.hi)
-        if y.shape != (self.shape[0],) or not np.all(np.isfinite(y)):
-            raise InputError(f"A: its product with a vector must be {self.shape[0]} finite numbers; got {y!r}")
+        if y.shape != (self.shape[0],):
+            raise InputError(
+                f"A: its product with a vector must be {self.shape[0]} finite numbers; got shape {y.shape}"
+            )
+        if not np.all(np.isfinite(y)):
+            raise InputError(
+                f"A: its product with a vector must be {self.shape[0]} finite numbers; {int((~np.isfinite(y)).sum())} "
+                f"are not. The largest entry of the vector, the prediction or prescribed values, is "
+                f"{float(np.max(np.abs(x.hi))):.3g}: scale the data"
+            )
         return Ball(y if b is None else y - b.hi)
 
 
