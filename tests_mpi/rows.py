@@ -8,7 +8,7 @@ import numpy as np
 from pinnpoint.cases.read import read_case
 from pinnpoint.cases.study import make_problem, open_mesh
 from pinnpoint.distributed.certify import _ask, _parts
-from pinnpoint.distributed.rows import Rows, assemble
+from pinnpoint.distributed.rows import Rows, assemble_rows
 from pinnpoint.distributed.team import Team
 from pinnpoint.rounding.balls import Ball
 
@@ -16,7 +16,7 @@ team = Team.assemble()
 case = read_case(sys.argv[1])
 asked = _ask(case, team.size)
 part, given = _parts(asked, team.size)[team.rank]
-local = assemble(part, case.problem, None, given["forces"])
+local = assemble_rows(part, case.problem, None, given["forces"])
 rows = Rows(team, local, given["free"], np.repeat(part.own, given["count"]), given["numbers"])
 whole = make_problem(case, open_mesh(case))
 count = given["count"]

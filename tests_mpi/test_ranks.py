@@ -237,3 +237,19 @@ def test_a_shortage_on_a_rank_is_told_in_one_line(tmp_path):
     assert done.returncode == 3, done.stderr
     assert "pinnpoint: not enough memory; make the case smaller" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_an_override_and_what_may_be_accepted_are_told_as_on_one_machine(certify):
+    """A group inside `boundary` overrides it, with a note; `accept` is judged by the same intervals."""
+    text = SQUARE.replace('left = 0.0\nbottom = "x"', 'boundary = 0.0\nleft = "y*(1-y)"').replace(
+        '[problem.neumann]\nright = "y"\n', ""
+    )
+    text = text.replace("at = [0.51, 0.47]\n", "at = [0.51, 0.47]\naccept = 10.0\n")
+    one, two = (certify(text, ranks) for ranks in (1, 2))
+    assert [a["claim"] for a in one["assumptions"] if "overrid" in a["claim"]]
+    for certificate in (one, two):
+        assert certificate["queries"][0]["verdicts"] == {"accept": "within"}
+        assert certificate["queries"][1]["verdicts"] == {}
+    assert [a for a in one["assumptions"] if "overrid" in a["claim"]] == [
+        a for a in two["assumptions"] if "overrid" in a["claim"]
+    ]
