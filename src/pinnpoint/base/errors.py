@@ -25,6 +25,10 @@ class InputError(PinnpointError, ValueError):
         return InputError(name + str(self).removeprefix(self.argument))
 
 
+class SingularError(InputError):
+    """A matrix has no inverse in float64."""
+
+
 class CertificationError(PinnpointError, RuntimeError):
     """The input is fine, but a bound that the certificate needs could not be proved."""
 

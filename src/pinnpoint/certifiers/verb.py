@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Limits, Vector, per_query
-from pinnpoint.base.errors import InputError
+from pinnpoint.base.errors import InputError, SingularError
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.transfer import Route, Transfer
 from pinnpoint.certificates.verdicts import accept_limits
@@ -20,6 +21,7 @@ from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.nonlinear.base import AbstractNonlinearMethod
 from pinnpoint.certifiers.nonlinear.root import Root
 from pinnpoint.certifiers.protocols import Certifier, Liftable, Problem, Transferable
+from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.models.given import Prediction, as_prediction
 from pinnpoint.models.runtimes.predictor import Predictor
 from pinnpoint.rounding.arithmetic import TINY, UNIT
@@ -227,15 +229,16 @@ def run_by(
     extracted = problem.extract(prediction, how.extraction)
     _require_fit(queries, problem, len(extracted.U))
     outputs = _outputs(prediction, queries) if raw is None else per_query("raw", raw, len(queries))
-    if own and isinstance(problem, Transferable):
-        route = problem.transfer(queries, how.tolerance, how.budget)
-        certifier = method.prepare(problem.system, route.functionals, discrete=False)
-        certificate = certifier.certify(extracted.U, transfer=route)
-        certificate = problem.beside(certificate, queries, extracted.U, outputs)
-    else:
-        certifier = method.prepare(problem.system, queries)
-        prepared(certifier)
-        certificate = certifier.certify(extracted.U, transfer=how.transfer).beside(outputs)
+    with _mesh_blamed(problem):
+        if own and isinstance(problem, Transferable):
+            route = problem.transfer(queries, how.tolerance, how.budget)
+            certifier = method.prepare(problem.system, route.functionals, discrete=False)
+            certificate = certifier.certify(extracted.U, transfer=route)
+            certificate = problem.beside(certificate, queries, extracted.U, outputs)
+        else:
+            certifier = method.prepare(problem.system, queries)
+            prepared(certifier)
+            certificate = certifier.certify(extracted.U, transfer=how.transfer).beside(outputs)
     certificate = extracted.beside(problem.finish(certificate, queries, extracted.U, certifier, own=own), queries)
     model = prediction.description if isinstance(prediction, Predictor) else None
     return certificate.with_details(
@@ -245,6 +248,18 @@ def run_by(
         matching_distance=extracted.distance,
         quadrature=problem.quadrature,
     ), certifier
+
+
+@contextmanager
+def _mesh_blamed(problem: Problem) -> Iterator[None]:
+    """A singular matrix may come from parts that nothing holds because nobody joined them: say so."""
+    try:
+        yield
+    except SingularError as error:
+        notes = unjoined_notes(problem.mesh)
+        if notes:
+            raise SingularError(f"{error}. {' '.join(notes)}; or a part that is not joined is not held") from error
+        raise
 
 
 def _outputs(prediction: Prediction, queries: Queries) -> Vector | None:

@@ -14,7 +14,7 @@ from pinnpoint.cli.peak import peak
 from pinnpoint.cli.progress import Stages
 from pinnpoint.mesh.curves import curve_notes
 from pinnpoint.mesh.mesh import BOUNDARY, CELLS, Mesh
-from pinnpoint.mesh.quality import coincident, quality
+from pinnpoint.mesh.quality import quality, unjoined_notes
 from pinnpoint.rounding.coercivity import NEARLY, z_part
 from pinnpoint.solvers.choice import GB, ROUGH_FROM, Choice, Task, asked_for, choose
 from pinnpoint.solvers.direct import DENSE_UP_TO
@@ -38,12 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
         shape = quality(mesh)
         kind = "dihedral angles" if mesh.dim == 3 else "angles"
         print(f"{kind} {shape.angle:.1f} to {shape.widest:.1f} degrees; smallest radius ratio {shape.ratio:.3f} of 1")
-    count, where = coincident(mesh)
-    if where is not None:
-        print(
-            f"{count} nodes lie at the place of another one, for example at {where.tolist()}: cells on the two sides "
-            "are not joined there. Merge the nodes, unless it is a crack"
-        )
+    for note in unjoined_notes(mesh):
+        print(note)
     for line in groups(mesh, case.units):
         print(line)
     for note in curve_notes(mesh):

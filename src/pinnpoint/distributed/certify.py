@@ -31,6 +31,7 @@ from pinnpoint.distributed.rows import Rows, assemble_rows
 from pinnpoint.distributed.solver import Solver
 from pinnpoint.distributed.team import Team
 from pinnpoint.mesh.curves import curve_notes
+from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.rounding.arithmetic import down, require_round_to_nearest, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.matrices import EnclosedMatrix, dots
@@ -113,7 +114,12 @@ def certify(case: Case, team: Team, progress: Progress = lambda stage: None, *, 
     value, center = outputs.affine(exact(asked.found.U), offset), outputs.affine(polished, offset) - pairing
     claim = Claim(f"the symmetric part of the reduced operator is at least {alpha:.6e} times the identity ({how})")
     certificate = _certificate(asked, value, center, left, norms, (length, small), alpha, claim, rows.n)
-    notes = (*curve_notes(asked.frame.mesh), "what the mesh leaves was not estimated: many processes share it")
+    mesh = asked.frame.mesh
+    notes = (
+        *unjoined_notes(mesh),
+        *curve_notes(mesh),
+        "what the mesh leaves was not estimated: many processes share it",
+    )
     certificate = asked.found.beside(replace(certificate, interval_of=MESH, notes=notes), asked.queries).with_details(
         extraction=asked.found.how,
         projection_mismatch=asked.found.changed,

@@ -19,6 +19,7 @@ from pinnpoint.fem.held import HeldBoundary
 from pinnpoint.fem.mesh_estimate import mesh_estimate
 from pinnpoint.mesh.curves import curve_notes
 from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.targets import DOMAINS, MESH, TRANSFERRED
 
@@ -52,8 +53,8 @@ class FiniteElements(Problem):
     def finish(
         self, certificate: Certificate, queries: Queries, U: Vector, certifier: Certifier, *, own: bool
     ) -> Certificate:
-        """The same intervals with what they are of, notes on curved boundaries, and an estimate of the mesh's part."""
-        notes = curve_notes(self.mesh)
+        """The same intervals with what they are of, notes on its mesh, and an estimate of the mesh's part."""
+        notes = (*unjoined_notes(self.mesh), *curve_notes(self.mesh))
         if certificate.target == "continuous":
             of = DOMAINS[self.mesh.dim] if own else TRANSFERRED
             return replace(certificate, interval_of=of, notes=(*notes, *certificate.evidence.remarks))

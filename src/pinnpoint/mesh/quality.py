@@ -69,9 +69,21 @@ def coincident(mesh: Mesh) -> tuple[int, Vector | None]:
     """
     points, n = mesh.points, len(mesh.points)
     reach = SAME * float(np.max(points.max(axis=0) - points.min(axis=0)))
-    pairs = cKDTree(points).query_pairs(reach, output_type="ndarray")
+    outer = np.unique(mesh.boundary)  # an inner node has cells all round, among which no other node's have room
+    pairs = outer[cKDTree(points[outer]).query_pairs(reach, output_type="ndarray")]
     if len(pairs):
         edges = facet_keys(edge_table(mesh.cells, n)[0], n)
         pairs = pairs[~np.isin(facet_keys(pairs, n), edges)]
     later = np.unique(pairs.max(axis=1)) if len(pairs) else np.zeros(0, dtype=np.intp)
     return len(later), points[later[0]] if len(later) else None
+
+
+def unjoined_notes(mesh: Mesh) -> tuple[str, ...]:
+    """For people: nodes that lie at one place and are not joined; nothing where there are none."""
+    count, where = coincident(mesh)
+    if where is None:
+        return ()
+    return (
+        f"{count} nodes lie at the place of another one, for example at {where.tolist()}: cells on the two sides are "
+        "not joined there, so the domain has a slit. Merge the nodes, unless it is a crack",
+    )

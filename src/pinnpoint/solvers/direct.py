@@ -15,7 +15,7 @@ import scipy.sparse.linalg as spla
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from pinnpoint.base.arrays import Index, Matrix, Vector, is_symmetric
-from pinnpoint.base.errors import InputError
+from pinnpoint.base.errors import InputError, SingularError
 from pinnpoint.base.threads import CORES, begin
 from pinnpoint.solvers.protocol import Solver
 from pinnpoint.solvers.substitution import Substitution, factor_of
@@ -214,9 +214,9 @@ def _refuse_singular(n: int, condition: float) -> None:
         raise singular(n, f"condition number about {condition:.1e}")
 
 
-def singular(n: int, why: str) -> InputError:
+def singular(n: int, why: str) -> SingularError:
     """The refusal of a matrix that cannot be inverted, and why it cannot."""
-    return InputError(
+    return SingularError(
         f"A: the reduced {n} × {n} operator is singular, or so badly scaled that it is singular in float64 ({why}); "
         "remove its nullspace through the admissible space (Dirichlet values, a gauge, or constraints), or, where its "
         "entries differ by many orders of magnitude, scale its rows and columns, e.g. with D = diag(|A|)^(-1/2): "

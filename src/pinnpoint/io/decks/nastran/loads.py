@@ -97,7 +97,11 @@ class Loads:
 
     def _vectors(self, table: Cards) -> tuple[Index, Vector]:
         rows = require_nodes(table, self.grids, table.whole(1))
-        V = table.real(3)[:, None] * np.stack([table.real(k, 0.0) for k in (4, 5, 6)], axis=1)
+        size, direction = table.real(3), np.stack([table.real(k, 0.0) for k in (4, 5, 6)], axis=1)
+        nowhere = (size != 0.0) & ~direction.any(axis=1)
+        if nowhere.any():
+            raise table.refuse(int(np.argmax(nowhere)), "has no direction: N1 to N3 are zero or blank; give one")
+        V = size[:, None] * direction
         basis = table.whole(2, 0)
         for number in np.unique(basis[basis != 0]).tolist():
             which = basis == number
