@@ -39,6 +39,7 @@ def continuous(bundle: Bundle, proof: Row, case: Row, rows: list[Row], d: Discre
     samples = Samples(bundle, mesh, proof, case)
     goals = goals_agree(rows, proof, case, mesh, samples.harmonic)
     samples.system(d, rows)
+    samples.prediction(d, rows, goals)
     p = Side(bundle, mesh, "continuous/state", "source/f", "source/g", "continuous/flux")
     held = np.unique(mesh.nodes_of(mesh.facets[mesh.kind == DIRICHLET]))
     asked: dict[int, Query] = {}
@@ -114,6 +115,8 @@ def declarations(certificate: Row, proof: Row, rows: list[Row], blind: list[str]
         said.append("the range of the source (compared with samples)")
     if proof.get("lift"):
         said.append("value and residual of the prediction that was lifted (compared with samples, where it is stored)")
+        if proof["lift"]["kind"] == "network" and certificate.get("inputs"):
+            said.append("the weights of the network, as stored, are those of the file named under inputs")
     if any(row["raw"] is not None for row in rows):
         said.append("raw values are the model's own")
     if proof["weighted"]:

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from pinnpoint_verify.checker import areas
-from pinnpoint_verify.formulas import syntax
+from pinnpoint_verify.checker import Discrete, areas
+from pinnpoint_verify.formulas import plain, syntax
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.reference import directions, rule
+from pinnpoint_verify.rows import is_number, near, same
 
 Row = dict[str, Any]
 BLOCK = 8192
@@ -208,3 +209,42 @@ def own_value(lift: Lift, goal: Row, V: Array, n: int) -> tuple[float, float]:
         X, weights = np.einsum("qi,nic->nqc", bary, V), area[:, None] / area.sum() * w
     values = lift(X).v
     return float(np.sum(values * weights)), float(np.abs(values).max(initial=0.0))
+
+
+def lift_agrees(lift: Lift | None, d: Discrete, rows: list[Row], goals: list[Row], case: Row, nodes: Array) -> None:
+    """The prediction that was lifted is the case's; values and raw values, which verdicts are of, are its own."""
+    for row, goal in zip(rows, goals, strict=True):
+        own, error = goal["own"]
+        fits = near(row["raw"], own, 1e-14, error)
+        need(fits, f"{row['name']!r}: raw is not the value of the prediction that was lifted, {own!r}")
+    if lift is None:
+        return
+    said_agrees(lift.said, case.get("prediction"))
+    V = np.array(lift(nodes).v)
+    V[d.fixed] += d.held  # which are what it leaves of the data
+    values, sizes = d.L @ V + d.constants, abs(d.L) @ np.abs(V) + np.abs(d.constants)
+    for row, value, size in zip(rows, values.tolist(), sizes.tolist(), strict=True):
+        fits = near(row["value"], value, 0.0, 1e-9 * size + 1e-300)
+        need(fits, f"{row['name']!r}: value is not that of the prediction that was lifted, {value!r} (sampled)")
+
+
+def said_agrees(said: Row, given: Row | None) -> None:
+    """A lift's words are those of a case's prediction, as far as that has them; in Python there is none."""
+    if given is None:
+        return
+    source, same = given["source"], "lift: not the prediction of the case"
+    if source in ("expression", "zero"):
+        own = plain(given["expression"] if source == "expression" else 0.0)
+        need(said["kind"] == "formula" and alike([said["formula"]], [own]), same)
+    else:
+        need(said["kind"] == "network" and source in ("torch", "onnx", "model"), same)
+        need(given.get("activation") in (None, said["activation"]), f"{same}, another activation")
+        need(said["inputs"] is None and not said["box"], f"{same}, which has no inputs or box of its own")
+    need(said["offset"] is None and alike([said["factor"]], [plain(given.get("factor"))]), f"{same}, another factor")
+
+
+def alike(a: list[Any], b: list[Any]) -> bool:
+    """Whether data are the same; a number may be evaluated in another order."""
+    return len(a) == len(b) and all(
+        same(x, y) or (is_number(y) and near(x, y, 1e-15)) for x, y in zip(a, b, strict=True)
+    )

@@ -27,19 +27,11 @@ from pinnpoint_verify.checker import (
 )
 from pinnpoint_verify.domains import sides_agree
 from pinnpoint_verify.formulas import formula, plain
-from pinnpoint_verify.lifts import Lift, own_value
+from pinnpoint_verify.lifts import Lift, alike, lift_agrees, own_value
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.reference import compare, directions, distance, potential, radial, rule
-from pinnpoint_verify.rows import is_number, near, same
 
 Row = dict[str, Any]
-
-
-def alike(a: list[Any], b: list[Any]) -> bool:
-    """Whether data are the same; a number may be evaluated in another order."""
-    return len(a) == len(b) and all(
-        same(x, y) or (is_number(y) and near(x, y, 1e-15)) for x, y in zip(a, b, strict=True)
-    )
 
 
 class Samples:
@@ -79,6 +71,11 @@ class Samples:
     def value(self, given: Any, X: Array) -> Array:
         """Dirichlet data at points, less the prediction where that was lifted."""
         return formula(given, X) - (self.lift(X).v if self.lift else 0.0)
+
+    def prediction(self, d: Discrete, rows: list[Row], goals: list[Row]) -> None:
+        """What was lifted is the case's prediction, and the certificate's values are its own."""
+        if self.proof["lift"] is not None:
+            lift_agrees(self.lift, d, rows, goals, self.case, self.mesh.points)
 
     def system(self, d: Discrete, rows: list[Row]) -> None:
         """The stored matrix is that of the mesh and the coefficients; ℓ of groups are their means or fluxes."""

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint_verify.checker import Discrete, areas, means, quadratic
-from pinnpoint_verify.domains import outer, side_of, sides_agree
+from pinnpoint_verify.domains import named, outer, side_of, sides_agree
 from pinnpoint_verify.formulas import formula, plain
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.reference import rule
@@ -115,6 +115,8 @@ def system_agrees(bundle: Bundle, d: Discrete, at: Where, case: Row) -> Found:
         return Found(K, blind=(*blind, "b of what a lifted prediction leaves"))
     _fixed(d, at, case)
     load, slack, more = _load(d, at, case, stored)
+    if not named(case) and any(problem.get(word) for word in ("dirichlet", "neumann", "force")):
+        more.append("which facets the groups of the mesh are")
     return Found(K, load, slack, _words(stored, slack), (*blind, *more))
 
 
@@ -154,6 +156,11 @@ def _matrix(d: Discrete, at: Where, problem: Row, stored: Stored) -> tuple[Any, 
         own = np.array([v for v in (lam.values() if isinstance(lam, dict) else [lam]) if is_number(v)])
         fits = np.any(np.abs(own[:, None] * share - d.w) <= CLOSE * d.w, axis=0)
         need(len(own) and np.all(fits), "cubic: not that of the case (sampled)")
+    both: list[Any] = [problem.get(word) for word in words]
+    if all(isinstance(table, dict) for table in both) and both[0].keys() == both[1].keys() and first is not None:
+        known = np.array([(both[0][group], both[1][group]) for group in both[0]])
+        fits = np.any((known[:, :1] == first) & (known[:, 1:] == second), axis=0)
+        need(np.all(fits), f"{words[0]}, {words[1]}: not of the same groups")
     tables = [f"which cells the groups of {word} are" for word in words if isinstance(problem.get(word), dict)]
     rule = stored.rules["mass"]
     if first is None or second is None or (isinstance(second, str) and rule is None):
@@ -303,7 +310,7 @@ def _load(d: Discrete, at: Where, case: Row, stored: Stored) -> tuple[Array | No
     some = np.repeat(~lost, at.count)[d.free]
     far = np.abs(found[d.free] - d.b)
     need(np.all(far[some] <= slack[d.free][some]), "b: is not that of the case (sampled)")
-    return None if blind else found, slack, blind
+    return found if not np.any(lost) else None, slack, blind
 
 
 def spread(X: Array, data: Row) -> Array:

@@ -319,6 +319,20 @@ def step(**new):
     return everywhere(certificate=lambda d: d["refinement"]["steps"][0].update(new))
 
 
+def predicted(formula):
+    """Another prediction in case and proof."""
+    return everywhere(
+        case=lambda d: d["prediction"].update(expression=formula), proof=lambda d: d["lift"].update(formula=formula)
+    )
+
+
+def move(row, key, by):
+    """Another value of the prediction, in all numbers of its row."""
+    row[key] += by
+    row[f"{key}_radius"] = abs(row[key] - row["center"]) + row["radius"]
+    row["terms"]["mismatch"] = abs(row["raw"] - row["value"])
+
+
 ENCLOSED = "lift: the prediction's value and residual, enclosed by Taylor models"
 ELSEWHERE = [0.41, 0.55]
 RIGHT = {"claim": "source: integrated exactly", "status": "verified"}
@@ -372,6 +386,13 @@ FORGED = [
     ("network", everywhere(proof=lambda d: d["lift"].update(activation="sin"))),
     ("network", everywhere(proof=lambda d: d["lift"].update(factor="x*(1-x)"))),
     ("lift", everywhere(proof=lambda d: d["lift"].update(formula="x*(1-x)"))),
+    *(
+        ("lift", everywhere(case=lambda d, f=f: d["prediction"].update(expression=f)))
+        for f in ("exp(5*x)", "0.7*x", 0.0)
+    ),
+    ("lift", predicted("exp(5*x)")),
+    ("lift", everywhere(certificate=lambda d: move(d["queries"][0], "raw", 0.01))),
+    ("lift", everywhere(certificate=lambda d: move(d["queries"][0], "value", 0.01))),
     ("compared", everywhere(proof=lambda d: d.update(range=[0.0, 1.5]))),
     ("compared", everywhere(proof=lambda d: d.update(range=None))),
     ("plane", everywhere(proof=lambda d: d.update(range=[0.0, 3.0]))),

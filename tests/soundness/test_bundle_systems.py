@@ -325,3 +325,31 @@ def test_tables_of_groups_are_compared(tmp_path, monkeypatch, capsys):
                 continue
             with pytest.raises(Refused):
                 claims.verify("")
+
+
+def test_the_network_of_a_lift_is_that_of_the_case(tmp_path, monkeypatch, capsys):
+    save_file = pytest.importorskip("safetensors.numpy", reason="pip install safetensors").save_file
+    rng = np.random.default_rng(1)
+    state = {"0.weight": (5, 2), "0.bias": (5,), "2.weight": (1, 5), "2.bias": (1,)}
+    save_file({k: rng.normal(size=shape) for k, shape in state.items()}, tmp_path / "net.safetensors")
+    network = 'torch = "net.safetensors"\nactivation = "tanh"\nfactor = "x*(1-x)*y*(1-y)"'
+    path = tmp_path / "lift.toml"
+    path.write_text(text(more='lift = "anyway"\naccept = 1.0', target="continuous", prediction=network))
+    assert main(["certify", str(path), "--quiet"]) == 0, capsys.readouterr().err
+    honest = Bundle(path.with_suffix("") / "bundle")
+
+    def report(file=None, key=None, **new):
+        bundle = copy.copy(honest)
+        bundle.json, bundle.used = copy.deepcopy(honest.json), set()
+        if file is not None:
+            bundle.json[file][key].update(new)
+        monkeypatch.setattr(claims, "Bundle", lambda path: bundle)
+        return claims.verify("")
+
+    assert "declared: the weights of the network, as stored, are those of the file named under inputs" in report()
+    for new in ({"activation": "sin"}, {"factor": "x*(1-x)*y"}, {"factor": None}, {"source": "zero"}):
+        with pytest.raises(Refused, match="prediction"):
+            report("case.json", "prediction", **new)
+    for new in ({"activation": "sin"}, {"offset": "x"}, {"inputs": ["x", "y"]}, {"box": True}, {"factor": "x"}):
+        with pytest.raises(Refused, match="prediction"):
+            report("proof.json", "lift", **new)
