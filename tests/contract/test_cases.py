@@ -429,3 +429,9 @@ def test_a_missing_case_file_is_refused(tmp_path, path, words):
 def test_formulas_are_ready_to_use(case):
     values = case().problem.source(np.zeros((4, 2)))
     np.testing.assert_array_equal(values, np.ones(4))
+
+
+def test_unknown_keys_are_told_the_known_ones_once(tmp_path):
+    from pinnpoint.cases.tables import suggest
+
+    assert suggest("limit", ["name", "at", "radius", "at"]) == " (known: name, at, radius)"

@@ -282,17 +282,19 @@ def test_a_decision_that_cannot_be_logged_is_not_made(tmp_path, monkeypatch):
     prepared = pp.Exact().prepare(pp.LinearSystem([[2.0]], [1.0]), pp.Queries([[1.0]]))
     with pp.Monitor(prepared, 0.1, log=tmp_path / "log") as monitor:
         assert monitor.check([0.5], label="first").action == "accept"
-        real = monitor._log
+        real = monitor._log.file
 
         class Full:
+            fileno = real.fileno
+
             def write(self, data):
                 real.write(data[:10])
                 raise OSError(28, "No space left on device")
 
-        monitor._log = Full()
+        monitor._log.file = Full()
         with pytest.raises(pp.PinnpointError, match="log: could not be written"):
             monitor.check([0.5], label="second")
-        monitor._log = real
+        monitor._log.file = real
         assert monitor.check([0.5], label="third").action == "accept"
         assert monitor.counts["accept"] == 2
     assert [row["label"] for row in read_log(tmp_path / "log")] == ["first", "third"]

@@ -75,6 +75,7 @@ def _query(table: Table, i: int, problem: Kind[Any]) -> QuerySpec:
     component = table.choice("component", ("x", "y", "z"), None)
     limits = [table.number(key, None, "positive") for key in ("tolerance", "accept")]
     table.known.extend(("at", "radius", "group"))
+    table.refuse(["limit"], "limits of the true value are not judged by this version; remove it, compare the interval")
     table.done()
     return QuerySpec(name, kind, at, radius, group, component, *limits)
 

@@ -22,6 +22,7 @@ KINDS = {bool: "true or false", str: "text", int: "a whole number", float: "a nu
 
 def suggest(word: str, known: Sequence[str]) -> str:
     """A hint for an unknown word."""
+    known = list(dict.fromkeys(known))
     close = get_close_matches(word, known, 1)
     hint = f"; did you mean '{close[0]}'?" if close else ""
     return f"{hint} (known: {', '.join(known) or 'none'})"

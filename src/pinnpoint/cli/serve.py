@@ -8,11 +8,14 @@ import sys
 import numpy as np
 
 from pinnpoint.base.arrays import Vector
-from pinnpoint.base.errors import InputError
+from pinnpoint.base.errors import InputError, in_words
 from pinnpoint.cases.read import read_case
 from pinnpoint.cases.study import Study, build
 from pinnpoint.cli.progress import Stages
 
+FLAGS = {"body": "--max-body", "batch": "--max-batch", "host": "--host", "port": "--port", "log": "--log"}
+FLAGS |= {"workers": "--workers", "waiting": "--waiting"}
+"""What the command line calls arguments."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -23,7 +26,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     if not 0 <= arguments.port < 65536:
         raise InputError(f"--port: must lie between 0 and 65535; got {arguments.port}")
-    limits = Limits(arguments.max_body, arguments.max_batch, arguments.workers, arguments.waiting)
+    with in_words(FLAGS):
+        limits = Limits(arguments.max_body, arguments.max_batch, arguments.workers, arguments.waiting)
     case = read_case(arguments.case, arguments.set)
     given = [getattr(spec, key) for key in ("accept", "tolerance") for spec in (case.certificate, *case.queries)]
     if arguments.log is not None and all(limit is None for limit in given):
@@ -35,17 +39,21 @@ def run(arguments: argparse.Namespace) -> int:
         stage("preparing the certifier")
         engine = engine_of_case(study)
     accept = accepted_by(study)
-    monitor = None if accept is None else Monitor(engine, accept, log=arguments.log)
+    with in_words(FLAGS):
+        monitor = None if accept is None else Monitor(engine, accept, log=arguments.log)
     app = make_app(engine, limits, monitor)
     if arguments.host not in LOOPBACK:
         print("listening beyond this machine: anyone who reaches the port can ask", file=sys.stderr)
     try:
-        run_app(
-            app,
-            arguments.host,
-            arguments.port,
-            lambda port: print(f"serving on http://{arguments.host}:{port} ({len(engine.names)} queries)", flush=True),
-        )
+        with in_words(FLAGS):
+            run_app(
+                app,
+                arguments.host,
+                arguments.port,
+                lambda port: print(
+                    f"serving on http://{arguments.host}:{port} ({len(engine.names)} queries)", flush=True
+                ),
+            )
     finally:
         if monitor is not None:
             monitor.close()

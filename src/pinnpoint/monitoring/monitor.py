@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -19,26 +17,24 @@ from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Limits, Vector, vector
 from pinnpoint.base.brief import brief
-from pinnpoint.base.errors import DependencyMissingError, InputError, PinnpointError
+from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Guarantee
-from pinnpoint.certificates.json import once
 from pinnpoint.certificates.printed import verdict_of
 from pinnpoint.certificates.verdicts import BEYOND, WITHIN, accept_limits
 from pinnpoint.certifiers.families.certifier import FamilyCertifier
 from pinnpoint.certifiers.protocols import Certifier, Prepared
 from pinnpoint.models.given import Prediction
+from pinnpoint.monitoring.log import ACCEPT, ACTIONS, FALLBACK, FLAG, DecisionLog
+from pinnpoint.monitoring.log import LogError as LogError
+from pinnpoint.monitoring.log import log_to_parquet as log_to_parquet
+from pinnpoint.monitoring.log import read_log as read_log
 
-ACCEPT, FLAG, FALLBACK = ACTIONS = ("accept", "flag", "fallback")
 EDGES = tuple(float(10.0 ** (k / 2)) for k in range(-16, 17))
 """Limits of the histogram's bins: the worst radius of a prediction over what is accepted, half a decade each."""
 
 RENAMED = "Monitor: tolerance is called accept from now on, how wrong a prediction may be"
 UNPROVED = "its radius is an estimate, which proves nothing"
-
-
-class LogError(PinnpointError, OSError):
-    """A decision could not be recorded, and so was not made."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +110,11 @@ class Monitor:
         self.counts: Counter[str] = Counter({action: 0 for action in ACTIONS})
         self._bins = np.zeros(len(EDGES) + 1, dtype=np.int64)
         self._lock = threading.Lock()
-        self._torn = False
-        self._log: Any = None if log is None else self._open(Path(log))
+        self._closed = False
+        self._log = None if log is None else DecisionLog(log)
+        for row in () if self._log is None else read_log(self._log.path):
+            self._require_same(row)
+            self._count(row)
 
     def check(
         self,
@@ -127,21 +126,22 @@ class Monitor:
         label: object = None,
     ) -> Decision:
         """Decide about one prediction: a state, raw outputs at the queries (families), or both."""
-        start = time.perf_counter()
-        try:
-            found = self._certify(prediction, raw, mu, load)
-        except InputError as error:
-            return self._finish(self._rescue(None, f"refused: {error}", mu, load), None, label, start)
-        return self._finish(self._decide(found, mu, load), found, label, start)
+        return self._kept([self._checked(prediction, raw, mu, load, _label(label))])[0]
 
     def judge(self, found: Certificate, label: object = None) -> Decision:
         """Decide about a certificate that was made elsewhere, for the same queries."""
-        if not isinstance(found, Certificate):
-            raise InputError(f"found: must be a certificate, which is proved; got {type(found).__name__}")
-        if found.names != self.names:
-            raise InputError(f"found: must be a certificate of {', '.join(self.names)}; got {', '.join(found.names)}")
-        found = found.judged(self.accept)
-        return self._finish(self._decide(found, None, None), found, label, time.perf_counter())
+        return self.judge_many([found], [label])[0]
+
+    def judge_many(self, found: Sequence[Certificate], labels: Sequence[object] | None = None) -> list[Decision]:
+        """Decide about certificates that were made elsewhere; all decisions are logged, or none."""
+        names = [None] * len(found) if labels is None else [_label(label) for label in labels]
+        if len(names) != len(found):
+            raise InputError(f"labels: must be {len(found)}, one per certificate; got {len(names)}")
+        rows = []
+        for one, label in zip(found, names, strict=True):
+            start, judged = time.perf_counter(), self._judged(one)
+            rows.append(self._row(self._decide(judged, None, None), judged, label, start))
+        return self._kept(rows)
 
     def check_many(
         self,
@@ -152,7 +152,7 @@ class Monitor:
         loads: ArrayLike | None = None,
         labels: Sequence[object] | None = None,
     ) -> list[Decision]:
-        """Decide about many; one that is refused does not stop the others."""
+        """Decide about many; one that is refused does not stop the others. All decisions are logged, or none."""
         columns: list[Any] = [predictions, raw, mu, loads, labels]
         if any(x is not None and not isinstance(x, Sized) for x in columns):
             raise InputError("predictions, raw, mu, loads, labels: must be lists or arrays, one row a prediction")
@@ -160,7 +160,8 @@ class Monitor:
         rows = [[None] * count if x is None else x for x in columns]
         if any(len(row) != count for row in rows):
             raise InputError(f"predictions, raw, mu, loads: must have equally many rows; got {[len(r) for r in rows]}")
-        return [self.check(U, raw=o, mu=m, load=b, label=name) for U, o, m, b, name in zip(*rows, strict=True)]
+        names = [_label(name) for name in rows[-1]]
+        return self._kept([self._checked(U, o, m, b, k) for U, o, m, b, k in zip(*rows[:-1], names, strict=True)])
 
     @property
     def tolerance(self) -> Vector:
@@ -175,10 +176,21 @@ class Monitor:
             return {"edges": list(EDGES), "counts": [int(n) for n in self._bins]}
 
     def close(self) -> None:
-        """Close the log."""
+        """Close the log; nothing is decided from then on."""
+        with self._lock:
+            if self._log is not None and not self._closed:
+                self._log.close()
+            self._closed = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the lock; a log stays where it is."""
         if self._log is not None:
-            self._log.close()
-            self._log = None
+            raise InputError("log: a monitor with a log cannot be copied or pickled, two would write it; make another")
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Monitor:
         return self
@@ -202,6 +214,36 @@ class Monitor:
 
     # Decisions
 
+    def _checked(self, prediction: Any, raw: Any, mu: Any, load: Any, label: Any) -> tuple[Decision, dict[str, Any]]:
+        start = time.perf_counter()
+        self._require_open()
+        try:
+            found = self._certify(prediction, raw, mu, load)
+        except InputError as error:
+            return self._row(self._rescue(None, f"refused: {error}", mu, load), None, label, start)
+        return self._row(self._decide(found, mu, load), found, label, start)
+
+    def _judged(self, found: Any) -> Certificate:
+        if not isinstance(found, Certificate):
+            raise InputError(f"found: must be a certificate, which is proved; got {type(found).__name__}")
+        if found.names != self.names:
+            raise InputError(f"found: must be a certificate of {', '.join(self.names)}; got {', '.join(found.names)}")
+        return found.judged(self.accept)
+
+    def _require_same(self, row: Mapping[str, Any]) -> None:
+        """Refuse a log of decisions about other queries, whose counts would be added up with these."""
+        asked = row.get("queries") or []
+        names = [q.get("name") if isinstance(q, dict) else None for q in asked] if isinstance(asked, list) else []
+        if names and names != list(self.names):
+            assert self._log is not None
+            self._log.close()
+            told = ", ".join(map(str, names[:5]))
+            raise InputError(f"log: '{self._log.path}' holds decisions about other queries, {told}; give another name")
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise InputError("monitor: is closed, and decides no more; make another, its counts go on from the log")
+
     def _certify(
         self, prediction: Prediction | None, raw: ArrayLike | None, mu: ArrayLike | None, load: ArrayLike | None
     ) -> Certificate:
@@ -211,6 +253,8 @@ class Monitor:
             return self.certifier.certify(prediction, mu=mu, raw=raw, **self.options).judged(self.accept)
         if mu is not None:
             raise InputError("mu: only for a prepared family; give load, or leave it out")
+        if prediction is None:
+            raise InputError("prediction: is missing, a state of the system; raw outputs alone are enough for families")
         return self._one().certify(cast(ArrayLike, prediction), raw=raw, load=load, **self.options).judged(self.accept)
 
     def _one(self) -> Certifier:
@@ -270,62 +314,44 @@ class Monitor:
 
     # Records
 
-    def _finish(self, done: Decision, seen: Certificate | None, label: object, start: float) -> Decision:
+    def _row(
+        self, done: Decision, seen: Certificate | None, label: str | int | None, start: float
+    ) -> tuple[Decision, dict[str, Any]]:
+        """A decision, and its line of the log."""
         ratio = np.inf
         if seen is not None:
             radius = seen.value_radius if seen.raw is None else seen.raw_radius
             ratio = float(np.max(_over(np.asarray(radius), self.accept)))
         row: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "label": label if label is None or isinstance(label, str | int) else str(label),
+            "label": label,
             "action": done.action,
             "reason": done.reason,
             "ratio": ratio if np.isfinite(ratio) else None,
             "seconds": round(time.perf_counter() - start, 6),
             "queries": [] if seen is None else [_query(seen, done, i) for i in range(len(seen))],
         }
+        return done, row
+
+    def _kept(self, made: Sequence[tuple[Decision, dict[str, Any]]]) -> list[Decision]:
+        """Decisions, once all of them are logged and counted."""
+        rows = [row for _, row in made]
         with self._lock:
-            if self._log is not None:
-                self._record(row)
-            self._count(row)
-        return done
+            self._require_open()
+            if self._log is not None and rows:
+                self._record(rows)
+            for row in rows:
+                self._count(row)
+        return [done for done, _ in made]
+
+    def _record(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        assert self._log is not None
+        self._log.add(rows)
 
     def _count(self, row: Mapping[str, Any]) -> None:
         self.counts[row["action"]] += 1
         ratio = np.inf if row["ratio"] is None else row["ratio"]
         self._bins[int(np.searchsorted(EDGES, ratio, side="right"))] += 1
-
-    def _open(self, path: Path) -> Any:
-        if not path.parent.is_dir():
-            raise InputError(f"log: the folder '{path.parent}' does not exist; make it first")
-        if path.is_dir():
-            raise InputError(f"log: '{path}' is a folder; give the name of a file")
-        if path.exists() and not path.is_file():  # a device may have no end
-            raise InputError(f"log: '{path}' is no regular file, which counts could go on from; give another name")
-        try:
-            file = path.open("a+b", buffering=0)
-        except OSError as error:
-            raise InputError(f"log: '{path}' could not be opened ({error.strerror}); choose another place") from error
-        for row in read_log(path):
-            self._count(row)
-        size = file.seek(0, os.SEEK_END)
-        if size:
-            file.seek(size - 1)
-            self._torn = file.read(1) != b"\n"
-        return file
-
-    def _record(self, row: Mapping[str, Any]) -> None:
-        """Add one line, with one write; a line that was cut off before it, by a kill or a full disk, stands alone."""
-        data = (b"\n" if self._torn else b"") + json.dumps(row, allow_nan=False).encode("ascii") + b"\n"
-        try:
-            whole = self._log.write(data) == len(data)
-        except OSError as error:
-            raise LogError(f"log: could not be written ({error.strerror}); the decision does not count") from error
-        finally:
-            self._torn = True
-        if not whole:
-            raise LogError("log: could not be written to its end, the disk is full; the decision does not count")
-        self._torn = False
 
 
 def _limits(accept: Limits, tolerance: Limits, count: int) -> Vector:
@@ -338,6 +364,14 @@ def _limits(accept: Limits, tolerance: Limits, count: int) -> Vector:
     if limits is None:
         raise InputError("accept: is missing; say how wrong a prediction may be, one number or one per query")
     return limits
+
+
+def _label(given: object) -> str | int | None:
+    """As the log has it."""
+    name = given if given is None or isinstance(given, str | int) else str(given)
+    if isinstance(name, str) and any("\ud800" <= c <= "\udfff" for c in name):  # half a character cannot be told
+        raise InputError("label: must be Unicode text, without lone surrogates")
+    return name
 
 
 def _within(found: Certificate) -> bool:
@@ -364,39 +398,3 @@ def _query(seen: Certificate, done: Decision, i: int) -> dict[str, Any]:
         "answer": at(done.values),
         "verdict": done.verdicts[i].get("accept") if done.verdicts else None,
     }
-
-
-def read_log(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
-    """The decisions in a log, in order; lines that were cut off are left out."""
-    with Path(path).open(encoding="utf-8", errors="replace") as file:
-        for line in file:
-            try:
-                row = json.loads(line, object_pairs_hook=once)
-            except ValueError:
-                continue
-            if isinstance(row, dict) and row.get("action") in ACTIONS and _is_ratio(row.get("ratio", "")):
-                yield row
-
-
-def _is_ratio(x: ArrayLike) -> bool:
-    return x is None or (isinstance(x, int | float) and not isinstance(x, bool) and x >= 0.0)
-
-
-def log_to_parquet(log: str | os.PathLike[str], path: str | os.PathLike[str]) -> Path:
-    """A log as a Parquet table, one row per decision and query (extra ``parquet``)."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise DependencyMissingError("log_to_parquet needs pyarrow: pip install 'pinnpoint[parquet]'") from error
-    rows = []
-    for number, row in enumerate(read_log(log)):
-        head = {"decision": number, **{k: v for k, v in row.items() if k != "queries"}}
-        head["label"] = None if head.get("label") is None else str(head["label"])
-        rows += [{**head, **query} for query in row.get("queries") or [{}]]
-    kinds = {"decision": pa.int64(), **dict.fromkeys(("time", "label", "action", "reason"), pa.string())}
-    kinds |= dict.fromkeys(("ratio", "seconds"), pa.float64()) | {"name": pa.string()}
-    kinds |= dict.fromkeys(("predicted", "radius", "lower", "upper", "answer"), pa.float64())
-    kinds |= {"verdict": pa.string()}
-    pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema(list(kinds.items()))), str(path))
-    return Path(path)

@@ -7,12 +7,13 @@ import json
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from pinnpoint.base.errors import DependencyMissingError, InputError, PinnpointError
+from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.monitoring.monitor import Decision, LogError, Monitor
 from pinnpoint.service.arrival import Arrivals
 from pinnpoint.service.body import BadRequestError, Item, answered, parse
@@ -95,6 +96,9 @@ def make_app(engine: Engine, limits: Limits | None = None, monitor: Monitor | No
         except ClientDisconnect:  # before its body was complete; nobody reads the answer
             status = 400
             return told({"error": "body: is not complete"}, 400)
+        except asyncio.CancelledError:  # at the end of the time that a service which is stopped gives to its requests
+            status = 503
+            return told({"error": "shutting down: the request was not finished"}, 503, Connection="close")
         except Exception:
             log.exception("internal error")
             return told({"error": "internal error; see the service's log"}, 500)
@@ -165,9 +169,12 @@ class _Service:
         found = [self.engine.answer(item.values, item.raw, item.mu) for item in items]  # all, before any is logged
         for item, certificate in zip(items, found, strict=True):  # what could not be answered is not decided
             json.dumps(answered(item, certificate, None), allow_nan=False, ensure_ascii=False).encode("utf-8")
-        decided = [self._decided(item, certificate) for item, certificate in zip(items, found, strict=True)]
+        decided = self._decided(items, found)
         self.metrics.decisions(["certified" if one is None else one.action for one in decided])
         return {"items": [answered(*row) for row in zip(items, found, decided, strict=True)]}
 
-    def _decided(self, item: Item, certificate: Any) -> Decision | None:
-        return None if self.monitor is None else self.monitor.judge(certificate, item.label)
+    def _decided(self, items: list[Item], found: list[Certificate]) -> Sequence[Decision | None]:
+        """A request's decisions, logged together; none without a monitor."""
+        if self.monitor is None:
+            return [None] * len(items)
+        return self.monitor.judge_many(found, [item.label for item in items])

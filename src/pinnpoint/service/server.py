@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import signal
+import socket
 from collections.abc import Callable
 from typing import Any
 
 from pinnpoint.base.errors import DependencyMissingError, InputError
 
 LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+BACKLOG = 2048
+"""Connections that may wait to be taken."""
 
 
 def configured(app: Any, host: str, port: int) -> Any:
@@ -70,6 +75,28 @@ def configured(app: Any, host: str, port: int) -> Any:
     )
 
 
+def listening(host: str, port: int) -> list[socket.socket]:
+    """Sockets at every address of a host; refuses a host that has none here, and a port that is taken."""
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"host: '{host}' is not known here; give an address of this machine, or 127.0.0.1") from error
+    sockets: list[socket.socket] = []
+    failed: OSError | None = None
+    for family, address in dict.fromkeys((one[0], one[4]) for one in found):
+        try:
+            sockets.append(socket.create_server(address, family=family, backlog=BACKLOG))
+        except OSError as error:
+            failed = error
+    if not sockets or (failed is not None and failed.errno == errno.EADDRINUSE):
+        for one in sockets:
+            one.close()
+        if failed is not None and failed.errno == errno.EADDRNOTAVAIL:
+            raise InputError(f"host: '{host}' is no address of this machine; 127.0.0.1 is") from failed
+        raise InputError(f"port: cannot listen on {host}:{port}; is it taken? choose another, or 0 for any") from failed
+    return sockets
+
+
 def run_app(app: Any, host: str = "127.0.0.1", port: int = 8765, started: Callable[[int], None] | None = None) -> None:
     """Serve until interrupted or terminated; requests at work are finished first."""
     config = configured(app, host, port)
@@ -81,14 +108,13 @@ def run_app(app: Any, host: str = "127.0.0.1", port: int = 8765, started: Callab
             if self.started and started is not None:
                 started(self.servers[0].sockets[0].getsockname()[1])
 
+    sockets = listening(host, port)
     ends = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, lambda *_: None) for number in ends]  # uvicorn raises them again when it is done
     try:
-        Server(config).run()
-    except SystemExit as error:  # uvicorn ends the program where it cannot listen
-        raise InputError(
-            f"--port: cannot listen on {host}:{port}; is it taken? choose another, or 0 for any"
-        ) from error
+        Server(config).run(sockets=sockets)
     finally:
+        for one in sockets:
+            one.close()
         for number, handler in zip(ends, before, strict=True):
             signal.signal(number, handler)

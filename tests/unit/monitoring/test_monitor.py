@@ -251,3 +251,150 @@ def test_prepared_methods_of_every_kind_are_watched(method):
     monitor = pp.Monitor(method.prepare(problem.system, problem.points([[0.5]])), 1.0)
     assert monitor.check(problem.space.U0).action == "accept"
     assert monitor.check(problem.extract("100*x*(1-x)").U).action == "flag"
+
+
+def watched(tmp_path, **more):
+    _, certifier, _ = family()
+    return pp.Monitor(certifier, 1.0, log=tmp_path / "log.jsonl", **more)
+
+
+ZERO = {"raw": np.zeros(3), "mu": [0.1, 0.1]}
+
+
+def test_a_closed_monitor_decides_nothing(tmp_path):
+    with watched(tmp_path) as monitor:
+        found = monitor.check(**ZERO).certificate
+    for call in (
+        lambda: monitor.check(**ZERO),
+        lambda: monitor.judge(found),
+        lambda: monitor.check_many(None, raw=[np.zeros(3)], mu=[[0.1, 0.1]]),
+    ):
+        with pytest.raises(pp.InputError, match="monitor: is closed"):
+            call()
+    assert sum(monitor.counts.values()) == len(list(read_log(tmp_path / "log.jsonl"))) == 1
+    monitor.close()
+
+
+@pytest.mark.parametrize("room", [0, 1, 40, 500, 900])
+def test_a_batch_is_logged_whole_or_not_at_all(tmp_path, room):
+    """What a full disk took of it is taken back, so that a restart counts nothing that nobody was told of."""
+    with watched(tmp_path) as monitor:
+        found = monitor.check(**ZERO, label="first").certificate
+        real, before = monitor._log.file, (tmp_path / "log.jsonl").read_bytes()
+
+        class Full:
+            fileno = real.fileno
+
+            def write(self, data):
+                return real.write(data[:room])
+
+        for call in (
+            lambda: monitor.judge_many([found] * 3, ["a", "b", "c"]),
+            lambda: monitor.check_many(None, raw=np.zeros((3, 3)), mu=np.full((3, 2), 0.1)),
+        ):
+            monitor._log.file = Full()
+            with pytest.raises(pp.PinnpointError, match="log: could not be written"):
+                call()
+            monitor._log.file = real
+            assert (tmp_path / "log.jsonl").read_bytes() == before
+        assert monitor.counts["accept"] == 1
+        assert len(monitor.judge_many([found] * 2)) == 2
+    with watched(tmp_path) as again:
+        assert again.counts["accept"] == 3
+
+
+def test_lines_that_others_wrote_are_not_taken_back(tmp_path):
+    with watched(tmp_path) as monitor, watched(tmp_path) as other:
+        found = monitor.check(**ZERO, label="first").certificate
+        real = monitor._log.file
+
+        class Full:
+            fileno = real.fileno
+
+            def write(self, data):
+                real.write(data[:10])
+                other.check(**ZERO, label="other")
+                raise OSError(28, "No space left on device")
+
+        monitor._log.file = Full()
+        with pytest.raises(pp.PinnpointError, match="log: could not be written"):
+            monitor.judge(found)
+        monitor._log.file = real
+        monitor.judge(found, "last")
+    assert "other" in (tmp_path / "log.jsonl").read_text()
+    assert [row["label"] for row in read_log(tmp_path / "log.jsonl")][-1] == "last"
+
+
+def test_a_log_that_is_deleted_or_moved_is_begun_anew(tmp_path):
+    log = tmp_path / "log.jsonl"
+    with watched(tmp_path) as monitor:
+        monitor.check(**ZERO, label="one")
+        log.unlink()
+        monitor.check(**ZERO, label="two")
+        log.rename(tmp_path / "moved.jsonl")
+        monitor.check(**ZERO, label="three")
+        log.unlink()
+        log.mkdir()
+        with pytest.raises(pp.PinnpointError, match=r"log: .* is a folder.*; the decision does not count"):
+            monitor.check(**ZERO, label="four")
+        log.rmdir()
+        monitor.check(**ZERO, label="five")
+        assert monitor.counts["accept"] == 4
+    assert [row["label"] for row in read_log(tmp_path / "moved.jsonl")] == ["two"]
+    assert [row["label"] for row in read_log(log)] == ["five"]
+
+
+def test_files_that_are_no_logs_are_not_written_to(tmp_path):
+    _, certifier, _ = family()
+    for text in (b'title = "case"\n', b"\x80\x04binary", b'{\n "schema": 1\n}\n', b'{"label": 1}\n', b"\n"):
+        (tmp_path / "file").write_bytes(text)
+        with pytest.raises(pp.InputError, match="is no log of decisions"):
+            pp.Monitor(certifier, 1.0, log=tmp_path / "file")
+        assert (tmp_path / "file").read_bytes() == text
+    for text in (b"", b"{", b'{"time": "2026', b'{"time": "2026\n'):  # a first line that was cut off
+        (tmp_path / "file").write_bytes(text)
+        pp.Monitor(certifier, 1.0, log=tmp_path / "file").close()
+    for given in (5, b"log", "", "a\0b", 1.5, True):
+        with pytest.raises(pp.InputError, match="log: must be the name of a file"):
+            pp.Monitor(certifier, 1.0, log=given)
+    with watched(tmp_path) as monitor:
+        monitor.check(**ZERO)
+    system, queries, _ = chain()
+    renamed = pp.Queries(queries.L, names=["x", "y", "z"])
+    with pytest.raises(pp.InputError, match="holds decisions about other queries"):
+        pp.Monitor(pp.Exact().prepare(system, renamed), 1.0, log=tmp_path / "log.jsonl")
+
+
+def test_labels_and_logs_that_cannot_be_told(tmp_path):
+    with watched(tmp_path) as monitor:
+        with pytest.raises(pp.InputError, match="label: must be Unicode text"):
+            monitor.check(**ZERO, label="\ud800")
+        assert monitor.counts["accept"] == 0
+        monitor.check(**ZERO, label="kept")
+    with pytest.raises(pp.InputError, match=r"log: .* could not be read"):
+        list(read_log(tmp_path / "none"))
+    if importlib.util.find_spec("pyarrow"):
+        log = tmp_path / "log.jsonl"
+        log.write_text(log.read_text().replace("kept", "\\ud800"))
+        log_to_parquet(log, tmp_path / "log.parquet")
+        with pytest.raises(pp.InputError, match=r"log: .* could not be read"):
+            log_to_parquet(tmp_path / "none", tmp_path / "log.parquet")
+
+
+def test_monitors_are_pickled_without_a_log_alone(tmp_path):
+    import pickle
+
+    _, certifier, _ = family()
+    monitor = pp.Monitor(certifier, 1.0)
+    monitor.check(**ZERO)
+    again = pickle.loads(pickle.dumps(monitor))
+    assert again.check(**ZERO).action == "accept"
+    assert (again.counts["accept"], monitor.counts["accept"]) == (2, 1)
+    with watched(tmp_path) as logged, pytest.raises(pp.InputError, match="log: a monitor with a log cannot be copied"):
+        pickle.dumps(logged)
+
+
+def test_a_missing_state_is_told():
+    system, queries, _ = chain()
+    decided = pp.Monitor(pp.Exact().prepare(system, queries), 1.0).check(raw=[0.0, 0.0, 0.0])
+    assert decided.reason.startswith("refused: prediction: is missing")

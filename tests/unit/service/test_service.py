@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import importlib.util
 import json
@@ -28,6 +29,7 @@ from tests.support.reports import poisson
 pytest.importorskip("starlette", reason="pip install 'pinnpoint[serve]'")
 pytest.importorskip("uvicorn", reason="pip install 'pinnpoint[serve]'")
 
+from pinnpoint.cli.main import main
 from pinnpoint.monitoring.monitor import read_log
 from pinnpoint.service import Engine, Limits, engine_of_family, make_app
 
@@ -558,3 +560,78 @@ def test_a_log_that_is_full_is_told_and_nothing_is_decided(tmp_path, monkeypatch
                 assert ask(port, GOOD)[0] == 503
             assert ask(port, GOOD)[0] == 200
     assert sum(monitor.counts.values()) == 1
+
+
+def test_a_body_that_is_on_its_way_when_the_service_ends_is_told_so():
+    """The server cancels what has not ended in time; that is no internal error."""
+    sent = []
+
+    async def stopped():
+        begun, head = asyncio.Event(), [(b"content-type", b"application/json"), (b"content-length", b"31")]
+        scope = {"type": "http", "method": "POST", "path": "/v1/certify", "headers": head, "query_string": b""}
+
+        async def receive():
+            begun.set()
+            await asyncio.sleep(60)
+
+        async def send(message):
+            sent.append(message)
+
+        app = make_app(engine_of_family(family()))
+        task = asyncio.create_task(app({**scope, "app": app, "root_path": "", "http_version": "1.1"}, receive, send))
+        await begun.wait()
+        task.cancel()
+        await task
+
+    asyncio.run(stopped())
+    assert sent[0]["status"] == 503
+    assert (b"connection", b"close") in sent[0]["headers"]
+    assert b"shutting down" in sent[1]["body"]
+
+
+def test_the_decisions_of_a_request_are_logged_together_or_not_at_all(tmp_path):
+    prepared, log = family(), tmp_path / "log"
+    three = {"items": [{**GOOD["items"][0], "label": name} for name in "abc"]}
+    with pp.Monitor(prepared, 10.0, log=log) as monitor:
+        with in_process(make_app(engine_of_family(prepared), monitor=monitor)) as port:
+            assert ask(port, three)[0] == 200
+            real, before = monitor._log.file, log.read_bytes()
+
+            class Full:
+                fileno = real.fileno
+
+                def write(self, data):
+                    return real.write(data[: 2 * len(data) // 3 + 10])  # two lines, and some of the third
+
+            monitor._log.file = Full()
+            assert ask(port, three)[0] == 503
+            monitor._log.file = real
+            assert log.read_bytes() == before
+            log.unlink()
+            assert ask(port, three)[0] == 200
+    assert [row["label"] for row in read_log(log)] == ["a", "b", "c"]
+    assert sum(monitor.counts.values()) == 6
+
+
+def test_refused_options_are_called_as_they_were_given(tmp_path, capsys):
+    case = tmp_path / "case.toml"
+    case.write_text(
+        '[mesh]\ngenerate = "square"\ncells = 2\n[problem]\nkind = "reaction-diffusion"\nsource = 1\n'
+        "[problem.dirichlet]\nboundary = 0\n[prediction]\nzero = true\n[[query]]\nat = [0.5, 0.5]\naccept = 1.0\n"
+        '[certificate]\ntarget = "discrete"\n'
+    )
+    for words, said in {
+        ("--max-batch", "0"): "--max-batch: must be > 0",
+        ("--max-body", "0"): "--max-body: must be > 0",
+        ("--workers", "-1"): "--workers: must be > 0",
+        ("--host", "300.1.1.1"): "--host: '300.1.1.1' is not known here",
+        ("--log", str(case)): "--log: ",
+    }.items():
+        before = case.read_bytes()
+        assert main(["serve", str(case), "--port", "0", *words]) == 2
+        *_, last = capsys.readouterr().err.strip().splitlines()
+        assert said in last
+        assert case.read_bytes() == before
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert main(["serve", str(case), "--port", str(taken.getsockname()[1])]) == 2
+    assert "--port: cannot listen" in capsys.readouterr().err
