@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pinnpoint.base.arrays import Limits, Vector, attributes, floats, frozen, set_fields
 from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.base.tables import ReadOnly
 from pinnpoint.certificates.claims import Claim, Guarantee
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.verdicts import accept_limits, accepted, distances
@@ -102,6 +103,7 @@ class Intervals:
             set_fields(self, guarantee=Guarantee.ESTIMATE)
         # Some are a prepared certifier's own: writing into them would change its later answers.
         frozen(*attributes(self, *ARRAYS).values(), *self.terms.values())
+        set_fields(self, terms=ReadOnly(self.terms), details=ReadOnly(self.details))
 
     def __len__(self) -> int:
         return len(self.names)

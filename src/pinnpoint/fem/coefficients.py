@@ -72,6 +72,12 @@ def _constant(name: str, given: Any) -> float:
     return number(name, given)
 
 
+def named(name: str, given: Any) -> Any:
+    """The same with a plain function under the name of its argument; formulas and smooth data know themselves."""
+    plain_one = callable(given) and not enclosed(given) and not isinstance(given, PointFunction)
+    return PointFunction(name, given) if plain_one else given
+
+
 def require_defined(name: str, given: Any, vertices: Any) -> None:
     """Refuse formulas, of components too, that are undefined somewhere on simplices (N, m + 1, d)."""
     if isinstance(given, list | tuple):
@@ -89,7 +95,7 @@ def require_defined_on(mesh: Mesh, table: Mapping[str, Any], name: str) -> None:
 
 
 def parsed(given: object, name: str = "expression") -> Any:
-    """The same with texts parsed, functions under their names and numbers as floats, in tables and lists too.
+    """The same with texts parsed and numbers of other kinds as floats, in tables and lists too.
 
     "free" stays a word.
     """
@@ -97,8 +103,6 @@ def parsed(given: object, name: str = "expression") -> Any:
         return {key: parsed(value, f"{name} '{key}'") for key, value in given.items()}
     if isinstance(given, list | tuple):
         return type(given)(parsed(value, f"{name}[{i}]") for i, value in enumerate(given))
-    if callable(given):
-        return given if enclosed(given) or isinstance(given, PointFunction) else PointFunction(name, given)
     if isinstance(given, Decimal | Fraction) or getattr(given, "shape", None) == ():
         return number(name, given)
     return parse(given, name=name) if isinstance(given, str) and given != "free" else given
@@ -127,7 +131,7 @@ def split(name: str, given: Data, count: int, *, free: bool = False) -> list[Any
         elif isinstance(g, str):
             found.append(parse(g, name=label))
         else:
-            found.append(parsed(g, label) if callable(g) else number(label, g))
+            found.append(named(label, g) if callable(g) else number(label, g))
     return found
 
 

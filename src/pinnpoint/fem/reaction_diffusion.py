@@ -19,7 +19,7 @@ from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.families.loads import LoadFamily, vectors
 from pinnpoint.certifiers.protocols import Forecast as Cost
 from pinnpoint.fem import assembly
-from pinnpoint.fem.coefficients import Data, function, parsed, per_cell, require_defined, require_defined_on
+from pinnpoint.fem.coefficients import Data, function, named, parsed, per_cell, require_defined, require_defined_on
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.conditions import admissible, require_apart, require_boundary
 from pinnpoint.fem.elements import ORDER, Nodes
@@ -305,7 +305,10 @@ class ReactionDiffusion(ScalarProblem):
         """The problem as its transfer sees it."""
         kind = np.where(T.boundary, NEUMANN, 0).astype(np.int8)
         dirichlet = [(T.facet_numbers(part.facets), part.given[0]) for part in self.held.parts]
-        neumann = [(T.facet_numbers(self.mesh.facets(group)), g) for group, g in self.given["neumann"].items()]
+        neumann = [
+            (T.facet_numbers(self.mesh.facets(group)), named(f"neumann '{group}'", g))
+            for group, g in self.given["neumann"].items()
+        ]
         for numbers, _ in dirichlet:
             kind[numbers] = DIRICHLET
         return Continuum(
@@ -315,7 +318,7 @@ class ReactionDiffusion(ScalarProblem):
             self.diffusion,
             np.zeros(len(T.cells)) if self.reaction is None else self.reaction,
             kind,
-            self.given["source"],
+            named("source", self.given["source"]),
             dirichlet,
             neumann,
             BUDGET if budget is None else whole("budget", budget, low=1),

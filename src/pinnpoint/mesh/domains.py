@@ -11,6 +11,7 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector, frozen, set_fields
 from pinnpoint.base.errors import InputError
+from pinnpoint.base.tables import ReadOnly
 from pinnpoint.mesh.bracket import bracket_mesh
 from pinnpoint.mesh.mesh import Mesh
 
@@ -149,7 +150,7 @@ def _sides(mesh: Mesh) -> dict[str, Index]:
 
 def _named(mesh: Mesh, groups: dict[str, Index]) -> Mesh:
     frozen(*groups.values())
-    set_fields(mesh, facet_groups=groups)  # parts of its boundary, so there is nothing to validate again
+    set_fields(mesh, facet_groups=ReadOnly(groups))  # parts of its boundary, so there is nothing to validate again
     return mesh
 
 

@@ -15,6 +15,7 @@ from pinnpoint.base.arrays import Index, Vector, floats, frozen, members, set_fi
 from pinnpoint.base.brief import brief
 from pinnpoint.base.digests import digest
 from pinnpoint.base.errors import InputError
+from pinnpoint.base.tables import ReadOnly
 from pinnpoint.base.threads import on_all_cores
 from pinnpoint.mesh.cover import first_overlap
 from pinnpoint.mesh.facets import both, chunks, facet_keys, facet_table, sides
@@ -81,7 +82,8 @@ class Mesh:
             for k, v in (facet_groups or {}).items()
         }
         groups = {str(k): members(f"cell group '{k}'", v, len(T)) for k, v in (cell_groups or {}).items()}
-        set_fields(self, points=X, cells=T, cell_groups=groups, facet_groups=facets, unnamed=dict(unnamed or {}))
+        set_fields(self, points=X, cells=T, unnamed=dict(unnamed or {}))
+        set_fields(self, cell_groups=ReadOnly(groups), facet_groups=ReadOnly(facets))
         frozen(X, T, *groups.values(), *facets.values())
         self._require_volumes()
         self._require_no_overlap()
@@ -94,14 +96,15 @@ class Mesh:
     ) -> Mesh:
         """A mesh from arrays that are known to be one: nothing is copied and nothing is checked."""
         mesh = object.__new__(cls)
-        set_fields(mesh, points=points, cells=cells, cell_groups=cell_groups, facet_groups=facet_groups, unnamed={})
+        set_fields(mesh, points=points, cells=cells, unnamed={})
+        set_fields(mesh, cell_groups=ReadOnly(cell_groups), facet_groups=ReadOnly(facet_groups))
         frozen(points, cells, *cell_groups.values(), *facet_groups.values())
         return mesh
 
     def with_facets(self, groups: Mapping[str, Index]) -> Mesh:
         """The same mesh with more groups of its boundary facets, which are taken as they are."""
         found = copy(self)
-        set_fields(found, facet_groups={**self.facet_groups, **groups})
+        set_fields(found, facet_groups=ReadOnly({**self.facet_groups, **groups}))
         frozen(*groups.values())
         return found
 

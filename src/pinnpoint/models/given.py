@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import parse
-from pinnpoint.models.networks.torch import is_module
+from pinnpoint.models.networks.torch import is_module, is_tensor
 from pinnpoint.models.runtimes.torch import torch_predictor
 
 Prediction = ArrayLike | Callable[[Vector], ArrayLike] | object
@@ -38,7 +38,7 @@ def as_prediction(given: Any) -> Any:
     if is_module(given):
         return torch_predictor(given)
     if isinstance(given, Mapping):
-        raise InputError(f"prediction: this is {STATE if given else 'an empty table'}")
+        raise InputError(f"prediction: this is {_table(given)}")
     if isinstance(given, str | os.PathLike):
         require_no_file(given)
         return parse(given, name="prediction")
@@ -48,6 +48,15 @@ def as_prediction(given: Any) -> Any:
             "pinnpoint.models.sklearn_predictor(estimator) or pinnpoint.models.deepxde_predictor(model)"
         )
     return given
+
+
+def _table(given: Mapping[Any, Any]) -> str:
+    """What a table may be, and what to give instead."""
+    if not given:
+        return "an empty table"
+    if all(str(key).endswith(("weight", "bias")) or is_tensor(value) for key, value in given.items()):
+        return STATE
+    return f"a table; give what it holds, prediction[{next(iter(given))!r}], or a function of points"
 
 
 def require_no_file(given: Any) -> None:

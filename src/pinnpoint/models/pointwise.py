@@ -30,6 +30,7 @@ def require_function(prediction: Any, X: Vector, values: Vector) -> None:
     precision where that is not known.
     """
     spread = np.unique(np.linspace(0, len(X) - 1, TOGETHER).astype(int))
+    spread = np.random.default_rng(0).permutation(spread)  # in another order, which sorted values would not follow
     few = spread[np.unique(np.linspace(0, len(spread) - 1, ALONE).astype(int))]
     eps = prediction.eps if isinstance(prediction, Predictor) else SINGLE
     scale = float(np.max(np.abs(values)))

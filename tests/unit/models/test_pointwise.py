@@ -34,6 +34,7 @@ def test_a_callable_whose_values_depend_on_company_or_time_is_refused():
         lambda P: P[:, 0] * (2.0 if P.max() > 0.9 else 1.0),
         lambda P: P[:, 0] * (2.0 if len(P) > 3 else 1.0),
         lambda P: P[np.argsort(P[:, 1]), 0],
+        lambda P: np.sort(P[:, 0]),
         lambda P: P[:, 0] + 1e-2 * noise.normal(size=len(P)),
         Counting(),
     ):
@@ -197,6 +198,7 @@ def test_factories_that_fail_are_refused_inputs_not_internal_errors(tmp_path, ca
         ("failing_factories:empty", "meta device"),
         ("failing_factories:fails", "prediction: raised ZeroDivisionError"),
         ("broken_factory:build", "raised ZeroDivisionError"),
+        ("failing_factories:raise", "has no 'raise'; did you mean 'failing_factories:raises'?"),
     ):
         case.write_text(CASE.format(factory))
         assert main(["certify", str(case), "--trust-model"]) == 2, factory
@@ -216,3 +218,11 @@ def test_the_folder_one_stands_in_is_not_searched_for_factories(tmp_path, monkey
         monkeypatch.syspath_prepend(here)
         assert main(["certify", "case.toml"]) == 2
         assert "--trust-model only" in capsys.readouterr().err
+
+
+def test_a_table_of_values_is_told_from_a_state_dict():
+    problem, queries = poisson()
+    with pytest.raises(InputError, match=r"prediction: this is a table; give what it holds, prediction\['u'\]"):
+        pp.certify(problem, {"u": problem.space.U0}, queries)
+    with pytest.raises(InputError, match="prediction: this is a state_dict"):
+        pp.certify(problem, {"0.weight": np.ones((2, 2)), "0.bias": np.ones(2)}, queries)

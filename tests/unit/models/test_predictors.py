@@ -94,6 +94,12 @@ def test_grids_are_interpolated_where_they_are():
     for bad in (np.zeros((1, 5)), np.full((3, 3), np.nan), np.zeros((2, 2, 2, 2))):
         with pytest.raises(pp.InputError, match="values"):
             grid_predictor(bad)
+    holed = values.copy()
+    holed[1, 2] = np.nan
+    with pytest.raises(pp.InputError, match=r"values: must be finite; 1 are not, the first at grid point \[1, 2\]"):
+        grid_predictor(holed)
+    with pytest.raises(pp.InputError, match="outside the grid"):
+        grid_predictor(values)([[np.nan, 0.5]])
     with pytest.raises(pp.InputError, match="corners"):
         grid_predictor(values, 1.0, 0.0)
 

@@ -33,6 +33,12 @@ def is_module(given: Any) -> bool:
     return torch is not None and isinstance(given, torch.nn.Module)
 
 
+def is_tensor(given: Any) -> bool:
+    """Whether something is a torch tensor; torch is not imported to find out."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(given, torch.Tensor)
+
+
 def from_torch(
     module: Any, activation: str | None = None, factor: str = "none", layers: Sequence[str] | None = None
 ) -> MLP:

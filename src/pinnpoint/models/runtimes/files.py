@@ -7,6 +7,7 @@ import inspect
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,7 @@ def _imported(factory: str, extra: Sequence[Path]) -> Any:
     before = list(sys.path)
     sys.path[:] = [str(folder) for folder in extra] + _importable(before)
     try:
-        found = getattr(importlib.import_module(module), name, None)
+        opened = importlib.import_module(module)
     except ImportError as error:
         raise InputError(
             f"factory: '{module}' cannot be imported ({error}); install it or set PYTHONPATH; modules beside "
@@ -116,6 +117,11 @@ def _imported(factory: str, extra: Sequence[Path]) -> Any:
         raise _failed(factory, error) from error
     finally:
         sys.path[:] = before
+    if not hasattr(opened, name):
+        close = get_close_matches(name, dir(opened), 1)
+        hint = f"; did you mean '{module}:{close[0]}'?" if close else ""
+        raise InputError(f"factory: '{factory}' must be a function or a class; '{module}' has no '{name}'{hint}")
+    found = getattr(opened, name)
     if not (inspect.isfunction(found) or inspect.isclass(found)):
         raise InputError(f"factory: '{factory}' must be a function or a class; found {type(found).__name__}")
     return found

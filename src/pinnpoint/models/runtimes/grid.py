@@ -34,8 +34,11 @@ def grid_predictor(
         raise InputError(f"at: must be one of {', '.join(PLACES)}; got {at!r}")
     a = np.moveaxis(a, 0, -1) if channels else a[..., None]
     dim = a.ndim - 1
-    if not 1 <= dim <= 3 or min(a.shape[:-1]) < 2 or not np.all(np.isfinite(a)):
-        raise InputError(f"values: must be finite on a grid of 1 to 3 axes with 2 or more values each; got {a.shape}")
+    if not 1 <= dim <= 3 or min(a.shape[:-1]) < 2:
+        raise InputError(f"values: must lie on a grid of 1 to 3 axes with 2 or more values each; got {a.shape}")
+    if not np.all(np.isfinite(a)):
+        bad = np.argwhere(~np.isfinite(a).all(axis=-1))
+        raise InputError(f"values: must be finite; {len(bad)} are not, the first at grid point {bad[0].tolist()}")
     low, high = (
         vector(name, np.full(dim, x) if np.ndim(x) == 0 else x, dim) for name, x in (("lower", lower), ("upper", upper))
     )
@@ -49,7 +52,7 @@ def grid_predictor(
     def evaluate(X: Vector) -> Vector:
         if X.shape[1] != dim:
             raise InputError(f"points: the grid has {dim} coordinates; got {X.shape[1]}")
-        out = np.any((low - reach > X) | (high + reach < X), axis=1)
+        out = ~np.all((low - reach <= X) & (high + reach >= X), axis=1)  # what is no number is nowhere
         if out.any():
             where = X[int(np.argmax(out))].tolist()
             raise InputError(f"points: {int(out.sum())} lie outside the grid's box, the first at {where}")
