@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import os
 import threading
-import weakref
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Any, ClassVar, TypeVar
-
-import numpy as np
+from typing import TypeVar
 
 Part = TypeVar("Part")
 Done = TypeVar("Done")
@@ -69,44 +65,9 @@ def begin(work: Callable[[], Done]) -> Future[Done]:
     return _beside[0].submit(work)
 
 
-class _Arrays:
-    """One thread's arrays by name."""
-
-    def __init__(self) -> None:
-        self.flat: dict[str, Any] = {}
-
-
-class Scratch(threading.local):
-    """Arrays that each thread uses again and again: fresh memory can cost more than what is written into it.
-
-    Whoever takes one by its name owns it until the next call into this package.
-    """
-
-    everyone: ClassVar[weakref.WeakSet[_Arrays]] = weakref.WeakSet()
-
-    def __init__(self) -> None:
-        self._arrays = _Arrays()
-        self.everyone.add(self._arrays)
-
-    @property
-    def _flat(self) -> dict[str, Any]:
-        return self._arrays.flat
-
-    def array(self, name: str, shape: tuple[int, ...]) -> Any:
-        """An array of floats with any content."""
-        size = math.prod(shape)
-        flat = self._flat.get(name)
-        if flat is None or flat.size < size:
-            flat = self._flat[name] = np.empty(size)
-        return flat[:size].reshape(shape)
-
-    def clear(self) -> None:
-        """Let go of every thread's arrays; those in use stay until they are not."""
-        for arrays in list(self.everyone):
-            arrays.flat = {}
-
-
-SCRATCH = Scratch()
+def start(work: Callable[[], object]) -> None:
+    """Start work in a thread of its own, whose end nobody waits for: it takes no turn from others."""
+    threading.Thread(target=work).start()
 
 
 def share(count: int, products: int) -> int:

@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Matrix, Vector
-from pinnpoint.base.threads import SCRATCH, on_all_cores, share
+from pinnpoint.base.threads import on_all_cores, share
+from pinnpoint.base.workspace import Workspace
 from pinnpoint.certifiers.green import GreenVectors
 from pinnpoint.certifiers.ground import Ground, Observation
 from pinnpoint.rounding.balls import Ball, exact
@@ -44,18 +45,20 @@ def observe_many(certifier: Observer, states: Vector, loads: Sequence[Any]) -> I
     if core.rounding or core.Z is not None or not sp.issparse(A) or not core.system.is_square:
         yield from (certifier.observe(U, b) for U, b in zip(states, loads, strict=True))
         return
+    work = Workspace()
     for a in range(0, len(states), BLOCK):
-        yield from _block(certifier, sp.csr_array(A), states[a : a + BLOCK], loads[a : a + BLOCK])
-    SCRATCH.clear()
+        yield from _block(certifier, sp.csr_array(A), states[a : a + BLOCK], loads[a : a + BLOCK], work)
 
 
-def _block(certifier: Observer, A: Matrix, states: Vector, loads: Sequence[Any]) -> Iterator[Observation]:
+def _block(
+    certifier: Observer, A: Matrix, states: Vector, loads: Sequence[Any], work: Workspace
+) -> Iterator[Observation]:
     ground, core = certifier.ground, certifier.ground.core
     seen = [(*core.state(U), core.load(b)) for U, b in zip(states, loads, strict=True)]
-    X = SCRATCH.array("states", (core.system.N, len(seen)))
+    X = work.array("states", (core.system.N, len(seen)))
     np.stack([U.hi for _, U, _ in seen], axis=1, out=X)
-    R = SCRATCH.array("residuals", (len(seen), A.shape[0]))
-    R[...] = _product(A, X).T
+    R = work.array("residuals", (len(seen), A.shape[0]))
+    R[...] = _product(A, X, work.array("products", (A.shape[0], X.shape[1]))).T
     for r, (_, _, b) in zip(R, seen, strict=True):
         r -= b.hi
     values = np.asarray(ground.queries.stored @ X).T + ground.queries.constants
@@ -68,9 +71,8 @@ def _block(certifier: Observer, A: Matrix, states: Vector, loads: Sequence[Any])
         yield certifier.observation(y, U, exact(R[j]), exact(values[j]), b, None if pairs is None else Ball(pairs[j]))
 
 
-def _product(A: Matrix, X: Vector) -> Vector:
-    """A X on all cores, each with rows of its own."""
-    Y = SCRATCH.array("products", (A.shape[0], X.shape[1]))
+def _product(A: Matrix, X: Vector, Y: Vector) -> Vector:
+    """Y ← A X on all cores, each with rows of its own."""
     Y.fill(0.0)
     step = share(len(Y), A.nnz * X.shape[1])
 
@@ -78,4 +80,4 @@ def _product(A: Matrix, X: Vector) -> Vector:
         rows_of_product(A, X, a, step, Y[a : a + step])
 
     on_all_cores(part, range(0, len(Y), step))
-    return np.asarray(Y)
+    return Y

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Matrix, Vector, is_symmetric, set_fields, vector
 from pinnpoint.base.errors import CertificationError, InputError
-from pinnpoint.base.threads import SCRATCH
+from pinnpoint.base.workspace import Workspace
 from pinnpoint.rounding.arithmetic import TINY, gamma, require_range, require_round_to_nearest, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.bounds import fingerprint
@@ -331,6 +331,7 @@ class Functionals(Sequence[Ball]):
         L, E = queries.stored, queries.error
         self.L = L if free is None else L[:, free]
         self.E = E if free is None or E is None else E[:, free]
+        self._work = Workspace()
 
     def __len__(self) -> int:
         return int(self.L.shape[0])
@@ -346,9 +347,9 @@ class Functionals(Sequence[Ball]):
         return np.append(L.indices, 0)[np.where(np.diff(L.indptr) > 0, L.indptr[:-1], L.nnz)]
 
     def columns(self, which: Any) -> Vector:
-        """Some ℓ̂_i as columns, where they are exact; held in this thread's scratch memory."""
+        """Some ℓ̂_i as columns, where they are exact, until this thread asks for others."""
         rows = self.L[which].tocoo()
-        found: Vector = SCRATCH.array("columns", rows.shape[::-1])
+        found = self._work.array("columns", rows.shape[::-1])
         found.fill(0.0)
         found[rows.col, rows.row] = rows.data
         return found

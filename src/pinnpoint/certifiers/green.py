@@ -14,7 +14,8 @@ from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.memory import have_ready
-from pinnpoint.base.threads import SCRATCH, begin, on_all_cores
+from pinnpoint.base.threads import begin, on_all_cores
+from pinnpoint.base.workspace import Workspace, release_memory
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.ground import Ground
 from pinnpoint.certifiers.proof import Proof, prove, prove_roughly, unproved, weight_only
@@ -144,7 +145,7 @@ class _Adjoints:
         blocks = enough and ground.ell.exact and proof.stability is not None
         self.many = core.many if blocks and not (refine or proof.rough) else None
         self.whole = core.adjoint if blocks and self.many is None else None
-        self.simple = _simple(core, proof)
+        self.simple, self.work = _simple(core, proof), Workspace()
 
     def found(self) -> GreenVectors:
         """All of them."""
@@ -157,7 +158,7 @@ class _Adjoints:
         else:  # these solvers and products use all cores themselves, and memory is dear
             for a in range(0, K, step):
                 self._part(order[a : a + step])
-        SCRATCH.clear()
+        release_memory()
         left = None if self.proof.stability is None else self.left
         return GreenVectors(self.Q, self.q_lo, left, self.sigma, self.delta)
 
@@ -230,8 +231,9 @@ class _Adjoints:
     ) -> None:
         """The same, where all lengths are weighted Euclidean ones."""
         L = self.ground.ell.L[at]
+        room, spare = (self.work.array(name, L.shape[::-1]) for name in ("solutions", "spare"))
         with np.errstate(all="ignore"):
-            X = lu.adjoints(L)
+            X = lu.adjoints(L, (room, spare))
         size = largest(X)
         if not np.all(np.isfinite(size)):
             X = np.where(np.isfinite(X), X, 0.0)  # which can only widen an interval
@@ -244,7 +246,7 @@ class _Adjoints:
         for b in range(0, len(X), CHUNK):
             self.Q[at, b : b + CHUNK] = X[b : b + CHUNK].T
         lengths = column_lengths(X, far)
-        self.left[at] = up(factor * many.lengths(X, size, sp.csr_array(L).T, near))
+        self.left[at] = up(factor * many.lengths(X, size, sp.csr_array(L).T, near, spare))
         for i, length in zip(at, lengths, strict=True):
             self.delta[i] = stability.green_error(self.left[i], self.proof.form)
             self.sigma[i] = up(length + self.delta[i])

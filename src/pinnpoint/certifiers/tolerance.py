@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Limits, Vector, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
+from pinnpoint.base.machine import free_memory
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.verdicts import accept_limits
 from pinnpoint.certifiers.protocols import Certifier, Problem, Transferable
@@ -184,9 +184,6 @@ def _limits(problem: Problem, most: int, marked: int, cells: int) -> str:
     ahead = n * (1.0 + 2.0 * marked / cells)
     if ahead > most:
         return f"the next mesh would have about {ahead:.0f} unknowns, more than max_dofs = {most}"
-    try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError, AttributeError):
-        return ""
     need = ahead * BYTES[d, problem.degree]
-    return f"the next mesh would need about {need / 1e9:.1f} GB, more than is free" if need > 0.8 * free else ""
+    too_much = need > 0.8 * free_memory()
+    return f"the next mesh would need about {need / 1e9:.1f} GB, more than is free" if too_much else ""

@@ -14,8 +14,9 @@ from numba import njit, types
 from numba.core import cgutils as _cgutils
 from numba.extending import intrinsic
 
-from pinnpoint.base.arrays import Matrix
-from pinnpoint.base.threads import SCRATCH, on_all_cores, share
+from pinnpoint.base.arrays import Matrix, Vector
+from pinnpoint.base.threads import on_all_cores, share
+from pinnpoint.base.workspace import Workspace
 
 cgutils: Any = _cgutils
 WIDTH = 16
@@ -85,7 +86,9 @@ def _squares(indptr, indices, data, P, loads, mu, own, roots, out, a, b):  # typ
             out[w] += r[w] * r[w]
 
 
-def squared_lengths(A: Any, U: Any, loads: Any, mu: Any, own: Any, roots: Any) -> Any:
+def squared_lengths(
+    A: Any, U: Vector, loads: Vector, mu: Vector, own: Vector, roots: Vector | None, work: Workspace
+) -> Vector:
     """Σ_i (√w_i (A u − Fᵀμ − b₀)_i)² for each row u of U and μ of mu, as rounded.
 
     Each entry of a residual is a sum of its k products, those with the p loads and b₀ in some order, with or without
@@ -93,7 +96,7 @@ def squared_lengths(A: Any, U: Any, loads: Any, mu: Any, own: Any, roots: Any) -
     """
     n, N = A.shape
     found = np.empty(len(U))
-    P = SCRATCH.array("interleaved states", (N, WIDTH))
+    P = work.array("interleaved states", (N, WIDTH))
     roots = np.empty(0) if roots is None else roots
     wide, tall = share(N, N * WIDTH), share(n, A.nnz * WIDTH)
     for s in range(0, len(U), WIDTH):

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from pinnpoint.base.arrays import Matrix, Vector, same_entries
 from pinnpoint.base.errors import InputError
-from pinnpoint.base.threads import on_all_cores, share
+from pinnpoint.base.threads import on_all_cores, share, start
 from pinnpoint.rounding import lanes, sliced_dots
 from pinnpoint.rounding.arithmetic import TINY, gamma, require_range, up
 from pinnpoint.rounding.balls import Ball
@@ -65,7 +65,7 @@ def kernels(entries: int) -> Any:
 def compile_early(entries: int) -> None:
     """Begin to load the kernels where a matrix of this size needs them, beside what comes before the first product."""
     if entries * PRODUCTS >= LOAD_AFTER and not _compiled_tried:
-        threading.Thread(target=compiled).start()
+        start(compiled)
 
 
 class LinearMap(Protocol):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.base.arrays import Vector
-from pinnpoint.base.threads import SCRATCH
+from pinnpoint.base.workspace import Workspace
 from pinnpoint.rounding.arithmetic import UNIT, gamma, two_sum, up
 from pinnpoint.rounding.slices import cut, scale
 
@@ -38,7 +38,7 @@ def dots(G: Any, x: Vector, x_lo: Vector | None, x_err: Vector | None) -> Any:
     off by at most γ_{c+6} c μ (1.75 · 2⁻⁴¹ ν + ν_lo) + μ Σ x_err. All S and T are added without error.
     """
     K, n = G.shape
-    parts, error = [], np.zeros(K)
+    parts, error, work = [], np.zeros(K), Workspace()
     for a in range(0, n, CHUNK):
         v = x[a : a + CHUNK]
         nu = float(scale(np.array([np.max(np.abs(v))]))[0])
@@ -52,7 +52,7 @@ def dots(G: Any, x: Vector, x_lo: Vector | None, x_err: Vector | None) -> Any:
         for i in range(0, K, ROWS):
             g = np.asarray(G[i : i + ROWS, a : a + CHUNK], dtype=np.float64)
             mu = scale(np.maximum(g.max(axis=1), -g.min(axis=1)))
-            g1, g2, g3 = (SCRATCH.array(f"slice {j}", g.shape) for j in range(3))
+            g1, g2, g3 = (work.array(f"slice {j}", g.shape) for j in range(3))
             cut(g, mu[:, None], BITS[0], (g1, g3))
             cut(g3, mu[:, None] * 2.0 ** -BITS[0], BITS[0], (g2, g3))
             one, two = g1 @ first, g2 @ second

@@ -15,7 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.base.arrays import Matrix, Vector
-from pinnpoint.base.threads import SCRATCH, on_all_cores, share
+from pinnpoint.base.threads import on_all_cores, share
+from pinnpoint.base.workspace import Workspace
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, norm_up, up
 from pinnpoint.rounding.balls import Ball
 
@@ -52,6 +53,7 @@ class Sliced:
         # twice γ_{k+4} k ν (2⁻ᵖ⁻¹ + 2⁻ᵠ⁻¹): the second half is far above all underflow
         self.row = np.asarray(up(2.0 * gamma(int(length.max(initial=1)) + 4) * length * nu, 8))  # proofs.md, step 5f
         self.row *= 2.0 ** -(self.p + 1) + 2.0 ** -(self.q + 1)
+        self._work = Workspace()
 
     def residuals(self, X: Vector, B: Vector) -> Iterator[Ball]:
         """A x − b for every column, as balls that hold until the next call in the same thread; X by rows.
@@ -59,9 +61,10 @@ class Sliced:
         With P = A₁X₁ exact, T = fl(AX₂ + A₂X₁) is off by at most γ_{k+2} k ν μ (2⁻ᵖ⁻¹ + 2⁻ᵠ⁻¹), and
         D = fl(fl(P − B) + T) by u|fl(P − B)| + u|D| more, where |fl(P − B)| ≤ (|D| + |T|)(1 + 2u).
         """
+        X, B = self._work.apart(X), self._work.apart(B)
         mu = scale(largest(X))
-        rows = SCRATCH.array("third", (X.shape[1], self.A.shape[0]))
-        cuts = SCRATCH.array("first", X.shape), SCRATCH.array("second", X.shape)
+        rows = self._work.array("residuals", (X.shape[1], self.A.shape[0]))
+        cuts = self._work.array("lead", X.shape), self._work.array("tail", X.shape)
         cut(X, mu, self.q, cuts)
         for at, P, T in self._products(*cuts):
             P -= B[at]
@@ -70,17 +73,19 @@ class Sliced:
         for d, size in zip(rows, mu, strict=True):
             yield Ball(d, None, np.asarray(up(4.0 * UNIT * np.abs(d) + self.row * size, 8)))  # proofs.md, step 5f
 
-    def lengths(self, X: Vector, size: Vector, B: Matrix, weights: Vector | None) -> Vector:
+    def lengths(self, X: Vector, size: Vector, B: Matrix, weights: Vector | None, spare: Vector | None = None) -> Vector:
         """Upper bounds of ‖w (A x − b)‖₂ for every column, B sparse, weights w > 0, `size` at least max|x|.
 
-        X is overwritten, and so may be what else this thread holds in scratch memory.
+        X is overwritten, and so is `spare`, an array like it.
 
         By `residuals` each entry is at most (1 + 4u)|d_i| + row_i μ, so the length is at most
         (1 + 4u) ‖w d‖ + μ ‖w row‖.
         """
         m, k = self.A.shape[0], X.shape[1]
         mu, B = scale(size), sp.csr_array(B).tocoo()
-        X, rest = np.ascontiguousarray(X), SCRATCH.array("second", X.shape)
+        X, rest = np.ascontiguousarray(X), np.empty(X.shape) if spare is None else spare
+        if np.may_share_memory(X, rest):
+            rest = np.empty(X.shape)
         for a in range(0, len(X), CHUNK):
             at = slice(a, a + CHUNK)
             cut(X[at], mu, self.q, (None, rest[at]))
@@ -98,7 +103,7 @@ class Sliced:
     def _products(self, X1: Vector, X2: Vector) -> Iterator[tuple[slice, Vector, Vector]]:
         """Some rows at a time, A₁X₁ and fl(AX₂ + A₂X₁) there; both arrays may be written to until the next ones."""
         k, m = X1.shape[1], self.A.shape[0]
-        both = SCRATCH.array("products", (2, min(m, CHUNK), k))
+        both = self._work.array("products", (2, min(m, CHUNK), k))
         for a in range(0, m, CHUNK):
             P, T = both[:, : m - a]
             P.fill(0.0)

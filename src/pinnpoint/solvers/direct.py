@@ -95,10 +95,10 @@ class SparseLU:
         """B⁻ᵀ b."""
         return self._solve(b, self._transposed)
 
-    def adjoints(self, L: Matrix) -> Vector:
-        """B⁻ᵀLᵀ for a sparse L with few entries; it may be held in this thread's scratch memory."""
+    def adjoints(self, L: Matrix, room: tuple[Vector, Vector]) -> Vector:
+        """B⁻ᵀLᵀ for a sparse L with few entries; `room`, two arrays like it, is overwritten and may hold it after."""
         if self._both is not None:
-            return self._both.solve_sparse(sp.csr_array(L).T)
+            return self._both.solve_sparse(sp.csr_array(L).T, *room)
         return self.solve_transposed(np.ascontiguousarray(L.toarray().T))
 
     def near(self, rows: Index) -> Any:

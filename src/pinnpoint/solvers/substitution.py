@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from pinnpoint.base.arrays import Matrix, Vector
-from pinnpoint.base.threads import SCRATCH
+from pinnpoint.base.workspace import Workspace
 
 try:  # sparse products into a given array; public scipy always makes a new one
     from scipy.sparse._sparsetools import csc_matvec, csc_matvecs, csr_matvec, csr_matvecs
@@ -65,6 +65,7 @@ class Substitution:
         self._position = np.empty_like(position)
         self._position[order] = position
         self._focus: Focus | None = None
+        self._work = Workspace()
 
     @property
     def nbytes(self) -> int:
@@ -74,19 +75,20 @@ class Substitution:
     def solve(self, B: Vector) -> Vector:
         """The solutions for the columns of B, shape (n, k), or for a vector."""
         block = B if B.ndim == 2 else B[:, None]
-        X = SCRATCH.array("first", block.shape)
+        block = self._work.apart(block)
+        X, Y = (self._work.array(name, block.shape) for name in ("right-hand sides", "solutions"))
         X[self._position] = block
-        found = self._solve(X, np.flatnonzero(X.any(axis=1)))[self._last]
+        self._solve(X, np.flatnonzero(X.any(axis=1)), Y)
+        found = Y[self._last]
         return found if B.ndim == 2 else found[:, 0]
 
-    def solve_sparse(self, B: Matrix) -> Vector:
-        """The solutions for the columns of a sparse B, held in this thread's scratch memory."""
+    def solve_sparse(self, B: Matrix, X: Vector, Y: Vector) -> Vector:
+        """The solutions for the columns of a sparse B, written into X; Y, an array like it, is overwritten too."""
         B = B.tocoo()
-        X = SCRATCH.array("first", B.shape)
         X.fill(0.0)
         rows = self._position[B.row]
         X[rows, B.col] = B.data
-        Y = self._solve(X, rows)
+        self._solve(X, rows, Y)
         return np.asarray(np.take(Y, self._last, axis=0, out=X, mode="clip"))
 
     def focus(self, unknowns: Indices) -> None:
@@ -98,13 +100,11 @@ class Substitution:
         """Row of each unknown, counted from the last one."""
         return np.asarray(self._position.size - 1 - self._position)
 
-    def _solve(self, X: Vector, touched: Indices) -> Vector:
-        """L⁻ᵀD⁻¹L⁻¹X, from the last row to the first, for X zero but for the rows touched, which is overwritten."""
+    def _solve(self, X: Vector, touched: Indices, Y: Vector) -> None:
+        """Y ← L⁻ᵀD⁻¹L⁻¹X, from the last row to the first, for X zero but for the rows touched, which is overwritten."""
         self._forward(X, touched)
-        Y: Vector = SCRATCH.array("second", X.shape)
         np.multiply(X[::-1], self._reciprocal[:, None], out=Y)
         _substitute(csr_matvec, csr_matvecs, self._rows, Y)
-        return Y
 
     def _forward(self, X: Vector, touched: Indices) -> None:
         """X ← L⁻¹X; where few rows are touched, only these and their ancestors take part."""

@@ -8,13 +8,14 @@ together. Importing this module needs the extra ``fast``.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
-from numba import get_num_threads, njit
+from numba import njit
 from numpy.typing import NDArray
 
 from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.threads import CORES, on_all_cores
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.taylor.bernstein import pairs
 from pinnpoint.transfer.patches import FREE, PRESCRIBED, Ingredients
@@ -235,8 +236,7 @@ def solve_patches(topology: Topology, cells: Ingredients, kind: NDArray[np.int8]
     faces = int(np.bincount(topology.facets.ravel()).max())
     widest = (q - 1) * faces + (most + 4 if d == 3 else 1)
     rest = (d, q, mesh, data, start, corner, touched, out, odd, most, widest)
-    threads = get_num_threads() if len(corner) > 20_000 else 1
-    cuts = [0, *np.searchsorted(start, np.linspace(0, len(corner), threads + 1)[1:-1]).tolist(), len(start) - 1]
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda low, high: _range(low, high, *rest), cuts[:-1], cuts[1:]))
+    parts = CORES if len(corner) > 20_000 else 1
+    cuts = [0, *np.searchsorted(start, np.linspace(0, len(corner), parts + 1)[1:-1]).tolist(), len(start) - 1]
+    on_all_cores(lambda ends: _range(*ends, *rest), pairwise(cuts))
     return np.flatnonzero(odd)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import threading
 from fractions import Fraction
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 from flint import fmpq
 
+from pinnpoint.base.workspace import Workspace, release_memory
 from pinnpoint.rounding import sliced_dots, slices
 from pinnpoint.rounding.arithmetic import UNIT
 from pinnpoint.rounding.matrices import EnclosedMatrix
@@ -88,6 +91,47 @@ def test_many_rows_are_chunked(monkeypatch):
     whole = [ball.hi.copy() for ball in Sliced(A).residuals(X, B)]
     monkeypatch.setattr(slices, "CHUNK", 7)
     assert all(np.array_equal(a, ball.hi) for a, ball in zip(whole, Sliced(A).residuals(X, B), strict=True))
+
+
+def enclosed(balls, A, X, B):
+    """Whether each residual lies in its ball."""
+    return all(
+        abs(true - exactly.rational(hi)) <= exactly.rational(err)
+        for j, ball in enumerate(balls)
+        for true, hi, err in zip(exact_residual(A, X[:, j], B[:, j]), ball.hi, ball.err, strict=True)
+    )
+
+
+@pytest.mark.parametrize("name", ["lead", "tail", "residuals", "products"])
+def test_vectors_in_the_memory_of_the_residuals_are_enclosed(name):
+    A, X, B = case(5, m=30)
+    sliced = Sliced(A)
+    list(sliced.residuals(X, B))
+    within = sliced._work.array(name, X.shape)
+    within[...] = X
+    assert enclosed(sliced.residuals(within, B), A, X, B)
+    within[...] = B
+    assert enclosed(sliced.residuals(X, within), A, X, B)
+    within[...] = X
+    assert enclosed(Sliced(A).residuals(within, B), A, X, B)  # nobody else's memory is touched
+    assert np.array_equal(within, X)
+
+
+def test_workspaces_share_nothing():
+    one, two = Workspace(), Workspace()
+    a, b = (w.array("first", (3, 4)) for w in (one, two))
+    assert not np.may_share_memory(a, b)
+    assert np.may_share_memory(a, one.array("first", (2, 5)))
+    elsewhere = []
+    thread = threading.Thread(target=lambda: elsewhere.append(one.array("first", (3, 4))))
+    thread.start()
+    thread.join()
+    assert not np.may_share_memory(a, elsewhere[0])
+    assert one.apart(a) is not a
+    assert two.apart(a) is a
+    release_memory()
+    assert not np.may_share_memory(a, one.array("first", (3, 4)))
+    assert pickle.loads(pickle.dumps(one)).array("first", (2,)).shape == (2,)
 
 
 def longest(A, X, B, weights):

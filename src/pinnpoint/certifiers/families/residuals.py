@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.base.arrays import Vector
+from pinnpoint.base.workspace import Workspace
 from pinnpoint.certifiers.ground import Ground
 from pinnpoint.rounding.arithmetic import TINY, gamma, norm_up, up
 from pinnpoint.rounding.balls import Ball, exact
@@ -36,7 +37,7 @@ class ResidualNorms:
     def __init__(self, ground: Ground, F: Vector, base: Vector) -> None:
         core = ground.core
         self.ground = ground
-        self.F, self.base = F, base
+        self.F, self.base, self._work = F, base, Workspace()
         form = ground.proof.form
         plain = isinstance(core.A, EnclosedMatrix | PlainMatrix) and sp.issparse(core.A.A) and core._restrict is None
         self.quick = plain and isinstance(form, DiagonalForm) and core.system.A_error is None and core.b.err is None
@@ -72,7 +73,7 @@ class ResidualNorms:
         if len(U) >= GROUP_FROM and kernels(self.A.nnz * len(U)) is not None:
             from pinnpoint.rounding.compiled_norms import squared_lengths
 
-            return np.asarray(squared_lengths(self.A, U, self.loads, mu, self.own, self.roots))
+            return np.asarray(squared_lengths(self.A, U, self.loads, mu, self.own, self.roots, self._work))
         r = self.A @ np.ascontiguousarray(U.T)
         r -= self.loads.T @ mu.T
         r -= self.own[:, None]
