@@ -26,12 +26,12 @@ from pinnpoint.solvers.protocol import Solver
 PACKAGES = {
     "numpy": "",
     "scipy": "",
-    "scikit-fem": "",
     "meshio": "",
     "numba": "fast",
     "pandas": "frame",
     "h5py": "mesh",
     "matplotlib": "plot",
+    "scikit-fem": "skfem",
     "gmsh": "mesh",
     "distributed": "dask",
     "torch": "torch",

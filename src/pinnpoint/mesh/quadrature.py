@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 from scipy.special import roots_jacobi
-from skfem.quadrature import get_quadrature
-from skfem.refdom import RefLine, RefTet, RefTri
 
 from pinnpoint.base.arrays import Vector, whole
 from pinnpoint.base.errors import InputError
 
-REFERENCE: dict[int, Any] = {1: RefLine, 2: RefTri, 3: RefTet}
 HIGHEST = {0: 1000, 1: 60, 2: 30, 3: 20}
-MEASURE = {0: 1.0, 1: 1.0, 2: 0.5, 3: 1.0 / 6.0}
-TABLES = {
-    1: {n: n for n in range(1, 61)},
-    2: {n: n for n in range(1, 20)} | {3: 4, 7: 8},
-    3: {1: 1, 2: 2, 3: 5, 4: 5, 5: 6, 6: 7},
-}
-"""Order to the number of scikit-fem's table that reaches it with positive weights.
+TABLES = Path(__file__).parents[1] / "data" / "simplex_rules.txt"
+"""Symmetric rules with few points, for triangles to order 19 and tetrahedra to order 6.
 
-Its tables 5 to 9 for tetrahedra are one order weaker than their numbers, and 3 and 4, as 3 and 7 for triangles, have
-negative weights, with which ∫ c φ² could be negative for a c ≥ 0.
+Only rules with positive weights: with others ∫ c φ² could be negative for a c ≥ 0.
 """
+RULE_DEFECT = 2.0**-46
+"""Bounds Σ_α |Σ_q w_q B_α(λ_q) − mean B_α| over the Bernstein basis of a conical rule's degree (checked in exact
+rationals by the tests), so that it errs on a polynomial by at most this times its largest Bernstein coefficient."""
 
 
 def rule(dim: int, order: int) -> tuple[Vector, Vector]:
     """Barycentric points (Q, dim + 1) and positive weights (Q,) that sum to one, exact for polynomials of this order.
 
-    From scikit-fem's tables, and beyond them a product of Gauss–Jacobi rules.
+    Gauss's on lines; from tables in the plane and in space, and beyond them conical products of Gauss–Jacobi rules.
     """
     order = whole("quadrature", order, low=1)
     if order > HIGHEST[dim]:
@@ -44,24 +38,51 @@ def rule(dim: int, order: int) -> tuple[Vector, Vector]:
 def _rule(dim: int, order: int) -> tuple[Vector, Vector]:
     if dim == 0:
         return np.ones((1, 1)), np.ones(1)
-    if order not in TABLES[dim]:
-        return _conical(dim, order // 2 + 1)
-    X, w = get_quadrature(REFERENCE[dim], TABLES[dim][order])
+    if dim == 1:
+        x, w = np.polynomial.legendre.leggauss(max(2, order // 2 + 1))
+        return _with_first(np.array([0.5 * x + 0.5])), w / 2.0
+    tabulated = [reached for d, reached in _tables() if d == dim and reached >= order]
+    if not tabulated:
+        points, weights = conical(dim, order // 2 + 1)
+        return np.roll(points, 1, axis=1), weights
+    *X, w = _tables()[dim, min(tabulated)].T
+    return _with_first(np.array(X)), w.copy()
+
+
+def _with_first(X: Vector) -> Vector:
+    """Barycentric coordinates (Q, d + 1) of points (d, Q) of the reference simplex."""
     X = X.T
-    bary = np.concatenate([1.0 - X.sum(axis=1, keepdims=True), X], axis=1)
-    return bary, np.asarray(w) / MEASURE[dim]
+    return np.concatenate([1.0 - X.sum(axis=1, keepdims=True), X], axis=1)
 
 
-def _conical(dim: int, count: int) -> tuple[Vector, Vector]:
-    """The cube's Gauss–Jacobi rule collapsed onto the simplex: coordinate k takes its share of what is left."""
-    lines = [roots_jacobi(count, dim - 1 - k, 0) for k in range(dim)]
-    share = np.stack(np.meshgrid(*[0.5 * (t + 1.0) for t, _ in lines], indexing="ij"), axis=-1).reshape(-1, dim)
-    weights = np.ones(1)
-    for _, w in lines:
-        weights = np.outer(weights, w / w.sum()).ravel()
-    left = np.cumprod(1.0 - share, axis=1)
-    X = share * np.concatenate([np.ones((len(share), 1)), left[:, :-1]], axis=1)
-    return np.concatenate([left[:, -1:], X], axis=1), weights
+@cache
+def _tables() -> dict[tuple[int, int], Vector]:
+    """Points and weights (Q, d + 1), by dimension and order."""
+    lines = [line.split() for line in TABLES.read_text(encoding="ascii").splitlines() if not line.startswith("#")]
+    tables, at = {}, 0
+    while at < len(lines):
+        dim, order, count = map(int, lines[at])
+        tables[dim, order] = np.array(lines[at + 1 : at + 1 + count], dtype=np.float64)
+        at += 1 + count
+    return tables
+
+
+@cache
+def conical(d: int, n: int) -> tuple[Vector, Vector]:
+    """Conical product of n Gauss–Jacobi points a direction: barycentric points (Q, d + 1) and weights with sum one.
+
+    Weights are positive; exact to degree 2n − 1 up to `RULE_DEFECT`.
+    """
+    points, weights = np.ones((1, 1)), np.ones(1)  # the last column is what is left of one
+    for a in range(d - 1, -1, -1):
+        x, w = roots_jacobi(n, float(a), 0.0)
+        x, w = 0.5 * (1.0 + x), w / w.sum()
+        left = points[:, -1:]
+        columns = [np.repeat(points[:, :-1], n, axis=0), (left * x).reshape(-1, 1), (left * (1.0 - x)).reshape(-1, 1)]
+        points, weights = np.concatenate(columns, axis=1), (weights[:, None] * w).reshape(-1)
+    points.setflags(write=False)
+    weights.setflags(write=False)
+    return points, weights
 
 
 def at_points(vertices: Vector, bary: Vector) -> Vector:

@@ -13,12 +13,12 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.mesh.quadrature import RULE_DEFECT, conical
 from pinnpoint.rounding.arithmetic import TINY, UNIT, dot_up, gamma, gammas, sum_up, up
 from pinnpoint.taylor.bernstein import Density, gram, inverse_gram, means, pairs, values
 from pinnpoint.transfer.clipping import positive_parts
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.pieces import CHUNK, MOST_LEVELS, Cells, Pieces, divided, joined, start
-from pinnpoint.transfer.simplices import RULE_DEFECT, rule
 from pinnpoint.transfer.work import Work
 
 AGAIN = 4
@@ -203,7 +203,7 @@ class Sums:
 
     def high_directly(self, whole: Index, beta: Vector) -> Vector:
         """The same from values of f − Σ β B on cells that are a single piece: no cancellation of squares."""
-        bary, weights = rule(self.d, 2 * self.k + 1)
+        bary, weights = conical(self.d, 2 * self.k + 1)
         B = values(bary)
         out, floor = np.zeros(len(beta)), np.zeros(len(beta))
         for i in range(0, len(beta), CHUNK):
@@ -236,7 +236,7 @@ class Sums:
             squares = np.einsum("ni,ni->n", local, T)
             local *= half
         else:
-            bary, weights = rule(self.d, 2 * self.k + 1)
+            bary, weights = conical(self.d, 2 * self.k + 1)
             B = values(bary)
             f = (T @ B.T) ** self.k
             local, squares = f @ (B * half * weights[:, None]), (f * f) @ weights

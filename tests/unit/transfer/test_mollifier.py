@@ -12,11 +12,12 @@ import pytest
 from scipy.spatial import Delaunay
 
 from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.mesh.quadrature import RULE_DEFECT, conical
 from pinnpoint.taylor.bernstein import gram, values
 from pinnpoint.transfer.distances import largest_ball
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.mollifier import _volumes, density
-from pinnpoint.transfer.simplices import RULE_DEFECT, children, rule
+from pinnpoint.transfer.simplices import children
 from pinnpoint.transfer.work import Work
 
 
@@ -83,7 +84,7 @@ def test_density_against_exact_moments(where, k):
     D = density(K, P, cells, x0, target * 30.0 ** (2 - min(k, 2)))
     X = P[cells[D.cells]]
     volume = _volumes(X)[0]
-    bary, weights = rule(d, 3)
+    bary, weights = conical(d, 3)
     v = quadratics(np.einsum("qi,cid->cqd", bary, X) - x0)
     integrals = np.einsum("cj,qj,q,cqv,c->v", D.coefficients, values(bary), weights, v, volume)
     size = np.abs(quadratics(X - x0)).max(axis=1)
@@ -104,7 +105,7 @@ def test_density_cell_by_cell(where):
     K = Kernel.build(d, 2.0, 0.0, R)
     D = density(K, P, cells, x0, 1e-4)
     X = P[cells[D.cells]]
-    bary, weights = rule(d, 4)
+    bary, weights = conical(d, 4)
     parts = np.eye(d + 1)[None]
     for _ in range({1: 7, 2: 5, 3: 3}[d]):
         parts = np.einsum("cij,njk->ncik", children(d), parts).reshape(-1, d + 1, d + 1)
@@ -169,7 +170,7 @@ def test_sabotage_is_found():
 )
 def test_rules_are_exact(d, n):
     """The whole Bernstein basis of degree 2n − 1 in 140-bit arithmetic on the rule's own floats."""
-    points, weights = rule(d, n)
+    points, weights = conical(d, n)
     assert (weights > 0).all()
     degree, bits = 2 * n - 1, 140
     table = []
@@ -200,7 +201,7 @@ def test_rules_are_exact(d, n):
 @pytest.mark.parametrize(("d", "k"), [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (3, 3)])
 def test_rule_sees_every_square(d, k):
     """The rule's Gram matrix of degree 2k is at least 1 − 1e-7 of the exact one: its entries agree that well."""
-    points, weights = rule(d, 2 * k + 1)
+    points, weights = conical(d, 2 * k + 1)
     indices = [(*a, 2 * k - sum(a)) for a in product(range(2 * k + 1), repeat=d) if sum(a) <= 2 * k]
     many = [math.factorial(2 * k) // math.prod(map(math.factorial, a)) for a in indices]
     B = np.stack([m * np.prod(points ** np.array(a), axis=1) for m, a in zip(many, indices, strict=True)], axis=1)
@@ -227,7 +228,7 @@ def test_children_tile_their_simplex():
         table = children(d)
         assert (table.sum(axis=2) == 1.0).all()
         assert np.abs(np.linalg.det(table)) == pytest.approx(0.5**d)
-        bary, weights = rule(d, 3)
+        bary, weights = conical(d, 3)
         fine = np.einsum("qi,cij->cqj", bary, table).reshape(-1, d + 1)
         B = values(fine)
         assert (B * np.tile(weights / len(table), len(table))[:, None]).T @ B == pytest.approx(gram(d), abs=1e-14)

@@ -1,0 +1,25 @@
+"""Rules on simplices: the tables are those that scikit-fem has, beyond them products of Gauss–Jacobi rules."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pinnpoint.mesh.quadrature import _tables, conical, rule
+
+
+def test_the_tables_are_those_of_scikit_fem():
+    quadrature, refdom = pytest.importorskip("skfem.quadrature"), pytest.importorskip("skfem.refdom")
+    numbers = {2: {n: n for n in (2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 17, 19)}, 3: {1: 1, 2: 2, 4: 5, 5: 6, 6: 7}}
+    assert {(d, n) for d in numbers for n in numbers[d]} == set(_tables())
+    for (dim, order), table in _tables().items():
+        X, w = quadrature.get_quadrature({2: refdom.RefTri, 3: refdom.RefTet}[dim], numbers[dim][order])
+        assert np.array_equal(table[:, :-1].T, X)
+        assert np.array_equal(table[:, -1], w / {2: 0.5, 3: 1.0 / 6.0}[dim])
+
+
+def test_beyond_the_tables_rules_are_conical():
+    points, weights = conical(3, 4)
+    bary, again = rule(3, 7)
+    assert np.array_equal(np.roll(points, 1, axis=1), bary)
+    assert np.array_equal(weights, again)
