@@ -50,7 +50,9 @@ def observe_many(certifier: Observer, states: Vector, loads: Sequence[Any]) -> I
         yield from _block(certifier, sp.csr_array(A), states[a : a + BLOCK], loads[a : a + BLOCK], work)
 
 
-def _block(certifier: Observer, A: Matrix, states: Vector, loads: Sequence[Any], work: Workspace) -> Iterator[Observation]:
+def _block(
+    certifier: Observer, A: Matrix, states: Vector, loads: Sequence[Any], work: Workspace
+) -> Iterator[Observation]:
     ground, core = certifier.ground, certifier.ground.core
     seen = [(*core.state(U), core.load(b)) for U, b in zip(states, loads, strict=True)]
     X = work.array("states", (core.system.N, len(seen)))

@@ -73,7 +73,9 @@ class Sliced:
         for d, size in zip(rows, mu, strict=True):
             yield Ball(d, None, np.asarray(up(4.0 * UNIT * np.abs(d) + self.row * size, 8)))  # proofs.md, step 5f
 
-    def lengths(self, X: Vector, size: Vector, B: Matrix, weights: Vector | None, spare: Vector | None = None) -> Vector:
+    def lengths(
+        self, X: Vector, size: Vector, B: Matrix, weights: Vector | None, spare: Vector | None = None
+    ) -> Vector:
         """Upper bounds of ‖w (A x − b)‖₂ for every column, B sparse, weights w > 0, `size` at least max|x|.
 
         X is overwritten, and so is `spare`, an array like it.
