@@ -70,6 +70,18 @@ ODD = {
         LINEAR + "degree = 2\n", [PATCH.format("right")], "interval", 3, ENDS, method=DISCRETE + 'method = "inexact"\n'
     ),
     "fixed, not rounded": text(LINEAR, [PATCH.format("left")], method=DISCRETE + "rounding = false\n"),
+    **{
+        f"a source of {size} on {cells} of a {mesh}, {method}": text(
+            f'kind = "reaction-diffusion"\nsource = {size}\n',
+            [POINT if mesh == "square" else MIDDLE],
+            mesh,
+            cells,
+            prediction="0",
+            method=DISCRETE + f'method = "{method}"\n',
+        )
+        for size in ("0", "1e-300", "1e-160", "1e-100")
+        for mesh, cells, method in (("square", 3, "exact"), ("interval", 3, "norm"), ("square", 8, "inexact"))
+    },
     "a kink": text(
         'kind = "reaction-diffusion"\nsource = "max(x,0.2,1-x)"\ndegree = 2\n', [MIDDLE], "interval", 10, "left = 1.5"
     ),

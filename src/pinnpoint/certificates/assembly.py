@@ -14,7 +14,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Claim, Guarantee
 from pinnpoint.certificates.evidence import Evidence
-from pinnpoint.certificates.transfer import TransferBound
+from pinnpoint.certificates.transfer import LEAST, TransferBound
 from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.systems.queries import Queries
 
@@ -81,6 +81,9 @@ def assemble(findings: Findings, bound: TransferBound | None = None, raw: ArrayL
     claims, terms, queries = list(found.claims), dict(found.terms), found.queries
     if not found.covered:
         claims.append(NEGLECTED)
+    elif bound is None and "rounding" in found.counted and found.radius is None:
+        tiny = np.where(terms["rounding"] > 0.0, LEAST, 0.0)  # another program squares what is next to nothing
+        terms["rounding"] = np.asarray(terms["rounding"] + tiny)
     if raw is not None:
         raw = per_query("raw", raw, len(queries))
         terms["mismatch"] = np.abs(raw - found.value)
