@@ -312,6 +312,80 @@ def test_what_cannot_be_re_checked_is_refused_and_says_so(tmp_path, capsys):
         refused(tmp_path / "c" / "bundle", capsys, "λ < 0", "cannot be re-checked")
 
 
+@pytest.mark.parametrize("prediction", ["formula", "network", "lift"])
+def test_a_lifted_certificate_is_written_with_what_its_prediction_leaves(prediction, tmp_path, capsys):
+    rng, problem = np.random.default_rng(0), pp.fem.ReactionDiffusion(pp.io.generate("square", 4), source="1+x")
+    weights = [rng.normal(size=(5, 2)), rng.normal(size=(1, 5))]
+    net = pp.models.MLP(weights, [rng.normal(size=5), rng.normal(size=1)], "tanh")
+    lift = pp.models.Lift(net, factor="x*(1-x)", offset="y")
+    u = {"formula": "0.1*sin(pi*x)*sin(pi*y)", "network": net, "lift": lift}[prediction]
+    asked = problem.points([[0.4, 0.6]], names=["a"])
+    certificate = pp.certify(problem, u, asked, lift="anyway")
+    pp.write_bundle(tmp_path / "b", certificate, problem, u, asked)
+    code, out = verdict(tmp_path / "b", capsys)
+    assert code == 0, out
+    pp.write_bundle(tmp_path / "c", certificate, problem.lifted(u), u, asked)
+    assert verdict(tmp_path / "c", capsys)[0] == 0
+    with pytest.raises(pp.InputError, match=r"problem\.lifted\(prediction\)"):
+        pp.write_bundle(tmp_path / "d", certificate, problem.system, problem.space.U0, asked)
+
+
+def test_a_bundle_that_cannot_be_made_is_refused_in_one_line(tmp_path):
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("interval", 3), source=1.0)
+    asked = problem.points([[0.4]], names=["a"])
+    certificate = pp.certify(problem, problem.space.U0, asked, target="discrete")
+    for folder in (tmp_path / "none" / "b", tmp_path):
+        with pytest.raises(pp.InputError, match=r"folder: .* could not be made"):
+            pp.write_bundle(folder, certificate, problem, problem.space.U0, asked)
+    asked = problem.points([[0.4]], names=["a" * 1001])
+    certificate = pp.certify(problem, problem.space.U0, asked, target="discrete")
+    with pytest.raises(pp.InputError, match="at most 1000 characters"):
+        pp.write_bundle(tmp_path / "b", certificate, problem, problem.space.U0, asked)
+
+
+SHORT = """title = "{title}"
+units = "{units}"
+[mesh]
+generate = "square"
+cells = 3
+[problem]
+kind = "reaction-diffusion"
+source = "{source}"
+[problem.dirichlet]
+boundary = 0.0
+[prediction]
+zero = true
+[[query]]
+name = "{name}"
+at = [0.5, 0.5]
+[certificate]
+target = "{target}"
+"""
+
+
+@pytest.mark.parametrize(("key", "most"), [("name", 1000), ("title", 4000), ("units", 4000)])
+def test_texts_are_as_long_as_a_bundle_may_hold(key, most, tmp_path, capsys):
+    words = {"title": "t", "units": "m", "source": "1", "name": "q", "target": "discrete"}
+    path = tmp_path / "case.toml"
+    path.write_text(SHORT.format(**words | {key: "x" * (most + 1)}))
+    assert main(["certify", str(path), "--quiet"]) == 2
+    assert f"at most {most} characters; got {most + 1}" in capsys.readouterr().err
+    path.write_text(SHORT.format(**words | {key: "x" * most}))
+    assert main(["certify", str(path), "--quiet"]) == 0
+    assert verdict(tmp_path / "case" / "bundle", capsys)[0] == 0
+
+
+@pytest.mark.parametrize("source", ["sqrt(x)", "1/(x+1e-9)", "exp(700*x)"])
+def test_unbounded_witnesses_of_a_small_budget_are_said_to_be_none(source, tmp_path, capsys):
+    words = {"title": "t", "units": "m", "name": "q", "target": "continuous"}
+    path = tmp_path / "case.toml"
+    path.write_text(SHORT.format(**words, source=source) + "budget = 1\n")
+    assert main(["certify", str(path), "--quiet"]) in (0, 1)
+    capsys.readouterr()
+    code, out = verdict(tmp_path / "case" / "bundle", capsys)
+    assert code == 0 or "cannot be re-checked" in out[0], out
+
+
 def test_a_moved_bundle_verifies_with_another_python(copied, capsys):
     folder = copied("continuous 2D", "elsewhere")
     assert main(["verify", str(folder)]) == 0

@@ -195,3 +195,13 @@ def test_rounding_of_reduced_and_normal_matrices_is_enclosed(shape):
             for i in range(exact.nrows()):
                 assert abs(difference[i, j]) <= exactly.rational(bound[i])
                 assert bound[i] < 1e-12
+
+
+def test_a_number_stands_for_a_relative_error_of_every_entry():
+    A, b, U, asked = np.diag([2.0, 4.0]), np.array([1.0, -3.0]), np.array([0.4, -0.7]), pp.Queries(np.eye(2))
+    one = pp.certify(pp.LinearSystem(A, b, A_error=1e-3, b_error=1e-2), U, asked)
+    each = pp.certify(pp.LinearSystem(A, b, A_error=1e-3 * A, b_error=1e-2 * np.abs(b)), U, asked)
+    assert one.radius == pytest.approx(each.radius, rel=1e-12)
+    assert np.all(one.contains(np.array([1.01 / 1.998, -3.03 / 3.996])))
+    with pytest.raises(pp.InputError, match="b_error"):
+        pp.LinearSystem(A, b, b_error=-1.0)

@@ -11,6 +11,8 @@ from pinnpoint.cases.specs import CertificateSpec, QuerySpec
 from pinnpoint.cases.tables import Table, number
 from pinnpoint.solvers.choice import NAMES
 
+MOST_NAME = 1000
+"""Characters of a query's name, of which bundles hold no longer ones."""
 OPTIONS = {"localized": ("radius",), "randomized": ("probes", "delta", "seed")}
 """Further keys of a method."""
 
@@ -52,7 +54,7 @@ def _named(row: Any, i: int, root: Table) -> Table:
 
 
 def _query(table: Table, i: int, problem: Kind[Any]) -> QuerySpec:
-    name = table.text("name", f"q{i}")
+    name = table.text("name", f"q{i}", MOST_NAME)
     if not name.strip():
         raise InputError(f"{table.key('name')}: is empty; give the query a name, or leave it out")
     kind = table.choice("kind", GOALS, "point")

@@ -16,6 +16,8 @@ Value = Expression | tuple[Expression | None, ...]
 """One formula for all components, or one for each; None leaves the component free."""
 PerGroup = float | Mapping[str, float]
 REQUIRED: Any = object()
+MOST_TEXT = 4000
+"""Characters of a text, of which bundles hold no longer ones."""
 SIGNS = {"any": "", "positive": " > 0", "nonnegative": " ≥ 0"}
 KINDS = {bool: "true or false", str: "text", int: "a whole number", float: "a number", list: "a list", dict: "a table"}
 
@@ -72,14 +74,16 @@ class Table:
         self._asked(key, "table", default)
         return Table(self.key(key), self.take(key, default), self.folder)
 
-    def text(self, key: str, default: Any = REQUIRED) -> Any:
-        """Text on one line."""
+    def text(self, key: str, default: Any = REQUIRED, most: int = MOST_TEXT) -> Any:
+        """Text on one line, of so many characters at most."""
         self._asked(key, "text", default)
         value = self.take(key, default)
         if value is not default:
             _require(self.key(key), value, str)
             if not value.isprintable():
                 raise InputError(f"{self.key(key)}: must be one line of printable text; got {value[:60]!r}")
+            if len(value) > most:
+                raise InputError(f"{self.key(key)}: must have at most {most} characters; got {len(value)}, shorten it")
         return value
 
     def flag(self, key: str, default: bool) -> bool:

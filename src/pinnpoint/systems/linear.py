@@ -61,8 +61,8 @@ class LinearSystem:
         directions too, Zᵀ(A U − b), so Â = ZᵀA Z. ``"auto"``: Galerkin where A is N × N and the space has
         fewer coordinates than N (an assembled finite-element matrix with its constrained rows), else rows.
     A_error, b_error
-        Entrywise bounds |ΔA| ≤ E_A and |Δb| ≤ e_b: every system within them is certified. For A a number
-        stands for that multiple of |A|.
+        Entrywise bounds |ΔA| ≤ E_A and |Δb| ≤ e_b: every system within them is certified. A number stands for that
+        multiple of |A| or |b|.
     row_points
         Coordinates of the residual rows, for localization: one row per reduced residual entry, or per entry of
         U (then restricted).
@@ -119,7 +119,7 @@ class LinearSystem:
             space=space,
             reduction=_reduction(reduction, A.shape, space, weight),
             A_error=_matrix_error(A_error, A),
-            b_error=None if b_error is None else vector("b_error", b_error, rows, sign="nonnegative"),
+            b_error=_load_error(b_error, vector("b", b, rows)),
         )
         if self.M < self.n:
             raise InputError(
@@ -244,6 +244,14 @@ def _reduction(asked: str, shape: tuple[int, ...], space: AdmissibleSpace, weigh
             "a weight of that size, or reduction='rows' for the least-squares target"
         )
     return "galerkin" if assembled else "rows"
+
+
+def _load_error(e: Any | None, b: Vector) -> Vector | None:
+    if e is None:
+        return None
+    if dimensions("b_error", e) == 0:
+        return np.asarray(np.abs(b) * (number("b_error", e, low=0.0) * (1.0 + 2.0**-50)))
+    return vector("b_error", e, len(b), sign="nonnegative")
 
 
 def _matrix_error(E: Any | None, A: Matrix) -> Any | None:

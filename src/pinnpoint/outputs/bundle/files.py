@@ -14,9 +14,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from pinnpoint.base.errors import CertificationError
 from pinnpoint.base.threads import begin
 
 SCHEMA = "pinnpoint-bundle/1"
+LARGEST = 1e100
+"""Numbers of arrays are below, for the checker."""
+REMEDY = "which the checker cannot use; a larger budget, or data of a smaller range, may bound it"
 
 
 class Writer:
@@ -67,6 +71,8 @@ class Writer:
         mapped = isinstance(a, np.memmap) and a.filename is not None and Path(a.filename) == path.absolute()
         a = np.asarray(a)
         a = np.ascontiguousarray(a, dtype="<f8" if a.dtype.kind == "f" else "<i8")
+        if a.dtype.kind == "f" and not float(np.max(np.abs(a), initial=0.0)) < LARGEST:
+            raise CertificationError(f"{name}: holds numbers of {LARGEST} and beyond, {REMEDY}")
         head = io.BytesIO()
         np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(a))
         pieces = (head.getvalue(), a.reshape(-1).view(np.uint8).data)
@@ -86,7 +92,10 @@ class Writer:
 
     def json(self, name: str, data: Any) -> None:
         """Strict JSON."""
-        text = json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False).encode() + b"\n"
+        try:
+            text = json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False).encode() + b"\n"
+        except ValueError as error:
+            raise CertificationError(f"{name}: a bound is infinite, {REMEDY}") from error
         self.path(name).write_bytes(text)
         self._note(name, text)
 

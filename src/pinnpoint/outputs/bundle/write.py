@@ -21,6 +21,8 @@ from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Ball, Flux, Patch, Point, Queries
 from pinnpoint.systems.semilinear.cubic import CubicSystem
 
+MOST_NAME = 1000
+"""Characters of a query's name, for the checker."""
 SYSTEM = "system"
 """What does not depend on the state, and may be written early."""
 
@@ -53,7 +55,7 @@ def write_bundle(
     """Write everything that makes a certificate true into a new folder, for ``pinnpoint verify``.
 
     For finite-element problems, and for systems whose spaces fix entries (or none), with any of the methods. Systems
-    with general Z, least squares and reactions that are not monotone are refused.
+    with general Z, least squares and reactions other than a cubic with λ ≥ 0 are refused.
 
     Parameters
     ----------
@@ -74,6 +76,7 @@ def write_bundle(
     begun
         The writer of this folder, where Green vectors are being written already.
     """
+    problem = _as_certified(certificate, problem, prediction)
     system = getattr(problem, "system", problem)
     U = problem.extract(prediction).U if hasattr(problem, "extract") else vector("prediction", prediction)
     against = obstacle(certificate, system) or _wordless(certificate, problem)
@@ -84,18 +87,36 @@ def write_bundle(
     if begun is not None and (against or not isinstance(system, LinearSystem) or certificate.target != "discrete"):
         begun.discard()
         begun = None
-    out = Writer(Path(folder)) if begun is None else begun
+    out = _new(folder) if begun is None else begun
     try:
         _write(out, certificate, problem, queries, U, against, said, case, solver, green, positive, state, coercivity)
     except CertificationError as error:  # a witness that cannot be found although the method needs none
         out.discard()
         if not partial:
             raise InputError(f"certificate: a witness for the checker could not be made ({error})") from error
-        _write(Writer(Path(folder)), certificate, problem, queries, U, str(error), said, case, None, None)
+        _write(_new(folder), certificate, problem, queries, U, str(error), said, case, None, None)
     except BaseException:
         out.discard()
         raise
     return Path(folder)
+
+
+def _new(folder: str | os.PathLike[str]) -> Writer:
+    try:
+        return Writer(Path(folder))
+    except OSError as error:
+        raise InputError(
+            f"folder: '{folder}' could not be made ({error.strerror}); name a new folder in one that exists"
+        ) from error
+
+
+def _as_certified(certificate: Certificate, problem: Any, prediction: Any) -> Any:
+    """The problem that the certificate is of: where its prediction was lifted, the one of what that leaves."""
+    if certificate.narrowing is not None and getattr(problem, "lift", None) is None:
+        if not hasattr(problem, "lifted"):
+            raise InputError("problem: its prediction was lifted; hand in problem.lifted(prediction) of the problem")
+        return problem.lifted(prediction)
+    return problem
 
 
 def _write(
@@ -150,6 +171,8 @@ def obstacle(certificate: Certificate, system: Any) -> str:
             "certificate: its transfer leaves no witnesses; bundles of the continuous target are for the problem's own "
             "transfer, certify(problem, …, target='continuous')"
         )
+    if max(map(len, certificate.names)) > MOST_NAME:
+        return f"queries: names must have at most {MOST_NAME} characters; shorten them"
     if not np.all(np.isfinite(certificate.radius)):
         return "certificate: an interval is unbounded; leave out that query"
     return ""
