@@ -84,6 +84,21 @@ def prediction_agrees(d: Discrete, rows: list[Row], case: Row, proof: Row, bundl
             need(fits, f"{row['name']!r}: raw is not the prediction's, {value!r} (sampled)")
 
 
+def given_agrees(d: Discrete, rows: list[Row], proof: Row, bundle: Bundle) -> None:
+    """Verdicts on values at nodes are on them as they were given, no further from U than conditions changed them."""
+    said = bundle.json["certificate.json"].get("prediction", {})
+    if proof.get("lift") or not str(said.get("extraction")).startswith("nodal values"):
+        return
+    most, sizes = said.get("projection_mismatch"), np.asarray(abs(d.L).sum(axis=1)).ravel()
+    need(is_number(most) and most >= 0.0, "prediction: what the boundary conditions changed is no number")
+    for row, size in zip(rows, sizes.tolist(), strict=True):
+        name, raw, v = row["name"], row["raw"], row["value"]
+        judged = raw is not None or row.get("accept") is None or most == 0.0
+        need(judged, f"{name!r}: the verdict is not on the prediction as it was given, before conditions changed it")
+        fits = raw is None or abs(raw - v) <= size * most * (1.0 + 1e-9) + 1e-12 * (abs(raw) + abs(v))
+        need(fits, f"{name!r}: raw is further from value than the boundary conditions changed the prediction")
+
+
 def not_above_energies(d: Discrete, alpha: float, vectors: Sequence[Array]) -> None:
     """No coercivity exceeds vᵀAv/|v|²; Green vectors and states are smooth, so that theirs are near the smallest."""
     B = d.rows[:, d.free]

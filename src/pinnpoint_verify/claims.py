@@ -11,6 +11,7 @@ import numpy as np
 from pinnpoint_verify.agreement import (
     SMALL,
     base_point,
+    given_agrees,
     goals_agree,
     not_above_energies,
     prediction_agrees,
@@ -165,6 +166,7 @@ def verify(path: Any) -> list[str]:
     base = base_point(d, case)
     state_agrees(d, rows, proof, bundle, base)
     prediction_agrees(d, rows, case, proof, bundle)
+    given_agrees(d, rows, proof, bundle)
     lines = ["every file has its SHA-256, dtype, shape and finite numbers"]
     lines.append("value, residual norm, dofs and points of one compatible set A, b, ℓ, U; sums of the terms")
     if proof["target"] == "continuous":

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 from dataclasses import replace
 from fractions import Fraction
 
+import meshio
 import numpy as np
 import pytest
 
@@ -531,6 +533,8 @@ def test_files_of_values_at_nodes_are_judged_as_they_were_given(tmp_path, capsys
     assert [row["verdicts"]["accept"] for row in rows(tmp_path)] == ["beyond", "within"]
     assert "oundary conditions changed the prediction" in (tmp_path / "out" / "report.html").read_text("utf-8")
     assert main(["verify", str(tmp_path / "out" / "bundle")]) == 0
+    shown = meshio.read(tmp_path / "out" / "field.vtu").point_data["prediction"]
+    assert shown.max() == 1000.0
 
 
 @pytest.mark.parametrize(
@@ -595,3 +599,48 @@ def test_a_confidence_below_one_is_not_shown_as_one():
         "0.9999999999999991",
     ]
     assert sure("undecided", 0.5) == "undecided"
+
+
+def test_limits_of_the_true_value_are_said_not_to_be_judged(tmp_path, capsys):
+    text = CASE.replace("at = [0.5, 0.5]", "at = [0.5, 0.5]\nlimit = { above = 0.0 }")
+    assert main(written(tmp_path, text=text)) == 2
+    assert "query 'centre': limit: limits of the true value are not judged by this version" in capsys.readouterr().err
+
+
+def rehashed(bundle, change):
+    """A bundle whose certificate was changed, and its manifest with it."""
+    certificate, manifest = (json.loads((bundle / f).read_text("utf-8")) for f in ("certificate.json", "manifest.json"))
+    change(certificate)
+    data = json.dumps(certificate, indent=1, ensure_ascii=False).encode() + b"\n"
+    (bundle / "certificate.json").write_bytes(data)
+    manifest["files"]["certificate.json"] |= {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+    (bundle / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+
+
+def test_a_verdict_on_what_the_conditions_made_of_a_prediction_is_not_verified(tmp_path, capsys, problem):
+    """Without raw a verdict would be on the vector whose wrong values were overwritten."""
+    np.savez(tmp_path / "wall.npz", values=walled(problem))
+    text = CASE.replace('expression = "x*(1-x)*y*(1-y)"', 'file = "wall.npz"').replace("[0.5, 0.5]", "[0.0, 0.5]")
+    assert main(written(tmp_path, "certificate.accept=0.5", text=text)) == 4
+    bundle = tmp_path / "out" / "bundle"
+
+    def dropped(certificate):
+        row = certificate["queries"][0]
+        row |= {"raw": None, "raw_radius": None, "verdicts": {"accept": "within"}}
+        del row["terms"]["mismatch"]
+
+    def moved(certificate):
+        row = certificate["queries"][1]
+        row["raw"] += 0.1
+        row["raw_radius"] = abs(row["raw"] - row["center"]) + row["radius"]
+        row["terms"]["mismatch"] = abs(row["raw"] - row["value"])
+        certificate["prediction"]["projection_mismatch"] = 0.01
+
+    kept = {name: (bundle / name).read_bytes() for name in ("certificate.json", "manifest.json")}
+    for change, said in ((dropped, "not on the prediction as it was given"), (moved, "raw is further from value")):
+        rehashed(bundle, change)
+        assert main(["verify", str(bundle)]) == 1
+        assert said in capsys.readouterr().out
+        for name, data in kept.items():
+            (bundle / name).write_bytes(data)
+    assert main(["verify", str(bundle)]) == 0

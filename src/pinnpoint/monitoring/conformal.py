@@ -65,13 +65,25 @@ class StatisticalBand:
 
     def beside(self, certificates: Sequence[Certificate], load: int = 0) -> str:
         """One load for people: the proved intervals, and the bands apart from them."""
-        proved = certificates[load]
+        proved = self._of(certificates, load)
         width = max(5, *(len(n) for n in self.names))
         lines = [f"{'query':{width}}  {'proved: lower':>16}  {'upper':>16}   {'statistical: lower':>18}  {'upper':>16}"]
         for i, name in enumerate(self.names):
             band = f"{self.lower[load, i]:18.9g}  {self.upper[load, i]:16.9g}"
             lines.append(f"{name:{width}}  {proved.lower[i]:16.9g}  {proved.upper[i]:16.9g}   {band}")
         return "\n".join([*lines, self.claim])
+
+    def _of(self, certificates: Sequence[Certificate], load: int) -> Certificate:
+        """The certificate of a load; refuses those of other loads or queries."""
+        if len(certificates) != len(self.center):
+            raise InputError(f"certificates: must be the {len(self.center)} of the bands; got {len(certificates)}")
+        if not -len(self.center) <= whole("load", load) < len(self.center):
+            raise InputError(f"load: must be below {len(self.center)}, the number of bands; got {load}")
+        proved = certificates[load]
+        places = (getattr(proved, at) for at in PLACES)
+        if proved.names != self.names or not any(np.array_equal(x, self.center[load]) for x in places if x is not None):
+            raise InputError("certificates: are of other loads or queries than the bands; give those that made them")
+        return proved
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,17 +148,16 @@ def calibrate(
     if y.shape != (len(certificates), len(names)) or not np.all(np.isfinite(y)):
         raise InputError(f"truth: must be finite, shape ({len(certificates)}, {len(names)}); got {y.shape}")
     order = np.random.default_rng(whole("seed", seed)).permutation(len(certificates))
-    rows, scale = order, _given(difficulty)
-    if difficulty == "features":
-        half = len(order) // 2
-        rows = order[half:]
-        scale = _fitted([certificates[int(i)] for i in order[:half]], y[order[:half]], at)
-    least = math.ceil(1.0 / (1.0 - confidence)) if confidence < 1.0 else math.inf
-    if len(rows) < least:
+    half = len(order) // 2 if difficulty == "features" else 0
+    rows, scale = order[half:], _given(difficulty)
+    least = max(2, math.ceil(1.0 / (1.0 - confidence))) if confidence < 1.0 else math.inf
+    if len(rows) < least or (difficulty == "features" and half == 0):
         raise InputError(
             f"certificates: {_share(confidence)} needs at least {least} calibration loads"
             f"{' (half of them fit the features)' if difficulty == 'features' else ''}; got {len(rows)}"
         )
+    if difficulty == "features":
+        scale = _fitted([certificates[int(i)] for i in order[:half]], y[order[:half]], at)
     center, sigma, bins = _table([certificates[int(i)] for i in rows], names, at, scale)
     regressor = ConformalRegressor().fit((y[rows] - center).ravel(), sigmas=sigma, bins=bins)
     return Overlay(regressor, names, at, scale, confidence, len(rows))
@@ -154,30 +165,62 @@ def calibrate(
 
 def features(certificate: Certificate) -> Vector:
     """Certified quantities per query, (queries, features), all nonnegative."""
-    K = len(certificate)
-    columns = [np.asarray(certificate.terms[name]) for name in FEATURES if name in certificate.terms]
+    return np.stack(list(_named(certificate).values()), axis=1).reshape(len(certificate), -1)
+
+
+def _named(certificate: Certificate) -> dict[str, Vector]:
+    """Features by name."""
+    columns = {name: np.asarray(certificate.terms[name]) for name in FEATURES if name in certificate.terms}
     for name in ("chi", "theta"):
         if name in certificate.details:
-            columns.append(np.asarray(certificate.details[name]) * (certificate.residual_norm or 0.0))
+            columns[name] = np.asarray(certificate.details[name]) * (certificate.residual_norm or 0.0)
     if certificate.sigma is not None and certificate.residual_norm is not None:
-        columns.append(certificate.sigma * certificate.residual_norm)
-    columns.append(np.asarray(certificate.radius))
-    return np.stack([np.where(np.isfinite(c), c, 0.0) for c in columns], axis=1).reshape(K, -1)
+        columns["sigma"] = certificate.sigma * certificate.residual_norm
+    columns["radius"] = np.asarray(certificate.radius)
+    return {name: np.where(np.isfinite(c), c, 0.0) for name, c in columns.items()}
 
 
-def _fitted(certificates: Sequence[Certificate], truth: Vector, at: str) -> Callable[[Certificate], Vector]:
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """A nonnegative combination of features, and a floor."""
+
+    kinds: tuple[str, ...]
+    top: Vector
+    weight: Vector
+    floor: float
+
+    def __call__(self, certificate: Certificate) -> Vector:
+        return np.asarray(_columns(certificate, self.kinds) / self.top @ self.weight + self.floor)
+
+
+def _columns(certificate: Certificate, kinds: tuple[str, ...]) -> Vector:
+    """Features of these names; what a state was not changed by is zero, others must be there."""
+    found = _named(certificate)
+    missing = [name for name in kinds if name not in found and name != "mismatch"]
+    if missing:
+        raise InputError(
+            f"certificates: have no {', '.join(missing)}, which the bands were calibrated by; take the same method"
+        )
+    return np.stack([found.get(name, np.zeros(len(certificate))) for name in kinds], axis=1)
+
+
+def _fitted(certificates: Sequence[Certificate], truth: Vector, at: str) -> _Fitted:
     """The nonnegative combination of features that fits |truth − centre| best, and a floor."""
-    X = np.concatenate([features(c) for c in certificates])
+    kinds = tuple(dict.fromkeys(name for c in certificates for name in _named(c)))
+    X = np.concatenate([_columns(c, kinds) for c in certificates])
     error = np.abs(truth - np.stack([_place(c, at) for c in certificates])).ravel()
     top = np.maximum(X.max(axis=0), np.finfo(np.float64).tiny)
     weight, _ = nnls(X / top, error)
-    floor = max(1e-3 * float(np.mean(error)), np.finfo(np.float64).tiny)
-    return lambda certificate: np.asarray(features(certificate) / top @ weight + floor)
+    return _Fitted(kinds, top, weight, max(1e-3 * float(np.mean(error)), float(np.finfo(np.float64).tiny)))
+
+
+def _by_radius(certificate: Certificate) -> Vector:
+    return np.asarray(certificate.radius) + np.finfo(np.float64).tiny
 
 
 def _given(difficulty: Any) -> Callable[[Certificate], Vector] | None:
     if difficulty == "radius":
-        return lambda certificate: np.asarray(certificate.radius) + np.finfo(np.float64).tiny
+        return _by_radius
     if difficulty is None or difficulty == "features":
         return None
     if not callable(difficulty):
@@ -193,10 +236,17 @@ def _table(certificates: Sequence[Certificate], names: Any, at: str, difficulty:
         if c.names != names:
             raise InputError(f"certificates: must all be of the queries {', '.join(names)}; got {', '.join(c.names)}")
     center = np.stack([_place(c, at) for c in certificates])
-    sigma = None if difficulty is None else np.stack([difficulty(c) for c in certificates]).ravel()
+    sigma = None if difficulty is None else np.concatenate([_hardness(difficulty, c) for c in certificates])
     if sigma is not None and not (np.all(np.isfinite(sigma)) and np.all(sigma > 0.0)):
         raise InputError("difficulty: must be finite and > 0 for every load and query")
     return center, sigma, np.tile(np.arange(len(names)), len(center))
+
+
+def _hardness(difficulty: Callable[[Certificate], Vector], certificate: Certificate) -> Vector:
+    found = floats("difficulty", difficulty(certificate))
+    if found.shape != (len(certificate),):
+        raise InputError(f"difficulty: must give {len(certificate)} numbers, one per query; got shape {found.shape}")
+    return found
 
 
 def _share(confidence: float) -> str:
@@ -211,6 +261,6 @@ def _plain(a: Vector) -> list[list[float | None]]:
 
 def _place(certificate: Certificate, at: str) -> Vector:
     found = getattr(certificate, at)
-    if found is None:
-        raise InputError("at: 'raw' needs certificates with the model's raw outputs")
+    if found is None or not np.all(np.isfinite(found)):
+        raise InputError(f"at: '{at}' needs certificates with the model's raw outputs of every query")
     return np.asarray(found)

@@ -319,7 +319,8 @@ def write_csv(path: Path, certificate: Certificate, units: Sequence[str]) -> Non
 
 def fields(study: Study, certifier: Certifier) -> dict[str, Vector]:
     """Prediction, corrected field, their difference, and each query's Green vector."""
-    problem, U = study.problem, study.problem.extract(study.prediction).U
+    problem, given = study.problem, study.problem.extract(study.prediction)
+    U = given.U
     space, n, count = problem.space, len(problem.mesh.points), problem.components
     evidence = certifier.evidence(U)
 
@@ -328,7 +329,8 @@ def fields(study: Study, certifier: Certifier) -> dict[str, Vector]:
 
     lift = getattr(problem, "lift", None)  # then U is what the prediction leaves over
     own = 0.0 if lift is None else np.asarray(lift.value(problem.nodes.points))
-    found = {"prediction": shape(U if lift is None else np.asarray(own))}
+    predicted = given.given if given.by_nodes and given.given is not None else U  # as it was given, where it is nodal
+    found = {"prediction": shape(predicted if lift is None else np.asarray(own))}
     if evidence.corrected is not None:
         corrected = evidence.corrected + own
         found |= {

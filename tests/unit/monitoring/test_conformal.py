@@ -107,3 +107,45 @@ def test_too_few_loads_and_bad_options_are_refused():
     other = pp.Exact().prepare(pp.LinearSystem(np.eye(2), np.ones(2)), pp.Queries(np.eye(2), names=["a", "b"]))
     with pytest.raises(pp.InputError, match="must all be of the queries"):
         calibrate(calibration, truth, confidence=0.9, difficulty=None).band([other.certify([1.0, 1.0])])
+
+
+@pytest.mark.parametrize("difficulty", ["features", "radius", None])
+def test_too_few_loads_are_refused(difficulty):
+    calibration, truth = setting(pp.Localized(radius=0.25), 3)
+    for count in (1, 2, 3):
+        with pytest.raises(pp.InputError, match="certificates: 95% needs at least 20 calibration loads"):
+            calibrate(calibration[:count], truth[:count], difficulty=difficulty)
+    with pytest.raises(pp.InputError, match="needs at least 2 calibration loads"):
+        calibrate(calibration[:1], truth[:1], confidence=1e-18, difficulty=difficulty)
+
+
+def test_certificates_of_another_method_are_refused_by_features():
+    calibration, truth = setting(pp.Localized(radius=0.25), 60)
+    overlay = calibrate(calibration, truth, confidence=0.9)
+    others, _ = setting(pp.Exact(), 4)
+    with pytest.raises(pp.InputError, match="which the bands were calibrated by; take the same method"):
+        overlay.band(others)
+    with pytest.raises(pp.InputError, match="difficulty: must give 2 numbers"):
+        calibrate(calibration, truth, confidence=0.9, difficulty=lambda certificate: np.ones(3))
+
+
+def test_bands_stand_beside_the_certificates_that_made_them_alone():
+    calibration, truth = setting(pp.Localized(radius=0.25), 60)
+    band = calibrate(calibration, truth, confidence=0.9).band(calibration[:20])
+    assert "proved: lower" in band.beside(calibration[:20], 3)
+    with pytest.raises(pp.InputError, match="certificates: must be the 20 of the bands; got 7"):
+        band.beside(calibration[:7])
+    with pytest.raises(pp.InputError, match="certificates: are of other loads"):
+        band.beside(calibration[20:40])
+    with pytest.raises(pp.InputError, match="load: must be below 20"):
+        band.beside(calibration[:20], 20)
+
+
+@pytest.mark.parametrize("difficulty", ["features", "radius", None])
+def test_overlays_are_pickled(difficulty):
+    import pickle
+
+    calibration, truth = setting(pp.Localized(radius=0.25), 60)
+    overlay = calibrate(calibration, truth, confidence=0.9, difficulty=difficulty)
+    again = pickle.loads(pickle.dumps(overlay))
+    np.testing.assert_array_equal(again.band(calibration).upper, overlay.band(calibration).upper)
