@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
 from pinnpoint_verify.checker import Discrete, areas, means, quadratic
+from pinnpoint_verify.cover import covers_once
 from pinnpoint_verify.domains import domain_agrees, sides_agree
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.systems import Found, system_agrees
@@ -144,6 +145,7 @@ def functionals_agree(bundle: Bundle, d: Discrete, rows: list[Row], case: Row, p
     need(d.N == places.count * len(places.nodes), "nodes: their number does not fit the unknowns")
     degree = case["problem"].get("degree", places.degree)
     need(degree == places.degree, "mesh: not of the degree of the case")
+    covers_once(places.nodes[: places.n], places.cells)
     domain_agrees(places.nodes[: places.n], places.cells, case, bundle.json["certificate.json"])
     known = system_agrees(bundle, d, places, case)
     for i, row in enumerate(rows):

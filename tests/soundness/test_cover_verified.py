@@ -1,0 +1,56 @@
+"""The checker sees by itself whether a mesh covers its domain once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pinnpoint as pp
+from pinnpoint.mesh.domains import generate
+from pinnpoint.mesh.mesh import Mesh
+from pinnpoint_verify.cover import covers_once
+from pinnpoint_verify.reader import Refused
+from tests.unit.mesh.test_cover import OVERLAPS, TOUCHING, ramp
+
+
+@pytest.mark.parametrize("name", OVERLAPS)
+def test_overlapping_cells_are_refused(name):
+    with pytest.raises(Refused, match="overlap; the domain is not covered once"):
+        covers_once(*OVERLAPS[name])
+
+
+def test_a_strip_that_winds_round_more_than_once_and_a_folded_mesh_are_refused():
+    covers_once(*ramp(0.9))
+    with pytest.raises(Refused, match="overlap"):
+        covers_once(*ramp(1.1))
+    with pytest.raises(Refused, match="the same side"):
+        covers_once(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.2, 0.1]]), np.array([[0, 1, 2], [0, 1, 3]]))
+
+
+@pytest.mark.parametrize("name", TOUCHING)
+def test_touching_cells_are_not(name):
+    X, T = TOUCHING[name]
+    covers_once(X, T)
+    covers_once(X + 100.0, T)
+
+
+@pytest.mark.parametrize("kind", ["interval", "square", "cube", "lshape", "fichera", "frame", "dumbbell", "bracket"])
+def test_meshes_of_domains_pass_squeezed_ones_too(kind):
+    mesh = generate(kind, None if kind == "bracket" else 4)
+    covers_once(mesh.points, mesh.cells)
+    covers_once(mesh.points * np.array([1.0, 1e-5, 1e-3])[: mesh.dim], mesh.cells)
+
+
+@pytest.mark.parametrize("target", ["continuous", "discrete"])
+def test_a_bundle_of_an_overlapping_mesh_is_not_verified(target, tmp_path):
+    X, T = OVERLAPS["squares"]
+    problem = pp.fem.ReactionDiffusion(Mesh.trusted(X, T, {}, {}), source=1.0)
+    queries = problem.points([[0.2, 0.5]])
+    certificate = pp.certify(problem, problem.space.U0, queries, target=target)
+    pp.write_bundle(tmp_path / "bundle", certificate, problem, problem.space.U0, queries)
+    found = pp.verify(tmp_path / "bundle") if hasattr(pp, "verify") else None
+    if found is None:
+        from pinnpoint_verify import verify
+
+        with pytest.raises(Refused, match="covered once"):
+            verify(tmp_path / "bundle")
