@@ -24,8 +24,10 @@ SHALLOW = 1e-3
 """But no further than this, against the thinner one's height; `ROUNDED` is added."""
 ROUNDED = 64.0 * UNIT
 """What rounding may move a point of a cell; the largest coordinate lies between ½ and 1."""
-CHUNK = 512
+CHUNK = 8192
 """Boundary cells that are worked on at a time."""
+STEPS = 4
+"""Classes of cells' sizes in an octave."""
 
 
 class Overlap(NamedTuple):
@@ -49,10 +51,12 @@ def first_overlap(points: Vector, cells: Index, outer: Index) -> Overlap | None:
     points = points / unit  # so that products of lengths stay in range
     low, high = _boxes(points, cells)
     touch = TOUCH * float(np.max(np.ptp(points, axis=0)))
+    inner = np.ones(len(cells), dtype=bool)
+    inner[outer] = False
     A = points[cells[outer]]
     N = _normals(A)[0]
     for row, other in _near(low, high, outer):
-        close = _boxed(low, high, outer[row], other)
+        close = _boxed(low, high, outer[row], other, inner)
         row, other = row[close], other[close]
         close = np.flatnonzero(~_beyond(N[row], A[row], points[cells[other]], ROUNDED))  # hardly any stay
         one, other = outer[row[close]], other[close]
@@ -74,9 +78,9 @@ def _boxes(points: Vector, cells: Index) -> tuple[Vector, Vector]:
     return low, high
 
 
-def _boxed(low: Vector, high: Vector, one: Index, other: Index) -> Index:
-    """Which pairs of two cells have boxes that overlap."""
-    found = one != other
+def _boxed(low: Vector, high: Vector, one: Index, other: Index, inner: NDArray[np.bool_]) -> Index:
+    """Which pairs of two cells have boxes that overlap; one of the two pairs of boundary cells is enough."""
+    found = (one < other) | inner[other]
     for axis in range(low.shape[1]):
         bottom, top = low[:, axis], high[:, axis]
         found &= np.minimum(top[one], top[other]) - np.maximum(bottom[one], bottom[other]) > ROUNDED
@@ -84,33 +88,35 @@ def _boxed(low: Vector, high: Vector, one: Index, other: Index) -> Index:
 
 
 def _near(low: Vector, high: Vector, outer: Index) -> Iterator[tuple[Index, Index]]:
-    """Places in ``outer`` and cells: at least all pairs whose boxes overlap; by sizes, so that small ones stay few."""
+    """Places in ``outer`` and cells: at least all pairs whose boxes overlap; by sizes, so that they stay few."""
     middle, reach = 0.5 * (low + high), 0.5 * (high - low).max(axis=1)
-    scale = np.frexp(reach)[1]
-    for size in np.unique(scale):
-        members = np.flatnonzero(scale == size)
+    ordered = np.argsort(reach[outer])
+    parts = [ordered[start : start + CHUNK] for start in range(0, len(ordered), CHUNK)]
+    asked = [(part, cKDTree(middle[outer[part]]), float(reach[outer[part]].max())) for part in parts]
+    size = np.floor(STEPS * np.log2(reach))
+    for one in np.unique(size):
+        members = np.flatnonzero(size == one)
         tree = cKDTree(middle[members], balanced_tree=False, compact_nodes=False)
         largest = float(reach[members].max())
-        for own in np.unique(scale[outer]):
-            asked = np.flatnonzero(scale[outer] == own)
-            for start in range(0, len(asked), CHUNK):
-                part = asked[start : start + CHUNK]
-                far = (largest + float(reach[outer[part]].max())) * (1.0 - 4.0 * UNIT)
-                found = cKDTree(middle[outer[part]]).sparse_distance_matrix(tree, far, p=np.inf, output_type="ndarray")
-                yield part[found["i"]], members[found["j"]]
+        for part, own, far in asked:
+            within = (largest + far) * (1.0 - 4.0 * UNIT)
+            found = own.sparse_distance_matrix(tree, within, p=np.inf, output_type="ndarray")
+            yield part[found["i"]], members[found["j"]]
 
 
 def _deep(A: Vector, B: Vector, touch: float) -> Index:
     """Which pairs of simplices (P, d + 1, d) reach into one another: no axis of theirs separates them."""
     origin = A[:, :1]
     A, B = A - origin, B - origin
-    (N, h), (M, k) = _normals(A), _normals(B)
-    slack = np.minimum(touch, SHALLOW * np.minimum(h, k)) + ROUNDED
-    keep = np.flatnonzero(~_beyond(N, A, B, slack[:, None]))
-    keep = keep[~_beyond(M[keep], B[keep], A[keep], slack[keep, None])]
-    if A.shape[2] == 3 and keep.size:
-        keep = keep[~_apart_by_edges(A[keep], B[keep], slack[keep, None])]
-    return np.asarray(keep)
+    M, k = _normals(B)
+    keep = np.flatnonzero(~_beyond(M, B, A, ROUNDED))
+    A, B, M, k = A[keep], B[keep], M[keep], k[keep]
+    N, h = _normals(A)
+    slack = (np.minimum(touch, SHALLOW * np.minimum(h, k)) + ROUNDED)[:, None]
+    left = np.flatnonzero(~(_beyond(N, A, B, slack) | _beyond(M, B, A, slack)))
+    if A.shape[2] == 3 and left.size:
+        left = left[~_apart_by_edges(A[left], B[left], slack[left])]
+    return np.asarray(keep[left])
 
 
 def _normals(A: Vector) -> tuple[Vector, Vector]:
