@@ -126,7 +126,7 @@ def _grid(lines: list[Vector], keep: Any = None) -> Mesh:
     strides = [int(np.prod(shape[axis + 1 :])) for axis in range(len(lines))]
     cells = np.stack([_path(low, [strides[a] for a in order], order) for order in permutations(range(len(lines)))], 1)
     used, renumbered = np.unique(cells, return_inverse=True)
-    return Mesh(X[used], renumbered.reshape(-1, len(lines) + 1))
+    return Mesh.trusted(X[used], renumbered.reshape(-1, len(lines) + 1).astype(np.intp, copy=False), {}, {})
 
 
 def _path(low: Index, steps: list[int], order: tuple[int, ...]) -> Index:

@@ -91,7 +91,7 @@ def test_moved_and_squeezed_meshes_are_not_refused(kind):
     X = mesh.points + 0.03 * rng.uniform(-1.0, 1.0, mesh.points.shape)
     squeeze = np.array([1.0, 1e-5, 1e-3])[: mesh.dim]
     turn = np.linalg.qr(rng.standard_normal((mesh.dim, mesh.dim)))[0]
-    for points in (X, X * squeeze, (X * squeeze) @ turn, X + 1e5):
+    for points in (mesh.points, X, X * squeeze, (X * squeeze) @ turn, X + 1e5):
         Mesh(points, mesh.cells)
 
 
