@@ -159,7 +159,7 @@ def log_to_parquet(log: str | os.PathLike[str], path: str | os.PathLike[str]) ->
         rows += [{k: _writable(v) for k, v in {**head, **query}.items()} for query in row.get("queries") or [{}]]
     kinds = {"decision": pa.int64(), **dict.fromkeys(("time", "label", "action", "reason"), pa.string())}
     kinds |= dict.fromkeys(("ratio", "seconds"), pa.float64()) | {"name": pa.string()}
-    kinds |= dict.fromkeys(("predicted", "radius", "lower", "upper", "answer"), pa.float64())
+    kinds |= dict.fromkeys(("predicted", "radius", "lower", "upper", "answer", "accept"), pa.float64())
     kinds |= {"verdict": pa.string()}
     pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema(list(kinds.items()))), str(path))
     return Path(path)

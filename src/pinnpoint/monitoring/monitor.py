@@ -231,14 +231,19 @@ class Monitor:
         return found.judged(self.accept)
 
     def _require_same(self, row: Mapping[str, Any]) -> None:
-        """Refuse a log of decisions about other queries, whose counts would be added up with these."""
+        """Refuse a log of decisions about other queries, or by another limit: counts would be added up with these."""
         asked = row.get("queries") or []
         names = [q.get("name") if isinstance(q, dict) else None for q in asked] if isinstance(asked, list) else []
-        if names and names != list(self.names):
+        if not names:
+            return
+        other = "" if names == list(self.names) else f"about other queries, {', '.join(map(str, names[:5]))}"
+        limits = [float(a) if np.isfinite(a) else None for a in self.accept]
+        if not other and all("accept" in q for q in asked) and [q["accept"] for q in asked] != limits:
+            other = "by another accept"
+        if other:
             assert self._log is not None
             self._log.close()
-            told = ", ".join(map(str, names[:5]))
-            raise InputError(f"log: '{self._log.path}' holds decisions about other queries, {told}; give another name")
+            raise InputError(f"log: '{self._log.path}' holds decisions {other}; give another name")
 
     def _require_open(self) -> None:
         if self._closed:
@@ -396,5 +401,6 @@ def _query(seen: Certificate, done: Decision, i: int) -> dict[str, Any]:
         "lower": at(seen.lower),
         "upper": at(seen.upper),
         "answer": at(done.values),
+        "accept": at(seen.accept),
         "verdict": done.verdicts[i].get("accept") if done.verdicts else None,
     }

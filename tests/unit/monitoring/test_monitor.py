@@ -363,6 +363,8 @@ def test_files_that_are_no_logs_are_not_written_to(tmp_path):
     renamed = pp.Queries(queries.L, names=["x", "y", "z"])
     with pytest.raises(pp.InputError, match="holds decisions about other queries"):
         pp.Monitor(pp.Exact().prepare(system, renamed), 1.0, log=tmp_path / "log.jsonl")
+    with pytest.raises(pp.InputError, match="holds decisions by another accept"):
+        pp.Monitor(certifier, 0.5, log=tmp_path / "log.jsonl")
 
 
 def test_labels_and_logs_that_cannot_be_told(tmp_path):
