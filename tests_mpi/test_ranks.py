@@ -253,3 +253,22 @@ def test_an_override_and_what_may_be_accepted_are_told_as_on_one_machine(certify
     assert [a for a in one["assumptions"] if "overrid" in a["claim"]] == [
         a for a in two["assumptions"] if "overrid" in a["claim"]
     ]
+
+
+def test_values_at_nodes_are_judged_as_they_were_given(certify, tmp_path):
+    """Of a prediction whose values on the boundary are 1000, by as many processes as there are."""
+    case = tmp_path / "case.toml"
+    case.write_text(SQUARE, encoding="utf-8")
+    problem = build(read_case(case)).problem
+    values = np.zeros(problem.space.N)
+    values[problem.space.fixed] = 1000.0
+    np.savez(tmp_path / "wall.npz", values=values)
+    text = SQUARE.replace('expression = "x*(1-x) + y"', 'file = "wall.npz"')
+    text = text.replace("at = [0.51, 0.47]\n", "at = [0.0, 0.47]\n")
+    for ranks in (1, 2):
+        found = certify(text, ranks)
+        row = found["queries"][0]
+        assert row["raw"] == pytest.approx(1000.0)
+        assert row["value"] == 0.0
+        assert row["terms"]["mismatch"] == pytest.approx(1000.0)
+        assert any(note.startswith("boundary conditions changed the prediction") for note in found["notes"])
