@@ -56,8 +56,9 @@ class Places:
         return sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(self.n, len(self.cells)))
 
     def nodes_of(self, simplices: Array) -> Array:
-        """Vertices, then midpoints of edges, of sorted simplices."""
-        two = [simplices[:, j] * self.n + simplices[:, k] for j, k in combinations(range(simplices.shape[1]), 2)]
+        """Vertices, then midpoints of edges, of simplices."""
+        ends = [np.sort(simplices[:, pair], axis=1) for pair in map(list, combinations(range(simplices.shape[1]), 2))]
+        two = [pair[:, 0] * self.n + pair[:, 1] for pair in ends]
         if self.degree == 1 or not two:
             return simplices
         at = np.searchsorted(self.keys, np.stack(two, axis=1))

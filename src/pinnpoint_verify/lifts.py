@@ -148,7 +148,7 @@ def binary(op: ast.operator, a: Jet, b: Jet) -> Jet:
     need(isinstance(op, ast.Pow), "formula: unknown part")
     if np.any(b.g):
         return (a.bent(FUNCTIONS["log"]) * b).bent(FUNCTIONS["exp"])
-    p = float(b.v.flat[0])
+    p = float(b.v.flat[0]) if b.v.size else 1.0
     return a.bent(lambda z: tuple(k * z**q if k else 0.0 * z for k, q in ((1.0, p), (p, p - 1), (p * (p - 1), p - 2))))
 
 

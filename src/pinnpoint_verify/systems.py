@@ -43,7 +43,7 @@ class Where(Protocol):
     cells: Array
 
     def nodes_of(self, simplices: Array) -> Array:
-        """Nodes of sorted simplices."""
+        """Nodes of simplices."""
 
     def shapes(self, bary: Array) -> Array:
         """Basis functions."""
@@ -69,12 +69,17 @@ class Stored:
         words = {"cells": at.d, "mass": at.d, "facets": at.d - 1}
         self.rules = {word: stored_rule(bundle, word, m) for word, m in words.items()}
         need(len({rule is None for rule in self.rules.values()}) == 1, "rule: not all of them are stored")
-        self.facets, edge = list[Array](), outer(at.cells)
+        self.cells, self.facets, edge = at.cells, list[Array](), outer(at.cells)
+        if "mesh/own" in bundle:  # with vertices in the order that the rules are for
+            self.cells = bundle("mesh/own", *at.cells.shape, whole=at.n)
+            need(np.array_equal(np.sort(self.cells, axis=1), at.cells), "mesh/own: other cells")
         while f"mesh/load{len(self.facets)}" in bundle:
             name = f"mesh/load{len(self.facets)}"
             F = bundle(name, None, at.d, whole=at.n)
-            both = np.unique(np.concatenate([edge, F]), axis=0)
-            need(len(F) and np.array_equal(np.unique(F, axis=0), F), f"{name}: facets that are not different, or none")
+            own = np.sort(F, axis=1)
+            both = np.unique(np.concatenate([edge, own]), axis=0)
+            fits = len(F) and np.array_equal(np.unique(own, axis=0), own)
+            need(fits, f"{name}: facets that are not different, or not in order, or none")
             need(len(both) == len(edge), f"{name}: not on the boundary")
             self.facets.append(F)
         every = [word for words in COEFFICIENTS.values() for word in words]
@@ -165,12 +170,13 @@ def _matrix(d: Discrete, at: Where, problem: Row, stored: Stored) -> tuple[Any, 
     rule = stored.rules["mass"]
     if first is None or second is None or (isinstance(second, str) and rule is None):
         return None, ["A"]
-    K, T = sp.csr_array((d.N, d.N)), at.nodes_of(at.cells)
+    K, T = sp.csr_array((d.N, d.N)), at.nodes_of(stored.cells)
     dofs = (at.count * T[:, :, None] + np.arange(at.count)).reshape(len(T), -1)
     for start in range(0, len(T), PART):
         part = slice(start, start + PART)
         c = second if isinstance(second, str) else second[part]
-        local, here = _local(at, part, first[part], c, problem.get("plane", "strain"), rule), dofs[part]
+        X, plane = at.nodes[stored.cells[part]], problem.get("plane", "strain")
+        local, here = _local(at, X, first[part], c, plane, rule), dofs[part]
         i, j = np.broadcast_to(here[:, :, None], local.shape), np.broadcast_to(here[:, None, :], local.shape)
         K = K + sp.csr_array((local.ravel(), (i.ravel(), j.ravel())), shape=K.shape)
     far, size = abs(K[d.free] - d.rows).max(axis=1).toarray().ravel(), abs(K[d.free]).max(axis=1).toarray().ravel()
@@ -188,9 +194,9 @@ def _flatness(at: Where) -> float:
     return float(np.max(np.linalg.norm(E, axis=(1, 2)) * np.linalg.norm(np.linalg.inv(E), axis=(1, 2))))
 
 
-def _local(at: Where, part: slice, first: Array, second: Any, plane: str, rule: Rule | None) -> Array:
+def _local(at: Where, X: Array, first: Array, second: Any, plane: str, rule: Rule | None) -> Array:
     """Matrices of cells (n, p·i, q·j): κ∇u·∇v + c u v, or 2μ ε:ε + λ div div."""
-    m, X = at.d, at.nodes[at.cells[part]]
+    m = at.d
     E = X[:, 1:] - X[:, :1]
     inverse, volumes = np.linalg.inv(E).swapaxes(1, 2), np.abs(np.linalg.det(E)) / math.factorial(m)
     grad = np.concatenate([-inverse.sum(axis=1, keepdims=True), inverse], axis=1)
@@ -255,7 +261,7 @@ def _loads(at: Where, case: Row, stored: Stored) -> tuple[list[tuple[Array, str,
     """Data on cells and facets; what they leave out of b, and nodes where b is not known for that."""
     problem, lost, blind = case["problem"], np.zeros(len(at.nodes), dtype=bool), list[str]()
     given = problem.get("body", 0.0) if at.count > 1 else problem.get("source")
-    loads = [(at.cells, "cells", given if given is not None else 0.0)]
+    loads = [(stored.cells, "cells", given if given is not None else 0.0)]
     if given is None or ("prediction" not in case and at.count > 1):  # a function, or nothing is said of it
         return loads, ["b"], np.ones(len(at.nodes), dtype=bool)
     groups = [*(problem.get("neumann") or {}).items(), *(problem.get("force") or {}).items()]

@@ -83,6 +83,24 @@ CASES = {
         HERE + '\ncomponent = "y"',
         **ZERO,
     ),
+    "kink in a cube": text(
+        LINEAR.replace("1+x", "max(0,y-0.667)+1").replace("1.0", '"1+abs(z-0.3)"') + "\ndegree = 2",
+        'left = 0.0\n[problem.neumann]\nright = "abs(y-z)"',
+        CORNER,
+        mesh="cube",
+        cells=2,
+        **ZERO,
+    ),
+    "narrow lift": text(
+        edge='left = "y*(1-y)"\nright = 0.0',
+        query='kind = "average"\nat = [0.6, 0.5]\nradius = 0.2',
+        target="continuous",
+        more='lift = "anyway"',
+        prediction='expression = "y*(1-y)*(1-x)+0.3*exp(-3000*((x-0.71)**2+(y-0.23)**2))"',
+    ),
+    "narrow source": text(
+        LINEAR.replace("1+x", "9*exp(-2000*((x-0.31)**2+(y-0.43)**2)) + abs(x-y)"), target="continuous"
+    ),
     "spike": text(LINEAR.replace("1+x", "exp(-50000*((x-0.3)**2+(y-0.61)**2))")),
 }
 
@@ -194,6 +212,15 @@ def turned(bundle):
     bundle.arrays["rule/cells_at"], bundle.arrays["rule/cells_w"] = np.full((1, 3), 1.0 / 3.0), np.ones(1)
 
 
+def constant(by):
+    """Another ∫fΦ."""
+
+    def change(bundle):
+        bundle.json["proof.json"]["goals"][0]["constant"] += by
+
+    return change
+
+
 STEP, BUMP = "10*(1+tanh(1000*(x-0.45)))", "500*exp(-2000*((x-0.3)**2+(y-0.61)**2))"
 FORGED = [
     *(
@@ -223,6 +250,7 @@ FORGED = [
     ("linear", turned),
     ("linear", array("rule/cells_w", lambda w: np.concatenate([[-w[0]], [w[1] + 2.0 * w[0]], w[2:]]))),
     ("linear", array("rule/cells_at", lambda x: x + np.array([1e-6, -1e-6, 0.0]))),
+    *((name, constant(by)) for name in ("narrow lift", "narrow source") for by in (1e-2, -1e-3)),
     ("fluxes", array("mesh/load0", lambda f: f[:-1])),
     *((name, bounds(share)) for name in ("kink", "kinks", "bump") for share in (0.2, 0.7)),
     *((name, problem(kind=kind)) for name in ("linear", "continuous", "cubic") for kind in ("parabolic", "elasticity")),

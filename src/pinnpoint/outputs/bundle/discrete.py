@@ -79,7 +79,11 @@ def _defined(out: Writer, problem: Any) -> None:
         out.array(f"rule/{name}_w", weights)
     groups = [group for word in LOADS for group in problem.conditions.get(word, {})]
     for k, group in enumerate(groups):
-        out.array(f"mesh/load{k}", np.unique(np.sort(problem.mesh.facets(group), axis=1), axis=0))
+        facets = problem.mesh.facets(group)
+        first = np.unique(np.sort(facets, axis=1), axis=0, return_index=True)[1]
+        out.array(f"mesh/load{k}", facets[first])
+    if np.any(np.diff(problem.mesh.cells, axis=1) < 0):  # not all rules are the same for every order of vertices
+        out.array("mesh/own", problem.mesh.cells)
     for word in COEFFICIENTS:
         given = problem.given.get(word)
         if isinstance(given, Mapping):
