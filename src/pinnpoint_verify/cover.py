@@ -50,7 +50,8 @@ def outer_cells(X: Array, T: Array) -> Array:
     _, number, count = np.unique(facets, axis=0, return_inverse=True, return_counts=True)
     number = number.ravel()
     total = np.bincount(number, side)
-    need(np.all(side != 0.0) and np.all(total[count == 2] == 0.0), "mesh: neighbours lie on the same side of a facet")
+    fits = np.all(side != 0.0) and np.all(total[count == 2] == 0.0)
+    need(fits, "mesh: neighbours overlap, they lie on the same side of their facet")
     return np.asarray(np.unique((np.arange(len(facets)) % len(T))[count[number] == 1]))
 
 

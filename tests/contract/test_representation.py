@@ -129,7 +129,7 @@ def inside(thing: object):
         parts = [getattr(thing, f.name, None) for f in dataclasses.fields(thing)]
         for part in parts:
             for one in part if isinstance(part, list | tuple) and not hasattr(part, "_fields") else [part]:
-                if type(one).__module__.startswith("pinnpoint"):
+                if type(one).__module__.startswith("pinnpoint") and not isinstance(one, dict):
                     yield from inside(one)
 
 

@@ -24,7 +24,7 @@ def test_a_strip_that_winds_round_more_than_once_and_a_folded_mesh_are_refused()
     covers_once(*ramp(0.9))
     with pytest.raises(Refused, match="overlap"):
         covers_once(*ramp(1.1))
-    with pytest.raises(Refused, match="the same side"):
+    with pytest.raises(Refused, match="neighbours overlap"):
         covers_once(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.2, 0.1]]), np.array([[0, 1, 2], [0, 1, 3]]))
 
 

@@ -49,6 +49,8 @@ class AbstractMethod(ABC):
             raise InputError(f"system: must be a LinearSystem; got {type(system).__name__}{hint}")
         if not isinstance(queries, Queries):
             raise InputError(f"queries: must be Queries; got {type(queries).__name__}; wrap L as pinnpoint.Queries(L)")
+        if system.made_on is not None and queries.made_for.get("mesh", system.made_on) != system.made_on:
+            raise InputError("queries: were made on another mesh than the system; ask the problem that has this system")
         return self._prepare(system, queries) if discrete else self._prepare_only(system, queries)
 
     def _prepare_only(self, system: LinearSystem, queries: Queries) -> AbstractCertifier:

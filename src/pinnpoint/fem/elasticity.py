@@ -168,6 +168,7 @@ class Elasticity(FiniteElements):
                 modes=rigid_motions(mesh.points),
                 node_size=d,
                 floor=partial(path_coercivity, self),
+                made_on=mesh.fingerprint,
             )
         set_fields(
             self,
@@ -215,6 +216,7 @@ class Elasticity(FiniteElements):
             modes=rigid_motions(self.mesh.points),
             node_size=self.mesh.dim,
             floor=old.floor,
+            made_on=old.made_on,
         )
         conditions = {**self.conditions, "traction": {}, "force": {}}
         given = {**self.given, "body": None, "nodal": b}

@@ -150,7 +150,16 @@ class ReactionDiffusion(ScalarProblem):
         rows = nodes.points[slice(None) if space.free is None else space.free]
         floor = partial(path_coercivity, self)
         with in_words({"A": "diffusion, reaction: the matrix", "b": "source, neumann: the load"}):
-            system = LinearSystem(A, b, space=space, weight=weight, reduction="galerkin", row_points=rows, floor=floor)
+            system = LinearSystem(
+                A,
+                b,
+                space=space,
+                weight=weight,
+                reduction="galerkin",
+                row_points=rows,
+                floor=floor,
+                made_on=mesh.fingerprint,
+            )
         given = {"source": source, "diffusion": _own(diffusion), "reaction": _own(reaction)}
         set_fields(
             self,

@@ -71,6 +71,8 @@ class LinearSystem:
         else depends on them. Unknowns of a node that follow each other in U may be named by `node_size`.
     floor
         A function that proves the reduced operator's coercivity without a factorization, for large systems.
+    made_on
+        A digest of the mesh whose nodes the unknowns belong to; queries that were made on another one are refused.
     """
 
     stored: Any = field(metadata={"name": "A"})
@@ -85,6 +87,7 @@ class LinearSystem:
     modes: Vector | None
     node_size: int
     floor: Callable[[], Coercivity] | None
+    made_on: str | None = field(repr=False)
 
     __repr__ = brief
 
@@ -102,6 +105,7 @@ class LinearSystem:
         modes: Any | None = None,
         node_size: int = 1,
         floor: Callable[[], Coercivity] | None = None,
+        made_on: str | None = None,
     ) -> None:
         A = _operator(A)
         rows, columns = (int(k) for k in A.shape)
@@ -128,7 +132,7 @@ class LinearSystem:
             )
         set_fields(self, weight=_weight(weight, self.M, square=self.is_square), row_points=self._points(row_points))
         set_fields(self, modes=self._modes(modes), node_size=self._node_size(whole("node_size", node_size, low=1)))
-        set_fields(self, floor=floor)
+        set_fields(self, floor=floor, made_on=made_on)
         frozen(self.b, self.b_error, self.weight, self.row_points, self.modes)
         frozen(*(a.data for a in (self.A_error, self.weight) if a is not None and sp.issparse(a)))
 

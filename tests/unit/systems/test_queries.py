@@ -73,3 +73,17 @@ def test_queries_serve_lifts_and_fluxes_of_the_problem_itself():
     problem = heat(MESH, dirichlet={"left": 0.0})
     pp.certify(problem, "x*(2-x)", problem.points([[0.3, 0.5]]) + problem.patch("right"), lift=True)
     pp.certify(problem, problem.space.U0, problem.points([[0.3, 0.5]]) + problem.flux("left"))
+
+
+def test_prepared_systems_refuse_queries_of_another_mesh():
+    problem, other = heat(MESH), heat(renumbered(MESH))
+    pp.Exact().prepare(problem.system, heat(MESH, source=3.0).points([[0.3, 0.5]]))
+    pp.Exact().prepare(problem.system, pp.Queries(other.points([[0.3, 0.5]]).L))  # rows of one's own are one's own
+    body = pp.fem.Elasticity(MESH, 1.0, 0.3, fixed={"left": 0.0})
+    pushed = body.under(np.ones((len(MESH.points), 2)))
+    for method in (pp.Exact(), pp.Norm()):
+        with pytest.raises(pp.InputError, match="queries: were made on another mesh than the system"):
+            method.prepare(problem.system, other.points([[0.3, 0.5]]))
+    foreign = pp.fem.Elasticity(renumbered(MESH), 1.0, 0.3, fixed={"left": 0.0}).points([[0.3, 0.5]], "x")
+    with pytest.raises(pp.InputError, match="queries: were made on another mesh"):
+        pp.Exact().prepare(pushed.system, foreign)
