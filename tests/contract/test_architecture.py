@@ -158,3 +158,43 @@ def test_every_public_name_exists_and_there_are_few():
     for name in pinnpoint.__all__:
         assert hasattr(pinnpoint, name)
     assert sorted(pinnpoint.__all__) == list(pinnpoint.__all__)
+
+
+def functions() -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    return [
+        (name, node)
+        for name, path in modules().items()
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+
+
+def test_certificates_are_made_in_one_place():
+    makers = {
+        name
+        for name, path in modules().items()
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Certificate"
+    }
+    assert makers == {"pinnpoint.certificates.assembly"}
+
+
+def test_few_functions_are_long():
+    long = [f"{name}.{f.name}" for name, f in functions() if f.end_lineno - f.lineno >= 60]
+    assert len(long) <= 8, long
+
+
+def test_importing_the_package_loads_next_to_nothing():
+    code = "import sys, pinnpoint; print(sum(m.startswith('pinnpoint') for m in sys.modules), 'numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded, heavy = done.stdout.split()
+    assert int(loaded) <= 10
+    assert heavy == "False"
+
+
+def test_the_checker_loads_no_module_of_the_program_that_it_checks():
+    code = "import sys, pinnpoint_verify; print([m for m in sys.modules if m.split('.')[0] == 'pinnpoint'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    for path in (SOURCE / "pinnpoint_verify").rglob("*.py"):
+        assert not {name for name in imported(path, modules()) if name.split(".")[0] == "pinnpoint"}, path

@@ -99,19 +99,8 @@ def certify_to(
     accept, budget
         As in `certify`; the budget is for each mesh.
     """
-    if not isinstance(problem, Transferable):
-        raise InputError(
-            "tolerance: this problem has no refinement; give a reaction–diffusion or semilinear problem, or no "
-            "tolerance"
-        )
-    if tolerance is None:
-        raise InputError("tolerance: is missing; say how narrow the proof must be, one number or one per query")
-    asked = accept_limits(tolerance, len(queries), "tolerance")
-    limit = np.full(len(queries), 1e300) if asked is None else np.minimum(asked, 1e300)
+    limit = _checked(problem, queries, tolerance, accept, theta)
     most = whole("max_dofs", max_dofs, low=1)
-    accept_limits(accept, len(queries))  # refused before the work
-    if not 0.0 < theta <= 1.0:
-        raise InputError(f"theta: must lie between 0 and 1; got {theta!r}")
     method = default_method(problem) if method is None else method
     way = Way("continuous", None, extraction, limit, budget)
     prediction = as_prediction(prediction)
@@ -139,6 +128,22 @@ def certify_to(
             prediction = refiner.prolong(problem.extract(prediction, extraction).given)
         problem = problem.refined(refiner.mesh, refiner.parents)
         queries = problem.ask(queries.goals, queries.names)
+
+
+def _checked(problem: Problem, queries: Queries, tolerance: Limits, accept: Limits, theta: float) -> Vector:
+    """The largest radii that will do; refuses what cannot be refined or judged, before the work."""
+    if not isinstance(problem, Transferable):
+        raise InputError(
+            "tolerance: this problem has no refinement; give a reaction–diffusion or semilinear problem, or no "
+            "tolerance"
+        )
+    if tolerance is None:
+        raise InputError("tolerance: is missing; say how narrow the proof must be, one number or one per query")
+    asked = accept_limits(tolerance, len(queries), "tolerance")
+    accept_limits(accept, len(queries))
+    if not 0.0 < theta <= 1.0:
+        raise InputError(f"theta: must lie between 0 and 1; got {theta!r}")
+    return np.full(len(queries), 1e300) if asked is None else np.minimum(asked, 1e300)
 
 
 def _worst(certificate: Certificate, limit: Vector) -> float:

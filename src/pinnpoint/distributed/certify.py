@@ -114,12 +114,8 @@ def certify(case: Case, team: Team, progress: Progress = lambda stage: None, *, 
     value, center = outputs.affine(exact(asked.found.U), offset), outputs.affine(polished, offset) - pairing
     claim = Claim(f"the symmetric part of the reduced operator is at least {alpha:.6e} times the identity ({how})")
     certificate = _certificate(asked, value, center, left, norms, (length, small), alpha, claim, rows.n)
-    mesh = asked.frame.mesh
-    notes = (
-        *unjoined_notes(mesh),
-        *curve_notes(mesh),
-        "what the mesh leaves was not estimated: many processes share it",
-    )
+    joined, curved = unjoined_notes(asked.frame.mesh), curve_notes(asked.frame.mesh)
+    notes = (*joined, *curved, "what the mesh leaves was not estimated: many processes share it")
     certificate = asked.found.beside(replace(certificate, interval_of=MESH, notes=notes), asked.queries).with_details(
         extraction=asked.found.how,
         projection_mismatch=asked.found.changed,

@@ -143,15 +143,7 @@ class Elasticity(FiniteElements):
             require_boundary(mesh, table, name)
         held = resolve(mesh, fixed, d, "fixed")
         require_apart(mesh, held, {"traction": traction, "force": _in_all_components(force, d)}, d, "fixed")
-        if space is None:
-            dofs, values = prescribed(nodes, held, d, "fixed")
-            if not dofs.size:
-                raise InputError("fixed: nothing holds the body; fix displacements on at least one boundary group")
-            space = admissible(d * len(nodes), dofs, values, held.notes)
-        elif fixed or space.N != d * len(nodes):
-            raise InputError(
-                f"space: must hold {d * len(nodes)} displacements and replaces fixed; give only one of them"
-            )
+        space = _space(nodes, held, space, alone=not fixed)
         lam, mu = lame(per_cell("young", young, mesh), per_cell("poisson", poisson, mesh), d, plane)
         A = assembly.elasticity_matrix(mesh, lam, mu, assembly.pattern(nodes))
         b = _load(nodes, body, traction, force, order)
@@ -304,6 +296,19 @@ class Elasticity(FiniteElements):
             held = tied(nodes, self.space, d)
         operator = Enriched(nodes, d, *elastic(*self.lame))
         return Enrichment(operator, load - operator.of_bubbles(U), held, values)
+
+
+def _space(nodes: Nodes, held: HeldBoundary, given: AdmissibleSpace | None, *, alone: bool) -> AdmissibleSpace:
+    """The admissible displacements: as given, `alone`, or as the groups hold them."""
+    d, size = nodes.mesh.dim, nodes.mesh.dim * len(nodes)
+    if given is None:
+        dofs, values = prescribed(nodes, held, d, "fixed")
+        if not dofs.size:
+            raise InputError("fixed: nothing holds the body; fix displacements on at least one boundary group")
+        return admissible(size, dofs, values, held.notes)
+    if not alone or given.N != size:
+        raise InputError(f"space: must hold {size} displacements and replaces fixed; give only one of them")
+    return given
 
 
 def lame(young: Vector, poisson: Vector, dim: int, plane: str) -> tuple[Vector, Vector]:
