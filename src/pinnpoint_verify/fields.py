@@ -3,7 +3,8 @@
 `PROVED` keys are computed again from the stored arrays, `COMPARED` ones are held against another file or the arrays,
 `DERIVED` ones follow from others that are checked. A `WITNESS` leads to a proof, and any that does will do. `DECLARED`
 ones cannot be checked here: they are printed as they stand. A path ends in ``.*`` for any name, in ``.**`` for anything
-below, and ``[]`` is an entry of a list.
+below, and ``[]`` is an entry of a list. The table sees to it that every key is known and that declared ones are
+printed; what compares or proves the others is in agreement.py, rows.py, assumptions.py and claims.py.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.cases.kinds import KINDS, Kind, ProblemSpec
 from pinnpoint.cases.specs import MeshSpec
 from pinnpoint.cases.tables import Table
+from pinnpoint.io.meshes.read import SUFFIXES
 
-MESH_SUFFIXES = (".msh", ".vtu", ".vtk", ".xdmf", ".inp", ".bdf", ".fem", ".nas")
 DECK_SUFFIXES = (".bdf", ".fem", ".nas", ".dat", ".inp")
 DOMAINS = ("interval", "square", "cube", "lshape", "dumbbell", "frame", "fichera", "bracket")
 
@@ -23,7 +23,7 @@ def read_mesh_spec(root: Table) -> MeshSpec | None:
     table = root.table("mesh", required=True)
     if table.has("file") == table.has("generate"):
         raise InputError("mesh: give exactly one of 'file' and 'generate'")
-    file = table.path("file", MESH_SUFFIXES, None)
+    file = table.path("file", SUFFIXES, None)
     domain = table.choice("generate", DOMAINS, None)
     if file is not None:
         table.refuse(["cells", "dofs"], "only for a generated mesh; remove it")

@@ -225,7 +225,7 @@ def m_matrix_bound(S: Matrix, solve: Solve) -> tuple[float, Vector | None]:
         if not np.all(np.isfinite(w)) or float(w.min()) <= 0.0:
             break
         w = w / float(w.max())
-        ratio, before = ratio_of(w), best  # proofs.md, step 3a
+        ratio, before = ratio_of(w), best
         if ratio > best:
             best, witness = ratio, w
         if before > 0.0 and ratio < before * 1.01:
