@@ -52,9 +52,10 @@ class Limits:
     patience: float = 30.0
 
     def __post_init__(self) -> None:
-        for name in ("body", "batch", "workers", "patience"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name}: must be > 0; got {getattr(self, name)!r}")
+        sizes = {"body": self.body, "batch": self.batch, "workers": self.workers, "patience": self.patience}
+        for name, size in sizes.items():
+            if not size > 0:
+                raise InputError(f"{name}: must be > 0; got {size!r}")
         if self.waiting < 0:
             raise InputError(f"waiting: must be ≥ 0; got {self.waiting!r}")
 
@@ -71,39 +72,9 @@ def make_app(engine: Engine, limits: Limits | None = None, monitor: Monitor | No
         raise DependencyMissingError("pinnpoint serve needs starlette: pip install 'pinnpoint[serve]'") from error
     service = _Service(engine, Limits() if limits is None else limits, monitor)
 
-    def told(content: Any, status: int = 200, **headers: str) -> Any:
-        return JSONResponse(content, status, headers or None)
-
     async def certify(request: Any) -> Any:
-        start, status = time.perf_counter(), 500
-        try:
-            done = await service.certify(request)
-            status = 200
-            return told(done)
-        except BadRequestError as error:
-            status = error.status
-            headers = {"Retry-After": "1"} if status == 429 else {}
-            if status in (408, 413):  # the rest of the body is not read
-                headers["Connection"] = "close"
-            return told({"error": str(error)}, status, **headers)
-        except LogError as error:
-            status = 503
-            log.error("%s", error)
-            return told({"error": str(error)}, 503)
-        except PinnpointError as error:
-            status = 422
-            return told({"error": str(error)}, 422)
-        except ClientDisconnect:  # before its body was complete; nobody reads the answer
-            status = 400
-            return told({"error": "body: is not complete"}, 400)
-        except asyncio.CancelledError:  # at the end of the time that a service which is stopped gives to its requests
-            status = 503
-            return told({"error": "shutting down: the request was not finished"}, 503, Connection="close")
-        except Exception:
-            log.exception("internal error")
-            return told({"error": "internal error; see the service's log"}, 500)
-        finally:
-            service.metrics.request("/v1/certify", status, time.perf_counter() - start)
+        status, content, headers = await service.answered(request, ClientDisconnect)
+        return JSONResponse(content, status, headers or None)
 
     def fixed(path: str, make: Callable[[], Any]) -> Any:
         async def get(request: Any) -> Any:
@@ -115,23 +86,27 @@ def make_app(engine: Engine, limits: Limits | None = None, monitor: Monitor | No
     async def refused(request: Any, error: Any) -> Any:
         return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
 
-    about = {"title": engine.title, "target": engine.target, "dofs": engine.dofs, "loads": engine.loads}
-    about |= {"values": engine.values, "queries": list(engine.names)}
-    if monitor is not None:
-        about["accept"] = [_limit(a) for a in monitor.accept]
-    if engine.tolerance is not None:
-        about["tolerance"] = [_limit(t) for t in engine.tolerance]
-    schema = describe(engine, service.limits.batch)
+    about, schema = service.about(), describe(engine, service.limits.batch)
     routes = [
         Route("/v1/certify", certify, methods=["POST"]),
-        fixed("/v1/queries", lambda: told(about)),
-        fixed("/healthz", lambda: told({"status": "ok"})),
+        fixed("/v1/queries", lambda: JSONResponse(about)),
+        fixed("/healthz", lambda: JSONResponse({"status": "ok"})),
         fixed("/metrics", lambda: PlainTextResponse(service.metrics.text(), media_type="text/plain; version=0.0.4")),
-        fixed("/openapi.json", lambda: told(schema)),
+        fixed("/openapi.json", lambda: JSONResponse(schema)),
     ]
     app = Starlette(routes=routes, exception_handlers={HTTPException: refused})
     app.state.service = service
     return app
+
+
+def _status(error: PinnpointError) -> int:
+    """What a refusal is in HTTP's words; a log that fails is told to whoever runs the service, too."""
+    if isinstance(error, BadRequestError):
+        return error.status
+    if isinstance(error, LogError):
+        log.error("%s", error)
+        return 503
+    return 422
 
 
 def _limit(x: float) -> float | None:
@@ -147,7 +122,44 @@ class _Service:
         self.arrivals = Arrivals(limits.body, limits.patience, BODIES * limits.body)
         self.pool = ThreadPoolExecutor(limits.workers, thread_name_prefix="certify")
 
+    def about(self) -> dict[str, Any]:
+        """What is asked, and of what."""
+        engine = self.engine
+        about = {"title": engine.title, "target": engine.target, "dofs": engine.dofs, "loads": engine.loads}
+        about |= {"values": engine.values, "queries": list(engine.names)}
+        if self.monitor is not None:
+            about["accept"] = [_limit(a) for a in self.monitor.accept]
+        if engine.tolerance is not None:
+            about["tolerance"] = [_limit(t) for t in engine.tolerance]
+        return about
+
+    async def answered(self, request: Any, gone: type[Exception]) -> tuple[int, dict[str, Any], dict[str, str]]:
+        """Status, content and headers; `gone` is raised where the client has left."""
+        start, status = time.perf_counter(), 500
+        headers: dict[str, str] = {}
+        try:
+            content = await self.certify(request)
+            status = 200
+        except PinnpointError as error:
+            status, content = _status(error), {"error": str(error)}
+            if status == 429:
+                headers["Retry-After"] = "1"
+            if status in (408, 413):  # the rest of the body is not read
+                headers["Connection"] = "close"
+        except gone:  # before its body was complete; nobody reads the answer
+            status, content = 400, {"error": "body: is not complete"}
+        except asyncio.CancelledError:  # at the end of the time that a service which is stopped gives to its requests
+            status, content = 503, {"error": "shutting down: the request was not finished"}
+            headers["Connection"] = "close"
+        except Exception:
+            log.exception("internal error")
+            content = {"error": "internal error; see the service's log"}
+        finally:
+            self.metrics.request("/v1/certify", status, time.perf_counter() - start)
+        return status, content, headers
+
     async def certify(self, request: Any) -> dict[str, Any]:
+        """One answer per item."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise BadRequestError(415, f"content-type: must be application/json; got {kind[:60] or 'none'!r}")

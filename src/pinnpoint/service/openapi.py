@@ -8,14 +8,51 @@ from pinnpoint.base.version import __version__
 from pinnpoint.service.body import LARGEST
 from pinnpoint.service.engine import Engine
 
+ERROR = {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}}}
+FAILURES = {
+    "400": "not JSON",
+    "408": "the body took too long",
+    "413": "too large",
+    "415": "not application/json",
+    "422": "JSON that does not fit; the message says where",
+    "429": "overloaded; try again",
+    "500": "internal error",
+    "503": "shutting down",
+}
+COLUMNS = ("value", "value_radius", "raw", "raw_radius", "center", "radius", "lower", "upper")
+
 
 def describe(engine: Engine, most: int) -> dict[str, Any]:
     """OpenAPI 3.1."""
-    number = {"type": "number", "minimum": -LARGEST, "maximum": LARGEST}
-    maybe = {"type": ["number", "null"]}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": f"pinnpoint: {engine.title or 'certified intervals'}", "version": __version__},
+        "paths": {
+            "/v1/certify": {
+                "post": {
+                    "operationId": "certify",
+                    "summary": "Intervals that hold the true values behind predictions",
+                    "requestBody": {"required": True, "content": _json(_body(engine, most))},
+                    "responses": {
+                        "200": {"description": "one answer per item", "content": _json(_answer())},
+                        **{code: {"description": why, "content": _json(ERROR)} for code, why in FAILURES.items()},
+                    },
+                }
+            },
+            "/v1/queries": _get("queries", "What is asked, and of what", _json({"type": "object"})),
+            "/healthz": _get("health", "Whether the service is ready", _json({"type": "object"})),
+            "/metrics": _get("metrics", "Counters for Prometheus", {"text/plain": {"schema": {"type": "string"}}}),
+            "/openapi.json": _get("describe", "This description", _json({"type": "object"})),
+        },
+    }
 
-    def numbers(count: int, told: str) -> dict[str, Any]:
-        return {"type": "array", "items": number, "minItems": count, "maxItems": count, "description": told}
+
+def _body(engine: Engine, most: int) -> dict[str, Any]:
+    """A request: its items, each with as many numbers as the certifier takes."""
+    number = {"type": "number", "minimum": -LARGEST, "maximum": LARGEST}
+
+    def numbers(count: int, about: str) -> dict[str, Any]:
+        return {"type": "array", "items": number, "minItems": count, "maxItems": count, "description": about}
 
     item: dict[str, Any] = {
         "type": "object",
@@ -30,16 +67,25 @@ def describe(engine: Engine, most: int) -> dict[str, Any]:
     if engine.loads:
         item["properties"]["mu"] = numbers(engine.loads, "coefficients of the loads")
         item["required"] = ["mu"]
-    error = {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}}}
-    columns = ("value", "value_radius", "raw", "raw_radius", "center", "radius", "lower", "upper")
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["items"],
+        "properties": {"items": {"type": "array", "items": item, "minItems": 1, "maxItems": most}},
+    }
+
+
+def _answer() -> dict[str, Any]:
+    """What `body.answered` makes of each item."""
     words = {"enum": ["within", "beyond", "undecided"]}
     verdicts = {"type": "object", "additionalProperties": False, "properties": {"accept": words}}
+    numbers = {column: {"type": ["number", "null"]} for column in COLUMNS}
     row = {
         "type": "object",
-        "required": ["name", *columns, "verdicts"],
-        "properties": {"name": {"type": "string"}, **dict.fromkeys(columns, maybe), "verdicts": verdicts},
+        "required": ["name", *COLUMNS, "verdicts"],
+        "properties": {"name": {"type": "string"}, **numbers, "verdicts": verdicts},
     }
-    told = {
+    item = {
         "label": {"type": ["string", "null"]},
         "action": {"type": ["string", "null"], "enum": ["accept", "flag", None]},
         "target": {"type": "string"},
@@ -48,48 +94,11 @@ def describe(engine: Engine, most: int) -> dict[str, Any]:
         "rounding": {"type": "string"},
         "queries": {"type": "array", "items": row},
     }
-    done = {
+    return {
         "type": "object",
         "required": ["items"],
         "properties": {
-            "items": {"type": "array", "items": {"type": "object", "required": [*told], "properties": told}}
-        },
-    }
-    body = {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["items"],
-        "properties": {"items": {"type": "array", "items": item, "minItems": 1, "maxItems": most}},
-    }
-    failures = {
-        "400": "not JSON",
-        "408": "the body took too long",
-        "413": "too large",
-        "415": "not application/json",
-        "422": "JSON that does not fit; the message says where",
-        "429": "overloaded; try again",
-        "500": "internal error",
-        "503": "shutting down",
-    }
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": f"pinnpoint: {engine.title or 'certified intervals'}", "version": __version__},
-        "paths": {
-            "/v1/certify": {
-                "post": {
-                    "operationId": "certify",
-                    "summary": "Intervals that hold the true values behind predictions",
-                    "requestBody": {"required": True, "content": _json(body)},
-                    "responses": {
-                        "200": {"description": "one answer per item", "content": _json(done)},
-                        **{code: {"description": why, "content": _json(error)} for code, why in failures.items()},
-                    },
-                }
-            },
-            "/v1/queries": _get("queries", "What is asked, and of what", _json({"type": "object"})),
-            "/healthz": _get("health", "Whether the service is ready", _json({"type": "object"})),
-            "/metrics": _get("metrics", "Counters for Prometheus", {"text/plain": {"schema": {"type": "string"}}}),
-            "/openapi.json": _get("describe", "This description", _json({"type": "object"})),
+            "items": {"type": "array", "items": {"type": "object", "required": [*item], "properties": item}}
         },
     }
 
