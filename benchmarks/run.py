@@ -24,6 +24,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 import pinnpoint as pp  # noqa: E402
+from pinnpoint.certificates.evidence import Evidence  # noqa: E402
 from pinnpoint.mesh.topology import Topology  # noqa: E402
 from pinnpoint.rounding import matrices  # noqa: E402
 from pinnpoint.solvers.direct import factorize  # noqa: E402
@@ -128,7 +129,9 @@ def verified(problem, cells):
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "bundle"
         start = time.perf_counter()
-        pp.write_bundle(place, certifier.certify(U), system, U, queries, solver=certifier.ground.solver)
+        pp.write_bundle(
+            place, certifier.certify(U), system, U, queries, evidence=Evidence(solver=certifier.ground.solver)
+        )
         writing = time.perf_counter() - start
         size = sum(f.stat().st_size for f in place.rglob("*") if f.is_file())
         code = (

@@ -132,7 +132,7 @@ def run(path: Path, *, alone: bool = True) -> list[str | None]:
         elif block.language == "python" and not block.words and not name:
             out = io.StringIO()
             with contextlib.redirect_stdout(out), warnings.catch_warnings():
-                exec(compile("\n" * block.line + block.text, str(path), "exec"), scope)
+                exec(compile("\n" * block.line + block.text, str(path), "exec", dont_inherit=True), scope)
             said = out.getvalue()
         elif block.language in ("sh", "console"):
             said = "".join(run_command(line) for line in commands(block))

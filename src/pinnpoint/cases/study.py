@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -24,9 +24,9 @@ from pinnpoint.certifiers.localized import Localized
 from pinnpoint.certifiers.nonlinear.root import Root
 from pinnpoint.certifiers.nonlinear.stationary import Stationary
 from pinnpoint.certifiers.norm import Norm
-from pinnpoint.certifiers.protocols import Certifier
+from pinnpoint.certifiers.protocols import Certifier, Events, Step
 from pinnpoint.certifiers.randomized import Randomized
-from pinnpoint.certifiers.tolerance import MAX_DOFS, Step, certify_to
+from pinnpoint.certifiers.tolerance import MAX_DOFS, certify_to
 from pinnpoint.certifiers.verb import AnyMethod, foresee, narrowed, run
 from pinnpoint.fem.coefficients import require_defined
 from pinnpoint.fem.extraction import Formulas, NodeValues
@@ -60,7 +60,7 @@ ARGUMENTS = {
     "polish": "certificate.polish",
 }
 """What arguments are called in a case file, beside those of its kind of problem."""
-Progress = Callable[[str], None]
+SILENT = Events()
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,60 +76,66 @@ class Study:
 
     __repr__ = brief
 
-    def certify(
-        self,
-        report: Callable[[Step], None] | None = None,
-        prepared: Callable[[Certifier], None] = lambda certifier: None,
-    ) -> Result:
-        """Certify, on finer meshes where a tolerance of the continuous target asks for it.
-
-        `report` is told each mesh, `prepared` the certifier of a discrete target before it is used.
-        """
+    def certify(self, events: Events = SILENT) -> Result:
+        """Certify, on finer meshes where a tolerance of the continuous target asks for it."""
         spec = self.case.certificate
         with in_words(arguments_of(self.case)):
-            if spec.target == "continuous" and np.any(np.isfinite(self.limits)):
-                most = MAX_DOFS if spec.max_dofs is None else spec.max_dofs
-                found = certify_to(
-                    self.problem,
-                    self.prediction,
-                    self.queries,
-                    self.limits,
-                    self.method,
-                    max_dofs=most,
-                    report=report,
-                    budget=spec.budget,
-                )
-                study = replace(self, problem=found.problem, prediction=found.prediction, queries=found.queries)
-                done = Result(study, found.certificate, found.certifier, found.history, found.stopped)
-            else:
-                certificate, certifier = run(
-                    self.method,
-                    self.problem,
-                    self.prediction,
-                    self.queries,
-                    target=spec.target,
-                    prepared=prepared,
-                    budget=spec.budget,
-                )
-                done = Result(self, certificate, certifier)
-            done = done.compared() if spec.lift else done
-            return replace(done, certificate=done.certificate.judged(self.accept))
+            refines = spec.target == "continuous" and np.any(np.isfinite(self.limits))
+            result = self._refined(events) if refines else self._as_it_is(events)
+            result = result.compared() if spec.lift else result
+            return replace(result, certificate=result.certificate.judged(self.accept))
+
+    def _as_it_is(self, events: Events) -> Result:
+        spec = self.case.certificate
+        certificate, certifier = run(
+            self.method,
+            self.problem,
+            self.prediction,
+            self.queries,
+            target=spec.target,
+            prepared=events.prepared,
+            budget=spec.budget,
+        )
+        return Result(self, certificate, certifier)
+
+    def _refined(self, events: Events) -> Result:
+        spec = self.case.certificate
+        best = certify_to(
+            self.problem,
+            self.prediction,
+            self.queries,
+            self.limits,
+            self.method,
+            max_dofs=MAX_DOFS if spec.max_dofs is None else spec.max_dofs,
+            report=events.refined,
+            budget=spec.budget,
+        )
+        study = replace(self, problem=best.problem, prediction=best.prediction, queries=best.queries)
+        return Result(study, best.certificate, best.certifier, best.history, best.stopped)
+
+    def storing(self, green: Path | None) -> Study:
+        """With Green vectors that are computed straight into a file, where one is named."""
+        if green is None or not isinstance(self.method, Exact):
+            return self
+        return replace(self, method=replace(self.method, file=green))
 
     @property
     def limits(self) -> Vector:
         """How narrow the proof of each query must be, its own tolerance or the case's; infinite where there is none."""
-        return self._each("tolerance")
+        case = self.case
+        return _each(case.certificate.tolerance, [query.tolerance for query in case.queries])
 
     @property
     def accept(self) -> Vector:
         """How wrong the prediction may be at each query, its own limit or the case's; infinite where there is none."""
-        return self._each("accept")
+        case = self.case
+        return _each(case.certificate.accept, [query.accept for query in case.queries])
 
-    def _each(self, key: str) -> Vector:
-        common = getattr(self.case.certificate, key)
-        own = [getattr(query, key) for query in self.case.queries]
-        given = [common if limit is None else limit for limit in own]
-        return np.array([np.inf if limit is None else limit for limit in given])
+
+def _each(common: float | None, own: Sequence[float | None]) -> Vector:
+    """Of each query its own limit, or the common one; infinite where there is neither."""
+    limits = [common if limit is None else limit for limit in own]
+    return np.array([np.inf if limit is None else limit for limit in limits])
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,18 +186,32 @@ def open_mesh(case: Case) -> Mesh:
         return generate(str(case.mesh.generate), case.mesh.cells, dofs=case.mesh.dofs)
 
 
-def build(
-    case: Case,
-    progress: Progress = lambda stage: None,
-    *,
-    trust: bool = False,
-    meshed: Callable[[Mesh], None] = lambda mesh: None,
-) -> Study:
+def build(case: Case, events: Events = SILENT, *, trust: bool = False) -> Study:
     """Make everything that a case names; refuses what does not fit the mesh.
 
-    `progress` is told each stage before it begins, `meshed` the mesh before it is used. With `trust` the prediction may
-    be a file that runs code when it is opened, or a factory in a module beside the case.
+    With `trust` the prediction may be a file that runs code when it is opened, or a factory in a module beside the
+    case.
     """
+    _require_sense(case)
+    events.stage("reading the deck" if case.problem.deck else "reading the mesh")
+    deck = None if case.problem.deck is None else read_deck(case.problem.deck)
+    mesh = open_mesh(case) if deck is None else deck.mesh
+    events.meshed(mesh)
+    events.stage(f"assembling {len(mesh.cells)} cells")
+    problem = make_problem(case, mesh) if deck is None else deck_problem(case, deck)
+    events.stage("reading the prediction")
+    prediction = open_prediction(case, problem, trust=trust)
+    events.stage("locating the queries")
+    queries = make_queries(case, problem)
+    if case.certificate.lift:
+        with in_words(arguments_of(case)):
+            lift, spec = smooth_prediction(case), case.certificate.lift
+            problem = problem.lifted(foresee(make_method(case), problem, lift, queries, spec, events.stage))
+    return Study(case, problem, prediction, queries, make_method(case), deck)
+
+
+def _require_sense(case: Case) -> None:
+    """Refuse what does not go together, before anything is read."""
     if case.certificate.lift and (case.certificate.target != "continuous" or not case.kind.lifts):
         fitting = " or ".join(f"'{kind.name}'" for kind in KINDS.values() if kind.lifts)
         raise InputError(f"certificate.lift: is for the continuous target of kind = {fitting}; remove it")
@@ -207,21 +227,6 @@ def build(
             f"certificate.target: no proved transfer to the continuous solution is available for {case.kind.name}; say "
             "target = 'discrete' to certify the solution of the discrete system"
         )
-    progress("reading the deck" if case.problem.deck else "reading the mesh")
-    deck = None if case.problem.deck is None else read_deck(case.problem.deck)
-    mesh = open_mesh(case) if deck is None else deck.mesh
-    meshed(mesh)
-    progress(f"assembling {len(mesh.cells)} cells")
-    problem = make_problem(case, mesh) if deck is None else deck_problem(case, deck)
-    progress("reading the prediction")
-    prediction = open_prediction(case, problem, trust=trust)
-    progress("locating the queries")
-    queries = make_queries(case, problem)
-    if case.certificate.lift:
-        with in_words(arguments_of(case)):
-            lift, spec = smooth_prediction(case), case.certificate.lift
-            problem = problem.lifted(foresee(make_method(case), problem, lift, queries, spec, progress))
-    return Study(case, problem, prediction, queries, make_method(case), deck)
 
 
 def make_problem(case: Case, mesh: Mesh) -> Any:

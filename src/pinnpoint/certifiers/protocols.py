@@ -216,8 +216,31 @@ class Liftable(Transferable):
         """Refuse a lift that is forecast to make the proof no narrower than `plain`."""
 
 
-class Events(Protocol):
-    """Who watches the work."""
+@dataclass(frozen=True)
+class Step:
+    """One mesh on the way."""
+
+    dofs: int
+    cells: int
+    radius: Vector
+    """Radii of all queries."""
+    expected: float
+    """Unknowns at which the tolerance is expected, from the last two steps; NaN at first."""
+
+    __repr__ = brief
+
+
+class Events:
+    """Who watches the work; what is of no interest stays as it is here."""
+
+    def stage(self, text: str) -> None:
+        """A stage begins."""
+
+    def meshed(self, mesh: Mesh) -> None:
+        """The mesh is there, and nothing has been made on it."""
 
     def prepared(self, certifier: Certifier) -> None:
         """The certifier of a discrete target is ready, and no state has been certified."""
+
+    def refined(self, step: Step) -> None:
+        """One more mesh on the way to a tolerance is certified."""

@@ -15,7 +15,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.base.machine import free_memory
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.verdicts import accept_limits
-from pinnpoint.certifiers.protocols import Certifier, Problem, Transferable
+from pinnpoint.certifiers.protocols import Certifier, Problem, Step, Transferable
 from pinnpoint.certifiers.verb import AnyMethod, Way, default_method, run_by
 from pinnpoint.mesh.refine import Refiner, dorfler
 from pinnpoint.models.given import Prediction, as_prediction
@@ -26,20 +26,6 @@ THETA = 0.5
 MAX_DOFS = 400_000
 BYTES = {(1, 1): 4e3, (1, 2): 6e3, (2, 1): 6e3, (2, 2): 8e3, (3, 1): 1.6e4, (3, 2): 2.4e4}
 """Memory for each unknown, by dimension and degree, generously."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """One mesh on the way."""
-
-    dofs: int
-    cells: int
-    radius: Vector
-    """Radii of all queries."""
-    expected: float
-    """Unknowns at which the tolerance is expected, from the last two steps; NaN at first."""
-
-    __repr__ = brief
 
 
 @dataclass(frozen=True, eq=False)

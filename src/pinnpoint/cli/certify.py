@@ -6,31 +6,25 @@ import argparse
 import json
 import sys
 import traceback
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import PinnpointError, shortage
-from pinnpoint.base.memory import have_ready, keep_memory, return_memory
+from pinnpoint.base.memory import keep_memory, return_memory
 from pinnpoint.cases.read import read_case
 from pinnpoint.cases.study import Result, build
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Guarantee
 from pinnpoint.certificates.printed import changed_line, least_text, table, verdict_of
 from pinnpoint.certificates.verdicts import BEYOND, NEGATIVE, UNDECIDED
-from pinnpoint.certifiers.tolerance import Step
 from pinnpoint.cli.progress import Stages, Told
+from pinnpoint.cli.watch import LARGE, Watch
 from pinnpoint.distributed.certify import certify as together
 from pinnpoint.distributed.team import Team, launched, options_of
-from pinnpoint.mesh.mesh import Mesh
-from pinnpoint.outputs.draft import Draft, draw, labels, require_place, write_outputs
-from pinnpoint.report import Scene
-
-LARGE = 150_000
-"""Unknowns from which memory is dearer than the time to get it."""
+from pinnpoint.outputs.draft import Draft, require_place, write_outputs
+from pinnpoint.outputs.tables import labels
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -41,23 +35,15 @@ def run(arguments: argparse.Namespace) -> int:
     out = arguments.out or case.path.with_suffix("")
     require_place(out)
     keep_memory()
-    scenes: list[Future[Scene]] = []
-
-    def meshed(mesh: Mesh) -> None:
-        if len(mesh.points) <= LARGE:
-            have_ready(len(mesh.points))
-        if mesh.dim == 2 and not case.kind.vector:  # drawn wherever the queries are
-            scenes.append(draw(mesh, 1))
-
     with Stages(6, quiet=arguments.quiet) as stage:
-        study = build(case, stage, trust=arguments.trust_model, meshed=meshed)
+        study = build(case, Watch(stage), trust=arguments.trust_model)
         if study.problem.system.n > LARGE:
             return_memory()
-        with Draft(study, out, *scenes) as draft:
+        with Draft(study, out) as draft:
             stage(f"certifying {len(study.queries)} queries on {study.problem.system.n} unknowns")
-            study = draft.placed(study)
+            study = study.storing(draft.green_file())
             with Told(stage):
-                result = study.certify(lambda step: stage.note(falling(step, study.limits)), draft.prepared)
+                result = study.certify(Watch(stage, draft, study.limits))
             stage("writing the outputs")
             files = draft.write(result)
     return tell(result, files, arguments)
@@ -72,7 +58,7 @@ def run_together(arguments: argparse.Namespace) -> int:
         out = arguments.out or case.path.with_suffix("")
         team.from_lead(lambda: require_place(out))
         with Stages(6, quiet=arguments.quiet or not team.leads()) as stage:
-            result = together(case, team, stage, trust=arguments.trust_model)
+            result = together(case, team, Watch(stage), trust=arguments.trust_model)
             stage("writing the outputs")
             files = team.from_lead(lambda: [] if result is None else write_outputs(result, out))
         code = 0 if result is None else tell(result, files, arguments)
@@ -100,13 +86,6 @@ def tell(result: Result, files: list[Path], arguments: argparse.Namespace) -> in
     if any(word in NEGATIVE for word in found):
         return 4
     return 1 if wide(result).any() or UNDECIDED in found else 0
-
-
-def falling(step: Step, limits: Vector) -> str:
-    """How far refinement has come, and where it is expected to end."""
-    worst = int(np.argmax(step.radius / limits))
-    ahead = f", {limits[worst]:.1e} expected at {step.expected:.0f}" if np.isfinite(step.expected) else ""
-    return f"{step.dofs} unknowns: worst radius {step.radius[worst]:.2e}{ahead}"
 
 
 def wide(result: Result) -> Any:

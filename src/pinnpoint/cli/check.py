@@ -11,7 +11,6 @@ from pinnpoint.base.units import Units, bracketed, label
 from pinnpoint.cases.read import read_case
 from pinnpoint.cases.study import build
 from pinnpoint.cli.peak import peak
-from pinnpoint.cli.progress import Stages
 from pinnpoint.mesh.curves import curve_notes
 from pinnpoint.mesh.mesh import BOUNDARY, CELLS, Mesh
 from pinnpoint.mesh.quality import quality, unjoined_notes
@@ -25,9 +24,8 @@ MEASURES = {0: "points", 1: "length", 2: "area", 3: "volume"}
 def run(arguments: argparse.Namespace) -> int:
     """Everything that certify would refuse is refused here, but for what only a solve can show."""
     case = read_case(arguments.case, arguments.set)
-    with Stages(4, quiet=True) as stage:
-        study = build(case, stage, trust=arguments.trust_model)
-        study.problem.extract(study.prediction)
+    study = build(case, trust=arguments.trust_model)
+    study.problem.extract(study.prediction)
     problem, mesh = study.problem, study.problem.mesh
     quadratic = ", quadratic elements" if case.problem.degree == 2 else ""
     print(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from pinnpoint.cli.certify import LARGE
+from pinnpoint.cli.watch import LARGE
 from pinnpoint.rounding.matrices import LOAD_AFTER, PRODUCTS
 from pinnpoint.solvers.choice import Task, predicted
 

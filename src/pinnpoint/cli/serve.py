@@ -12,6 +12,7 @@ from pinnpoint.base.errors import InputError, in_words
 from pinnpoint.cases.read import read_case
 from pinnpoint.cases.study import Study, build
 from pinnpoint.cli.progress import Stages
+from pinnpoint.cli.watch import Watch
 
 FLAGS = {"body": "--max-body", "batch": "--max-batch", "host": "--host", "port": "--port", "log": "--log"}
 FLAGS |= {"workers": "--workers", "waiting": "--waiting"}
@@ -27,21 +28,22 @@ def run(arguments: argparse.Namespace) -> int:
     if not 0 <= arguments.port < 65536:
         raise InputError(f"--port: must lie between 0 and 65535; got {arguments.port}")
     with in_words(FLAGS):
-        limits = Limits(arguments.max_body, arguments.max_batch, arguments.workers, arguments.waiting)
+        sizes = Limits(arguments.max_body, arguments.max_batch, arguments.workers, arguments.waiting)
     case = read_case(arguments.case, arguments.set)
-    given = [getattr(spec, key) for key in ("accept", "tolerance") for spec in (case.certificate, *case.queries)]
-    if arguments.log is not None and all(limit is None for limit in given):
+    limits = [case.certificate.accept, case.certificate.tolerance]
+    limits += [limit for query in case.queries for limit in (query.accept, query.tolerance)]
+    if arguments.log is not None and all(limit is None for limit in limits):
         raise InputError(
             "--log: records decisions, which need accept, how wrong a prediction may be; add it to the case"
         )
     with Stages(5, quiet=False) as stage:
-        study = build(case, stage, trust=arguments.trust_model)
+        study = build(case, Watch(stage), trust=arguments.trust_model)
         stage("preparing the certifier")
         engine = engine_of_case(study)
     accept = accepted_by(study)
     with in_words(FLAGS):
         monitor = None if accept is None else Monitor(engine, accept, log=arguments.log)
-    app = make_app(engine, limits, monitor)
+    app = make_app(engine, sizes, monitor)
     if arguments.host not in LOOPBACK:
         print("listening beyond this machine: anyone who reaches the port can ask", file=sys.stderr)
     try:

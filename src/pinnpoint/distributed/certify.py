@@ -16,13 +16,13 @@ from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.cases.kinds import KINDS
 from pinnpoint.cases.specs import Case
-from pinnpoint.cases.study import Progress, Result, Study, make_method, make_queries, open_mesh, open_prediction
+from pinnpoint.cases.study import SILENT, Result, Study, make_method, make_queries, open_mesh, open_prediction
 from pinnpoint.certificates.assembly import Findings, assemble
 from pinnpoint.certificates.batch import CertificateBatch
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.evidence import Evidence
-from pinnpoint.certifiers.protocols import Certifier, Extraction
+from pinnpoint.certifiers.protocols import Certifier, Events, Extraction
 from pinnpoint.distributed.coercive import prove
 from pinnpoint.distributed.frame import Frame, make_frame
 from pinnpoint.distributed.partition import cut, owners
@@ -70,11 +70,11 @@ def require_fit(case: Case) -> None:
         raise InputError("query.kind: 'flux' is not available over several processes; ask for points or averages")
 
 
-def certify(case: Case, team: Team, progress: Progress = lambda stage: None, *, trust: bool = False) -> Result | None:
+def certify(case: Case, team: Team, events: Events = SILENT, *, trust: bool = False) -> Result | None:
     """Certify a case; the first process gets the result, the others None."""
     require_fit(case)
     require_round_to_nearest()
-    progress("reading the mesh")
+    events.stage("reading the mesh")
     asked: Any = None
 
     def read() -> int:
@@ -83,13 +83,13 @@ def certify(case: Case, team: Team, progress: Progress = lambda stage: None, *, 
         return len(asked.queries)
 
     K = team.from_lead(read)
-    progress(f"assembling on {team.size} processes")
+    events.stage(f"assembling on {team.size} processes")
     part, given = team.scatter(lambda: _parts(asked, team.size))
     local = team.together(lambda: assemble_rows(part, case.problem, case.certificate.quadrature, given["forces"]))
     count = given["count"]
     own = np.repeat(part.own, count)
     rows = Rows(team, local, given["free"], own, given["numbers"])
-    progress(f"solving {K} adjoints of {rows.n} unknowns")
+    events.stage(f"solving {K} adjoints of {rows.n} unknowns")
     solver = Solver(rows, part.mesh.points, count, rows.mine // count, rows.mine % count)
     alpha, how = prove(rows, solver, part, lambda: asked.frame.floor())
     length = team.norm(rows.residual(exact(given["U"])))
@@ -109,7 +109,7 @@ def certify(case: Case, team: Team, progress: Progress = lambda stage: None, *, 
     vectors = team.gather(Q[: min(K, 20)])
     if asked is None:
         return None
-    progress("certifying")
+    events.stage("certifying")
     outputs, offset = EnclosedMatrix(asked.queries.stored), exact(-asked.queries.constants)
     value, center = outputs.affine(exact(asked.found.U), offset), outputs.affine(polished, offset) - pairing
     claim = Claim(f"the symmetric part of the reduced operator is at least {alpha:.6e} times the identity ({how})")

@@ -34,6 +34,8 @@ class FiniteElements(Problem):
         @property
         def given(self) -> Mapping[str, Any]: ...  # noqa: D102
         @property
+        def conditions(self) -> Mapping[str, Mapping[str, Any]]: ...  # noqa: D102
+        @property
         def A(self) -> Any: ...  # noqa: D102
         @property
         def b(self) -> Vector: ...  # noqa: D102

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from pinnpoint.base.arrays import Vector
-from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.base.errors import InputError
 from pinnpoint.base.threads import begin
-from pinnpoint.base.units import bracketed, labelled, of_query
+from pinnpoint.base.units import labelled
 from pinnpoint.cases.specs import Case
-from pinnpoint.cases.study import Result, Study, provenance
-from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.cases.study import Result, Study
+from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.json import write_json
+from pinnpoint.certifiers.base import AbstractCertifier
 from pinnpoint.certifiers.exact import Exact
-from pinnpoint.certifiers.protocols import Certifier
+from pinnpoint.certifiers.protocols import Certifier, Problem
+from pinnpoint.fem.lifted import Lifted
 from pinnpoint.io.meshes.vtu import write_vtu
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.outputs.bundle import begin_bundle, write_bundle
+from pinnpoint.outputs.bundle.document import Document
 from pinnpoint.outputs.bundle.files import Writer, foreign
+from pinnpoint.outputs.fields import Fields
+from pinnpoint.outputs.summary import summary, sweep
+from pinnpoint.outputs.tables import labels, write_csv
 from pinnpoint.report import Scene, View, write_report
 
 FILES = ("certificate.json", "certificate.csv", "field.vtu", "bundle", "report.html")
@@ -38,10 +39,15 @@ MAPPED_FROM = 2**24
 """Bytes from which Green vectors are mapped from the bundle's file, which else would be a copy of them."""
 SAFE = hasattr(os, "posix_fallocate")
 """Whether room for a mapped file can be had beforehand."""
-GREEN_LIMIT = 20
-"""At most so many Green vectors go into field.vtu."""
-SWEPT, RADII = 12, 41
-"""Local and tail parts are shown for so many queries at most, at so many radii."""
+
+
+@dataclass(frozen=True)
+class Begun:
+    """Fields, the view of them, and their file, on their way in threads."""
+
+    fields: Future[Fields]
+    view: Future[View]
+    written: Future[Path]
 
 
 class Draft:
@@ -50,23 +56,21 @@ class Draft:
     ``with`` it, nothing is left in the folder but whole outputs.
     """
 
-    def __init__(self, study: Study, out: Path, scene: Future[Scene] | None = None) -> None:
+    def __init__(self, study: Study, out: Path) -> None:
         require_place(out)
         self.out = Path(out)
         self._made: list[Path] = []
         self._study = study
-        self._scene = scene or draw(study.problem.mesh, study.problem.components, study.queries.points)
+        self._scene = draw(study.problem.mesh, study.problem.components, study.queries.points)
         self._bundle: Writer | None = None
-        self._seen: Future[dict[str, Vector]] | None = None
-        self._view: Future[View] | None = None
-        self._shown: Future[Path] | None = None
+        self._begun: Begun | None = None
 
     def __enter__(self) -> Draft:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._shown is not None:
-            wait([self._shown])
+        if self._begun is not None:
+            wait([self._begun.written])
         if self._bundle is not None:
             self._bundle.wait()
         for k, folder in enumerate(reversed(self._made)):
@@ -87,38 +91,43 @@ class Draft:
             ) from error
         return self._made[-1]
 
-    def placed(self, study: Study) -> Study:
-        """The study, its Green vectors computed straight into the bundle where they are large."""
-        method, size = study.method, 8 * len(study.queries) * getattr(study.problem.system, "n", 0)
-        if study.case.certificate.target != "discrete" or size < MAPPED_FROM or not SAFE:
-            return study
+    def green_file(self) -> Path | None:
+        """Where Green vectors are to be computed to, straight into the bundle; None where they are not large."""
+        study, method = self._study, self._study.method
+        if study.case.certificate.target != "discrete" or not SAFE or not isinstance(study.problem, Problem):
+            return None
+        if 8 * len(study.queries) * study.problem.system.n < MAPPED_FROM:
+            return None
         if not isinstance(method, Exact) or method.file is not None or method.storage != "float64":
-            return study
+            return None
         with suppress(OSError):  # `write` tells of it
             self._bundle = begin_bundle(self.part / FILES[3], study.problem, study.queries)
-            return replace(study, method=replace(method, file=self._bundle.path(f"{GREEN}.npy")))
-        return study
+            return self._bundle.path(f"{GREEN}.npy")
+        return None
 
-    def prepared(self, certifier: Any) -> None:
+    def prepared(self, certifier: Certifier) -> None:
         """Begin to hash the Green vectors, and to pack and write the fields."""
-        if self._bundle is not None:
+        self._begun = self._begin(self._study, certifier)
+
+    def _begin(self, study: Study, certifier: Certifier) -> Begun:
+        if self._bundle is not None and isinstance(certifier, AbstractCertifier) and certifier.green is not None:
             self._bundle.begin(GREEN, certifier.green.q)
-        problem, at, path = self._study.problem, self._study.queries.points, self.part / FILES[2]
-        seen = begin(lambda: fields(self._study, certifier))
+        problem, at, path = study.problem, study.queries.points, self.part / FILES[2]
+        fields = begin(lambda: Fields.of(study, certifier))
 
         def view() -> View:
-            found = View.of(problem.mesh, seen.result(), at, self._scene.result())
+            drawn = View.of(problem.mesh, fields.result().by_name, at, self._scene.result())
             if problem.mesh.dim > 1:
-                _ = found.packed
-            return found
+                _ = drawn.packed
+            return drawn
 
-        self._seen, self._view = seen, begin(view)
-        self._shown = begin(lambda: write_vtu(path, problem.mesh, seen.result(), nodes=problem.nodes))
+        written = begin(lambda: write_vtu(path, problem.mesh, fields.result().by_name, nodes=problem.nodes))
+        return Begun(fields, begin(view), written)
 
     def write(self, result: Result) -> list[Path]:
         """Write all outputs into the folder; they appear together, once every one of them is complete."""
-        out, part, study = self.out, self.part, result.study
-        whole = hasattr(study.problem, "system")  # over many processes no one has the matrix that a bundle holds
+        out, part = self.out, self.part
+        whole = isinstance(result.study.problem, Problem)  # of many processes no one has the matrix of a bundle
         names = [name for name in FILES if whole or name != FILES[3]]
         try:
             self._write(result, whole=whole)
@@ -132,46 +141,43 @@ class Draft:
         return [out / name for name in names]
 
     def _write(self, result: Result, *, whole: bool) -> None:
-        study, certificate, certifier = result.study, result.certificate, result.certifier
-        if self._shown is None:
-            self._study = study
-            self.prepared(certifier)
-        assert self._seen is not None
-        assert self._view is not None
-        assert self._shown is not None
-        said, seen = summary(result), self._seen.result()
-        solved = "corrected" in seen and getattr(study.problem, "lift", None) is None
-        ground = getattr(certifier, "ground", None)
-        proof = getattr(getattr(ground, "proof", None), "stability", None)
+        study, certificate = result.study, result.certificate
+        if self._begun is None:
+            self._begun = self._begin(study, result.certifier)
+        begun, data, kind = self._begun, summary(result), study.case.kind
         with ThreadPoolExecutor(1) as pool:  # hashing and writing leave Python's lock to the report
-            bundle = whole and pool.submit(
-                write_bundle,
-                self.part / FILES[3],
-                certificate,
-                study.problem,
-                study.prediction,
-                study.queries,
-                said=said,
-                case=study.case.to_dict(),
-                solver=getattr(ground, "solver", None),
-                green=getattr(getattr(certifier, "green", None), "q", None),
-                positive=getattr(proof, "witness", None),
-                state=seen["corrected"].ravel()
-                if solved and certificate.evidence.state is None
-                else certificate.evidence.state,
-                coercivity=_rough(certifier),
-                partial=True,
-                begun=self._bundle,
-            )
-            write_json(self.part / FILES[0], said)
+            bundle = pool.submit(self._write_bundle, result, data, begun.fields.result().evidence) if whole else None
+            write_json(self.part / FILES[0], data)
             write_csv(self.part / FILES[1], certificate, labels(study.case))
-            view = self._view.result()
-            kind = study.case.kind
-            shown = labelled(said, kind.quantities) | {"refines": kind.refines}
-            write_report(self.part / FILES[4], shown, view, sweep=sweep(result), bundle=FILES[3] if whole else None)
-            if bundle:
+            shown = labelled(data, kind.quantities) | {"refines": kind.refines}
+            view, named = begun.view.result(), FILES[3] if whole else None
+            write_report(self.part / FILES[4], shown, view, sweep=sweep(result), bundle=named)
+            if bundle is not None:
                 bundle.result()
-            self._shown.result()
+            begun.written.result()
+
+    def _write_bundle(self, result: Result, data: dict[str, Any], evidence: Evidence) -> None:
+        """With what the certifier has at hand; a lifted problem's state is not the one that is drawn."""
+        study, certificate = result.study, result.certificate
+        corrected = None if isinstance(study.problem, Lifted) else evidence.corrected
+        write_bundle(
+            self.part / FILES[3],
+            certificate,
+            study.problem,
+            study.prediction,
+            study.queries,
+            evidence=replace(evidence, state=certificate.evidence.state, corrected=corrected),
+            document=document(study.case, data),
+            partial=True,
+            begun=self._bundle,
+        )
+
+
+def document(case: Case, data: dict[str, Any]) -> Document:
+    """The texts of a bundle; of a kind that the checker does not know the system counts as it is stored."""
+    if case.kind.rechecked:
+        return Document(data, case.to_dict())
+    return Document({key: value for key, value in data.items() if key not in ("problem", "prediction", "inputs")})
 
 
 def draw(mesh: Mesh, components: int, at: Any = None) -> Future[Scene]:
@@ -189,12 +195,6 @@ def write_outputs(result: Result, out: Path) -> list[Path]:
     """Write all outputs into a folder."""
     with Draft(result.study, out) as draft:
         return draft.write(result)
-
-
-def _rough(certifier: Any) -> float | None:
-    """The bound of a certifier that was proved at linear cost."""
-    proof = getattr(getattr(certifier, "ground", None), "proof", None)
-    return float(proof.stability.form.alpha) if proof is not None and proof.rough else None
 
 
 def require_place(out: Path) -> None:
@@ -224,122 +224,3 @@ def _require_ours(out: Path) -> None:
             f"--out: '{bundle}' would be replaced, and '{name}' in it belongs to no bundle; move it, or choose another "
             "place"
         )
-
-
-def summary(result: Result) -> dict[str, Any]:
-    """The content of certificate.json."""
-    study, certificate = result.study, result.certificate
-    case = study.case
-    kept = ("extraction", "projection_mismatch", "matching_distance", "model")
-    made = {k: certificate.details[k] for k in kept if k in certificate.details}
-    data = certificate.to_dict(
-        title=case.title,
-        units=case.units,
-        inputs=provenance(case),
-        problem={**case.to_dict()["problem"], "quadrature": study.problem.quadrature},
-        prediction={"source": case.prediction.source, **made},
-        **({"refinement": _refinement(result)} if result.history else {}),
-    )
-    narrowing = certificate.narrowing
-    for i, (row, query) in enumerate(zip(data["queries"], case.queries, strict=True)):
-        row["kind"] = query.kind
-        row |= {} if query.at is None else {"at": [float(x) for x in query.at]}
-        asked = {"component": query.component, "group": query.group, "ball": query.radius}
-        asked["tolerance"] = _finite(study.limits[i])
-        row |= {key: value for key, value in asked.items() if value is not None}
-        if narrowing is not None:
-            row["narrowing"] = _finite(narrowing[i])
-    return data
-
-
-def sweep(result: Result) -> dict[str, Any] | None:
-    """Local and tail parts over the radius of the ball, where the method is localized by distance."""
-    study, certifier = result.study, result.certifier
-    queries = study.queries
-    if not hasattr(certifier, "sweep") or queries.points is None or len(queries) > SWEPT:
-        return None
-    rows = study.problem.system.row_points
-    reach = float(np.linalg.norm(np.ptp(rows, axis=0)))
-    try:
-        found = certifier.sweep(study.problem.extract(study.prediction).U, np.linspace(0.0, reach, RADII))
-    except CertificationError:
-        return None
-    return {"radii": found.radii, "local": found.local, "tail": found.tail, "radius": found.radius}
-
-
-def _refinement(result: Result) -> dict[str, Any]:
-    """Unknowns and radii of every mesh on the way."""
-    steps = [{"dofs": s.dofs, "cells": s.cells, "radius": [_finite(r) for r in s.radius]} for s in result.history]
-    limits = [_finite(t) for t in result.study.limits]
-    return {"tolerance": limits, "steps": steps, "stopped": result.stopped}
-
-
-def _finite(x: Any) -> float | None:
-    """As strict JSON has it."""
-    return float(x) if np.isfinite(x) else None
-
-
-def _text(x: Any) -> str:
-    """All digits of a number; nothing where there is none."""
-    return "" if np.isnan(x) else repr(float(x))
-
-
-def labels(case: Case) -> list[str]:
-    """The unit of each query's value."""
-    return [of_query(case.units, case.kind.quantities, query.kind) for query in case.queries]
-
-
-def write_csv(path: Path, certificate: Certificate, units: Sequence[str]) -> None:
-    """One row per query; what does not apply is left empty. Units that all queries share stand in the header too."""
-    columns = ["value", "value_radius", "raw", "raw_radius", "center", "radius", "lower", "upper"]
-    arrays = [getattr(certificate, c) for c in columns]
-    left = certificate.mesh_estimate
-
-    def mesh(i: int) -> list[str]:
-        known = left is not None and np.isfinite(left[i])
-        return [repr(float(left[i])) if known else "", certificate.interval_of]  # type: ignore[index]
-
-    unit = bracketed(units[0]) if len(set(units)) == 1 else ""
-    verdicts, accept = certificate.verdicts, certificate.accept
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        terms = list(certificate.terms)
-        head = ["name", *(c + unit for c in columns), *(f"term {t}{unit}" for t in terms), "target", "guarantee"]
-        writer.writerow([*head, f"accept{unit}", "verdict", f"mesh_estimate{unit}", "interval_of", "unit"])
-        for i, name in enumerate(certificate.names):
-            numbers = ["" if a is None else _text(a[i]) for a in arrays]
-            parts = [_text(certificate.terms[t][i]) for t in terms]
-            asked = (
-                [repr(float(accept[i])), found["accept"]] if (found := verdicts[i]) and accept is not None else ["", ""]
-            )
-            writer.writerow(
-                [name, *numbers, *parts, certificate.target, certificate.guarantees[i], *asked, *mesh(i), units[i]]
-            )
-
-
-def fields(study: Study, certifier: Certifier) -> dict[str, Vector]:
-    """Prediction, corrected field, their difference, and each query's Green vector."""
-    problem, given = study.problem, study.problem.extract(study.prediction)
-    U = given.U
-    space, n, count = problem.space, len(problem.mesh.points), problem.components
-    evidence = certifier.evidence(U)
-
-    def shape(V: Vector) -> Vector:
-        return V if count == 1 else V.reshape(n, count)
-
-    lift = getattr(problem, "lift", None)  # then U is what the prediction leaves over
-    own = 0.0 if lift is None else np.asarray(lift.value(problem.nodes.points))
-    predicted = given.given if given.by_nodes and given.given is not None else U  # as it was given, where it is nodal
-    found = {"prediction": shape(predicted if lift is None else np.asarray(own))}
-    if evidence.corrected is not None:
-        corrected = evidence.corrected + own
-        found |= {
-            "corrected": shape(corrected),
-            "error": shape(found["prediction"].reshape(corrected.shape) - corrected),
-        }
-    if evidence.green is not None:
-        for name, q in list(zip(study.queries.names, evidence.green, strict=True))[:GREEN_LIMIT]:
-            G = np.zeros(space.N)
-            G[space.free] = q
-            found[f"green {name}"] = shape(G)
-    return found

@@ -77,6 +77,9 @@ class Kind(Generic[Spec]):
         Kinds of queries; `instead` says what to ask in the place of others.
     quantities
         What labels of units are for.
+    rechecked
+        Whether the checker of bundles knows the kind and compares the stored system with its own; of others it proves
+        what was certified of the system as it is stored.
     lifts, refines, distributes, decks
         Whether a smooth prediction can be kept unprojected, a tolerance refines the mesh, many processes can share it,
         and a deck can give it.
@@ -96,6 +99,7 @@ class Kind(Generic[Spec]):
     goals: tuple[str, ...] = GOALS
     instead: Mapping[str, str] = field(default_factory=dict)
     quantities: Quantities = SCALAR
+    rechecked: bool = False
     lifts: bool = False
     refines: bool = False
     distributes: bool = False

@@ -130,6 +130,7 @@ KIND = Kind(
     goals=("point", "average", "patch"),
     instead={"flux": "average over the patch instead"},
     quantities=ELASTIC,
+    rechecked=True,
     distributes=True,
     decks=True,
 )

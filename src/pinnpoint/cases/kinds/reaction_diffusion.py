@@ -63,4 +63,14 @@ def build(spec: ScalarSpec, mesh: Mesh, setting: Setting) -> ReactionDiffusion:
 
 
 KEYS = ("diffusion", "reaction", "source", "dirichlet", "neumann")
-KIND = Kind("reaction-diffusion", ScalarSpec, read, build, KEYS, lifts=True, refines=True, distributes=True)
+KIND = Kind(
+    "reaction-diffusion",
+    ScalarSpec,
+    read,
+    build,
+    KEYS,
+    rechecked=True,
+    lifts=True,
+    refines=True,
+    distributes=True,
+)

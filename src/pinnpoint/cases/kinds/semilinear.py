@@ -36,4 +36,14 @@ def build(spec: CubicSpec, mesh: Mesh, setting: Setting) -> Semilinear:
     return Semilinear(mesh, spec.cubic, *spec.coefficients, degree=spec.degree, quadrature=setting.quadrature)
 
 
-KIND = Kind("semilinear", CubicSpec, read, build, KEYS, special=("cubic",), methods=NONLINEAR, refines=True)
+KIND = Kind(
+    "semilinear",
+    CubicSpec,
+    read,
+    build,
+    KEYS,
+    special=("cubic",),
+    methods=NONLINEAR,
+    rechecked=True,
+    refines=True,
+)

@@ -6,16 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.formulas.expressions import Expression
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.networks.mlp import MLP
+from pinnpoint.outputs.bundle.document import KINDS, text
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.systems.queries import Ball, Flux, Patch, Point
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.facets import FacetLoad
 from pinnpoint.transfer.monotone import Monotone
-
-KINDS = {Point: "point", Ball: "ball", Patch: "patch", Flux: "flux"}
 
 
 def continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[str, Any]:
@@ -93,13 +91,6 @@ def _lift(out: Writer, lift: Any) -> dict[str, Any]:
 
 def _text(given: Any) -> Any:
     return None if given is None else text(given)
-
-
-def text(given: Any) -> Any:
-    """What the case says; None for what is no formula, such as the residual of a network."""
-    if isinstance(given, Expression):
-        return given.text.strip() if given.constant is None else given.constant
-    return None if callable(given) else float(given)
 
 
 def _density(out: Writer, name: str, what: Density, at: Any = None) -> None:

@@ -11,11 +11,13 @@ import scipy.sparse as sp
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import CertificationError
 from pinnpoint.base.machine import free_memory
+from pinnpoint.certificates.evidence import Evidence
+from pinnpoint.certifiers.protocols import Problem
 from pinnpoint.fem.coefficients import per_cell
+from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.mesh.quadrature import rule
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.rounding.arithmetic import UNIT
-from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.coercivity import equilibration, lu_defect, scaled, symmetric_part, verify_coercivity, z_part
 from pinnpoint.solvers.amg import Multigrid
 from pinnpoint.solvers.choice import GB, ROOM, Task, predicted
@@ -40,10 +42,12 @@ SMALL_STEP = 1e-9
 """A correction of a state that is relatively smaller leaves nothing to the next one: its error is as small again."""
 
 
-def system(out: Writer, problem: Any, system: Any, queries: Queries) -> dict[str, Any]:
-    """A, b, ℓ, what is fixed, and the mesh."""
-    space, components = system.space, getattr(problem, "components", 1)
-    if hasattr(problem, "mesh"):
+def system(out: Writer, problem: Any, queries: Queries) -> dict[str, Any]:
+    """A, b, ℓ, what is fixed, and the mesh of a problem; a system has none."""
+    on_mesh = isinstance(problem, Problem)
+    system = problem.system if on_mesh else problem
+    space = system.space
+    if on_mesh:
         out.array("mesh/nodes", problem.nodes.points)
         out.array("mesh/cells", np.sort(problem.mesh.cells, axis=1))
         for i, goal in enumerate(queries.goals or ()):
@@ -59,8 +63,8 @@ def system(out: Writer, problem: Any, system: Any, queries: Queries) -> dict[str
     if isinstance(system, CubicSystem):
         out.array("system/cubic", system.w)
     return {
-        "components": components,
-        "degree": getattr(problem, "degree", 1),
+        "components": problem.components if on_mesh else 1,
+        "degree": problem.degree if on_mesh else 1,
         "weighted": system.weight is not None,
     }
 
@@ -70,7 +74,7 @@ def _defined(out: Writer, problem: Any) -> None:
 
     What a lifted prediction leaves has none of them: its data are not those of a case.
     """
-    if not hasattr(problem, "conditions"):
+    if not isinstance(problem, FiniteElements):
         return
     order, d = problem.quadrature, problem.mesh.dim
     for name, m, q in (("cells", d, order), ("mass", d, max(order, 2 * problem.degree)), ("facets", d - 1, order)):
@@ -90,32 +94,24 @@ def _defined(out: Writer, problem: Any) -> None:
             out.array(f"system/{word}", per_cell(word, given, problem.mesh))
 
 
-def linear(
-    out: Writer,
-    system: LinearSystem,
-    queries: Queries,
-    solver: Solver | None,
-    green: Any,
-    positive: Vector | None,
-    state: Any,
-    coercivity: float | None,
-) -> dict[str, Any]:
+def linear(out: Writer, system: LinearSystem, queries: Queries, evidence: Evidence) -> dict[str, Any]:
     """A solved state, Green vectors and a coercivity witness; they prove any linear method's claim.
 
     A state that is a ball, a pair of floats, is taken as it is.
     """
-    free = system.space.free
+    free, solver, green, positive = system.space.free, evidence.solver, evidence.green, evidence.positive
     assert free is not None
+    state, coercivity = evidence.state, evidence.coercivity
     B = None if coercivity is not None and solver is not None else system.free_block
     iterates = positive is not None and isinstance(solver, Multigrid | Petsc)  # then no factor is needed
     if solver is None or not (is_accurate(solver) or B is None or iterates):
         _require_room(system, B)
         solver = factorize(B)
-    if isinstance(state, Ball) and state.lo is not None:
+    if state is not None and state.lo is not None:
         out.array("witness/state", state.hi)
         out.array("witness/rest", state.lo)
     else:
-        out.array("witness/state", _solved(system, solver, state))
+        out.array("witness/state", _solved(system, solver, evidence.corrected if state is None else state.hi))
     if green is None or green.dtype != np.float64 or green.shape != (len(queries), len(free)):
         green = answer(solver.solve_transposed, np.ascontiguousarray(queries.L[:, free].toarray().T)).T
     out.array("witness/green", green)
@@ -126,7 +122,7 @@ def linear(
     return {"coercivity": _coercive(out, B, solver, positive)}
 
 
-def _solved(system: LinearSystem, solver: Solver, state: Any) -> Vector:
+def _solved(system: LinearSystem, solver: Solver, state: Vector | None) -> Vector:
     """The solution as far as floats hold it, from a given state or from nothing."""
     space = system.space
     good = state is not None and is_accurate(solver)

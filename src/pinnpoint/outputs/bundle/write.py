@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pinnpoint.base.arrays import Vector, vector
+from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.certificate import Certificate
-from pinnpoint.certificates.claims import Guarantee
+from pinnpoint.certificates.evidence import Evidence
+from pinnpoint.certifiers.protocols import Liftable, Problem
+from pinnpoint.fem.lifted import Lifted
 from pinnpoint.outputs.bundle import discrete
-from pinnpoint.outputs.bundle.continuous import KINDS, continuous, text
+from pinnpoint.outputs.bundle.continuous import continuous
+from pinnpoint.outputs.bundle.document import Document, wordless
 from pinnpoint.outputs.bundle.files import Writer
-from pinnpoint.solvers.protocol import Solver
 from pinnpoint.systems.linear import LinearSystem
-from pinnpoint.systems.queries import Ball, Flux, Patch, Point, Queries
+from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.semilinear.cubic import CubicSystem
 
 MOST_NAME = 1000
@@ -27,10 +31,10 @@ SYSTEM = "system"
 """What does not depend on the state, and may be written early."""
 
 
-def begin_bundle(folder: Path, problem: Any, queries: Queries) -> Writer:
+def begin_bundle(folder: Path, problem: Problem, queries: Queries) -> Writer:
     """Begin to write what is known before anything is certified, beside other work; see `write_bundle`, `begun`."""
     out = Writer(folder)
-    out.early(SYSTEM, lambda: discrete.system(out, problem, problem.system, queries))
+    out.early(SYSTEM, lambda: discrete.system(out, problem, queries))
     return out
 
 
@@ -42,13 +46,8 @@ def write_bundle(
     queries: Queries,
     *,
     options: Mapping[str, Any] | None = None,
-    said: Mapping[str, Any] | None = None,
-    case: Mapping[str, Any] | None = None,
-    solver: Solver | None = None,
-    green: Any = None,
-    positive: Vector | None = None,
-    state: Any = None,
-    coercivity: float | None = None,
+    evidence: Evidence | None = None,
+    document: Document | None = None,
     partial: bool = False,
     begun: Writer | None = None,
 ) -> Path:
@@ -63,38 +62,36 @@ def write_bundle(
         The problem or system that was certified.
     options
         Of the method, where the checker needs them: probes, delta and seed of `Randomized`.
-    said, case
+    evidence
+        What is at hand: the solver, Green vectors, a state that was solved for, what proves coercivity (a bound that
+        was proved at linear cost is taken by the checker as declared, and it says so).
+    document
         The content of certificate.json, and the resolved case; made from the other arguments by default.
-    solver, green, positive, state
-        Of the reduced matrix, Green vectors as rows, the positive vector that proves coercivity, and a state that was
-        solved for, floats or a ball of pairs of them, where they are at hand.
-    coercivity
-        A bound that was proved at linear cost, where a witness would need a factorization; the checker takes it as
-        declared, and says so.
     partial
         Write what cannot be re-checked without witnesses, with the reason in it, instead of refusing it.
     begun
         The writer of this folder, where Green vectors are being written already.
     """
     problem = _as_certified(certificate, problem, prediction)
-    system = getattr(problem, "system", problem)
-    U = problem.extract(prediction).U if hasattr(problem, "extract") else vector("prediction", prediction)
-    against = obstacle(certificate, system) or _wordless(certificate, problem)
+    is_problem = isinstance(problem, Problem)
+    system = problem.system if is_problem else problem
+    U = problem.extract(prediction).U if is_problem else vector("prediction", prediction)
+    against = obstacle(certificate, system) or wordless(certificate, problem)
     if against and not partial:
         raise InputError(against)
-    said = _said(certificate, queries, getattr(problem, "components", 1)) if said is None else said
-    case = _case(certificate, problem, said, queries, options) if case is None else case
+    texts = (document or Document()).complete(certificate, problem, queries, options)
+    claim = Claimed(certificate, problem, queries, U, texts, evidence or Evidence())
     if begun is not None and (against or not isinstance(system, LinearSystem) or certificate.target != "discrete"):
         begun.discard()
         begun = None
     out = _new(folder) if begun is None else begun
     try:
-        _write(out, certificate, problem, queries, U, against, said, case, solver, green, positive, state, coercivity)
+        claim.write(out, against)
     except CertificationError as error:  # a witness that cannot be found although the method needs none
         out.discard()
         if not partial:
             raise InputError(f"certificate: a witness for the checker could not be made ({error})") from error
-        _write(_new(folder), certificate, problem, queries, U, str(error), said, case, None, None)
+        claim.write(_new(folder), str(error))
     except BaseException:
         out.discard()
         raise
@@ -112,49 +109,50 @@ def _new(folder: str | os.PathLike[str]) -> Writer:
 
 def _as_certified(certificate: Certificate, problem: Any, prediction: Any) -> Any:
     """The problem that the certificate is of: where its prediction was lifted, the one of what that leaves."""
-    if certificate.narrowing is not None and getattr(problem, "lift", None) is None:
-        if not hasattr(problem, "lifted"):
-            raise InputError("problem: its prediction was lifted; hand in problem.lifted(prediction) of the problem")
-        return problem.lifted(prediction)
-    return problem
+    if certificate.narrowing is None or isinstance(problem, Lifted):
+        return problem
+    if not isinstance(problem, Liftable):
+        raise InputError("problem: its prediction was lifted; hand in problem.lifted(prediction) of the problem")
+    return problem.lifted(prediction)
 
 
-def _write(
-    out: Writer,
-    certificate: Certificate,
-    problem: Any,
-    queries: Queries,
-    U: Vector,
-    against: str,
-    said: Mapping[str, Any],
-    case: Mapping[str, Any],
-    solver: Solver | None,
-    green: Any,
-    positive: Vector | None = None,
-    state: Any = None,
-    coercivity: float | None = None,
-) -> None:
-    system = getattr(problem, "system", problem)
-    out.json("certificate.json", said)
-    out.json("case.json", case)
-    proof: dict[str, Any] = {
-        "target": certificate.target,
-        "method": certificate.method,
-        "radius_terms": list(certificate.radius_terms),
-    }
-    if against:
-        proof = {"unsupported": against}
-    else:
-        proof |= out.late(SYSTEM, lambda: discrete.system(out, problem, system, queries))
-        out.array("system/u", U)
+@dataclass(frozen=True, eq=False)
+class Claimed:
+    """A certificate with all that it is about."""
+
+    certificate: Certificate
+    problem: Any
+    queries: Queries
+    U: Vector
+    document: Document
+    evidence: Evidence
+
+    __repr__ = brief
+
+    def write(self, out: Writer, against: str) -> None:
+        """All files; without witnesses, and with the reason, where something is against them."""
+        assert self.document.certificate is not None
+        out.json("certificate.json", self.document.certificate)
+        out.json("case.json", self.document.case)
+        out.json("proof.json", {"unsupported": against} if against else self._proof(out))
+        out.close(self.document.certificate["versions"])
+
+    def _proof(self, out: Writer) -> dict[str, Any]:
+        """Witnesses, and what they are witnesses of."""
+        certificate, problem, queries = self.certificate, self.problem, self.queries
+        system = problem.system if isinstance(problem, Problem) else problem
+        proof: dict[str, Any] = {
+            "target": certificate.target,
+            "method": certificate.method,
+            "radius_terms": list(certificate.radius_terms),
+        }
+        proof |= out.late(SYSTEM, lambda: discrete.system(out, problem, queries))
+        out.array("system/u", self.U)
         if certificate.target == "continuous":
-            proof |= continuous(out, certificate.evidence.witness, problem, queries)
-        elif isinstance(system, LinearSystem):
-            proof |= discrete.linear(out, system, queries, solver, green, positive, state, coercivity)
-        else:
-            proof |= discrete.cubic(out, system, queries, U, certificate.evidence.polish)
-    out.json("proof.json", proof)
-    out.close(said["versions"])
+            return proof | continuous(out, certificate.evidence.witness, problem, queries)
+        if isinstance(system, LinearSystem):
+            return proof | discrete.linear(out, system, queries, self.evidence)
+        return proof | discrete.cubic(out, system, queries, self.U, certificate.evidence.polish)
 
 
 def obstacle(certificate: Certificate, system: Any) -> str:
@@ -176,72 +174,3 @@ def obstacle(certificate: Certificate, system: Any) -> str:
     if not np.all(np.isfinite(certificate.radius)):
         return "certificate: an interval is unbounded; leave out that query"
     return ""
-
-
-def _wordless(certificate: Certificate, problem: Any) -> str:
-    """Why data that encloses itself but is no formula cannot be re-checked; empty where there is none."""
-    if certificate.target != "continuous" or certificate.guarantee is Guarantee.ESTIMATE:
-        return ""
-    given = getattr(getattr(problem, "base", problem), "given", {})
-    for key in ("source", "dirichlet", "neumann"):
-        data = given.get(key, 0.0)
-        for one in data.values() if isinstance(data, Mapping) else [data]:
-            if text(one) is None:
-                return (
-                    f"problem: its {key} is a function, and the checker has no formula to compare with; give a "
-                    "formula, or a plain function, which makes the result an estimate"
-                )
-    return ""
-
-
-def _said(certificate: Certificate, queries: Queries, components: int) -> dict[str, Any]:
-    data = certificate.to_dict()
-    goals = queries.goals or (None,) * len(queries)
-    for i, (row, goal) in enumerate(zip(data["queries"], goals, strict=True)):
-        row["kind"] = "functional" if goal is None else KINDS[type(goal)].replace("ball", "average")
-        row.pop("at", None)
-        if isinstance(goal, Point | Ball):
-            row["at"] = [float(x) for x in goal.at]
-        if isinstance(goal, Ball):
-            row["ball"] = float(goal.radius)
-        if isinstance(goal, Patch | Flux):
-            row["group"] = goal.group
-        if goal is not None and components > 1:
-            row["component"] = "xyz"[int(queries.L[[i]].indices[0]) % components]
-    return data
-
-
-def _case(
-    certificate: Certificate, problem: Any, said: Mapping[str, Any], queries: Queries, options: Any
-) -> dict[str, Any]:
-    """What was asked in Python, as far as it can be said."""
-    given = getattr(getattr(problem, "base", problem), "given", {})  # a lifted problem's is the one of its base
-    data: dict[str, Any] = {"source": text(given["source"]) if "source" in given else None}
-    for key in ("dirichlet", "neumann"):
-        if getattr(problem, "components", 2) == 1 and key in given:
-            data[key] = {group: text(value) for group, value in given[key].items()}
-    words = {"name": "name", "kind": "kind", "at": "at", "ball": "radius", "group": "group", "component": "component"}
-    words |= {"accept": "accept"}
-    asked = [{words[k]: row[k] for k in words if k in row} for row in said["queries"]]
-    polish = certificate.evidence.polish
-    known = {**({"polish": polish} if polish else {}), **(options or {})}
-    sigma = any(claim.claim.startswith("σ̄ ") for claim in certificate.assumptions)
-    notes = {
-        "queries": [note for note in queries.notes if not note.startswith("ball averages ")],
-        "space": list(getattr(problem, "system", problem).space.notes),
-    }
-    return {
-        "title": said["title"],
-        "units": said["units"],
-        "problem": data,
-        "queries": asked,
-        "notes": notes,
-        "certificate": {
-            "method": certificate.method,
-            "target": certificate.target,
-            "rounding": certificate.rounding == "covered",
-            "lift": getattr(problem, "lift", None) is not None,
-            **({"weighted": True} if getattr(problem, "system", problem).weight is not None else {}),
-            "options": {**known, **({"sigma": "given"} if sigma else {})},
-        },
-    }

@@ -1,0 +1,116 @@
+"""The texts of a bundle: what was certified, and what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pinnpoint.base.brief import brief
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.claims import Guarantee
+from pinnpoint.certifiers.protocols import Problem
+from pinnpoint.fem.lifted import Lifted
+from pinnpoint.fem.problem import FiniteElements
+from pinnpoint.formulas.expressions import Expression
+from pinnpoint.systems.queries import Ball, Flux, Patch, Point, Queries
+
+KINDS = {Point: "point", Ball: "ball", Patch: "patch", Flux: "flux"}
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """The content of certificate.json and case.json; None where it is made from the certificate."""
+
+    certificate: Mapping[str, Any] | None = None
+    case: Mapping[str, Any] | None = None
+
+    __repr__ = brief
+
+    def complete(self, certificate: Certificate, problem: Any, queries: Queries, options: Any) -> Document:
+        """With both."""
+        components = problem.components if isinstance(problem, Problem) else 1
+        data = _certificate(certificate, queries, components) if self.certificate is None else self.certificate
+        return Document(data, _case(certificate, problem, data, queries, options) if self.case is None else self.case)
+
+
+def text(given: Any) -> Any:
+    """What the case says; None for what is no formula, such as the residual of a network."""
+    if isinstance(given, Expression):
+        return given.text.strip() if given.constant is None else given.constant
+    return None if callable(given) else float(given)
+
+
+def given_data(problem: Any) -> Mapping[str, Any]:
+    """Data of a problem as they were given; a lifted problem's are those of its base."""
+    base = problem.base if isinstance(problem, Lifted) else problem
+    return base.given if isinstance(base, FiniteElements) else {}
+
+
+def wordless(certificate: Certificate, problem: Any) -> str:
+    """Why data that encloses itself but is no formula cannot be re-checked; empty where there is none."""
+    if certificate.target != "continuous" or certificate.guarantee is Guarantee.ESTIMATE:
+        return ""
+    given = given_data(problem)
+    for key in ("source", "dirichlet", "neumann"):
+        data = given.get(key, 0.0)
+        for one in data.values() if isinstance(data, Mapping) else [data]:
+            if text(one) is None:
+                return (
+                    f"problem: its {key} is a function, and the checker has no formula to compare with; give a "
+                    "formula, or a plain function, which makes the result an estimate"
+                )
+    return ""
+
+
+def _certificate(certificate: Certificate, queries: Queries, components: int) -> dict[str, Any]:
+    data = certificate.to_dict()
+    goals = queries.goals or (None,) * len(queries)
+    for i, (row, goal) in enumerate(zip(data["queries"], goals, strict=True)):
+        row["kind"] = "functional" if goal is None else KINDS[type(goal)].replace("ball", "average")
+        row.pop("at", None)
+        if isinstance(goal, Point | Ball):
+            row["at"] = [float(x) for x in goal.at]
+        if isinstance(goal, Ball):
+            row["ball"] = float(goal.radius)
+        if isinstance(goal, Patch | Flux):
+            row["group"] = goal.group
+        if goal is not None and components > 1:
+            row["component"] = "xyz"[int(queries.L[[i]].indices[0]) % components]
+    return data
+
+
+def _case(
+    certificate: Certificate, problem: Any, said: Mapping[str, Any], queries: Queries, options: Any
+) -> dict[str, Any]:
+    """What was asked in Python, as far as it can be said."""
+    given, system = given_data(problem), problem.system if isinstance(problem, Problem) else problem
+    data: dict[str, Any] = {"source": text(given["source"]) if "source" in given else None}
+    for key in ("dirichlet", "neumann"):
+        if isinstance(problem, Problem) and problem.components == 1 and key in given:
+            data[key] = {group: text(value) for group, value in given[key].items()}
+    words = {"name": "name", "kind": "kind", "at": "at", "ball": "radius", "group": "group", "component": "component"}
+    words |= {"accept": "accept"}
+    asked = [{words[k]: row[k] for k in words if k in row} for row in said["queries"]]
+    polish = certificate.evidence.polish
+    known = {**({"polish": polish} if polish else {}), **(options or {})}
+    sigma = any(claim.claim.startswith("σ̄ ") for claim in certificate.assumptions)
+    notes = {
+        "queries": [note for note in queries.notes if not note.startswith("ball averages ")],
+        "space": list(system.space.notes),
+    }
+    return {
+        "title": said["title"],
+        "units": said["units"],
+        "problem": data,
+        "queries": asked,
+        "notes": notes,
+        "certificate": {
+            "method": certificate.method,
+            "target": certificate.target,
+            "rounding": certificate.rounding == "covered",
+            "lift": isinstance(problem, Lifted),
+            **({"weighted": True} if system.weight is not None else {}),
+            "options": {**known, **({"sigma": "given"} if sigma else {})},
+        },
+    }

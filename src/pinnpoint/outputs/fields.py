@@ -1,0 +1,53 @@
+"""The fields of field.vtu and of the report, and the evidence that they are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.cases.study import Study
+from pinnpoint.certificates.evidence import Evidence
+from pinnpoint.certifiers.protocols import Certifier
+from pinnpoint.fem.lifted import Lifted
+
+GREEN_LIMIT = 20
+"""At most so many Green vectors go into field.vtu."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fields:
+    """Prediction, corrected field, their difference, and each query's Green vector, by name."""
+
+    by_name: dict[str, Vector]
+    evidence: Evidence
+
+    __repr__ = brief
+
+    @classmethod
+    def of(cls, study: Study, certifier: Certifier) -> Fields:
+        """What a certifier has to say of the study's prediction."""
+        problem, extracted = study.problem, study.problem.extract(study.prediction)
+        U, nodal = extracted.U, extracted.given if extracted.by_nodes else None
+        space, n, count = problem.space, len(problem.mesh.points), problem.components
+        evidence = certifier.evidence(U)
+
+        def shape(V: Vector) -> Vector:
+            return V if count == 1 else V.reshape(n, count)
+
+        # of a lifted problem U is what the prediction leaves over
+        own = np.asarray(problem.lift.value(problem.nodes.points)) if isinstance(problem, Lifted) else None
+        predicted = U if nodal is None else nodal  # as it was given, where it is nodal
+        fields = {"prediction": shape(predicted if own is None else own)}
+        if evidence.corrected is not None:
+            corrected = evidence.corrected if own is None else evidence.corrected + own
+            error = fields["prediction"].reshape(corrected.shape) - corrected
+            fields |= {"corrected": shape(corrected), "error": shape(error)}
+        if evidence.green is not None:
+            for name, q in list(zip(study.queries.names, evidence.green, strict=True))[:GREEN_LIMIT]:
+                G = np.zeros(space.N)
+                G[space.free] = q
+                fields[f"green {name}"] = shape(G)
+        return cls(fields, evidence)

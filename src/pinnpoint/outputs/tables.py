@@ -1,0 +1,68 @@
+"""certificate.csv: one row per query."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.units import bracketed, of_query
+from pinnpoint.cases.specs import Case
+from pinnpoint.certificates.certificate import Certificate
+
+
+def labels(case: Case) -> list[str]:
+    """The unit of each query's value."""
+    return [of_query(case.units, case.kind.quantities, query.kind) for query in case.queries]
+
+
+def write_csv(path: Path, certificate: Certificate, units: Sequence[str]) -> None:
+    """One row per query; what does not apply is left empty. Units that all queries share stand in the header too."""
+    unit = bracketed(units[0]) if len(set(units)) == 1 else ""
+    columns, terms = _columns(certificate), certificate.terms
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        head = ["name", *(c + unit for c in columns), *(f"term {t}{unit}" for t in terms), "target", "guarantee"]
+        writer.writerow([*head, f"accept{unit}", "verdict", f"mesh_estimate{unit}", "interval_of", "unit"])
+        for i, name in enumerate(certificate.names):
+            numbers = ["" if column is None else _text(column[i]) for column in columns.values()]
+            parts = [_text(term[i]) for term in terms.values()]
+            worth = [certificate.target, certificate.guarantees[i]]
+            writer.writerow(
+                [name, *numbers, *parts, *worth, *_judged(certificate, i), *_mesh(certificate, i), units[i]]
+            )
+
+
+def _columns(certificate: Certificate) -> dict[str, Vector | None]:
+    return {
+        "value": certificate.value,
+        "value_radius": certificate.value_radius,
+        "raw": certificate.raw,
+        "raw_radius": certificate.raw_radius,
+        "center": certificate.center,
+        "radius": certificate.radius,
+        "lower": certificate.lower,
+        "upper": certificate.upper,
+    }
+
+
+def _judged(certificate: Certificate, i: int) -> list[str]:
+    """What is accepted, and the verdict."""
+    verdict, accept = certificate.verdicts[i], certificate.accept
+    return [repr(float(accept[i])), verdict["accept"]] if verdict and accept is not None else ["", ""]
+
+
+def _mesh(certificate: Certificate, i: int) -> list[str]:
+    """What the mesh leaves, and what the interval is of."""
+    left = certificate.mesh_estimate
+    known = "" if left is None or not np.isfinite(left[i]) else repr(float(left[i]))
+    return [known, certificate.interval_of]
+
+
+def _text(x: Any) -> str:
+    """All digits of a number; nothing where there is none."""
+    return "" if np.isnan(x) else repr(float(x))
