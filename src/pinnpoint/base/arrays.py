@@ -21,6 +21,7 @@ LINE = 80
 """Characters of what a refusal repeats."""
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 Matrix = sp.sparray | sp.spmatrix | Vector
 """Sparse or dense."""
 Limits = ArrayLike | Sequence[float | None] | None

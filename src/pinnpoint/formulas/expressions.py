@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector, floats
 from pinnpoint.base.brief import brief
@@ -92,7 +93,7 @@ class Expression:
         """The value where no coordinate enters, else None."""
         return None if self.variables_used else float(self(np.zeros((1, 1)))[0])
 
-    def __call__(self, X: Any) -> Vector:
+    def __call__(self, X: ArrayLike) -> Vector:
         """Values at points of shape (N, d); a plain vector holds points on a line.
 
         Refuses a coordinate that d columns do not have, and points where the value is not finite.
@@ -140,7 +141,7 @@ class Expression:
         return _label(self.name, self.text)
 
 
-def parse(text: Any, variables: Sequence[str] = ("x", "y", "z"), *, name: str = "expression") -> Expression:
+def parse(text: object, variables: Sequence[str] = ("x", "y", "z"), *, name: str = "expression") -> Expression:
     """Read a formula.
 
     Numbers, ``+ - * / **``, parentheses, the coordinates, ``pi``, ``e``, and sin, cos, tan, asin, acos, atan, sinh,
@@ -203,7 +204,7 @@ class _Parser:
     def _product(self) -> None:
         self._chain(("*", "/"), self._signed)
 
-    def _chain(self, marks: tuple[str, ...], operand: Any) -> None:
+    def _chain(self, marks: tuple[str, ...], operand: Callable[[], None]) -> None:
         operand()
         while (mark := self._peek()) in marks:
             self.at += 1

@@ -7,7 +7,6 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -100,7 +99,7 @@ def _vtk(path: Path, field: str | None) -> Field:
     return _field(values, points)
 
 
-def _field(values: Any, points: Any) -> Field:
+def _field(values: Vector, points: Vector | None) -> Field:
     rows = np.asarray(values)
     if rows.ndim not in (1, 2) or not len(rows):
         raise InputError(f"values: must have shape (n,) or (n, c); got {rows.shape}")
@@ -108,5 +107,5 @@ def _field(values: Any, points: Any) -> Field:
     return Field(checked[:, 0] if rows.ndim == 1 else checked, _points(points, len(rows)))
 
 
-def _points(points: Any, count: int) -> Vector | None:
+def _points(points: Vector | None, count: int) -> Vector | None:
     return None if points is None else point_list("points", points, count)

@@ -12,7 +12,7 @@ LARGEST = 2**4000
 """Larger whole numbers cannot be printed by Python, not even to refuse them."""
 
 
-def require_plain(data: Any, what: str) -> None:
+def require_plain(data: object, what: str) -> None:
     """Refuse what is nested too deeply, monstrous integers, and text that is not Unicode; says where."""
     level, depth = [("", data)], 0
     while level:

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.mesh.facets import both, edge_table, facet_keys
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
 
@@ -133,7 +133,7 @@ def _in_the_plane(mesh: Mesh) -> Bent:
     return _arcs(edges, side, length, one, two, angle)
 
 
-def _arcs(edges: Any, side: Any, length: Vector, one: Any, two: Any, angle: Vector) -> Bent:
+def _arcs(edges: Index, side: Index, length: Vector, one: Index, two: Index, angle: Vector) -> Bent:
     """Curves among sides, given the small turns from side `one` to side `two`."""
     S, T = len(length), np.arange(len(one))
     first, last = np.full(S, -1), np.full(S, -1)  # turns at both ends of a side
@@ -190,7 +190,7 @@ def _in_space(mesh: Mesh) -> Bent:
     return Bent(faces[which], turns, _gaps(X, faces[which], normal[which], part[which]))
 
 
-def _gaps(X: Vector, faces: Any, normal: Vector, part: Any) -> Vector:
+def _gaps(X: Vector, faces: Index, normal: Vector, part: Index) -> Vector:
     """Distances of triangles from the surface with their vertices and mean normals: at edges, or at the centroid.
 
     An edge c between normals m and n lies |(m − n)·c| / 8 below the arc through its ends; the centroid of the quadratic
@@ -212,7 +212,7 @@ def _gaps(X: Vector, faces: Any, normal: Vector, part: Any) -> Vector:
     return np.asarray(np.maximum(height.max(axis=0, initial=0.0), height.sum(axis=0) * 4.0 / 9.0))
 
 
-def _components(count: int, one: Any, two: Any) -> Any:
+def _components(count: int, one: Index, two: Index) -> Any:
     """The number of the connected part that each of so many things belongs to."""
     one, two = np.asarray(one, dtype=np.int32), np.asarray(two, dtype=np.int32)  # as SciPy before 1.15 needs them
     graph = sp.csr_matrix((np.ones(len(one), dtype=np.int8), (one, two)), shape=(count, count))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from difflib import get_close_matches
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Vector, frozen, set_fields
+from pinnpoint.base.arrays import Index, Mask, Vector, frozen, set_fields
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.tables import ReadOnly
 from pinnpoint.mesh.bracket import bracket_mesh
@@ -116,7 +115,7 @@ def _dumbbell(n: int) -> Mesh:
     return _named(mesh, _sides(mesh) | {"bridge": mesh.boundary[walls]})
 
 
-def _grid(lines: list[Vector], keep: Any = None) -> Mesh:
+def _grid(lines: list[Vector], keep: Mask | None = None) -> Mesh:
     """Kuhn's triangulation of the kept cells of a tensor grid: each cell is cut along the same diagonal."""
     shape = tuple(len(line) for line in lines)
     number = np.arange(np.prod(shape)).reshape(shape)

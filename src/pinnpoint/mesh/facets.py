@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pinnpoint.base.arrays import Index, Mask, Vector
 from pinnpoint.base.threads import on_all_cores
 
 CHUNK = 8192
@@ -19,12 +20,12 @@ def chunks(count: int) -> list[slice]:
     return [slice(a, min(a + CHUNK, count)) for a in range(0, count, CHUNK)]
 
 
-def facet_keys(facets: Any, n: int) -> Any:
+def facet_keys(facets: Index, n: int) -> Any:
     """The keys of facets (F, d) of a mesh of n points, their vertices in any order."""
     return _joined(_ascending(list(facets.T)), n)
 
 
-def facet_table(cells: Any, n: int) -> tuple[Any, Any, Any]:
+def facet_table(cells: Index, n: int) -> tuple[Any, Any, Any]:
     """All facets once (sorted vertices), the facet opposite each cell vertex, and how many cells each one has.
 
     Facets ascend. Row k of the second holds the facets opposite the vertices d − k.
@@ -34,7 +35,7 @@ def facet_table(cells: Any, n: int) -> tuple[Any, Any, Any]:
     return _split(unique, n, d), opposite, count
 
 
-def edge_table(cells: Any, n: int) -> tuple[Any, Any, Any]:
+def edge_table(cells: Index, n: int) -> tuple[Any, Any, Any]:
     """All edges once, (E, 2), smaller vertex first, the edges of each cell, and how many cells each one has.
 
     Edges ascend. Rows of the second are the pairs of combinations(range(d + 1), 2).
@@ -43,7 +44,7 @@ def edge_table(cells: Any, n: int) -> tuple[Any, Any, Any]:
     return _split(unique, n, 2), edge, count
 
 
-def _numbered(cells: Any, n: int, faces: list[tuple[int, ...]]) -> tuple[Any, Any, Any]:
+def _numbered(cells: Index, n: int, faces: list[tuple[int, ...]]) -> tuple[Any, Any, Any]:
     """Keys of the cells' faces, each once and ascending; the number of each cell's; and how many cells each one has."""
     C = len(cells)
     small = np.int32 if len(faces) * C < 2**31 else np.int64
@@ -67,7 +68,7 @@ def _numbered(cells: Any, n: int, faces: list[tuple[int, ...]]) -> tuple[Any, An
     return ordered[start], number, np.diff(start, append=len(order)).astype(small)
 
 
-def both(opposite: Any, values: Any, count: int) -> tuple[Any, Any]:
+def both(opposite: Index, values: Vector, count: int) -> tuple[Any, Any]:
     """Of each of `count` facets the values (d + 1, C) of its first and its last cell, which may be one."""
     first, last = (np.zeros(count, dtype=values.dtype) for _ in range(2))
     for facets, given in zip(opposite, values, strict=True):
@@ -77,7 +78,7 @@ def both(opposite: Any, values: Any, count: int) -> tuple[Any, Any]:
     return first, last
 
 
-def sides(cells: Any, negative: Any) -> Any:
+def sides(cells: Index, negative: Mask) -> Any:
     """Which side of its facets, in the order of `facet_table`, each cell lies on.
 
     The side of a facet with ascending vertices that a further vertex lies on is the sign of the cell's determinant
@@ -126,7 +127,7 @@ def _joined(columns: list[Any], n: int) -> Any:
     return key
 
 
-def _split(keys: Any, n: int, d: int) -> Any:
+def _split(keys: Index, n: int, d: int) -> Any:
     """The facets (F, d) of keys."""
     facets = np.empty((len(keys), d), dtype=np.int32 if n < 2**31 else np.int64)
     for i in reversed(range(1, d)):
@@ -137,7 +138,7 @@ def _split(keys: Any, n: int, d: int) -> Any:
     return facets
 
 
-def _argsort(keys: Any) -> NDArray[np.intp]:
+def _argsort(keys: Index) -> NDArray[np.intp]:
     """As np.argsort, by sorts of numbers that carry their places along where these fit into 63 bits: twice as fast.
 
     First by the upper bits of the keys, then by the rank of these and the lower bits.

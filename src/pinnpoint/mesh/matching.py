@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
 from pinnpoint.base.arrays import Vector, floats, point_list
@@ -14,7 +14,7 @@ from pinnpoint.base.errors import InputError
 log = logging.getLogger(__name__)
 
 
-def match(points: Any, values: Any, mesh_points: Any, tolerance: float = 1e-3) -> tuple[Vector, float]:
+def match(points: ArrayLike, values: ArrayLike, mesh_points: Vector, tolerance: float = 1e-3) -> tuple[Vector, float]:
     """Values in the order of the mesh's points, and the largest distance between matched points.
 
     Each mesh point must have exactly one given point within `tolerance` times the distance to its nearest neighbour in

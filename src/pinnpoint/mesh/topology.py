@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pinnpoint.base.arrays import Index, Vector, set_fields
 from pinnpoint.base.brief import brief
@@ -51,7 +50,7 @@ class Topology:
 
     __repr__ = brief
 
-    def __init__(self, points: Any, cells: Any) -> None:
+    def __init__(self, points: ArrayLike, cells: ArrayLike) -> None:
         X = np.ascontiguousarray(points, dtype=np.float64)
         X = X[:, None] if X.ndim == 1 else X
         T = np.sort(np.asarray(cells, dtype=np.intp), axis=1)
@@ -172,7 +171,7 @@ class Topology:
         """Numbers of a group's facets."""
         return self.facet_numbers(mesh.facets(group))
 
-    def facet_numbers(self, facets: Any) -> Index:
+    def facet_numbers(self, facets: ArrayLike) -> Index:
         """Numbers of facets given by their vertices, (n, d), in any order."""
         asked = np.asarray(facets, dtype=np.intp)
         if not len(asked):

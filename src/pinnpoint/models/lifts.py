@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pinnpoint.base.arrays import number, set_fields, vector, whole
+from pinnpoint.base.arrays import Vector, number, set_fields, vector, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import Expression, parse
@@ -23,7 +23,7 @@ from pinnpoint.models.networks.torch import from_torch, is_module
 from pinnpoint.models.opaque import OpaqueLift, Smoothness
 from pinnpoint.models.smooth import CHUNK, Function, Models, SmoothField, data, model_at, values_at
 from pinnpoint.taylor.formulas import Doubts
-from pinnpoint.taylor.inputs import enclosed
+from pinnpoint.taylor.inputs import Data, enclosed
 from pinnpoint.taylor.jets import Jet, jet_of, plus, seeds, times
 from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.taylor.networks import BLOCK, network, row
@@ -54,7 +54,11 @@ class Lift:
     __repr__ = brief
 
     def __init__(
-        self, prediction: Any, factor: Any = None, offset: Any = None, inputs: Sequence[Any] | None = None
+        self,
+        prediction: Any,
+        factor: Data | str | None = None,
+        offset: Data | str | None = None,
+        inputs: Sequence[Any] | None = None,
     ) -> None:
         u = from_torch(prediction) if is_module(prediction) else prediction
         if isinstance(u, str | os.PathLike):
@@ -127,7 +131,7 @@ class Lift:
         i = whole("axis", axis)
         return self._field(partial(self._slope, i))
 
-    def flux(self, normal: Any, kappa: float, given: Any = 0.0) -> Function:
+    def flux(self, normal: Vector, kappa: float, given: Data | str = 0.0) -> Function:
         """The field g − κ n·∇u for one normal n, exactly these floats; what a Neumann condition leaves."""
         n, k, g = vector("normal", normal), number("kappa", kappa, above=0.0), data("given", given)
         if callable(g) and not enclosed(g):
@@ -136,14 +140,14 @@ class Lift:
         axes = [i for i, v in enumerate(n) if v]
         return self._field(partial(self._flux, n, k, g, axes))
 
-    def minus(self, given: Any) -> Function:
+    def minus(self, given: Data | str) -> Function:
         """The field u − g; it encloses itself where g is a number, a formula or smooth data."""
         g = data("given", given)
         if callable(g) and not enclosed(g):
             return OpaqueLift(self.value, self.laplacian).minus(g)
         return self._field(partial(self._minus, g))
 
-    def residual(self, source: Any, kappa: float, reaction: float = 0.0) -> Function:
+    def residual(self, source: Data | str, kappa: float, reaction: float = 0.0) -> Function:
         """The field r = f + κΔu − c u for numbers κ > 0 and c ≥ 0; it encloses itself unless f is opaque."""
         f, k, c = data("source", source), number("kappa", kappa, above=0.0), number("reaction", reaction, low=0.0)
         if callable(f) and not enclosed(f):
@@ -155,21 +159,21 @@ class Lift:
     def _slope(self, axis: int, X: list[TaylorModel]) -> TaylorModel:
         return self.jet(X, (axis,)).gradient[0]
 
-    def _flux(self, n: Any, k: float, g: Any, axes: list[int], X: list[TaylorModel]) -> TaylorModel:
+    def _flux(self, n: Vector, k: float, g: Data, axes: list[int], X: list[TaylorModel]) -> TaylorModel:
         out = model_at(g, X)
         for i, slope in zip(axes, self.jet(X, axes).gradient, strict=True):
             out = out - constant(k) * (constant(n[i]) * slope)
         return out
 
-    def _minus(self, g: Any, X: list[TaylorModel]) -> TaylorModel:
+    def _minus(self, g: Data, X: list[TaylorModel]) -> TaylorModel:
         return self.jet(X, ()).value - model_at(g, X)
 
-    def _residual(self, f: Any, k: float, c: float, X: list[TaylorModel]) -> TaylorModel:
+    def _residual(self, f: Data, k: float, c: float, X: list[TaylorModel]) -> TaylorModel:
         u = self.jet(X)
         r = plus(model_at(f, X), u.laplacian if k == 1.0 else times(constant(k), u.laplacian))
         return r if c == 0.0 else r - constant(c) * u.value
 
-    def _field(self, model: Callable[[list[TaylorModel]], TaylorModel], terms: Any = 0.0) -> SmoothField:
+    def _field(self, model: Callable[[list[TaylorModel]], TaylorModel], terms: Data = 0.0) -> SmoothField:
         return SmoothField(model, BLOCK if isinstance(self.prediction, MLP) else CHUNK, terms)
 
 

@@ -12,7 +12,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.models.smooth import Function, SmoothField, data, model_at, values_at
 from pinnpoint.taylor.declared import Declared
-from pinnpoint.taylor.inputs import enclosed
+from pinnpoint.taylor.inputs import Data, enclosed
 from pinnpoint.taylor.jets import plus, times
 from pinnpoint.taylor.models import TaylorModel, constant
 
@@ -83,7 +83,7 @@ class OpaqueLift:
             raise InputError("gradient: missing; the fluxes of an opaque prediction need Lift.opaque(…, gradient)")
         return self._declared(lambda X: np.asarray(gradient(X))[:, i], "gradient")
 
-    def flux(self, normal: Any, kappa: float, given: Any = 0.0) -> Function:
+    def flux(self, normal: Vector, kappa: float, given: Data | str = 0.0) -> Function:
         """The function g − κ n·∇u."""
         n, k, g = vector("normal", normal), number("kappa", kappa, above=0.0), data("given", given)
         slopes = [(float(v), self.slope(i)) for i, v in enumerate(n) if v]
@@ -96,12 +96,12 @@ class OpaqueLift:
 
         return self._joined(model, lambda X: values_at(g, X) - k * sum(v * s(X) for v, s in slopes), g, slopes[0][1])
 
-    def minus(self, given: Any) -> Function:
+    def minus(self, given: Data | str) -> Function:
         """The function u − g."""
         g, u = data("given", given), self.value
         return self._joined(lambda X: model_at(u, X) - model_at(g, X), lambda X: u(X) - values_at(g, X), g, u)
 
-    def residual(self, source: Any, kappa: float, reaction: float = 0.0) -> Function:
+    def residual(self, source: Data | str, kappa: float, reaction: float = 0.0) -> Function:
         """The function f + κΔu − c u."""
         f, k, c = data("source", source), number("kappa", kappa, above=0.0), number("reaction", reaction, low=0.0)
         u, bent = self.value, self.laplacian
@@ -120,7 +120,7 @@ class OpaqueLift:
             raise InputError("smoothness.gradient: missing; fluxes need a bound of the slopes' second derivatives")
         return Declared(f, bound, self.smoothness.accuracy, *self.box)
 
-    def _joined(self, model: Any, function: Function, given: Any, own: Function) -> Function:
+    def _joined(self, model: Any, function: Function, given: Data, own: Function) -> Function:
         """A field that encloses itself where both parts do, else a plain function."""
         if enclosed(own) and (not callable(given) or enclosed(given)):
             return SmoothField(model, terms=given)

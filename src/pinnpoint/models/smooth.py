@@ -12,7 +12,7 @@ from pinnpoint.base.arrays import Vector, number, point_list
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import parse
-from pinnpoint.taylor.inputs import model_of
+from pinnpoint.taylor.inputs import Data, model_of
 from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.taylor.networks import in_blocks
 from pinnpoint.taylor.spaces import POINT
@@ -38,7 +38,7 @@ class SmoothField:
         """The model over the set on which the coordinates are given."""
         return in_blocks(self.model, coordinates, self.block)
 
-    def __call__(self, X: Any) -> Vector:
+    def __call__(self, X: Vector) -> Vector:
         """Values (N,) at points (N, d)."""
         P = point_list("X", X, len(X))
         values = np.empty(len(P))
@@ -54,7 +54,7 @@ class SmoothField:
         return values
 
 
-def data(name: str, given: Any) -> Any:
+def data(name: str, given: Data | str) -> Any:
     """A number, a formula of the text, or a function."""
     given = parse(given, name=name) if isinstance(given, str) else given
     return given if callable(given) else number(name, given)
@@ -65,6 +65,6 @@ def model_at(g: Any, coordinates: Models) -> TaylorModel:
     return model_of(g, coordinates) if callable(g) else constant(g)
 
 
-def values_at(g: Any, X: Vector) -> Any:
+def values_at(g: Data, X: Vector) -> Any:
     """Values at points, or the number."""
     return np.asarray(g(X)) if callable(g) else g

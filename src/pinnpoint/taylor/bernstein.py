@@ -7,6 +7,7 @@ vertex values w has β_jl = (w_j + w_l)/2. Tables hold the exact rationals, corr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -15,6 +16,7 @@ from math import factorial
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
@@ -26,7 +28,7 @@ def pairs(m: int) -> tuple[tuple[int, int], ...]:
     return tuple(combinations_with_replacement(range(m + 1), 2))
 
 
-def mean_of_powers(powers: Any) -> Fraction:
+def mean_of_powers(powers: Sequence[int]) -> Fraction:
     """Mean of Π λ_i^{p_i} over a simplex with len(powers) vertices: m! Π p_i! / (m + Σ p_i)!."""
     m, top = len(powers) - 1, factorial(len(powers) - 1)
     for p in powers:
@@ -151,7 +153,7 @@ class Density:
         return Density(*rows, None, self.proved)
 
     @classmethod
-    def constant(cls, values: Any, m: int) -> Density:
+    def constant(cls, values: ArrayLike, m: int) -> Density:
         """A function that is constant on each cell, exactly."""
         c = np.asarray(values, dtype=np.float64)
         zero = np.zeros(len(c))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
@@ -50,7 +51,7 @@ class Declared:
 
     __repr__ = brief
 
-    def __call__(self, X: Any) -> Vector:
+    def __call__(self, X: ArrayLike) -> Vector:
         """Values (N,), finite or refused."""
         P = np.asarray(X, dtype=np.float64)
         found = np.asarray(self.f(P), dtype=np.float64)

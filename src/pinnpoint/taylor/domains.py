@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import InputError
@@ -86,7 +87,7 @@ class Watched:
         self.found.append(Argument(what, kind, *columns))
 
 
-def require_defined(f: Expression, vertices: Any, name: str) -> None:
+def require_defined(f: Expression, vertices: ArrayLike, name: str) -> None:
     """Refuse a formula that is undefined somewhere on simplices (N, m + 1, d), and say where."""
     V = np.asarray(vertices, dtype=np.float64)
     if not partial(f) or not V.size or _in_box(f, V):

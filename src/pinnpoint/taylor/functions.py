@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint.base.arrays import Vector
 from pinnpoint.rounding.arithmetic import UNIT
 from pinnpoint.taylor import series
 from pinnpoint.taylor.models import Argument, TaylorModel, constant, model, reciprocal, relative, settled, smaller
@@ -246,11 +247,11 @@ def power(a: TaylorModel, b: TaylorModel) -> TaylorModel:
         return smaller(y.space, y.C, y.e, monotone(lambda v: v, bottoms, tops))
 
 
-def _sech2(a: Any) -> Any:
+def _sech2(a: Vector) -> Any:
     return 1.0 / np.cosh(np.clip(a, -330.0, 330.0)) ** 2
 
 
-def _tanh_total(T: Any, s0: Any, z: Any) -> Any:
+def _tanh_total(T: Vector, s0: Vector, z: Vector) -> Any:
     """Upper bound of v(z), v' = s0 + 2 T v + v², v(0) = 0: s0 t/(1 − T t), t = tan(c z)/c, c² = s0 − T²."""
     c2 = s0 - T * T + LIBM
     x = c2 * z * z

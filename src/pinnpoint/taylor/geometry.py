@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from itertools import permutations, product
-from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.arrays import Index, Mask, Vector
 from pinnpoint.rounding.arithmetic import TINY, UNIT, two_sum
 from pinnpoint.taylor.bernstein import pairs
 from pinnpoint.taylor.models import TaylorModel
@@ -32,7 +31,7 @@ class Simplices:
     def __len__(self) -> int:
         return len(self.vertices)
 
-    def __getitem__(self, chosen: Any) -> Simplices:
+    def __getitem__(self, chosen: Index | slice | Mask) -> Simplices:
         return Simplices(self.vertices[chosen], self.slack[chosen])
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Index, Vector, floats, number, whole
 from pinnpoint.base.errors import InputError
@@ -20,7 +21,7 @@ from pinnpoint.taylor.models import TaylorModel
 class Smooth(Protocol):
     """Data that encloses itself: a function of points that also gives its model from the models of the coordinates."""
 
-    def __call__(self, X: Any, /) -> Any:
+    def __call__(self, X: Vector, /) -> Any:
         """Values (N,) at points (N, d)."""
 
     def taylor(self, coordinates: Sequence[TaylorModel], /) -> TaylorModel:
@@ -32,12 +33,12 @@ Data = float | Enclosed | Callable[[Vector], Any]
 ORDER = {0: 0, 1: 10, 2: 8, 3: 6}
 
 
-def enclosed(f: Any) -> TypeGuard[Enclosed]:
+def enclosed(f: object) -> TypeGuard[Enclosed]:
     """Whether f is a formula or smooth data, of which models are proved."""
     return isinstance(f, Expression | Smooth)
 
 
-def costly(f: Any) -> bool:
+def costly(f: object) -> bool:
     """Whether models of f cost far more than a formula's: data that works in small blocks, as networks do."""
     return int(getattr(f, "block", 4096)) < 1024
 
@@ -71,14 +72,14 @@ def fixed(f: Data) -> tuple[float, float] | None:
     return number("f", f), 0.0
 
 
-def function(f: Any) -> Callable[[Vector], Any]:
+def function(f: object) -> Callable[[Vector], Any]:
     """Data that is neither a number nor a formula: a function of points."""
     if not callable(f):
         raise InputError(f"f: must be a number, a formula, smooth data or a function of points; got {type(f).__name__}")
-    return f  # type: ignore[no-any-return]
+    return f
 
 
-def checked_vertices(vertices: Any) -> Vector:
+def checked_vertices(vertices: ArrayLike) -> Vector:
     """Vertices (N, m + 1, d) of simplices, or a refusal."""
     V = floats("vertices", vertices)
     if V.ndim != 3 or not 1 <= V.shape[1] <= 4 or V.shape[2] < max(1, V.shape[1] - 1):

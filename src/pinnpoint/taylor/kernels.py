@@ -6,8 +6,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Mask, Vector
 
 
 @cache
@@ -28,7 +29,7 @@ def keep_memory() -> None:
     np.empty(31 << 17)
 
 
-def accumulate(out: Any, a: Any, b: Any, triples: Any, weights: Vector) -> None:
+def accumulate(out: Vector, a: Vector, b: Vector, triples: NDArray[np.int64], weights: Vector) -> None:
     """Add w a_i b_j to out_g for each triple (i, j, g) and its weight w; all arrays (batch, monomial, element)."""
     fast = _compiled()
     if fast is not None:
@@ -38,7 +39,7 @@ def accumulate(out: Any, a: Any, b: Any, triples: Any, weights: Vector) -> None:
         out[:, g] += w * (a[:, i] * b[:, j])
 
 
-def graded(C: Any, degree: Any, q: int) -> Vector:
+def graded(C: Vector, degree: Index, q: int) -> Vector:
     """A_k = Σ_{|α| = k} |C_α|, (batch, q + 1, element)."""
     fast = _compiled()
     if fast is not None:
@@ -47,7 +48,7 @@ def graded(C: Any, degree: Any, q: int) -> Vector:
     return np.asarray(np.add.reduceat(np.abs(C), starts, axis=1))
 
 
-def added(a: Any, b: Any) -> tuple[Any, Any]:
+def added(a: Vector, b: Vector) -> tuple[Any, Any]:
     """The sum C of two arrays (…, monomial, element) and Σ_α |C_α|."""
     fast = _compiled()
     if fast is not None and a.shape == b.shape:
@@ -57,7 +58,7 @@ def added(a: Any, b: Any) -> tuple[Any, Any]:
     return C, np.abs(C).sum(axis=-2)
 
 
-def ranged(C: Any, even: Any, first: int) -> tuple[Any, Any]:
+def ranged(C: Vector, even: Mask, first: int) -> tuple[Any, Any]:
     """Bounds of Σ_{α ≥ first} C_α ξ^α with ξ^α in [0, 1] for even α and in [−1, 1] for others, (batch, element)."""
     fast = _compiled()
     if fast is not None:

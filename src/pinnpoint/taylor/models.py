@@ -20,8 +20,9 @@ from operator import add, mul, truediv
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Mask, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import TINY, UNIT
 from pinnpoint.taylor import kernels, remainders, series
@@ -157,7 +158,7 @@ class TaylorModel:
         return constant(1.0) if result is None else result
 
 
-def constant(value: Any, error: Any = 0.0) -> TaylorModel:
+def constant(value: ArrayLike, error: ArrayLike = 0.0) -> TaylorModel:
     """A number, or one for each element, within the given error."""
     v = np.atleast_1d(np.asarray(value, dtype=np.float64))
     e = np.atleast_1d(np.asarray(error, dtype=np.float64))
@@ -213,15 +214,15 @@ class Argument:
 
 def model(
     p: Argument,
-    y: Any,
-    total: Any,
-    low: Any,
-    incoming: Any,
+    y: Vector,
+    total: Vector,
+    low: Vector,
+    incoming: Vector,
     hull: Callable[[], tuple[Any, Any]],
     kind: int = 1,
     *,
-    scale: Any = None,
-    valid: Any = None,
+    scale: Vector | None = None,
+    valid: Mask | None = None,
     nonnegative: bool = False,
 ) -> TaylorModel:
     """The model with coefficients y: `total` is ĝ(W) − ĝ(0), `low` holds [ĝ(h)]_k with the size of y_0 first.
@@ -246,7 +247,7 @@ def model(
     return smaller(p.S, y, e, (centre, radius), nonnegative)
 
 
-def smaller(space: Space, C: Any, e: Any, hull: tuple[Any, Any], nonnegative: bool = False) -> TaylorModel:
+def smaller(space: Space, C: Vector, e: Vector, hull: tuple[Any, Any], nonnegative: bool = False) -> TaylorModel:
     """The model, or the constant of the hull where that has the smaller remainder."""
     centre, radius = hull
     lost = ~(np.isfinite(e) & np.isfinite(C).all(axis=-2))
@@ -257,7 +258,7 @@ def smaller(space: Space, C: Any, e: Any, hull: tuple[Any, Any], nonnegative: bo
     return settled(space, C, np.where(constant_wins, radius, e), 0.0 if nonnegative else -np.inf)
 
 
-def relative(p: Argument, a: Any) -> tuple[Any, Any, Any]:
+def relative(p: Argument, a: Vector) -> tuple[Any, Any, Any]:
     """w/a, the graded norms of it, and their sum."""
     grow = 1.0 + 4.0 * UNIT
     size = np.abs(a)

@@ -10,6 +10,7 @@ of which the terms with j + k > q are cut off. A model of g′(f) for every f wi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -29,7 +30,13 @@ DENSITY_AT_ZERO = constant(1.0 / np.sqrt(2.0 * np.pi), 8.0 * UNIT)
 SLOPE_AT_ZERO = constant(2.0 / np.sqrt(np.pi), 8.0 * UNIT)
 
 
-def along_rays(x: TaylorModel, start: Any, derivative: TaylorModel, steepest: Any, hull: Any) -> TaylorModel:
+def along_rays(
+    x: TaylorModel,
+    start: Vector,
+    derivative: TaylorModel,
+    steepest: Vector | float,
+    hull: Callable[[Vector, Vector], tuple[Vector, Vector]],
+) -> TaylorModel:
     """The model of g(f) from g(a), the model of g′(f), and bounds of |g′| and of the range of g(f)."""
     with np.errstate(all="ignore"):
         p, S = Argument(x), x.space
@@ -93,7 +100,7 @@ def normal(x: TaylorModel) -> tuple[TaylorModel, TaylorModel, TaylorModel]:
     return (constant(1.0) + Y) * constant(0.5), density, -(x * density)
 
 
-def _softplus(a: Any) -> Any:
+def _softplus(a: Vector) -> Any:
     return np.maximum(a, 0.0) + np.log1p(np.exp(-np.abs(a)))
 
 
@@ -101,5 +108,5 @@ def _first(x: TaylorModel) -> Any:
     return _batch(x.C[..., 0, :])
 
 
-def _batch(v: Any) -> Any:
+def _batch(v: Vector) -> Any:
     return v if v.ndim == 2 else v[None]

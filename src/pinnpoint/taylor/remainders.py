@@ -11,10 +11,12 @@ pole or is larger, the range of g over the range of f is taken: a constant with 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from pinnpoint.base.arrays import Vector
 from pinnpoint.rounding.arithmetic import UNIT, gammas
 from pinnpoint.taylor.spaces import Space
 
@@ -24,12 +26,12 @@ LIBM = 32.0 * UNIT
 """Relative error of a function of the C library (4 ulp ≤ 8u), and of a few roundings around it."""
 
 
-def cut_off(total: Any, low: Any) -> Any:
+def cut_off(total: Vector, low: Vector) -> Any:
     """Σ_{k > q} [ĝ(h)]_k, as the whole majorant less its first part."""
     return np.maximum(total - low[:, 1:].sum(axis=1), 0.0)  # taylor.md, step 2b
 
 
-def rounding(S: Space, total: Any, low: Any, kind: int) -> Any:
+def rounding(S: Space, total: Vector, low: Vector, kind: int) -> Any:
     """Σ γ_{n(k)} [ĝ(h)]_k, and the rounding of the subtraction that gives what is cut off."""
     k = np.arange(S.q + 1)
     n = {1: 12 + k * (S.terms + 8), 2: 24 + 2 * k * (S.terms + 36), 3: 12 + 3 * k * (S.terms + 8)}[kind]
@@ -37,12 +39,12 @@ def rounding(S: Space, total: Any, low: Any, kind: int) -> Any:
     return np.einsum("k,zkn->zn", gammas(n), low) + 128.0 * UNIT * total  # taylor.md, step 2c
 
 
-def incoming_error(e: Any) -> Any:
+def incoming_error(e: Vector) -> Any:
     """|g(f) − g(p)|; NaN, from 0 ∞ or 0/0, means that nothing is known."""
     return np.where(np.isnan(e), np.inf, e * (1.0 + 4.0 * LIBM))  # taylor.md, step 2d
 
 
-def monotone(g: Any, low: Any, high: Any) -> tuple[Any, Any]:
+def monotone(g: Callable[[Vector], Vector], low: Vector, high: Vector) -> tuple[Any, Any]:
     """Middle and half width of [g(low), g(high)], widened by the library's error."""
     a, b = g(low), g(high)
     a, b = a - LIBM * np.abs(a) - FLOOR, b + LIBM * np.abs(b) + FLOOR  # taylor.md, step 2l
@@ -51,7 +53,7 @@ def monotone(g: Any, low: Any, high: Any) -> tuple[Any, Any]:
     return centre, np.where(np.isnan(radius), np.inf, radius)
 
 
-def lipschitz(g: Any, low: Any, high: Any) -> tuple[Any, Any]:
+def lipschitz(g: Callable[[Vector], Vector], low: Vector, high: Vector) -> tuple[Any, Any]:
     """Sine or cosine over a range: its value in the middle and half the width, or 0 and 1."""
     centre, radius = monotone(lambda v: v, low, high)
     near = radius < 0.5

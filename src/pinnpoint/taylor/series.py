@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from pinnpoint.base.arrays import Vector
 from pinnpoint.taylor.kernels import accumulate
 from pinnpoint.taylor.spaces import Space
 
 
-def exponential(S: Space, w: Any, y0: Any) -> Any:
+def exponential(S: Space, w: Vector, y0: Vector) -> Any:
     """Coefficients of y = y0 exp(w): k y_k = Σ j w_j y_{k−j}."""
     y = _start(w, y0)
     for k in range(1, S.q + 1):
@@ -22,7 +24,7 @@ def exponential(S: Space, w: Any, y0: Any) -> Any:
     return y
 
 
-def circular(S: Space, w: Any, s0: Any, c0: Any, sign: float) -> tuple[Any, Any]:
+def circular(S: Space, w: Vector, s0: Vector, c0: Vector, sign: float) -> tuple[Any, Any]:
     """Solves s' = c w', c' = sign s w': sine and cosine for −1, the hyperbolic pair and the majorant for 1."""
     s, c = _start(w, s0), _start(w, c0)
     for k in range(1, S.q + 1):
@@ -32,7 +34,7 @@ def circular(S: Space, w: Any, s0: Any, c0: Any, sign: float) -> tuple[Any, Any]
     return s, c
 
 
-def tanh(S: Space, w: Any, T: Any, s0: Any) -> tuple[Any, Any]:
+def tanh(S: Space, w: Vector, T: Vector, s0: Vector) -> tuple[Any, Any]:
     """Solves y' = s w', s = 1 − y², from y_0 = T and s_0 = 1 − T² given apart."""
     y, s = _start(w, T), _start(w, s0)
     for k in range(1, S.q + 1):
@@ -42,7 +44,7 @@ def tanh(S: Space, w: Any, T: Any, s0: Any) -> tuple[Any, Any]:
     return y, s
 
 
-def tanh_majorant(S: Space, h: Any, T: Any, s0: Any) -> tuple[Any, Any]:
+def tanh_majorant(S: Space, h: Vector, T: Vector, s0: Vector) -> tuple[Any, Any]:
     """Solves v' = g h', g = s0 + 2 T v + v², v_0 = 0."""
     v, g = np.zeros_like(h), _start(h, s0)
     for k in range(1, S.q + 1):
@@ -52,7 +54,7 @@ def tanh_majorant(S: Space, h: Any, T: Any, s0: Any) -> tuple[Any, Any]:
     return v, g
 
 
-def geometric(S: Space, t: Any, sign: float) -> Any:
+def geometric(S: Space, t: Vector, sign: float) -> Any:
     """1/(1 − sign t)."""
     y = _start(t, 1.0)
     for k in range(1, S.q + 1):
@@ -61,7 +63,7 @@ def geometric(S: Space, t: Any, sign: float) -> Any:
     return y
 
 
-def root(S: Space, t: Any, sign: float) -> Any:
+def root(S: Space, t: Vector, sign: float) -> Any:
     """√(1 + t) for sign −1: 2 y_k = t_k − Σ_{0<j<k} y_j y_{k−j}; sign 1 gives its majorant 1 − √(1 − t), plus one."""
     y = _start(t, 1.0)
     for k in range(1, S.q + 1):
@@ -71,7 +73,7 @@ def root(S: Space, t: Any, sign: float) -> Any:
     return y
 
 
-def logarithm(S: Space, t: Any, sign: float) -> Any:
+def logarithm(S: Space, t: NDArray[Any], sign: float) -> Any:
     """log(1 + t) for sign −1: k y_k = k t_k − Σ_{0<j<k} j y_j t_{k−j}; sign 1 gives its majorant −log(1 − t)."""
     y = np.zeros_like(t)
     for k in range(1, S.q + 1):
@@ -81,7 +83,7 @@ def logarithm(S: Space, t: Any, sign: float) -> Any:
     return y
 
 
-def _start(like: Any, first: Any) -> Any:
+def _start(like: Vector, first: Vector | float) -> Any:
     y = np.zeros_like(like)
     y[:, 0] = first
     return y

@@ -12,6 +12,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Index, Vector, floats, whole
 from pinnpoint.base.errors import InputError
@@ -57,10 +58,10 @@ SMALL = 2.0**-500
 
 def density(
     f: Data,
-    vertices: Any,
+    vertices: ArrayLike,
     *,
     order: int | None = None,
-    tolerance: Any = None,
+    tolerance: Vector | float | None = None,
     depth: int | None = None,
     growth: float = 1.0,
     mean: bool = False,
@@ -111,7 +112,7 @@ def density(
     return Density(beta, high, error1, error2)
 
 
-def enclose(f: Data, points: Any) -> tuple[Vector, Vector]:
+def enclose(f: Data, points: ArrayLike) -> tuple[Vector, Vector]:
     """Values of a number, a formula or smooth data at points (N, d), and proved bounds of their errors."""
     P = floats("points", points)
     P = P[:, None] if P.ndim == 1 else P
@@ -245,7 +246,7 @@ def _gather(m: int, finer: Rows) -> Rows:
     return whole_beta, high, error1, error2
 
 
-def _limits(tolerance: Any, N: int) -> Vector:
+def _limits(tolerance: Vector | float | None, N: int) -> Vector:
     t = np.array(1e300) if tolerance is None else floats("tolerance", tolerance)
     if t.ndim > 1 or (t.ndim == 1 and len(t) != N) or not (t >= 0.0).all():
         raise InputError(f"tolerance: must be a number ≥ 0 or one for each of {N} simplices; got shape {t.shape}")

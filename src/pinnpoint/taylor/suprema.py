@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector, floats, number, whole
 from pinnpoint.base.errors import InputError
@@ -25,8 +26,8 @@ CHUNK = 2048
 
 def supremum(
     f: Data,
-    vertices: Any,
-    minus: Any = None,
+    vertices: ArrayLike,
+    minus: Vector | None = None,
     *,
     order: int | None = None,
     relative: float = 0.01,

@@ -19,11 +19,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding.arithmetic import down, sum_up, up
 from pinnpoint.systems.queries import Ball, Flux, Goal, Point
 from pinnpoint.taylor.inputs import enclosed, fixed
@@ -134,7 +134,7 @@ def enclosed_or_number(model: Continuum) -> bool:
     return not callable(model.source) or enclosed(model.source)
 
 
-def _normal_signs(X: Vector, T: Any, facets: Any, axis: int) -> set[int]:
+def _normal_signs(X: Vector, T: Topology, facets: Index, axis: int) -> set[int]:
     """Signs that an axis' component of the outward normals of boundary facets may have; none where it is zero.
 
     The component is zero on facets that lie in a plane of another axis. Its sign is that of the distance of the facet's

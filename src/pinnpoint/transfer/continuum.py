@@ -17,7 +17,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding.arithmetic import down, gamma, up
 from pinnpoint.taylor.bernstein import Density, from_linear, from_quadratic, gram, linear_projection, pairs
-from pinnpoint.taylor.inputs import enclosed, fixed
+from pinnpoint.taylor.inputs import Data, enclosed, fixed
 from pinnpoint.taylor.simplices import density
 from pinnpoint.taylor.suprema import supremum
 from pinnpoint.transfer.anchors import DIRICHLET, Anchors, anchors
@@ -161,7 +161,7 @@ class Continuum:
             known = middle, float(bounds.max())
         return float(down(known[0] - known[1], 1)), float(-down(-known[0] - known[1], 1))
 
-    def height(self, given: Any) -> float:
+    def height(self, given: Data) -> float:
         """The size of a function at the vertices and inside the cells, or its mean where peaks may lie between."""
         if not callable(given):
             return abs(float(given))
@@ -173,7 +173,7 @@ class Continuum:
             top = max(top, 0.25 * self._mean_size(given, P))
         return top
 
-    def _mean_size(self, given: Any, P: Vector) -> float:
+    def _mean_size(self, given: Data, P: Vector) -> float:
         """The root mean square over the domain, roughly; zero where no bound was found."""
         bound = float(np.max(supremum(given, P, depth=LOOK[self.d])[0]))
         if not 0.0 < bound < math.inf:

@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import roots_legendre
 
 from pinnpoint.base.arrays import Vector, floats, number
@@ -20,7 +21,7 @@ from pinnpoint.transfer.work import Work
 
 
 def data_term(
-    kernel: Kernel, f: Any, x0: Any, tolerance: float, spent: Work | None = None
+    kernel: Kernel, f: object, x0: ArrayLike, tolerance: float, spent: Work | None = None
 ) -> tuple[float, float, bool]:
     """∫_B f Φ dx: value, bound of the error, and whether that is proved.
 

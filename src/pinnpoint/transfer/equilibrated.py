@@ -314,7 +314,9 @@ class Equilibrated(Route):
         return tuple(said)
 
 
-def indicators(model: Continuum, primal: Bounds, pairs_: Mapping[int, Pair], radius: Vector, tolerance: Any) -> Vector:
+def indicators(
+    model: Continuum, primal: Bounds, pairs_: Mapping[int, Pair], radius: Vector, tolerance: Vector | float | None
+) -> Vector:
     """Σ over queries with radii above `tolerance` of each cell's shares of the primal and of the dual energy bound."""
     limit = np.zeros(len(radius)) if tolerance is None else tolerance
     shares = model.estimator.shares

@@ -273,7 +273,7 @@ class Estimator:
         """Upper bound of ‖s e ± ε/s‖_a, or of ‖e‖_a; `data` = 0 leaves the data's own error out (for reports only)."""
         near, convex = self.anchors.slack, self.anchors.convex
 
-        def kept(whole: Any, share: Any) -> Any:
+        def kept(whole: Vector | float, share: Vector | float) -> Any:
             return whole if data else whole - share
 
         def mix(a: Vector, b: Vector | None) -> Vector:

@@ -16,13 +16,13 @@ at most 3 t.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.rounding.arithmetic import at_most, sum_up, up
+from pinnpoint.taylor.inputs import Data
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.estimator import CHUNK
 from pinnpoint.transfer.geometry import Shapes
@@ -58,7 +58,7 @@ def _energy(model: Continuum, spread: Vector, top: Vector) -> float:
     return at_most(up(math.sqrt(sum_up(squares)), 4))
 
 
-def _degree(given: Any) -> float:
+def _degree(given: Data) -> float:
     """The degree of a number or a formula as a polynomial; infinite for what is none by its form."""
     if not callable(given):
         return 0

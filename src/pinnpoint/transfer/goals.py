@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
@@ -99,7 +99,9 @@ class Functional:
         return 1.0 if self.lift is None else -1.0  # continuous.md, step 5c
 
 
-def functionals(model: Continuum, asked: Queries, facets_of: Any, *, harmonic: bool = False) -> tuple[Functional, ...]:
+def functionals(
+    model: Continuum, asked: Queries, facets_of: Callable[[str], Index], *, harmonic: bool = False
+) -> tuple[Functional, ...]:
     """The functionals of all queries; each is told to the log before its work begins."""
     found = []
     for i, (goal, name) in enumerate(zip(asked.goals, asked.names, strict=True)):
@@ -108,7 +110,9 @@ def functionals(model: Continuum, asked: Queries, facets_of: Any, *, harmonic: b
     return tuple(found)
 
 
-def functional(model: Continuum, goal: Goal | None, name: str, facets_of: Any, *, harmonic: bool = False) -> Functional:
+def functional(
+    model: Continuum, goal: Goal | None, name: str, facets_of: Callable[[str], Index], *, harmonic: bool = False
+) -> Functional:
     """The functional of one query.
 
     Parameters
@@ -214,7 +218,7 @@ def _obstacle(model: Continuum, x0: Vector) -> str:
     return found[min(found)]
 
 
-def _facet_at(model: Continuum, facets: Any, x0: Vector) -> int | None:
+def _facet_at(model: Continuum, facets: Index, x0: Vector) -> int | None:
     """The facet that holds x0, decided in exact arithmetic."""
     V = model.points[model.topology.facets[facets]]
     near = np.nonzero(np.all((V.min(axis=1) <= x0) & (x0 <= V.max(axis=1)), axis=1))[0]
@@ -292,7 +296,7 @@ def _boundary_value(model: Continuum, x0: Vector, facet: int) -> Functional:
     raise InputError(f"target: {x0.tolist()} lies on a Dirichlet facet without data")
 
 
-def _patch(model: Continuum, facets: Any, group: str, name: str) -> Functional:
+def _patch(model: Continuum, facets: Index, group: str, name: str) -> Functional:
     T = model.topology
     if np.any(model.kind[facets] == 0):
         raise InputError(
@@ -328,7 +332,7 @@ def _patch(model: Continuum, facets: Any, group: str, name: str) -> Functional:
     return Functional(load=load, constant=constant, error=error, data=data, known=known, scale=wrong, proved=proved)
 
 
-def _flux(model: Continuum, facets: Any, group: str, name: str) -> Functional:
+def _flux(model: Continuum, facets: Index, group: str, name: str) -> Functional:
     T = model.topology
     if np.any(model.kind[facets] != DIRICHLET):
         raise InputError(

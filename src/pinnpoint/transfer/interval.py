@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector, floats, number, set_fields, vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import TINY, at_most, gamma, up
 from pinnpoint.rounding.decimals import Range
+from pinnpoint.taylor.inputs import Data
 
 DIGITS = 60
 MOST_DIGITS = 2000
@@ -23,7 +25,13 @@ Bounds = tuple[float, float]
 
 
 def point_constant(
-    points: Any, cells: Any, kappa: Any, x: Any, *, left_fixed: bool = True, right_fixed: bool = True
+    points: ArrayLike,
+    cells: ArrayLike,
+    kappa: ArrayLike,
+    x: ArrayLike,
+    *,
+    left_fixed: bool = True,
+    right_fixed: bool = True,
 ) -> Vector:
     """Upper bounds of C_pt with |e(x)| ≤ C_pt ‖κ^½ e′‖ for e that vanish at the fixed ends.
 
@@ -104,7 +112,9 @@ class DirectRoute:
 
     __repr__ = brief
 
-    def __init__(self, nodes: Any, kappa: Any, x: float, *, reaction: float = 0.0, radius: float | None = None) -> None:
+    def __init__(
+        self, nodes: ArrayLike, kappa: ArrayLike, x: float, *, reaction: float = 0.0, radius: float | None = None
+    ) -> None:
         t = vector("nodes", nodes)
         count = np.arange(t.size)
         t, k = _chain(t, np.stack([count[:-1], count[1:]], axis=1), kappa)
@@ -154,7 +164,7 @@ class DirectRoute:
         far = self.tail[1] * number("tail", tail, low=0.0)
         return at_most(up(near + far + self._boundary(left, right), 8))  # paper, eq. B.7
 
-    def error(self, field: Any, source: Any, *, left: Any = 0.0, right: Any = 0.0) -> float:
+    def error(self, field: Any, source: Data, *, left: Data = 0.0, right: Data = 0.0) -> float:
         """Upper bound of |u(x) − u*(x)| for a smooth field u, from its residual, which is enclosed by Taylor models.
 
         Nothing is declared: the norms of F over (a, b), the window and the rest, and |u(a) − g_a|, |u(b) − g_b| are
@@ -188,7 +198,7 @@ class DirectRoute:
         return float(up(sum(p[1] * r for p, r in zip(self.ends, each, strict=True))))
 
 
-def _chain(points: Any, cells: Any, kappa: Any) -> tuple[Vector, Vector]:
+def _chain(points: ArrayLike, cells: ArrayLike, kappa: ArrayLike) -> tuple[Vector, Vector]:
     """Nodes from left to right, and κ between them."""
     X = np.sort(vector("points", points))
     T = np.asarray(cells)
@@ -225,7 +235,7 @@ def _layered(nodes: Vector, kappa: Vector, x: float, window: Bounds) -> dict[str
     def about(value: float) -> Bounds:
         return max(0.0, value * (1.0 - slack) - TINY), at_most(up(value * (1.0 + slack) + TINY))
 
-    def norm(parts: Any) -> Bounds:
+    def norm(parts: ArrayLike) -> Bounds:
         low, high = about(float(np.sum(square[parts])))
         return math.sqrt(low) * (1.0 - 2.0 * gamma(2)), at_most(up(math.sqrt(high)))
 

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Mask, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.claims import Claim
@@ -320,7 +320,7 @@ class Monotone(Route):
         return tuple(said)
 
 
-def _spread(q: Vector, free: Any, size: int) -> Vector:
+def _spread(q: Vector, free: Mask | slice, size: int) -> Vector:
     z = np.zeros(size)
     z[free] = q
     return z

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -77,7 +76,7 @@ class Ingredients:
         moments = np.matmul(products, source) * volumes[:, None, None] if order else np.zeros((1, 1, source.shape[-1]))
         return cls(d if order else 1, np.stack(columns, axis=1), alpha, load, moments, form_table(d, order))
 
-    def data(self, cell: Index, vertex: int) -> Vector:
+    def data(self, cell: Index | int, vertex: int) -> Vector:
         """Data of the patches of the local vertex in some cells, (n, data, m), in the order of the table."""
         alpha = self.alpha[cell]
         n, corners, _, m = alpha.shape
@@ -89,7 +88,7 @@ class Ingredients:
         diagonal = (d / (d + 1)) * alpha[:, vertex] - d * (d + 2) * mu
         return np.concatenate([alpha[:, 1:].reshape(n, d * (d + 1), m), diagonal], axis=1)
 
-    def balance(self, cell: Any, vertex: Any) -> Vector:
+    def balance(self, cell: Index | int, vertex: Index | int) -> Vector:
         """Required sums of outward facet means, ∫ ∇ψ_a·κ∇u_h − ψ_a r."""
         return np.asarray(self.alpha[cell, vertex].mean(axis=-2) - self.load[cell, vertex])
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -137,7 +136,7 @@ def potential(
 
 
 def _resolved(
-    kernel: Kernel, V: Vector, x0: Vector, inner: float, outside: Any, inside: Any, limits: Vector
+    kernel: Kernel, V: Vector, x0: Vector, inner: float, outside: Vector, inside: Vector, limits: Vector
 ) -> Density:
     """Φ without its factor on simplices, of which some are known to lie outside of r₀ or inside of R."""
     count = V.shape[1] * (V.shape[1] + 1) // 2

@@ -13,7 +13,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.models.lifts import Lift
 from pinnpoint.rounding.arithmetic import UNIT, at_most, gamma, norm_up, up
 from pinnpoint.taylor.bernstein import Density, gram
-from pinnpoint.taylor.inputs import enclosed
+from pinnpoint.taylor.inputs import Data, enclosed
 from pinnpoint.taylor.simplices import density, enclose
 
 CELLS = 16
@@ -35,7 +35,7 @@ class IntervalResidual:
 
 def interval_residual(
     field: Any,
-    source: Any,
+    source: Data,
     ends: tuple[float, float],
     kappa: float,
     reaction: float,
@@ -80,7 +80,7 @@ def _sizes(F: Density, t: Vector) -> Vector:
     return np.where(np.isnan(found), np.inf, found)
 
 
-def _at(u: Lift, x: float, given: Any) -> float:
+def _at(u: Lift, x: float, given: Data) -> float:
     """Upper bound of |u(x) − g|."""
     value, error = enclose(u.minus(given), np.array([[x]]))
     return at_most(float((abs(value[0]) + error[0]) * (1.0 + 4.0 * UNIT)))

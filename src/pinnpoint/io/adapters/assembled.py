@@ -24,8 +24,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Index, Vector, matrix, vector
+from pinnpoint.base.arrays import Index, Matrix, Vector, matrix, vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.systems.linear import LinearSystem
@@ -56,14 +57,14 @@ WHY = {
 
 
 def from_assembled(
-    A: Any,
-    b: Any,
-    free: Any = None,
+    A: Matrix,
+    b: ArrayLike,
+    free: ArrayLike | None = None,
     *,
-    fixed: Any = None,
-    values: Any = None,
+    fixed: ArrayLike | None = None,
+    values: ArrayLike | None = None,
     treatment: str | None = None,
-    weight: Any = None,
+    weight: ArrayLike | None = None,
 ) -> LinearSystem:
     """The system of an assembled matrix whose Dirichlet rows were treated in one of the usual ways.
 
@@ -108,7 +109,7 @@ def from_assembled(
     return LinearSystem(A, b, space=space, weight=weight, reduction="galerkin")
 
 
-def _numbering(size: int, free: Any, fixed: Any, values: Any) -> tuple[int, Index]:
+def _numbering(size: int, free: Any, fixed: Any, values: ArrayLike | None) -> tuple[int, Index]:
     """The number of all entries, and the free ones in increasing order."""
     given, name = (free, "free") if fixed is None else (fixed, "fixed")
     a = np.asarray(given.flatten() if hasattr(given, "flatten") and not isinstance(given, np.ndarray) else given)
@@ -139,7 +140,7 @@ def _numbering(size: int, free: Any, fixed: Any, values: Any) -> tuple[int, Inde
     return N, free_rows
 
 
-def _treatment(asked: str | None, A: Any, held: Index, N: int) -> Treatment:
+def _treatment(asked: str | None, A: Matrix, held: Index, N: int) -> Treatment:
     if asked is not None and asked not in list(Treatment):
         raise InputError(f"treatment: must be one of {', '.join(Treatment)}; got {asked!r}")
     if A.shape[0] != N:
@@ -157,7 +158,7 @@ def _treatment(asked: str | None, A: Any, held: Index, N: int) -> Treatment:
     return Treatment(asked) if asked is not None else found.pop()
 
 
-def _seen(A: Any, held: Index, asked: str | None) -> set[Treatment]:
+def _seen(A: Matrix, held: Index, asked: str | None) -> set[Treatment]:
     """The treatments that the fixed rows show."""
     rows = abs(A[held])
     diagonal = np.abs(A.diagonal()[held])
@@ -188,7 +189,7 @@ def _seen(A: Any, held: Index, asked: str | None) -> set[Treatment]:
     return found
 
 
-def _given(values: Any, held: Index, N: int) -> Vector | None:
+def _given(values: ArrayLike | None, held: Index, N: int) -> Vector | None:
     if values is None:
         return None
     if np.ndim(values) == 0:
@@ -211,7 +212,7 @@ def _agreed(found: Vector, given: Vector | None, held: Index) -> Vector:
     return given
 
 
-def _require_fit(A: Any, b: Vector, held: Index, g: Vector) -> None:
+def _require_fit(A: Matrix, b: Vector, held: Index, g: Vector) -> None:
     """A penalty's load over its diagonal is about the value: up to the stiffness and the load that it outweighs."""
     diagonal = A.diagonal()[held]
     found = b[held] / diagonal
@@ -225,7 +226,7 @@ def _require_fit(A: Any, b: Vector, held: Index, g: Vector) -> None:
         )
 
 
-def _embedded(A: Any, b: Vector, free: Index, N: int) -> tuple[Any, Vector]:
+def _embedded(A: Matrix, b: Vector, free: Index, N: int) -> tuple[Any, Vector]:
     """The eliminated matrix on vectors of all entries; the others' rows and columns are empty."""
     C = A.tocoo()
     whole = sp.csr_array((C.data, (free[C.row], free[C.col])), shape=(N, N))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pinnpoint.base.arrays import Index, Vector, floats
 from pinnpoint.base.brief import brief
@@ -73,7 +74,7 @@ def from_pyvista(grid: Any, groups: str | None = None) -> Grid:
     return Grid(build_mesh(Blocks(points, blocks, unnamed=unnamed)), np.unique(highest.cells), grid)
 
 
-def _whole(name: str, data: Any) -> Index:
+def _whole(name: str, data: NDArray[np.generic]) -> Index:
     a = np.asarray(data).ravel()
     if a.dtype.kind not in "iuf" or not np.all(a == np.rint(a)):
         raise InputError(f"groups: the cell data '{name}' must be whole numbers")

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector, point_list, vector
+from pinnpoint.base.arrays import Mask, Matrix, Vector, point_list, vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.io.adapters.assembled import from_assembled
@@ -26,7 +27,7 @@ class Assembled:
 
     __repr__ = brief
 
-    def points(self, X: Any, names: Sequence[str] | None = None, component: int | None = None) -> Queries:
+    def points(self, X: Vector, names: Sequence[str] | None = None, component: int | None = None) -> Queries:
         """The solution at points (K, d); `component` for vector-valued elements."""
         X = point_list("points", X, len(X))
         d = int(self.basis.mesh.dim())
@@ -44,25 +45,25 @@ class Assembled:
         rows = np.arange(len(X)) + (component or 0) * len(X)
         return Queries(sp.csr_array(L[rows]), names, points=X)
 
-    def average(self, functional: Any, name: str = "average") -> Queries:
+    def average(self, functional: ArrayLike, name: str = "average") -> Queries:
         """Any functional that was assembled to a vector of the basis's length."""
         return Queries(vector("functional", functional, self.basis.N)[None, :], [name])
 
-    def admissible(self, x: Any) -> Vector:
+    def admissible(self, x: ArrayLike) -> Vector:
         """A prediction of the basis's length moved to the Dirichlet values."""
         return np.asarray(self.system.space.project(vector("x", x, self.basis.N)).U)
 
 
 def from_skfem(
     basis: Any,
-    A: Any,
-    b: Any,
-    x: Any = None,
+    A: Matrix,
+    b: ArrayLike,
+    x: ArrayLike | None = None,
     *,
     D: Any = None,
     interior: Any = None,
     treatment: str | None = None,
-    weight: Any = None,
+    weight: ArrayLike | None = None,
 ) -> Assembled:
     """Take what `skfem.condense` and `skfem.enforce` take: A, b, x with the Dirichlet values at D.
 
@@ -97,7 +98,7 @@ def from_skfem(
     return Assembled(basis, from_assembled(A, b, free, values=values, treatment=treatment, weight=weight))
 
 
-def _has_unit_rows(A: Any, held: Any) -> bool:
+def _has_unit_rows(A: Matrix, held: Mask) -> bool:
     """Whether fixed rows hold a diagonal alone, so that the load says the values."""
     rows = sp.csr_array(A)[np.flatnonzero(held)]
     rows.eliminate_zeros()

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Index, Vector, floats
+from pinnpoint.base.arrays import Index, Matrix, Vector, floats
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import PathLike
@@ -63,7 +63,7 @@ class Deck:
     def _made(self) -> dict[str, Elasticity]:
         return {}
 
-    def problem(self, subcase: int | None = None, weight: Any = None) -> Elasticity:
+    def problem(self, subcase: int | None = None, weight: Matrix | Vector | None = None) -> Elasticity:
         """The elasticity problem of a subcase; the first one by default.
 
         Subcases with the same supports share their matrix.
@@ -83,7 +83,7 @@ class Deck:
             )
         return self._made[key].under(case.load)
 
-    def nodal(self, ids: Any, values: Any) -> Vector:
+    def nodal(self, ids: ArrayLike, values: ArrayLike) -> Vector:
         """Values given by node id, in the order of the mesh; every mesh node needs one."""
         given, V = np.asarray(ids), floats("values", values)
         if given.ndim != 1 or given.dtype.kind not in "iu" or len(given) != len(V):

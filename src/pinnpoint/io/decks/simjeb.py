@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.arrays import Index, Mask, Matrix, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import PathLike, numbers, read_bytes
@@ -69,7 +69,7 @@ class Bracket:
 
     __repr__ = brief
 
-    def problem(self, case: str = "vertical", weight: Any = None) -> Elasticity:
+    def problem(self, case: str = "vertical", weight: Matrix | Vector | None = None) -> Elasticity:
         """The problem of a load case."""
         if case not in self.numbers:
             raise InputError(f"case: must be one of {', '.join(CASES)}; got {case!r}")
@@ -96,8 +96,8 @@ class Bracket:
         batch: CertificateBatch,
         predictions: Mapping[str, Any],
         *,
-        tolerance: Any = None,
-        **header: Any,
+        tolerance: Vector | float | None = None,
+        **header: str,
     ) -> Path:
         """Write one report of the four cases, each with its prediction, the released field and their difference.
 
@@ -200,7 +200,7 @@ def _rounding(X: Vector) -> float:
     return 2e-6 * float(np.abs(X).max())
 
 
-def _moved(P: Vector, X: Vector, same: Any, place: Index) -> str:
+def _moved(P: Vector, X: Vector, same: Mask, place: Index) -> str:
     """Says how the field's points lie to the deck's, where ids pair them."""
     if same.sum() < 4:
         return "the field's points are not the deck's nodes, neither by id nor by place"

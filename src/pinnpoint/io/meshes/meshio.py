@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pinnpoint.base.arrays import Index
 from pinnpoint.base.errors import DependencyMissingError, InputError
@@ -66,7 +67,7 @@ def load(path: Path) -> Any:
     return mesh
 
 
-def _whole(tags: Any) -> Index:
+def _whole(tags: NDArray[np.generic]) -> Index:
     a = np.asarray(tags).ravel()
     if a.dtype.kind not in "iuf" or not np.all(a == np.rint(a)):
         raise InputError("the cell data that name groups must be whole numbers")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Index, floats, number
 from pinnpoint.base.errors import InputError
 
 
-def dorfler(indicators: Any, theta: float = 0.5) -> Index:
+def dorfler(indicators: ArrayLike, theta: float = 0.5) -> Index:
     """The fewest cells that hold a share θ of the whole, Σ_marked η_K² ≥ θ Σ η_K², in ascending order.
 
     Several rows are first divided by their sums and then added ("sum marking"): with rows η_{p,K}² and η_{d,K}² of a

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Index, Vector, floats, whole
 from pinnpoint.base.errors import InputError
@@ -62,7 +63,7 @@ class Refiner:
         self.mesh, self.parents, self.ends = mesh, np.arange(len(mesh.cells)), np.zeros((0, 2), dtype=np.intp)
         self._before, self._sweeps = (n, len(keys)), list[Sweep]()
 
-    def refine(self, marked: Any, times: int = 1) -> None:
+    def refine(self, marked: ArrayLike, times: int = 1) -> None:
         """Bisect the marked cells, and what else has to be for the mesh to stay conforming.
 
         Parameters
@@ -152,7 +153,7 @@ def _average(values: Vector, sweep: Sweep) -> None:
     values[sweep.nodes] = 0.5 * values[sweep.ends[:, 0]] + 0.5 * values[sweep.ends[:, 1]]
 
 
-def _numbers(marked: Any, count: int) -> Index:
+def _numbers(marked: ArrayLike, count: int) -> Index:
     cells = np.asarray(marked)
     if cells.size == 0:
         return np.zeros(0, dtype=np.intp)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,6 @@ def _by_number(names: Sequence[str]) -> list[str]:
     return [name for _, name in sorted(zip(numbers, names, strict=True))]
 
 
-def _listed(names: Any) -> str:
+def _listed(names: Iterable[str]) -> str:
     names = list(names)
     return ", ".join(names[:8]) + (", …" if len(names) > 8 else "") if names else "none"

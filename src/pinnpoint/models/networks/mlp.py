@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from pinnpoint.base.arrays import Vector, point_list, set_fields, vector
@@ -145,16 +146,16 @@ class MLP:
         """Number of outputs c."""
         return int(self.weights[-1].shape[0])
 
-    def __call__(self, X: Any) -> Vector:
+    def __call__(self, X: ArrayLike) -> Vector:
         """Values at N points (N, d): shape (N,), or (N, c) for several outputs."""
         (u,) = self._in_chunks(lambda P: (self._value(P),), X)
         return u[:, 0] if self.outputs == 1 else u
 
-    def laplacian(self, X: Any) -> Vector:
+    def laplacian(self, X: ArrayLike) -> Vector:
         """Δu at N points (N, d): shape (N,), or (N, c) for several outputs."""
         return self.derivatives(X)[2]
 
-    def derivatives(self, X: Any) -> tuple[Vector, Vector, Vector]:
+    def derivatives(self, X: ArrayLike) -> tuple[Vector, Vector, Vector]:
         """Values, gradients and Laplacians by the chain rule, layer after layer; no differences are taken.
 
         Returns
@@ -245,7 +246,7 @@ def _unit_box(P: Vector) -> Bent:
     return np.prod(p, axis=1)[:, None], (1.0 - 2.0 * P) * others, -2.0 * np.sum(others, axis=1)[:, None]
 
 
-def _matrix(name: str, W: Any) -> Vector:
+def _matrix(name: str, W: Vector) -> Vector:
     if np.ndim(W) != 2 or 0 in np.shape(W):
         raise InputError(f"{name}: must be a matrix (outputs, inputs); got shape {np.shape(W)}")
     return point_list(name, W, len(W))

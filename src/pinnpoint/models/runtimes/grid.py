@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.interpolate import RegularGridInterpolator
 
 from pinnpoint.base.arrays import Vector, floats, vector
@@ -15,7 +14,13 @@ PLACES = ("nodes", "cells")
 
 
 def grid_predictor(
-    values: Any, lower: Any = 0.0, upper: Any = 1.0, *, channels: bool = False, at: str = "nodes", chunk: int = CHUNK
+    values: ArrayLike,
+    lower: ArrayLike = 0.0,
+    upper: ArrayLike = 1.0,
+    *,
+    channels: bool = False,
+    at: str = "nodes",
+    chunk: int = CHUNK,
 ) -> Predictor:
     """Values on a regular grid of a box, axis k of the array along coordinate k.
 

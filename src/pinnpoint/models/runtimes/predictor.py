@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector, floats
 from pinnpoint.base.brief import brief
@@ -46,7 +47,7 @@ class Predictor:
                 f"evaluate, chunk: must be a function and a number ≥ 1; got {self.evaluate!r}, {self.chunk}"
             )
 
-    def __call__(self, X: Any) -> Vector:
+    def __call__(self, X: ArrayLike) -> Vector:
         """Values at points."""
         points = floats("points", X)
         if points.ndim != 2:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.arrays import Index, Mask, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.io.decks.nastran.fields import Fields, blank, integers, reals
 
@@ -47,7 +48,7 @@ class Cards:
         """An error that names the card and its line."""
         return InputError(f"{self.at(card)}: {why}")
 
-    def take(self, cards: Any) -> Cards:
+    def take(self, cards: ArrayLike) -> Cards:
         """Some of the cards, by number or mask."""
         which = np.flatnonzero(cards) if np.asarray(cards).dtype == bool else np.asarray(cards, dtype=np.intp)
         size = np.diff(self.start)[which]
@@ -166,7 +167,9 @@ def _split(lines: Sequence[bytes], where: Callable[[int], str]) -> _Free:
     return _Free(heads.astype("S8"), cells, start + 1, np.minimum(size - 1, most))
 
 
-def _fields(rows: Index, F: Any, B: Any, large: Any, row_of: Index, free: _Free) -> tuple[Fields, Index]:
+def _fields(
+    rows: Index, F: NDArray[np.bytes_], B: NDArray[np.uint8], large: Mask, row_of: Index, free: _Free
+) -> tuple[Fields, Index]:
     """The fields of some lines one after the other, and how many each line has."""
     size = np.where(large[rows], 4, 8)
     line = row_of[rows]
@@ -185,7 +188,9 @@ def _fields(rows: Index, F: Any, B: Any, large: Any, row_of: Index, free: _Free)
     return flat, size
 
 
-def _require_order(F: Any, heads: Any, follows: Any, commaed: Any, where: Callable[[int], str]) -> None:
+def _require_order(
+    F: NDArray[np.bytes_], heads: Index, follows: Mask, commaed: Mask, where: Callable[[int], str]
+) -> None:
     """Continuations that name their card's line must come right after it."""
     rows = np.flatnonzero(follows)
     own = np.char.strip(np.char.strip(heads[rows].astype("S8")), b"+* ")

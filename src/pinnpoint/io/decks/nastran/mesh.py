@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,7 +78,7 @@ def read_grids(cards: dict[str, Cards]) -> tuple[Grids, dict[int, System]]:
     return Grids(ids[order], X[order], (motion != 0)[order], permanent[order]), systems
 
 
-def component_masks(table: Cards, texts: Any, *, optional: bool = False) -> Any:
+def component_masks(table: Cards, texts: Sequence[str], *, optional: bool = False) -> Any:
     """Component numbers such as 123456 as (m, 6) masks; nothing, or 0, is none where that is allowed."""
     values, inverse = np.unique(texts, return_inverse=True)
     masks = np.zeros((len(values), 6), dtype=bool)
