@@ -26,6 +26,7 @@ from functools import cached_property
 import numpy as np
 
 from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.transfer.decimals import Enclosed, precision
@@ -71,6 +72,8 @@ class Kernel:
     mass: float
     mass_error: float
     positive: bool
+
+    __repr__ = brief
 
     @classmethod
     def build(

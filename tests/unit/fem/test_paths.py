@@ -280,6 +280,7 @@ def test_a_stored_matrix_that_was_lowered_has_less(kind):
 
 
 SEEN = (
+    "degree",
     "system",
     "mesh",
     "components",

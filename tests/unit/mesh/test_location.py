@@ -66,7 +66,7 @@ def test_an_unbounded_interval_is_not_called_deterministic():
             radius=np.array(radius),
             terms={"transfer": np.array(radius)},
             radius_terms=("transfer",),
-            guarantee=pp.certificate.Guarantee.DETERMINISTIC,
+            guarantee=pp.Guarantee.DETERMINISTIC,
             method="exact",
             **given,
         )
