@@ -189,6 +189,8 @@ class _Fitted:
     weight: Vector
     floor: float
 
+    __repr__ = brief
+
     def __call__(self, certificate: Certificate) -> Vector:
         return np.asarray(_columns(certificate, self.kinds) / self.top @ self.weight + self.floor)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal, getcontext, localcontext
 from fractions import Fraction
 
+from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import UNIT, up
 
 INFLATE, FLOOR = 1.0 + 1e-12, 1e-300
@@ -32,6 +33,8 @@ class Enclosed:
 
     value: Decimal
     error: float = 0.0
+
+    __repr__ = brief
 
     @classmethod
     def of(cls, x: Enclosed | Fraction | Decimal | float | int) -> Enclosed:

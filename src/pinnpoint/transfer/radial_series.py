@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import up
 from pinnpoint.transfer.decimals import Enclosed, pi, total
 
@@ -19,6 +20,8 @@ class Series:
     B: tuple[Enclosed, ...]
     singular_tail: float
     regular_tail: float
+
+    __repr__ = brief
 
     def at(self, d: int, x: Enclosed) -> Enclosed:
         """The value at ρ = x."""
