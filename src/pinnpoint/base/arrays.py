@@ -165,8 +165,8 @@ def is_symmetric(A: Any) -> bool:
 
 def same_entries(A: Any, B: Any) -> bool:
     """Whether two matrices by rows are stored alike, to the last bit."""
-    parts = ("indptr", "indices", "data")
-    return bool(A.shape == B.shape and all(np.array_equal(getattr(A, part), getattr(B, part)) for part in parts))
+    pairs = ((A.indptr, B.indptr), (A.indices, B.indices), (A.data, B.data))
+    return bool(A.shape == B.shape and all(np.array_equal(a, b) for a, b in pairs))
 
 
 def distinct_names(given: Sequence[str] | None, count: int) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint.base.arrays import attributes
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate
 
@@ -37,7 +38,7 @@ def work(task: Callable[[Any], Any], instance: Any, attempt: str = "") -> list[R
 def rows_of(result: Any) -> list[Row]:
     """Rows from a certificate (one per query), a mapping, or a list of mappings."""
     if isinstance(result, Certificate):
-        arrays, worth = {c: getattr(result, c) for c in COLUMNS}, result.guarantees
+        arrays, worth = attributes(result, *COLUMNS), result.guarantees
         return [
             {
                 "query": name,

@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from pinnpoint.base.arrays import attributes
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import PathLike, read_bytes
 from pinnpoint.cases.goals import read_certificate, read_queries, read_units
@@ -67,7 +68,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Expression):
         return value.text if value.constant is None else value.constant
     if is_dataclass(value):
-        return {f.name: _plain(v) for f in fields(value) if (v := getattr(value, f.name)) is not None}
+        return {k: _plain(v) for k, v in attributes(value, *(f.name for f in fields(value))).items() if v is not None}
     if isinstance(value, Mapping):
         return {k: _plain(v) for k, v in value.items()}
     if isinstance(value, tuple):

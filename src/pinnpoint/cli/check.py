@@ -11,12 +11,14 @@ from pinnpoint.base.units import Units, bracketed, label
 from pinnpoint.cases.read import read_case
 from pinnpoint.cases.study import build
 from pinnpoint.cli.peak import peak
+from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.curves import curve_notes
 from pinnpoint.mesh.mesh import BOUNDARY, CELLS, Mesh
 from pinnpoint.mesh.quality import quality, unjoined_notes
 from pinnpoint.rounding.coercivity import NEARLY, z_part
 from pinnpoint.solvers.choice import GB, ROUGH_FROM, Choice, Task, asked_for, choose
 from pinnpoint.solvers.direct import DENSE_UP_TO
+from pinnpoint.systems.linear import LinearSystem
 
 MEASURES = {0: "points", 1: "length", 2: "area", 3: "volume"}
 
@@ -92,7 +94,13 @@ def memory(problem: Any, queries: int, choice: Choice | None = None) -> float:
     system, mesh = problem.system, problem.mesh
     easy = z_part(problem.A)[1] <= NEARLY * float(problem.A.diagonal().max())
     task = Task(system.n, int(problem.A.nnz * system.n / system.N), mesh.dim, queries, True)
-    rough = not easy and mesh.dim == 3 and system.n >= ROUGH_FROM and getattr(system, "floor", None) is not None
+    rough = (
+        not easy
+        and mesh.dim == 3
+        and system.n >= ROUGH_FROM
+        and isinstance(system, LinearSystem)
+        and system.floor is not None
+    )
     name = "superlu" if choice is None else choice.name
     return peak(name, task, len(mesh.cells), problem.components, problem.degree, easy=easy, rough=rough) / GB
 
@@ -100,4 +108,4 @@ def memory(problem: Any, queries: int, choice: Choice | None = None) -> float:
 def _show(value: Any) -> str:
     if isinstance(value, tuple | list):
         return "(" + ", ".join("free" if v is None else _show(v) for v in value) + ")"
-    return str(getattr(value, "text", value))
+    return value.text if isinstance(value, Expression) else str(value)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector, number, vector, whole
+from pinnpoint.base.arrays import Vector, attributes, number, vector, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.models.smooth import Function, SmoothField, data, model_at, values_at
@@ -35,8 +35,8 @@ class Smoothness:
     gradient: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("value", "laplacian", "accuracy"):
-            number(f"smoothness.{name}", getattr(self, name), low=0.0)
+        for name, bound in attributes(self, "value", "laplacian", "accuracy").items():
+            number(f"smoothness.{name}", bound, low=0.0)
         if self.gradient is not None:
             number("smoothness.gradient", self.gradient, low=0.0)
 
@@ -115,7 +115,7 @@ class OpaqueLift:
     def _declared(self, f: Function, name: str) -> Function:
         if self.smoothness is None or self.box is None:
             return f
-        bound = getattr(self.smoothness, name)
+        bound = attributes(self.smoothness, name)[name]
         if bound is None:
             raise InputError("smoothness.gradient: missing; fluxes need a bound of the slopes' second derivatives")
         return Declared(f, bound, self.smoothness.accuracy, *self.box)

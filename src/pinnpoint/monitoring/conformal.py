@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
-from pinnpoint.base.arrays import Vector, floats, number, whole
+from pinnpoint.base.arrays import Vector, attributes, floats, number, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import DependencyMissingError, InputError
 from pinnpoint.certificates.certificate import Certificate
@@ -80,7 +80,7 @@ class StatisticalBand:
         if not -len(self.center) <= whole("load", load) < len(self.center):
             raise InputError(f"load: must be below {len(self.center)}, the number of bands; got {load}")
         proved = certificates[load]
-        places = (getattr(proved, at) for at in PLACES)
+        places = attributes(proved, *PLACES).values()
         if proved.names != self.names or not any(np.array_equal(x, self.center[load]) for x in places if x is not None):
             raise InputError("certificates: are of other loads or queries than the bands; give those that made them")
         return proved
@@ -262,7 +262,7 @@ def _plain(a: Vector) -> list[list[float | None]]:
 
 
 def _place(certificate: Certificate, at: str) -> Vector:
-    found = getattr(certificate, at)
+    found = attributes(certificate, at)[at]
     if found is None or not np.all(np.isfinite(found)):
         raise InputError(f"at: '{at}' needs certificates with the model's raw outputs of every query")
     return np.asarray(found)

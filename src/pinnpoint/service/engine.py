@@ -17,6 +17,7 @@ from pinnpoint.certifiers.families.certifier import FamilyCertifier
 from pinnpoint.certifiers.families.loads import LoadFamily
 from pinnpoint.certifiers.protocols import Extraction, Prepared
 from pinnpoint.certifiers.verb import run
+from pinnpoint.fem.lifted import Lifted
 
 Answer = Callable[[Vector | None, Vector | None, Vector | None], Certificate]
 
@@ -72,7 +73,9 @@ def engine_of_case(study: Study) -> Engine:
     once, and each request is compared with it.
     """
     queries, target = study.queries, study.case.certificate.target
-    problem = getattr(study.problem, "base", study.problem)  # predictions are nodal values, lifted or not
+    problem = (
+        study.problem.base if isinstance(study.problem, Lifted) else study.problem
+    )  # predictions are nodal values, lifted or not
     if target == "discrete" and isinstance(study.method, AbstractMethod):
         family = LoadFamily(problem.system, problem.b[None, :]).prepare(queries, study.method)
         one = np.ones(1)

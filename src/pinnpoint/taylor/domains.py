@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Vector, attributes
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.rounding.arithmetic import UNIT
@@ -142,7 +142,8 @@ def _arguments(f: Expression, simplices: Simplices) -> list[Argument]:
         parts.append(watched.found)
     joined = []
     for same in zip(*parts, strict=True):
-        columns = [np.concatenate([getattr(a, n) for a in same]) for n in ("low", "high", "centre", "slip")]
+        ends = [attributes(a, "low", "high", "centre", "slip").values() for a in same]
+        columns = [np.concatenate(part) for part in zip(*ends, strict=True)]
         kind = "positive" if any(a.kind == "positive" for a in same) else same[0].kind
         joined.append(Argument(same[0].what, kind, *columns))
     return joined

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Vector, attributes
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.transfer import PRODUCTS, Route, TransferBound, TransferContext, with_reserve
 from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
-from pinnpoint.systems.queries import Flux, Goal, Queries
+from pinnpoint.systems.queries import Ball, Flux, Goal, Point, Queries
 from pinnpoint.taylor.bernstein import Density, pairs
 from pinnpoint.transfer.ceilings import Ceilings
 from pinnpoint.transfer.continuum import Continuum
@@ -170,7 +170,8 @@ class Equilibrated(Route):
         given = Ceilings.of(model, state, reacts=False)
         found = [self._enclosed(i, state, primal, pairs_.get(i)) for i in range(len(self.goals))]
         found = within(given, self.queries.goals, self.goals, found)  # continuous.md, step 11e
-        terms = {name: np.array([getattr(f, name) for f in found]) for name in ("transfer", "quadrature", "rounding")}
+        parts = [attributes(f, "transfer", "quadrature", "rounding") for f in found]
+        terms = {name: np.array([part[name] for part in parts]) for name in ("transfer", "quadrature", "rounding")}
         if mismatch > 0.0:
             # continuous.md, step 7a
             terms["boundary"] = np.array([self._missed(i, mismatch, duals) for i in range(len(self.goals))])
@@ -256,7 +257,7 @@ class Equilibrated(Route):
             found = Enclosed(other[0], max(0.0, other[1] - other[2]), other[2], 0.0, found.dual if found else math.nan)
         if found is None:
             raise InputError(
-                f"query '{self.queries.names[i]}': no ball around {list(getattr(goal, 'at', ()))} stays where the "
+                f"query '{self.queries.names[i]}': no ball around {place_of(goal)} stays where the "
                 "coefficients are constant, and no end of the interval is fixed. Move the point, or say "
                 "target='discrete'"
             )
@@ -365,3 +366,8 @@ def data_claims(name: str, what: Density) -> list[Claim]:
     if not np.any(what.error2):
         return [Claim(f"{name}: integrated exactly")]
     return [Claim(f"{name}: enclosed on every cell to {float(np.max(what.error2)):.3e}")]
+
+
+def place_of(goal: Goal | None) -> list[float]:
+    """Where a query is, if it is about a place."""
+    return list(goal.at) if isinstance(goal, Point | Ball) else []

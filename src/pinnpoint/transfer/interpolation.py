@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import number, per_query, set_fields
+from pinnpoint.base.arrays import attributes, number, per_query, set_fields
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.claims import Claim
@@ -46,8 +46,8 @@ class Interpolation:
     __repr__ = brief
 
     def __post_init__(self) -> None:
-        for name in ("h", "C_int", "C_pt", "H2"):
-            set_fields(self, **{name: number(name, getattr(self, name), low=0.0)})
+        for name, value in attributes(self, "h", "C_int", "C_pt", "H2").items():
+            set_fields(self, **{name: number(name, value, low=0.0)})
 
     def bound(self, context: TransferContext) -> TransferBound:
         """The terms ``transfer`` and ``evaluation``."""

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Mask, Vector
+from pinnpoint.base.arrays import Mask, Vector, attributes
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.claims import Claim
@@ -42,7 +42,7 @@ from pinnpoint.systems.queries import Flux, Queries
 from pinnpoint.taylor.bernstein import Density, from_linear, pairs
 from pinnpoint.transfer.ceilings import Ceilings
 from pinnpoint.transfer.continuum import Continuum
-from pinnpoint.transfer.equilibrated import BATCH, Enclosed, data_claims, indicators, remarks, within
+from pinnpoint.transfer.equilibrated import BATCH, Enclosed, data_claims, indicators, place_of, remarks, within
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.goals import Functional, cell_of, functionals
 from pinnpoint.transfer.norms import Norms
@@ -167,7 +167,7 @@ class Monotone(Route):
         primal, pairs_ = self._measured(state, lambda b: _spread(solve(b[free]), free, model.size))
         given = Ceilings.of(model, state, reacts=True, at_zero=self.term.at_zero)
         found = within(given, self.queries.goals, self.goals, self._values(primal, pairs_))
-        terms = {name: np.array([getattr(f, name) for f in found]) for name in TERMS}
+        terms = {name: np.array([attributes(f, name)[name] for f in found]) for name in TERMS}
         if mismatch > 0.0:
             terms["boundary"] = np.array([0.0 if J.known else mismatch for J in self.goals])  # continuous.md, step 10j
         proved = sure and model.load.proved and all(J.proved for J in self.goals)
@@ -278,7 +278,7 @@ class Monotone(Route):
             found = Enclosed(other[0], max(0.0, other[1] - other[2]), other[2], 0.0, dual)
         if found is None:
             raise InputError(
-                f"query '{self.queries.names[i]}': no ball around {list(getattr(goal, 'at', ()))} stays where the "
+                f"query '{self.queries.names[i]}': no ball around {place_of(goal)} stays where the "
                 "diffusion is constant, and no end of the interval is fixed. Move the point, or say target='discrete'"
             )
         return found

@@ -31,7 +31,7 @@ from itertools import combinations
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.arrays import Index, Vector, attributes
 from pinnpoint.rounding.arithmetic import UNIT, gamma, up
 from pinnpoint.transfer.simplices import children
 
@@ -69,7 +69,7 @@ class Pieces:
     square: Vector
 
     def __getitem__(self, chosen: Index | slice) -> Pieces:
-        return Pieces(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+        return Pieces(*(a[chosen] for a in attributes(self, *self.__dataclass_fields__).values()))
 
     def __len__(self) -> int:
         return len(self.cell)
@@ -165,7 +165,9 @@ def _halved(p: Pieces, edge: Index, cells: Cells, k: int) -> Pieces:
 
 def joined(*parts: Pieces) -> Pieces:
     """All of them in one list."""
-    return Pieces(*(np.concatenate([getattr(p, x) for p in parts]) for x in Pieces.__dataclass_fields__))
+    return Pieces(
+        *map(np.concatenate, zip(*(attributes(p, *p.__dataclass_fields__).values() for p in parts), strict=True))
+    )
 
 
 def _bounded(cell: Index, level: Index, halvings: Index, bary: Vector, cells: Cells, k: int) -> Pieces:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.arrays import Index, Vector, attributes
 from pinnpoint.rounding.arithmetic import TINY, UNIT, at_most, gamma, sum_up, up
 from pinnpoint.taylor.functions import sincos
 from pinnpoint.taylor.inputs import Enclosed, costly, fixed, model_of
@@ -84,12 +84,12 @@ class _Pool:
         return len(self.places)
 
     def __getitem__(self, chosen: Index) -> _Pool:
-        return _Pool(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+        return _Pool(*(a[chosen] for a in attributes(self, *self.__dataclass_fields__).values()))
 
     def joined(self, other: _Pool) -> _Pool:
         """Both lists in one."""
-        names = self.__dataclass_fields__
-        return _Pool(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))
+        both = (attributes(pool, *self.__dataclass_fields__).values() for pool in (self, other))
+        return _Pool(*map(np.concatenate, zip(*both, strict=True)))
 
     def worth(self, tolerance: float) -> Index:
         """Patches to halve, by increasing error: all but the smallest, and those that only rounding is left of.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint.fem.lifted import Lifted
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.networks.mlp import MLP
 from pinnpoint.outputs.bundle.document import KINDS, text
@@ -14,12 +15,14 @@ from pinnpoint.systems.queries import Ball, Flux, Patch, Point
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.facets import FacetLoad
 from pinnpoint.transfer.monotone import Monotone
+from pinnpoint.transfer.reactions import CubicTerm
 
 
 def continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[str, Any]:
     """States, fluxes and data of the transfer, with every query's bounded form."""
     route, model = witness.route, witness.route.model
-    cubic = getattr(getattr(route, "term", None), "cubic", np.zeros(len(model.kappa)))
+    term = route.term if isinstance(route, Monotone) else None
+    cubic = term.cubic if isinstance(term, CubicTerm) else np.zeros(len(model.kappa))
     for name, a in (("kappa", model.kappa), ("reaction", model.reaction), ("cubic", cubic), ("kind", model.kind)):
         out.array(f"continuous/{name}", a)
     primal = witness.primal()
@@ -31,8 +34,8 @@ def continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[st
         out.array(f"continuous/d{k}", np.sort(facets))
     for k, (facets, _) in enumerate(model.neumann):
         out.array(f"continuous/n{k}", np.sort(facets))
-    lift = getattr(problem, "lift", None)
-    own = None if lift is None else problem.own_values(queries)
+    lift = problem.lift if isinstance(problem, Lifted) else None
+    own = problem.own_values(queries) if isinstance(problem, Lifted) else None
     said = []
     for i, (J, goal) in enumerate(zip(route.goals, queries.goals, strict=True)):
         about: dict[str, Any] = {
@@ -48,7 +51,7 @@ def continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[st
             "own": None if own is None else [float(own[0][i]), float(own[1][i])],
         }
         if isinstance(goal, Point | Ball):
-            about["at"], about["average"] = list(goal.at), getattr(goal, "radius", 0.0)
+            about["at"], about["average"] = list(goal.at), goal.radius if isinstance(goal, Ball) else 0.0
         if about["acts"]:
             side = witness.dual(i)
             out.array(f"dual/z{i}", side.nodal)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.arrays import Index, Vector, attributes
 from pinnpoint.base.errors import InputError
 from pinnpoint.io.decks.abaqus.mesh import FACES, Part, members_of
 from pinnpoint.io.decks.abaqus.text import Keyword
@@ -110,7 +110,7 @@ class Steps:
         operation = s.options.get("OP", "MOD").upper()
         if operation not in ("MOD", "NEW"):
             raise s.refuse(f"OP must be MOD or NEW; got '{operation[:10]}'")
-        target = getattr(state, KINDS[s.name])
+        target = attributes(state, KINDS[s.name])[KINDS[s.name]]
         if operation == "NEW":
             target[:] = np.nan if s.name == "BOUNDARY" else 0.0
         for row in s.rows():
