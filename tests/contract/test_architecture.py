@@ -198,3 +198,25 @@ def test_the_checker_loads_no_module_of_the_program_that_it_checks():
     assert done.stdout.strip() == "[]"
     for path in (SOURCE / "pinnpoint_verify").rglob("*.py"):
         assert not {name for name in imported(path, modules()) if name.split(".")[0] == "pinnpoint"}, path
+
+
+def test_few_ask_an_object_what_it_is():
+    """`hasattr` and `getattr` are for the border to other libraries."""
+    asked = [
+        name
+        for name, path in modules().items()
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("hasattr", "getattr")
+    ]
+    assert len(asked) <= 60, asked
+
+
+def test_few_arguments_may_be_anything():
+    types = [
+        argument.annotation
+        for _, f in functions()
+        for argument in (*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs, f.args.vararg, f.args.kwarg)
+        if argument is not None and argument.arg not in ("self", "cls")
+    ]
+    anything = sum(isinstance(t, ast.Name) and t.id == "Any" for t in types)
+    assert anything <= 0.08 * len(types), f"{anything} of {len(types)}"

@@ -39,6 +39,11 @@ def attributes(record: object, *names: str) -> dict[str, Any]:
     return {name: getattr(record, name) for name in names}
 
 
+def has(thing: object, *names: str) -> bool:
+    """Whether an object of another library has all of these: how those are told apart that we do not import."""
+    return all(hasattr(thing, name) for name in names)
+
+
 def number(
     name: str, x: Any, *, above: float | None = None, low: float | None = None, high: float | None = None
 ) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import members
+from pinnpoint.base.arrays import has, members
 from pinnpoint.base.errors import InputError
 from pinnpoint.mesh.mesh import Mesh
 
@@ -17,7 +17,7 @@ def as_mesh(mesh: Any) -> Mesh:
     """A `Mesh`; scikit-fem's linear simplices are converted with their named subdomains and boundaries."""
     if isinstance(mesh, Mesh):
         return mesh
-    if not (hasattr(mesh, "p") and hasattr(mesh, "t")):
+    if not has(mesh, "p", "t"):
         raise InputError(f"mesh: must be a pinnpoint or scikit-fem mesh; got {type(mesh).__name__}")
     d = int(mesh.p.shape[0])
     vertices = mesh.t[: VERTICES.get(d, 0)].T

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector, point_list
+from pinnpoint.base.arrays import Vector, has, point_list
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.mesh.mesh import Mesh
@@ -192,7 +192,7 @@ def _mesh(given: Any) -> Mesh:
     found = getattr(given, "mesh", given)
     if isinstance(found, Mesh):
         return found
-    if not (hasattr(found, "p") and hasattr(found, "t")):
+    if not has(found, "p", "t"):
         raise InputError(f"mesh: must be a mesh or a problem that has one; got {type(given).__name__}")
     return Mesh(np.asarray(found.p).T, np.asarray(found.t).T)
 

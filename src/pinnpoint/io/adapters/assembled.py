@@ -26,7 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Index, Matrix, Vector, matrix, vector
+from pinnpoint.base.arrays import Index, Matrix, Vector, has, matrix, vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.systems.linear import LinearSystem
@@ -112,7 +112,7 @@ def from_assembled(
 def _numbering(size: int, free: Any, fixed: Any, values: ArrayLike | None) -> tuple[int, Index]:
     """The number of all entries, and the free ones in increasing order."""
     given, name = (free, "free") if fixed is None else (fixed, "fixed")
-    a = np.asarray(given.flatten() if hasattr(given, "flatten") and not isinstance(given, np.ndarray) else given)
+    a = np.asarray(given.flatten() if has(given, "flatten") and not isinstance(given, np.ndarray) else given)
     if a.dtype == bool:
         N, rows = a.size, np.flatnonzero(a)
     elif a.ndim == 1 and (a.dtype.kind in "iu" or not a.size):

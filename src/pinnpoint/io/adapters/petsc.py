@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Vector, has
 from pinnpoint.base.errors import InputError
 from pinnpoint.io.adapters.assembled import from_assembled
 from pinnpoint.systems.linear import LinearSystem
@@ -24,28 +24,28 @@ def from_petsc(A: Any, b: Any, free: Any = None, **options: Any) -> LinearSystem
 
 def csr_of(A: Any) -> Any:
     """A matrix as SciPy's CSR, with blocks opened."""
-    if hasattr(A, "getValuesCSR"):
+    if has(A, "getValuesCSR"):
         _require_one_process(A)
         if A.getType() not in ("seqaij", "aij"):
             A = A.convert("aij")
         indptr, indices, data = A.getValuesCSR()
         return _real(sp.csr_array((data.copy(), indices.copy(), indptr.copy()), shape=A.getSize()))
-    if hasattr(A, "to_scipy"):
+    if has(A, "to_scipy"):
         return _real(sp.csr_array(A.to_scipy()))
     if sp.issparse(A):
         return _real(sp.csr_array(A))
-    if all(hasattr(A, part) for part in ("data", "indices", "indptr")):  # MatrixCSR before DOLFINx 0.6
-        data, indices, indptr = (np.array(getattr(A, part)) for part in ("data", "indices", "indptr"))
+    if has(A, "data", "indices", "indptr"):  # MatrixCSR before DOLFINx 0.6
+        data, indices, indptr = np.array(A.data), np.array(A.indices), np.array(A.indptr)
         return _real(sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1,) * 2))
     raise InputError(f"A: must be a PETSc matrix or a DOLFINx MatrixCSR; got {type(A).__name__}")
 
 
 def array_of(b: Any) -> Vector:
     """A vector's entries."""
-    if hasattr(b, "getArray"):
+    if has(b, "getArray"):
         _require_one_process(b)
         return np.array(_real(b.getArray()))
-    return np.array(_real(np.asarray(getattr(b, "array", b))))
+    return np.array(_real(np.asarray(b.array if has(b, "array") else b)))
 
 
 def _require_one_process(x: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pinnpoint.base.arrays import Index, Vector, floats
+from pinnpoint.base.arrays import Index, Vector, floats, has
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.io.meshes.blocks import Blocks, build_mesh, numbered
@@ -50,9 +50,9 @@ def from_pyvista(grid: Any, groups: str | None = None) -> Grid:
         Name of the cell data that number groups; the usual names are looked for by default. 0 means none. Field data
         name them: ``grid.field_data["left"] = [3, 1]`` is group 3 of dimension 1.
     """
-    if not hasattr(grid, "cells_dict") and hasattr(grid, "cast_to_unstructured_grid"):
+    if not has(grid, "cells_dict") and has(grid, "cast_to_unstructured_grid"):
         grid = grid.cast_to_unstructured_grid()
-    if not (hasattr(grid, "cells_dict") and hasattr(grid, "points") and hasattr(grid, "celltypes")):
+    if not has(grid, "cells_dict", "points", "celltypes"):
         raise InputError(f"grid: must be a PyVista grid; got {type(grid).__name__}")
     types = np.asarray(grid.celltypes)
     foreign = sorted({int(t) for t in np.unique(types)} - set(KINDS))

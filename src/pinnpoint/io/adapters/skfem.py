@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Mask, Matrix, Vector, point_list, vector
+from pinnpoint.base.arrays import Mask, Matrix, Vector, has, point_list, vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.io.adapters.assembled import from_assembled
@@ -78,7 +78,7 @@ def from_skfem(
     D, interior
         Degrees of freedom that are fixed, or free (scikit-fem's I): indices or what `basis.get_dofs` returns.
     """
-    if not (hasattr(basis, "N") and hasattr(basis, "probes")):
+    if not has(basis, "N", "probes"):
         raise InputError(f"basis: must be a scikit-fem basis; got {type(basis).__name__}")
     N = int(basis.N)
     if (D is None) == (interior is None):
@@ -86,7 +86,7 @@ def from_skfem(
             "D: say which degrees of freedom are fixed, or which are free: exactly one of D= and interior="
         )
     given = interior if D is None else D
-    dofs = np.asarray(given.flatten() if hasattr(given, "flatten") else given)
+    dofs = np.asarray(given.flatten() if has(given, "flatten") else given)
     if dofs.size and (dofs.dtype.kind not in "iu" or int(dofs.min()) < 0 or int(dofs.max()) >= N):
         raise InputError(f"{'interior' if D is None else 'D'}: must be degrees of freedom between 0 and {N - 1}")
     free = np.zeros(N, dtype=bool)
