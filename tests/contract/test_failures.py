@@ -286,17 +286,8 @@ def test_multigrid_proves_and_stores_an_m_matrix_without_factors(tmp_path, monke
     found = certifier.certify(problem.space.U0)
     assert np.all((found.lower <= expected.upper) & (expected.lower <= found.upper))
     assert np.all(found.radius < 1e-9)
-    ground = certifier.ground
-    place = pp.write_bundle(
-        tmp_path / "bundle",
-        found,
-        problem,
-        problem.space.U0,
-        queries,
-        solver=ground.solver,
-        green=certifier.green.q,
-        positive=ground.proof.stability.witness,
-    )
+    state = problem.space.U0
+    place = pp.write_bundle(tmp_path / "bundle", found, problem, state, queries, evidence=certifier.evidence(state))
     assert main(["verify", str(place)]) == 0
 
 

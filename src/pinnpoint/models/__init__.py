@@ -1,6 +1,7 @@
 """Predictors: networks with their exact derivatives, lifts of them, and adapters for models of other libraries."""
 
 from pinnpoint.models.lifts import Lift
+from pinnpoint.models.networks import hidden_bump as hidden_bump
 from pinnpoint.models.networks.files import load_network
 from pinnpoint.models.networks.hidden_bump import HiddenBump
 from pinnpoint.models.networks.mlp import MLP

@@ -79,7 +79,7 @@ def test_texts_say_the_same_as_the_functions(bump):
 
 
 def test_file_is_small_and_travels_with_the_package(bump):
-    path = Path(mlp_module.__file__).parent.parent / "data" / hidden_bump.FILE
+    path = Path(mlp_module.__file__).parents[2] / "data" / hidden_bump.FILE
     assert path.stat().st_size < 50_000
     again = MLP.load(path)  # the further arrays are passed over
     X = square(11)

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from scipy.special import roots_legendre
 
+from pinnpoint.mesh.quadrature import conical
 from pinnpoint.taylor.bernstein import gram, values
 from pinnpoint.transfer import pieces
 from pinnpoint.transfer.clipping import positive_parts
 from pinnpoint.transfer.kernels import DEFAULT_POWER, Kernel
 from pinnpoint.transfer.mollifier import _volumes, density
 from pinnpoint.transfer.pieces import Cells, start
-from pinnpoint.transfer.simplices import rule
 from pinnpoint.transfer.work import Work
 
 
@@ -271,7 +271,7 @@ def test_radial_moments_of_all_cells(d, where):
             D = density(K, P, cells, x0, 1e-5, spent=Work(40_000 if d < 3 else 12_000))
             V = P[cells[D.cells]]
             volume = _volumes(V)[0]
-            bary, weights = rule(d, 3)
+            bary, weights = conical(d, 3)
             x = np.einsum("qi,cid->cqd", bary, V - x0)
             f = D.coefficients @ values(bary).T
             second = (x * x).sum(axis=2)
