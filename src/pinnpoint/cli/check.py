@@ -11,6 +11,7 @@ from pinnpoint.base.units import Units, bracketed, label
 from pinnpoint.cases.read import read_case
 from pinnpoint.cases.study import build
 from pinnpoint.cli.peak import peak
+from pinnpoint.fem.loads import Load
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.curves import curve_notes
 from pinnpoint.mesh.mesh import BOUNDARY, CELLS, Mesh
@@ -108,4 +109,4 @@ def memory(problem: Any, queries: int, choice: Choice | None = None) -> float:
 def _show(value: Any) -> str:
     if isinstance(value, tuple | list):
         return "(" + ", ".join("free" if v is None else _show(v) for v in value) + ")"
-    return value.text if isinstance(value, Expression) else str(value)
+    return value.text if isinstance(value, Expression | Load) else str(value)
