@@ -9,7 +9,7 @@ import re
 import tomllib
 from pathlib import Path
 
-EXTRAS = ("fast", "frame", "mesh", "plot")
+EXTRAS = ("fast", "frame", "mesh", "plot", "skfem")
 TOOLS = ("pytest", "pytest-xdist", "hypothesis", "python-flint")
 
 
