@@ -114,7 +114,7 @@ def _generated(which: Which) -> Given:
     corner = np.abs(middle[:, 0]) * 10 + np.abs(middle[:, 1])
     near = int(np.argmin(np.linalg.norm(middle - bolt, axis=1)))
     patches, middles = _patches(mesh, mesh.facets("pin"), facets, (near, np.argmax(middle[:, 2]), np.argmax(corner)))
-    loads = np.array([spread_over(mesh, "pin", load).ravel() for load in LOADS.values()])
+    loads = np.array([spread_over(problem.nodes, "pin", load).ravel() for load in LOADS.values()])
     name = "a generated bracket (not SimJEB's)"
     return Given(name, False, problem, loads, None, kind, mesh.facets("surface"), patches, middles)
 

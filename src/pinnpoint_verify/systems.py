@@ -88,7 +88,7 @@ class Stored:
     def order_agrees(self, case: Row, certificate: Row, degree: int) -> None:
         """The rules are at least of the order that the case asks for, or that is taken unless told."""
         asked = case["certificate"].get("quadrature")
-        usual = 2 if case["problem"].get("kind") == "elasticity" else {1: 4, 2: 6}[degree]
+        usual = {1: 2 if case["problem"].get("kind") == "elasticity" else 4, 2: 6}[degree]
         order = usual if asked is None else asked
         order = max(order, 8) if case["certificate"].get("lift") else order  # residuals are less smooth
         said = certificate["problem"]["quadrature"]
@@ -294,7 +294,7 @@ def _load(d: Discrete, at: Where, case: Row, stored: Stored) -> tuple[Array | No
     found, slack = np.zeros(d.N), np.zeros(d.N)
     for simplices, where, data in loads:
         if where == "spread":
-            nodes = np.unique(simplices)
+            nodes = np.unique(at.nodes_of(simplices))
             forces = spread(at.nodes[nodes], data)
             found.reshape(-1, at.count)[nodes] += forces
             slack.reshape(-1, at.count)[nodes] += 10.0 * CLOSE * np.abs(forces).max()

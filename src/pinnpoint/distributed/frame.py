@@ -18,7 +18,8 @@ from pinnpoint.cases.specs import Case
 from pinnpoint.fem.coefficients import per_cell
 from pinnpoint.fem.coercivity import energy_floor, held_facets
 from pinnpoint.fem.conditions import admissible, require_apart, require_boundary
-from pinnpoint.fem.elasticity import _spread, lame
+from pinnpoint.fem.elastic_loads import spread_evenly
+from pinnpoint.fem.elasticity import lame
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import Component, FieldQueries
@@ -116,6 +117,6 @@ def make_frame(case: Case, mesh: Mesh) -> Frame:
         raise InputError(f"{names[0]}: nothing is fixed; fix at least one boundary group, such as '{BOUNDARY}'")
     total = None
     for group, load in forces.items():
-        one = spread_over(mesh, group, load) if isinstance(load, Load) else _spread(mesh, group, load)
+        one = spread_over(nodes, group, load) if isinstance(load, Load) else spread_evenly(nodes, group, load)
         total = one if total is None else total + one
     return Frame(mesh, nodes, count, admissible(count * len(nodes), dofs, values, held.notes), held, total, spec)

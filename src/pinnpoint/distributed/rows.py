@@ -59,7 +59,7 @@ def _elastic(part: Part, spec: ElasticSpec, quadrature: int | None, forces: Vect
     lam, mu = lame(
         per_cell("young", spec.young, mesh), per_cell("poisson", spec.poisson, mesh), d, spec.plane or "strain"
     )
-    A = assembly.elasticity_matrix(mesh, lam, mu, assembly.pattern(nodes))
+    A = assembly.elasticity_matrix(nodes, lam, mu, assembly.pattern(nodes))
     b = np.zeros((len(mesh.points), d))
     if spec.body is not None:
         for k, f in enumerate(components("body", list(spec.body), d)):

@@ -7,6 +7,7 @@ weighted count. Memory is a few arrays of the number of pairs, not of the number
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -16,7 +17,7 @@ import scipy.sparse as sp
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.threads import CORES, on_all_cores
 from pinnpoint.fem.coefficients import Function
-from pinnpoint.fem.elements import Nodes, quadratic_mass, quadratic_stiffness
+from pinnpoint.fem.elements import Nodes, quadratic_mass, quadratic_products, quadratic_stiffness
 from pinnpoint.mesh.facets import chunks
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quadrature import at_points, rule
@@ -35,6 +36,12 @@ class Pattern:
     def size(self) -> int:
         """Number of distinct pairs."""
         return int(self.indices.size)
+
+    @cached_property
+    def mirror(self) -> Index:
+        """For each slot (i, j) that of (j, i)."""
+        n, every = self.indptr.size - 1, np.arange(self.size, dtype=self.indices.dtype)
+        return np.asarray(sp.csc_array((every, self.indices, self.indptr), shape=(n, n)).tocsr().data)
 
 
 def pattern(nodes: Nodes) -> Pattern:
@@ -121,28 +128,32 @@ def boundary_load(nodes: Nodes, facets: Index, g: Function, order: int) -> Vecto
     return np.bincount(nodes.facet_dofs(facets).ravel(), local.ravel(), minlength=len(nodes)).astype(np.float64)
 
 
-def elasticity_matrix(mesh: Mesh, lame_lambda: Vector, lame_mu: Vector, where: Pattern) -> Any:
+def elasticity_matrix(nodes: Nodes, lame_lambda: Vector, lame_mu: Vector, where: Pattern) -> Any:
     """∫ λ (∇·u)(∇·v) + 2μ ε(u):ε(v), degrees of freedom node by node."""
+    mesh, k = nodes.mesh, nodes.cell_dofs.shape[1]
     d, G = mesh.dim, mesh.gradients
     lam, mu = lame_lambda * mesh.volumes, lame_mu * mesh.volumes
-    C, blocks = len(mesh.cells), np.empty((where.size, d, d))
+    C, blocks, mirror = len(mesh.cells), np.empty((where.size, d, d)), where.mirror
 
     def entries(pairs: list[tuple[int, int]]) -> None:
-        K = np.empty((C, d + 1, d + 1))
+        K = np.empty((C, k, k))
         for a, b in pairs:
             for part in chunks(C):
-                outer = G[part, :, None, a] * G[part, None, :, b]
-                np.multiply(lam[part, None, None], outer, out=K[part])
-                K[part] += mu[part, None, None] * np.swapaxes(outer, 1, 2)
+                linear = lam[part, None, None] * (outer := G[part, :, None, a] * G[part, None, :, b])
+                linear += mu[part, None, None] * np.swapaxes(outer, 1, 2)
                 if a == b:
-                    K[part] += np.einsum("cid,cjd,c->cij", G[part], G[part], mu[part], optimize=True)
+                    linear += np.einsum("cid,cjd,c->cij", G[part], G[part], mu[part], optimize=True)
+                if nodes.degree == 1:
+                    K[part] = linear
+                elif a == b:
+                    K[part] = quadratic_stiffness(linear)
+                else:
+                    quadratic_products(linear, out=K[part])
             blocks[:, a, b] = summed(K, where)
             if a != b:  # K_ba(i, j) = K_ab(j, i)
-                for part in chunks(C):
-                    K[part] = np.swapaxes(K[part], 1, 2).copy()
-                blocks[:, b, a] = summed(K, where)
+                blocks[:, b, a] = blocks[mirror, a, b]
 
     every = list(combinations_with_replacement(range(d), 2))
     on_all_cores(entries, [every[k::CORES] for k in range(min(CORES, len(every)))])
-    n = d * len(mesh.points)
+    n = d * len(nodes)
     return sp.csr_array(sp.bsr_array((blocks, where.indices, where.indptr), shape=(n, n)))

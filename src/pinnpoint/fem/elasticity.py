@@ -1,4 +1,4 @@
-"""Linear elasticity with linear elements: plane strain, plane stress, and three dimensions."""
+"""Linear elasticity: plane strain, plane stress, and three dimensions."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Matrix, Vector, floats, frozen, set_fields, whole
+from pinnpoint.base.arrays import Matrix, Vector, frozen, set_fields, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError, in_words
 from pinnpoint.certifiers.families.loads import LoadFamily, vectors
 from pinnpoint.fem import assembly
-from pinnpoint.fem.coefficients import Data, components, per_cell, require_defined, require_defined_on
+from pinnpoint.fem.coefficients import Data, per_cell
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.conditions import admissible, require_apart, require_boundary
+from pinnpoint.fem.elastic_loads import forces_at, in_all_components, load_of
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.enriched import Enriched, Enrichment, elastic
 from pinnpoint.fem.enrichments import body_load, given_values, nodal_load, surface_load, tied
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import AXES, Component, FieldQueries, component_of
 from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
-from pinnpoint.fem.loads import Load, spread_over
 from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.mesh import Mesh
@@ -34,6 +34,9 @@ from pinnpoint.models.given import Prediction
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import CombinedRows, Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
+
+QUADRATURE = {1: 2, 2: ORDER[2]}
+"""Quadrature order of loads, by degree, unless told."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +63,12 @@ class Elasticity(FiniteElements):
         at a reference point that the group's nodes carry.
     plane
         "strain" or "stress", in 2D.
-    weight, quadrature
+    weight
         As in `ReactionDiffusion`.
+    quadrature
+        Order of the rules for loads; by default 2, and 6 for degree 2.
     degree
-        1: quadratic elements are for `ReactionDiffusion`.
+        1, or 2 for quadratic elements, whose unknowns are those of the vertices and then those of the edges' midpoints.
     space
         The admissible displacements instead of `fixed`: supports at nodes, rigid bodies, multi-point constraints.
     nodal
@@ -83,8 +88,7 @@ class Elasticity(FiniteElements):
     given: Mapping[str, Any]
     held: HeldBoundary
     total_load: Vector
-
-    degree = 1
+    degree: int
 
     __repr__ = brief
 
@@ -100,7 +104,7 @@ class Elasticity(FiniteElements):
         force: Mapping[str, Any] | None = None,
         plane: str = "strain",
         weight: Matrix | None = None,
-        quadrature: int = 2,
+        quadrature: int | None = None,
         degree: int = 1,
         space: AdmissibleSpace | None = None,
         nodal: ArrayLike | None = None,
@@ -116,8 +120,8 @@ class Elasticity(FiniteElements):
                 as_mesh(mesh),
                 (young, poisson, plane, weight),
                 (body, dirichlet if fixed is None else fixed, neumann if traction is None else traction, force),
-                whole("quadrature", quadrature, low=1),
-                whole("degree", degree, low=1),
+                quadrature,
+                degree,
                 space,
                 nodal,
             )
@@ -127,7 +131,7 @@ class Elasticity(FiniteElements):
         mesh: Mesh,
         material: tuple[Any, Any, str, Any],
         given: tuple[Any, Mapping[str, Any] | None, Mapping[str, Any] | None, Mapping[str, Any] | None],
-        order: int,
+        quadrature: int | None,
         degree: int,
         space: AdmissibleSpace | None,
         nodal: ArrayLike | None,
@@ -135,20 +139,19 @@ class Elasticity(FiniteElements):
         (young, poisson, plane, weight), d = material, mesh.dim
         if d == 1:
             raise InputError("mesh: elasticity needs triangles or tetrahedra; got intervals")
-        if degree != 1:
-            raise InputError(f"degree: elasticity has linear elements only, degree = 1; got {degree}")
-        nodes, body = Nodes(mesh), given[0]
+        nodes, body = Nodes(mesh, degree), given[0]
+        order = whole("quadrature", QUADRATURE[nodes.degree] if quadrature is None else quadrature, low=1)
         fixed, traction, force = ({} if t is None else t for t in given[1:])
         for table, name in ((fixed, "fixed"), (traction, "traction"), (force, "force")):
             require_boundary(mesh, table, name)
         held = resolve(mesh, fixed, d, "fixed")
-        require_apart(mesh, held, {"traction": traction, "force": _in_all_components(force, d)}, d, "fixed")
+        require_apart(mesh, held, {"traction": traction, "force": in_all_components(force, d)}, d, "fixed")
         space = _space(nodes, held, space, alone=not fixed)
         lam, mu = lame(per_cell("young", young, mesh), per_cell("poisson", poisson, mesh), d, plane)
-        A = assembly.elasticity_matrix(mesh, lam, mu, assembly.pattern(nodes))
-        b = _load(nodes, body, traction, force, order)
+        A = assembly.elasticity_matrix(nodes, lam, mu, assembly.pattern(nodes))
+        b = load_of(nodes, body, traction, force, order)
         if nodal is not None:
-            b += _forces(nodal, b.shape)
+            b += forces_at(nodal, nodes)
         with in_words({"A": "young, poisson: the matrix", "b": "body, traction, force: the load"}):
             system = LinearSystem(
                 A,
@@ -156,8 +159,8 @@ class Elasticity(FiniteElements):
                 space=space,
                 weight=weight,
                 reduction="galerkin",
-                row_points=_row_points(mesh, space),
-                modes=rigid_motions(mesh.points),
+                row_points=_row_points(nodes, space),
+                modes=rigid_motions(nodes.points),
                 node_size=d,
                 floor=partial(path_coercivity, self),
                 made_on=mesh.fingerprint,
@@ -174,12 +177,13 @@ class Elasticity(FiniteElements):
             conditions={"fixed": dict(fixed), "traction": dict(traction), "force": dict(force)},
             given={
                 "body": body,
-                "nodal": None if nodal is None else _forces(nodal, b.shape),
+                "nodal": None if nodal is None else forces_at(nodal, nodes),
                 "young": dict(young) if isinstance(young, Mapping) else young,
                 "poisson": dict(poisson) if isinstance(poisson, Mapping) else poisson,
             },
             held=held,
             total_load=b.sum(axis=0),
+            degree=nodes.degree,
         )
         frozen(self.b, lam, mu, self.total_load)
 
@@ -195,7 +199,7 @@ class Elasticity(FiniteElements):
 
     def under(self, nodal: ArrayLike) -> Elasticity:
         """The same body with the same supports and matrix under nodal forces (n, d) instead of its loads."""
-        b = _forces(nodal, (len(self.mesh.points), self.mesh.dim))
+        b = forces_at(nodal, self.nodes)
         other: Elasticity = copy(self)
         old = self.system
         system = LinearSystem(
@@ -205,7 +209,7 @@ class Elasticity(FiniteElements):
             weight=old.weight,
             reduction="galerkin",
             row_points=old.row_points,
-            modes=rigid_motions(self.mesh.points),
+            modes=rigid_motions(self.nodes.points),
             node_size=self.mesh.dim,
             floor=old.floor,
             made_on=old.made_on,
@@ -227,11 +231,11 @@ class Elasticity(FiniteElements):
     ) -> Vector:
         """The right-hand side of other body forces, tractions and total forces."""
         traction, force = ({} if t is None else t for t in (traction, force))
-        loads = {"traction": traction, "force": _in_all_components(force, self.mesh.dim)}
+        loads = {"traction": traction, "force": in_all_components(force, self.mesh.dim)}
         for name, table in loads.items():
             require_boundary(self.mesh, table, name)
         require_apart(self.mesh, self.held, loads, self.mesh.dim, "fixed")
-        return _load(self.nodes, body, traction, force, self.quadrature).ravel()
+        return load_of(self.nodes, body, traction, force, self.quadrature).ravel()
 
     def family(self, loads: ArrayLike, base: ArrayLike | None = None, names: Sequence[str] | None = None) -> LoadFamily:
         """Loads b₀ + Σ μ_k F_k of this problem.
@@ -289,7 +293,7 @@ class Elasticity(FiniteElements):
         traction, force = (self.conditions[name] for name in ("traction", "force"))
         load = body_load(nodes, 0.0 if self.given["body"] is None else self.given["body"], order, d, "body")
         load += surface_load(nodes, traction, order, d, "traction")
-        at_nodes = _load(self.nodes, None, {}, force, self.quadrature)
+        at_nodes = load_of(self.nodes, None, {}, force, self.quadrature)
         load += nodal_load(nodes, at_nodes if self.given["nodal"] is None else at_nodes + self.given["nodal"])
         held, values = given_values(nodes, self.held, d, "fixed")
         if not self.held.parts:
@@ -326,55 +330,12 @@ def lame(young: Vector, poisson: Vector, dim: int, plane: str) -> tuple[Vector, 
     return young * poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson)), mu
 
 
-def _in_all_components(table: Mapping[str, Any], count: int) -> dict[str, Any]:
-    """A `Load` stands for a force in every component where only the place of loads is compared."""
-    return {group: [1.0] * count if isinstance(value, Load) else value for group, value in table.items()}
-
-
-def _load(nodes: Nodes, body: Any, traction: Mapping[str, Any], force: Mapping[str, Any], order: int) -> Vector:
-    """Body forces, tractions and total forces, (n, d)."""
-    mesh, d = nodes.mesh, nodes.mesh.dim
-    b = np.zeros((len(mesh.points), d))
-    for k, f in enumerate(components("body", 0.0 if body is None else body, d)):
-        if f is not None and body is not None:
-            b[:, k] += assembly.load(nodes, f, order)
-    for group, t in traction.items():
-        for k, f in enumerate(components(f"traction '{group}'", t, d)):
-            if f is not None:
-                b[:, k] += assembly.boundary_load(nodes, mesh.facets(group), f, order)
-    require_defined("body", body, mesh.points[mesh.cells])
-    require_defined_on(mesh, traction, "traction")
-    for group, total in force.items():
-        b += spread_over(mesh, group, total) if isinstance(total, Load) else _spread(mesh, group, total)
-    return b
-
-
-def _forces(nodal: ArrayLike, shape: tuple[int, ...]) -> Vector:
-    a = floats("nodal", nodal)
-    if a.size != shape[0] * shape[1] or not np.all(np.isfinite(a)):
-        raise InputError(f"nodal: must be finite forces of shape {shape}; got shape {a.shape}")
-    return a.reshape(shape)
-
-
-def _row_points(mesh: Mesh, space: AdmissibleSpace) -> Vector:
+def _row_points(nodes: Nodes, space: AdmissibleSpace) -> Vector:
     """A point for every reduced equation: that of its displacement, or of the first one that it moves."""
     if space.free is not None:
-        return np.asarray(mesh.points[space.free // mesh.dim])
+        return np.asarray(nodes.points[space.free // nodes.mesh.dim])
     Z = sp.csc_array(space.Z)
-    return np.asarray(mesh.points[Z.indices[Z.indptr[:-1]] // mesh.dim])
-
-
-def _spread(mesh: Mesh, group: str, total: Data) -> Vector:
-    """A total force over a patch, as an even traction."""
-    facets = mesh.facets(group)
-    values = floats(f"force '{group}'", total)
-    if values.shape != (mesh.dim,) or not np.all(np.isfinite(values)):
-        raise InputError(f"force '{group}': must be {mesh.dim} finite numbers; got {total!r}")
-    if not len(facets):
-        raise InputError(f"force '{group}': the group has no facets")
-    size = mesh.facet_measures(facets)
-    share = np.bincount(facets.ravel(), np.repeat(size / size.sum() / mesh.dim, mesh.dim), minlength=len(mesh.points))
-    return np.asarray(share[:, None] * values[None, :])
+    return np.asarray(nodes.points[Z.indices[Z.indptr[:-1]] // nodes.mesh.dim])
 
 
 def rigid_motions(points: Vector) -> Vector:

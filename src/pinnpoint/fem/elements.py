@@ -117,6 +117,12 @@ def quadratic_stiffness(linear: Vector) -> Vector:
     return _mirrored(linear[:, first, second] @ stiffness_table(m).T, len(shape_functions(m)))
 
 
+def quadratic_products(linear: Vector, out: Vector) -> None:
+    """The same for any products G_ab of ∇λ_a and ∇λ_b, not symmetric in a and b; written into `out`, (C, nb, nb)."""
+    m = linear.shape[1] - 1
+    np.matmul(linear.reshape(len(linear), -1), product_table(m).T, out=out.reshape(len(linear), -1))
+
+
 def quadratic_mass(volumes: Vector, m: int) -> Vector:
     """∫ φ_i φ_j per cell, exact up to rounding."""
     shapes = shape_functions(m)
@@ -149,6 +155,14 @@ def stiffness_table(m: int) -> Vector:
                 for a, b in pairs(m)
             ]
             rows.append([float(x) for x in row])
+    return np.array(rows)
+
+
+@cache
+def product_table(m: int) -> Vector:
+    """mean(∂φ_i/∂λ_a ∂φ_j/∂λ_b), rows (i, j), columns (a, b)."""
+    slopes = [[_derivative(p, a) for a in range(m + 1)] for p in shape_functions(m)]
+    rows = [[float(_mean(_product(p, q))) for p in u for q in v] for u in slopes for v in slopes]
     return np.array(rows)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from pinnpoint.base.arrays import Vector, floats, vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.fem.elements import Nodes
 
 PASSES = 3
 FLAT = 1e-12
@@ -102,14 +102,14 @@ def spread(
     return f[:, :d]
 
 
-def spread_over(mesh: Mesh, group: str, load: Load) -> Vector:
-    """The nodal forces of a load on a boundary group, (N, d)."""
-    nodes = np.unique(mesh.facets(group))
-    if not len(nodes):
+def spread_over(nodes: Nodes, group: str, load: Load) -> Vector:
+    """The nodal forces of a load on a boundary group, (n, d)."""
+    here = np.unique(nodes.facet_dofs(nodes.mesh.facets(group)))
+    if not len(here):
         raise InputError(f"force '{group}': the group has no facets")
-    b = np.zeros(mesh.points.shape)
+    b = np.zeros(nodes.points.shape)
     try:
-        b[nodes] = spread(mesh.points[nodes], load.force, load.moment, load.at)
+        b[here] = spread(nodes.points[here], load.force, load.moment, load.at)
     except InputError as error:
         raise InputError(f"force '{group}': {error}") from error
     return b

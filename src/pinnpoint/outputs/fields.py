@@ -31,7 +31,7 @@ class Fields:
         """What a certifier has to say of the study's prediction."""
         problem, extracted = study.problem, study.problem.extract(study.prediction)
         U, nodal = extracted.U, extracted.given if extracted.by_nodes else None
-        space, n, count = problem.space, len(problem.mesh.points), problem.components
+        space, n, count = problem.space, len(problem.nodes), problem.components
         evidence = certifier.evidence(U)
 
         def shape(V: Vector) -> Vector:
