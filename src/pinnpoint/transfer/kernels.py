@@ -30,7 +30,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.transfer.decimals import Enclosed, precision
-from pinnpoint.transfer.radial_series import Series, integrals, sphere_measure, unit_ball
+from pinnpoint.transfer.radial_series import Series, centred, integrals, sphere_measure, unit_ball
 
 DEFAULT_POWER = {1: 1, 2: 1, 3: 1}
 """k for which the cells cut by the sphere cost little and the certified radius is small."""
@@ -123,16 +123,8 @@ class Kernel:
             scale = R * R / Enclosed.of(self.kappa)
             p, q = Enclosed.of(a) / R, Enclosed.of(b) / R
             plain = self._integrals(p, q, order)
-            mid, half = (p + q) / 2, (q - p) / 2
-            rows = []
-            for m in range(order + 1):
-                s, power = Enclosed.of(0), Enclosed.of(1)
-                for i in range(m, -1, -1):  # (−mid)^{m−i}
-                    s = s + power * plain[i] * math.comb(m, i)
-                    power = power * -mid
-                for _ in range(m):
-                    s = s / half
-                rows.append((scale * s).rounded())  # continuous.md, step 8b
+            # continuous.md, step 8b
+            rows = [(scale * x).rounded() for x in centred(plain, (p + q) / 2, (q - p) / 2)]
             size = scale.size() * self._size(p, q, plain[0], a, b)
         values, errors = (np.array(x) for x in zip(*rows, strict=True))
         return values, errors, float(up(size))

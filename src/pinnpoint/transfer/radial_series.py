@@ -48,7 +48,7 @@ def unit_ball(d: int, nu2: Enclosed, k: int, split: Enclosed | None, digits: int
     sphere, J = sphere_measure(d), k + 3 if nu2.value == 0 else _length(nu2.size(), digits)
     h = _recurrence(nu2, d, J, (), Enclosed.of(1))
     tail = 2.0 * h[-1].size()
-    moment = total(x * Enclosed.of(_beta(k, Fraction(2 * j + d, 2))) for j, x in enumerate(h)).widened(tail)
+    moment = total(x * Enclosed.of(euler_beta(k, Fraction(2 * j + d, 2))) for j, x in enumerate(h)).widened(tail)
     weight = Enclosed.of(1)
     if split is not None:  # the average of h over the inner ball
         powers = _powers(split * split, J)
@@ -65,7 +65,7 @@ def unit_ball(d: int, nu2: Enclosed, k: int, split: Enclosed | None, digits: int
     alpha = -edge / total(h).widened(tail)  # continuous.md, step 4a
     B = [b + alpha * x - n for b, x, n in zip(B, h, N, strict=True)]
     outer = Series(tuple(A), tuple(B), up(tail_A), up(tail_B + alpha.size() * tail))  # continuous.md, step 4d
-    mass = C * sphere * Enclosed.of(_beta(k, Fraction(d, 2))) / 2
+    mass = C * sphere * Enclosed.of(euler_beta(k, Fraction(d, 2))) / 2
     if split is None:
         return UnitBall(None, outer, C, mass, True)
     source = Enclosed.of(d) / (sphere * _powers(split, d + 1)[d])
@@ -141,7 +141,21 @@ def integrals(form: Series, d: int, p: Enclosed, q: Enclosed, order: int) -> lis
     return out
 
 
-def _beta(k: int, x: Fraction) -> Fraction:
+def centred(plain: list[Enclosed], mid: Enclosed, half: Enclosed) -> list[Enclosed]:
+    """∫ g ((ρ − mid)/half)^m for m = 0, 1, … from ∫ g ρ^i."""
+    found = []
+    for m in range(len(plain)):
+        s, power = Enclosed.of(0), Enclosed.of(1)
+        for i in range(m, -1, -1):  # (−mid)^{m−i}
+            s = s + power * plain[i] * math.comb(m, i)
+            power = power * -mid
+        for _ in range(m):
+            s = s / half
+        found.append(s)
+    return found
+
+
+def euler_beta(k: int, x: Fraction) -> Fraction:
     """∫_0^1 (1 − s)^k s^{x−1} ds = k! / x(x+1)…(x+k)."""
     value = Fraction(math.factorial(k))
     for i in range(k + 1):

@@ -1,0 +1,1 @@
+"""Linear elasticity: proved intervals of the continuous solution."""
