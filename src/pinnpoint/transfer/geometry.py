@@ -58,8 +58,8 @@ class Shapes:
         V = np.ascontiguousarray(np.moveaxis(points[cells], 0, -1))
         d = V.shape[1]
         E = V[1:] - V[0]
-        cofactors, sizes = _cofactors(E), _cofactors(np.abs(E), absolute=True)
-        det = np.einsum("cn,cn->n", E[0], cofactors[0])
+        signed, sizes = cofactors(E), cofactors(np.abs(E), absolute=True)
+        det = np.einsum("cn,cn->n", E[0], signed[0])
         permanent = np.einsum("cn,cn->n", np.abs(E[0]), sizes[0])
         with np.errstate(divide="ignore", invalid="ignore"):
             raw = gamma(10) * permanent / np.abs(det)  # continuous.md, step 8f
@@ -71,7 +71,7 @@ class Shapes:
                 f"mesh: the cell with vertices {cells[cell].tolist()} is too flat for its volume to be enclosed"
             )
         G = np.empty_like(V)
-        G[1:] = cofactors / det
+        G[1:] = signed / det
         G[0] = -G[1:].sum(axis=0)
         steep = sizes.max(axis=(0, 1)) / np.abs(det) * d
         edges = [((V[i] - V[j]) ** 2).sum(axis=0) for i in range(d + 1) for j in range(i)]
@@ -79,7 +79,7 @@ class Shapes:
         return cls(V, np.abs(det) / factorial(d), G, up(steep, 16), up(h, 8), slack)
 
 
-def _cofactors(E: Vector, *, absolute: bool = False) -> Vector:
+def cofactors(E: Vector, *, absolute: bool = False) -> Vector:
     """Rows C_i with E_j · C_i = det δ_ij, or the same sums of absolute products."""
     d, sign = len(E), 1.0 if absolute else -1.0
     if d == 1:
