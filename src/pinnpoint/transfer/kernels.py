@@ -30,6 +30,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.transfer.decimals import Enclosed, precision
+from pinnpoint.transfer.profiles import Profile
 from pinnpoint.transfer.radial_series import Series, centred, integrals, sphere_measure, unit_ball
 
 DEFAULT_POWER = {1: 1, 2: 1, 3: 1}
@@ -105,6 +106,11 @@ class Kernel:
                 C = C / R  # continuous.md, step 4a
             numbers = (*C.rounded(), *unit.mass.rounded(), unit.positive)
             return cls(d, kappa, c, radius, k, average_radius, digits, unit.inner, unit.outer, *numbers)
+
+    @property
+    def profile(self) -> Profile:
+        """Of w."""
+        return Profile(self.k)
 
     @cached_property
     def potential(self) -> tuple[float, float]:

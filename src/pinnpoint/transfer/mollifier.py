@@ -1,5 +1,7 @@
 """The mollifier w = C (1 − s)₊^k, s = |x − x₀|²/R², on the cells of a simplicial mesh, with proved errors.
 
+Its profile may have a further factor that is linear in t = 1 − s.
+
 Cells cut by the sphere are clipped by planes and divided where the bounds of `pieces` are not small enough. What stands
 for w is a polynomial on each part; its integrals against quadratics are exact but for rounding, which is bounded.
 """
@@ -17,8 +19,8 @@ from pinnpoint.mesh.quadrature import RULE_DEFECT, conical
 from pinnpoint.rounding.arithmetic import TINY, UNIT, dot_up, gamma, gammas, sum_up, up
 from pinnpoint.taylor.bernstein import Density, gram, inverse_gram, means, pairs, values
 from pinnpoint.transfer.clipping import positive_parts
-from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.pieces import CHUNK, MOST_LEVELS, Cells, Pieces, divided, joined, start
+from pinnpoint.transfer.profiles import Bump, Profile
 from pinnpoint.transfer.work import Work
 
 AGAIN = 4
@@ -28,7 +30,7 @@ ROUNDING = 2.0**-44
 
 
 def density(
-    kernel: Kernel, points: Vector, cells: Index, x0: Vector, target: float, *, spent: Work | None = None
+    kernel: Bump, points: Vector, cells: Index, x0: Vector, target: float, *, spent: Work | None = None
 ) -> Density:
     """The mollifier on the cells that the ball about x0 meets.
 
@@ -41,7 +43,7 @@ def density(
     Parameters
     ----------
     kernel
-        Gives the radius and the height of w.
+        Gives the radius, the profile and the height of w.
     points, cells
         (N, d) coordinates and (C, d + 1) vertex numbers; coefficients follow this order of vertices.
     x0
@@ -49,7 +51,7 @@ def density(
     target
         Wanted bound of ∫|ε|.
     """
-    d, k = kernel.d, kernel.k
+    d, profile = kernel.d, kernel.profile
     x0 = np.asarray(x0, dtype=np.float64).reshape(-1)
     if x0.shape != (d,) or points.shape[1] != d or cells.shape[1] != d + 1:
         raise InputError(
@@ -58,18 +60,18 @@ def density(
         )
     near = _near(points, cells, x0, kernel.radius)
     scaled = Cells.build((points[cells[near]] - x0) / kernel.radius)
-    first = start(scaled, k)
+    first = start(scaled, profile)
     near, scaled = near[first.cell], scaled[first.cell]
     first = replace(first, cell=np.arange(len(first)))
     volume, volume_error = _volumes(points[cells[near]])
-    sums = Sums(scaled, k)
+    sums = Sums(scaled, profile)
     fits = (first.error <= ROUNDING) & (first.y > 0.0).all(axis=1)
     whole, cut = np.flatnonzero(fits), np.flatnonzero(~fits)
     sums.add(first[whole])
     sums.add(_refined(first[cut], sums, volume * kernel.peak, target, Work() if spent is None else spent))
     beta, noise = sums.coefficients()
     high = sums.high(beta, noise)
-    if k == 1:
+    if profile.plain and profile.k == 1:
         beta[whole], noise[whole], high[whole] = _quadratic(scaled.z[whole]), 0.0, 0.0
     else:
         high[whole] = sums.high_directly(whole, beta[whole])
@@ -100,7 +102,7 @@ def _near(points: Vector, cells: Index, x0: Vector, radius: float) -> Index:
 def _refined(pool: Pieces, sums: Sums, height: Vector, target: float, spent: Work) -> Pieces:
     """Divide the pieces with the largest errors until the sum is about the target; add what is done to `sums`."""
     least = 0.05 * target
-    gain = 0.25 ** (sums.k + 1)  # what is left of an error after one division, for small pieces
+    gain = 0.25 ** (sums.profile.k + 1)  # what is left of an error after one division, for small pieces
     while len(pool):
         weight = pool.error * height[pool.cell] * pool.share
         order = np.argsort(weight)
@@ -119,7 +121,7 @@ def _refined(pool: Pieces, sums: Sums, height: Vector, target: float, spent: Wor
         rest = np.ones(len(pool), dtype=bool)
         rest[split] = False
         kept = [pool[np.flatnonzero(rest)]]
-        for new in divided(pool[np.sort(split)], sums.cells, sums.k):
+        for new in divided(pool[np.sort(split)], sums.cells, sums.profile):
             spent.spend(len(new))
             left = new.error * height[new.cell] * new.share
             done = (left <= small) | (new.error <= TINY)
@@ -133,8 +135,8 @@ def _refined(pool: Pieces, sums: Sums, height: Vector, target: float, spent: Wor
 class Sums:
     """Per cell: means of f B_jl and of f² for the piecewise polynomial f, and the errors of its pieces."""
 
-    def __init__(self, cells: Cells, k: int) -> None:
-        self.cells, self.k = cells, k
+    def __init__(self, cells: Cells, profile: Profile) -> None:
+        self.cells, self.profile = cells, profile
         n, self.d = len(cells.z), cells.z.shape[2]
         self.moments = np.zeros((n, len(pairs(self.d))))
         self.squares, self.top, self.size, self.pieces, self.first, self.second = (np.zeros(n) for _ in range(6))
@@ -147,7 +149,7 @@ class Sums:
             self._add(p[i : i + CHUNK])
 
     def _add(self, p: Pieces) -> None:
-        n, k, m = len(p), self.k, self.d + 1
+        n, profile, m = len(p), self.profile, self.d + 1
         z, _, blur = self.cells.parts(p.cell, p.bary)
         M, squares, size, pieces, top = np.zeros((n, m, m)), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
         first, second = p.error.copy(), p.square.copy()
@@ -155,7 +157,7 @@ class Sums:
             T = _quadratic(np.matmul(corners, z[rows]))
             local, square = self._means(T)
             bound = np.abs(T).max(axis=1) + blur[rows]
-            power, wrong = bound**k, k * bound ** (k - 1) * blur[rows]  # the stored T are not quite t's
+            power, wrong = profile.size(bound), profile.slope(bound) * blur[rows]  # the stored T are not quite t's
             M[rows] += part[:, None, None] * _turned(local, corners)
             squares[rows] += part * square
             size[rows] += part * power
@@ -185,7 +187,7 @@ class Sums:
         beta = self.moments @ inverse  # continuous.md, step 8c
         n = len(inverse)
         # evaluation of f, the rule, the change to the cell's coordinates, and the sums over pieces
-        steps = 5 * (n + 6) + 40 + (2 * self.k + 1) ** self.d + 12 * (self.d + 1) + self.pieces
+        steps = 5 * (n + 6) + 40 + (2 * self.profile.degree + 1) ** self.d + 12 * (self.d + 1) + self.pieces
         # Σ_jl |coefficient of f B_jl| ≤ largest coefficient of f, since Σ B_jl = 1
         wrong = (gammas(steps) + 1.2 * RULE_DEFECT) * self.size
         wrong = wrong * np.abs(inverse).max() + gamma(n + 4) * (np.abs(self.moments) @ np.abs(inverse)).max(axis=1)
@@ -203,15 +205,15 @@ class Sums:
 
     def high_directly(self, whole: Index, beta: Vector) -> Vector:
         """The same from values of f − Σ β B on cells that are a single piece: no cancellation of squares."""
-        bary, weights = conical(self.d, 2 * self.k + 1)
+        bary, weights = conical(self.d, 2 * self.profile.degree + 1)
         B = values(bary)
         out, floor = np.zeros(len(beta)), np.zeros(len(beta))
         for i in range(0, len(beta), CHUNK):
             rows = slice(i, i + CHUNK)
             T = _quadratic(self.cells.z[whole[rows]])
-            r = (T @ B.T) ** self.k - beta[rows] @ B.T
+            r = self.profile(T @ B.T) - beta[rows] @ B.T
             out[rows] = np.einsum("nq,nq,q->n", r, r, weights)
-            floor[rows] = np.abs(T).max(axis=1) ** self.k + np.abs(beta[rows]).max(axis=1)
+            floor[rows] = self.profile.size(np.abs(T).max(axis=1)) + np.abs(beta[rows]).max(axis=1)
         floor *= gamma(5 * (B.shape[1] + 6) + 40)
         # the rule misses at most 1e-6 of the square of a polynomial of this degree
         return np.asarray(up(np.sqrt(out) * (1.0 + 1e-6) * (1.0 + gamma(len(weights) + 9)) + 2.0 * floor, 8))
@@ -231,14 +233,14 @@ class Sums:
         full = np.empty((m, m), dtype=np.intp)
         for i, (j, q) in enumerate(pairs(self.d)):
             full[j, q] = full[q, j] = i
-        if self.k == 1:
+        if self.profile.plain and self.profile.k == 1:
             local = T @ gram(self.d)
             squares = np.einsum("ni,ni->n", local, T)
             local *= half
         else:
-            bary, weights = conical(self.d, 2 * self.k + 1)
+            bary, weights = conical(self.d, 2 * self.profile.degree + 1)
             B = values(bary)
-            f = (T @ B.T) ** self.k
+            f = self.profile(T @ B.T)
             local, squares = f @ (B * half * weights[:, None]), (f * f) @ weights
         return local[:, full], squares
 
@@ -271,7 +273,7 @@ def _volumes(corners: Vector) -> tuple[Vector, Vector]:
     return np.abs(det) / factorial(d), np.asarray(up(gamma(16) * permanent, 16))
 
 
-def _check_mass(kernel: Kernel, w: Density, volume: Vector, volume_error: Vector) -> None:
+def _check_mass(kernel: Bump, w: Density, volume: Vector, volume_error: Vector) -> None:
     """Σ ∫_K w must be the closed form, or the mesh does not hold the ball."""
     mean = w.coefficients @ means(kernel.d)
     mass = float(np.sum(mean * volume))

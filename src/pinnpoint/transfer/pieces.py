@@ -1,5 +1,7 @@
 """Parts of the cells near a ball, and how far the clipped power t^k is from the mollifier on them.
 
+Text and bounds are for t^k; for a profile g(t) = t^k(c₀ + c₁t) they grow by the factor |c₀| + |c₁| max(a, b).
+
 With corners z_i, scaled by R about x₀, and barycentric coordinates λ, t = 1 − |x − x₀|²/R² is ℓ + Q: ℓ is linear with
 the values of t at the corners, and Q = Σ_{i<j} λ_i λ_j |z_i − z_j|² = Σ λ_i |z_i − p|² − |z − p|² for every p. Hence
 0 ≤ Q ≤ q with
@@ -33,6 +35,7 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector, attributes
 from pinnpoint.rounding.arithmetic import UNIT, gamma, up
+from pinnpoint.transfer.profiles import Profile
 from pinnpoint.transfer.simplices import children
 
 MOST_LEVELS = 45
@@ -57,7 +60,7 @@ class Pieces:
     y
         Corner values of the linear function whose sign decides; these floats are exact by definition.
     error, square
-        Bounds of the mean of |t₊^k − f| and of its square.
+        Bounds of the mean of |g(t₊) − f| and of its square.
     """
 
     cell: Index
@@ -111,17 +114,20 @@ class Cells:
         )
 
 
-def start(cells: Cells, k: int) -> Pieces:
+def start(cells: Cells, profile: Profile) -> Pieces:
     """Whole cells, without those that are outside the ball."""
     n, m, _ = cells.z.shape
     parts = (np.arange(i, min(i + CHUNK, n)) for i in range(0, max(n, 1), CHUNK))
     unit, none = np.eye(m), np.zeros(CHUNK, dtype=np.intp)
-    return joined(
-        *(_bounded(p, none[: len(p)], none[: len(p)], np.broadcast_to(unit, (len(p), m, m)), cells, k) for p in parts)
-    )
+
+    def bounded(p: Index) -> Pieces:
+        never = none[: len(p)]
+        return _bounded(p, never, never, np.broadcast_to(unit, (len(p), m, m)), cells, profile)
+
+    return joined(*map(bounded, parts))
 
 
-def divided(old: Pieces, cells: Cells, k: int) -> Iterator[Pieces]:
+def divided(old: Pieces, cells: Cells, profile: Profile) -> Iterator[Pieces]:
     """The equal parts of each piece, without those that are outside the ball, a chunk at a time.
 
     Bounds fall with the square of the longest edge, so needles and slivers are halved across it; all others get 2^d
@@ -136,11 +142,11 @@ def divided(old: Pieces, cells: Cells, k: int) -> Iterator[Pieces]:
         longest, edge = _longest(np.matmul(p.bary, cells.z[p.cell]))
         thin = longest ** (m - 1) > THIN * cells.size[p.cell] * p.share
         if thin.any():
-            yield _halved(p[np.flatnonzero(thin)], edge[thin], cells, k)
+            yield _halved(p[np.flatnonzero(thin)], edge[thin], cells, profile)
             p = p[np.flatnonzero(~thin)]
         bary = np.matmul(flat, p.bary).reshape(-1, m, m)
         cell, level, halvings = (np.repeat(x, c) for x in (p.cell, p.level + 1, p.halvings + m - 1))
-        yield _bounded(cell, level, halvings, bary, cells, k)
+        yield _bounded(cell, level, halvings, bary, cells, profile)
 
 
 def _longest(z: Vector) -> tuple[Vector, Index]:
@@ -151,7 +157,7 @@ def _longest(z: Vector) -> tuple[Vector, Index]:
     return np.sqrt(squares.max(axis=1)), np.argmax(squares, axis=1)
 
 
-def _halved(p: Pieces, edge: Index, cells: Cells, k: int) -> Pieces:
+def _halved(p: Pieces, edge: Index, cells: Cells, profile: Profile) -> Pieces:
     """Both halves across an edge; midpoints of barycentric coordinates are exact."""
     ends = np.array(list(combinations(range(p.bary.shape[1]), 2)))[edge]
     rows, parts = np.arange(len(p)), []
@@ -159,7 +165,7 @@ def _halved(p: Pieces, edge: Index, cells: Cells, k: int) -> Pieces:
     for side in (0, 1):
         bary = p.bary.copy()
         bary[rows, ends[:, side]] = middle
-        parts.append(_bounded(p.cell, p.level + 1, p.halvings + 1, bary, cells, k))
+        parts.append(_bounded(p.cell, p.level + 1, p.halvings + 1, bary, cells, profile))
     return joined(*parts)
 
 
@@ -170,7 +176,7 @@ def joined(*parts: Pieces) -> Pieces:
     )
 
 
-def _bounded(cell: Index, level: Index, halvings: Index, bary: Vector, cells: Cells, k: int) -> Pieces:
+def _bounded(cell: Index, level: Index, halvings: Index, bary: Vector, cells: Cells, profile: Profile) -> Pieces:
     """Pieces with their bounds; those certainly outside the ball are left out."""
     d = bary.shape[1] - 1
     z, squares, blur = cells.parts(cell, bary)
@@ -185,12 +191,15 @@ def _bounded(cell: Index, level: Index, halvings: Index, bary: Vector, cells: Ce
     below = np.where(low <= 0.0, np.maximum(r + np.minimum(high, 0.0), 0.0), 0.0)
     density, most = _density(a, r), np.maximum(above, below)
 
-    def mean(p: int) -> Vector:
+    factor = profile.factor(most)
+
+    def mean(times: int) -> Vector:
+        p = times * profile.k
         with np.errstate(invalid="ignore"):  # where nothing is wrong ρ may be infinite
             slab = density * (above ** (p + 1) + below ** (p + 1)) / (p + 1)  # continuous.md, step 8c
-        return np.asarray(up(np.fmin(most**p, slab), 8 * p + 40))
+        return np.asarray(up(np.fmin(most**p, slab) * factor**times, 8 * p + 40))
 
-    return Pieces(cell[keep], level[keep], halvings[keep], bary[keep], y[keep], mean(k), mean(2 * k))
+    return Pieces(cell[keep], level[keep], halvings[keep], bary[keep], y[keep], mean(1), mean(2))
 
 
 def _excess(z: Vector) -> Vector:

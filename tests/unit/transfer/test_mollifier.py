@@ -166,7 +166,23 @@ def test_sabotage_is_found():
 
 @pytest.mark.parametrize(
     ("d", "n"),
-    [(1, 3), (1, 5), (1, 6), (1, 7), (2, 3), (2, 4), (2, 5), (2, 6), (2, 7), (3, 4), (3, 5), (3, 6), (3, 7), (3, 9)],
+    [
+        (1, 3),
+        (1, 5),
+        (1, 6),
+        (1, 7),
+        (2, 3),
+        (2, 4),
+        (2, 5),
+        (2, 6),
+        (2, 7),
+        (2, 9),
+        (3, 4),
+        (3, 5),
+        (3, 6),
+        (3, 7),
+        (3, 9),
+    ],
 )
 def test_rules_are_exact(d, n):
     """The whole Bernstein basis of degree 2n − 1 in 140-bit arithmetic on the rule's own floats."""
@@ -198,7 +214,9 @@ def test_rules_are_exact(d, n):
     assert float(defect) <= RULE_DEFECT / 2
 
 
-@pytest.mark.parametrize(("d", "k"), [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (3, 3)])
+@pytest.mark.parametrize(
+    ("d", "k"), [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3), (2, 4), (3, 1), (3, 2), (3, 3), (3, 4)]
+)
 def test_rule_sees_every_square(d, k):
     """The rule's Gram matrix of degree 2k is at least 1 − 1e-7 of the exact one: its entries agree that well."""
     points, weights = conical(d, 2 * k + 1)
