@@ -156,7 +156,7 @@ class Problem(ABC):
 
     @abstractmethod
     def fingerprint(self, what: str) -> str:
-        """A digest of what queries may have been made from: "mesh", "matrix", "load", or "group '…'"."""
+        """A digest of what queries may have been made from: "mesh", "matrix", "load", "group '…'" or "cells '…'"."""
 
     @abstractmethod
     def finish(

@@ -111,7 +111,8 @@ def certify_to(
             return replace(best, certificate=final, history=tuple(history), reached=reached, stopped=stopped)
         refiner.refine(marked)
         if not callable(prediction):
-            prediction = refiner.prolong(problem.extract(prediction, extraction).given)
+            given = np.asarray(problem.extract(prediction, extraction).given)
+            prediction = refiner.prolong(given if problem.components == 1 else given.reshape(-1, problem.components))
         problem = problem.refined(refiner.mesh, refiner.parents)
         queries = problem.ask(queries.goals, queries.names)
 

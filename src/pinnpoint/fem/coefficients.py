@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector, number, plain, vector
+from pinnpoint.base.arrays import Vector, frozen, number, plain, vector
 from pinnpoint.base.asking import asked
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
@@ -178,3 +178,14 @@ class Opposite:
     def __call__(self, X: Vector) -> Vector:
         """Values at points."""
         return -np.asarray(self.f(X))
+
+
+def own(given: Any) -> Any:
+    """Data as it is now, whatever its owner writes into it later."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    if callable(given) or np.ndim(given) == 0:
+        return given
+    kept = np.array(given)
+    frozen(kept)
+    return kept

@@ -5,34 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Matrix, Vector, frozen, set_fields, whole
+from pinnpoint.base.arrays import Index, Matrix, Vector, frozen, set_fields, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError, in_words
 from pinnpoint.certifiers.families.loads import LoadFamily, vectors
 from pinnpoint.fem import assembly
-from pinnpoint.fem.coefficients import Data, per_cell
+from pinnpoint.fem.coefficients import Data, own, per_cell
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.conditions import admissible, require_apart, require_boundary
 from pinnpoint.fem.elastic_loads import forces_at, in_all_components, load_of
+from pinnpoint.fem.elastic_queries import ElasticQueries
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.enriched import Enriched, Enrichment, elastic
 from pinnpoint.fem.enrichments import body_load, given_values, nodal_load, surface_load, tied
 from pinnpoint.fem.extraction import Extraction, extract
-from pinnpoint.fem.fields import AXES, Component, FieldQueries, component_of
 from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
-from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.models.given import Prediction
 from pinnpoint.systems.linear import LinearSystem
-from pinnpoint.systems.queries import CombinedRows, Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
 
 QUADRATURE = {1: 2, 2: ORDER[2]}
@@ -40,7 +38,7 @@ QUADRATURE = {1: 2, 2: ORDER[2]}
 
 
 @dataclass(frozen=True, eq=False)
-class Elasticity(FiniteElements):
+class Elasticity(ElasticQueries):
     """The Galerkin system of −∇·σ(u) = body, σ = λ tr(ε) I + 2μ ε, displacements node by node (x, y, z of node 0, …).
 
     Parameters
@@ -178,8 +176,9 @@ class Elasticity(FiniteElements):
             given={
                 "body": body,
                 "nodal": None if nodal is None else forces_at(nodal, nodes),
-                "young": dict(young) if isinstance(young, Mapping) else young,
-                "poisson": dict(poisson) if isinstance(poisson, Mapping) else poisson,
+                "young": own(young),
+                "poisson": own(poisson),
+                "plane": plane,
             },
             held=held,
             total_load=b.sum(axis=0),
@@ -219,10 +218,6 @@ class Elasticity(FiniteElements):
         set_fields(other, b=b.ravel(), system=system, conditions=conditions, given=given, total_load=b.sum(axis=0))
         return other
 
-    @cached_property
-    def _queries(self) -> FieldQueries:
-        return FieldQueries(self.nodes, self.mesh.dim)
-
     def load(
         self,
         body: Data = None,
@@ -244,44 +239,19 @@ class Elasticity(FiniteElements):
         """
         return LoadFamily(self.system, vectors(self.load, loads), base, names=names)
 
-    def points(self, X: ArrayLike, component: Component, names: Sequence[str] | None = None) -> Queries:
-        """A displacement component at points."""
-        return self._queries.points(X, names, component)
-
-    def averages(
-        self, X: ArrayLike, radius: ArrayLike, component: Component, names: Sequence[str] | None = None
-    ) -> Queries:
-        """Averages of a component over balls that lie in the domain."""
-        return self._queries.averages(X, radius, names, component)
-
-    def patch(self, group: str, component: Component, name: str | None = None) -> Queries:
-        """The average of a component over a boundary group."""
-        return self._queries.patch(group, None if name is None else [name], component)
-
-    def strains(self, X: ArrayLike, i: Component, j: Component, names: Sequence[str] | None = None) -> Queries:
-        """ε_ij = (∂u_i/∂x_j + ∂u_j/∂x_i)/2 in the cells that hold the points."""
-        one = self._queries.gradients(X, j, names, i)
-        two = self._queries.gradients(X, i, names, j)
-        half = sp.eye_array(len(one), format="csr") * 0.5
-        rows = CombinedRows(((half, one.on_nodes), (half, two.on_nodes)))  # type: ignore[arg-type]
-        L = sp.csr_array((one.L + two.L) * 0.5)
-        return Queries(L, one.names, points=one.points, on_nodes=rows, made_for=one.made_for)
-
-    def stresses(self, X: ArrayLike, i: Component, j: Component, names: Sequence[str] | None = None) -> Queries:
-        """σ_ij = λ tr(ε) δ_ij + 2μ ε_ij in the cells that hold the points."""
-        strain = self.strains(X, i, j, names)
-        cell, _ = self._queries.locator.locate(strain.points)
-        lam, mu = self.lame[0][cell], self.lame[1][cell]
-        L = sp.diags_array(2.0 * mu) @ strain.L
-        parts = [(sp.diags_array(2.0 * mu), strain.on_nodes)]
-        if component_of(i, self.mesh.dim) == component_of(j, self.mesh.dim):
-            for a in AXES[: self.mesh.dim]:
-                slope = self._queries.gradients(X, a, names, a)
-                L = L + sp.diags_array(lam) @ slope.L
-                parts.append((sp.diags_array(lam), slope.on_nodes))
-        rows = CombinedRows(tuple(parts))  # type: ignore[arg-type]
-        made_for = {**strain.made_for, "matrix": self.fingerprint("matrix")}
-        return Queries(sp.csr_array(L), strain.names, points=strain.points, on_nodes=rows, made_for=made_for)
+    def refined(self, mesh: Mesh, parents: Index) -> Self:
+        """The same problem on a refined mesh, whose cells came from these."""
+        if self.given["nodal"] is not None or not self.held.parts:
+            raise InputError(
+                "mesh: forces at nodes and supports at nodes are those of one mesh; give tractions and groups that are "
+                "held for what is to be refined"
+            )
+        given: dict[str, Any] = {name: self.given[name] for name in ("young", "poisson", "plane", "body")}
+        given |= self.conditions
+        for name in ("young", "poisson"):
+            given[name] = given[name][parents] if np.ndim(given[name]) == 1 else given[name]
+        order = None if self.quadrature == QUADRATURE[self.degree] else self.quadrature
+        return type(self)(mesh, **given, quadrature=order, degree=self.degree)
 
     def extract(self, prediction: Prediction, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""

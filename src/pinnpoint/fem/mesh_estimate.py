@@ -28,7 +28,8 @@ from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.solvers.amg import Multigrid
 from pinnpoint.solvers.protocol import answer
-from pinnpoint.systems.queries import Flux, Queries
+from pinnpoint.systems.goals import Flux, Reaction
+from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
 
 STEPS = 10
@@ -82,7 +83,7 @@ def mesh_estimate(
         return MeshEstimate(None, "only linear elements are compared with the next degree")
     if len(problem.mesh.cells) > MOST_CELLS:
         return MeshEstimate(None, f"the mesh has more than {MOST_CELLS} cells")
-    if queries.on_nodes is None and not any(isinstance(goal, Flux) for goal in queries.goals):
+    if queries.on_nodes is None and not any(isinstance(goal, Flux | Reaction) for goal in queries.goals):
         return MeshEstimate(None, "the queries are rows of coefficients, unknown beyond these elements")
     try:
         found = _discrete_solution(problem, U, certifier, state)
@@ -126,9 +127,10 @@ class _Functionals:
         self._rows = None if queries.on_nodes is None else queries.on_nodes(nodes)
         self._fluxes: dict[int, Vector] = {}
         for i, goal in enumerate(queries.goals):
-            if isinstance(goal, Flux):  # a(u, φ) with φ = 1 at the group's nodes
+            if isinstance(goal, Flux | Reaction):  # a(u, φ) with φ = 1, or e_k, at the group's nodes
                 phi = np.zeros((len(nodes), operator.count))
-                phi[np.unique(nodes.mesh.facets(goal.group))] = 1.0
+                k = goal.component if isinstance(goal, Reaction) else 0
+                phi[np.unique(nodes.mesh.facets(goal.group)), k] = 1.0
                 self._fluxes[i] = operator.apply(phi)
 
     def __call__(self, X: Vector) -> Vector:

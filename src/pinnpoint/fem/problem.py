@@ -14,7 +14,7 @@ from pinnpoint.certifiers.protocols import Certifier, Liftable, Problem
 from pinnpoint.fem.coefficients import Data
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.enriched import Enrichment
-from pinnpoint.fem.fields import of_group
+from pinnpoint.fem.fields import of_cells, of_group
 from pinnpoint.fem.held import HeldBoundary
 from pinnpoint.fem.mesh_estimate import mesh_estimate
 from pinnpoint.mesh.curves import curve_notes
@@ -41,11 +41,13 @@ class FiniteElements(Problem):
         def b(self) -> Vector: ...  # noqa: D102
 
     def fingerprint(self, what: str) -> str:
-        """A digest of what queries may have been made from: "mesh", "matrix", "load", or "group '…'"."""
+        """A digest of what queries may have been made from: "mesh", "matrix", "load", "group '…'" or "cells '…'"."""
         if what == "mesh":
             return self.mesh.fingerprint
         if what in ("matrix", "load"):
             return digest(self.b) if what == "load" else digest(self.A.data, self.A.indices)
+        if what.startswith("cells "):
+            return of_cells(self.mesh, what.removeprefix("cells '").removesuffix("'"))
         return of_group(self.mesh, what.removeprefix("group '").removesuffix("'"))
 
     @abstractmethod

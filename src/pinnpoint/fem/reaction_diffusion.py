@@ -19,7 +19,16 @@ from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.families.loads import LoadFamily, vectors
 from pinnpoint.certifiers.protocols import Forecast as Cost
 from pinnpoint.fem import assembly
-from pinnpoint.fem.coefficients import Data, function, named, parsed, per_cell, require_defined, require_defined_on
+from pinnpoint.fem.coefficients import (
+    Data,
+    function,
+    named,
+    own,
+    parsed,
+    per_cell,
+    require_defined,
+    require_defined_on,
+)
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.conditions import admissible, require_apart, require_boundary
 from pinnpoint.fem.elements import ORDER, Nodes
@@ -160,7 +169,7 @@ class ReactionDiffusion(ScalarProblem):
                 floor=floor,
                 made_on=mesh.fingerprint,
             )
-        given = {"source": source, "diffusion": _own(diffusion), "reaction": _own(reaction)}
+        given = {"source": source, "diffusion": own(diffusion), "reaction": own(reaction)}
         set_fields(
             self,
             mesh=mesh,
@@ -366,17 +375,6 @@ def _load(nodes: Nodes, source: Data, neumann: Mapping[str, Any], order: int) ->
     require_defined("source", source, nodes.mesh.points[nodes.mesh.cells])
     require_defined_on(nodes.mesh, neumann, "neumann")
     return b
-
-
-def _own(given: Any) -> Any:
-    """Data as it is now, whatever its owner writes into it later."""
-    if isinstance(given, Mapping):
-        return dict(given)
-    if callable(given) or np.ndim(given) == 0:
-        return given
-    kept = np.array(given)
-    frozen(kept)
-    return kept
 
 
 def _by_cell(given: Any) -> bool:

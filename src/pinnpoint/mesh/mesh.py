@@ -200,6 +200,20 @@ class Mesh:
             return np.asarray(np.linalg.norm(P[:, 1] - P[:, 0], axis=1))
         return np.asarray(0.5 * np.linalg.norm(np.cross(P[:, 1] - P[:, 0], P[:, 2] - P[:, 0]), axis=1))
 
+    def outer_normals(self, facets: Index) -> Vector:
+        """Outward unit normals of boundary facets, (F, d)."""
+        unique, opposite, count = self._facet_table
+        n, alone = len(self.points), np.nonzero(count.take(opposite) == 1)
+        keys = facet_keys(unique, n)
+        number = np.minimum(np.searchsorted(keys, facet_keys(facets, n)), len(keys) - 1)
+        if np.any(keys[number] != facet_keys(facets, n)) or np.any(count[number] != 1):
+            raise InputError("facets: have no outward normal; only facets of the boundary have one")
+        place = np.zeros(len(unique), dtype=np.intp)
+        place[opposite[alone]] = np.arange(len(alone[0]))
+        row, cell = (part[place[number]] for part in alone)
+        inward = self.gradients[cell, self.dim - row]
+        return np.asarray(-inward / np.linalg.norm(inward, axis=1, keepdims=True))
+
     def _require_volumes(self) -> None:
         size = np.empty(len(self.cells))
 

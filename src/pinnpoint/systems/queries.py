@@ -27,6 +27,11 @@ from pinnpoint.base.asking import asked
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.models.given import Prediction
+from pinnpoint.systems.goals import Ball as Ball
+from pinnpoint.systems.goals import Flux as Flux
+from pinnpoint.systems.goals import Goal as Goal
+from pinnpoint.systems.goals import Patch as Patch
+from pinnpoint.systems.goals import Point as Point
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +63,25 @@ class Samples:
 
 
 @dataclass(frozen=True, eq=False)
+class DirectedSamples:
+    """The same where several components count: Σ_k ``weights[k] @ u(points)[:, k]``."""
+
+    points: Vector
+    weights: tuple[Any, ...]
+
+    __repr__ = brief
+
+    def __call__(self, prediction: Prediction) -> Vector:
+        """The raw values of a prediction that maps points (N, d) to (N, c)."""
+        each = [Samples(self.points, weights, k)(prediction) for k, weights in enumerate(self.weights)]
+        return np.asarray(sum(each))
+
+
+@dataclass(frozen=True, eq=False)
 class JoinedSamples:
     """The samples of lists of queries, one after the other; None where a list has none, such as fluxes."""
 
-    parts: tuple[Samples | JoinedSamples | None, ...]
+    parts: tuple[AnySamples | None, ...]
     counts: tuple[int, ...]
 
     __repr__ = brief
@@ -70,6 +90,9 @@ class JoinedSamples:
         """The raw values of all; those of lists without samples are not numbers."""
         found = zip(self.parts, self.counts, strict=True)
         return np.concatenate([np.full(k, np.nan) if part is None else part(prediction) for part, k in found])
+
+
+AnySamples = Samples | DirectedSamples | JoinedSamples
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,43 +144,6 @@ def _joined_rows(*lists: Queries) -> JoinedRows | None:
     return JoinedRows(tuple(p for p, _ in parts), tuple(k for _, k in parts)) if known else None
 
 
-@dataclass(frozen=True)
-class Point:
-    """The value at a point."""
-
-    at: tuple[float, ...]
-
-    __repr__ = brief
-
-
-@dataclass(frozen=True)
-class Ball:
-    """The average over a ball."""
-
-    at: tuple[float, ...]
-    radius: float
-
-    __repr__ = brief
-
-
-@dataclass(frozen=True)
-class Patch:
-    """The average over a boundary group."""
-
-    group: str
-
-
-@dataclass(frozen=True)
-class Flux:
-    """The total flux through a boundary group."""
-
-    group: str
-
-
-Goal = Point | Ball | Patch | Flux
-"""What a query asks of the PDE's own solution."""
-
-
 @dataclass(frozen=True, eq=False)
 class Queries:
     """K functionals ℓ_iᵀU + constant_i.
@@ -194,7 +180,7 @@ class Queries:
     constants: Vector
     error: Any | None
     points: Vector | None
-    samples: Samples | JoinedSamples | None
+    samples: AnySamples | None
     notes: tuple[str, ...]
     goals: tuple[Goal | None, ...]
     on_nodes: Callable[[Any], Any] | None
@@ -210,7 +196,7 @@ class Queries:
         *,
         error: Any | None = None,
         points: Any | None = None,
-        samples: Samples | JoinedSamples | None = None,
+        samples: AnySamples | None = None,
         notes: Sequence[str] = (),
         goals: Sequence[Goal | None] | None = None,
         on_nodes: Callable[[Any], Any] | None = None,

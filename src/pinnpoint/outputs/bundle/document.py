@@ -67,7 +67,7 @@ def _certificate(certificate: Certificate, queries: Queries, components: int) ->
     data = certificate.to_dict()
     goals = queries.goals or (None,) * len(queries)
     for i, (row, goal) in enumerate(zip(data["queries"], goals, strict=True)):
-        row["kind"] = "functional" if goal is None else KINDS[type(goal)].replace("ball", "average")
+        row["kind"] = "functional" if goal is None else KINDS.get(type(goal), "functional").replace("ball", "average")
         row.pop("at", None)
         if isinstance(goal, Point | Ball):
             row["at"] = [float(x) for x in goal.at]

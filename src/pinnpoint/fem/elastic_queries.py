@@ -1,0 +1,261 @@
+"""What is asked of an elastic body: displacements, strains and stresses, reactions, the work of its loads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.errors import InputError
+from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.fields import AXES, Component, FieldQueries, component_of, slope_rows
+from pinnpoint.fem.held import HeldBoundary
+from pinnpoint.fem.problem import FiniteElements
+from pinnpoint.mesh.facets import facet_keys
+from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.systems.goals import (
+    Ball,
+    Cells,
+    CellStrain,
+    CellStress,
+    Compliance,
+    Goal,
+    Patch,
+    Point,
+    Reaction,
+    Strain,
+    Stress,
+)
+from pinnpoint.systems.queries import Queries
+from pinnpoint.systems.spaces import AdmissibleSpace
+
+Pair = str | tuple[Component, Component]
+"""Two axes of a tensor's component, "xy" or (0, 1), in any order."""
+
+
+class ElasticQueries(FiniteElements):
+    """What can be asked of an elastic body; displacements are node by node."""
+
+    lame: tuple[Vector, Vector]
+    held: HeldBoundary
+
+    @cached_property
+    def _queries(self) -> FieldQueries:
+        return FieldQueries(self.nodes, self.mesh.dim)
+
+    def points(self, X: ArrayLike, component: Component, names: Sequence[str] | None = None) -> Queries:
+        """A displacement component at points."""
+        return self._queries.points(X, names, component)
+
+    def averages(
+        self, X: ArrayLike, radius: ArrayLike, component: Component, names: Sequence[str] | None = None
+    ) -> Queries:
+        """Averages of a component over balls that lie in the domain."""
+        return self._queries.averages(X, radius, names, component)
+
+    def patch(self, group: str, component: Any, name: str | None = None) -> Queries:
+        """The average over a boundary group: of a component, of the displacement along its "normal", or along a vector.
+
+        A vector is taken as it is: the average is that of u·v.
+        """
+        return self._queries.patch(group, _listed(name), component)
+
+    def cells(self, where: Any, component: Component, name: str | None = None) -> Queries:
+        """The average of a component over a group of cells, or over cells with these numbers."""
+        return self._queries.cells(where, _listed(name), component)
+
+    def mean(self, component: Component, name: str | None = None) -> Queries:
+        """The average of a component over the body."""
+        return self._queries.cells(None, _listed(name), component)
+
+    def strains(self, X: ArrayLike, i: Component, j: Component, names: Sequence[str] | None = None) -> Queries:
+        """ε_ij = (∂u_i/∂x_j + ∂u_j/∂x_i)/2 in the cells that hold the points."""
+        return self.strain(X, (i, j), names)
+
+    def stresses(self, X: ArrayLike, i: Component, j: Component, names: Sequence[str] | None = None) -> Queries:
+        """σ_ij = λ tr(ε) δ_ij + 2μ ε_ij in the cells that hold the points."""
+        return self.stress(X, (i, j), names)
+
+    def strain(self, where: ArrayLike | str, component: Pair, names: Sequence[str] | str | None = None) -> Queries:
+        """ε_ij at points, in the cells that hold them, or averaged over a group of cells; component "xy" is ε_xy."""
+        return self._tensor(where, component, names, stress=False)
+
+    def stress(self, where: ArrayLike | str, component: Pair, names: Sequence[str] | str | None = None) -> Queries:
+        """σ_ij at points, in the cells that hold them, or averaged over a group of cells; component "xy" is σ_xy."""
+        return self._tensor(where, component, names, stress=True)
+
+    def _tensor(self, where: Any, component: Pair, names: Sequence[str] | str | None, *, stress: bool) -> Queries:
+        i, j = pair_of(component, self.mesh.dim)
+        names = _listed(names) if isinstance(names, str) else names
+        over = isinstance(where, str)
+        if over:
+            cell, said = self._queries.chosen(where)
+            bary = np.full((len(cell), self.mesh.dim + 1), 1.0 / (self.mesh.dim + 1))  # ε is linear: its mean is there
+            share = self.mesh.volumes[cell] / self.mesh.volumes[cell].sum()
+            mix = sp.csr_array(share[None, :])
+            X = mix @ self.mesh.points[self.mesh.cells[cell]].mean(axis=1)
+            goals: list[Goal] = [CellStress(said, i, j) if stress else CellStrain(said, i, j)]
+            names, made_for = names or [f"{where} {AXES[i]}{AXES[j]}"], self._queries.made_on(where)
+        else:
+            X = self._queries.as_points("points", where)
+            cell, bary = self._queries.locator.locate(X)
+            mix = sp.eye_array(len(X), format="csr")
+            goals = [(Stress if stress else Strain)(tuple(x), i, j) for x in X.tolist()]
+            made_for = self._queries.made_for
+        law = None
+        if stress:
+            law = (self.lame[0][cell], self.lame[1][cell])
+            made_for = {**made_for, "matrix": self.fingerprint("matrix")}
+        rows = partial(tensor_rows, cell=cell, bary=bary, mix=mix, i=i, j=j, law=law)
+        return Queries(rows(self.nodes), names, points=X, goals=goals, on_nodes=rows, made_for=made_for)
+
+    def reaction(self, group: str, component: Component, name: str | None = None) -> Queries:
+        """The total force ∫ (σn)_k of what holds a boundary group on the body, from the weak form.
+
+        With φ = e_k at the group's nodes and 0 at all others: a(u, φ) − L(φ). Where the group meets facets that are
+        held in the same component, φ falls off on these, and what they carry near the group is counted with it.
+        """
+        k, facets = component_of(component, self.mesh.dim), self.mesh.facets(group)
+        if not len(facets):
+            raise InputError(f"group '{group}': has no facets to measure a reaction on")
+        dofs = np.unique(self.nodes.facet_dofs(facets)) * self.mesh.dim + k
+        _require_held(self.mesh, self.held, self.space, facets, dofs, f"group '{group}'", AXES[k])
+        phi = np.zeros(self.space.N)
+        phi[dofs] = 1.0
+        row, label = self.system.stored.T @ phi, f"reaction {group} {AXES[k]}" if name is None else name
+        made_for = {what: self.fingerprint(what) for what in ("mesh", f"group '{group}'", "matrix", "load")}
+        goals = [Reaction(group, k)]
+        return Queries(row[None, :], [label], [-float(phi @ self.b)], goals=goals, made_for=made_for)
+
+    def compliance(self, name: str | None = None) -> Queries:
+        """The work L(u) of the loads."""
+        if not np.any(self.b):
+            raise InputError("compliance: nothing loads the body, so it is zero; ask for a reaction")
+        made_for = {what: self.fingerprint(what) for what in ("mesh", "load")}
+        return Queries(self.b[None, :], [name or "compliance"], goals=[Compliance()], made_for=made_for)
+
+    def ask(self, goals: Sequence[Goal | None], names: Sequence[str]) -> Queries:
+        """Queries for what is asked of the PDE's own solution."""
+        asked: Queries | None = None
+        at = 0
+        while at < len(goals):
+            many = _run(goals, at)
+            part = self._ask(goals[at : at + many], list(names[at : at + many]))
+            asked, at = part if asked is None else asked + part, at + many
+        if asked is None:
+            raise InputError("goals: are none; ask for at least one")
+        return asked
+
+    def _ask(self, goals: Sequence[Goal | None], names: list[str]) -> Queries:
+        """Goals of one kind and component."""
+        goal = goals[0]
+        one: dict[type, Callable[[Any], Queries]] = {
+            Patch: lambda g: self.patch(g.group, g.component, names[0]),
+            Cells: lambda g: self.cells(_group(g, names[0]), g.component, names[0]),
+            CellStrain: lambda g: self.strain(_named(g, names[0]), (g.i, g.j), names),
+            CellStress: lambda g: self.stress(_named(g, names[0]), (g.i, g.j), names),
+            Reaction: lambda g: self.reaction(g.group, g.component, names[0]),
+            Compliance: lambda g: self.compliance(names[0]),
+        }
+        if isinstance(goal, Point):
+            return self.points([g.at for g in goals], goal.component, names)  # type: ignore[union-attr]
+        if isinstance(goal, Ball):
+            pairs = [(g.at, g.radius) for g in goals]  # type: ignore[union-attr]
+            return self.averages([x for x, _ in pairs], [r for _, r in pairs], goal.component, names)
+        if isinstance(goal, Strain | Stress):
+            many = self.stress if isinstance(goal, Stress) else self.strain
+            return many([g.at for g in goals], (goal.i, goal.j), names)  # type: ignore[union-attr]
+        if type(goal) in one:
+            return one[type(goal)](goal)
+        raise InputError(
+            f"query '{names[0]}': is not known beyond this mesh; ask for displacements, strains, stresses, reactions"
+        )
+
+
+def _listed(name: str | None) -> list[str] | None:
+    return None if name is None else [name]
+
+
+def _run(goals: Sequence[Goal | None], at: int) -> int:
+    """How many goals from here on are at points, of one kind and component."""
+
+    def key(goal: Goal | None) -> Any:
+        if isinstance(goal, Point | Ball):
+            return type(goal), goal.component
+        return (type(goal), goal.i, goal.j) if isinstance(goal, Strain | Stress) else None
+
+    count, first = 1, key(goals[at])
+    while first is not None and at + count < len(goals) and key(goals[at + count]) == first:
+        count += 1
+    return count
+
+
+def _group(goal: Cells | CellStrain | CellStress, name: str) -> str | None:
+    if isinstance(goal.cells, tuple):
+        raise InputError(
+            f"query '{name}': numbers of cells are those of one mesh; name a group of cells for what is to be asked of "
+            "finer ones"
+        )
+    return goal.cells
+
+
+def _named(goal: CellStrain | CellStress, name: str) -> str:
+    group = _group(goal, name)
+    if group is None:
+        raise InputError(f"query '{name}': averages of strains and stresses are over groups of cells; name one")
+    return group
+
+
+def pair_of(given: Any, dim: int) -> tuple[int, int]:
+    """Numbers i ≤ j of a tensor's component, from "xy" or a pair of axes."""
+    if isinstance(given, str | tuple | list) and len(given) == 2:
+        i, j = sorted(component_of(k, dim) for k in given)
+        return i, j
+    known = ", ".join(f"'{AXES[i]}{AXES[j]}'" for i in range(dim) for j in range(i, dim))
+    raise InputError(f"component: must be one of {known}; got {given!r}")
+
+
+def tensor_rows(
+    nodes: Nodes, *, cell: Index, bary: Vector, mix: Any, i: int, j: int, law: tuple[Vector, Vector] | None
+) -> Any:
+    """Mixed strains ε_ij at points of cells, or stresses by Lamé's (λ, μ) there, as rows over an element's nodes."""
+    d = nodes.mesh.dim
+
+    def slope(axis: int, k: int) -> Any:
+        return slope_rows(nodes, cell=cell, bary=bary, axis=axis, k=k, count=d)
+
+    shear = 0.5 * (slope(j, i) + slope(i, j))
+    if law is None:
+        return sp.csr_array(mix @ shear)
+    found = sp.diags_array(2.0 * law[1]) @ shear
+    if i == j:
+        found = found + sp.diags_array(law[0]) @ sum(slope(k, k) for k in range(d))
+    return sp.csr_array(mix @ found)
+
+
+def _require_held(
+    mesh: Mesh, held: HeldBoundary, space: AdmissibleSpace, facets: Index, dofs: Index, group: str, axis: str
+) -> None:
+    """A reaction is that of what is held: every facet of the group, in that component."""
+    if held.parts:
+        n, k = len(mesh.points), AXES.index(axis)
+        every = [facet_keys(part.facets, n) for part in held.parts if part.given[k] is not None]
+        keys = facet_keys(facets, n)
+        free = int(np.count_nonzero(~np.isin(keys, np.concatenate([keys[:0], *every]))))
+    else:
+        fixed = np.zeros(space.N, dtype=bool)
+        if space.free is not None:
+            fixed[:] = True
+            fixed[space.free] = False
+        free = int(np.count_nonzero(~fixed[dofs]))
+    if free:
+        what = "facets" if held.parts else "nodes"
+        raise InputError(
+            f"{group}: {free} of its {len(facets) if held.parts else len(dofs)} {what} are not held in {axis}, so "
+            "there is no reaction to measure; ask for a group that is held as a whole"
+        )
