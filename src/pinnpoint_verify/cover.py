@@ -77,6 +77,7 @@ def apart(P: Array, Q: Array, touch: float) -> Array:
     slopes = [np.linalg.inv(S[:, 1:] - S[:, :1]) for S in (P, Q)]
     slopes = [np.concatenate([-G.sum(axis=2, keepdims=True), G], axis=2) for G in slopes]  # of λ, (N, d, d + 1)
     steep = [np.linalg.norm(G, axis=1) for G in slopes]
+    # continuous.md, step 1e
     slack = np.minimum(touch, THIN / np.maximum(steep[0].max(axis=1), steep[1].max(axis=1))) + ROUND
     found = np.zeros(len(P), dtype=bool)
     for S, other, G, size in ((P, Q, slopes[0], steep[0]), (Q, P, slopes[1], steep[1])):

@@ -12,6 +12,7 @@ from pinnpoint.cli.main import main
 from pinnpoint_verify import claims
 from pinnpoint_verify.domains import sides_agree
 from pinnpoint_verify.reader import Bundle, Refused
+from pinnpoint_verify.rules import stored_rule
 
 CASE = """[mesh]
 generate = "{mesh}"
@@ -286,6 +287,37 @@ FORGED = [
 def test_another_system_than_the_case_has_is_refused(number, verify):
     name, change = FORGED[number]
     assert not verify(name, change)
+
+
+WRONG_RULES = {
+    "a weight that is not positive": ([[0.5, 0.5], [0.25, 0.75], [0.75, 0.25]], [2.0, -0.5, -0.5], "not positive"),
+    "a weight of nothing": ([[0.5, 0.5], [1.0, 0.0]], [1.0, 0.0], "not positive"),
+    "points outside": ([[-0.25, 1.25], [1.25, -0.25]], [0.5, 0.5], "outside the simplex"),
+    "points that are none": ([[0.6, 0.5], [0.5, 0.5]], [0.5, 0.5], "outside the simplex"),
+    "a rule off the middle": ([[0.25, 0.75]], [1.0], "not exact for linear functions"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_RULES)
+def test_a_rule_whose_points_or_weights_are_wrong_is_refused_though_it_integrates(name):
+    at, weights, words = WRONG_RULES[name]
+    bundle = StoredRule({"rule/facets_at": np.array(at), "rule/facets_w": np.array(weights)})
+    with pytest.raises(Refused, match=words):
+        stored_rule(bundle, "facets", 1)
+
+
+def test_a_stored_rule_has_the_degree_that_it_is_exact_for():
+    """Gauß's two points: the means of 1, x, x², x³ over an interval are 1, 1/2, 1/3, 1/4, and no more."""
+    x = 0.5 - np.sqrt(1.0 / 12.0)
+    bundle = StoredRule({"rule/facets_at": np.array([[x, 1 - x], [1 - x, x]]), "rule/facets_w": np.full(2, 0.5)})
+    assert stored_rule(bundle, "facets", 1).order == 3
+
+
+class StoredRule(dict):
+    """As much of a bundle as rules are read from."""
+
+    def __call__(self, name, *shape):
+        return self[name]
 
 
 def test_a_side_of_a_named_domain_is_whole(made):

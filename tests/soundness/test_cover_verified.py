@@ -9,9 +9,9 @@ import pinnpoint as pp
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint_verify import verify
-from pinnpoint_verify.cover import covers_once
+from pinnpoint_verify.cover import apart, covers_once
 from pinnpoint_verify.reader import Refused
-from tests.unit.mesh.test_cover import OVERLAPS, TOUCHING, ramp
+from tests.unit.mesh.test_cover import OVERLAPS, TOUCHING, largest_ball, ramp
 
 
 @pytest.mark.parametrize("name", OVERLAPS)
@@ -40,6 +40,19 @@ def test_meshes_of_domains_pass_squeezed_ones_too(kind):
     mesh = generate(kind, None if kind == "bracket" else 4)
     covers_once(mesh.points, mesh.cells)
     covers_once(mesh.points * np.array([1.0, 1e-5, 1e-3])[: mesh.dim], mesh.cells)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_two_simplices_are_apart_exactly_when_no_ball_fits_into_both(dim):
+    rng = np.random.default_rng(10 + dim)
+    P, Q = rng.uniform(size=(2, 80, dim + 1, dim))
+    Q += 0.4 * rng.uniform(-1.0, 1.0, (80, 1, dim))
+    Q[:20, 0] = P[:20, 0]  # a common vertex
+    radius = np.array([largest_ball(p, q) for p, q in zip(P, Q, strict=True)])
+    height = np.array([min(largest_ball(p, p), largest_ball(q, q)) for p, q in zip(P, Q, strict=True)])
+    clear = (radius <= 0.0) | (radius > 0.01 * height)
+    assert np.array_equal(apart(P, Q, 1e-9)[clear], radius[clear] <= 0.0)
+    assert clear.sum() > 60
 
 
 @pytest.mark.parametrize("target", ["continuous", "discrete"])

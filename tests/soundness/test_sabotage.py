@@ -7,16 +7,19 @@ ingredient is dropped, and, but for the second-order rounding bounds, when it is
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import pinnpoint as pp
+from pinnpoint.certificates import assembly
+from pinnpoint.certificates.transfer import TransferBound
 from pinnpoint.certifiers import base, core, green, localized, projectors, randomized
 from pinnpoint.certifiers import exact as exact_module
 from pinnpoint.rounding import balls, coercivity, forms, lanes, matrices, stability
+from pinnpoint.solvers.direct import DENSE_UP_TO, MANY
 from pinnpoint.transfer import comparison
 from tests.support import exactly
 
@@ -85,6 +88,32 @@ def check_sigma():
     c = pp.certify(scalar(), [5.0], ONE, pp.Norm(solver=HalfSolver(A1)))
     assert c.sigma[0] >= 1.0 / 3.0
     sound(c, 2.0)
+
+
+def check_sigma_of_many():
+    """The same of Green vectors that come many at once: 1/a in single precision is 4.9e-8 of it short."""
+    n, a = 2 * DENSE_UP_TO, 1699.0 / 1024.0
+    queries = pp.Queries(sp.eye_array(n, format="csr")[: 2 * MANY])
+    certifier = pp.Exact(storage="float32").prepare(pp.LinearSystem(a * sp.eye_array(n), np.zeros(n)), queries)
+    sigma = certifier.certify(np.zeros(n)).sigma
+    assert all(exactly.rational(s) * exactly.rational(a) >= 1 for s in sigma), "a sensitivity is too small"
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A transfer that moves the centre and knows no error."""
+
+    shift: float
+
+    def bound(self, context):
+        return TransferBound(terms={"transfer": np.zeros(1)}, claims=(), shift=np.array([self.shift]))
+
+
+def check_shift():
+    """0.99 u, known to 1e-32, moved by 1, is the float 1.0: off by all that the shift's rounding allows."""
+    value = 0.99 * U_ROUND
+    c = pp.certify(pp.LinearSystem([[1.0]], [value]), [value], ONE, transfer=Moved(1.0))
+    assert exactly.within(c.center[0], c.radius[0], 1 + exactly.rational(value))
 
 
 def check_primal_allowance():
@@ -326,6 +355,11 @@ def scale_delta(patch, factor):
         patch.setattr(cls, "green_error", lambda self, s, form, _o=original: factor * _o(self, s, form))
 
 
+def scale_shift_rounding(patch, factor):
+    """Of the rounding that a shift makes, which is all that is added to it there."""
+    patch.setattr(assembly, "UNIT", factor * U_ROUND)
+
+
 def scale_local_pairing(patch, factor):
     original = localized.pairing
     patch.setattr(
@@ -458,6 +492,8 @@ SABOTAGES = {
     "norm": (scale_outcome("norm"), check_norm, BOTH),
     "norm of the effective residual": (scale_outcome("norm"), check_norm_least_squares, BOTH),
     "adjoint allowance in sigma": (scale_delta, check_sigma, BOTH),
+    "adjoint allowance in many sigmas": (scale_delta, check_sigma_of_many, BOTH),
+    "rounding of a shift": (scale_shift_rounding, check_shift, BOTH),
     "tail": (scale_outcome("tail"), check_tail, BOTH),
     "local": (scale_local_pairing, check_local, BOTH),
     "projector defect": (scale_projector_defect, check_projector_defect, BOTH),

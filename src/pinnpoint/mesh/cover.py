@@ -112,7 +112,7 @@ def _deep(A: Vector, B: Vector, touch: float) -> Index:
     keep = np.flatnonzero(~_beyond(M, B, A, ROUNDED))
     A, B, M, k = A[keep], B[keep], M[keep], k[keep]
     N, h = _normals(A)
-    slack = (np.minimum(touch, SHALLOW * np.minimum(h, k)) + ROUNDED)[:, None]
+    slack = (np.minimum(touch, SHALLOW * np.minimum(h, k)) + ROUNDED)[:, None]  # continuous.md, step 1e
     left = np.flatnonzero(~(_beyond(N, A, B, slack) | _beyond(M, B, A, slack)))
     if A.shape[2] == 3 and left.size:
         left = left[~_apart_by_edges(A[left], B[left], slack[left])]

@@ -280,7 +280,7 @@ def _check_mass(kernel: Bump, w: Density, volume: Vector, volume_error: Vector) 
     size = np.abs(w.coefficients).max(axis=1)
     allowed = sum_up(np.asarray(up(volume * w.error1 + volume_error * (size + w.error1), 8))) + kernel.mass_error
     allowed += gamma(len(volume) + 40) * dot_up(size, volume) + gamma(8) * kernel.mass
-    if not abs(mass - kernel.mass) <= up(allowed, 8):  # continuous.md, step 8c
+    if not abs(mass - kernel.mass) <= up(allowed, 8):  # continuous.md, step 4g; continuous.md, step 8c
         raise CertificationError(
             f"radius: the mollifier of the ball of radius {kernel.radius!r} has the mass {kernel.mass!r}, but the "
             f"cells hold {mass!r}; the ball must lie inside the mesh"

@@ -134,6 +134,28 @@ def test_boundary_cells_are_enough_where_only_a_boundary_meets_an_inner_cell():
         Mesh(X, T)
 
 
+def slit(overlap: float) -> pp.fem.ReactionDiffusion:
+    """Two squares, not joined, one a little over the other: u = 1 on the left one and 2 on the right one."""
+    square = generate("square", 4)
+    X, T = both(square, shift=[1.0 - overlap, 0.0])
+    ends = {"far left": square.facet_groups["left"], "far right": square.facet_groups["right"] + len(square.points)}
+    mesh = Mesh(X, T, facet_groups=ends)
+    return pp.fem.ReactionDiffusion(mesh, source=0.0, dirichlet={"far left": 1.0, "far right": 2.0})
+
+
+@pytest.mark.parametrize(("x", "truth"), [(0.75, 1.0), (1.25, 2.0)])
+def test_beside_a_slit_whose_sides_overlap_a_little_each_side_has_its_own_solution(x, truth):
+    problem = slit(1.5e-9)
+    found = pp.certify(problem, problem.space.U0, problem.points([[x, 0.4]]))
+    assert abs(found.center[0] - truth) <= found.radius[0] < 0.01
+
+
+def test_a_point_that_both_sides_of_a_slit_cover_is_refused():
+    problem = slit(1.5e-9)
+    with pytest.raises(pp.CertificationError, match=r"mass 1\.0, but the cells hold 1\.99"):
+        pp.certify(problem, problem.space.U0, problem.points([[1.0 - 0.75e-9, 0.4]]))
+
+
 def test_check_and_certify_refuse_a_file_of_overlapping_parts(tmp_path, capsys):
     X, T = OVERLAPS["squares"]
     lines = ["# vtk DataFile Version 3.0", "two", "ASCII", "DATASET UNSTRUCTURED_GRID", f"POINTS {len(X)} double"]
