@@ -113,7 +113,7 @@ class StressSpace:
             B = np.swapaxes(T.edges[part], 1, 2)
             metric[part] = _metric(B, lam[part], mu[part], T.volumes[part])
 
-        on_all_cores(work, _parts(C))
+        on_all_cores(work, parts(C))
         return cls(T, lam, mu, first, second, metric)
 
     @property
@@ -151,7 +151,7 @@ class StressSpace:
             for k, (_, i) in enumerate(slots(d)):
                 found[part, i] += out[:, k]
 
-        on_all_cores(work, _parts(C))
+        on_all_cores(work, parts(C))
         return found
 
     def nodal(
@@ -218,7 +218,7 @@ class StressSpace:
                 force[part] = up(force[part] + stray)
                 moment[part] = up(moment[part] + up(longest, 8) * stray)
 
-        on_all_cores(work, _parts(C))
+        on_all_cores(work, parts(C))
         return force, moment
 
     def gradient(self, m: Vector, fm: Vector | None, aim: Aim | None) -> tuple[Vector, Vector]:
@@ -244,7 +244,7 @@ class StressSpace:
             slope = product(Q.reshape(n, -1), of_moments).reshape(n, -1, d)
             by_cell[part] = np.matmul(slope, 2.0 * inverse).reshape(n, d + 1, d, d)
 
-        on_all_cores(work, _parts(C))
+        on_all_cores(work, parts(C))
         return energy, self.summed(by_cell)
 
     @cached_property
@@ -259,7 +259,7 @@ class StressSpace:
                 # elasticity.md, step 1e
                 found[part] = up(np.sqrt(up(_slot_norms(shapes) / low[part], 4)), 4)
 
-        on_all_cores(work, _parts(C))
+        on_all_cores(work, parts(C))
         return found
 
 
@@ -282,7 +282,8 @@ def congruence(A: Vector) -> Vector:
     return np.asarray(found)
 
 
-def _parts(count: int) -> list[slice]:
+def parts(count: int) -> list[slice]:
+    """Portions of so many cells."""
     return [slice(a, min(a + CHUNK, count)) for a in range(0, count, CHUNK)]
 
 
