@@ -135,7 +135,7 @@ class Modes:
         """Zy, (F, d, d)."""
         F, edges, d = self.tangents.shape
         stretch, circulation, swell = self._split(y)
-        m = np.asarray(self.turn @ circulation).reshape(F, d, d)
+        m = np.asarray(self.turn @ circulation).reshape(F, d, d)  # elasticity.md, step 4a
         m += np.asarray(self.swell @ swell).reshape(F, d, 1) * self.normals[:, None, :]
         along = stretch.reshape(F, edges, 1) * self.tangents
         for e, (a, b) in enumerate(combinations(range(d), 2)):

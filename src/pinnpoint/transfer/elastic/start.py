@@ -113,12 +113,12 @@ class Start:
         T, C, d = self.space.topology, len(stress), self.space.d
         by_cell = np.empty((C, d + 1, d, d))
         others = np.array([[a for a in range(d + 1) if a != j] for j in range(d + 1)])
-        entry = _entries(d)
+        entry, gradients = _entries(d), T.gradients
 
         def work(part: slice) -> None:
             S = stress[part][:, :, entry]
             weight = T.volumes[part] / ((d + 1.0) * self.space.mu[part])
-            t = np.matmul(S, -weight[:, None, None, None] * np.swapaxes(T.gradients[part], 1, 2)[:, None])
+            t = np.matmul(S, -weight[:, None, None, None] * np.swapaxes(gradients[part], 1, 2)[:, None])
             for j in range(d + 1):
                 here = t[:, others[j]][..., j]
                 by_cell[part, j] = here + here.sum(axis=1, keepdims=True)
@@ -134,7 +134,7 @@ class Start:
         """Add to m, where it is free, the least that makes every cell's sums what the means ask for."""
         T, d = self.space.topology, self.space.d
         s = mean[:, _entries(d)] * T.volumes[:, None, None]
-        wanted = np.matmul(T.gradients, s) - self.space.vertex_forces(m, fm)
+        wanted = np.matmul(T.gradients, s) - self.space.vertex_forces(m, fm)  # elasticity.md, step 3a
         rest = wanted.reshape(-1, d)
         potential = np.zeros_like(rest)
 

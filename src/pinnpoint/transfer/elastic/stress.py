@@ -107,11 +107,11 @@ class StressSpace:
         outward = T.sign > 0.0
         first[T.cell_facets[outward]] = numbers[outward]
         second[T.cell_facets[~outward]] = numbers[~outward]
-        metric = np.empty((C, len(voigt(d)), len(voigt(d))))
+        metric, edges, volumes = np.empty((C, len(voigt(d)), len(voigt(d)))), T.edges, T.volumes
 
         def work(part: slice) -> None:
-            B = np.swapaxes(T.edges[part], 1, 2)
-            metric[part] = _metric(B, lam[part], mu[part], T.volumes[part])
+            B = np.swapaxes(edges[part], 1, 2)
+            metric[part] = _metric(B, lam[part], mu[part], volumes[part])
 
         on_all_cores(work, parts(C))
         return cls(T, lam, mu, first, second, metric)
@@ -211,7 +211,7 @@ class StressSpace:
             out = np.transpose(self.outward(m, part), (1, 2, 3, 0))
             body = None if fm is None else np.transpose(fm[part], (1, 2, 0))
             X = np.transpose(self.topology.points[self.topology.cells[part]], (1, 2, 0))
-            force[part], moment[part] = unbalanced(out, body, X)
+            force[part], moment[part] = unbalanced(out, body, X)  # elasticity.md, step 1d
             if fm_error is not None:  # elasticity.md, step 1g
                 stray = up((d + 1.0) * np.sqrt(d) * fm_error[part], 4)
                 longest = np.max([np.sqrt(((X - X[i]) ** 2).sum(axis=1)).max(axis=0) for i in range(d + 1)], axis=0)
@@ -225,10 +225,10 @@ class StressSpace:
         """‖σ_h − aim‖²_{C⁻¹} by cells, (C,), and the gradient of their sum with respect to m, (F, d, d); floats."""
         T, C, d = self.topology, len(self.mu), self.d
         of_moments, of_forces, of_linear = roots(d)
-        energy, by_cell = np.empty(C), np.empty((C, d + 1, d, d))
+        energy, by_cell, gradients = np.empty(C), np.empty((C, d + 1, d, d)), T.gradients
 
         def work(part: slice) -> None:
-            inverse = T.gradients[part, 1:]
+            inverse = gradients[part, 1:]
             n, back = len(inverse), np.swapaxes(inverse, 1, 2)
             x = self.outward(m, part).reshape(n, -1, d)
             S = product(np.matmul(x, back).reshape(n, -1), of_moments.T)
