@@ -17,6 +17,7 @@ from pinnpoint.rounding.arithmetic import UNIT, at_most
 from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.transfer import polar_models
 from pinnpoint.transfer.kernels import Kernel, scaled
+from pinnpoint.transfer.polar_models import Radial
 from pinnpoint.transfer.work import Work
 
 
@@ -42,10 +43,14 @@ def data_term(
 
 
 def _sampled(kernel: Kernel, f: Callable[[Vector], Any], x0: Vector, tolerance: float) -> tuple[float, float]:
-    """Finer and finer product rules until two agree."""
-    before = _product_rule(kernel, f, x0, 3, 5, 12)
+    return agreed(lambda *sizes: product_rule(kernel, f, x0, *sizes), tolerance)
+
+
+def agreed(rule: Callable[[int, int, int], float], tolerance: float) -> tuple[float, float]:
+    """Finer and finer product rules until two agree; what they differ by is an estimate of the error."""
+    before = rule(3, 5, 12)
     for rings, points, angles in ((4, 8, 32), (8, 8, 64), (16, 8, 128)):
-        value = _product_rule(kernel, f, x0, rings, points, angles)
+        value = rule(rings, points, angles)
         error = abs(value - before) + 16.0 * UNIT * abs(value)  # continuous.md, step 8d
         if error <= tolerance:
             break
@@ -53,9 +58,7 @@ def _sampled(kernel: Kernel, f: Callable[[Vector], Any], x0: Vector, tolerance: 
     return value, at_most(error)
 
 
-def _product_rule(
-    kernel: Kernel, f: Callable[[Vector], Any], x0: Vector, rings: int, points: int, angles: int
-) -> float:
+def product_rule(kernel: Radial, f: Callable[[Vector], Any], x0: Vector, rings: int, points: int, angles: int) -> float:
     """Rings with interpolatory rules for the weight Φ r^{d−1}, times a rule on the sphere."""
     d = kernel.d
     directions, share = _sphere(d, angles)

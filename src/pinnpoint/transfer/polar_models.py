@@ -2,13 +2,16 @@
 
 On a patch r ∈ [a, b], angles in a box, f is a polynomial in local coordinates in [−1, 1] plus at most e
 (pinnpoint.taylor). The polynomial is integrated with the radial moments of Φ, the rest is at most e ∫|Φ| over the
-patch. In 3D the model is multiplied by sin θ first. Patches are halved along their longest side.
+patch. In 3D the model is multiplied by sin θ first. Patches are halved along their longest side. A kernel may also be a
+sum of radial functions, each against its own function of place and direction.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -34,6 +37,26 @@ SAMPLE, DEEPEST = 12, 20
 """Patches that a look ahead takes, and how deep it goes."""
 
 
+class Radial(Protocol):
+    """A radial function on a ball, by its moments on rings."""
+
+    @property
+    def d(self) -> int:
+        """Dimension."""
+
+    @property
+    def radius(self) -> float:
+        """Of the ball."""
+
+    def moments(self, a: float, b: float, order: int) -> Ring:
+        """∫_a^b Φ ξ^m r^{d−1} dr, m = 0 … order, with ξ from −1 to 1; bounds of the errors; bound of ∫|Φ| r^{d−1}."""
+
+
+Models = Sequence[TaylorModel]
+Parts = Callable[[Models, Callable[[], Models]], Models]
+"""For each radial function the model of what it is integrated with: from the coordinates, and from the direction."""
+
+
 def enclosed(
     kernel: Kernel | UniformKernel, f: Enclosed, x0: Vector, tolerance: float, spent: Work | None = None
 ) -> tuple[float, float]:
@@ -45,10 +68,32 @@ def enclosed(
     known = fixed(f)
     if known is not None:
         return scaled(kernel, *known)
-    work = _Patches(kernel, f, x0)
+    return against((kernel,), lambda X, _: (model_of(f, X),), x0, tolerance, spent, dear=costly(f))
+
+
+def against(
+    kernels: Sequence[Radial],
+    parts: Parts,
+    x0: Vector,
+    tolerance: float,
+    spent: Work | None = None,
+    *,
+    dear: bool,
+    each: int = 1,
+) -> tuple[float, float]:
+    """Σ_i ∫_B g_i Φ_i dx and a proved bound of the error, as `enclosed`.
+
+    Parameters
+    ----------
+    kernels, parts
+        The Φ_i, of one ball, and models of the g_i.
+    dear, each
+        Whether models of the data cost much, and how many a patch takes.
+    """
+    work = _Patches(tuple(kernels), parts, x0, each)
     pool = work.measured(work.first(), math.inf)
     spent = Work() if spent is None else spent
-    most, mark = spent.models(costly=costly(f)), (math.inf, len(pool))
+    most, mark = spent.models(costly=dear), (math.inf, len(pool))
     while (total := sum_up(pool.error)) > tolerance:
         if total <= 0.5 * mark[0] < math.inf or mark[0] == math.inf > total:
             mark = total, len(pool)
@@ -66,7 +111,7 @@ def enclosed(
         halves = work.measured(work.halved(pool.places[chosen]), np.tile(0.5 * pool.error[chosen], 2))
         pool = pool[np.flatnonzero(rest)].joined(halves)
     value = math.fsum(pool.value)  # continuous.md, step 8g
-    spent.spend(work.count * (COSTLY if costly(f) else MODEL))
+    spent.spend(work.count * (COSTLY if dear else MODEL))
     return value, at_most(float(up(sum_up(pool.error) + UNIT * abs(value) + TINY)))
 
 
@@ -107,15 +152,26 @@ class _Pool:
 class _Patches:
     """Patches are rows (level, place) of each coordinate: the place-th of 2^level parts of the coordinate's range."""
 
-    kernel: Kernel | UniformKernel
-    f: Enclosed
+    kernels: tuple[Radial, ...]
+    parts: Parts
     x0: Vector
-    rings: dict[tuple[int, int], Ring] = field(default_factory=dict)
+    each: int = 1
+    rings: dict[tuple[int, int, int], Ring] = field(default_factory=dict)
     count: int = 0
+
+    @property
+    def d(self) -> int:
+        """Dimension."""
+        return self.kernels[0].d
+
+    @property
+    def radius(self) -> float:
+        """Of the ball."""
+        return self.kernels[0].radius
 
     def first(self) -> Index:
         """The coarsest patches; in 1D the second coordinate is the side."""
-        d = self.kernel.d
+        d = self.d
         if d == 1:
             return np.array([[0, 0, 1, 0], [0, 0, 1, 1]])
         levels = (2,) if d == 2 else (1, 2)
@@ -127,7 +183,7 @@ class _Patches:
 
     def halved(self, patches: Index) -> Index:
         """Both halves across the longest side."""
-        d, R = self.kernel.d, self.kernel.radius
+        d, R = self.d, self.radius
         radial = R * 0.5 ** patches[:, 0]
         sides = [radial]
         outer = radial * (patches[:, 1] + 1)
@@ -172,15 +228,25 @@ class _Patches:
 
     def integrate(self, patches: Index) -> tuple[Vector, Vector, Vector]:
         """On each patch the integral, a bound of its error, and what that cannot fall below for rounding."""
-        self.count += len(patches)
+        self.count += self.each * len(patches)
         parts = [self._chunk(patches[i : i + CHUNK]) for i in range(0, len(patches), CHUNK)]
         a, b, c = (np.concatenate(x) for x in zip(*parts, strict=True))
         return a, b, c
 
     def _chunk(self, patches: Index) -> tuple[Vector, Vector, Vector]:
-        d, q = self.kernel.d, ORDER[self.kernel.d]
-        S = space(d, q)
-        model = model_of(self.f, self._coordinates(patches))
+        models = self.parts(self._coordinates(patches), lambda: self._directions(patches))
+        found = [self._against(i, model, patches) for i, model in enumerate(models)]
+        value, error, floor = (np.asarray(sum(x[1:], start=x[0])) for x in zip(*found, strict=True))
+        if len(found) > 1:
+            with np.errstate(invalid="ignore"):
+                rounding = gamma(len(found)) * sum(np.abs(part[0]) for part in found)
+                error = np.nan_to_num(up(error + rounding, 2 * len(found)), nan=np.inf, posinf=np.inf)
+        return value, error, floor
+
+    def _against(self, i: int, model: TaylorModel, patches: Index) -> tuple[Vector, Vector, Vector]:
+        """The same for one radial function."""
+        d = self.d
+        S = space(d, ORDER[d])
         if d == 3:
             model = model * sincos(self._angle(patches, 1))[0]
         C = np.broadcast_to(model.C, (S.size, len(patches))) if model.space.size == S.size else None
@@ -188,16 +254,16 @@ class _Patches:
             C = np.zeros((S.size, len(patches)))
             C[0] = model.C[0]
         e = np.broadcast_to(model.e, len(patches))
-        rows = self._rings_of(patches)
+        rows = self._rings_of(i, patches)
         radial, radial_error = (np.array([row[j] for row in rows]).T for j in (0, 1))
         size = np.array([row[2] for row in rows])
         powers = S.powers
         weight = np.ones((S.size, len(patches)))
         measure = np.ones(len(patches))
-        for i in range(1, d):
-            half = (2.0 if i == d - 1 else 1.0) * np.pi * 0.5 ** (patches[:, 2 * i] + 1)
+        for j in range(1, d):
+            half = (2.0 if j == d - 1 else 1.0) * np.pi * 0.5 ** (patches[:, 2 * j] + 1)
             measure = measure * (2.0 * half)
-            p = powers[:, i]
+            p = powers[:, j]
             weight = weight * np.where(p % 2 == 0, 2.0 / (p + 1.0), 0.0)[:, None] * half
         if d == 1:
             weight = np.ones((S.size, len(patches)))
@@ -212,23 +278,23 @@ class _Patches:
             64.0 * UNIT * (bulk + size * measure * np.abs(C[0])),
         )
 
-    def _rings_of(self, patches: Index) -> list[Ring]:
-        """The radial moments that belong to each patch."""
-        keys = [(n, i) for n, i in patches[:, :2].tolist()]
+    def _rings_of(self, i: int, patches: Index) -> list[Ring]:
+        """The radial moments of a kernel that belong to each patch."""
+        kernel, R, order = self.kernels[i], self.radius, ORDER[self.d]
+        keys = [(i, level, place) for level, place in patches[:, :2].tolist()]
         missing = sorted(set(keys) - self.rings.keys())
-        R, order = self.kernel.radius, ORDER[self.kernel.d]
-        short = [key for key in missing if key[0] > SHALLOW]
-        if short and suits(self.kernel):
-            a, b = _ends(R, *np.array(short).T)
-            self.rings.update(zip(short, ring_moments(self.kernel, a, b, order), strict=True))
-        for level, place in sorted(set(missing) - self.rings.keys()):
-            a, b = _ends(R, np.array(level), np.array(place))
-            self.rings[level, place] = self.kernel.moments(float(a), float(b), order)
+        short = [key for key in missing if key[1] > SHALLOW]
+        if short and suits(kernel):
+            a, b = _ends(R, *np.array(short).T[1:])
+            self.rings.update(zip(short, ring_moments(kernel, a, b, order), strict=True))
+        for key in sorted(set(missing) - self.rings.keys()):
+            a, b = _ends(R, np.array(key[1]), np.array(key[2]))
+            self.rings[key] = kernel.moments(float(a), float(b), order)
             self.count += DECIMAL
         return [self.rings[key] for key in keys]
 
     def _coordinates(self, patches: Index) -> list[TaylorModel]:
-        d = self.kernel.d
+        d = self.d
         r = self._radius(patches)
         x = [constant(v) for v in self.x0]
         if d == 1:
@@ -241,20 +307,28 @@ class _Patches:
         flat = r * high
         return [x[0] + flat * c, x[1] + flat * s, x[2] + r * wide]
 
+    def _directions(self, patches: Index) -> list[TaylorModel]:
+        """Models of (x − x₀)/r, in two and three dimensions."""
+        s, c = sincos(self._angle(patches, self.d - 1))
+        if self.d == 2:
+            return [c, s]
+        high, wide = sincos(self._angle(patches, 1))
+        return [high * c, high * s, wide]
+
     def _radius(self, patches: Index) -> TaylorModel:
         """Model of r = (a + b)/2 + (b − a)/2 ξ with the ends of the moments."""
-        R = self.kernel.radius
+        R = self.radius
         a, b = _ends(R, patches[:, 0], patches[:, 1])
         return self._line(0, 0.5 * (a + b), 0.5 * (b - a), 2.0 * UNIT * R)
 
     def _angle(self, patches: Index, i: int) -> TaylorModel:
         """θ = centre + half ξ_i; π enters with its error."""
-        span = (2.0 if i == self.kernel.d - 1 else 1.0) * np.pi
+        span = (2.0 if i == self.d - 1 else 1.0) * np.pi
         half = 0.5 * span * 0.5 ** patches[:, 2 * i].astype(np.float64)
         return self._line(i, (2.0 * patches[:, 2 * i + 1] + 1.0) * half, half, 4.0 * UNIT * span)
 
     def _line(self, i: int, centre: Vector, half: Vector, error: float) -> TaylorModel:
-        S = space(self.kernel.d, ORDER[self.kernel.d])
+        S = space(self.d, ORDER[self.d])
         C = np.zeros((S.size, len(centre)))
         C[0] = centre
         C[int(np.flatnonzero((S.degree == 1) & (S.powers[:, i] == 1))[0])] = half

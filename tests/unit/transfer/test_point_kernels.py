@@ -11,7 +11,7 @@ from flint import acb, arb, ctx
 
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import parse
-from pinnpoint.transfer.data_term import _product_rule, data_term
+from pinnpoint.transfer.data_term import data_term, product_rule
 from pinnpoint.transfer.decimals import Enclosed, pi, precision
 from pinnpoint.transfer.kernels import Kernel
 
@@ -184,7 +184,7 @@ def test_identity_for_eigenfunctions_of_the_laplacian(case):
                 total, term = total + term, term * z / ((2 * j + 2) * (2 * j + d))
             return (c - kappa * lam) * total
 
-        value = _product_rule(K, f, np.zeros(d), 6, 10, 4)
+        value = product_rule(K, f, np.zeros(d), 6, 10, 4)
         scale = abs(c - kappa * lam) * K.moments(0.0, R, 0)[2]
         assert abs(float(data) - value) <= 3e-13 * max(scale, 1e-2)
         assert abs(float(data)) > 1e-4, "without the data term the identity must fail"

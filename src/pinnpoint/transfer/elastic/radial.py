@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -65,11 +66,7 @@ def multiplied(a: Terms, b: Terms) -> Terms:
 
 
 def at(terms: Terms, x: Enclosed) -> Enclosed:
-    """The value at x > 0; at x = 0 that of terms which vanish there."""
-    if not x.value:
-        if all(n > 0 for n, _ in terms):
-            return Enclosed.of(0)
-        raise ZeroDivisionError("a term does not vanish at the centre")
+    """The value at x > 0."""
     powers = {0: Enclosed.of(1)}
     for n in range(1, max((n for n, _ in terms), default=0) + 1):
         powers[n] = powers[n - 1] * x
@@ -81,10 +78,53 @@ def at(terms: Terms, x: Enclosed) -> Enclosed:
     return total(c * powers[n] * log[m] for (n, m), c in terms.items())
 
 
-def integral(terms: Terms, p: Enclosed, q: Enclosed) -> Enclosed:
-    """∫_p^q, 0 ≤ p < q."""
-    primitive = antiderived(terms)
-    return at(primitive, q) - at(primitive, p)
+class Span:
+    """∫_p^q ρ^n log^m ρ dρ for 0 ≤ p < q ≤ 1, each computed once."""
+
+    def __init__(self, p: Enclosed, q: Enclosed) -> None:
+        self.p, self.q = p, q
+        self._known: dict[tuple[int, int], Enclosed] = {}
+        self._ends: dict[tuple[int, int], tuple[Enclosed, Enclosed]] = {(0, 0): (Enclosed.of(1), Enclosed.of(1))}
+
+    def between(self, n: int, m: int) -> Enclosed:
+        """∫ ρ^n log^m ρ = ([ρ^{n+1} log^m ρ] − m ∫ ρ^n log^{m−1} ρ)/(n + 1); for n = −1 it is [log^{m+1} ρ]/(m + 1)."""
+        if (n, m) not in self._known:
+            low, high = self._at(n + 1, m + (n == -1))
+            rest = self.between(n, m - 1) * m if m and n != -1 else Enclosed.of(0)
+            self._known[n, m] = (high - low - rest) / (n + 1 if n != -1 else m + 1)  # elasticity.md, step 8e
+        return self._known[n, m]
+
+    def integral(self, terms: Terms, power: int = 0) -> Enclosed:
+        """Of the sum times ρ^power."""
+        return total(c * self.between(n + power, m) for (n, m), c in terms.items())
+
+    def _at(self, n: int, m: int) -> tuple[Enclosed, Enclosed]:
+        """ρ^n log^m ρ at both ends."""
+        if (n, m) not in self._ends:
+            if m:
+                low, high = self._at(n, m - 1)
+                self._ends[n, m] = self._vanishing(n) or low * self.p.log(), high * self.q.log()
+            elif n > 0:
+                low, high = self._at(n - 1, 0)
+                self._ends[n, m] = self._vanishing(n) or low * self.p, high * self.q
+            else:
+                low, high = self._at(n + 1, 0)
+                self._ends[n, m] = low / self.p, high / self.q
+        return self._ends[n, m]
+
+    def _vanishing(self, n: int) -> Enclosed | None:
+        """Zero for powers at the centre."""
+        if self.p.value:
+            return None
+        if n > 0:
+            return Enclosed.of(0)
+        raise ZeroDivisionError("a term is not integrable at the centre")
+
+
+@lru_cache(maxsize=1024)
+def span(p: Enclosed, q: Enclosed) -> Span:
+    """One table for all functions on a ring."""
+    return Span(p, q)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,28 +158,24 @@ class Ringed:
             for _ in range(self.d):
                 scale = scale * R  # r^{d−1} dr = R^d ρ^{d−1} dρ
             parts = self._parts(p, q)
-            plain = [
-                total(integral(shifted(g, i + self.d - 1), low, high) for g, low, high in parts)
-                for i in range(order + 1)
-            ]
+            plain = [total(on.integral(g, i + self.d - 1) for g, on in parts) for i in range(order + 1)]
             rows = [(scale * x).rounded() for x in centred(plain, (p + q) / 2, (q - p) / 2)]
             size = scale.size() * math.fsum(_size(self.d, *part) for part in parts)
         values, errors = (np.array(x) for x in zip(*rows, strict=True))
         return values, errors, float(up(size, 8))
 
-    def _parts(self, p: Enclosed, q: Enclosed) -> list[tuple[Terms, Enclosed, Enclosed]]:
+    def _parts(self, p: Enclosed, q: Enclosed) -> list[tuple[Terms, Span]]:
         """The sums that hold on parts of [p, q]."""
         split = self.split
         if p.value >= split.value:
-            return [(self.outer, p, q)]
+            return [(self.outer, span(p, q))]
         if q.value <= split.value:
-            return [(self.inner, p, q)]
-        return [(self.inner, p, split), (self.outer, split, q)]
+            return [(self.inner, span(p, q))]
+        return [(self.inner, span(p, split)), (self.outer, span(split, q))]
 
 
-def _size(d: int, g: Terms, p: Enclosed, q: Enclosed) -> float:
-    """Upper bound of ∫_p^q |g| ρ^{d−1}: by Cauchy–Schwarz, or by the terms, each of which has one sign."""
-    h = shifted(g, d - 1)  # bounded at the centre, or log-bounded
-    crude = math.fsum(integral({key: c}, p, q).size() for key, c in h.items())
-    square = integral(multiplied(h, h), p, q).size() * (q - p).size()
+def _size(d: int, g: Terms, on: Span) -> float:
+    """Upper bound of ∫ |g| ρ^{d−1}: by Cauchy–Schwarz, or by the terms, each of which has one sign."""
+    crude = math.fsum((c * on.between(n + d - 1, m)).size() for (n, m), c in g.items())
+    square = on.integral(multiplied(g, g), 2 * d - 2).size() * (on.q - on.p).size()
     return min(float(up(crude)), float(up(math.sqrt(up(square)))))  # elasticity.md, step 8e
