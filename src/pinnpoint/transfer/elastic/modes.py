@@ -136,11 +136,13 @@ class Modes:
         F, edges, d = self.tangents.shape
         stretch, circulation, swell = self._split(y)
         m = np.asarray(self.turn @ circulation).reshape(F, d, d)  # elasticity.md, step 4a
-        m += np.asarray(self.swell @ swell).reshape(F, d, 1) * self.normals[:, None, :]
-        along = stretch.reshape(F, edges, 1) * self.tangents
+        lengths = np.asarray(self.swell @ swell).reshape(F, d)
+        for i in range(d):
+            m[:, i] += lengths[:, i, None] * self.normals
         for e, (a, b) in enumerate(combinations(range(d), 2)):
-            m[:, b] += along[:, e]
-            m[:, a] -= along[:, e]
+            along = stretch.reshape(F, edges)[:, e, None] * self.tangents[:, e]
+            m[:, b] += along
+            m[:, a] -= along
         return m
 
     def amplitudes(self, r: Vector) -> Vector:
@@ -197,8 +199,11 @@ def improved(
         rz, before = float(r @ z), rz
         p *= rz / before
         p += z
+    found = modes.moments(y)
+    found += m
     given = np.broadcast_to(modes.fixed[:, None, :], m.shape)
-    return np.where(given, m, m + modes.moments(y))  # elasticity.md, step 4b
+    found[given] = m[given]  # elasticity.md, step 4b
+    return found
 
 
 def _across(E: Vector) -> Vector:

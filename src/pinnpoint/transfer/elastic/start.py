@@ -63,8 +63,6 @@ class Start:
         The stresses.
     fixed
         (F, d): components of the traction that are prescribed.
-    ends
-        (F, d, 2): corner of the first and of the second cell at each vertex of a facet, −1 where there is none.
     give
         (F,): 1/W_F.
     patches
@@ -73,7 +71,6 @@ class Start:
 
     space: StressSpace
     fixed: Mask
-    ends: Index
     give: Vector
     patches: list[Patches]
 
@@ -87,7 +84,7 @@ class Start:
         weight[inside] += (T.volumes / (2.0 * space.mu))[space.second[inside] // (d + 1)]
         give = area**2 / weight
         ends = np.stack([_corners(space.first, d), _corners(space.second, d)], axis=2)
-        return cls(space, fixed, ends, give, _patches(len(T.cells) * (d + 1), ends, give, fixed))
+        return cls(space, fixed, give, _patches(len(T.cells) * (d + 1), ends, give, fixed))
 
     def equilibrated(self, aim_at_vertices: Vector, mean: Vector, fm: Vector | None, gm: Vector) -> Vector:
         """Moments near to a stress's tractions, in equilibrium if the means satisfy the linear elements' equations.
@@ -144,13 +141,13 @@ class Start:
             potential[at] = self._solved(patches, r).reshape(-1, len(patches.components))
 
         on_all_cores(work, self.patches)
-        for i in range(d):
-            rise = potential[self.ends[:, i, 0]]
-            inside = np.flatnonzero(self.ends[:, i, 1] >= 0)
-            rise[inside] -= potential[self.ends[inside, i, 1]]
-            rise *= self.give[:, None]
-            rise[self.fixed] = 0.0
-            m[:, i] += rise
+        for part in parts(len(self.fixed)):
+            one, two = (_corners(side[part], d) for side in (self.space.first, self.space.second))
+            rise = potential[one]
+            inside = np.flatnonzero(two[:, 0] >= 0)
+            rise[inside] -= potential[two[inside]]
+            rise *= self.give[part, None, None]
+            m[part] += np.where(self.fixed[part, None], 0.0, rise)
 
     def _solved(self, patches: Patches, rest: Vector) -> Vector:
         """Potentials of some patches, (g, n, components); the mean of `rest` is taken out where nothing is held."""

@@ -136,10 +136,13 @@ class StressSpace:
     def summed(self, by_cell: Vector) -> Vector:
         """Σ ± over the cells of each facet, (F, d, d): the transpose of `outward`."""
         flat = by_cell.reshape(-1, self.d, self.d)
-        found = flat[self.first]
-        inside = np.flatnonzero(self.second >= 0)
-        found[inside] -= flat[self.second[inside]]
-        return np.asarray(found)
+        found = np.empty((len(self.first), self.d, self.d))
+        for part in parts(len(self.first)):
+            one, two = flat[self.first[part]], self.second[part]
+            inside = np.flatnonzero(two >= 0)
+            one[inside] -= flat[two[inside]]
+            found[part] = one
+        return found
 
     def vertex_forces(self, m: Vector, fm: Vector | None) -> Vector:
         """t_i of every cell, (C, d + 1, d), as computed."""
