@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pinnpoint.base.errors import InputError
-from pinnpoint.io.plain import DEEPEST, require_plain
+from pinnpoint.cases.plain import DEEPEST, require_plain
 
 
 def apply_overrides(data: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:

@@ -14,12 +14,12 @@ from pinnpoint.base.files import PathLike, read_bytes
 from pinnpoint.cases.goals import read_certificate, read_queries, read_units
 from pinnpoint.cases.kinds import KINDS
 from pinnpoint.cases.overrides import apply_overrides
+from pinnpoint.cases.plain import printable, require_plain
 from pinnpoint.cases.predictions import read_prediction
 from pinnpoint.cases.problems import read_mesh_spec, read_problem
 from pinnpoint.cases.specs import Case
 from pinnpoint.cases.tables import Table
 from pinnpoint.formulas.expressions import Expression
-from pinnpoint.io.plain import printable, require_plain
 
 
 def read_case(path: PathLike, overrides: Sequence[str] = ()) -> Case:

@@ -16,6 +16,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError, in_words
 from pinnpoint.cases.kinds import KINDS, Setting
 from pinnpoint.cases.models import open_model
+from pinnpoint.cases.plain import printable
 from pinnpoint.cases.specs import Case, QuerySpec
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.exact import Exact
@@ -34,7 +35,6 @@ from pinnpoint.io.decks.problems import Deck, read_deck
 from pinnpoint.io.decks.text import read_text
 from pinnpoint.io.fields import read_field
 from pinnpoint.io.meshes.read import read_mesh
-from pinnpoint.io.plain import printable
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.models import Lift, load_network

@@ -110,9 +110,9 @@ class AbstractCertifier(Certifier):
         accept
             How wrong the prediction may be, one number or one per query; see `Certificate.verdicts`.
         """
-        require_transfer(transfer)
         self.ground.core.require_sound()
         seen = self.observe(U, load)
+        require_transfer(transfer)
         return self._assemble(seen, self._discrete(seen), self._own(U, seen, raw), transfer).judged(accept)
 
     def certify_many(

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Matrix, Vector, is_symmetric, set_fields, vector
 from pinnpoint.base.errors import CertificationError, InputError
-from pinnpoint.base.workspace import Workspace
+from pinnpoint.base.memory import Workspace
 from pinnpoint.rounding.arithmetic import TINY, gamma, require_range, require_round_to_nearest, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.bounds import fingerprint
@@ -74,6 +74,7 @@ class Core:
             self.reduced = self._wrap(B, None if E is None else sp.csr_array(E[:, free]))
         else:
             self.reduced = Chain([*([Z.T] if galerkin else []), self.A, Z])
+        self._form = self._weighted(system.weight_form)
 
     def require_sound(self) -> None:
         """Refuse to go on where the rounding mode was switched since."""
@@ -193,12 +194,14 @@ class Core:
 
     # Norms
 
-    @cached_property
+    @property
     def form(self) -> Form:
         """The weight's norms; for the energy weight they come with the stability proof."""
-        form = self.system.weight_form
-        if form is None:
+        if self._form is None:
             raise CertificationError("weight: the energy weight's norms come with the stability proof")
+        return self._form
+
+    def _weighted(self, form: Form | None) -> Form | None:
         if not self.rounding and isinstance(form, MatrixForm):
             return MatrixForm(PlainMatrix(self.system.weight), form.alpha, form.P, form.solve, enclose=False)
         return form

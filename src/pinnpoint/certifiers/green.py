@@ -13,9 +13,8 @@ import scipy.sparse as sp
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.base.memory import have_ready
+from pinnpoint.base.memory import Workspace, have_ready, release_memory
 from pinnpoint.base.threads import begin, on_all_cores
-from pinnpoint.base.workspace import Workspace, release_memory
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.ground import Ground
 from pinnpoint.certifiers.proof import Proof, prove, prove_roughly, unproved, weight_only
@@ -96,7 +95,7 @@ def lay_ground(
         found.expect(adjoints, ell.L.indices)
     if early is not None:
         proof = early
-    elif rounding or coercivity is not None or choice.own or not is_accurate(found):
+    elif rounding or coercivity is not None or choice.own or not choice.accurate:
         proof = prove(core, found, coercivity)
     else:
         proof = unproved(core, found)

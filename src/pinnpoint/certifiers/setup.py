@@ -126,6 +126,11 @@ def solver_for(core: Core, asked: Any, queries: int = 1) -> tuple[Solver, Choice
     None or ``"auto"``: chosen by size, dimension, queries, installed packages and free memory. A name of `NAMES`, or an
     object with solve and solve_transposed for B.
     """
+    found, choice = _solver_for(core, asked, queries)
+    return found, choice.of(found)
+
+
+def _solver_for(core: Core, asked: Any, queries: int) -> tuple[Solver, Choice]:
     if isinstance(asked, str) and asked not in NAMES:
         raise InputError(
             f"solver: must be one of {', '.join(repr(n) for n in NAMES)} or an object with solve and solve_transposed; "

@@ -19,10 +19,11 @@ from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Guarantee
 from pinnpoint.certificates.printed import changed_line, least_text, table, verdict_of
 from pinnpoint.certificates.verdicts import BEYOND, NEGATIVE, UNDECIDED
+from pinnpoint.cli.process import launched
 from pinnpoint.cli.progress import Stages, Told
 from pinnpoint.cli.watch import LARGE, Watch
 from pinnpoint.distributed.certify import certify as together
-from pinnpoint.distributed.team import Team, launched, options_of
+from pinnpoint.distributed.team import Team, options_of
 from pinnpoint.outputs.draft import Draft, require_place, write_outputs
 from pinnpoint.outputs.tables import labels
 
@@ -31,12 +32,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Exit code 4 where a verdict is negative; else 1 where an interval is too wide or a verdict is open."""
     if arguments.petsc is not None or launched():
         return run_together(arguments)
-    case = read_case(arguments.case, arguments.set)
-    out = arguments.out or case.path.with_suffix("")
-    require_place(out)
-    keep_memory()
     with Stages(6, quiet=arguments.quiet) as stage:
-        study = build(case, Watch(stage), trust=arguments.trust_model)
+        watch = Watch(stage)
+        case = read_case(arguments.case, arguments.set)
+        out = arguments.out or case.path.with_suffix("")
+        require_place(out)
+        keep_memory()
+        study = build(case, watch, trust=arguments.trust_model)
         if study.problem.system.n > LARGE:
             return_memory()
         with Draft(study, out) as draft:

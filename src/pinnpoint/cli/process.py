@@ -1,4 +1,4 @@
-"""The process around a command: streams that are closed or full, and signals that end it."""
+"""The process around a command: who started it, streams that are closed or full, and signals that end it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from typing import NoReturn
 
 ENDS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 """Signals that ask the process to end, beside Ctrl-C."""
+LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
+"""Numbers of processes that mpirun and its kin set."""
 
 
 class EndedError(KeyboardInterrupt):
@@ -72,6 +74,11 @@ def take_streams() -> None:
             lines, through = old.line_buffering, old.write_through
             new = Stream(old.buffer, old.encoding, "backslashreplace", line_buffering=lines, write_through=through)
         setattr(sys, name, new)
+
+
+def launched() -> bool:
+    """Whether a launcher of MPI started this process among others."""
+    return any(os.environ.get(name, "").isdecimal() and int(os.environ[name]) > 1 for name in LAUNCHERS)
 
 
 def unwritten() -> OSError | None:

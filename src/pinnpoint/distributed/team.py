@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -16,14 +15,7 @@ from pinnpoint.base.errors import CertificationError, DependencyMissingError, In
 from pinnpoint.rounding.arithmetic import at_most, dot_up, sum_up, up
 from pinnpoint.rounding.balls import Ball
 
-LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
-"""Numbers of processes that mpirun and its kin set."""
 T = TypeVar("T")
-
-
-def launched() -> bool:
-    """Whether a launcher of MPI started this process among others."""
-    return any(os.environ.get(name, "").isdecimal() and int(os.environ[name]) > 1 for name in LAUNCHERS)
 
 
 def options_of(text: str) -> list[str]:

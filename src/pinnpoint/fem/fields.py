@@ -10,8 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Index, Vector, floats, members, per_query, vector
-from pinnpoint.base.digests import digest
+from pinnpoint.base.arrays import Index, Vector, digest, floats, members, per_query, vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.fem.elements import FACET_MEANS, Nodes
 from pinnpoint.mesh.location import Locator, boundary_distance

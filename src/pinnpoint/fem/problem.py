@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from pinnpoint.base.arrays import Vector
-from pinnpoint.base.digests import digest
+from pinnpoint.base.arrays import Vector, digest
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.protocols import Certifier, Liftable, Problem
 from pinnpoint.fem.coefficients import Data

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Vector, floats, frozen, members, set_fields
+from pinnpoint.base.arrays import Index, Vector, digest, floats, frozen, members, set_fields
 from pinnpoint.base.brief import brief
-from pinnpoint.base.digests import digest
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.tables import ReadOnly
 from pinnpoint.base.threads import on_all_cores

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.machine import free_memory
+from pinnpoint.solvers.protocol import Solver, is_accurate
 
 MODULES = {"superlu": "scipy", "cholmod": "sksparse", "pardiso": "pypardiso", "amg": "pyamg", "petsc": "petsc4py"}
 NAMES = ("auto", "direct", "superlu", "cholmod", "pardiso", "amg", "petsc", "krylov", "lsmr", "lsqr")
@@ -73,8 +74,14 @@ class Choice:
 
     own: bool = False
     """Whether it is an object of the caller's."""
+    accurate: bool = False
+    """Whether the solver, once it is made, calls itself backward stable."""
 
     __repr__ = brief
+
+    def of(self, solver: Solver) -> Choice:
+        """The same, with what the solver that was made says of itself."""
+        return replace(self, accurate=is_accurate(solver))
 
     def __str__(self) -> str:
         need = f"; about {self.memory / GB:.2g} GB" if self.memory else ""
