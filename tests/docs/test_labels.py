@@ -11,7 +11,7 @@ import pytest
 
 from tests import ROOT
 
-PROOFS = ("continuous", "proofs", "taylor", "families", "lift")
+PROOFS = ("continuous", "elasticity", "proofs", "taylor", "families", "lift")
 STEP = re.compile(rf"\b({'|'.join(PROOFS)})\.md, step (\d+[a-z]?)\b")
 LOOSE = re.compile(r"\w+\.md, step|paper, eq\.")
 EQUATION = re.compile(r"\bpaper, eq\. ([A-Z\d]+\.\d+)\b")

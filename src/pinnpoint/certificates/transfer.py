@@ -42,6 +42,8 @@ class TransferContext:
     target is not proved at all and a transfer must stand on its own."""
     root: Callable[[Vector], tuple[Vector, Callable[[Vector], Vector]]] | None = None
     """For nonlinear systems: b ↦ an admissible U that nearly solves the system with that load, and a solver of J(U)."""
+    increment: Callable[[Vector], Vector] | None = None
+    """For linear systems: r ↦ nearly Â⁻¹ r, in free coordinates."""
 
     __repr__ = brief
 

@@ -305,4 +305,5 @@ class AbstractCertifier(Certifier):
             solve,
             adjoint,
             discrete if self._proves_discrete else None,
+            increment=lambda r: np.asarray(answer(self._solver.solve, r)),
         )

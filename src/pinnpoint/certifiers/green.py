@@ -105,11 +105,13 @@ def lay_ground(
 def bare_ground(system: LinearSystem, queries: Queries, solver: Solver | str | None) -> Ground:
     """Core, functionals and solver in plain floating point, for results that are proved elsewhere.
 
-    Where factors would fill in, as in three dimensions, and queries are few, the solver is conjugate gradients.
+    Where factors would fill in, as in three dimensions, and queries are few, the solver is conjugate gradients, but not
+    for solids, whose equations need more of a preconditioner.
     """
     core = Core(system, rounding=False)
     L, ell = core.functionals(queries)
-    if solver is None and system.n > FILLS_FROM and core.matrix.nnz > 12.5 * system.n and len(queries) <= FEW:
+    fills = system.n > FILLS_FROM and core.matrix.nnz > 12.5 * system.n
+    if solver is None and fills and len(queries) <= FEW and system.modes is None:
         solver = "krylov"
     found, choice = solver_for(core, solver, len(queries))
     return Ground(core, queries, L, ell, found, weight_only(core), choice)

@@ -12,10 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Index, Matrix, Vector, frozen, set_fields, whole
+from pinnpoint.base.arrays import Index, Limits, Matrix, Vector, frozen, set_fields, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError, in_words
+from pinnpoint.certificates.transfer import Route
 from pinnpoint.certifiers.families.loads import LoadFamily, vectors
+from pinnpoint.certifiers.protocols import Transferable
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import Data, own, per_cell
 from pinnpoint.fem.coercivity import path_coercivity
@@ -27,10 +29,12 @@ from pinnpoint.fem.enriched import Enriched, Enrichment, elastic
 from pinnpoint.fem.enrichments import body_load, given_values, nodal_load, surface_load, tied
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
+from pinnpoint.fem.solids import route_of
 from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.models.given import Prediction
 from pinnpoint.systems.linear import LinearSystem
+from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
 
 QUADRATURE = {1: 2, 2: ORDER[2]}
@@ -38,7 +42,7 @@ QUADRATURE = {1: 2, 2: ORDER[2]}
 
 
 @dataclass(frozen=True, eq=False)
-class Elasticity(ElasticQueries):
+class Elasticity(ElasticQueries, Transferable):
     """The Galerkin system of −∇·σ(u) = body, σ = λ tr(ε) I + 2μ ε, displacements node by node (x, y, z of node 0, …).
 
     Parameters
@@ -252,6 +256,10 @@ class Elasticity(ElasticQueries):
             given[name] = given[name][parents] if np.ndim(given[name]) == 1 else given[name]
         order = None if self.quadrature == QUADRATURE[self.degree] else self.quadrature
         return type(self)(mesh, **given, quadrature=order, degree=self.degree)
+
+    def transfer(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Route:
+        """The proved way from these queries' discrete values to the solid's own solution."""
+        return route_of(self, queries, tolerance, budget)
 
     def extract(self, prediction: Prediction, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""

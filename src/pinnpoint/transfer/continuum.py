@@ -91,13 +91,7 @@ class Continuum:
 
     def nodes_of(self, simplices: Index) -> Index:
         """Degrees of freedom of sorted simplices."""
-        if self.degree == 1 or simplices.shape[1] == 1:
-            return simplices
-        n = len(self.points)
-        known = self.edges[:, 0] * n + self.edges[:, 1]
-        local = combinations(range(simplices.shape[1]), 2)
-        places = [n + np.searchsorted(known, simplices[:, j] * n + simplices[:, k]) for j, k in local]
-        return np.concatenate([simplices, np.stack(places, axis=1)], axis=1)
+        return node_numbers(simplices, len(self.points), self.edges if self.degree == 2 else None)
 
     @cached_property
     def spacing(self) -> float:
@@ -238,12 +232,12 @@ class Continuum:
         b = np.zeros(self.size)
         if source is not None:
             which = slice(None) if source.cells is None else source.cells
-            table = _shapes(self.d, self.degree) @ gram(self.d)
+            table = shape_table(self.d, self.degree) @ gram(self.d)
             local = (source.coefficients @ table.T) * self.topology.volumes[which, None]
             b += np.bincount(self.cell_nodes[which].ravel(), local.ravel(), minlength=self.size)
         if load is not None:
             m = self.d - 1
-            table = _shapes(m, self.degree) @ gram(m)
+            table = shape_table(m, self.degree) @ gram(m)
             local = (load.density.coefficients @ table.T) * measures(self.points[load.vertices])[0][:, None]
             b += np.bincount(load.nodes.ravel(), local.ravel(), minlength=self.size)
         return b
@@ -289,6 +283,16 @@ class Continuum:
         return np.nonzero(self.kind == DIRICHLET)[0]
 
 
+def node_numbers(simplices: Index, n: int, edges: Index | None) -> Index:
+    """Nodes of sorted simplices: their vertices, of which there are n in all, then their edges where these have any."""
+    if edges is None or simplices.shape[1] == 1:
+        return simplices
+    known = edges[:, 0] * n + edges[:, 1]
+    local = combinations(range(simplices.shape[1]), 2)
+    places = [n + np.searchsorted(known, simplices[:, j] * n + simplices[:, k]) for j, k in local]
+    return np.concatenate([simplices, np.stack(places, axis=1)], axis=1)
+
+
 def bernstein(w: Vector, m: int, degree: int) -> Vector:
     """Bernstein coefficients of a state on m-simplices from its nodal values there."""
     if m == 0:
@@ -296,7 +300,7 @@ def bernstein(w: Vector, m: int, degree: int) -> Vector:
     return from_linear(w) if degree == 1 else from_quadratic(w, m)
 
 
-def _shapes(m: int, degree: int) -> Vector:
+def shape_table(m: int, degree: int) -> Vector:
     """Bernstein coefficients of the nodal basis, (nodes, pairs)."""
     if m == 0:
         return np.ones((1, 1))

@@ -15,7 +15,6 @@ import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
@@ -35,6 +34,7 @@ from pinnpoint.transfer.distances import largest_ball
 from pinnpoint.transfer.facets import FacetLoad, measures
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.mollifier import density as mollified
+from pinnpoint.transfer.places import cell_of, facet_at, in_domain
 from pinnpoint.transfer.work import Work
 
 log = logging.getLogger(__name__)
@@ -142,10 +142,10 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: boo
     V = model.points[T.facets[blocking]]
     R = largest_ball(x0, V)  # continuous.md, step 4e
     if average == 0.0 and R <= 1e-9 * model.spacing:
-        facet = _facet_at(model, model.dirichlet_facets(), x0)
+        facet = facet_at(T, model.dirichlet_facets(), x0)
         if facet is not None:
             return _boundary_value(model, x0, facet)  # continuous.md, step 4f
-    if R <= 1e-9 * model.spacing + 64.0 * UNIT * float(np.abs(x0).max()) and not _in_domain(model, x0):
+    if R <= 1e-9 * model.spacing + 64.0 * UNIT * float(np.abs(x0).max()) and not in_domain(T, x0):
         raise InputError(
             f"query '{name}': {x0.tolist()} lies outside the domain by the rounding of its coordinates; move "
             "it inside, or say target='discrete'"
@@ -165,7 +165,7 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: boo
             f"query '{name}': the ball of radius {average:g} about {x0.tolist()} crosses {_obstacle(model, x0)}, "
             f"{R!r} away from its centre; make the radius smaller, or say target='discrete'"
         )
-    cell = cell_of(model, x0)
+    cell = cell_of(T, x0)
     c0 = 0.0 if harmonic else float(model.reaction[cell])
     # continuous.md, step 4a
     kernel = Kernel.build(d, float(model.kappa[cell]), c0, R, 1 if harmonic else None, average)
@@ -216,68 +216,6 @@ def _obstacle(model: Continuum, x0: Vector) -> str:
         facets = model.blocking()[kinds == kind]
         found[largest_ball(x0, model.points[model.topology.facets[facets]])] = name
     return found[min(found)]
-
-
-def _facet_at(model: Continuum, facets: Index, x0: Vector) -> int | None:
-    """The facet that holds x0, decided in exact arithmetic."""
-    V = model.points[model.topology.facets[facets]]
-    near = np.nonzero(np.all((V.min(axis=1) <= x0) & (x0 <= V.max(axis=1)), axis=1))[0]
-    x = [Fraction(float(c)) for c in x0]
-    for i in near.tolist():
-        corners = [[Fraction(float(c)) - a for c, a in zip(v, x, strict=True)] for v in V[i]]
-        if _holds_origin(corners):
-            return int(facets[i])
-    return None
-
-
-def _holds_origin(corners: list[list[Fraction]]) -> bool:
-    """Whether the origin is in the simplex with these d corners in d dimensions."""
-    if len(corners) == 1:
-        return corners[0][0] == 0
-    if len(corners) == 2:
-        p, q = corners
-        return p[0] * q[1] == p[1] * q[0] and p[0] * q[0] + p[1] * q[1] <= 0
-    crosses = []
-    for i in range(3):
-        p, q = corners[i], corners[(i + 1) % 3]
-        crosses.append([p[(k + 1) % 3] * q[(k + 2) % 3] - p[(k + 2) % 3] * q[(k + 1) % 3] for k in range(3)])
-    normal = [sum(c[k] for c in crosses) for k in range(3)]
-    flat = sum(n * c for n, c in zip(normal, corners[0], strict=True)) == 0
-    return flat and all(sum(n * c for n, c in zip(normal, cross, strict=True)) >= 0 for cross in crosses)
-
-
-def _in_domain(model: Continuum, x0: Vector) -> bool:
-    """Whether a cell holds x0, decided in exact arithmetic."""
-    V = model.points[model.topology.cells]
-    near = np.nonzero(np.all((V.min(axis=1) <= x0) & (x0 <= V.max(axis=1)), axis=1))[0]
-    x = [Fraction(float(c)) for c in x0]
-    for i in near.tolist():
-        P = [[Fraction(float(c)) - a for c, a in zip(v, x, strict=True)] for v in V[i]]
-        whole = _determinant([[a - b for a, b in zip(p, P[0], strict=True)] for p in P[1:]])
-        signs = [(-1) ** k * _determinant([*P[:k], *P[k + 1 :]]) * whole >= 0 for k in range(len(P))]
-        if all(signs):
-            return True
-    return False
-
-
-def _determinant(M: list[list[Fraction]]) -> Fraction:
-    if len(M) == 1:
-        return M[0][0]
-    rest = [[row[:k] + row[k + 1 :] for row in M[1:]] for k in range(len(M))]
-    return sum(((-1) ** k * M[0][k] * _determinant(rest[k]) for k in range(len(M))), Fraction(0))
-
-
-def cell_of(model: Continuum, x0: Vector) -> int:
-    """The cell with the least negative barycentric coordinates of x0, around which κ and c are constant."""
-    T = model.topology
-    P = model.points[T.cells[:, 0]]
-    low = np.full(len(P), np.inf)
-    rest = np.ones(len(P))
-    for i in range(1, model.d + 1):
-        bary = np.einsum("kx,kx->k", T.gradients[:, i], x0 - P)
-        rest -= bary
-        np.minimum(low, bary, out=low)
-    return int(np.argmax(np.minimum(low, rest)))
 
 
 def _boundary_value(model: Continuum, x0: Vector, facet: int) -> Functional:

@@ -44,9 +44,10 @@ from pinnpoint.transfer.ceilings import Ceilings
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.equilibrated import BATCH, Enclosed, data_claims, indicators, place_of, remarks, within
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
-from pinnpoint.transfer.goals import Functional, cell_of, functionals
+from pinnpoint.transfer.goals import Functional, functionals
 from pinnpoint.transfer.norms import Norms
 from pinnpoint.transfer.one_dimension import pointwise
+from pinnpoint.transfer.places import cell_of
 from pinnpoint.transfer.potentials import potential
 from pinnpoint.transfer.products import combined, paired
 from pinnpoint.transfer.reactions import Term
@@ -146,7 +147,7 @@ class Monotone(Route):
             return None
         model, x0 = self.model, np.array(self.queries.goals[i].at)  # type: ignore[union-attr]
         T, K = model.topology, J.kernel
-        size = float(T.volumes[cell_of(model, x0)]) ** (1.0 / model.d)
+        size = float(T.volumes[cell_of(T, x0)]) ** (1.0 / model.d)
         x = size / K.radius
         tolerance = LOOSE[model.d] * (min(0.3, x) * max(1.0, x)) ** 2
         return potential(K, model.points, T.cells, model.anchors.volume, x0, tolerance, size)

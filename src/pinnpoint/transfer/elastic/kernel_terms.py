@@ -59,14 +59,36 @@ def gradient_term(
     kernel: Kelvin, f: Sequence[Data], k: int, axis: int, x0: ArrayLike, tolerance: float, spent: Work | None = None
 ) -> tuple[float, float, bool]:
     """−∫_B f·∂_lΦ_k dx with l = axis, as `displacement_term`. ∂_l u_k(x₀) = ∫ϱ ∂_l u_k + value."""
+    return tensor_term(kernel, f, [(1.0, k, axis)], x0, tolerance, spent)
+
+
+def tensor_term(
+    kernel: Kelvin,
+    f: Sequence[Data],
+    slopes: Sequence[tuple[float, int, int]],
+    x0: ArrayLike,
+    tolerance: float,
+    spent: Work | None = None,
+) -> tuple[float, float, bool]:
+    """−Σ c ∫_B f·∂_lΦ_k dx over triples (c, k, l) in one pass over f: Σ c ∂_l u_k(x₀) = Σ c ∫ϱ ∂_l u_k + value."""
 
     def angular(force: Mapping[int, Field], e: Sequence[Field], zero: Field) -> list[Field]:
         along = _along(force, e, zero)
-        cross = force.get(axis, zero) * e[k]
-        # elasticity.md, step 8f
-        return [-(force.get(k, zero) * e[axis]), along * (e[k] * e[axis]), cross + along if k == axis else cross]
+        found = [zero, zero, zero]
+        for c, k, axis in slopes:
+            cross = force.get(axis, zero) * e[k]
+            # elasticity.md, step 8f
+            parts = [-(force.get(k, zero) * e[axis]), along * (e[k] * e[axis]), cross + along if k == axis else cross]
+            found = [
+                one + (part if c == 1.0 else part * _number(c, zero)) for one, part in zip(found, parts, strict=True)
+            ]
+        return found
 
     return _term(kernel, kernel.slopes, f, angular, x0, float(tolerance), spent)
+
+
+def _number(c: float, like: Field) -> Field:
+    return constant(c) if isinstance(like, TaylorModel) else np.full_like(like, c)
 
 
 def _along(force: Mapping[int, Field], e: Sequence[Field], zero: Field) -> Field:

@@ -66,7 +66,7 @@ class Aim:
         n1 = self.linear.shape[1]
         root = np.eye(n1) + (np.sqrt(n1 + 1.0) - 1.0) / n1
         more = np.matmul(root, self.extra[start:stop])
-        values[self.cells[start:stop] - part.start] += more.reshape(len(more), n1 * n1, -1)
+        values[self.cells[start:stop] - part.start] += more.reshape(len(more), n1 * n1, more.shape[-1])
         return np.asarray(values)
 
 

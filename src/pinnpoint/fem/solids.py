@@ -1,0 +1,98 @@
+"""An elastic problem as the transfer to the solid's own solution sees it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.base.arrays import Index, Limits, Vector, whole
+from pinnpoint.base.errors import InputError
+from pinnpoint.fem.coefficients import per_cell, split
+from pinnpoint.fem.elastic_loads import even_traction
+from pinnpoint.fem.elastic_queries import ElasticQueries
+from pinnpoint.fem.loads import Load
+from pinnpoint.mesh.topology import Topology
+from pinnpoint.systems.queries import Queries
+from pinnpoint.transfer.elastic.route import Elastic
+from pinnpoint.transfer.elastic.solid import Solid, material_error
+from pinnpoint.transfer.work import BUDGET
+
+
+def route_of(problem: ElasticQueries, queries: Queries, tolerance: Limits, budget: int | None) -> Elastic:
+    """The proved way from these queries' discrete values to the solid's own solution."""
+    _require_meaning(problem)
+    T = Topology.of(problem.mesh)
+    solid = solid_of(problem, T, budget)
+    return Elastic(solid, queries, partial(T.numbers_of_group, problem.mesh), partial(_cells, problem), tolerance)
+
+
+def _require_meaning(problem: ElasticQueries) -> None:
+    """Refuse what acts or holds at nodes alone: in the solid it has no finite energy."""
+    nodal, remedy = problem.given["nodal"], "say target='discrete' for the solution of the discrete system"
+    if nodal is not None and np.any(nodal):
+        some = np.flatnonzero(np.any(nodal, axis=1))
+        raise InputError(
+            f"nodal: forces at {len(some)} nodes, the first is node {int(some[0])}, have no meaning for the solid "
+            f"itself; give tractions, or {remedy}"
+        )
+    if not problem.held.parts:
+        raise InputError(
+            "space: supports at nodes, rigid bodies and multi-point constraints have no meaning for the solid itself; "
+            f"hold boundary groups by fixed=, or {remedy}"
+        )
+    for group, total in problem.conditions["force"].items():
+        if isinstance(total, Load):
+            raise InputError(
+                f"force '{group}': a force with a moment that nodes carry is no traction; give a traction field, or "
+                f"{remedy}"
+            )
+
+
+def _cells(problem: ElasticQueries, where: Any) -> Index:
+    if where is None:
+        return np.arange(len(problem.mesh.cells))
+    return np.asarray(problem.mesh.cells_of(where) if isinstance(where, str) else where, dtype=np.intp)
+
+
+def solid_of(problem: ElasticQueries, T: Topology, budget: int | None = None) -> Solid:
+    """Data, materials and supports, facet by facet."""
+    mesh, d, (lam, mu) = problem.mesh, problem.mesh.dim, problem.lame
+    held = np.zeros((len(T.facets), d), dtype=bool)
+    dirichlet = []
+    for part in problem.held.parts:
+        facets = T.facet_numbers(part.facets)
+        dirichlet.append((facets, part.given))
+        for c, g in enumerate(part.given):
+            held[facets, c] |= g is not None
+    body = problem.given["body"]
+    tractions = [
+        (T.facet_numbers(mesh.facets(group)), split(f"traction '{group}'", t, d))
+        for group, t in problem.conditions["traction"].items()
+    ]
+    forces = [
+        (T.facet_numbers(mesh.facets(group)), even_traction(problem.nodes, group, total)[0])
+        for group, total in problem.conditions["force"].items()
+    ]
+    return Solid(
+        T,
+        problem.nodes.edges,
+        problem.degree,
+        lam,
+        mu,
+        _off(problem, lam, mu),
+        held,
+        tuple(0.0 if f is None else f for f in split("body", 0.0 if body is None else body, d)),
+        dirichlet,
+        tractions,
+        forces,
+        BUDGET if budget is None else whole("budget", budget, low=1),
+    )
+
+
+def _off(problem: ElasticQueries, lam: Vector, mu: Vector) -> float:
+    """How far Lamé's floats are from the material: 1 − ν² cancels near ν = −1, other sums and products do not."""
+    nu = per_cell("poisson", problem.given["poisson"], problem.mesh)
+    steps = 8.0 + 2.0 / (1.0 - float(np.max(nu * nu)))
+    return material_error(lam, mu, problem.mesh.dim, steps)

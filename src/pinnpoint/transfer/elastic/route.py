@@ -1,0 +1,221 @@
+"""The transfer to the solid's own displacements and stresses by stresses in equilibrium."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pinnpoint.base.arrays import Index, Vector, attributes
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.certificates.claims import Claim
+from pinnpoint.certificates.evidence import Evidence
+from pinnpoint.certificates.transfer import PRODUCTS, Route, TransferBound, TransferContext, with_reserve
+from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
+from pinnpoint.systems.queries import Queries
+from pinnpoint.transfer.elastic.equilibrium import Equilibrium
+from pinnpoint.transfer.elastic.goals import Functional, functionals
+from pinnpoint.transfer.elastic.product import Bounds, Pair, Products, Side
+from pinnpoint.transfer.elastic.solid import Solid
+from pinnpoint.transfer.equilibrated import Enclosed, data_claims
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """What a bound by stresses rests on: states and facet moments, primal and by query."""
+
+    route: Elastic
+    primal: Side
+    duals: Mapping[int, Side]
+
+    __repr__ = brief
+
+
+@dataclass(frozen=True, eq=False)
+class Elastic(Route):
+    """J(u*) of a linear elastic solid from any admissible state, by stresses of a primal and of a dual state.
+
+    With ũ an approximate Galerkin solution, z̃ an approximate dual solution and R the weak residual of ũ,
+
+        J(u*) = J(ũ) + R(z̃) + a(u* − ũ, z* − z̃),      a(·, ·) ∈ [−η₋²/4, η₊²/4]   (see `product`).
+
+    *Guarantee:* deterministic, for the solution on the domain that the mesh covers. *Assumes:* nothing, where all data
+    are numbers or expressions; opaque functions make it an estimate.
+
+    Parameters
+    ----------
+    solid
+        The problem.
+    queries
+        Queries with goals; `functionals` are their bounded forms, for the discrete solver.
+    facets_of, cells_of
+        Facet and cell numbers of a group.
+    tolerance
+        Indicators are for queries with larger radii; None for all.
+    """
+
+    solid: Solid
+    queries: Queries
+    facets_of: Callable[[str], Index]
+    cells_of: Callable[[Any], Index]
+    tolerance: Any = None
+    goals: tuple[Functional, ...] = field(init=False)
+    bounded: Queries = field(init=False)
+
+    __repr__ = brief
+
+    def __post_init__(self) -> None:
+        require_round_to_nearest()
+        solid, asked = self.solid, self.queries
+        self.equilibrium.tree.require_held()
+        found = functionals(solid, asked, self.facets_of, self.cells_of)
+        rows, constants = [], np.array([J.constant for J in found])
+        for i, J in enumerate(found):
+            if J.lift is not None or J.known:  # the query's own form is the bounded one
+                rows.append(sp.csr_array(asked.L[[i]]))
+                constants[i] = asked.constants[i]
+            else:
+                rows.append(sp.csr_array(solid.vector(J.load)[None, :]))
+        made = Queries(sp.vstack(rows), asked.names, constants, points=asked.points, goals=asked.goals)
+        object.__setattr__(self, "goals", found)
+        object.__setattr__(self, "bounded", made)
+
+    @property
+    def functionals(self) -> Queries:
+        """The queries' bounded forms, of which the discrete certificate is made."""
+        return self.bounded
+
+    @cached_property
+    def equilibrium(self) -> Equilibrium:
+        """Stresses for states."""
+        return Equilibrium(self.solid)
+
+    @cached_property
+    def products(self) -> Products:
+        """Norms and products of them."""
+        return Products(self.solid, self.equilibrium.space)
+
+    def bound(self, context: TransferContext) -> TransferBound:
+        """Centres and terms for all queries."""
+        require_round_to_nearest()
+        if context.solve is None or context.adjoint is None or context.increment is None:
+            raise CertificationError("transfer: this method gives no solver, which the transfer of solids needs")
+        if context.names != self.queries.names:
+            raise InputError("transfer: belongs to other queries; make it from these, problem.transfer(queries)")
+        solid = self.solid
+        state = np.asarray(context.solve(solid.vector(solid.load))).reshape(-1, solid.d)
+        primal = self.equilibrium.side(state, solid.load, self._increment(context))
+        duals = self._duals(context, primal)
+        bounds, found, shares = self._enclosures(primal, duals)
+        parts = [attributes(f, "transfer", "quadrature", "rounding") for f in found]
+        terms = {name: np.array([part[name] for part in parts]) for name in ("transfer", "quadrature", "rounding")}
+        radius = np.sum(list(terms.values()), axis=0)
+        proved = solid.load.proved and all(J.proved for J in self.goals)
+        details = {
+            "energy_bound": self.products.energy(bounds),
+            "dual_energy_bound": np.array([f.dual for f in found]),
+            "ball_radius": np.array([J.ball for J in self.goals]),
+            "work": np.array([J.work for J in self.goals]),
+        }
+        evidence = Evidence(
+            indicators=self._indicators(bounds, shares, radius),
+            remarks=tuple(f"query '{n}': {J.outlook}" for n, J in self._named() if J.outlook),
+            witness=Witness(self, primal, duals),
+        )
+        claims, here = self._claims(), np.array([f.center for f in found])
+        if context.discrete is None:
+            # elasticity.md, step 9e
+            return TransferBound(with_reserve(terms), claims, details, None, here, proved, evidence)
+        center, terms["algebra"] = context.discrete(state.ravel())
+        shift = here - center
+        terms["rounding"] = up(terms["rounding"] + 2.0 * UNIT * (np.abs(here) + np.abs(shift)))
+        return TransferBound(with_reserve(terms), claims, details, shift, None, proved, evidence)
+
+    def _increment(self, context: TransferContext) -> Callable[[Vector], Vector]:
+        free = slice(None) if context.free is None else context.free
+
+        def increment(r: Vector) -> Vector:
+            assert context.increment is not None
+            w = np.zeros(self.solid.size * self.solid.d)
+            w[free] = context.increment(r[free])
+            return w
+
+        return increment
+
+    def _duals(self, context: TransferContext, primal: Side) -> dict[int, Side]:
+        """Dual states with their stresses; the compliance's is the primal one."""
+        assert context.adjoint is not None
+        free = slice(None) if context.free is None else context.free
+        adjoint, found = context.adjoint(), {}
+        for i, J in enumerate(self.goals):
+            if J.known:
+                continue
+            if J.own:  # elasticity.md, step 10e
+                found[i] = primal
+                continue
+            z = np.zeros(self.solid.size * self.solid.d)
+            z[free] = adjoint[i]
+            z = z if J.lift is None else J.lift - z  # elasticity.md, step 10d
+            side = self.equilibrium.side
+            found[i] = side(z.reshape(-1, self.solid.d), J.load, self._increment(context), J.sign, acts=J.lift is None)
+        return found
+
+    def _enclosures(self, primal: Side, duals: Mapping[int, Side]) -> tuple[Bounds, list[Enclosed], dict[int, Vector]]:
+        found: list[Enclosed] = []
+        shares: dict[int, Vector] = {}
+        bounds = None
+        for i, J in enumerate(self.goals):
+            if i not in duals:
+                found.append(Enclosed(J.constant, 0.0, J.data, max(0.0, J.error - J.data)))
+                continue
+            bounds, pairs = self.products.measure(primal, [duals[i]])
+            found.append(self._enclosed(J, bounds, pairs[0]))
+            shares[i] = self.products.shares(pairs[0].dual)
+        if bounds is None:
+            bounds, _ = self.products.measure(primal, [])
+        return bounds, found, shares
+
+    def _enclosed(self, J: Functional, primal: Bounds, pair: Pair) -> Enclosed:
+        low, high, share = self.products.product_bound(primal, pair)  # elasticity.md, step 10b
+        if not math.isfinite(share):
+            low, high, share = 0.0, 0.0, math.inf
+        half = 0.5 * (high - low)
+        center = pair.value + J.constant + J.sign * 0.5 * (low + high)
+        size = abs(pair.value) + abs(J.constant) + abs(low) + abs(high)
+        rounding = pair.rounding + 8.0 * UNIT * size + max(0.0, J.error - J.data) + 2.0 * J.scale * size
+        eta, dual = self.products.energy(primal), self.products.energy(pair.dual)
+        # elasticity.md, step 9d
+        rounding += 2.0 * self.solid.off * (primal.energy + eta) * (pair.dual.energy + dual + J.stress_norm)
+        rounding += PRODUCTS * half
+        quadrature = share + pair.data + J.data
+        return Enclosed(center, float(up(max(0.0, half - share))), float(up(quadrature)), float(up(rounding)), dual)
+
+    def _indicators(self, primal: Bounds, shares: Mapping[int, Vector], radius: Vector) -> Vector:
+        limit = np.zeros(len(radius)) if self.tolerance is None else self.tolerance
+        total, first = np.zeros(len(self.solid.mu)), self.products.shares(primal)
+        for i in np.nonzero(radius > limit)[0].tolist():
+            total += first
+            total += shares.get(i, 0.0)
+        return total
+
+    def _named(self) -> Iterator[tuple[str, Functional]]:
+        return zip(self.queries.names, self.goals, strict=True)
+
+    def _claims(self) -> tuple[Claim, ...]:
+        said = [
+            Claim("continuous target: the weak solution of linear elasticity on the domain that the mesh covers"),
+            Claim("λ and μ are constant on each cell; energy errors bounded by symmetric stresses in equilibrium"),
+        ]
+        load = self.solid.load
+        for c, f in enumerate(load.body or ()):
+            said += [] if f is None else data_claims(f"body force {'xyz'[c]}", f)
+        for t in load.traction:
+            said += data_claims(f"traction {'xyz'[t.component]}", t.on.density)
+        said += [Claim(f"{n}: {J.note}") for n, J in self._named() if J.note]
+        return tuple(dict.fromkeys(said))
