@@ -229,10 +229,6 @@ REFUSED = {
         "certificate.target: the continuous target needs a reaction that is constant on each cell",
     ),
     "degree 3": (scalar('source = "1"', 'source = "1"\ndegree = 3'), "problem.degree: must lie between 1 and 2"),
-    "quadratic elasticity": (
-        elastic("young = 1.0", "young = 1.0\ndegree = 2"),
-        "problem.degree: elasticity has linear",
-    ),
     "negative reaction of a group": (
         meshed("good.msh", "reaction = 0.0", "reaction = {soft = -1.0, stiff = 1.0}"),
         "problem.reaction.soft: must be",
