@@ -19,7 +19,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma
 from pinnpoint.taylor import opaque, tables
 from pinnpoint.taylor.bernstein import Density, gram, pairs
-from pinnpoint.taylor.geometry import Simplices, to_own_order
+from pinnpoint.taylor.geometry import Simplices, to_own_order, to_path_order
 from pinnpoint.taylor.inputs import (
     Data,
     Enclosed,
@@ -33,7 +33,7 @@ from pinnpoint.taylor.inputs import (
     models,
 )
 from pinnpoint.taylor.models import TaylorModel
-from pinnpoint.taylor.spaces import MANY, POINT
+from pinnpoint.taylor.spaces import MANY, POINT, space
 from pinnpoint.taylor.suprema import supremum
 
 Rows = tuple[Vector, Vector, Vector, Vector]
@@ -127,6 +127,27 @@ def enclose(f: Data, points: ArrayLike) -> tuple[Vector, Vector]:
         )
     model = model_of(f, [TaylorModel(POINT, x[None].copy(), np.zeros(len(P))) for x in P.T])
     return np.array(np.broadcast_to(model.C[0], len(P))), np.array(np.broadcast_to(model.e, len(P)))
+
+
+def quadratic(beta: Vector, which: Index, q: int, error: Vector) -> TaylorModel:
+    """The model of Σ β_jl B_jl on simplices, β (N, pairs) in their own order of vertices, within an error."""
+    m = _dimension(beta)
+    Z, B = tables.monomials(m, q), to_path_order(beta, which, m).T
+    e = (error + gamma(len(B) + 4) * (np.abs(Z) @ np.abs(B)).sum(axis=0)) * MANY + TINY  # taylor.md, step 6e
+    return TaylorModel(space(m, q, simplex=True), Z @ B, e)
+
+
+def root_mean_square(model: TaylorModel, which: Index) -> Vector:
+    """Upper bounds of the root mean square over each simplex of what a model encloses."""
+    m = model.space.d
+    beta, high, _, error = _read(model, which, m, model.space.q)
+    G, size = gram(m), np.abs(beta)
+    square = np.einsum("ni,ij,nj->n", beta, G, beta) + gamma(beta.shape[1] ** 2 + 4) * size.max(axis=1) ** 2
+    return np.asarray((np.sqrt(np.maximum(square, 0.0) + high**2) + error) * MANY + SMALL)  # taylor.md, step 6c
+
+
+def _dimension(beta: Vector) -> int:
+    return next(m for m in range(4) if len(pairs(m)) == beta.shape[1])
 
 
 def _order(f: Enclosed, simplices: Simplices, usual: int, limit: Vector) -> int:
@@ -253,4 +274,4 @@ def _limits(tolerance: Vector | float | None, N: int) -> Vector:
     return np.array(np.broadcast_to(t, N))
 
 
-__all__ = ["density", "enclose", "supremum"]
+__all__ = ["density", "enclose", "quadratic", "root_mean_square", "supremum"]

@@ -30,7 +30,7 @@ from pinnpoint.transfer.geometry import Shapes
 
 def is_met(model: Continuum) -> bool:
     """Whether the elements have the Dirichlet data among their traces, so that only rounding is between them."""
-    return model.d == 1 or all(_degree(given) <= model.degree for _, given in model.dirichlet)
+    return model.d == 1 or all(polynomial_degree(given) <= model.degree for _, given in model.dirichlet)
 
 
 def flux_change(model: Continuum, mismatch: float, dual: Vector) -> float:
@@ -58,7 +58,7 @@ def _energy(model: Continuum, spread: Vector, top: Vector) -> float:
     return at_most(up(math.sqrt(sum_up(squares)), 4))
 
 
-def _degree(given: Data) -> float:
+def polynomial_degree(given: Data) -> float:
     """The degree of a number or a formula as a polynomial; infinite for what is none by its form."""
     if not callable(given):
         return 0
