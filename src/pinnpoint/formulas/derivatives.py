@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal, InvalidOperation
+from typing import Any
 
 from pinnpoint.base.errors import InputError
-from pinnpoint.formulas.expressions import CONSTANTS, TOKEN, Expression, parse
+from pinnpoint.formulas.expressions import Expression, parse
 
 CHAIN = {
     "sin": "cos({})",
@@ -31,26 +32,23 @@ Dual = tuple[str, str]
 
 def derivative(f: Expression) -> Expression | None:
     """f′ for a formula in one variable; None where f has corners (abs, min, max) or f′ is too long to be read."""
-    words = iter(m.group().strip() for m in TOKEN.finditer(f.text) if m.group(1) or m.group(2) in CONSTANTS)
-    stack: list[Dual] = []
-    for kind, what in f.program:
-        if kind == "number":
-            stack.append((next(words), "0"))
-        elif kind == "variable":
-            stack.append((f.variables[what], "1"))
-        elif kind == "negate":
-            a = stack.pop()
-            stack.append((f"(-{a[0]})", _times("(-1)", a[1])))
-        elif kind == "function" and what in CHAIN:
-            a = stack.pop()
-            stack.append((f"{what}({a[0]})", _times(CHAIN[what].format(a[0]), a[1])))
-        elif kind == "operator":
-            b, a = stack.pop(), stack.pop()
-            stack.append((f"({a[0]}{what}{b[0]})", _RULES[what](a, b)))
-        else:
-            return None
+    if any(kind == "fold" or (kind == "function" and what not in CHAIN) for kind, what in f.program):
+        return None
+    words = iter(f.literals)
+
+    def leaf(kind: str, what: Any) -> Dual:
+        return (next(words), "0") if kind == "number" else (f.variables[what], "1")
+
+    def call(kind: str, what: Any, operands: list[Dual]) -> Dual:
+        a = operands[0]
+        if kind == "negate":
+            return f"(-{a[0]})", _times("(-1)", a[1])
+        if kind == "function":
+            return f"{what}({a[0]})", _times(CHAIN[what].format(a[0]), a[1])
+        return f"({a[0]}{what}{operands[1][0]})", _RULES[what](*operands)
+
     try:
-        return parse(stack.pop()[1], f.variables, name=f"derivative of {f.name}")
+        return parse(f.fold(leaf, call)[1], f.variables, name=f"derivative of {f.name}")
     except InputError:
         return None
 

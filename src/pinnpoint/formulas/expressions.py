@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,6 +59,9 @@ TOKEN = re.compile(
 )
 
 Step = tuple[str, Any]
+LEAVES, UNARY = ("number", "variable"), ("negate", "function")
+"""Kinds of steps without operands, and with one; all others have two."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -119,23 +122,36 @@ class Expression:
             )
         return values
 
+    def fold(self, leaf: Callable[[str, Any], T], call: Callable[[str, Any, list[T]], T]) -> T:
+        """The formula from its leaves up: ``leaf`` of numbers and variables, ``call`` of a step with its operands."""
+        stack: list[T] = []
+        for kind, what in self.program:
+            if kind in LEAVES:
+                stack.append(leaf(kind, what))
+            else:
+                operands = stack[-1 if kind in UNARY else -2 :]
+                del stack[-len(operands) :]
+                stack.append(call(kind, what, operands))
+        return stack.pop()
+
+    @property
+    def literals(self) -> list[str]:
+        """The numbers of the program as they stand in the text; postfix keeps operands in its order."""
+        found = TOKEN.finditer(self.text)
+        return [match.group().strip() for match in found if match.group(1) or match.group(2) in CONSTANTS]
+
     def _run(self, P: Vector) -> tuple[Any, Any]:
         """Values, and where something on the way to them is undefined."""
-        stack: list[Any] = []
         outside: Any = np.False_
-        for kind, what in self.program:
-            if kind == "number":
-                stack.append(np.float64(what))
-            elif kind == "variable":
-                stack.append(P[:, what])
-            elif kind == "negate":
-                stack.append(-stack.pop())
-            else:
-                a = [stack.pop()] if kind == "function" else [stack.pop(), stack.pop()][::-1]
-                if what in OUTSIDE:
-                    outside = outside | OUTSIDE[what](*a)
-                stack.append(CALLS[kind][what](*a))
-        return stack.pop(), outside
+
+        def call(kind: str, what: Any, operands: list[Any]) -> Any:
+            nonlocal outside
+            if what in OUTSIDE:
+                outside = outside | OUTSIDE[what](*operands)
+            return -operands[0] if kind == "negate" else CALLS[kind][what](*operands)
+
+        found = self.fold(lambda kind, what: np.float64(what) if kind == "number" else P[:, what], call)
+        return found, outside
 
     def _label(self) -> str:
         return _label(self.name, self.text)

@@ -6,13 +6,15 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from pinnpoint.formulas.expressions import CONSTANTS, TOKEN, Expression
+from pinnpoint.formulas.expressions import CONSTANTS, Expression
 
 Bound = Any
 """A fraction, or ±∞ as a float."""
 Range = tuple[Bound, Bound]
 INF = math.inf
 LINE: Range = (-INF, INF)
+Keyed = tuple[Range | None, tuple[Any, ...]]
+"""A range, and the part of the formula that has it."""
 RANGES: dict[str, Range] = {
     "sin": (Fraction(-1), Fraction(1)),
     "cos": (Fraction(-1), Fraction(1)),
@@ -41,29 +43,30 @@ def everywhere(f: Expression) -> bool:
 
 def bounds(f: Expression) -> Range | None:
     """Bounds of a formula in one variable over the whole line; None where it may be undefined."""
-    words = iter(m.group().strip() for m in TOKEN.finditer(f.text) if m.group(1) or m.group(2) in CONSTANTS)
-    stack: list[tuple[Range | None, tuple[Any, ...]]] = []
-    for step in f.program:
-        kind, what = step
-        if kind == "number":
-            word = next(words)
-            stack.append((_constant(word, what), (word,)))
-        elif kind == "variable":
-            stack.append((LINE, (step,)))
-        elif kind in ("negate", "function"):
-            a, key = stack.pop()
-            found = None if a is None else (-a[1], -a[0]) if kind == "negate" else _function(what, a)
-            stack.append((found, (*key, step)))
-        else:
-            (b, right), (a, left) = stack.pop(), stack.pop()
-            if a is None or b is None:
-                found = None
-            elif what == "*" and left == right:
-                found = _power(a, 2)
-            else:
-                found = _binary(what, a, b) if kind == "operator" else LINE
-            stack.append((found, (*left, *right, step)))
-    return stack.pop()[0]
+    words = iter(f.literals)
+
+    def leaf(kind: str, what: Any) -> Keyed:
+        if kind == "variable":
+            return LINE, ((kind, what),)
+        word = next(words)
+        return _constant(word, what), (word,)
+
+    def call(kind: str, what: Any, operands: list[Keyed]) -> Keyed:
+        keys = [key for _, key in operands]
+        whole = (*(part for key in keys for part in key), (kind, what))
+        known = [a for a, _ in operands if a is not None]
+        if len(known) < len(operands):
+            return None, whole
+        a = known[0]
+        if kind == "negate":
+            return (-a[1], -a[0]), whole
+        if kind == "function":
+            return _function(what, a), whole
+        if what == "*" and keys[0] == keys[1]:
+            return _power(a, 2), whole
+        return _binary(what, a, known[1]) if kind == "operator" else LINE, whole
+
+    return f.fold(leaf, call)[0]
 
 
 def _constant(word: str, value: float) -> Range:

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from pinnpoint.base.errors import InputError
-from pinnpoint.formulas.expressions import CONSTANTS, TOKEN, Expression
+from pinnpoint.formulas.expressions import CONSTANTS, Expression
 from pinnpoint.rounding.arithmetic import TINY, UNIT
 from pinnpoint.taylor import functions
 from pinnpoint.taylor.models import TaylorModel, constant, settled
@@ -50,6 +50,7 @@ OPERATORS: dict[str, Any] = {
 CALLS = {"function": FUNCTIONS, "operator": OPERATORS, "fold": FOLDS}
 PARTIAL = ("asin", "acos", "log", "sqrt", "tan", "/", "**")
 """What is not defined everywhere."""
+T = TypeVar("T")
 Watch = Callable[[str, Sequence[TaylorModel], TaylorModel], None]
 
 
@@ -81,42 +82,40 @@ class Doubts:
 
 def walk(expression: Expression, coordinates: Sequence[TaylorModel], watch: Watch) -> TaylorModel:
     """The model without regard to what is undefined on the way; `watch` is told the models of partial functions."""
+
+    def call(kind: str, what: Any, operands: list[TaylorModel]) -> TaylorModel:
+        found: TaylorModel = -operands[0] if kind == "negate" else CALLS[kind][what](*operands)
+        if what in PARTIAL:
+            watch(what, operands, found)
+        return found
+
+    return expression.fold(leaves(expression, coordinates, constant), call)
+
+
+def leaves(
+    expression: Expression, coordinates: Sequence[T], number: Callable[[float, float], T]
+) -> Callable[[str, Any], T]:
+    """Numbers, made from their values and errors, and coordinates, for a fold of the formula."""
     errors = iter(literal_errors(expression))
-    stack: list[TaylorModel] = []
-    for kind, what in expression.program:
+
+    def leaf(kind: str, what: Any) -> T:
         if kind == "number":
-            stack.append(constant(what, next(errors)))
-        elif kind == "variable":
-            if what >= len(coordinates):
-                raise InputError(
-                    f"{expression.name}: {expression.variables[what]} in a {len(coordinates)}D problem; "
-                    f"the formula is '{expression.text[:60]}'"
-                )
-            stack.append(coordinates[what])
-        elif kind == "negate":
-            stack.append(-stack.pop())
-        else:
-            a = [stack.pop()] if kind == "function" else [stack.pop(), stack.pop()][::-1]
-            found = CALLS[kind][what](*a)
-            if what in PARTIAL:
-                watch(what, a, found)
-            stack.append(found)
-    return stack.pop()
+            return number(what, next(errors))
+        if what >= len(coordinates):
+            raise InputError(
+                f"{expression.name}: {expression.variables[what]} in a {len(coordinates)}D problem; the formula is "
+                f"'{expression.text[:60]}'"
+            )
+        return coordinates[int(what)]
+
+    return leaf
 
 
 @lru_cache(maxsize=256)
-def _errors(text: str, held: tuple[float, ...]) -> tuple[float, ...]:
-    words = [match.group() for match in TOKEN.finditer(text) if match.group(1) or match.group(2) in CONSTANTS]
-    return tuple(_error(word.strip(), value) for word, value in zip(words, held, strict=True))
-
-
 def literal_errors(expression: Expression) -> tuple[float, ...]:
-    """Bounds of the distance between each number of the program and the real number that the text means.
-
-    Postfix keeps operands in the order of the text.
-    """
-    held = tuple(float(what) for kind, what in expression.program if kind == "number")
-    return _errors(expression.text, held)
+    """Bounds of the distance between each number of the program and the real number that the text means."""
+    values = [float(what) for kind, what in expression.program if kind == "number"]
+    return tuple(_error(word, value) for word, value in zip(expression.literals, values, strict=True))
 
 
 def _error(word: str, value: float) -> float:

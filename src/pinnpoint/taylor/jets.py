@@ -18,7 +18,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.taylor import functions, models
-from pinnpoint.taylor.formulas import PARTIAL, Doubts, literal_errors
+from pinnpoint.taylor.formulas import PARTIAL, Doubts, leaves
 from pinnpoint.taylor.models import TaylorModel, constant
 
 ZERO, ONE = constant(0.0), constant(1.0)
@@ -245,36 +245,25 @@ def jet_of(expression: Expression, coordinates: Sequence[TaylorModel], axes: Seq
     bend.
     """
     inputs, d = seeds(coordinates, axes), len(coordinates if axes is None else axes)
-    errors, doubts = iter(literal_errors(expression)), Doubts()
-    stack: list[Jet] = []
-    for kind, what in expression.program:
-        if kind == "number":
-            stack.append(Jet.constant(constant(what, next(errors)), d))
-        elif kind == "variable":
-            if what >= len(inputs):
-                raise InputError(
-                    f"{expression.name}: {expression.variables[what]} in a {len(inputs)}D problem; the formula is "
-                    f"'{expression.text[:60]}'"
-                )
-            stack.append(inputs[what])
-        elif kind == "negate":
-            stack.append(-stack.pop())
-        elif what in PLAIN:
-            args = [stack.pop()] if kind == "function" else [stack.pop(), stack.pop()]
-            if not all(a.flat for a in args):
+    doubts = Doubts()
+
+    def call(kind: str, what: Any, operands: list[Jet]) -> Jet:
+        if kind == "negate":
+            return -operands[0]
+        if what in PLAIN:
+            if not all(a.flat for a in operands):
                 raise InputError(
                     f"{expression.name}: {what} has no second derivatives, which '{expression.text[:60]}' needs; "
                     "write a smooth formula"
                 )
-            stack.append(Jet.constant(PLAIN[what](*(a.value for a in args)), d))
-        elif kind == "function":
-            stack.append(stack.pop().bent(FUNCTIONS[what]))
-        else:
-            b, a = stack.pop(), stack.pop()
-            stack.append(_OPERATORS[what](a, b))
+            return Jet.constant(PLAIN[what](*(a.value for a in operands[::-1])), d)
+        found = operands[0].bent(FUNCTIONS[what]) if kind == "function" else _OPERATORS[what](*operands)
         if what in PARTIAL:
-            doubts.watch(what, (), stack[-1].value)
-    return stack.pop().under(doubts)
+            doubts.watch(what, (), found.value)
+        return found
+
+    leaf = leaves(expression, inputs, lambda value, error: Jet.constant(constant(value, error), d))
+    return expression.fold(leaf, call).under(doubts)
 
 
 def _raised(a: Jet, b: Jet) -> Jet:

@@ -16,6 +16,7 @@ at most 3 t.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,9 @@ from pinnpoint.taylor.inputs import Data
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.estimator import CHUNK
 from pinnpoint.transfer.geometry import Shapes
+
+Graded = tuple[float, float | None]
+"""The degree of a part of a formula, and the value of a plain number."""
 
 
 def is_met(model: Continuum) -> bool:
@@ -64,21 +68,15 @@ def polynomial_degree(given: Data) -> float:
         return 0
     if not isinstance(given, Expression):
         return math.inf
-    stack: list[tuple[float, float | None]] = []  # the degree, and the value of a plain number
-    for kind, what in given.program:
-        if kind == "number":
-            stack.append((0, float(what)))
-        elif kind == "variable":
-            stack.append((1, None))
-        elif kind == "negate":
-            stack.append((stack.pop()[0], None))
-        elif kind == "operator":
-            b, a = stack.pop(), stack.pop()
-            stack.append((_of_operator(str(what), a[0], b), None))
-        else:  # of one operand, or, as min and max, of two
-            taken = [stack.pop()[0] for _ in range(1 if kind == "function" else 2)]
-            stack.append((0 if not any(taken) else math.inf, None))
-    return stack.pop()[0]
+    return given.fold(lambda kind, what: (0.0, float(what)) if kind == "number" else (1.0, None), _composed)[0]
+
+
+def _composed(kind: str, what: Any, operands: list[Graded]) -> Graded:
+    if kind == "negate":
+        return operands[0][0], None
+    if kind == "operator":
+        return _of_operator(str(what), operands[0][0], operands[1]), None
+    return math.inf if any(degree for degree, _ in operands) else 0, None
 
 
 def _of_operator(what: str, a: float, b: tuple[float, float | None]) -> float:

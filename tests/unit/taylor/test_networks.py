@@ -15,7 +15,7 @@ import pinnpoint as pp
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import TOKEN, parse
 from pinnpoint.models import MLP, Lift
-from pinnpoint.taylor import functions, inputs, jets, kernels, models, networks, primitives, remainders
+from pinnpoint.taylor import formulas, functions, inputs, kernels, models, networks, primitives, remainders
 from pinnpoint.taylor.geometry import Simplices, orders
 from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.taylor.inputs import models as models_on
@@ -294,7 +294,7 @@ def without(monkeypatch, what):
         real = TaylorModel.__add__
         patch(TaylorModel, "__add__", lambda a, b: real(exactly(a), exactly(b)))
     elif what == "decimals":
-        patch(jets, "literal_errors", lambda f: (0.0,) * len(f.program))
+        patch(formulas, "literal_errors", lambda f: (0.0,) * len(f.program))
     elif what == "coordinates":
         real = inputs.coordinates
         patch(inputs, "coordinates", lambda *given: [exactly(x) for x in real(*given)])
