@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Limits, Vector, floats
+from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.assembly import Findings, assemble, total
-from pinnpoint.certificates.batch import CertificateBatch
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.evidence import Evidence
@@ -86,64 +85,24 @@ class AbstractCertifier(Certifier):
         """Products gᵀτ and bounds of their errors, where Green vectors are kept."""
         return None
 
-    def certify(
-        self,
-        U: ArrayLike,
-        *,
-        raw: ArrayLike | None = None,
-        transfer: Transfer | None = None,
-        load: ArrayLike | None = None,
-        accept: Limits = None,
+    def _certify(
+        self, U: ArrayLike, raw: ArrayLike | None, transfer: Transfer | None, load: ArrayLike | None
     ) -> Certificate:
-        """Intervals for one state.
-
-        Parameters
-        ----------
-        U
-            Admissible coefficient vector.
-        raw
-            The unprojected model's own outputs at the queries, to be certified as well.
-        transfer
-            Bounds that carry the discrete target over to the continuous one.
-        load
-            Another right-hand side b of the same system.
-        accept
-            How wrong the prediction may be, one number or one per query; see `Certificate.verdicts`.
-        """
         self.ground.core.require_sound()
         seen = self.observe(U, load)
         require_transfer(transfer)
-        return self._assemble(seen, self._discrete(seen), self._own(U, seen, raw), transfer).judged(accept)
+        return self._assemble(seen, self._discrete(seen), self._own(U, seen, raw), transfer)
 
-    def certify_many(
-        self,
-        U_batch: ArrayLike,
-        loads: ArrayLike | None = None,
-        *,
-        raw: ArrayLike | None = None,
-        transfer: Transfer | None = None,
-        accept: Limits = None,
-    ) -> CertificateBatch:
-        """Intervals for many states, shape (states, N), each with its own load where `loads` are given."""
-        states = floats("U_batch", U_batch)
-        if states.ndim != 2:
-            raise InputError(f"U_batch: must have shape (states, {self.ground.core.system.N}); got {states.shape}")
-        count = states.shape[0]
-        given: list[Any] = [None] * count
-        for name, what in (("loads", loads), ("raw", raw)):
-            rows = count if what is None else (len(what) if isinstance(what, Sized) else 0)
-            if rows != count:
-                raise InputError(f"{name}: must have {count} rows, one per state; got {rows}")
-        bs, raws = (given if what is None else list(cast(Sequence[Any], what)) for what in (loads, raw))
+    def _certify_many(
+        self, states: Vector, loads: Sequence[Any], raws: Sequence[Any], transfer: Transfer | None
+    ) -> list[Certificate]:
         require_transfer(transfer)
         self.ground.core.require_sound()
-        seen = observe_many(self, states, bs)
-        return CertificateBatch(
-            [
-                self._assemble(one, self._discrete(one), self._own(U, one, o), transfer)
-                for U, one, o in zip(states, seen, raws, strict=True)
-            ]
-        ).judged(accept)
+        seen = observe_many(self, states, loads)
+        return [
+            self._assemble(one, self._discrete(one), self._own(U, one, raw), transfer)
+            for U, one, raw in zip(states, seen, raws, strict=True)
+        ]
 
     def _own(self, U: ArrayLike, seen: Observation, raw: ArrayLike | None) -> ArrayLike | None:
         """The prediction's own values of the queries, where the state is admissible only almost."""

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Limits, Vector, floats, vector
+from pinnpoint.base.arrays import Vector, vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.assembly import Findings, assemble
-from pinnpoint.certificates.batch import CertificateBatch
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.transfer import Transfer, TransferContext
-from pinnpoint.certificates.verdicts import accept_limits
 from pinnpoint.certifiers.core import Core
 from pinnpoint.certifiers.green import FEW, FILLS_FROM
 from pinnpoint.certifiers.ground import own_values
@@ -86,22 +83,34 @@ def require_own_load(load: ArrayLike | None) -> None:
         raise InputError("load: nonlinear systems are certified under their own; build the system with that load")
 
 
-def one_by_one(
-    certifier: Certifier, N: int, U_batch: ArrayLike, raw: ArrayLike | None, transfer: Transfer | None, accept: Limits
-) -> CertificateBatch:
-    """Certificates of many states, shape (states, N), each on its own."""
-    states = floats("U_batch", U_batch)
-    if states.ndim != 2:
-        raise InputError(f"U_batch: must have shape (states, {N}); got {states.shape}")
-    raws = [None] * len(states) if raw is None else list(cast(Sequence[Any], raw))
-    if len(raws) != len(states):
-        raise InputError(f"raw: must have {len(states)} rows, one per state; got {len(raws)}")
-    certificates = [certifier.certify(U, raw=o, transfer=transfer) for U, o in zip(states, raws, strict=True)]
-    return CertificateBatch(certificates).judged(accept)
+class NonlinearCertifier(Certifier):
+    """What all certifiers of nonlinear systems have."""
+
+    if TYPE_CHECKING:  # fields of each
+
+        @property
+        def system(self) -> Any: ...  # noqa: D102
+        @property
+        def seen(self) -> ReducedQueries: ...  # noqa: D102
+
+    @property
+    def queries(self) -> Queries:
+        """What is asked."""
+        return self.seen.queries
+
+    @property
+    def load(self) -> Vector:
+        """The system's own right-hand side; a residual function has none."""
+        return self.system.b if isinstance(self.system, AbstractSemilinear) else np.zeros(self.system.N)
+
+    def start(self, U: ArrayLike, name: str = "U") -> Vector:
+        """Free coordinates of an admissible state."""
+        space = self.system.space
+        return np.asarray(space.require_member(vector(name, U, space.N), name))
 
 
 @dataclass(frozen=True, eq=False)
-class ContinuousCertifier(Certifier):
+class ContinuousCertifier(NonlinearCertifier):
     """A nonlinear method whose target is the PDE's own solution.
 
     The state of the transfer is the discrete root as Newton's method finds it, so that the interval does not depend on
@@ -114,36 +123,19 @@ class ContinuousCertifier(Certifier):
 
     __repr__ = brief
 
-    @property
-    def queries(self) -> Queries:
-        """What is asked."""
-        return self.seen.queries
-
-    @property
-    def load(self) -> Vector:
-        """The system's own right-hand side; a residual function has none."""
-        return self.system.b if isinstance(self.system, AbstractSemilinear) else np.zeros(self.system.N)
-
     def newton(self, U: ArrayLike) -> Vector:
         """The discrete root near an admissible state."""
-        return np.asarray(self.system.space.vector_of(newton(self.system, self._start(U))[0]))
+        return np.asarray(self.system.space.vector_of(newton(self.system, self.start(U))[0]))
 
     def evidence(self, U: Vector) -> Evidence:
         """The discrete root near a state."""
         return Evidence(corrected=self.newton(U))
 
-    def certify(
-        self,
-        U: ArrayLike,
-        *,
-        raw: ArrayLike | None = None,
-        transfer: Transfer | None = None,
-        load: ArrayLike | None = None,
-        accept: Limits = None,
+    def _certify(
+        self, U: ArrayLike, raw: ArrayLike | None, transfer: Transfer | None, load: ArrayLike | None
     ) -> Certificate:
-        """Intervals for one state."""
         require_own_load(load)
-        queries, start = self.seen.queries, self._start(U)
+        queries, start = self.seen.queries, self.start(U)
         values = self.seen.values(start)
         raw = own_values(queries, self.system.space, U, start, values) if raw is None else raw
         value, _ = values.rounded()
@@ -173,32 +165,14 @@ class ContinuousCertifier(Certifier):
             correction=correction,
             residual_norm=norm_up(np.asarray(self.system.residual(start).magnitude())),
             dofs=self.system.n,
-            accept=accept_limits(accept, len(queries)),
         )
         return assemble(findings, bound, raw)
-
-    def certify_many(
-        self,
-        U_batch: ArrayLike,
-        loads: ArrayLike | None = None,
-        *,
-        raw: ArrayLike | None = None,
-        transfer: Transfer | None = None,
-        accept: Limits = None,
-    ) -> CertificateBatch:
-        """Intervals for many states, shape (states, N)."""
-        require_own_load(loads)
-        return one_by_one(self, self.system.N, U_batch, raw, transfer, accept)
-
-    def _start(self, U: ArrayLike) -> Vector:
-        space = self.system.space
-        return np.asarray(space.require_member(vector("U", U, space.N), "U"))
 
     def _context(self, root: Any) -> TransferContext:
         return TransferContext(
             self.seen.queries.names,
             None,
-            lambda U: norm_up(np.asarray(self.system.residual(self._start(U)).magnitude())),
+            lambda U: norm_up(np.asarray(self.system.residual(self.start(U)).magnitude())),
             False,
             None,
             self.system.space.free,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Index, Limits, Vector
+from pinnpoint.base.arrays import Index, Limits, Vector, floats
 from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.batch import CertificateBatch
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.evidence import Evidence
@@ -55,7 +56,6 @@ class Certifier(Prepared, ABC):
     def load(self) -> Vector:
         """The system's own right-hand side; zero where it has none."""
 
-    @abstractmethod
     def certify(
         self,
         U: ArrayLike,
@@ -65,9 +65,23 @@ class Certifier(Prepared, ABC):
         load: ArrayLike | None = None,
         accept: Limits = None,
     ) -> Certificate:
-        """Intervals for one state."""
+        """Intervals for one state.
 
-    @abstractmethod
+        Parameters
+        ----------
+        U
+            Admissible coefficient vector.
+        raw
+            The unprojected model's own outputs at the queries, to be certified as well.
+        transfer
+            Bounds that carry the discrete target over to the continuous one.
+        load
+            Another right-hand side b of the same system, where it is linear.
+        accept
+            How wrong the prediction may be, one number or one per query; see `Certificate.verdicts`.
+        """
+        return self._certify(U, raw, transfer, load).judged(accept)
+
     def certify_many(
         self,
         U_batch: ArrayLike,
@@ -77,11 +91,36 @@ class Certifier(Prepared, ABC):
         transfer: Transfer | None = None,
         accept: Limits = None,
     ) -> CertificateBatch:
-        """Intervals for many states, shape (states, N)."""
+        """Intervals for many states, shape (states, N), each with its own load where `loads` are given."""
+        states = floats("U_batch", U_batch)
+        if states.ndim != 2:
+            raise InputError(f"U_batch: must have shape (states, {self.queries.L.shape[1]}); got {states.shape}")
+        bs, raws = _of_each("loads", loads, len(states)), _of_each("raw", raw, len(states))
+        return CertificateBatch(self._certify_many(states, bs, raws, transfer)).judged(accept)
+
+    @abstractmethod
+    def _certify(
+        self, U: ArrayLike, raw: ArrayLike | None, transfer: Transfer | None, load: ArrayLike | None
+    ) -> Certificate:
+        """`certify`, before the prediction is judged."""
+
+    def _certify_many(
+        self, states: Vector, loads: Sequence[Any], raws: Sequence[Any], transfer: Transfer | None
+    ) -> list[Certificate]:
+        """`certify_many` of as many rows each."""
+        return [self._certify(U, raw, transfer, b) for U, b, raw in zip(states, loads, raws, strict=True)]
 
     @abstractmethod
     def evidence(self, U: Vector) -> Evidence:
         """What fields, report and bundle may use of a state."""
+
+
+def _of_each(name: str, given: ArrayLike | None, count: int) -> list[Any]:
+    """What belongs to each of many states; None where nothing was given."""
+    rows = count if given is None else (len(given) if isinstance(given, Sized) else 0)
+    if rows != count:
+        raise InputError(f"{name}: must have {count} rows, one per state; got {rows}")
+    return [None] * count if given is None else list(cast(Sequence[Any], given))
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,6 @@ from pinnpoint.cases.kinds import KINDS
 from pinnpoint.cases.specs import Case
 from pinnpoint.cases.study import SILENT, Result, Study, make_method, make_queries, open_mesh, open_prediction
 from pinnpoint.certificates.assembly import Findings, assemble
-from pinnpoint.certificates.batch import CertificateBatch
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.evidence import Evidence
@@ -240,11 +239,7 @@ class Gathered(Certifier):
         """Refused: the rows are gone."""
         raise CertificationError("certifier: over several processes no one has the whole load")
 
-    def certify(self, *_: Any, **__: Any) -> Certificate:
-        """Refused: the rows are gone."""
-        raise CertificationError("certifier: over several processes each state is a run of its own")
-
-    def certify_many(self, *_: Any, **__: Any) -> CertificateBatch:
+    def _certify(self, *_: Any, **__: Any) -> Certificate:
         """Refused: the rows are gone."""
         raise CertificationError("certifier: over several processes each state is a run of its own")
 

@@ -10,22 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Limits, Vector, vector
+from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.assembly import Findings, assemble, total
-from pinnpoint.certificates.batch import CertificateBatch
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Claim, Guarantee
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.transfer import Transfer, TransferContext, require_transfer
-from pinnpoint.certificates.verdicts import accept_limits
-from pinnpoint.certifiers.continuous import ContinuousCertifier, one_by_one, require_own_load
+from pinnpoint.certifiers.continuous import ContinuousCertifier, NonlinearCertifier, require_own_load
 from pinnpoint.certifiers.ground import own_values
 from pinnpoint.certifiers.nonlinear.basepoint import BasePoint, ReducedQueries, VerifiedBall, base_point
 from pinnpoint.certifiers.nonlinear.norm_balls import declared_ball, newton_ball
 from pinnpoint.certifiers.nonlinear.reaction_balls import NORMS, anchor, reaction_balls, semidefinite
 from pinnpoint.certifiers.proof import Proof, prove
-from pinnpoint.certifiers.protocols import Certifier
 from pinnpoint.rounding import stability as st
 from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
 from pinnpoint.rounding.balls import Ball, exact
@@ -83,22 +80,12 @@ class Found:
     """What each verified ball is made of, by the name of its norm."""
 
 
-class AbstractNonlinearCertifier(Certifier):
+class AbstractNonlinearCertifier(NonlinearCertifier):
     """A prepared nonlinear method."""
 
     system: Any
     seen: ReducedQueries
     polish: int
-
-    @property
-    def queries(self) -> Queries:
-        """What is asked."""
-        return self.seen.queries
-
-    @property
-    def load(self) -> Vector:
-        """The system's own right-hand side; a residual function has none."""
-        return self.system.b if isinstance(self.system, AbstractSemilinear) else np.zeros(self.system.N)
 
     @abstractmethod
     def _discrete(self, base: BasePoint) -> Found:
@@ -111,30 +98,22 @@ class AbstractNonlinearCertifier(Certifier):
 
     def base(self, U: ArrayLike, name: str = "U", polish: int | None = None) -> BasePoint:
         """The base point of an admissible state, after the Newton steps that were asked for."""
-        space = self.system.space
-        y = space.require_member(vector(name, U, space.N), name)
-        return base_point(self.system, y, rounding=self.seen.rounding, polish=self.polish if polish is None else polish)
+        steps = self.polish if polish is None else polish
+        return base_point(self.system, self.start(U, name), rounding=self.seen.rounding, polish=steps)
 
     def newton(self, U: ArrayLike) -> Vector:
         """The state one Newton step on from the base point."""
         return np.asarray(self.system.space.vector_of(self.base(U).moved().y))
 
-    def certify(
-        self,
-        U: ArrayLike,
-        *,
-        raw: ArrayLike | None = None,
-        transfer: Transfer | None = None,
-        load: ArrayLike | None = None,
-        accept: Limits = None,
+    def _certify(
+        self, U: ArrayLike, raw: ArrayLike | None, transfer: Transfer | None, load: ArrayLike | None
     ) -> Certificate:
-        """Intervals for one state; arguments as for the linear certificates, but the load is the system's own."""
         require_transfer(transfer)
         require_own_load(load)
         space, queries = self.system.space, self.seen.queries
         if self.seen.rounding:
             require_round_to_nearest()
-        start = space.require_member(vector("U", U, space.N), "U")
+        start = self.start(U)
         base, value = self.base(U), self.seen.values(start)
         raw = own_values(queries, space, U, start, value) if raw is None else raw
         proof = self._discrete(base)
@@ -159,24 +138,10 @@ class AbstractNonlinearCertifier(Certifier):
             sigma=proof.sigma,
             residual_norm=proof.residual_norm,
             dofs=self.system.n,
-            accept=accept_limits(accept, len(queries)),
             details={"balls": proof.balls, "polish": self.polish},
             evidence=Evidence(polish=self.polish),
         )
         return assemble(findings, None if transfer is None else transfer.bound(self._context(base, proof)), raw)
-
-    def certify_many(
-        self,
-        U_batch: ArrayLike,
-        loads: ArrayLike | None = None,
-        *,
-        raw: ArrayLike | None = None,
-        transfer: Transfer | None = None,
-        accept: Limits = None,
-    ) -> CertificateBatch:
-        """Intervals for many states, shape (states, N)."""
-        require_own_load(loads)
-        return one_by_one(self, self.system.N, U_batch, raw, transfer, accept)
 
     def evidence(self, U: Vector) -> Evidence:
         """The state one Newton step on."""
