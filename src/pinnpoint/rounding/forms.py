@@ -81,11 +81,6 @@ class DiagonalForm:
             err = err + self.w * v.err
         return Ball(p, lo, np.asarray(up(err, 8)))
 
-    def dual_from(self, length: float, scale: Vector) -> float:
-        """max(d / √w) · length."""
-        worst = float(np.max(scale if self.w is None else up(scale / np.sqrt(self.w))))
-        return float(up(worst * length))
-
 
 @dataclass(frozen=True, eq=False)
 class MatrixForm:

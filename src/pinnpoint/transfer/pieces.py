@@ -35,8 +35,8 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector, attributes
 from pinnpoint.rounding.arithmetic import UNIT, gamma, up
+from pinnpoint.taylor.tables import children
 from pinnpoint.transfer.profiles import Profile
-from pinnpoint.transfer.simplices import children
 
 MOST_LEVELS = 45
 """Midpoints halve barycentric coordinates, which stay exact to this depth."""

@@ -14,10 +14,10 @@ from scipy.spatial import Delaunay
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.mesh.quadrature import RULE_DEFECT, conical
 from pinnpoint.taylor.bernstein import gram, values
+from pinnpoint.taylor.tables import children
 from pinnpoint.transfer.distances import largest_ball
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.mollifier import _volumes, density
-from pinnpoint.transfer.simplices import children
 from pinnpoint.transfer.work import Work
 
 

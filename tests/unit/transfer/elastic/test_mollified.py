@@ -12,11 +12,11 @@ import pytest
 from pinnpoint.base.errors import CertificationError
 from pinnpoint.mesh.quadrature import conical
 from pinnpoint.taylor.bernstein import values
+from pinnpoint.taylor.tables import children
 from pinnpoint.transfer.elastic.kelvin import kelvin_of
 from pinnpoint.transfer.elastic.mollified import bump_of, mollified
 from pinnpoint.transfer.mollifier import density
 from pinnpoint.transfer.profiles import Profile
-from pinnpoint.transfer.simplices import children
 from pinnpoint.transfer.work import Work
 
 
