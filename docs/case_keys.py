@@ -31,7 +31,8 @@ SAMPLES = [
     f"GROUP = [0, 0]\n[problem.force]\nGROUP = [0, 0]\nother = {{force = [0, 0], moment = [0], at = [0, 0]}}\n"
     f'{PREDICTION}[[query]]\nkind = "patch"\ngroup = "GROUP"\ncomponent = "x"\n',
     f"{MESH}{SOLID}[problem.dirichlet]\nGROUP = 0\n[problem.neumann]\nGROUP = 0\n{PREDICTION}[[query]]\n"
-    'kind = "average"\nat = [0, 0]\nradius = 1\n',
+    'kind = "average"\nat = [0, 0]\nradius = 1\n[[query]]\nkind = "stress"\nat = [0, 0]\ncomponent = "xy"\n'
+    '[[query]]\nkind = "patch"\ngroup = "GROUP"\ncomponent = [1, 0]\n[[query]]\nkind = "compliance"\n',
     *(
         f"{MESH}{PLAIN}[prediction]\n{source}\n{QUERY}"
         for source in (
@@ -139,12 +140,15 @@ ABOUT = {
     "query": About("[[query]]", "What is asked, in double brackets, once for each.", "list of tables"),
     "query.name": About('"centre"', "Messages and tables call it so; default `q0`, `q1`, …", chosen=True),
     "query.kind": About(
-        '"average"', "A value, the mean over a ball, the mean over a boundary group, the flux through one."
+        '"average"',
+        "What is asked; see below.",
     ),
     "query.at": About("[0.5, 0.5]", "Where: the point, or the ball's centre.", "list of numbers"),
     "query.radius": About("0.1", "Of the ball."),
-    "query.group": About('"outlet"', "Of a patch or flux."),
-    "query.component": About('"y"', "Of the displacement; elasticity needs it."),
+    "query.group": About('"outlet"', "A boundary group, or a group of cells."),
+    "query.component": About(
+        '"y"', "Of the displacement, or two axes of a stress or strain; a patch also takes a vector."
+    ),
     "query.tolerance": About("1e-3", "How narrow the proof must be."),
     "query.accept": About("1e-2", "How wrong the prediction may be: proved within, proved beyond, or undecided."),
     "certificate": About("[certificate]", "What is proved, and how."),

@@ -21,6 +21,7 @@ from pinnpoint_verify.agreement import (
 from pinnpoint_verify.assumptions import assumptions_agree
 from pinnpoint_verify.checker import DIRICHLET, Discrete, Mesh, Norms, Query, Side, on_a_line, up
 from pinnpoint_verify.comparison import compared
+from pinnpoint_verify.derived import derived_agree
 from pinnpoint_verify.fields import lines as declared_lines
 from pinnpoint_verify.functionals import functionals_agree
 from pinnpoint_verify.gaps import missed
@@ -195,6 +196,7 @@ def verify(path: Any) -> list[str]:
             fits = fits and near(row["center"], c, 1e-9, 1e-2 * row["radius"])
             line = f"{row['name']!r}: {row['center']!r} ± {row['radius']!r} is not the interval of its witnesses, "
             need(fits, f"{line}{c!r} ± {radius!r}")
+    lines += derived_agree(certificate, case, rows, nodes.shape[1])
     told = assumptions_agree(certificate, case, proof, bundle)
     said = [*compared_with(system), *declarations(certificate, proof, rows, blind), *told, *printed]
     return lines + [f"declared: {line}" for line in said]

@@ -13,6 +13,7 @@ from scipy.spatial import cKDTree
 from pinnpoint_verify.checker import Discrete, areas, means, quadratic
 from pinnpoint_verify.cover import covers_once
 from pinnpoint_verify.domains import domain_agrees, sides_agree
+from pinnpoint_verify.elastic import elastic_agrees, is_elastic
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.systems import Found, system_agrees
 
@@ -154,6 +155,9 @@ def functionals_agree(bundle: Bundle, d: Discrete, rows: list[Row], case: Row, p
         if kind == "functional":
             continue
         need(len(here.indices), f"{name!r}: ℓ is empty")
+        if is_elastic(row):
+            elastic_agrees(bundle, d, places, i, row, case, known)
+            continue
         k, axis = int(here.indices[0]) % places.count, row.get("component")
         fits = axis == ("x", "y", "z")[k] if places.count > 1 else axis is None
         need(fits and np.all(here.indices % places.count == k), f"{name!r}: ℓ belongs to another component")

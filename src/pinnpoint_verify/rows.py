@@ -18,7 +18,17 @@ TERMS = "correction norm transfer evaluation mismatch algebra rounding remainder
 BESIDE = {"correction", "local", "evaluation", "mismatch"}
 """Terms that a radius may leave out."""
 ASKED = {"point": ("at",), "average": ("at", "radius"), "patch": ("group",), "flux": ("group",), "functional": ()}
-"""What each kind of query needs."""
+ASKED |= {
+    "cells": ("group",),
+    "mean": (),
+    "reaction": ("group",),
+    "compliance": (),
+    "stress": ("at",),
+    "strain": ("at",),
+}
+"""What each kind of query needs; a stress or strain without a point has a group."""
+NOWHERE = ("flux", "reaction", "compliance")
+"""Kinds that have no place: where there is one of them, what is not asked for of the others is not told."""
 DIGEST = re.compile("[0-9a-f]{64}")
 
 
@@ -130,11 +140,12 @@ def question_agrees(row: Row, query: Row, case: Row) -> None:
     name, kind = row["name"], query["kind"]
     need(same(name, query["name"]) and same(row["kind"], kind), f"{name!r}: another query than in the case")
     need(kind in ASKED and (kind != "functional" or "prediction" not in case), f"{name!r}: unknown kind of query")
+    needs = ASKED[kind] if kind not in ("stress", "strain") or query.get("at") is not None else ("group",)
     for key, word in (("at", "at"), ("radius", "ball"), ("group", "group"), ("component", "component")):
         given, said = query.get(key), row.get(word)
-        need((given is not None) == (key in ASKED[kind]) or key == "component", f"{name!r}: the case has a wrong {key}")
-        if word == "at" and kind == "patch":  # its centre, which is not asked for; fluxes have no place
-            known = "prediction" in case and all(other["kind"] != "flux" for other in case["queries"])
+        need((given is not None) == (key in needs) or key == "component", f"{name!r}: the case has a wrong {key}")
+        if word == "at" and "at" not in needs and kind not in (*NOWHERE, "functional"):  # the middle of the group
+            known = "prediction" in case and all(other["kind"] not in NOWHERE for other in case["queries"])
             need((said is not None) == known, f"{name!r}: the middle of the group is missing, or not known")
             continue
         where = "the point is not where the case has it" if word == "at" else f"another {key} than in the case"

@@ -60,6 +60,8 @@ class Found:
     """The rules that A and b were made again with."""
     blind: tuple[str, ...] = ()
     """What there was nothing to compare with."""
+    law: tuple[Array, Array] | None = None
+    """Lamé's λ and μ of every cell, of an elastic body whose material the case says."""
 
 
 class Stored:
@@ -116,13 +118,14 @@ def system_agrees(bundle: Bundle, d: Discrete, at: Where, case: Row) -> Found:
     for group in problem.get("dirichlet") or {}:  # those of no query have no facets here, but they have names
         sides_agree(at.nodes, {group: _facets(group, at, case)}, case)
     K, blind = _matrix(d, at, problem, stored)
+    law = _law(at, problem, stored)
     if lift:
         return Found(K, blind=(*blind, "b of what a lifted prediction leaves"))
     _fixed(d, at, case)
     load, slack, more = _load(d, at, case, stored)
     if not named(case) and any(problem.get(word) for word in ("dirichlet", "neumann", "force")):
         more.append("which facets the groups of the mesh are")
-    return Found(K, load, slack, _words(stored, slack), (*blind, *more))
+    return Found(K, load, slack, _words(stored, slack), (*blind, *more), law)
 
 
 def _words(stored: Stored, slack: Array | None) -> tuple[str, ...]:
@@ -209,12 +212,25 @@ def _local(at: Where, X: Array, first: Array, second: Any, plane: str, rule: Rul
         mass = np.einsum("pjk,jklm,qlm->pq", hats, means(m, 4).m, hats)
         own = second[:, None, None] * mass if not isinstance(second, str) else _mass(second, X, hats, rule)
         return np.asarray(first[:, None, None] * flat + own * volumes[:, None, None])
-    need(plane in ("strain", "stress"), "case.json: neither plane strain nor stress")
-    lam, mu = first * second / ((1.0 + second) * (1.0 - 2.0 * second)), first / (2.0 * (1.0 + second))
-    lam = 2.0 * lam * mu / (lam + 2.0 * mu) if plane == "stress" and m == 2 else lam
-    lam, mu = lam[:, None, None, None, None], mu[:, None, None, None, None]
+    lam, mu = (one[:, None, None, None, None] for one in _lame(first, second, plane, m))
     whole = lam * D + mu * D.transpose(0, 1, 4, 3, 2) + mu * np.einsum("npq,ij->npiqj", flat, np.eye(m))
     return np.asarray(whole.reshape(len(X), hats.shape[0] * m, -1))
+
+
+def _lame(young: Array, poisson: Array, plane: str, m: int) -> tuple[Array, Array]:
+    """Lamé's λ and μ; in plane stress λ is the reduced one."""
+    need(plane in ("strain", "stress"), "case.json: neither plane strain nor stress")
+    lam, mu = young * poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson)), young / (2.0 * (1.0 + poisson))
+    return (2.0 * lam * mu / (lam + 2.0 * mu) if plane == "stress" and m == 2 else lam), mu
+
+
+def _law(at: Where, problem: Row, stored: Stored) -> tuple[Array, Array] | None:
+    if at.count == 1:
+        return None
+    young, poisson = (_coefficient(word, at, problem, stored) for word in COEFFICIENTS[True])
+    if young is None or poisson is None:
+        return None
+    return _lame(young, poisson, problem.get("plane", "strain"), at.d)
 
 
 def _mass(c: str, X: Array, hats: Array, rule: Rule | None) -> Array:

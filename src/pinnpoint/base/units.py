@@ -33,13 +33,18 @@ class Quantities:
     queries: Mapping[str, str] = field(default_factory=dict)
 
 
-ELASTIC = Quantities(("length", "force"), "displacement")
+STRESSES = dict.fromkeys(("stress", "von-mises", "principal"), "stress")
+ELASTIC = Quantities(
+    ("length", "force"),
+    "displacement",
+    {**STRESSES, "strain": "strain", "reaction": "load", "compliance": "work"},
+)
 SCALAR = Quantities(("length", "solution", "flux"), "solution", {"flux": "flux"})
 POWERS = {1: "", 2: "²", 3: "³"}
 
 
 def label(units: Units, quantity: str, dim: int = 3) -> str:
-    """The label of a quantity: length, area, volume, displacement, force, stress, load, solution, flux.
+    """The label of a quantity: length, area, volume, displacement, force, stress, load, work, solution, flux.
 
     A total load on a plane body is per unit of thickness; that of a scalar problem is the integral of its source, which
     has the unit of a flux.
@@ -55,19 +60,24 @@ def label(units: Units, quantity: str, dim: int = 3) -> str:
         return _over(force, _power(length, 2))
     if quantity in ("force", "load") and "force" in units:
         return force if dim == 3 else _over(force, length)
+    if quantity == "work":
+        return (f"{force}·{length}" if dim == 3 else force) if force and length else ""
     return units.get("flux" if quantity == "load" else quantity, "")
 
 
-def of_query(units: Units, quantities: Quantities, kind: str) -> str:
+def of_query(units: Units, quantities: Quantities, kind: str, dim: int = 3) -> str:
     """The label of a query's value."""
-    return label(units, quantities.queries.get(kind, quantities.solution))
+    return label(units, quantities.queries.get(kind, quantities.solution), dim)
 
 
-def labelled(data: Mapping[str, Any], quantities: Quantities) -> dict[str, Any]:
+def labelled(data: Mapping[str, Any], quantities: Quantities, dim: int = 3) -> dict[str, Any]:
     """A certificate's data with the labels of the solution and of each query in it, under ``unit``."""
     units = data.get("units", "")
-    rows = [{**row, "unit": of_query(units, quantities, str(row.get("kind", "")))} for row in data["queries"]]
-    return {**data, "queries": rows, "unit": label(units, quantities.solution)}
+    found = {**data, "unit": label(units, quantities.solution, dim)}
+    for key in ("queries", "derived"):
+        rows = data.get(key, [])
+        found[key] = [{**row, "unit": of_query(units, quantities, str(row.get("kind", "")), dim)} for row in rows]
+    return found if found["derived"] else {key: found[key] for key in found if key != "derived"}
 
 
 def of_row(data: Mapping[str, Any], row: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pinnpoint.base.errors import InputError
@@ -10,9 +11,29 @@ from pinnpoint.cases.kinds.base import GOALS
 from pinnpoint.cases.specs import CertificateSpec, QuerySpec
 from pinnpoint.cases.tables import Table, number
 from pinnpoint.solvers.choice import NAMES
+from pinnpoint.systems.derived import DERIVED
+from pinnpoint.systems.goals import NORMAL
 
 MOST_NAME = 1000
 """Characters of a query's name, of which bundles hold no longer ones."""
+AXES = ("x", "y", "z")
+PAIRS = tuple(a + b for a in AXES for b in AXES)
+PLACES = {
+    "point": "at",
+    "average": "at",
+    "patch": "group",
+    "flux": "group",
+    "cells": "group",
+    "mean": "domain",
+    "stress": "either",
+    "strain": "either",
+    "von-mises": "either",
+    "principal": "either",
+    "magnitude": "at",
+    "reaction": "group",
+    "compliance": "domain",
+}
+"""Where each kind of query is."""
 OPTIONS = {"localized": ("radius",), "randomized": ("probes", "delta", "seed")}
 """Further keys of a method."""
 
@@ -37,12 +58,16 @@ def read_queries(root: Table, problem: Kind[Any]) -> tuple[QuerySpec, ...]:
     if not isinstance(rows, list) or not rows:
         raise InputError("query: give at least one [[query]], each in double brackets")
     queries = [_query(_named(row, i, root), i, problem) for i, row in enumerate(rows)]
-    names = [q.name for q in queries]
+    require_different([q.name for q in queries])
+    return tuple(queries)
+
+
+def require_different(names: Sequence[str]) -> None:
+    """Refuse two queries of one name."""
     for i, name in enumerate(names):
         if name in names[:i]:
             first = names.index(name)
             raise InputError(f"query '{name}': queries {first + 1} and {i + 1} have this name; names must differ")
-    return tuple(queries)
 
 
 def _named(row: Any, i: int, root: Table) -> Table:
@@ -58,28 +83,51 @@ def _query(table: Table, i: int, problem: Kind[Any]) -> QuerySpec:
     if not name.strip():
         raise InputError(f"{table.key('name')}: is empty; give the query a name, or leave it out")
     kind = table.choice("kind", GOALS, "point")
-    at = radius = group = None
     if kind not in problem.goals:
         instead = problem.instead.get(kind) or f"ask for one of {', '.join(problem.goals)}"
         raise InputError(f"{table.key('kind')}: '{kind}' does not fit kind = '{problem.name}'; {instead}")
-    if kind in ("patch", "flux"):
-        table.refuse(["at", "radius"], f"does not belong to a {kind}; remove it")
-        group = table.text("group")
-    else:
-        table.refuse(["group"], f"does not belong to kind = '{kind}'; remove it")
-        at = _coordinates(table)
-        if kind == "average":
-            radius = table.number("radius", sign="positive")
-        else:
-            table.refuse(["radius"], "does not belong to a point; write kind = 'average' for a ball")
-    if not problem.vector:
-        table.refuse(["component"], "the solution has one component; remove it")
-    component = table.choice("component", ("x", "y", "z"), None)
+    at, radius, group = _place(table, kind)
+    component = _component(table, kind, problem)
     limits = [table.number(key, None, "positive") for key in ("tolerance", "accept")]
     table.known.extend(("at", "radius", "group"))
     table.refuse(["limit"], "limits of the true value are not judged by this version; remove it, compare the interval")
     table.done()
     return QuerySpec(name, kind, at, radius, group, component, *limits)
+
+
+def _place(table: Table, kind: str) -> tuple[tuple[float, ...] | None, float | None, str | None]:
+    """Where a query is: a point, a ball, a group, a point or a group, or nowhere."""
+    place = PLACES[kind]
+    if place == "either" and table.has("at") and table.has("group"):
+        raise InputError(f"{table.key('group')}: give at or group, not both")
+    if place in ("group", "domain") or (place == "either" and table.has("group")):
+        article = "a" if place == "group" else "the"
+        table.refuse(["at", "radius"], f"does not belong to {article} {kind}; remove it")
+        if place == "domain":
+            table.refuse(["group"], f"does not belong to kind = '{kind}'; remove it")
+        return None, None, None if place == "domain" else table.text("group")
+    table.refuse(["group"], f"does not belong to kind = '{kind}'; remove it")
+    at = _coordinates(table)
+    if kind == "average":
+        return at, table.number("radius", sign="positive"), None
+    table.refuse(["radius"], f"does not belong to a {kind}; write kind = 'average' for a ball")
+    return at, None, None
+
+
+def _component(table: Table, kind: str, problem: Kind[Any]) -> str | tuple[float, ...] | None:
+    """Which component: an axis, for a patch also its normal or a vector, of a tensor two axes."""
+    if not problem.vector:
+        table.refuse(["component"], "the solution has one component; remove it")
+    if kind in (*DERIVED, "compliance"):
+        table.refuse(["component"], f"does not belong to kind = '{kind}'; remove it")
+        return None
+    if kind in ("stress", "strain"):
+        return table.choice("component", PAIRS, None)  # type: ignore[no-any-return]
+    if kind == "patch" and isinstance(table.data.get("component"), list):
+        given = table.take("component")
+        return tuple(number(f"{table.key('component')}.{k}", v) for k, v in enumerate(given))
+    words = (*AXES, NORMAL) if kind == "patch" and problem.vector else AXES
+    return table.choice("component", words, None)  # type: ignore[no-any-return]
 
 
 def _coordinates(table: Table) -> tuple[float, ...]:

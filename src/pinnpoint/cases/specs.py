@@ -53,11 +53,24 @@ class QuerySpec:
     at: tuple[float, ...] | None = None
     radius: float | None = None
     group: str | None = None
-    component: str | None = None
+    component: str | tuple[float, ...] | None = None
     tolerance: float | None = None
     """How narrow the proof must be."""
     accept: float | None = None
     """How wrong the prediction may be."""
+
+
+@dataclass(frozen=True)
+class DerivedSpec:
+    """One number that follows from others; `of` are the names of their queries, once the mesh is known."""
+
+    name: str
+    kind: str
+    at: tuple[float, ...] | None = None
+    group: str | None = None
+    tolerance: float | None = None
+    accept: float | None = None
+    of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,6 +108,8 @@ class Case:
     overrides: tuple[str, ...] = ()
     words: Mapping[str, str] = field(default_factory=dict)
     """What the file calls things that have two names, by the first one."""
+    derived: tuple[DerivedSpec, ...] = ()
+    """What follows from several queries; `queries` has these once the mesh is known."""
 
     __repr__ = brief
 

@@ -14,6 +14,7 @@ import numpy as np
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError, in_words
+from pinnpoint.cases.derived import expanded, quantities, told
 from pinnpoint.cases.kinds import KINDS, Setting
 from pinnpoint.cases.models import open_model
 from pinnpoint.cases.plain import printable
@@ -38,6 +39,7 @@ from pinnpoint.io.meshes.read import read_mesh
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.models import Lift, load_network
+from pinnpoint.systems.derived import VON_MISES, Derived
 from pinnpoint.systems.queries import Queries
 
 METHODS: dict[str, Callable[..., AnyMethod]] = {
@@ -199,6 +201,7 @@ def build(case: Case, events: Events = SILENT, *, trust: bool = False) -> Study:
     events.meshed(mesh)
     events.stage(f"assembling {len(mesh.cells)} cells")
     problem = make_problem(case, mesh) if deck is None else deck_problem(case, deck)
+    case = expanded(case, mesh.dim)
     events.stage("reading the prediction")
     prediction = open_prediction(case, problem, trust=trust)
     events.stage("locating the queries")
@@ -207,7 +210,7 @@ def build(case: Case, events: Events = SILENT, *, trust: bool = False) -> Study:
         with in_words(arguments_of(case)):
             lift, spec = smooth_prediction(case), case.certificate.lift
             problem = problem.lifted(foresee(make_method(case), problem, lift, queries, spec, events.stage))
-    return Study(case, problem, prediction, queries, make_method(case), deck)
+    return Study(told(case, queries), problem, prediction, queries, make_method(case), deck)
 
 
 def _require_sense(case: Case) -> None:
@@ -298,13 +301,13 @@ def _components(values: Vector, dim: int, count: int) -> Vector:
 
 
 def make_queries(case: Case, problem: Any) -> Queries:
-    """All queries of a case as one list, in its order."""
+    """All queries of a case as one list, in its order, with what follows from them."""
     runs = groupby(case.queries, lambda spec: (spec.kind == "point", spec.component))
     parts = [part for _, run in runs for part in _run(list(run), problem)]
     joined = parts[0]
     for part in parts[1:]:
         joined = joined + part
-    return joined
+    return joined.deriving(_derived(case, problem)) if case.derived else joined
 
 
 def _run(specs: list[QuerySpec], problem: Any) -> list[Queries]:
@@ -321,20 +324,42 @@ def _run(specs: list[QuerySpec], problem: Any) -> list[Queries]:
 def _query(spec: QuerySpec, problem: Any) -> Queries:
     label = f"query '{spec.name}'"
     component = {} if problem.components == 1 else {"component": spec.component}
-    if problem.components > 1 and spec.component is None:
-        raise InputError(f"{label}: needs a component, 'x', 'y' or 'z'")
+    if problem.components > 1 and spec.component is None and spec.kind != "compliance":
+        words = "two axes such as 'xy'" if spec.kind in ("stress", "strain") else "'x', 'y' or 'z'"
+        raise InputError(f"{label}: needs a component, {words}")
+    named = {"name": spec.name}
+    ask: dict[str, Callable[[], Queries]] = {
+        "patch": lambda: problem.patch(spec.group, **component, **named),
+        "flux": lambda: problem.flux(spec.group, **named),
+        "cells": lambda: problem.cells(spec.group, **component, **named),
+        "mean": lambda: problem.mean(**component, **named),
+        "reaction": lambda: problem.reaction(spec.group, **component, **named),
+        "compliance": lambda: problem.compliance(**named),
+        "average": lambda: problem.averages([spec.at], spec.radius, **component, names=[spec.name]),
+        "stress": lambda: problem.stress(spec.group or [spec.at], **component, names=[spec.name]),
+        "strain": lambda: problem.strain(spec.group or [spec.at], **component, names=[spec.name]),
+        "point": lambda: problem.points([spec.at], **component, names=[spec.name]),
+    }
     try:
-        if spec.kind == "patch":
-            return problem.patch(spec.group, **component, name=spec.name)  # type: ignore[no-any-return]
-        if spec.kind == "flux":
-            return problem.flux(spec.group, name=spec.name)  # type: ignore[no-any-return]
-        if len(spec.at or ()) != problem.mesh.dim:
-            raise InputError(f"at: must have {problem.mesh.dim} coordinates; got {list(spec.at or ())}")
-        if spec.kind == "average":
-            return problem.averages([spec.at], spec.radius, **component, names=[spec.name])  # type: ignore[no-any-return]
-        return problem.points([spec.at], **component, names=[spec.name])  # type: ignore[no-any-return]
+        if spec.at is not None and len(spec.at) != problem.mesh.dim:
+            raise InputError(f"at: must have {problem.mesh.dim} coordinates; got {list(spec.at)}")
+        return ask[spec.kind]()
     except InputError as error:
         raise InputError(f"{label}: {error}") from error
+
+
+def _derived(case: Case, problem: Any) -> list[Derived]:
+    """What follows from the queries, with Poisson's ratio where it counts."""
+    found = []
+    for one in case.derived:
+        each = quantities((one,), problem.mesh.dim)
+        if one.kind == VON_MISES:
+            try:
+                each = [replace(each[0], poisson=problem.lateral(one.group or [one.at], 1)[0])]
+            except InputError as error:
+                raise InputError(f"query '{one.name}': {error}") from error
+        found += each
+    return found
 
 
 def make_method(case: Case) -> AnyMethod:

@@ -111,6 +111,7 @@ def assemble(findings: Findings, bound: TransferBound | None = None, raw: ArrayL
         accept=found.accept,
         details=found.details,
         evidence=found.evidence,
+        derivations=queries.derived,
     )
 
 

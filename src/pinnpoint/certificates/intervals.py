@@ -13,8 +13,10 @@ from pinnpoint.base.arrays import Limits, Vector, attributes, floats, frozen, se
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.base.tables import ReadOnly
 from pinnpoint.certificates.claims import Claim, Guarantee
+from pinnpoint.certificates.derived import DerivedInterval, derive
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.verdicts import accept_limits, accepted, distances
+from pinnpoint.systems.derived import Derived
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.targets import BY_TARGET
 
@@ -90,6 +92,8 @@ class Intervals:
     """What stands behind the intervals; see `pinnpoint.certificates.evidence`."""
     accept: Vector | None = None
     """How wrong the prediction may be, query by query; infinite where nothing was asked. See `judged`."""
+    derivations: tuple[Derived, ...] = ()
+    """What follows from these intervals; see `derived`."""
 
     def __post_init__(self) -> None:
         if not self.interval_of:
@@ -163,6 +167,15 @@ class Intervals:
         proved = self.guarantee is not Guarantee.ESTIMATE
         found = accepted(self.prediction, self.lower, self.upper, self.accept, proved=proved)
         return tuple({"accept": str(v)} if np.isfinite(a) else {} for v, a in zip(found, self.accept, strict=True))
+
+    @property
+    def derived(self) -> tuple[DerivedInterval, ...]:
+        """Intervals of what is derived from several queries, such as magnitudes and von Mises stresses.
+
+        By interval arithmetic over the components' intervals: as sure as the least sure of these.
+        """
+        own = self.value if self.prediction is None else self.prediction
+        return derive(self.derivations, self.names, (self.lower, self.upper), own, self.guarantees)
 
     def judged(self, accept: Limits) -> Self:
         """The same certificate, asked how wrong the prediction may be: one number, or one per query (None: any)."""

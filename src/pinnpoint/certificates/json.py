@@ -17,6 +17,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import write_whole
 from pinnpoint.base.version import __version__
 from pinnpoint.certificates.intervals import Intervals
+from pinnpoint.systems.derived import said
 
 SCHEMA = "pinnpoint-certificate/1"
 
@@ -43,6 +44,7 @@ def record(certificate: Intervals, **header: Any) -> dict[str, Any]:
         **({"solver": certificate.details["solver"]} if "solver" in certificate.details else {}),
         "assumptions": [{"claim": c.claim, "status": c.status} for c in certificate.assumptions],
         "queries": _rows(certificate),
+        **({"derived": _derived(certificate)} if certificate.derivations else {}),
     }
 
 
@@ -71,6 +73,17 @@ def _rows(certificate: Intervals) -> list[dict[str, Any]]:
         row |= {"accept": float(accept[i])} if accept is not None and verdicts[i] else {}
         row["verdicts"] = verdicts[i]
         rows.append(row)
+    return rows
+
+
+def _derived(certificate: Intervals) -> list[dict[str, Any]]:
+    """What follows from the queries' intervals."""
+    common = {"target": certificate.target, "confidence": certificate.confidence, "rounding": certificate.rounding}
+    rows = []
+    for one, found in zip(certificate.derivations, certificate.derived, strict=True):
+        ends = {key: _number(x) for key, x in attributes(found, "value", "center", "radius", "lower", "upper").items()}
+        row = said(one) | common | {"guarantee": found.guarantee} | ends
+        rows.append(row | {"verdicts": dict(found.verdicts or {})})
     return rows
 
 

@@ -12,6 +12,7 @@ from pinnpoint.report.numbers import above, below, interval, near, short
 from pinnpoint.report.surety import share, sure
 from pinnpoint.systems.targets import ESTIMATED
 
+DERIVED = "derived, by interval arithmetic over the intervals above:"
 CHANGED = "boundary conditions changed the prediction"
 DIGITS = 4
 """Of how far a prediction is off."""
@@ -21,21 +22,22 @@ Column = tuple[str, list[str]]
 def table(certificate: Intervals, units: Sequence[str] = ()) -> str:
     """What was predicted, what is proved, how far apart they are, and the verdicts that were asked for.
 
-    `units` are labels, one for each query.
+    `units` are labels, one for each query, then one for each derived quantity.
     """
-    c = certificate
+    c, own = certificate, list(units)[: len(certificate)]
     luck = f", confidence {share(c.confidence)}" if c.guarantee is Guarantee.PROBABILISTIC else ""
     worth = str(c.guarantee) if len(set(c.guarantees)) <= 1 else f"{c.guarantee} where bounded"
     lines = [f"{c.method}: {worth}{luck}; target: {c.target}; rounding {c.rounding}"]
     lines.append(f"intervals of {c.interval_of}")
     padded = []
-    columns = [*_columns(c), *([("unit", list(units))] if any(units) else [])]
+    columns = [*_columns(c), *([("unit", own)] if any(own) else [])]
     for k, (head, cells) in enumerate(columns):
         width = max(len(text) for text in (head, *cells))
         left = k == 0 or head in ("verdict", "unit")
         padded.append([f"{text:<{width}}" if left else f"{text:>{width}}" for text in (head, *cells)])
     lines += ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]
     lines += [] if c.mesh_estimate is None else [ESTIMATED]
+    lines += derived_lines(c, list(units)[len(c) :])
     lines += [f"note: {note}" for note in c.notes] + in_vain(c)
     return "\n".join(lines)
 
@@ -61,6 +63,18 @@ def _columns(c: Intervals) -> Iterator[Column]:
         asked = [short(float(a)) if np.isfinite(a) else "" for a in c.accept]
         yield "accept", asked
         yield "verdict", [verdict_of(c, v["accept"]) if v else "" for v in c.verdicts]
+
+
+def derived_lines(c: Intervals, units: Sequence[str] = ()) -> list[str]:
+    """What follows from several queries, one line each."""
+    lines = [DERIVED] if c.derivations else []
+    for one, unit in zip(c.derived, units or [""] * len(c.derivations), strict=True):
+        low, high = (_plain(end) for end in interval(_finite(one.lower), _finite(one.upper)))
+        judged = f"; {verdict_of(c, one.verdicts['accept'])}" if one.verdicts else ""
+        predicted = f"prediction {_plain(near(one.value))}, " if c.evidence.predicted else ""
+        made = f"{one.kind} of {', '.join(one.of)}"
+        lines.append(f"{one.name}: {predicted}lower {low}, upper {high}{unit and ' '}{unit} ({made}){judged}")
+    return lines
 
 
 def verdict_of(c: Intervals, word: str, limit: str = "") -> str:

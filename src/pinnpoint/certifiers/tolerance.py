@@ -114,7 +114,7 @@ def certify_to(
             given = np.asarray(problem.extract(prediction, extraction).given)
             prediction = refiner.prolong(given if problem.components == 1 else given.reshape(-1, problem.components))
         problem = problem.refined(refiner.mesh, refiner.parents)
-        queries = problem.ask(queries.goals, queries.names)
+        queries = problem.ask(queries.goals, queries.names).deriving(queries.derived)
 
 
 def _checked(problem: Problem, queries: Queries, tolerance: Limits, accept: Limits, theta: float) -> Vector:

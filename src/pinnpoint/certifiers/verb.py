@@ -239,6 +239,7 @@ def run_by(
             certifier = method.prepare(problem.system, queries)
             prepared(certifier)
             certificate = certifier.certify(extracted.U, transfer=how.transfer).beside(outputs)
+    certificate = replace(certificate, derivations=queries.derived)
     certificate = extracted.beside(problem.finish(certificate, queries, extracted.U, certifier, own=own), queries)
     model = prediction.description if isinstance(prediction, Predictor) else None
     return certificate.with_details(

@@ -85,6 +85,7 @@ def tell(result: Result, files: list[Path], arguments: argparse.Namespace) -> in
     elif not arguments.quiet:
         print(summary(result, files))
     found = [word for verdict in result.certificate.verdicts for word in verdict.values()]
+    found += [word for one in result.certificate.derived for word in (one.verdicts or {}).values()]
     if any(word in NEGATIVE for word in found):
         return 4
     return 1 if wide(result).any() or UNDECIDED in found else 0
@@ -116,7 +117,7 @@ def verdicts(certificate: Certificate) -> list[str]:
 def summary(result: Result, files: list[Path]) -> str:
     """The table and what to open."""
     study, certificate = result.study, result.certificate
-    units = [] if isinstance(study.case.units, str) else labels(study.case)
+    units = [] if isinstance(study.case.units, str) else labels(study.case, study.problem.mesh.dim)
     lines = [study.case.title, table(certificate, units)]
     if len(result.history) > 1:
         first, last = result.history[0], result.history[-1]

@@ -65,8 +65,11 @@ def require_fit(case: Case) -> None:
     if not case.kind.distributes or case.mesh is None:
         fitting = " and ".join(kind.name for kind in KINDS.values() if kind.distributes)
         raise InputError(f"problem.kind: over several processes {fitting} with a mesh are solved")
-    if any(q.kind == "flux" for q in case.queries):
-        raise InputError("query.kind: 'flux' is not available over several processes; ask for points or averages")
+    others = [q.kind for q in case.queries if q.kind not in ("point", "average", "patch")]
+    if others:
+        raise InputError(
+            f"query.kind: '{others[0]}' is not available over several processes; ask for points or averages"
+        )
 
 
 def certify(case: Case, team: Team, events: Events = SILENT, *, trust: bool = False) -> Result | None:

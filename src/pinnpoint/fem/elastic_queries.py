@@ -10,14 +10,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.arrays import Index, Vector, distinct_names
 from pinnpoint.base.errors import InputError
+from pinnpoint.fem.coefficients import per_cell
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.fields import AXES, Component, FieldQueries, component_of, slope_rows
 from pinnpoint.fem.held import HeldBoundary
 from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.mesh.facets import facet_keys
 from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.systems.derived import MAGNITUDE, PRINCIPAL, VON_MISES, Derived
 from pinnpoint.systems.goals import (
     Ball,
     Cells,
@@ -114,6 +116,64 @@ class ElasticQueries(FiniteElements):
         rows = partial(tensor_rows, cell=cell, bary=bary, mix=mix, i=i, j=j, law=law)
         return Queries(rows(self.nodes), names, points=X, goals=goals, on_nodes=rows, made_for=made_for)
 
+    def magnitude(self, X: ArrayLike, names: Sequence[str] | None = None) -> Queries:
+        """|u| at points: queries of its components, and what follows from them, ``certificate.derived``."""
+        labels, d = self._labels(X, names, MAGNITUDE), self.mesh.dim
+        each = [self.points(X, k, [f"{name} {AXES[k]}" for name in labels]) for k in range(d)]
+        return _joined(each).deriving([Derived(n, MAGNITUDE, tuple(f"{n} {a}" for a in AXES[:d])) for n in labels])
+
+    def von_mises(self, where: ArrayLike | str, names: Sequence[str] | str | None = None) -> Queries:
+        """The von Mises stress at points, or of the average over a group of cells, from queries of the components.
+
+        In the plane with σ_zz = ν (σ_xx + σ_yy) for plane strain and σ_zz = 0 for plane stress.
+        """
+        labels = self._labels(where, names, VON_MISES)
+        each, nu = self._components(where, labels), self.lateral(where, len(labels))
+        derived = [Derived(n, VON_MISES, self._of(n), v) for n, v in zip(labels, nu, strict=True)]
+        return each.deriving(derived)
+
+    def principal(self, where: ArrayLike | str, names: Sequence[str] | str | None = None) -> Queries:
+        """The principal stresses, the largest first, at points or of the average over a group of cells.
+
+        In the plane those of the plane's stresses.
+        """
+        labels, d = self._labels(where, names, PRINCIPAL), self.mesh.dim
+        derived = [Derived(f"{n} {k}", PRINCIPAL, self._of(n), order=k) for n in labels for k in range(1, d + 1)]
+        return self._components(where, labels).deriving(derived)
+
+    def _labels(self, where: Any, names: Sequence[str] | str | None, kind: str) -> list[str]:
+        """Names of derived quantities, by default of their kind."""
+        if isinstance(where, str):
+            return [names] if isinstance(names, str) else list(names or [f"{kind} {where}"])
+        count = len(self._queries.as_points("points", where))
+        plain = [kind] if count == 1 else [f"{kind} {k}" for k in range(count)]
+        return list(distinct_names(plain if names is None else names, count))
+
+    def _of(self, name: str) -> tuple[str, ...]:
+        """What the queries of a stress's components are called."""
+        return tuple(f"{name} {AXES[i]}{AXES[j]}" for i, j in voigt(self.mesh.dim))
+
+    def _components(self, where: Any, labels: Sequence[str]) -> Queries:
+        """All components of the stress, one after the other."""
+        each = [self._of(name) for name in labels]
+        pairs = voigt(self.mesh.dim)
+        return _joined([self.stress(where, pair, [of[k] for of in each]) for k, pair in enumerate(pairs)])
+
+    def lateral(self, where: Any, count: int) -> list[float | None]:
+        """ν in plane strain, where σ_zz = ν (σ_xx + σ_yy), for each of so many places; else None."""
+        if self.mesh.dim == 3 or self.given["plane"] == "stress":
+            return [None] * count
+        nu = per_cell("poisson", self.given["poisson"], self.mesh)
+        if not isinstance(where, str):
+            return [float(x) for x in nu[self._queries.locator.locate(self._queries.as_points("points", where))[0]]]
+        here = nu[self._queries.chosen(where)[0]]
+        if float(here.min()) != float(here.max()):
+            raise InputError(
+                f"group '{where}': has several Poisson's ratios, so that σ_zz of plane strain does not follow from the "
+                "averages of the other stresses; ask for each material by itself"
+            )
+        return [float(here[0])]
+
     def reaction(self, group: str, component: Component, name: str | None = None) -> Queries:
         """The total force ∫ (σn)_k of what holds a boundary group on the body, from the weak form.
 
@@ -177,6 +237,18 @@ class ElasticQueries(FiniteElements):
         )
 
 
+def voigt(d: int) -> list[tuple[int, int]]:
+    """Components of a symmetric tensor in order."""
+    return [(i, j) for i in range(d) for j in range(i, d)]
+
+
+def _joined(each: Sequence[Queries]) -> Queries:
+    found = each[0]
+    for more in each[1:]:
+        found = found + more
+    return found
+
+
 def _listed(name: str | None) -> list[str] | None:
     return None if name is None else [name]
 
@@ -216,7 +288,7 @@ def pair_of(given: Any, dim: int) -> tuple[int, int]:
     if isinstance(given, str | tuple | list) and len(given) == 2:
         i, j = sorted(component_of(k, dim) for k in given)
         return i, j
-    known = ", ".join(f"'{AXES[i]}{AXES[j]}'" for i in range(dim) for j in range(i, dim))
+    known = ", ".join(f"'{AXES[i]}{AXES[j]}'" for i, j in voigt(dim))
     raise InputError(f"component: must be one of {known}; got {given!r}")
 
 

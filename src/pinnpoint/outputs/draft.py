@@ -148,8 +148,8 @@ class Draft:
         with ThreadPoolExecutor(1) as pool:  # hashing and writing leave Python's lock to the report
             bundle = pool.submit(self._write_bundle, result, data, begun.fields.result().evidence) if whole else None
             write_json(self.part / FILES[0], data)
-            write_csv(self.part / FILES[1], certificate, labels(study.case))
-            shown = labelled(data, kind.quantities) | {"refines": kind.refines}
+            write_csv(self.part / FILES[1], certificate, labels(study.case, study.problem.mesh.dim))
+            shown = labelled(data, kind.quantities, study.problem.mesh.dim) | {"refines": kind.refines}
             view, named = begun.view.result(), FILES[3] if whole else None
             write_report(self.part / FILES[4], shown, view, sweep=sweep(result), bundle=named)
             if bundle is not None:

@@ -13,15 +13,21 @@ from pinnpoint.base.arrays import Vector
 from pinnpoint.base.units import bracketed, of_query
 from pinnpoint.cases.specs import Case
 from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.systems.derived import PRINCIPAL
 
 
-def labels(case: Case) -> list[str]:
-    """The unit of each query's value."""
-    return [of_query(case.units, case.kind.quantities, query.kind) for query in case.queries]
+def labels(case: Case, dim: int) -> list[str]:
+    """The unit of each query's value, in so many dimensions, then of each derived one's."""
+    kinds = [query.kind for query in case.queries]
+    kinds += [spec.kind for spec in case.derived for _ in range(dim if spec.kind == PRINCIPAL else 1)]
+    return [of_query(case.units, case.kind.quantities, kind, dim) for kind in kinds]
 
 
 def write_csv(path: Path, certificate: Certificate, units: Sequence[str]) -> None:
-    """One row per query; what does not apply is left empty. Units that all queries share stand in the header too."""
+    """One row per query, then one for each derived quantity; what does not apply is left empty.
+
+    Units that all of them share stand in the header too.
+    """
     unit = bracketed(units[0]) if len(set(units)) == 1 else ""
     columns, terms = _columns(certificate), certificate.terms
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -35,6 +41,14 @@ def write_csv(path: Path, certificate: Certificate, units: Sequence[str]) -> Non
             writer.writerow(
                 [name, *numbers, *parts, *worth, *_judged(certificate, i), *_mesh(certificate, i), units[i]]
             )
+        for one, label in zip(certificate.derived, units[len(certificate) :], strict=True):
+            own = {"value": one.value, "center": one.center, "radius": one.radius}
+            own |= {"lower": one.lower, "upper": one.upper}
+            numbers = [_text(own[column]) if column in own else "" for column in columns]
+            judged = [repr(one.accept), one.verdicts["accept"]] if one.verdicts else ["", ""]
+            what = f"{certificate.interval_of}; {one.kind} of {', '.join(one.of)}"
+            empty, worth = [""] * len(terms), [certificate.target, one.guarantee]
+            writer.writerow([one.name, *numbers, *empty, *worth, *judged, "", what, label])
 
 
 def _columns(certificate: Certificate) -> dict[str, Vector | None]:

@@ -16,6 +16,8 @@ from pinnpoint.base.files import write_whole
 from pinnpoint.base.units import of_field
 from pinnpoint.report import figures
 from pinnpoint.report.answers import verdicts
+from pinnpoint.report.derived import NOTE as DERIVED
+from pinnpoint.report.derived import derived
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.sections import assumptions, intervals, notes, origin, recheck, section, widths
 from pinnpoint.report.verdict import judge
@@ -77,6 +79,7 @@ def render(
         section("accepted", "Is the prediction good enough?", verdicts(data)),
         section("notes", "Keep in mind", notes(data)),
         section("intervals", "Intervals", intervals(data)),
+        section("derived", "Derived", derived(data), DERIVED),
         section("part", "The part", _view(data, view)),
         section("widths", "Where the widths come from", widths(data)),
         section(

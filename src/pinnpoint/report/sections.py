@@ -113,7 +113,8 @@ def _where(row: Mapping[str, Any]) -> str:
     kind = row.get("kind", "")
     parts = [text(kind)] if kind else []
     if row.get("component") is not None:
-        parts.append(f"component {text(row['component'])}")
+        given = row["component"]
+        parts.append(f"component {text(given if isinstance(given, str) else ', '.join(f'{v:g}' for v in given))}")
     if row.get("group") is not None:
         parts.append(f"group {name(row['group'])}")
     elif row.get("at"):

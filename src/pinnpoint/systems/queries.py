@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +28,7 @@ from pinnpoint.base.asking import asked
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.models.given import Prediction
+from pinnpoint.systems.derived import Derived
 from pinnpoint.systems.goals import Ball as Ball
 from pinnpoint.systems.goals import Flux as Flux
 from pinnpoint.systems.goals import Goal as Goal
@@ -172,6 +174,8 @@ class Queries:
     made_for
         Digests of what the rows were made from, such as a problem's mesh: a problem with other ones refuses them, and
         they cannot be joined to queries with other ones.
+    derived
+        What is to follow from these queries' values, such as the magnitude of a vector.
     """
 
     stored: Any = field(metadata={"name": "L"})
@@ -185,6 +189,7 @@ class Queries:
     goals: tuple[Goal | None, ...]
     on_nodes: Callable[[Any], Any] | None
     made_for: Mapping[str, str] = field(repr=False)
+    derived: tuple[Derived, ...]
 
     __repr__ = brief
 
@@ -201,6 +206,7 @@ class Queries:
         goals: Sequence[Goal | None] | None = None,
         on_nodes: Callable[[Any], Any] | None = None,
         made_for: Mapping[str, str] | None = None,
+        derived: Sequence[Derived] = (),
     ) -> None:
         L = matrix("L", L)
         if L.shape[0] == 0:
@@ -225,7 +231,10 @@ class Queries:
             goals=(None,) * L.shape[0] if goals is None else tuple(goals),
             on_nodes=on_nodes,
             made_for=dict(made_for or {}),
+            derived=(),
         )
+        if derived:
+            set_fields(self, derived=self.deriving(derived).derived)
         frozen(self.constants, self.points, None if error is None else error.data)
 
     @property
@@ -259,6 +268,17 @@ class Queries:
             raise InputError(f"prediction: its value of '{worst}' leaves the range of float64; give smaller values")
         return np.where(counts, own, value)
 
+    def deriving(self, derived: Sequence[Derived]) -> Queries:
+        """The same queries, from whose values these quantities follow."""
+        names = [*self.names, *(one.name for one in derived)]
+        distinct_names(names, len(names))
+        unknown = [name for one in derived for name in one.of if name not in self.names]
+        if unknown:
+            raise InputError(f"derived: '{unknown[0]}' is not among the queries")
+        found = copy(self)
+        set_fields(found, derived=tuple(derived))
+        return found
+
     def _names_after(self, count: int) -> tuple[str, ...]:
         """The names, where they are the plain numbers counted on."""
         plain = tuple(f"q{i}" for i in range(len(self)))
@@ -289,4 +309,5 @@ class Queries:
             goals=[*self.goals, *other.goals],
             on_nodes=_joined_rows(self, other),
             made_for={**self.made_for, **other.made_for},
+            derived=[*self.derived, *other.derived],
         )

@@ -15,7 +15,13 @@ from pinnpoint.mesh.mesh import Mesh
 LINEAR = ("exact", "norm", "inexact", "localized", "randomized")
 NONLINEAR = ("root", "stationary")
 TARGETS = ("continuous", "discrete")
-GOALS = ("point", "average", "patch", "flux")
+SCALAR_GOALS = ("point", "average", "patch", "flux")
+ELASTIC_GOALS = (
+    *("point", "average", "patch", "cells", "mean", "stress", "strain"),
+    *("von-mises", "principal", "magnitude", "reaction", "compliance"),
+)
+GOALS = tuple(dict.fromkeys((*SCALAR_GOALS, *ELASTIC_GOALS)))
+"""Kinds of queries."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +102,7 @@ class Kind(Generic[Spec]):
     degrees: int = 2
     methods: tuple[str, ...] = LINEAR
     targets: tuple[str, ...] = TARGETS
-    goals: tuple[str, ...] = GOALS
+    goals: tuple[str, ...] = SCALAR_GOALS
     instead: Mapping[str, str] = field(default_factory=dict)
     quantities: Quantities = SCALAR
     rechecked: bool = False

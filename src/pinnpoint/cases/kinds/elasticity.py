@@ -8,7 +8,7 @@ from typing import Any
 
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.units import ELASTIC
-from pinnpoint.cases.kinds.base import Kind, ProblemSpec, Setting
+from pinnpoint.cases.kinds.base import ELASTIC_GOALS, Kind, ProblemSpec, Setting
 from pinnpoint.cases.kinds.conditions import read_conditions, word_used
 from pinnpoint.cases.tables import PerGroup, Table, Value, components, number
 from pinnpoint.fem import Elasticity, Load
@@ -127,8 +127,8 @@ KIND = Kind(
     words=WORDS,
     vector=True,
     targets=("discrete",),
-    goals=("point", "average", "patch"),
-    instead={"flux": "average over the patch instead"},
+    goals=ELASTIC_GOALS,
+    instead={"flux": "ask for the reaction of a held group, or average over the patch instead"},
     quantities=ELASTIC,
     rechecked=True,
     distributes=True,

@@ -24,8 +24,9 @@ from pinnpoint.solvers.choice import GB, ROOM, Task, predicted
 from pinnpoint.solvers.direct import factorize
 from pinnpoint.solvers.petsc import Petsc
 from pinnpoint.solvers.protocol import Solver, answer, is_accurate
+from pinnpoint.systems.goals import Cells, CellStrain, CellStress, Flux, Patch, Reaction
 from pinnpoint.systems.linear import LinearSystem
-from pinnpoint.systems.queries import Flux, Patch, Queries
+from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.semilinear.cubic import CubicSystem
 
 SAFETY = 1e-6
@@ -51,8 +52,10 @@ def system(out: Writer, problem: Any, queries: Queries) -> dict[str, Any]:
         out.array("mesh/nodes", problem.nodes.points)
         out.array("mesh/cells", np.sort(problem.mesh.cells, axis=1))
         for i, goal in enumerate(queries.goals or ()):
-            if isinstance(goal, Patch | Flux):
+            if isinstance(goal, Patch | Flux | Reaction):
                 out.array(f"mesh/facets{i}", np.unique(np.sort(problem.mesh.facets(goal.group), axis=1), axis=0))
+            if isinstance(goal, Cells | CellStrain | CellStress) and isinstance(goal.cells, str):
+                out.array(f"mesh/chosen{i}", np.sort(problem.mesh.cells_of(goal.cells)))
         _defined(out, problem)
     out.sparse("system/a", system.free_rows if isinstance(system, LinearSystem) else sp.csr_array(system.A)[space.free])
     out.array("system/b", system.b[space.free])

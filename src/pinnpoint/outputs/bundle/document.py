@@ -13,9 +13,37 @@ from pinnpoint.certifiers.protocols import Problem
 from pinnpoint.fem.lifted import Lifted
 from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.formulas.expressions import Expression
-from pinnpoint.systems.queries import Ball, Flux, Patch, Point, Queries
+from pinnpoint.systems.derived import said as derived_row
+from pinnpoint.systems.goals import (
+    Ball,
+    Cells,
+    CellStrain,
+    CellStress,
+    Compliance,
+    Flux,
+    Goal,
+    Patch,
+    Point,
+    Reaction,
+    Strain,
+    Stress,
+)
+from pinnpoint.systems.queries import Queries
 
-KINDS = {Point: "point", Ball: "ball", Patch: "patch", Flux: "flux"}
+AXES = ("x", "y", "z")
+KINDS: dict[type, str] = {
+    Point: "point",
+    Ball: "ball",
+    Patch: "patch",
+    Flux: "flux",
+    Cells: "cells",
+    Strain: "strain",
+    Stress: "stress",
+    CellStrain: "strain",
+    CellStress: "stress",
+    Reaction: "reaction",
+    Compliance: "compliance",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +57,7 @@ class Document:
 
     def complete(self, certificate: Certificate, problem: Any, queries: Queries, options: Any) -> Document:
         """With both."""
-        components = problem.components if isinstance(problem, Problem) else 1
-        data = _certificate(certificate, queries, components) if self.certificate is None else self.certificate
+        data = _certificate(certificate, queries) if self.certificate is None else self.certificate
         return Document(data, _case(certificate, problem, data, queries, options) if self.case is None else self.case)
 
 
@@ -63,21 +90,37 @@ def wordless(certificate: Certificate, problem: Any) -> str:
     return ""
 
 
-def _certificate(certificate: Certificate, queries: Queries, components: int) -> dict[str, Any]:
+def _certificate(certificate: Certificate, queries: Queries) -> dict[str, Any]:
     data = certificate.to_dict()
     goals = queries.goals or (None,) * len(queries)
-    for i, (row, goal) in enumerate(zip(data["queries"], goals, strict=True)):
-        row["kind"] = "functional" if goal is None else KINDS.get(type(goal), "functional").replace("ball", "average")
+    for row, goal in zip(data["queries"], goals, strict=True):
         row.pop("at", None)
-        if isinstance(goal, Point | Ball):
-            row["at"] = [float(x) for x in goal.at]
-        if isinstance(goal, Ball):
-            row["ball"] = float(goal.radius)
-        if isinstance(goal, Patch | Flux):
-            row["group"] = goal.group
-        if goal is not None and components > 1:
-            row["component"] = "xyz"[int(queries.L[[i]].indices[0]) % components]
+        row |= said(goal)
     return data
+
+
+def said(goal: Goal | None) -> dict[str, Any]:
+    """A goal as certificates have it; rows of coefficients, and cells by their numbers, are just functionals."""
+    numbered = isinstance(goal, Cells | CellStrain | CellStress) and isinstance(goal.cells, tuple)
+    if goal is None or numbered:
+        return {"kind": "functional"}
+    row: dict[str, Any] = {"kind": KINDS[type(goal)].replace("ball", "average")}
+    if isinstance(goal, Point | Ball | Strain | Stress):
+        row["at"] = [float(x) for x in goal.at]
+    if isinstance(goal, Ball):
+        row["ball"] = float(goal.radius)
+    if isinstance(goal, Patch | Flux | Reaction):
+        row["group"] = goal.group
+    if isinstance(goal, Cells | CellStrain | CellStress):
+        row |= {"kind": "mean"} if goal.cells is None else {"group": goal.cells}
+    if isinstance(goal, Strain | Stress | CellStrain | CellStress):
+        return row | {"component": AXES[goal.i] + AXES[goal.j]}
+    given = None if isinstance(goal, Flux | Compliance) else goal.component
+    if given is None:
+        return row
+    return row | {
+        "component": AXES[given] if isinstance(given, int) else list(given) if isinstance(given, tuple) else given
+    }
 
 
 def _case(
@@ -104,6 +147,7 @@ def _case(
         "units": said["units"],
         "problem": data,
         "queries": asked,
+        **({"derived": [derived_row(one) for one in queries.derived]} if queries.derived else {}),
         "notes": notes,
         "certificate": {
             "method": certificate.method,

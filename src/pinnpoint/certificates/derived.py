@@ -1,0 +1,184 @@
+"""Intervals of derived quantities, by interval arithmetic over the intervals of their components.
+
+Each is a function of the components, and the interval holds its values on the whole box of their intervals. So it holds
+the true one as surely as the components' intervals hold together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.certificates.verdicts import accepted
+from pinnpoint.rounding.arithmetic import down, gamma, up
+from pinnpoint.systems.derived import MAGNITUDE, PRINCIPAL, VON_MISES, Derived
+
+SLACK = gamma(96)
+"""Of sums of at most 36 products of three factors, each known up to a few roundings, against those of their sizes."""
+COUNTS = {MAGNITUDE: (2, 3), VON_MISES: (3, 6), PRINCIPAL: (3, 6)}
+"""How many components each kind has, in the plane and in space."""
+
+
+@dataclass(frozen=True)
+class DerivedInterval:
+    """[lower, upper] holds the derived quantity; `value` is that of the prediction.
+
+    Attributes
+    ----------
+    guarantee
+        The weakest of the components'.
+    verdicts
+        As a certificate's, of what was asked.
+    """
+
+    name: str
+    kind: str
+    of: tuple[str, ...]
+    value: float
+    lower: float
+    upper: float
+    guarantee: str
+    accept: float | None = None
+    verdicts: Mapping[str, str] | None = None
+
+    __repr__ = brief
+
+    @property
+    def center(self) -> float:
+        """The middle; the prediction's value where the interval is unbounded."""
+        return 0.5 * self.lower + 0.5 * self.upper if math.isfinite(self.upper - self.lower) else self.value
+
+    @property
+    def radius(self) -> float:
+        """So that center ± radius holds the interval."""
+        half = max(self.upper - self.center, self.center - self.lower)
+        return float(up(half, 2)) if math.isfinite(half) else math.inf
+
+    def contains(self, x: float) -> bool:
+        """Whether the interval holds a number."""
+        return bool(self.lower <= x <= self.upper)
+
+
+def derive(
+    asked: Sequence[Derived],
+    names: Sequence[str],
+    ends: tuple[Vector, Vector],
+    prediction: Vector,
+    guarantees: Sequence[str],
+) -> tuple[DerivedInterval, ...]:
+    """The intervals of derived quantities from those of all queries."""
+    place = {name: i for i, name in enumerate(names)}
+    found = []
+    for one in asked:
+        missing = [name for name in one.of if name not in place]
+        if missing or len(one.of) not in COUNTS.get(one.kind, ()):
+            what = f"needs '{missing[0]}'" if missing else f"cannot be made of {len(one.of)} components"
+            raise InputError(f"query '{one.name}': {what}, which is not among the queries")
+        at = [place[name] for name in one.of]
+        low, high = enclosed(one, ends[0][at], ends[1][at])
+        value = plainly(one, prediction[at])
+        worst = max((guarantees[i] for i in at), key=("deterministic", "probabilistic", "estimate").index)
+        found.append(_judged(one, value, (low, high), worst))
+    return tuple(found)
+
+
+def _judged(one: Derived, value: float, ends: tuple[float, float], guarantee: str) -> DerivedInterval:
+    verdicts = dict[str, str]()
+    if one.accept is not None:
+        arrays = [np.array([x]) for x in (value, *ends, one.accept)]
+        verdicts["accept"] = str(accepted(*arrays, proved=guarantee != "estimate")[0])
+    return DerivedInterval(one.name, one.kind, one.of, value, *ends, guarantee, one.accept, verdicts)
+
+
+def enclosed(one: Derived, lower: Vector, upper: Vector) -> tuple[float, float]:
+    """Bounds of a derived quantity over the box lower ≤ x ≤ upper."""
+    if not (np.all(np.isfinite(lower)) and np.all(np.isfinite(upper))):
+        return (-math.inf if one.kind == PRINCIPAL else 0.0), math.inf
+    with np.errstate(over="ignore", invalid="ignore"):
+        if one.kind == PRINCIPAL:
+            low, high = principal_range(lower, upper, one.order)
+        else:
+            low, high = norm_range(form(one), lower, upper)
+    return (low, high) if low <= high else ((-math.inf if one.kind == PRINCIPAL else 0.0), math.inf)
+
+
+def form(one: Derived) -> Vector:
+    """B of the seminorm √(xᵀBx), as far as floats have it."""
+    n = len(one.of)
+    if one.kind == MAGNITUDE:
+        return np.eye(n)
+    if n == 6:  # xx, xy, xz, yy, yz, zz
+        B = np.diag([1.0, 3.0, 3.0, 1.0, 3.0, 1.0])
+        for i, j in ((0, 3), (0, 5), (3, 5)):
+            B[i, j] = B[j, i] = -0.5
+        return B
+    nu = 0.0 if one.poisson is None else one.poisson
+    own, mixed = 1.0 - nu + nu * nu, -(0.5 + nu - nu * nu)
+    return np.array([[own, 0.0, mixed], [0.0, 3.0, 0.0], [mixed, 0.0, own]])
+
+
+def norm_range(B: Vector, lower: Vector, upper: Vector) -> tuple[float, float]:
+    """Bounds of p(x) = √(xᵀBx) over a box, for B ⪰ 0 with entries of a few roundings.
+
+    p is convex, so that its maximum is at a vertex. By Cauchy and Schwarz p(x) p(c) ≥ cᵀBx for every c, and at the
+    middle c of the box cᵀBx ≥ cᵀBc − Σ |Bc|_i r_i.
+    """
+    vertices = np.array(list(product(*zip(lower.tolist(), upper.tolist(), strict=True))))
+    size = np.abs(vertices) @ np.abs(B)
+    largest = np.einsum("vi,ij,vj->v", vertices, B, vertices) + SLACK * np.einsum("vi,vi->v", size, np.abs(vertices))
+    top = float(up(largest.max(), 2))
+    if not math.isfinite(top):
+        return 0.0, math.inf
+    high = float(up(math.sqrt(max(0.0, top)), 2))  # elasticity.md, step 11a
+    c = 0.5 * lower + 0.5 * upper
+    r = up(np.maximum(upper - c, c - lower), 2)
+    g, mass = B @ c, np.abs(B) @ np.abs(c)
+    square = float(up(float(c @ g) + SLACK * float(np.abs(c) @ mass), 2))
+    least = float(c @ g) - float(np.abs(g) @ r) - up(SLACK * float((np.abs(c) + r) @ mass), 8)
+    if not (least > 0.0 and square > 0.0):
+        return 0.0, high
+    return max(0.0, float(down(float(down(least)) / up(math.sqrt(square), 2)))), high  # elasticity.md, step 11b
+
+
+def principal_range(lower: Vector, upper: Vector, order: int) -> tuple[float, float]:
+    """Bounds of an eigenvalue over a box of symmetric matrices, by Weyl's inequality around its middle.
+
+    With R ≥ |x − c| entry by entry, |λ_k(x) − λ_k(c)| ≤ ‖R‖₂. For the computed V and D of c = VDVᵀ, Ostrowski and Weyl
+    give |λ_k(c) − D_k| ≤ ‖VᵀV − I‖ ‖c‖ + ‖VᵀcV − D‖.
+    """
+    c = 0.5 * lower + 0.5 * upper
+    A, R = tensor(c), tensor(up(np.maximum(upper - c, c - lower), 2))
+    wide = min(float(up(np.sqrt(np.sum(R * R)), 16)), float(up(R.sum(axis=1).max(), 8)))
+    D, V = np.linalg.eigh(A)
+    whole = float(up(np.sqrt(np.sum(A * A)), 16))
+    turned = np.abs(V).T @ np.abs(A) @ np.abs(V)
+    off = np.abs(V.T @ A @ V - np.diag(D)) + SLACK * (turned + np.diag(np.abs(D)))
+    skew = np.abs(V.T @ V - np.eye(len(A))) + SLACK * (np.abs(V).T @ np.abs(V) + np.eye(len(A)))
+    slack = up(np.sqrt(np.sum(off * off)), 16) + up(np.sqrt(np.sum(skew * skew)), 16) * whole
+    k = len(A) - order
+    radius = float(up(wide + slack, 8))  # elasticity.md, step 11c
+    return math.nextafter(float(D[k]) - radius, -math.inf), math.nextafter(float(D[k]) + radius, math.inf)
+
+
+def tensor(x: Vector) -> Vector:
+    """The symmetric matrix of xx, xy, yy or xx, xy, xz, yy, yz, zz."""
+    d = 2 if len(x) == 3 else 3
+    A: Any = np.zeros((d, d))
+    i, j = np.triu_indices(d)
+    A[i, j] = A[j, i] = x
+    return np.asarray(A, dtype=np.float64)
+
+
+def plainly(one: Derived, x: Vector) -> float:
+    """The quantity of given components, in plain floats."""
+    if one.kind == PRINCIPAL:
+        return float(np.linalg.eigvalsh(tensor(x))[-one.order])
+    return math.sqrt(max(0.0, float(x @ form(one) @ x)))

@@ -1,0 +1,53 @@
+"""What is derived from several queries: norms and principal values of their vector or tensor.
+
+No functional is linear here, so that nothing is certified of these by itself: their intervals follow from those of the
+components (`pinnpoint.certificates.derived`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pinnpoint.base.brief import brief
+
+MAGNITUDE, VON_MISES, PRINCIPAL = ("magnitude", "von-mises", "principal")
+DERIVED = (VON_MISES, PRINCIPAL, MAGNITUDE)
+
+
+@dataclass(frozen=True)
+class Derived:
+    """One number that follows from the values of other queries.
+
+    Attributes
+    ----------
+    name
+        Different from those of all queries.
+    kind
+        "magnitude": |u|; "von-mises": of the stress; "principal": an eigenvalue of the stress.
+    of
+        Names of the components' queries: x, y (, z), or xx, xy, yy, or xx, xy, xz, yy, yz, zz.
+    poisson
+        ν in plane strain, where σ_zz = ν (σ_xx + σ_yy); elsewhere None: in the plane σ_zz = 0 then.
+    order
+        Of a principal value, 1 for the largest; in the plane they are the two of the plane.
+    accept
+        How wrong the prediction may be; None where it was not asked.
+    """
+
+    name: str
+    kind: str
+    of: tuple[str, ...]
+    poisson: float | None = None
+    order: int = 0
+    accept: float | None = None
+
+    __repr__ = brief
+
+
+def said(one: Derived) -> dict[str, Any]:
+    """As certificates and cases have it."""
+    row: dict[str, Any] = {"name": one.name, "kind": one.kind, "derived_from": list(one.of)}
+    row |= {} if one.poisson is None else {"poisson": one.poisson}
+    row |= {"order": one.order} if one.order else {}
+    return row | ({} if one.accept is None else {"accept": one.accept})
