@@ -85,7 +85,8 @@ def numbers_agree(row: Row, parts: list[Row]) -> None:
     worst = max((part["guarantee"] for part in parts), key=WORST.index)
     need(row["guarantee"] == worst, f"{name!r}: the guarantee is not that of its components")
     c, r = Fraction(row["center"]), Fraction(row["radius"])
-    fits = c - r <= low and high <= c + r and near(row["radius"], float((high - low) / 2), 1e-9, 1e-13 * abs(float(c)))
+    half = max(high - c, c - low)
+    fits = r >= half >= 0 and near(row["radius"], float(half), 1e-12, 1e-299)
     need(fits, f"{name!r}: center ± radius is not the interval")
     x = [Fraction(part["value"] if part["raw"] is None else part["raw"]) for part in parts]
     own = plainly(row, x, nu)

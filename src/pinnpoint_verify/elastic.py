@@ -55,8 +55,11 @@ def elastic_agrees(bundle: Bundle, d: Discrete, at: Places, i: int, row: Row, ca
         F = at.facets(bundle, i, name)
         sides_agree(at.nodes, {str(row["group"]): F}, case)
         found = [directed(at, F, row["component"], name)]
+        middle_agrees(at, row, F, areas(at.nodes[F]).m)
     elif row["kind"] in ("cells", "mean"):
-        found = [mean(at, chosen(bundle, at, i, row), component(row["component"], at.d, name))]
+        cells = chosen(bundle, at, i, row)
+        found = [mean(at, cells, component(row["component"], at.d, name))]
+        middle_agrees(at, row, at.cells[cells], volumes(at, cells))
     elif row["kind"] == "stress" and known.law is None:
         return  # the material is not known here, which `Found.blind` tells
     else:
@@ -64,6 +67,15 @@ def elastic_agrees(bundle: Bundle, d: Discrete, at: Places, i: int, row: Row, ca
     size = max(float(np.abs(stored).max()), 1e-300)
     off = min(float(np.abs(stored - ell).max()) for ell in found)
     need(off <= CLOSE * size, f"{name!r}: ℓ is not that of the {row['kind']}, {off!r} away")
+
+
+def middle_agrees(at: Places, row: Row, simplices: Array, size: Array) -> None:
+    """Where an average is said to be is the middle of what it is over."""
+    if "at" not in row:
+        return
+    middle, said = size @ at.nodes[simplices].mean(axis=1) / size.sum(), np.array(row["at"], dtype=float)
+    close = said.shape == middle.shape and np.abs(said - middle).max() <= 1e-9 * np.abs(at.nodes).max()
+    need(close, f"{row['name']!r}: at is not the middle of the group")
 
 
 def component(given: Any, count: int, name: str) -> int:
@@ -150,6 +162,7 @@ def tensors(bundle: Bundle, at: Places, i: int, row: Row, known: Found) -> list[
         cells = chosen(bundle, at, i, row)
         size, middle = volumes(at, cells), np.full((len(cells), at.d + 1), 1.0 / (at.d + 1))
         each = tensor(at, cells, middle, p, q, known.law if row["kind"] == "stress" else None)
+        middle_agrees(at, row, at.cells[cells], size)
         return [assembled(at, cells, each * (size / size.sum())[:, None, None])]
     x = np.array(row["at"], dtype=float)
     need(x.shape == (at.d,), f"{name!r}: the point has another dimension")
