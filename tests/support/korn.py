@@ -8,6 +8,7 @@ matrix from below is proved by a Cholesky factorization in floating point, all r
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cache
 from itertools import combinations, permutations
 from math import factorial
@@ -19,6 +20,8 @@ from scipy.sparse.linalg import splu
 
 from pinnpoint.rounding.arithmetic import UNIT, gamma
 from pinnpoint.rounding.coercivity import lu_defect
+from pinnpoint.taylor.bernstein import exact_gram, pairs
+from pinnpoint.transfer.elastic.lift import mass, table
 
 
 def voigt(d):
@@ -248,3 +251,119 @@ def mean_stress_form(d):
             S[k, i * d + q] += arm[p] / 2
     block = fmpq_mat([[A[nm + a, nm + b] for b in range(len(si))] for a in range(len(si))])
     return S.transpose() * block * S
+
+
+def coarse_quadratics(cut):
+    """n² times the quadratics B_jl of the whole simplex on the cells, in Bernstein form, (cells, pairs, functions)."""
+    d, n = cut.d, cut.n
+    G = gradients(d)
+    bary = cut.X @ G.T + np.eye(d + 1, dtype=int)[0] * n  # n λ_i of the whole at the cells' vertices
+    columns = []
+    for j, k in pairs(d):
+        u, v = bary[:, :, j], bary[:, :, k]
+        polar = [u[:, a] * v[:, b] + (u[:, b] * v[:, a] if j != k else 0) for a, b in pairs(d)]
+        columns.append(np.stack(polar, axis=1))
+    return np.stack(columns, axis=2)
+
+
+def projected(beta, d):
+    """(d + 2)(d + 3) times the vertex values of the linear projection, integers."""
+    k = np.full((d + 1, len(pairs(d))), 2)
+    for p, (i, j) in enumerate(pairs(d)):
+        k[i, p] += 2
+        k[j, p] += 2
+    return np.einsum("ip,npf->nif", (d + 2) * k - k.sum(axis=0), beta)
+
+
+def exact(A):
+    return fmpq_mat([[fmpq(int(v)) for v in row] for row in A])
+
+
+def definite(A):
+    """Whether an exact symmetric matrix is positive definite: elimination with positive pivots."""
+    A = [[A[i, j] for j in range(A.ncols())] for i in range(A.nrows())]
+    for k in range(len(A)):
+        if not A[k][k] > 0:
+            return False
+        for i in range(k + 1, len(A)):
+            f = A[i][k] / A[k][k]
+            A[i] = [x - f * y for x, y in zip(A[i], A[k], strict=True)]
+    return True
+
+
+def quadratics_near(cut, kappa):
+    """Whether ‖v − Π₁v‖ ≤ κ‖Π₁v‖ for all quadratics v on the whole, Π₁ the projection onto linears on the cells."""
+    d = cut.d
+    beta = coarse_quadratics(cut)
+    own, scale = projected(beta, d), (d + 2) * (d + 3)
+    powers = factorial(d + 4) // factorial(d)
+    gram = np.array([[int(v * powers) for v in row] for row in exact_gram(d)])  # exact: powers clears the denominators
+    full = np.einsum("npf,pq,nqg->fg", beta, gram, beta)
+    local = np.ones((d + 1, d + 1), dtype=int) + np.eye(d + 1, dtype=int)
+    part = np.einsum("nif,ij,njg->fg", own, local, own)
+    whole = exact(full) / fmpq(powers)
+    linear = exact(part) / fmpq((d + 1) * (d + 2) * scale**2)
+    return definite(linear * (kappa**2) - (whole - linear))
+
+
+def quadratics_proved(cut, mu):
+    """Whether S ⪰ μ (mass without its part on Π₁ of the whole's quadratics): negative pivots of a bordered matrix."""
+    d = cut.d
+    own = projected(coarse_quadratics(cut), d)
+    Z = np.einsum("nif,ab->niafb", own, np.eye(d, dtype=int)).reshape(cut.nx, -1)
+    unit = 1.0 / (factorial(d) * (d + 1) * (d + 2))
+    local = np.kron(np.ones((d + 1, d + 1), dtype=int) + np.eye(d + 1, dtype=int), np.eye(d, dtype=int))
+    W = np.einsum("ij,bjz->biz", local, Z.reshape(len(cut.X), len(local), -1)).reshape(cut.nx, -1)
+    scale = 2.0 ** np.round(np.log2(np.sqrt(unit * np.einsum("xz,xz->z", W, Z) / mu / 4.0)))
+    border = unit * W / scale
+    corner = -unit * (W.T @ Z) / np.outer(scale, scale) / mu
+    S, r = cut.stiffness(), Z.shape[1]
+    mass = sp.block_diag([sp.kron(sp.eye_array(len(cut.X)), local), sp.csr_array((cut.size - cut.nx,) * 2)]) * unit
+    tall = sp.vstack([sp.csr_array(border), sp.csr_array((cut.size - cut.nx, r))])
+    N = sp.block_array([[S - mu * mass, tall], [tall.T, sp.csr_array(corner)]], format="csr")
+    theta = 1e-6 * float(S.diagonal().max())
+    sizes = float((2.0 * abs(S) + mu * mass).sum(axis=1).max())
+    sizes += float(
+        np.abs(border).sum(axis=1).max() + np.abs(border).sum(axis=0).max() + np.abs(corner).sum(axis=1).max()
+    )
+    defect, negative = inertia(N - theta * sp.eye_array(cut.size + r))
+    return negative <= r + d * (d + 1) // 2 and defect + gamma(24) * (sizes + theta) < theta
+
+
+def lift_norm(d, t):
+    """Whether the stored lift of linear forces p has ‖τ‖ ≤ t‖p‖ on the unit Kuhn simplex, exactly."""
+    A, den = table(d)
+    n1, ns, P = d + 1, len(voigt(d)), len(pairs(d))
+    T = exact(A.astype(np.int64)) / fmpq(den)
+    B = exact((path(d)[1:] - path(d)[0]).T)
+    inverse = B.inv()
+    load = fmpq_mat(P * d, n1 * d)  # reference coefficients from physical vertex values
+    for p, (j, k) in enumerate(pairs(d)):
+        for a in range(d):
+            for c in range(d):
+                load[p * d + a, j * d + c] += inverse[a, c] / 2
+                load[p * d + a, k * d + c] += inverse[a, c] / 2
+    tau = T * load
+    metric = (B.transpose() * B).tolist()
+    si = voigt(d)
+    form = fmpq_mat(n1 * d, n1 * d)
+    M = [[Fraction(float(x)).limit_denominator(10**7) for x in row] for row in mass(d, 3)]
+    nodes = len(M)
+    W = fmpq_mat(ns, ns)  # |B S Bᵀ|² = tr(S G S G)
+    for a, (p, q) in enumerate(si):
+        for b, (r, s) in enumerate(si):
+            both = metric[p][r] * metric[q][s] + metric[p][s] * metric[q][r]
+            W[a, b] = both * fmpq((1 + (p != q)) * (1 + (r != s)), 2)
+    N = fmpq_mat([[fmpq(x.numerator, x.denominator) for x in row] for row in M])
+    for s in range(n1):
+        parts = [
+            fmpq_mat([[tau[(s * nodes + v) * ns + k, c] for c in range(n1 * d)] for v in range(nodes)])
+            for k in range(ns)
+        ]
+        for a in range(ns):
+            for b in range(ns):
+                if W[a, b] != 0:
+                    form += parts[a].transpose() * N * parts[b] * W[a, b]
+    form = form / fmpq(n1)  # over |K|
+    local = np.kron(np.ones((n1, n1), dtype=int) + np.eye(n1, dtype=int), np.eye(d, dtype=int))
+    return definite(exact(local) * (t**2 / fmpq(n1 * (d + 2))) - form)

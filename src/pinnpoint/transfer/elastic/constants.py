@@ -4,10 +4,10 @@ Let K̂ be Kuhn's simplex 0, e_1, e_1 + e_2, … (in the plane a right isosceles
 K̂ onto the cell K. The covariant pull-back v̂ = Bᵀv∘(Bx + b) takes rigid motions to rigid motions, linear fields to
 linear fields, and has ε̂(v̂) = Bᵀε(v)B. So for every v on K
 
-    min over rigid r  ‖v − r‖_K ≤ ĉ ‖B‖²‖B⁻¹‖ ‖ε(v)‖_K ,
+    min over rigid r  ‖v − r‖_K ≤ ĉ ‖B‖²‖B⁻¹‖ ‖ε(v)‖_K ,     min over quadratic q  ‖v − q‖_K ≤ ĉ₂ ‖B‖²‖B⁻¹‖ ‖ε(v)‖_K ,
     ∫_F t·v ≤ ĉ_F ‖B‖²‖B⁻¹‖ √(|F||K̂| / (|F̂||K|)) ‖t‖_F ‖ε(v)‖_K   for t ⟂ linear fields on the facet F,
 
-spectral norms, in the best order of the vertices of K. ĉ and ĉ_F of K̂ are proved by verified eigenvalue bounds
+spectral norms, in the best order of the vertices of K. All of K̂'s constants are proved by verified eigenvalue bounds
 (elasticity.md, steps 5c to 5f), which a test computes again.
 """
 
@@ -21,8 +21,14 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, up
 
-RIGID = {2: 0.635, 3: 0.898}
+RIGID = {2: 0.623, 3: 0.814}
 """ĉ, by dimension, rounded up."""
+QUADRATIC = {2: 0.332, 3: 0.52}
+"""ĉ₂, rounded up: for loads that are orthogonal to all quadratics."""
+LIFT = {2: 0.34, 3: 0.5}
+"""Upper bounds of ‖τ‖/‖p‖ on K̂ for the lift τ of linear forces p (see `lift`)."""
+MEAN = {2: 1.2248, 3: 1.6528}
+"""Upper bounds of r/√(d!), r the largest ‖σ‖ on K̂ of stresses of body moments e, |e| = 1, alone."""
 TRACE = {2: 1.73, 3: 3.06}
 """ĉ_F, by dimension, the largest over the facets of K̂, rounded up."""
 SQUARINGS = 6
@@ -34,10 +40,15 @@ def rigid_constant(points: Vector, cells: Index) -> Vector:
 
     Guarantee: min over rigid r of ‖v − r‖_K ≤ c_K‖ε(v)‖_K; rounding is counted; infinite for cells that are too flat.
     """
+    return np.asarray(up(RIGID[points.shape[1]] * stretch(points, cells), 4))  # elasticity.md, step 5c
+
+
+def stretch(points: Vector, cells: Index) -> Vector:
+    """Upper bounds (n,) of ‖B‖²‖B⁻¹‖ in the best order of the vertices: what a cell makes of K̂'s constants."""
     best = np.full(len(cells), np.inf)
     for shape, _ in _stretches(points, cells):
         best = np.minimum(best, shape)
-    return np.asarray(up(RIGID[points.shape[1]] * best, 4))  # elasticity.md, step 5c
+    return best  # elasticity.md, step 5c
 
 
 def trace_constant(points: Vector, cells: Index, opposite: Index, areas: Vector, volumes: Vector) -> Vector:

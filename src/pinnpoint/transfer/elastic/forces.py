@@ -2,15 +2,17 @@
 
 A body force is known as f = f₂ + h + ε on each cell (`taylor.bernstein.Density`): a quadratic, a part orthogonal to all
 quadratics, and an error. The stress σ_h + τ has −div(σ_h + τ) = f₂ as soon as its moments are those of f₂ (see `lift`);
-the moments of ε are a defect that cells pass on (`tree`), and what is left, h + (ε − Qε), no linear field feels:
+the moments of ε are a defect that cells pass on (`tree`), and what is left, h + (ε − Qε), no linear field feels, and h
+no quadratic one:
 
-    |∫_K (h + ε − Qε)·w| ≤ c_K ‖h + ε − Qε‖_K ‖ε(w)‖_K ≤ c_K c_min^{-1/2} ‖h + ε − Qε‖_K ‖w‖_{a,K} .
+    |∫_K h·w| ≤ ĉ₂‖B‖²‖B⁻¹‖ ‖h‖_K ‖ε(w)‖_K ,     ‖ε(w)‖_K ≤ c_min^{-1/2} ‖w‖_{a,K} .
 
 A traction is carried as far as it is linear; the rest costs c_F c_min^{-1/2} ‖t − Π₁t‖_F.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,14 +21,10 @@ from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding.arithmetic import gamma, up
 from pinnpoint.taylor.bernstein import Density, from_linear, gram, linear_projection, pairs
-from pinnpoint.transfer.elastic.constants import RIGID, rigid_constant, trace_constant
+from pinnpoint.transfer.elastic.constants import LIFT, MEAN, QUADRATIC, RIGID, stretch, trace_constant
 from pinnpoint.transfer.facets import measures
 from pinnpoint.transfer.geometry import Shapes
 
-SPLIT = {2: 1.5, 3: 1.7888543819998319}
-"""Upper bounds of √(1 + q²), q the norm of I − Q on linear fields: 3/2 and √3.2."""
-MEAN = {2: 1.2248, 3: 1.6528}
-"""Upper bounds of r/√(d!), r the largest ‖σ‖ over the reference cell of stresses that body moments e, |e| = 1, make."""
 CHUNK = 8192
 
 
@@ -76,10 +74,10 @@ def oscillation(T: Topology, densities: Sequence[Density], c_min: Vector) -> tup
     high, error2 = _length([f.high for f in densities]), _length([f.error2 for f in densities])
     for cells in _parts(np.flatnonzero((high > 0.0) | (error2 > 0.0))):
         volume, slack = _volumes(T, cells)
-        unit = rigid_constant(T.points, T.cells[cells]) * np.sqrt(volume * (1.0 + slack) / c_min[cells])
-        share = SPLIT[d] + MEAN[d] / RIGID[d]
+        unit = stretch(T.points, T.cells[cells]) * np.sqrt(volume * (1.0 + slack) / c_min[cells])
+        share = math.hypot(RIGID[d], LIFT[d]) + MEAN[d]
         data[cells] = up(_product(unit, share * error2[cells]), 24)  # elasticity.md, step 5d
-        cost[cells] = up(up(_product(unit, high[cells]), 24) + data[cells])  # elasticity.md, step 5d
+        cost[cells] = up(up(_product(unit, QUADRATIC[d] * high[cells]), 24) + data[cells])  # elasticity.md, step 5d
     return cost, data
 
 

@@ -106,7 +106,7 @@ class Gap:
         """−∫ (σ_d n)·(g − u_h) over held pairs for facet moments m (F, d, d) of a dual, and a bound of its error."""
         of = m[self.facets, :, self.components]
         terms = of * self.values  # elasticity.md, step 7c
-        total = -math.fsum(terms.ravel().tolist())
+        total = -math.fsum(terms.ravel().tolist())  # elasticity.md, step 7a
         size = np.abs(of).sum(axis=1)
         wrong = sum_up(up(size * self.errors, 8)) + sum_up(up(2.0 * UNIT * np.abs(terms).ravel(), 4))
         return total, float(up(wrong + UNIT * abs(total)))  # elasticity.md, step 7c

@@ -8,67 +8,86 @@ from math import isqrt
 
 import numpy as np
 import pytest
+from flint import fmpq
 
-from pinnpoint.transfer.elastic.constants import RIGID, TRACE, rigid_constant, spectral_norm, trace_constant
-from pinnpoint.transfer.elastic.forces import MEAN, SPLIT
+from pinnpoint.taylor.bernstein import values
+from pinnpoint.transfer.elastic.constants import (
+    LIFT,
+    MEAN,
+    QUADRATIC,
+    RIGID,
+    TRACE,
+    rigid_constant,
+    spectral_norm,
+    stretch,
+    trace_constant,
+)
 from tests.support import korn
 from tests.support.fields import Fields, linear, rigid, rule, without
 from tests.support.simplices import corners
 
 
-def square_root_up(x: Fraction) -> Fraction:
+def root_up(x: Fraction) -> Fraction:
     scale = 10**20
     return Fraction(isqrt(x.numerator * scale**2 // x.denominator) + 1, scale)
 
 
-def split_norm(d):
-    """q²: with Qp constant on sub-simplices, ‖p − Qp‖² = ‖Qp‖² − ‖p‖², the same ratio for all p of mean zero."""
-    n1 = d + 1
-    p = [Fraction(d, n1)] + [Fraction(-1, n1)] * d
-    share = -Fraction(n1**2, (d + 1) * (d + 2))  # (1 + 1/n1 − δ)/n1² against (1 + δ)/((d + 1)(d + 2)) on mean zero
-    square = sum(x * x for x in p)
-    return share**2 * square / n1 / (square * Fraction(1, (d + 1) * (d + 2))) - 1
-
-
 def rigid_bound(d, n, M):
-    """The root c of c² = (M + qθc)² + (θc)², rounded up."""
-    theta, q = Fraction(1, n), square_root_up(split_norm(d))
-    a, b = 1 - theta**2 * (1 + q**2), M * q * theta
-    assert a > 0
-    return (b + square_root_up(b**2 + a * M**2)) / a
+    """c ≤ (M + θt)/√(1 − θ²), rounded up."""
+    theta = Fraction(1, n)
+    return (M + theta * Fraction(LIFT[d])) * root_up(1 / (1 - theta**2))
 
 
-def proved_rigid(d, n, tries):
-    cut = korn.Cut(d, n)
-    M = next(M for M in tries if korn.cells_proved(cut, float((M * n) ** -2) * (1.0 + 1e-12)))
-    return rigid_bound(d, n, M)
+def proved(holds, cut, tries):
+    return next(M for M in tries if holds(cut, float((M * cut.n) ** -2) * (1.0 + 1e-12)))
+
+
+def quadratic_bound(d, n, M, M2, kappa):
+    """c₂ ≤ √((M₂ + θt)² + (Mκ + θĉ)²), rounded up."""
+    cut, theta = korn.Cut(d, n), Fraction(1, n)
+    assert korn.quadratics_near(cut, fmpq(kappa.numerator, kappa.denominator))
+    M2 = proved(korn.quadratics_proved, cut, M2)
+    M = proved(korn.cells_proved, cut, M)
+    return root_up((M2 + theta * Fraction(LIFT[d])) ** 2 + (M * kappa + theta * Fraction(RIGID[d])) ** 2)
 
 
 def trace_bound(d, n, M):
-    cut = korn.Cut(d, n)
-    assert all(korn.facet_proved(cut, j, float(M**-2 / n) * (1.0 + 1e-12)) for j in range(d + 1))
+    cut = korn.Cut(d, n)  # x ↦ (n − x_d, …, n − x_1) maps the simplex to itself and facet j to facet d − j
+    assert all(korn.facet_proved(cut, j, float(M**-2 / n) * (1.0 + 1e-12)) for j in range(d // 2 + 1))
     return M / (1 - Fraction(1, n)) ** Fraction(1, 2)
 
 
-def test_the_split_costs_three_halves_and_the_root_of_three_point_two():
-    assert split_norm(2) == Fraction(5, 4)
-    assert split_norm(3) == Fraction(11, 5)
-    for d in (2, 3):
-        assert Fraction(SPLIT[d]) ** 2 >= 1 + split_norm(d)
+M_TRIANGLE = [Fraction(611, 1000), Fraction(612, 1000)]
+M_TETRAHEDRON = [Fraction(k, 10000) for k in (7590, 7585, 7580, 7595)]
 
 
-def test_the_constant_of_the_triangle_is_proved():
-    assert proved_rigid(2, 32, [Fraction(611, 1000), Fraction(612, 1000)]) <= Fraction(RIGID[2])
+@pytest.mark.parametrize("d", [2, 3])
+def test_the_lift_of_linear_forces_has_its_norm(d):
+    t = Fraction(LIFT[d]).limit_denominator(1000)
+    assert t <= Fraction(LIFT[d])
+    assert korn.lift_norm(d, fmpq(t.numerator, t.denominator))
+    assert not korn.lift_norm(d, fmpq(t.numerator, t.denominator) * fmpq(98, 100))
 
 
-def test_a_coarse_cut_of_the_tetrahedron_proves_a_larger_constant():
-    assert proved_rigid(3, 4, [Fraction(772, 1000)]) < Fraction(13, 10)
+def test_the_constants_of_the_triangle_are_proved():
+    cut = korn.Cut(2, 32)
+    assert rigid_bound(2, 32, proved(korn.cells_proved, cut, M_TRIANGLE)) <= Fraction(RIGID[2])
+    M2 = [Fraction(320, 1000), Fraction(3205, 10000)]
+    assert quadratic_bound(2, 32, M_TRIANGLE, M2, Fraction(1, 1000)) <= Fraction(QUADRATIC[2])
+
+
+def test_a_coarse_cut_of_the_tetrahedron_proves_larger_constants():
+    M = [Fraction(772, 1000)]
+    assert rigid_bound(3, 4, proved(korn.cells_proved, korn.Cut(3, 4), M)) < Fraction(93, 100)
+    assert quadratic_bound(3, 4, M, [Fraction(1, 2)], Fraction(1, 5)) < Fraction(73, 100)
 
 
 @pytest.mark.slow
-def test_the_constant_of_the_tetrahedron_is_proved():
-    tries = [Fraction(k, 10000) for k in (7590, 7585, 7580, 7595)]
-    assert proved_rigid(3, 10, tries) <= Fraction(RIGID[3])
+def test_the_constants_of_the_tetrahedron_are_proved():
+    cut = korn.Cut(3, 10)
+    assert rigid_bound(3, 10, proved(korn.cells_proved, cut, M_TETRAHEDRON)) <= Fraction(RIGID[3])
+    M2 = [Fraction(460, 1000), Fraction(455, 1000)]
+    assert quadratic_bound(3, 10, M_TETRAHEDRON, M2, Fraction(2, 100)) <= Fraction(QUADRATIC[3])
 
 
 def test_the_trace_constant_of_the_triangle_is_proved():
@@ -88,6 +107,8 @@ def test_the_trace_constant_of_the_tetrahedron_is_proved():
 def test_the_eigenvalue_proof_fails_beyond_the_eigenvalue(d, n):
     cut = korn.Cut(d, n)
     assert not korn.cells_proved(cut, (0.95 * {2: 0.611, 3: 0.79}[d] * n) ** -2)
+    assert not korn.quadratics_proved(cut, (0.9 * {2: 0.32, 3: 0.5}[d] * n) ** -2)
+    assert not korn.quadratics_near(cut, fmpq(1, 1000))
     assert not all(korn.facet_proved(cut, j, 1.0 / n) for j in range(d + 1))
 
 
@@ -98,13 +119,16 @@ def test_the_stress_of_body_moments_is_bounded(d):
     assert largest * (1.0 + 1e-12) < MEAN[d] < 1.001 * largest
 
 
-@pytest.mark.parametrize(("d", "least"), [(2, 0.95), (3, 0.8)])
+@pytest.mark.parametrize(("d", "least"), [(2, 0.94), (3, 0.8)])
 def test_polynomials_on_the_reference_cell_come_close(d, least):
     V = korn.path(d).astype(float)
     fields = Fields(V, 6)
     found = fields.largest(without(fields.values, fields.weights, rigid(fields.points))) ** 0.5
     assert least * RIGID[d] < found < RIGID[d]
     assert RIGID[d] < rigid_constant(V, np.arange(d + 1)[None])[0] < 1.02 * RIGID[d]
+    basis = np.einsum("kp,ab->kpab", values(fields.bary), np.eye(d)).reshape(len(fields.bary), -1, d)
+    found = fields.largest(without(fields.values, fields.weights, basis)) ** 0.5
+    assert least * QUADRATIC[d] < found < QUADRATIC[d]
 
 
 @pytest.mark.parametrize(("d", "least"), [(2, 0.85), (3, 0.6)])
@@ -115,9 +139,9 @@ def test_polynomials_on_the_reference_facets_come_close(d, least):
     found = []
     for j in range(d + 1):
         F = np.delete(V, j, axis=0)
-        values = fields.at(bary @ F)[0]
+        traces = fields.at(bary @ F)[0]
         area = np.sqrt(np.linalg.det(np.diff(F, axis=0) @ np.diff(F, axis=0).T)) / (d - 1)
-        found.append(fields.largest(without(values, w * area, linear(bary, d))) ** 0.5)
+        found.append(fields.largest(without(traces, w * area, linear(bary, d))) ** 0.5)
     assert least * TRACE[d] < max(found) < TRACE[d]
 
 
@@ -131,13 +155,16 @@ def test_no_polynomial_on_any_cell_exceeds_its_constants(d, regime):
         c = rigid_constant(V, np.arange(d + 1)[None])[0]
         found = fields.largest(without(fields.values, fields.weights, rigid(fields.points - V[0]))) ** 0.5
         assert found < c * (1 + 1e-6)
+        basis = np.einsum("kp,ab->kpab", values(fields.bary), np.eye(d)).reshape(len(fields.bary), -1, d)
+        found = fields.largest(without(fields.values, fields.weights, basis)) ** 0.5
+        assert found < QUADRATIC[d] * stretch(V, np.arange(d + 1)[None])[0] * (1 + 1e-6)
         for j in range(d + 1):
             F = np.delete(V, j, axis=0)
             area = np.sqrt(np.linalg.det((F[1:] - F[0]) @ (F[1:] - F[0]).T)) / (d - 1)
             one = np.array([area]), np.array([fields.volume])
             c = trace_constant(V, np.arange(d + 1)[None], np.array([j]), *one)[0]
-            values = fields.at(bary @ F)[0]
-            assert fields.largest(without(values, w * area, linear(bary, d))) ** 0.5 < c * (1 + 1e-6)
+            traces = fields.at(bary @ F)[0]
+            assert fields.largest(without(traces, w * area, linear(bary, d))) ** 0.5 < c * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("d", [2, 3])

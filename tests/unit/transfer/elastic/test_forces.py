@@ -206,10 +206,10 @@ def test_bounds_that_are_not_known_make_costs_infinite():
     assert traction_cost(T, np.array([1]), [t], np.ones(1))[0] == np.inf
 
 
-@pytest.mark.parametrize("name", ["SPLIT", "MEAN"])
+@pytest.mark.parametrize("name", ["RIGID", "LIFT", "MEAN", "QUADRATIC"])
 def test_constants_are_used(monkeypatch, name):
     T = Topology([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [[0, 1, 2]])
-    f = Density(np.zeros((1, 6)), np.zeros(1), np.ones(1), np.ones(1))
+    f = Density(np.zeros((1, 6)), np.ones(1), np.ones(1), np.ones(1))
     before = oscillation(T, [f, f], np.ones(1))[0]
     monkeypatch.setattr(forces, name, {2: 0.0, 3: 0.0})
-    assert oscillation(T, [f, f], np.ones(1))[0] < 0.9 * before
+    assert oscillation(T, [f, f], np.ones(1))[0] < 0.98 * before
