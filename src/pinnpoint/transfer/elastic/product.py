@@ -171,8 +171,8 @@ class Products:
             square, size = self._square(side, delta, rich, part, shapes)
             rows["square"][i, part], rows["size"][i, part] = square, size
             rows["fuzz"][i, part] = self._length(delta.wrong, shapes, part)
-            mean = mean_of_linear(state.stress, state.strain) + gamma(ROUNDINGS) * state.heavy * state.steep
-            rows["energy"][i, part] = up(shapes.volume * (1.0 + shapes.slack) * (np.abs(mean) + self._blur(state)), 16)
+            mean = np.abs(mean_of_linear(state.stress, state.strain)) + across(state, state)
+            rows["energy"][i, part] = up(shapes.volume * (1.0 + shapes.slack) * mean, 16)
             if i == 0:
                 first = (side, state, delta)
                 continue
@@ -180,11 +180,6 @@ class Products:
             worth[i - 1, part], off, data = self._worth(first[0], first[1], side, state, part, shapes)
             sums.append((sum_up(off), sum_up(data)))
         return sums
-
-    @staticmethod
-    def _blur(state: Strains) -> Vector:
-        d = len(state.parts)
-        return np.asarray(up(2.0 * d * d * state.wrong * state.steep, 4))
 
     def _delta(self, side: Side, state: Strains, part: slice, shapes: Shapes) -> Delta:
         """σ_h − Cε(u_h), and S where it is constant on the cell, at the linear nodes of the split."""
@@ -272,7 +267,7 @@ class Products:
     ) -> tuple[Vector, Vector, Vector]:
         """J(u_h) + sign [L(z_h) − a(u_h, z_h)] on cells, a bound of its rounding, and of what the data's error does."""
         mean = -dual.sign * mean_of_linear(u.stress, z.strain)  # elasticity.md, step 10a
-        size, data = u.heavy * z.steep * shapes.d**2, np.zeros(len(mean))
+        size, data = np.abs(mean), np.zeros(len(mean))
         for load, v, sign in ((primal.load, z, dual.sign), (dual.load, u, 1.0 if dual.acts else 0.0)):
             if sign == 0.0:
                 continue
@@ -280,14 +275,8 @@ class Products:
             mean, size, data = mean + sign * more, size + scale, data + error
         vol = shapes.volume * (1.0 + shapes.slack)
         # elasticity.md, step 9c
-        off = up(vol * ((3.0 * shapes.slack + gamma(ROUNDINGS)) * size + 2.0 * self._across(u, z)), 32)
+        off = up(vol * ((3.0 * shapes.slack + gamma(ROUNDINGS)) * size + across(u, z)), 32)
         return mean * shapes.volume, off, up(vol * data, 8)
-
-    @staticmethod
-    def _across(u: Strains, z: Strains) -> Vector:
-        """What the rounding of strains does to Cε(u_h) : ε(z_h)."""
-        d = len(u.parts)
-        return np.asarray(up(d * d * (u.wrong * z.steep + z.wrong * u.steep), 8))
 
     def _on_facets(self, primal: Side, dual: Side) -> tuple[float, float, float]:
         value = off = data = 0.0
@@ -360,9 +349,16 @@ def split_values(d: int) -> Vector:
     return values(bary)
 
 
+def across(u: Strains, z: Strains) -> Vector:
+    """Bounds of what rounding does to the mean of Cε(u_h) : ε(z_h)."""
+    d = len(u.parts)
+    # elasticity.md, step 9c
+    return np.asarray(up(d * d * (u.wrong * z.wide + u.tall * z.blur + gamma(ROUNDINGS) * u.tall * z.wide), 8))
+
+
 def work_of(load: Load, v: Strains, part: slice) -> tuple[Vector, Vector, Vector]:
     """Means of f·v_h + S : ε(v_h) on cells, the size of what is summed, and a bound of what the data's error does."""
-    n, d = len(v.steep), len(v.parts)
+    n, d = len(v.wide), len(v.parts)
     mean, size, data = np.zeros(n), np.zeros(n), np.zeros(n)
     for c, f in enumerate(load.body or ()):
         if f is not None:
@@ -383,8 +379,9 @@ def _stress_work(S: StressLoad, v: Strains, part: slice) -> tuple[Vector, Vector
     T, w = S.tensor[part] * twice, S.weight.coefficients[part]
     slope = np.einsum("nav,nv->na", v.strain, T)
     mean = np.einsum("np,pq,nq->n", w, gram(d), from_linear(slope), optimize=True)
-    reach = up(np.abs(T).sum(axis=1) * v.steep * (1.0 + gamma(4 * d)), 4)
-    return mean, np.abs(w).max(axis=1) * reach, up(S.weight.error1[part] * reach, 8)
+    sums, top = np.abs(T).sum(axis=1), np.abs(w).max(axis=1)
+    size = top * sums * (v.wide + v.blur / gamma(ROUNDINGS))
+    return mean, size, up(S.weight.error1[part] * sums * v.wide, 8)
 
 
 def _rows(f: Any, cells: Vector, d: int) -> Vector:

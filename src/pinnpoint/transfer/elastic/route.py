@@ -19,6 +19,7 @@ from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.transfer import PRODUCTS, Route, TransferBound, TransferContext, with_reserve
 from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
 from pinnpoint.systems.queries import Queries
+from pinnpoint.taylor.inputs import fixed
 from pinnpoint.transfer.elastic.equilibrium import Equilibrium
 from pinnpoint.transfer.elastic.goals import Functional, functionals
 from pinnpoint.transfer.elastic.product import Bounds, Pair, Products, Side
@@ -74,6 +75,7 @@ class Elastic(Route):
         require_round_to_nearest()
         solid, asked = self.solid, self.queries
         self.equilibrium.tree.require_held()
+        self._require_met()
         found = functionals(solid, asked, self.facets_of, self.cells_of)
         rows, constants = [], np.array([J.constant for J in found])
         for i, J in enumerate(found):
@@ -85,6 +87,17 @@ class Elastic(Route):
         made = Queries(sp.vstack(rows), asked.names, constants, points=asked.points, goals=asked.goals)
         object.__setattr__(self, "goals", found)
         object.__setattr__(self, "bounded", made)
+
+    def _require_met(self) -> None:
+        """Refuse displacements that the elements do not have exactly."""
+        for _, given in self.solid.dirichlet:
+            for c, g in enumerate(given):
+                known = None if g is None else fixed(g)
+                if g is not None and (known is None or known[1] != 0.0):
+                    raise InputError(
+                        f"fixed: the displacement given in {'xyz'[c]} is not a number that float64 has; for formulas "
+                        "say target='discrete'"
+                    )
 
     @property
     def functionals(self) -> Queries:

@@ -23,17 +23,18 @@ class Strains:
         Its components.
     strain, stress
         ε(u_h) and Cε(u_h) at the vertices, (n, d + 1, ns).
-    steep, heavy
-        Upper bounds of the absolute products behind an entry of `strain` and of `stress`, (n,).
-    wrong
-        Upper bounds of the rounding in any entry of `stress`, (n,).
+    wide, tall
+        Upper bounds of the exact and the computed entries of `strain` and of `stress`, (n,).
+    blur, wrong
+        Upper bounds of the rounding in any entry of `strain` and of `stress`, (n,).
     """
 
     parts: tuple[State, ...]
     strain: Vector
     stress: Vector
-    steep: Vector
-    heavy: Vector
+    wide: Vector
+    tall: Vector
+    blur: Vector
     wrong: Vector
 
     @classmethod
@@ -48,10 +49,11 @@ class Strains:
         s = 2.0 * mu[:, None, None] * e
         diagonal = [v for v, (a, b) in enumerate(voigt(d)) if a == b]
         s[..., diagonal] += (lam[:, None] * e[..., diagonal].sum(axis=-1))[..., None]
-        steep = up(np.max([part.size for part in parts], axis=0))
-        heavy = up((2.0 * mu + d * np.abs(lam)) * steep, 8)
         # elasticity.md, step 9b
-        return cls(parts, e, s, steep, heavy, up(heavy * (shapes.slack + gamma(COUNT)), 4))
+        blur = up(np.max([part.size for part in parts], axis=0) * (shapes.slack + gamma(COUNT)), 4)
+        wrong = up((2.0 * mu + d * np.abs(lam)) * blur, 8)
+        wide, tall = (up(np.abs(x).max(axis=(1, 2)) + off) for x, off in ((e, blur), (s, wrong)))
+        return cls(parts, e, s, wide, tall, blur, wrong)
 
     @property
     def top(self) -> Vector:

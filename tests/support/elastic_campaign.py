@@ -1,6 +1,6 @@
 """Do intervals of elastic bodies hold the truth? Random manufactured solutions, meshes, materials and queries.
 
-python studies/elastic_campaign.py [cases] [seed] counts misses, and intervals narrower than 1 % of the value.
+python -m tests.support.elastic_campaign [cases] [seed] counts misses, and intervals narrower than 1 % of the value.
 """
 
 from __future__ import annotations

@@ -1,0 +1,81 @@
+"""Intervals of solids hold the truth: closed forms, in two and three dimensions, for every query."""
+
+import numpy as np
+import pytest
+
+import pinnpoint as pp
+from pinnpoint.mesh.domains import generate
+from tests.support import elastic_campaign, polynomials
+
+
+def test_manufactured_solutions_are_held():
+    total, missed, _ = elastic_campaign.main(6, seed=3, quick=True)
+    assert missed == 0
+    assert total >= 24
+
+
+@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize("degree", [1, 2])
+def test_a_bar_under_tension_is_exact(d, degree):
+    """ν = 0: u_x = x t/E, everything else zero; rollers only, two materials in series."""
+    mesh = generate({2: "square", 3: "cube"}[d], 4)
+    young = np.where(mesh.points[mesh.cells].mean(axis=1)[:, 0] < 0.5, 1.0, 4.0)
+    sides = [("left", 0), ("bottom", 1), ("front", 2)][:d]
+    fixed = {name: tuple(0.0 if c == axis else "free" for c in range(d)) for name, axis in sides}
+    problem = pp.fem.Elasticity(mesh, young, 0.0, None, fixed, {"right": (2.0, *([0.0] * (d - 1)))}, degree=degree)
+    end = 0.5 * 2.0 / 1.0 + 0.5 * 2.0 / 4.0
+    queries = problem.patch("right", "x") + problem.reaction("left", "x") + problem.compliance()
+    queries = queries + problem.stress([[0.3, *([0.4] * (d - 1))]], "xx", ["s"]) + problem.patch("right", "normal", "n")
+    certificate = pp.certify(problem, problem.space.U0, queries)
+    truth = np.array([end, -2.0, 2.0 * end, 2.0, end])
+    assert certificate.contains(truth).all()
+    assert certificate.guarantee == "deterministic"
+    pointed = np.array(
+        [name == "s" for name in certificate.names]
+    )  # integrals of its density have an error of their own
+    assert np.all(certificate.radius <= np.where(pointed, 1e-2, 1e-9) * np.abs(truth))
+
+
+def test_the_interval_does_not_depend_on_the_prediction():
+    mesh = generate("square", 4)
+    problem = pp.fem.Elasticity(mesh, 1.0, 0.3, ("x*y", "1"), {"boundary": 0.0}, degree=2)
+    queries = problem.points([[0.4, 0.6]], "y")
+    one = pp.certify(problem, problem.space.U0, queries)
+    two = pp.certify(problem, lambda X: np.stack([X[:, 0], X[:, 1] ** 2], axis=1), queries)
+    assert one.center[0] == pytest.approx(two.center[0], abs=1e-6 * one.radius[0])
+    assert two.value[0] == pytest.approx(0.36, abs=0.05)
+
+
+def test_stresses_at_a_point_shrink_with_the_mesh():
+    u = [polynomials.bubble(2) * polynomials.coordinate(0, 2), polynomials.bubble(2)]
+    lam, mu = polynomials.lame(1.0, 0.25)
+    body = [p.text for p in polynomials.body(u, lam, mu)]
+    truth = float(polynomials.stress(u, lam, mu, 0, 1)((0.4, 0.55)))
+    radii = []
+    for n in (4, 8, 16):
+        problem = pp.fem.Elasticity(generate("square", n), 1.0, 0.25, body, {"boundary": 0.0}, degree=2)
+        certificate = pp.certify(problem, problem.space.U0, problem.stress([[0.4, 0.55]], "xy"))
+        assert certificate.contains([truth]).all()
+        radii.append(float(certificate.radius[0]))
+    assert radii[2] < radii[1] / 6.0 < radii[0] / 36.0
+
+
+def test_displacements_that_elements_do_not_have_are_refused():
+    problem = pp.fem.Elasticity(generate("square", 3), 1.0, 0.3, None, {"left": ("sin(y)", 0.0)}, degree=2)
+    with pytest.raises(pp.InputError, match="fixed"):
+        pp.certify(problem, problem.space.U0, problem.points([[0.5, 0.5]], "x"))
+
+
+def test_a_body_that_can_move_is_refused():
+    problem = pp.fem.Elasticity(generate("square", 3), 1.0, 0.3, None, {"left": (0.0, "free")}, {"right": (1.0, 0.0)})
+    with pytest.raises(pp.InputError, match=r"can move|singular"):
+        pp.certify(problem, problem.space.U0, problem.points([[0.5, 0.5]], "x"))
+
+
+@pytest.mark.parametrize("at", [[1.0, 0.5], [0.5, 0.5]])
+def test_points_on_free_boundaries_and_interfaces_are_refused(at):
+    mesh = generate("square", 4)
+    young = np.where(mesh.points[mesh.cells].mean(axis=1)[:, 0] < 0.5, 1.0, 4.0)
+    problem = pp.fem.Elasticity(mesh, young, 0.3, None, {"left": 0.0}, {"top": (0.0, 1.0)}, degree=2)
+    with pytest.raises(pp.InputError, match="average"):
+        pp.certify(problem, problem.space.U0, problem.stress([at], "xx"))
