@@ -60,10 +60,24 @@ def test_stresses_at_a_point_shrink_with_the_mesh():
     assert radii[2] < radii[1] / 6.0 < radii[0] / 36.0
 
 
-def test_displacements_that_elements_do_not_have_are_refused():
-    problem = pp.fem.Elasticity(generate("square", 3), 1.0, 0.3, None, {"left": ("sin(y)", 0.0)}, degree=2)
-    with pytest.raises(pp.InputError, match="fixed"):
-        pp.certify(problem, problem.space.U0, problem.points([[0.5, 0.5]], "x"))
+@pytest.mark.parametrize("degree", [1, 2])
+def test_displacements_given_by_formulas_are_held(degree):
+    """u = (sin(x) cosh(y), cos(x) sinh(y)) has ∇·u = 2 cos(x) cosh(y), Δu = 0."""
+    lam, mu = (float(x) for x in polynomials.lame(1.0, 0.25))
+    body = [f"{2 * lam + 2 * mu}*sin(x)*cosh(y)", f"{-2 * lam - 2 * mu}*cos(x)*sinh(y)"]
+    given = ("sin(x)*cosh(y)", "cos(x)*sinh(y)")
+    problem = pp.fem.Elasticity(generate("square", 8), 1.0, 0.25, body, {"boundary": given}, degree=degree)
+    x, y = 0.4, 0.55
+    queries = problem.points([[x, y]], "x", ["u"]) + problem.stress([[x, y]], "yy", ["s"]) + problem.mean("y", "m")
+    queries = queries + problem.reaction("boundary", "x", "r")
+    certificate = pp.certify(problem, problem.space.U0, queries)
+    slope, mean = np.cos(x) * np.cosh(y), np.sin(1.0) * (np.cosh(1.0) - 1.0)
+    reaction = -(2 * lam + 2 * mu) * (1.0 - np.cos(1.0)) * np.sinh(1.0)
+    truth = np.array([np.sin(x) * np.cosh(y), (2 * lam + 2 * mu) * slope, mean, reaction])
+    assert certificate.contains(truth).all()
+    assert certificate.guarantee == "deterministic"
+    assert np.all(certificate.terms["boundary"] > 0.0)
+    assert np.all(certificate.radius[[0, 2]] < {1: 0.1, 2: 2e-3}[degree])
 
 
 def test_a_body_that_can_move_is_refused():

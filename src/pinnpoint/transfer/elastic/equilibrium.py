@@ -71,14 +71,16 @@ class Equilibrium:
         gm, gm_error, gm_data, rough = self._tractions(load)
         m = self._moments(nodal, load, fm, gm, increment)
         found = self.space.balance(m, fm, up(fm_error + fm_data))
-        force, moment = found[0] + gm_error + gm_data, found[1] + solid.topology.diameters * (gm_error + gm_data)
-        more = np.asarray(up(self.space.norm_factor * (gm_error + gm_data), 4))
+        stray = np.asarray(up(gm_error + gm_data))
+        force, moment = up(found[0] + stray), up(found[1] + up(solid.topology.diameters, 8) * stray, 8)
+        more = np.asarray(up(self.space.norm_factor * stray, 4))
         osc, osc_data = self._oscillation(load)
         left = self._left(load.stress)
-        carried = self.tree.cost(up(force), up(moment, 8), self.space.norm_factor)  # elasticity.md, step 6b
+        carried = self.tree.cost(force, moment, self.space.norm_factor)  # elasticity.md, step 6b
         data = up(osc_data + self.space.norm_factor * gm_data)
         rest = np.asarray(up(osc + rough + more + left + carried, 8))  # elasticity.md, step 2b
-        return Side(nodal, load, m, fm, up(fm_error), rest, np.minimum(data, rest), sign, acts)
+        data = np.minimum(data, rest)
+        return Side(nodal, load, m, fm, up(fm_error), rest, data, force, moment, stray, sign, acts)
 
     def _body(self, load: Load) -> tuple[Vector, Vector, Vector]:
         C, d = len(self.solid.mu), self.solid.d

@@ -55,6 +55,8 @@ class Side:
         ∫_K f λ_i, (C, d + 1, d), and bounds of the error of its entries, (C,).
     rest, rest_data
         o_K, (C,), and the part of it that comes from the error of the data.
+    force, moment, stray
+        Upper bounds of the cells' defects of force and moment, and sums of the errors of given facet moments, (C,).
     sign, acts
         Of a dual: the sign of the residual in its value, and whether its load acts on the primal state.
     """
@@ -66,6 +68,9 @@ class Side:
     fm_error: Vector
     rest: Vector
     rest_data: Vector
+    force: Vector
+    moment: Vector
+    stray: Vector
     sign: float = 1.0
     acts: bool = True
     varies: NDArray[np.bool_] = field(init=False)
@@ -290,6 +295,11 @@ class Products:
     def energy(self, p: Bounds) -> float:
         """η ≥ ‖u − u_h‖_a."""
         return self._total(p, None, 1.0, 0.0, 1.0)
+
+    def lengths(self, p: Bounds) -> Vector:
+        """Upper bounds of ‖δ‖_K + o_K, (C,)."""
+        slack = self.solid.slack + self.solid.stiff + gamma(ROUNDINGS)
+        return np.asarray(up(np.sqrt(np.maximum(p.square, 0.0) + 4.0 * slack * p.size**2) + p.fuzz + p.rest, 8))
 
     def shares(self, p: Bounds) -> Vector:
         """How much of η² each cell holds, summing to one: indicators, not bounds."""

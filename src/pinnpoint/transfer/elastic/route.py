@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,10 +17,10 @@ from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.transfer import PRODUCTS, Route, TransferBound, TransferContext, with_reserve
-from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
+from pinnpoint.rounding.arithmetic import UNIT, at_most, norm_up, require_round_to_nearest, up
 from pinnpoint.systems.queries import Queries
-from pinnpoint.taylor.inputs import fixed
 from pinnpoint.transfer.elastic.equilibrium import Equilibrium
+from pinnpoint.transfer.elastic.gaps import Gap
 from pinnpoint.transfer.elastic.goals import Functional, functionals
 from pinnpoint.transfer.elastic.product import Bounds, Pair, Products, Side
 from pinnpoint.transfer.elastic.solid import Solid
@@ -75,7 +75,6 @@ class Elastic(Route):
         require_round_to_nearest()
         solid, asked = self.solid, self.queries
         self.equilibrium.tree.require_held()
-        self._require_met()
         found = functionals(solid, asked, self.facets_of, self.cells_of)
         rows, constants = [], np.array([J.constant for J in found])
         for i, J in enumerate(found):
@@ -87,17 +86,6 @@ class Elastic(Route):
         made = Queries(sp.vstack(rows), asked.names, constants, points=asked.points, goals=asked.goals)
         object.__setattr__(self, "goals", found)
         object.__setattr__(self, "bounded", made)
-
-    def _require_met(self) -> None:
-        """Refuse displacements that the elements do not have exactly."""
-        for _, given in self.solid.dirichlet:
-            for c, g in enumerate(given):
-                known = None if g is None else fixed(g)
-                if g is not None and (known is None or known[1] != 0.0):
-                    raise InputError(
-                        f"fixed: the displacement given in {'xyz'[c]} is not a number that float64 has; for formulas "
-                        "say target='discrete'"
-                    )
 
     @property
     def functionals(self) -> Queries:
@@ -123,11 +111,15 @@ class Elastic(Route):
             raise InputError("transfer: belongs to other queries; make it from these, problem.transfer(queries)")
         solid = self.solid
         state = np.asarray(context.solve(solid.vector(solid.load))).reshape(-1, solid.d)
+        gap = Gap.of(solid.topology, solid.cell_nodes, solid.degree, solid.lam, solid.mu, solid.dirichlet, state)
         primal = self.equilibrium.side(state, solid.load, self._increment(context))
+        primal = replace(primal, rest=np.asarray(up(primal.rest + gap.energy)))  # elasticity.md, step 7a
         duals = self._duals(context, primal)
-        bounds, found, shares = self._enclosures(primal, duals)
+        bounds, found, shares = self._enclosures(primal, duals, gap)
         parts = [attributes(f, "transfer", "quadrature", "rounding") for f in found]
         terms = {name: np.array([part[name] for part in parts]) for name in ("transfer", "quadrature", "rounding")}
+        if gap.is_open:
+            terms["boundary"] = np.array([f.remainder for f in found])
         radius = np.sum(list(terms.values()), axis=0)
         proved = solid.load.proved and all(J.proved for J in self.goals)
         details = {
@@ -179,7 +171,9 @@ class Elastic(Route):
             found[i] = side(z.reshape(-1, self.solid.d), J.load, self._increment(context), J.sign, acts=J.lift is None)
         return found
 
-    def _enclosures(self, primal: Side, duals: Mapping[int, Side]) -> tuple[Bounds, list[Enclosed], dict[int, Vector]]:
+    def _enclosures(
+        self, primal: Side, duals: Mapping[int, Side], gap: Gap
+    ) -> tuple[Bounds, list[Enclosed], dict[int, Vector]]:
         found: list[Enclosed] = []
         shares: dict[int, Vector] = {}
         bounds = None
@@ -188,7 +182,7 @@ class Elastic(Route):
                 found.append(Enclosed(J.constant, 0.0, J.data, max(0.0, J.error - J.data)))
                 continue
             bounds, pairs = self.products.measure(primal, [duals[i]])
-            found.append(self._enclosed(J, bounds, pairs[0]))
+            found.append(self._moved(self._enclosed(J, bounds, pairs[0]), duals[i], pairs[0].dual, gap))
             shares[i] = self.products.shares(pairs[0].dual)
         if bounds is None:
             bounds, _ = self.products.measure(primal, [])
@@ -208,6 +202,18 @@ class Elastic(Route):
         rounding += PRODUCTS * half
         quadrature = share + pair.data + J.data
         return Enclosed(center, float(up(max(0.0, half - share))), float(up(quadrature)), float(up(rounding)), dual)
+
+    def _moved(self, found: Enclosed, dual: Side, bounds: Bounds, gap: Gap) -> Enclosed:
+        """What displacements that the elements do not have change: `remainder` is the part of the radius."""
+        if not gap.is_open:
+            return found
+        if dual.sign < 0.0:  # a(E, z_h) of a reaction; elasticity.md, step 10d
+            return replace(found, remainder=at_most(up(norm_up(gap.energy) * bounds.energy)))
+        shift, wrong = gap.facet_term(dual.m)
+        wide = gap.radius(self.products.lengths(bounds), dual.force, dual.moment, dual.stray)
+        return replace(
+            found, center=found.center + shift, remainder=at_most(up(wrong + wide + UNIT * abs(found.center + shift)))
+        )
 
     def _indicators(self, primal: Bounds, shares: Mapping[int, Vector], radius: Vector) -> Vector:
         limit = np.zeros(len(radius)) if self.tolerance is None else self.tolerance
