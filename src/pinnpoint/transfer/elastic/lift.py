@@ -7,7 +7,8 @@ f with Bernstein coefficients β, τ is a symmetric cubic on each sub-simplex wi
 
 Qf constant on each sub-simplex with the moments ∫_K Qf λ_i = ∫_K f λ_i: what −div σ_h of the facet moments' stress is.
 With x = Bx̂ + b, τ = B τ̂ Bᵀ and f = B f̂ satisfy the conditions of the reference simplex, where τ̂ is a table of
-rationals times β̂: one exact solution, close to the shortest for equilateral cells. A test verifies it in rationals.
+rationals times β̂: one exact solution, close to the shortest for equilateral cells. A test verifies it in
+rationals; scripts/stress_lift.py made it.
 """
 
 from __future__ import annotations
