@@ -19,6 +19,23 @@ from tests.support import polynomials as poly
 SIDES = {2: ("left", "right", "bottom", "top"), 3: ("left", "right", "bottom", "top", "front", "back")}
 
 
+def conditions(rng: np.random.Generator, u: Any, lam: Fraction, mu: Fraction) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Clamps, rollers and tractions at random on the sides of the box, the first one a clamp."""
+    d, fixed, traction = len(u), {}, {}
+    for number, name in enumerate(SIDES[d]):
+        axis, side = divmod(number, 2)
+        kind = "clamp" if number == 0 else str(rng.choice(["clamp", "roller", "traction", "traction"]))
+        given = [(2 * side - 1) * poly.stress(u, lam, mu, c, axis) for c in range(d)]
+        if kind == "clamp":
+            fixed[name] = tuple(p.text for p in u)
+        elif kind == "roller":
+            fixed[name] = tuple(u[c].text if c == axis else "free" for c in range(d))
+            traction[name] = tuple(None if c == axis else given[c].text for c in range(d))
+        else:
+            traction[name] = tuple(p.text for p in given)
+    return fixed, traction
+
+
 def case(rng: np.random.Generator, quick: bool = False) -> tuple[Any, Any, list[Fraction], str]:
     """A problem, its queries, and their true values."""
     d, degree = int(rng.integers(2, 4)), int(rng.integers(1, 3))
@@ -30,16 +47,23 @@ def case(rng: np.random.Generator, quick: bool = False) -> tuple[Any, Any, list[
     )
     lam, mu = poly.lame(young, poisson, plane)
     mesh = poly.distorted(generate({2: "square", 3: "cube"}[d], n), rng, float(rng.choice([0.0, 0.3])))
-    u = [poly.bubble(d) * poly.random_polynomial(rng, d, int(rng.integers(0, 5 - d))) for _ in range(d)]
+    held = bool(rng.integers(0, 2))
+    if held:
+        u = [poly.bubble(d) * poly.random_polynomial(rng, d, int(rng.integers(0, 5 - d))) for _ in range(d)]
+        fixed: dict[str, Any] = {"boundary": 0.0}
+        traction: dict[str, Any] = {}
+    else:
+        u = [poly.random_polynomial(rng, d, int(rng.integers(2, 4))) for _ in range(d)]
+        fixed, traction = conditions(rng, u, lam, mu)
     f = [p.text for p in poly.body(u, lam, mu)]
-    problem = pp.fem.Elasticity(mesh, young, poisson, f, {"boundary": 0.0}, plane=plane, degree=degree)
+    problem = pp.fem.Elasticity(mesh, young, poisson, f, fixed, traction, plane=plane, degree=degree)
     x = rng.uniform(0.15, 0.85, d)
     i, j = sorted(rng.integers(0, d, 2).tolist())
     k, pair = int(rng.integers(0, d)), "xyz"[i] + "xyz"[j]
     queries = problem.points([x], k, ["u"]) + problem.stress([x], pair, ["stress"])
     queries = queries + problem.strain([x], pair, ["strain"]) + problem.mean(k, "mean")
     exact = [u[k](x), poly.stress(u, lam, mu, i, j)(x), poly.strain(u, i, j)(x), poly.box_mean(u[k])]
-    words = f"{d}D P{degree} n={n} nu={poisson} {plane}"
+    words = f"{d}D P{degree} n={n} nu={poisson} {plane} {'held' if held else 'mixed'}"
     return problem, queries, exact, words
 
 

@@ -208,6 +208,10 @@ class Transferable(Problem):
     """A problem with a proved way to the PDE's own solution."""
 
     @abstractmethod
+    def require_transfer(self) -> None:
+        """Refuse data for which no transfer to the PDE's own solution is proved."""
+
+    @abstractmethod
     def transfer(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Route:
         """The way from these queries' discrete values to the PDE's own solution."""
 

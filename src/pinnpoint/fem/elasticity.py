@@ -29,7 +29,7 @@ from pinnpoint.fem.enriched import Enriched, Enrichment, elastic
 from pinnpoint.fem.enrichments import body_load, given_values, nodal_load, surface_load, tied
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
-from pinnpoint.fem.solids import route_of
+from pinnpoint.fem.solids import require_meaning, route_of
 from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.models.given import Prediction
@@ -256,6 +256,10 @@ class Elasticity(ElasticQueries, Transferable):
             given[name] = given[name][parents] if np.ndim(given[name]) == 1 else given[name]
         order = None if self.quadrature == QUADRATURE[self.degree] else self.quadrature
         return type(self)(mesh, **given, quadrature=order, degree=self.degree)
+
+    def require_transfer(self) -> None:
+        """Refuse what acts or holds at nodes alone."""
+        require_meaning(self)
 
     def transfer(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Route:
         """The proved way from these queries' discrete values to the solid's own solution."""

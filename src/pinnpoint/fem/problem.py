@@ -80,10 +80,6 @@ class ScalarProblem(FiniteElements, Liftable):
         def held(self) -> HeldBoundary: ...  # noqa: D102
 
     @abstractmethod
-    def require_transfer(self) -> None:
-        """Refuse coefficients for which no transfer to the PDE's own solution is proved."""
-
-    @abstractmethod
     def like(
         self, mesh: Mesh, source: Data, dirichlet: Mapping[str, Any], neumann: Mapping[str, Any], quadrature: int
     ) -> Self:

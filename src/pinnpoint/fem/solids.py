@@ -22,13 +22,13 @@ from pinnpoint.transfer.work import BUDGET
 
 def route_of(problem: ElasticQueries, queries: Queries, tolerance: Limits, budget: int | None) -> Elastic:
     """The proved way from these queries' discrete values to the solid's own solution."""
-    _require_meaning(problem)
+    require_meaning(problem)
     T = Topology.of(problem.mesh)
     solid = solid_of(problem, T, budget)
     return Elastic(solid, queries, partial(T.numbers_of_group, problem.mesh), partial(_cells, problem), tolerance)
 
 
-def _require_meaning(problem: ElasticQueries) -> None:
+def require_meaning(problem: ElasticQueries) -> None:
     """Refuse what acts or holds at nodes alone: in the solid it has no finite energy."""
     nodal, remedy = problem.given["nodal"], "say target='discrete' for the solution of the discrete system"
     if nodal is not None and np.any(nodal):
