@@ -201,9 +201,11 @@ def build(case: Case, events: Events = SILENT, *, trust: bool = False) -> Study:
     events.meshed(mesh)
     events.stage(f"assembling {len(mesh.cells)} cells")
     problem = make_problem(case, mesh) if deck is None else deck_problem(case, deck)
-    case = expanded(case, mesh.dim)
+    case = expanded(_of_degree(case, problem.degree), mesh.dim)
     events.stage("reading the prediction")
     prediction = open_prediction(case, problem, trust=trust)
+    if deck is not None and case.prediction.source == "file" and isinstance(prediction, np.ndarray):
+        prediction = deck.in_order(prediction)
     events.stage("locating the queries")
     queries = make_queries(case, problem)
     if case.certificate.lift:
@@ -211,6 +213,14 @@ def build(case: Case, events: Events = SILENT, *, trust: bool = False) -> Study:
             lift, spec = smooth_prediction(case), case.certificate.lift
             problem = problem.lifted(foresee(make_method(case), problem, lift, queries, spec, events.stage))
     return Study(told(case, queries), problem, prediction, queries, make_method(case), deck)
+
+
+def _of_degree(case: Case, degree: int) -> Case:
+    """The case with the degree of its problem, which a deck decides."""
+    if case.problem.degree == degree or case.problem.deck is None:
+        return case
+    said = {**case.resolved, "problem": {**case.resolved["problem"], "degree": degree}}
+    return replace(case, problem=replace(case.problem, degree=degree), resolved=said)
 
 
 def _require_sense(case: Case) -> None:

@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     study = build(case, trust=arguments.trust_model)
     study.problem.extract(study.prediction)
     problem, mesh = study.problem, study.problem.mesh
-    quadratic = ", quadratic elements" if case.problem.degree == 2 else ""
+    quadratic = ", quadratic elements" if study.problem.degree == 2 else ""
     print(
         f"{case.title}: {case.problem.kind}, {mesh.dim}D, {len(mesh.cells)} {CELLS[mesh.dim]}, {len(mesh.points)} nodes"
         f"{quadratic}"

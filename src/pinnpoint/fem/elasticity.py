@@ -77,6 +77,8 @@ class Elasticity(ElasticQueries, Transferable):
         Further forces on the nodes, (n, d).
     dirichlet, neumann
         Other words for `fixed` and `traction`, those of case files and of the other problems.
+    notes
+        Remarks that every certificate repeats.
     """
 
     mesh: Mesh
@@ -112,6 +114,7 @@ class Elasticity(ElasticQueries, Transferable):
         nodal: ArrayLike | None = None,
         dirichlet: Mapping[str, Any] | None = None,
         neumann: Mapping[str, Any] | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         words = {"fixed": (fixed, "dirichlet", dirichlet), "traction": (traction, "neumann", neumann)}
         both = [(word, other) for word, (one, other, two) in words.items() if one is not None and two is not None]
@@ -127,6 +130,7 @@ class Elasticity(ElasticQueries, Transferable):
                 space,
                 nodal,
             )
+        set_fields(self, given={**self.given, "notes": tuple(notes)})
 
     def _make(
         self,
@@ -250,7 +254,7 @@ class Elasticity(ElasticQueries, Transferable):
                 "mesh: forces at nodes and supports at nodes are those of one mesh; give tractions and groups that are "
                 "held for what is to be refined"
             )
-        given: dict[str, Any] = {name: self.given[name] for name in ("young", "poisson", "plane", "body")}
+        given: dict[str, Any] = {name: self.given[name] for name in ("young", "poisson", "plane", "body", "notes")}
         given |= self.conditions
         for name in ("young", "poisson"):
             given[name] = given[name][parents] if np.ndim(given[name]) == 1 else given[name]

@@ -57,7 +57,7 @@ class FiniteElements(Problem):
         self, certificate: Certificate, queries: Queries, U: Vector, certifier: Certifier, *, own: bool
     ) -> Certificate:
         """The same intervals with what they are of, notes on its mesh, and an estimate of the mesh's part."""
-        notes = (*unjoined_notes(self.mesh), *curve_notes(self.mesh))
+        notes = (*unjoined_notes(self.mesh), *curve_notes(self.mesh), *self.given.get("notes", ()))
         if certificate.target == "continuous":
             of = DOMAINS[self.mesh.dim] if own else TRANSFERRED
             return replace(certificate, interval_of=of, notes=(*notes, *certificate.evidence.remarks))

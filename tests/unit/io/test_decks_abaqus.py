@@ -178,7 +178,7 @@ REFUSED = {
     "velocity": (edit("*Boundary", "*Boundary, type=VELOCITY"), "only TYPE=DISPLACEMENT"),
     "anisotropic": (edit("*Elastic", "*Elastic, type=ORTHO"), "only isotropic materials"),
     "orientation": (edit("material=steel", "material=steel, orientation=o"), "ORIENTATION is not read"),
-    "second order": (edit("C3D4", "C3D10"), "elements of type 'C3D10': only C3D4, CPS3, CPE3"),
+    "second order": (edit("C3D4", "C3D10"), "holds 120 numbers, which are not rows of 11"),
     "hybrid": (edit("C3D4", "C3D4H"), "elements of type 'C3D4H'"),
     "no section": (edit("*Solid Section, elset=all, material=steel\n", ""), "elements have none"),
     "no material": (edit("material=steel", "material=wood"), "the material 'WOOD' has no"),

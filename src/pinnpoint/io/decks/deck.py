@@ -21,7 +21,7 @@ class Subcase:
     supports
         Says which supports these are: subcases with the same text share one space and one matrix.
     load
-        (n, d) forces on the mesh nodes.
+        (n, d) forces on the nodes.
     """
 
     number: int
@@ -40,13 +40,17 @@ class DeckData:
     Attributes
     ----------
     node_ids, cell_ids
-        The deck's own numbers of the mesh's nodes and cells.
+        The deck's own numbers of the nodes and cells.
     young, poisson
         Per cell; in 2D Young's modulus is multiplied by the thickness, so that forces are forces.
     plane
         "stress" or "strain" in 2D, else None.
     ignored
         Keywords that do not change the physics and were passed over.
+    degree
+        1, or 2 for second-order elements: their nodes are the mesh's points and then the middles of its edges.
+    notes
+        Remarks for every certificate.
     """
 
     mesh: Mesh
@@ -57,6 +61,8 @@ class DeckData:
     plane: str | None
     subcases: Mapping[int, Subcase]
     ignored: tuple[str, ...] = ()
+    degree: int = 1
+    notes: tuple[str, ...] = ()
 
     __repr__ = brief
 

@@ -41,7 +41,7 @@ class Deck:
 
     @property
     def node_ids(self) -> Index:
-        """The deck's number of each mesh node."""
+        """The deck's number of each node: of the mesh's points, then of the middles of its edges."""
         return self.data.node_ids
 
     @property
@@ -80,8 +80,14 @@ class Deck:
                 space=case.space,
                 nodal=case.load,
                 weight=weight,
+                degree=data.degree,
+                notes=data.notes,
             )
         return self._made[key].under(case.load)
+
+    def in_order(self, values: Vector) -> Vector:
+        """Values in order of increasing node id, in the order of the problem's nodes."""
+        return values[np.argsort(np.argsort(self.node_ids))] if len(values) == len(self.node_ids) else values
 
     def nodal(self, ids: ArrayLike, values: ArrayLike) -> Vector:
         """Values given by node id, in the order of the mesh; every mesh node needs one."""
@@ -104,9 +110,9 @@ class Deck:
 def read_deck(path: PathLike) -> Deck:
     """Read a Nastran or OptiStruct deck (.bdf, .fem, .nas, .dat) or an Abaqus or CalculiX one (.inp).
 
-    First-order tetrahedra or plane triangles, isotropic linear elasticity, supports, nodal forces, moments on rigid
-    and averaging elements, pressures. A keyword that is not understood and may change the physics is refused with its
-    name and line. Included files must lie in the deck's folder.
+    Tetrahedra or plane triangles of first or second order, the latter with straight sides; isotropic linear elasticity,
+    supports, nodal forces, moments on rigid and averaging elements, pressures. A keyword that is not understood and may
+    change the physics is refused with its name and line. Included files must lie in the deck's folder.
     """
     target = Path(path)
     suffix = target.suffix.lower()

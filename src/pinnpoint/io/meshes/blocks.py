@@ -39,6 +39,8 @@ class Blocks:
         Point numbers; a boundary facet belongs to the set when all its vertices do.
     unnamed
         Dimension and number of groups without a name, and how to name them.
+    middles
+        How many of the points are mid-side nodes, which belong to no cell here.
     """
 
     points: Vector
@@ -46,6 +48,7 @@ class Blocks:
     facets: Mapping[str, Index] = field(default_factory=dict)
     point_sets: Mapping[str, Index] = field(default_factory=dict)
     unnamed: Mapping[tuple[int, str], str] = field(default_factory=dict)
+    middles: int = 0
 
 
 def build_mesh(file: Blocks) -> Mesh:
@@ -65,7 +68,8 @@ def build_mesh(file: Blocks) -> Mesh:
     number = np.cumsum(used) - 1
     _require_used(facet_groups, used)
     if not used.all():
-        log.warning("%d of %d points belong to no cell and are left out", int((~used).sum()), len(X))
+        if (left := int((~used).sum()) - file.middles) > 0:
+            log.warning("%d of %d points belong to no cell and are left out", left, len(X))
         X, cells = X[used], number[cells]
     facets = {n: number[f] for n, f in facet_groups.items()}
     mesh = Mesh(_cut(X, dim), cells, cell_groups, facets, file.unnamed)

@@ -1,4 +1,4 @@
-"""Abaqus and CalculiX decks: linear statics of first-order tetrahedra or plane triangles, step by step.
+"""Abaqus and CalculiX decks: linear statics of tetrahedra or plane triangles, step by step.
 
 What is not understood and may change the physics is refused with its name and its line.
 """
@@ -11,15 +11,16 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
+from pinnpoint.fem.elements import Nodes
 from pinnpoint.io.decks.abaqus.mesh import Part, blocks_of, members_of, read_part
 from pinnpoint.io.decks.abaqus.steps import Steps
 from pinnpoint.io.decks.abaqus.text import Keyword, keywords
 from pinnpoint.io.decks.deck import DeckData
+from pinnpoint.io.decks.middles import off_chords, on_edges
 from pinnpoint.io.decks.text import Text
-from pinnpoint.io.meshes.blocks import build_mesh
-from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.io.meshes.blocks import build_mesh, node_finder
 
-ELEMENTS = {"C3D4": None, "CPS3": "stress", "CPE3": "strain"}
+ELEMENTS = {"C3D4": None, "CPS3": "stress", "CPE3": "strain", "C3D10": None, "CPS6": "stress", "CPE6": "strain"}
 MESH = frozenset("NODE,ELEMENT,NSET,ELSET,SURFACE,PART,END PART,ASSEMBLY,END ASSEMBLY,INSTANCE,END INSTANCE".split(","))
 NAMED = {"NSET": "NSET", "ELSET": "ELSET", "SURFACE": "NAME"}
 SETS = ("GENERATE", "UNSORTED", "INSTANCE", "INTERNAL")
@@ -38,14 +39,15 @@ def read_abaqus_deck(text: Text) -> DeckData:
     if not sections:
         raise InputError("not an Abaqus file: it holds no keyword")
     plane = _require_known(sections)
-    part = read_part([s for s in sections if s.name in MESH])
+    part = read_part([s for s in sections if s.name in MESH], second=True)
     _require_scopes(sections)
-    mesh, node_ids, cell_ids = _mesh(part)
+    nodes, node_ids, cell_ids, notes = _mesh(part)
+    mesh = nodes.mesh
     young, poisson, thickness = _materials(sections, part, cell_ids, mesh.dim)
-    steps = Steps(mesh, part, node_ids, cell_ids, thickness)
+    steps = Steps(nodes, part, node_ids, cell_ids, thickness)
     cases = steps.read([s for s in sections if s.name in PHYSICS])
     ignored = tuple(dict.fromkeys(f"*{s.name}" for s in sections if s.name in HARMLESS))
-    return DeckData(mesh, node_ids, cell_ids, young * thickness, poisson, plane, cases, ignored)
+    return DeckData(mesh, node_ids, cell_ids, young * thickness, poisson, plane, cases, ignored, nodes.degree, notes)
 
 
 def _require_known(sections: Sequence[Keyword]) -> str | None:
@@ -74,9 +76,7 @@ def _require_known(sections: Sequence[Keyword]) -> str | None:
             )
     for kind, s in kinds.items():
         if kind not in ELEMENTS:
-            raise s.refuse(
-                f"elements of type '{kind[:20]}': only {', '.join(ELEMENTS)} are read, first order and plain"
-            )
+            raise s.refuse(f"elements of type '{kind[:20]}': only {', '.join(ELEMENTS)} are read, and plain")
     if len(kinds) != 1:
         raise InputError(f"*ELEMENT: one type of element is read; got {', '.join(sorted(kinds)) or 'none'}")
     return ELEMENTS[next(iter(kinds))]
@@ -94,8 +94,8 @@ def _require_scopes(sections: Sequence[Keyword]) -> None:
             raise s.refuse(f"the set '{name}' is given in the part and in the assembly; give them different names")
 
 
-def _mesh(part: Part) -> tuple[Mesh, Index, Index]:
-    """The mesh with nodes in order of increasing number, and the numbers of nodes and cells."""
+def _mesh(part: Part) -> tuple[Nodes, Index, Index, tuple[str, ...]]:
+    """The nodes, vertices in order of increasing number; the numbers of nodes and cells; and what is to be said."""
     if not part.tags or not part.blocks:
         raise InputError("the file holds no *NODE or no *ELEMENT")
     tags, points = np.concatenate(part.tags), np.concatenate(part.points)
@@ -103,7 +103,17 @@ def _mesh(part: Part) -> tuple[Mesh, Index, Index]:
     part.tags, part.points = [tags[order]], [points[order]]
     mesh = build_mesh(blocks_of(part))
     used = np.isin(part.tags[0], np.concatenate([cells.ravel() for _, _, cells in part.blocks]))
-    return mesh, part.tags[0][used], np.concatenate([ids for _, ids, _ in part.blocks])
+    own, cells = part.tags[0][used], np.concatenate([ids for _, ids, _ in part.blocks])
+    if not part.middles:
+        return Nodes(mesh), own, cells, ()
+    middles = node_finder(part.tags[0])(np.concatenate(part.middles))
+    if used[middles].any():
+        raise InputError(
+            f"node {int(part.tags[0][middles[used[middles]][0]])}: is a vertex and in the middle of a side"
+        )
+    nodes, rows = on_edges(mesh, middles, part.tags[0])
+    ids = part.tags[0][rows]
+    return nodes, np.concatenate([own, ids]), cells, off_chords(nodes, part.points[0][rows][:, : mesh.dim], ids)
 
 
 def _materials(sections: Sequence[Keyword], part: Part, cell_ids: Index, dim: int) -> tuple[Vector, Vector, Vector]:

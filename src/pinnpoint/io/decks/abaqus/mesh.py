@@ -19,6 +19,8 @@ KINDS = {  # element families by the name's beginning: kind and vertices
     r"(CPS3|CPE3|CAX3|DC2D3|S3|STRI3|R3D3|M3D3|SFM3D3)": ("triangle", 3),
     r"(T2D2|T3D2|B21|B31|DC1D2|R2D2)": ("line", 2),
 }
+SECOND = {"C3D10": ("tetra", 4, 10), "CPS6": ("triangle", 3, 6), "CPE6": ("triangle", 3, 6)}
+"""Second-order elements: kind, vertices and nodes."""
 FACES = {  # vertices of the faces S1, S2, …
     "tetra": ((0, 1, 2), (0, 3, 1), (1, 3, 2), (2, 3, 0)),
     "triangle": ((0, 1), (1, 2), (2, 0)),
@@ -41,6 +43,8 @@ class Part:
     """Set names as they were first spelt; Abaqus does not tell cases apart."""
     surfaces: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """Name to (element set or number, face), or to (node set or number, "")."""
+    middles: list[Index] = field(default_factory=list)
+    """Mid-side nodes of each block of second-order elements, by node number."""
 
 
 def read_abaqus(data: bytes) -> Blocks:
@@ -48,8 +52,8 @@ def read_abaqus(data: bytes) -> Blocks:
     return blocks_of(read_part(keywords(data)))
 
 
-def read_part(sections: Sequence[Keyword]) -> Part:
-    """Nodes, elements, sets and surfaces of the keywords that are about them."""
+def read_part(sections: Sequence[Keyword], *, second: bool = False) -> Part:
+    """Nodes, elements, sets and surfaces of the keywords that are about them; `second`-order elements where wanted."""
     if not sections:
         raise InputError("not an Abaqus file: it holds no keyword")
     part = Part()
@@ -67,11 +71,11 @@ def read_part(sections: Sequence[Keyword]) -> Part:
             instances += 1
             if instances > 1 or section.body.strip():
                 raise InputError("*INSTANCE: only one part, not moved, is read; write the mesh out flat")
-        _read(part, section.name, section.options, section.body)
+        _read(part, section.name, section.options, section.body, second=second)
     return part
 
 
-def _read(part: Part, keyword: str, options: dict[str, str], body: str) -> None:
+def _read(part: Part, keyword: str, options: dict[str, str], body: str, *, second: bool) -> None:
     if keyword == "NODE":
         width = len([t for t in body.strip().partition("\n")[0].split(",") if t.strip()])
         table = _table(keyword, body, width)
@@ -79,9 +83,12 @@ def _read(part: Part, keyword: str, options: dict[str, str], body: str) -> None:
         part.points.append(np.pad(table[:, 1:4], ((0, 0), (0, 4 - min(width, 4)))))
         _add(part, "NSET", options.get("NSET"), part.tags[-1])
     elif keyword == "ELEMENT":
-        kind, width = _kind(options.get("TYPE", ""), body)
-        rows = _whole(keyword, _table(keyword, body, width + 1))
-        part.blocks.append((kind, rows[:, 0], rows[:, 1:]))
+        name = options.get("TYPE", "").upper()
+        kind, corners, width = SECOND[name] if second and name in SECOND else (*_kind(name, body), 0)
+        rows = _whole(keyword, _table(keyword, body, max(width, corners) + 1))
+        part.blocks.append((kind, rows[:, 0], rows[:, 1 : 1 + corners]))
+        if width:
+            part.middles.append(rows[:, 1 + corners :])
         _add(part, "ELSET", options.get("ELSET"), rows[:, 0])
     elif keyword in ("NSET", "ELSET"):
         _add(part, keyword, options.get(keyword), _members(part, keyword, options, body))
@@ -183,7 +190,8 @@ def blocks_of(part: Part) -> Blocks:
             points[name] = find(np.concatenate(numbered))
         elif pairs:
             facets[name] = np.concatenate([_faces(part, name, *pair) for pair in pairs])
-    return Blocks(np.concatenate(part.points), blocks, {n: find(f) for n, f in facets.items()}, points)
+    count = len(np.unique(np.concatenate(part.middles))) if part.middles else 0
+    return Blocks(np.concatenate(part.points), blocks, {n: find(f) for n, f in facets.items()}, points, middles=count)
 
 
 def _faces(part: Part, name: str, target: str, face: str) -> Index:

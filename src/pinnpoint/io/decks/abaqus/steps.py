@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector, attributes
 from pinnpoint.base.errors import InputError
+from pinnpoint.fem.elements import FACET_MEANS, Nodes
 from pinnpoint.io.decks.abaqus.mesh import FACES, Part, members_of
 from pinnpoint.io.decks.abaqus.text import Keyword
 from pinnpoint.io.decks.deck import Subcase
@@ -43,7 +45,7 @@ class State:
 class Steps:
     """Reads the physics keywords of a deck in their order."""
 
-    mesh: Mesh
+    nodes: Nodes
     part: Part
     node_ids: Index
     cell_ids: Index
@@ -51,9 +53,18 @@ class Steps:
     said: set[tuple[str, int, int]] = field(default_factory=set)
     """What the present step has said: kind, row, component or face."""
 
+    @property
+    def mesh(self) -> Mesh:
+        """The vertices' mesh."""
+        return self.nodes.mesh
+
+    @cached_property
+    def _order(self) -> Index:
+        return np.argsort(self.node_ids, kind="stable")
+
     def read(self, sections: Sequence[Keyword]) -> dict[int, Subcase]:
         """One subcase per step."""
-        n, d, C = len(self.mesh.points), self.mesh.dim, len(self.mesh.cells)
+        n, d, C = len(self.nodes), self.mesh.dim, len(self.mesh.cells)
         general = State(np.full((n, d), np.nan), np.zeros((n, d)), np.zeros((C, d + 1)), np.zeros((C, d + 1)))
         state, inside, solved, linear, label = general, False, False, False, ""
         cases: dict[int, Subcase] = {}
@@ -97,7 +108,7 @@ class Steps:
     def _subcase(self, number: int, label: str, state: State) -> Subcase:
         load = state.forces + self._pressed(state.pressure) + self._pressed(state.surface)
         try:
-            space = space_with_bodies(self.mesh.points, state.fixed, [])
+            space = space_with_bodies(self.nodes.points, state.fixed, [])
         except InputError as error:
             raise InputError(f"step {number}: {error}") from error
         key = hashlib.sha256(state.fixed.tobytes()).hexdigest()
@@ -169,7 +180,7 @@ class Steps:
     def _pressed(self, pressure: Vector) -> Vector:
         """Nodal forces of pressure into the body."""
         mesh, d = self.mesh, self.mesh.dim
-        total = np.zeros((len(mesh.points), d))
+        total, (means, whole) = np.zeros((len(self.nodes), d)), FACET_MEANS[self.nodes.degree][d]
         for k, corners in enumerate(FACES["tetra" if d == 3 else "triangle"]):
             cells = np.flatnonzero(pressure[:, k])
             vertices = mesh.cells[cells][:, list(corners)]
@@ -180,8 +191,8 @@ class Steps:
             else:
                 normal = (X[:, 1] - X[:, 0])[:, ::-1] * [1.0, -1.0]
             side = np.sign(np.einsum("fk,fk->f", normal, mesh.points[tip] - X[:, 0]))
-            force = normal * (side * pressure[cells, k] * self.thickness[cells] / d)[:, None]
-            np.add.at(total, vertices.ravel(), np.repeat(force, d, axis=0))
+            force = normal * (side * pressure[cells, k] * self.thickness[cells])[:, None]
+            np.add.at(total, self.nodes.facet_dofs(vertices), force[:, None, :] * (np.array(means) / whole)[:, None])
         return total
 
     def _once(self, s: Keyword, rows: Index, part: int, old: Vector, value: float) -> None:
@@ -217,7 +228,8 @@ class Steps:
     def _nodes(self, s: Keyword, text: str, *, complete: bool = False) -> Index:
         """Mesh rows; nodes of no element hold nothing, but cannot be loaded."""
         wanted = np.unique(self._numbers(s, "NSET", text))
-        place = np.minimum(np.searchsorted(self.node_ids, wanted), len(self.node_ids) - 1)
+        sorted_ = np.searchsorted(self.node_ids, wanted, sorter=self._order)
+        place = self._order[np.minimum(sorted_, len(self.node_ids) - 1)]
         known = self.node_ids[place] == wanted
         if not known.all() and (complete or not np.isin(wanted[~known], self.part.tags[0]).all()):
             raise s.refuse(f"node {int(wanted[~known][0])} is not a node of any element")

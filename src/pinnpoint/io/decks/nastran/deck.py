@@ -1,4 +1,4 @@
-"""Nastran and OptiStruct decks: linear statics of first-order tetrahedra or plane triangles.
+"""Nastran and OptiStruct decks: linear statics of tetrahedra or plane triangles.
 
 What is not understood and may change the physics is refused with its name and its line.
 """
@@ -13,20 +13,36 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
+from pinnpoint.fem.elements import Nodes
 from pinnpoint.io.decks.deck import DeckData, Subcase
+from pinnpoint.io.decks.middles import off_chords, on_edges
 from pinnpoint.io.decks.nastran.cards import Cards, read_cards
 from pinnpoint.io.decks.nastran.control import read_control, split
 from pinnpoint.io.decks.nastran.coordinates import KINDS as SYSTEMS
 from pinnpoint.io.decks.nastran.loads import Loads, read_averages
 from pinnpoint.io.decks.nastran.mesh import VERTICES, Elements, Grids, read_elements, read_grids, read_materials
-from pinnpoint.io.decks.nastran.supports import Supports, read_rigid
+from pinnpoint.io.decks.nastran.supports import Supports, read_rigid, rows_of
 from pinnpoint.io.decks.text import Text
 from pinnpoint.io.meshes.blocks import Block, Blocks, members
 from pinnpoint.mesh.mesh import Mesh
 
 log = logging.getLogger(__name__)
 READ = {
-    *("GRID", "CTETRA", "CTRIA3", "MAT1", "PSOLID", "PSHELL", "SPC", "SPC1", "SPCADD", "FORCE", "MOMENT", "PLOAD4"),
+    *(
+        "GRID",
+        "CTETRA",
+        "CTRIA3",
+        "CTRIA6",
+        "MAT1",
+        "PSOLID",
+        "PSHELL",
+        "SPC",
+        "SPC1",
+        "SPCADD",
+        "FORCE",
+        "MOMENT",
+        "PLOAD4",
+    ),
     *("LOAD", "RBE2", "RBE3", "PARAM", *SYSTEMS),
 }
 HARMLESS = {
@@ -62,7 +78,8 @@ def read_nastran(text: Text) -> DeckData:
     ignored = [*control.ignored, *_passed(cards, control.parameters, text)]
     grids, systems = read_grids(cards)
     elements = _elements(cards)
-    mesh, number = _mesh(grids, elements)
+    nodes, number, notes = _mesh(grids, elements)
+    mesh, rows = nodes.mesh, rows_of(number)
     young, poisson = read_materials(cards, elements)
     rigid, averages = read_rigid(cards, grids, number), read_averages(cards, grids, number)
     if mesh.dim == 2 and (rigid or averages):
@@ -76,7 +93,7 @@ def read_nastran(text: Text) -> DeckData:
     if grids.turned[number >= 0].any():
         log.warning("some GRIDs have axes of their own (field CD); displacements are read and told in the basic ones")
     supports = Supports(cards, grids, number, mesh.dim, rigid, references)
-    loads = Loads(cards, grids, systems, number, elements, rigid, averages)
+    loads = Loads(cards, grids, systems, nodes, number, elements, rigid, averages)
     spaces: dict[int | None, Any] = {}
     cases = {}
     for case in control.cases.values():
@@ -90,10 +107,10 @@ def read_nastran(text: Text) -> DeckData:
     sets = {f"SPC {k}": (~np.isnan(supports.table(k)[:, :3])).any(axis=1) for k in spaces if k is not None}
     sets |= {r.name.partition(" on ")[0] + f" {int(grids.ids[r.centre])}": _mask(grids, r.rows) for r in rigid}
     sets |= {f"RBE3 {int(grids.ids[a.reference])}": _mask(grids, a.rows) for a in averages}
-    mesh = _named(mesh, {name: np.asarray(mask)[number >= 0] for name, mask in sets.items()})
-    node_ids = grids.ids[number >= 0]
+    mesh = _named(mesh, {name: np.asarray(mask)[rows[: len(mesh.points)]] for name, mask in sets.items()})
     plane = "stress" if mesh.dim == 2 else None
-    return DeckData(mesh, node_ids, elements.ids, young, poisson, plane, cases, tuple(dict.fromkeys(ignored)))
+    passed = tuple(dict.fromkeys(ignored))
+    return DeckData(mesh, grids.ids[rows], elements.ids, young, poisson, plane, cases, passed, nodes.degree, notes)
 
 
 def read_nastran_mesh(text: Text) -> Blocks:
@@ -105,9 +122,15 @@ def read_nastran_mesh(text: Text) -> Blocks:
     blocks = []
     for kind in VERTICES:
         found = read_elements(cards, kind)
+        if found is not None and found.middles is not None:
+            raise found.cards.refuse(
+                0, "second-order elements are read with the whole deck, read_deck or problem.deck, not as a mesh alone"
+            )
         if found is not None:
             groups = {str(k): rows for k, rows in members(found.properties).items()}
-            blocks.append(Block("tetra" if kind == "CTETRA" else "triangle", _rows(grids, found), groups))
+            blocks.append(
+                Block("tetra" if kind == "CTETRA" else "triangle", _rows(grids, kind, found.vertices), groups)
+            )
     return Blocks(grids.points, blocks)
 
 
@@ -152,7 +175,7 @@ def _require_elements(cards: dict[str, Cards]) -> None:
     for name, table in cards.items():
         if name[:1] == "C" and name not in VERTICES and name not in HARMLESS and not name.startswith("CORD"):
             raise table.refuse(
-                0, f"{len(table)} elements of this kind: only CTETRA with 4 nodes, or CTRIA3 in the plane, are read"
+                0, f"{len(table)} elements of this kind: only CTETRA, or CTRIA3 or CTRIA6 in the plane, are read"
             )
 
 
@@ -160,32 +183,41 @@ def _elements(cards: dict[str, Cards]) -> Elements:
     found = [e for kind in VERTICES if (e := read_elements(cards, kind)) is not None]
     if len(found) != 1:
         if found:
-            raise found[1].cards.refuse(0, "shells on solids are not read: give CTETRA or CTRIA3, not both")
-        raise InputError("the deck holds no CTETRA and no CTRIA3")
+            raise found[1].cards.refuse(0, "shells on solids are not read: give CTETRA, CTRIA3 or CTRIA6 alone")
+        raise InputError("the deck holds no CTETRA, no CTRIA3 and no CTRIA6")
     return found[0]
 
 
-def _rows(grids: Grids, elements: Elements) -> Index:
-    rows = grids.find(elements.vertices.ravel())
+def _rows(grids: Grids, kind: str, nodes: Index) -> Index:
+    rows = grids.find(nodes.ravel())
     if (rows < 0).any():
-        missing = int(elements.vertices.ravel()[np.argmax(rows < 0)])
-        raise InputError(f"{elements.kind}: node {missing} is used but not given")
-    return rows.reshape(elements.vertices.shape)
+        missing = int(nodes.ravel()[np.argmax(rows < 0)])
+        raise InputError(f"{kind}: node {missing} is used but not given")
+    return rows.reshape(nodes.shape)
 
 
-def _mesh(grids: Grids, elements: Elements) -> tuple[Mesh, Index]:
-    """The mesh, and the mesh row of each GRID (−1 for those of no element)."""
-    rows = _rows(grids, elements)
+def _mesh(grids: Grids, elements: Elements) -> tuple[Nodes, Index, tuple[str, ...]]:
+    """The nodes, the node of each GRID (−1 for those of no element), and what is to be said of mid-side nodes."""
+    rows = _rows(grids, elements.kind, elements.vertices)
     used = np.zeros(len(grids.ids), dtype=bool)
     used[rows] = True
     number = np.where(used, np.cumsum(used) - 1, -1)
     X = grids.points[used]
-    if elements.kind == "CTRIA3":
+    flat = elements.kind != "CTETRA"
+    if flat:
         if np.any(X[:, 2] != 0.0):
-            raise InputError("CTRIA3: triangles are read in the plane z = 0 only; shells in space are not")
+            raise InputError(f"{elements.kind}: triangles are read in the plane z = 0 only; shells in space are not")
         X = X[:, :2]
     groups = {f"property {k}": cells for k, cells in members(elements.properties).items()}
-    return Mesh(X, number[rows], groups), number
+    mesh = Mesh(X, number[rows], groups)
+    if elements.middles is None:
+        return Nodes(mesh), number, ()
+    middles = _rows(grids, elements.kind, elements.middles)
+    if used[middles].any():
+        raise InputError(f"GRID {int(grids.ids[middles[used[middles]][0]])}: is a vertex and in the middle of a side")
+    nodes, place = on_edges(mesh, middles, grids.ids)
+    number[place] = len(X) + np.arange(len(place))
+    return nodes, number, off_chords(nodes, grids.points[place][:, : mesh.dim], grids.ids[place])
 
 
 def _planar(load: Vector, dim: int) -> Vector:

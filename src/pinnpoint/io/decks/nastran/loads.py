@@ -9,11 +9,12 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
+from pinnpoint.fem.elements import FACET_MEANS, Nodes
 from pinnpoint.io.decks.nastran.cards import Cards
 from pinnpoint.io.decks.nastran.coordinates import System, system_of
 from pinnpoint.io.decks.nastran.fields import blank, integers, reals
 from pinnpoint.io.decks.nastran.mesh import Elements, Grids, component_masks
-from pinnpoint.io.decks.nastran.supports import Rigid, require_nodes
+from pinnpoint.io.decks.nastran.supports import Rigid, require_nodes, rows_of
 from pinnpoint.io.decks.rigid import spread
 
 KINDS = ("FORCE", "MOMENT", "PLOAD4")
@@ -37,13 +38,14 @@ class Loads:
     cards: dict[str, Cards]
     grids: Grids
     systems: dict[int, System]
+    nodes: Nodes
     number: Index
     elements: Elements
     rigid: list[Rigid]
     averages: list[Average]
 
     def of(self, chosen: int | None) -> Vector:
-        """(m, 3) forces on the GRIDs that elements use, in the order of the mesh."""
+        """(n, 3) forces on the nodes."""
         total = np.zeros((len(self.grids.ids), 6))
         for factor, number in self._parts(chosen):
             total += factor * self._set(number)
@@ -53,7 +55,7 @@ class Loads:
             rows, part = self._carried(row, total[row])
             forces[row] = 0.0 if not used[row] else forces[row]
             forces[rows] += part
-        return np.asarray(forces[used])
+        return np.asarray(forces[rows_of(self.number)])
 
     def _parts(self, chosen: int | None) -> list[tuple[float, int]]:
         if chosen is None:
@@ -112,7 +114,7 @@ class Loads:
         return rows, V
 
     def _pressure(self, table: Cards) -> Vector:
-        """Even pressure on faces of tetrahedra, into the body: a third of each face's force to each vertex."""
+        """Even pressure on faces of tetrahedra, into the body, as the elements carry it."""
         if self.elements.kind != "CTETRA":
             raise table.refuse(0, "pressure on triangles pushes them out of their plane, which is not read")
         if table.beyond(8).any():
@@ -136,9 +138,11 @@ class Loads:
         X = self.grids.points[base]
         force = 0.5 * np.cross(X[:, 1] - X[:, 0], X[:, 2] - X[:, 0])
         inward = np.einsum("fk,fk->f", force, self.grids.points[tip] - X[:, 0])
-        force *= (np.sign(inward) * P)[:, None] / 3.0
-        total = np.zeros((len(self.grids.ids), 3))
-        np.add.at(total, base.ravel(), np.repeat(force, 3, axis=0))
+        force *= (np.sign(inward) * P)[:, None]
+        means, whole = FACET_MEANS[self.nodes.degree][3]
+        total, rows = np.zeros((len(self.grids.ids), 3)), rows_of(self.number)
+        shares = force[:, None, :] * (np.array(means) / whole)[:, None]
+        np.add.at(total, rows[self.nodes.facet_dofs(self.number[base])], shares)
         return total
 
     def _carried(self, row: int, load: Vector) -> tuple[Index, Vector]:

@@ -1,4 +1,4 @@
-"""Nodes, first-order elements and materials of bulk data."""
+"""Nodes, elements and materials of bulk data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pinnpoint.io.decks.nastran.cards import Cards
 from pinnpoint.io.decks.nastran.coordinates import System, read_systems, system_of
 
 log = logging.getLogger(__name__)
-VERTICES = {"CTETRA": 4, "CTRIA3": 3}
+VERTICES = {"CTETRA": 4, "CTRIA3": 3, "CTRIA6": 3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +43,14 @@ class Grids:
 
 @dataclass(frozen=True, eq=False)
 class Elements:
-    """Elements of one kind: their ids, properties and vertices by GRID id, in order of increasing id."""
+    """Elements of one kind in order of increasing id: properties, vertices and mid-side nodes by GRID id."""
 
     kind: str
     cards: Cards
     ids: Index
     properties: Index
     vertices: Index
+    middles: Index | None = None
 
 
 def read_grids(cards: dict[str, Cards]) -> tuple[Grids, dict[int, System]]:
@@ -92,20 +93,15 @@ def component_masks(table: Cards, texts: Sequence[str], *, optional: bool = Fals
 
 
 def read_elements(cards: dict[str, Cards], kind: str) -> Elements | None:
-    """Tetrahedra or triangles; those with nodes on their edges are refused."""
+    """Tetrahedra or triangles; second-order ones have all of their mid-side nodes."""
     table = cards.get(kind)
     if table is None:
         return None
-    count = VERTICES[kind]
-    if kind == "CTETRA":
-        curved = table.beyond(2 + count)
-        if curved.any():
-            raise table.refuse(
-                int(np.argmax(curved)),
-                f"{int(curved.sum())} of {len(table)} have nodes beyond their 4 vertices: second-order tetrahedra are "
-                "not read; mesh again with first-order ones",
-            )
-    elif table.beyond(3 + count).any():
+    count, middles = VERTICES[kind], None
+    sides = {"CTETRA": 6, "CTRIA3": 0, "CTRIA6": 3}[kind]
+    if kind != "CTRIA3" and (kind == "CTRIA6" or table.beyond(2 + count).any()):
+        middles = _middles(table, 2 + count, sides)
+    elif kind == "CTRIA3" and table.beyond(3 + count).any():
         raise table.refuse(int(np.argmax(table.beyond(3 + count))), "offsets and thicknesses of its own are not read")
     ids, vertices = table.whole(0), np.stack([table.whole(2 + k) for k in range(count)], axis=1)
     order = np.argsort(ids, kind="stable")
@@ -114,7 +110,23 @@ def read_elements(cards: dict[str, Cards], kind: str) -> Elements | None:
         card = int(order[twice[0] + 1])
         raise table.refuse(card, f"element {int(ids[card])} is given twice")
     properties = np.where(table.given(1), table.whole(1, 0), ids)
-    return Elements(kind, table, ids[order], properties[order], vertices[order])
+    own = None if middles is None else middles[order]
+    return Elements(kind, table, ids[order], properties[order], vertices[order], own)
+
+
+def _middles(table: Cards, first: int, sides: int) -> Index:
+    """Mid-side nodes of all elements; where some are missing the element is of no whole order."""
+    given = np.stack([table.given(first + k) for k in range(sides)], axis=1)
+    if not given.all():
+        raise table.refuse(
+            int(np.argmin(given.all(axis=1))),
+            f"{int(np.count_nonzero(~given.all(axis=1)))} of {len(table)} have not all of their {sides} mid-side "
+            "nodes; mesh with elements of one order",
+        )
+    if table.beyond(first + sides + (table.name == "CTRIA6")).any():
+        bad = int(np.argmax(table.beyond(first + sides + (table.name == "CTRIA6"))))
+        raise table.refuse(bad, "offsets and thicknesses of its own are not read")
+    return np.stack([table.whole(first + k) for k in range(sides)], axis=1)
 
 
 def read_materials(cards: dict[str, Cards], elements: Elements) -> tuple[Vector, Vector]:

@@ -33,7 +33,7 @@ class Supports:
     Attributes
     ----------
     number
-        Mesh row of each GRID, −1 for those that no element uses.
+        Node of each GRID, −1 for those that no element uses.
     references
         GRID rows whose displacement is an average (RBE3), with the element's name.
     """
@@ -75,7 +75,7 @@ class Supports:
     def space(self, chosen: int | None) -> AdmissibleSpace:
         """The displacements of the mesh nodes that a subcase allows."""
         values = self.table(chosen)
-        mesh = np.flatnonzero(self.number >= 0)
+        mesh = rows_of(self.number)
         bodies = [self._body(r, values) for r in self.rigid]
         return space_with_bodies(self.grids.points[mesh][:, : self.dim], values[mesh][:, : self.dim], bodies)
 
@@ -135,6 +135,12 @@ class Supports:
                 rest = card.fields[1:]
                 return [int(k) for k in integers(rest[~blank(rest)], lambda k: f"{card.at(0)}: a set")]
         return [chosen]
+
+
+def rows_of(number: Index) -> Index:
+    """The GRID row of each node."""
+    used = np.flatnonzero(number >= 0)
+    return np.asarray(used[np.argsort(number[used], kind="stable")])
 
 
 def _partly(values: Vector) -> Any:
