@@ -335,7 +335,7 @@ def _patch(solid: Solid, facets: Index, goal: Patch, name: str) -> Functional:
             blur = off[acts] / total
             what = Density(what.coefficients, what.high, blur, blur)
             tractions.append(Traction(c, solid.facet_load(facets[acts], what), flat=True))
-        value, more, unknown, sure = _held_part(solid, facets, ~free & (direction[:, c] != 0.0), direction[:, c], c)
+        value, more, unknown, sure = _held_part(solid, facets, ~free, direction[:, c], off, c)
         constant, error, data = constant + value / total, up(error + more / total, 8), up(data + unknown / total, 8)
         proved = proved and sure
     error = float(up(error + data + 2.0 * wrong * abs(constant) + d * UNIT * abs(constant)))
@@ -359,7 +359,9 @@ def _directions(solid: Solid, facets: Index, component: Any) -> tuple[Vector, Ve
     return n / length[:, None], np.asarray(up(2.0 * steep / length + gamma(16), 8))
 
 
-def _held_part(solid: Solid, facets: Index, which: Any, direction: Vector, c: int) -> tuple[float, float, float, bool]:
+def _held_part(
+    solid: Solid, facets: Index, which: Any, direction: Vector, blur: Vector, c: int
+) -> tuple[float, float, float, bool]:
     """Σ direction ∫ g_c over facets that are held in a component: value, rounding, data's error, whether proved."""
     value = error = data = 0.0
     proved, T = True, solid.topology
@@ -370,10 +372,11 @@ def _held_part(solid: Solid, facets: Index, which: Any, direction: Vector, c: in
         V = solid.points[T.facets[facets[mine]]]
         size, off = measures(V)
         g = density_on(given[c], V)
-        weight = np.abs(direction[mine])
+        weight = np.abs(direction[mine]) + blur[mine]
         value += math.fsum((size * direction[mine] * g.coefficients.mean(axis=1)).tolist())
         top = np.abs(g.coefficients).max(axis=1)
-        error = float(up(error + sum_up(up(size * weight * (off + gamma(24)) * top, 4)), 8))
+        wrong = weight * (off + gamma(24)) + blur[mine]
+        error = float(up(error + sum_up(up(size * wrong * top, 4)), 8))
         data = float(up(data + sum_up(up(size * weight * g.error1, 4)), 8))
         proved = proved and g.proved
     return value, error, data, proved
