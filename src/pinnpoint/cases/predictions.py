@@ -10,11 +10,10 @@ from pinnpoint.cases.specs import PredictionSpec
 from pinnpoint.cases.tables import Table, components
 from pinnpoint.formulas.expressions import Expression, parse
 from pinnpoint.io.fields import SUFFIXES as FIELD_SUFFIXES
+from pinnpoint.models.networks.mlp import ACTIVATIONS
+from pinnpoint.models.runtimes.files import CODE_SUFFIXES
 
-ACTIVATIONS = ("tanh", "sin", "sigmoid", "softplus", "silu", "gelu", "gelu-tanh")
 SOURCES = ("file", "expression", "onnx", "torch", "model", "zero")
-CODE_SUFFIXES = (".pt2", ".pt", ".pth", ".pkl", ".pickle", ".joblib")
-"""Models whose files can run code when they are opened."""
 
 
 def read_prediction(table: Table) -> PredictionSpec:
@@ -53,7 +52,7 @@ def read_prediction(table: Table) -> PredictionSpec:
         values = {"torch": table.path("torch", (".safetensors",)), "factor": _factor(table)}
         if table.has("activation"):
             table.refuse(["factory"], "give prediction.activation or prediction.factory, not both")
-            values["activation"] = table.choice("activation", ACTIVATIONS, None)
+            values["activation"] = table.choice("activation", tuple(ACTIVATIONS), None)
         else:
             values["factory"] = _factory(table)
     elif not table.flag("zero", True):

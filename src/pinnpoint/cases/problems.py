@@ -8,9 +8,9 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.cases.kinds import KINDS, Kind, ProblemSpec
 from pinnpoint.cases.specs import MeshSpec
 from pinnpoint.cases.tables import Table
+from pinnpoint.io.decks.problems import ABAQUS, NASTRAN
 from pinnpoint.io.meshes.read import SUFFIXES
 
-DECK_SUFFIXES = (".bdf", ".fem", ".nas", ".dat", ".inp")
 DOMAINS = ("interval", "square", "cube", "lshape", "dumbbell", "frame", "fichera", "bracket")
 
 
@@ -55,7 +55,7 @@ def _read_deck(table: Table) -> ProblemSpec:
     """A deck is a problem of the one kind that has decks."""
     kind = next(kind for kind in KINDS.values() if kind.decks)
     name = table.choice("kind", tuple(KINDS), kind.name)
-    spec = ProblemSpec(name, deck=table.path("deck", DECK_SUFFIXES), subcase=table.whole("subcase", 1, low=1))
+    spec = ProblemSpec(name, deck=table.path("deck", NASTRAN + ABAQUS), subcase=table.whole("subcase", 1, low=1))
     every = ["degree", *(key for other in KINDS.values() for key in (*other.keys, *other.special))]
     table.refuse(every, "the deck gives it; remove it")
     if name != kind.name:

@@ -17,7 +17,7 @@ from pinnpoint.mesh.curves import curve_notes
 from pinnpoint.mesh.mesh import BOUNDARY, CELLS, Mesh
 from pinnpoint.mesh.quality import quality, unjoined_notes
 from pinnpoint.rounding.coercivity import NEARLY, z_part
-from pinnpoint.solvers.choice import GB, ROUGH_FROM, Choice, Task, asked_for, choose
+from pinnpoint.solvers.choice import GB, MODULES, ROUGH_FROM, Choice, Task, asked_for, choose
 from pinnpoint.solvers.direct import DENSE_UP_TO
 from pinnpoint.systems.linear import LinearSystem
 
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"quadrature order {problem.quadrature}; {len(study.queries)} queries; method {case.certificate.method}")
     print(f"unknowns: {problem.system.n} of {problem.system.N}")
     asked = str((case.certificate.options or {}).get("solver", "auto"))
-    if case.kind.linear and asked in ("auto", "superlu", "cholmod", "pardiso", "amg", "petsc"):
+    if case.kind.linear and asked in ("auto", *MODULES):
         choice = choice_for(problem, len(study.queries), asked)
         print(f"solver: {choice}")
     else:

@@ -6,7 +6,7 @@ import math
 
 from pinnpoint.cli.watch import LARGE
 from pinnpoint.rounding.matrices import LOAD_AFTER, PRODUCTS
-from pinnpoint.solvers.choice import Task, predicted
+from pinnpoint.solvers.choice import MODULES, Task, predicted
 
 PROGRAM, COMPILED = 0.13e9, 0.03e9
 """Bytes of the program with its libraries, and of compiled loops, which large cases load."""
@@ -28,13 +28,10 @@ def peak(name: str, task: Task, cells: int, components: int, degree: int, *, eas
     build = cells * CELL[task.dim or 2][components > 1] * (1.0 if degree == 1 else 3.0)
     vectors = 24.0 * task.n * task.queries
     witness = 0.0 if easy or rough else factors(task, components, degree, easy=False)
-    if name in ("cholmod", "pardiso", "amg", "petsc"):
-        own = predicted(name, task)
-    elif name == "krylov":
-        own = predicted(name, task)
+    if name == "krylov":
         witness = 0.0 if rough else factors(task, components, degree, easy=easy)
-    else:
-        own = vectors + factors(task, components, degree, easy=easy)
+    lean = name == "krylov" or (name in MODULES and name != "superlu")
+    own = predicted(name, task) if lean else vectors + factors(task, components, degree, easy=easy)
     stays = 1.0 if components > 1 and task.n <= LARGE else STAYS
     residuals = ENTRY * task.nnz * min(1.0, ROWS / max(task.n, 1))
     return program + max(build, stays * build + residuals + max(own, witness + vectors))
