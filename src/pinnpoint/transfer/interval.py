@@ -1,4 +1,4 @@
-"""Intervals: the constant of point values in the energy norm, and the direct route from residuals to point errors."""
+"""Intervals: the direct route from residuals to point errors."""
 
 from __future__ import annotations
 
@@ -22,48 +22,6 @@ SIZES = (1e-90, 1e90)
 """Resistances h/κ of cells; products of those within cannot underflow to any effect."""
 Bounds = tuple[float, float]
 """A lower and an upper bound."""
-
-
-def point_constant(
-    points: ArrayLike,
-    cells: ArrayLike,
-    kappa: ArrayLike,
-    x: ArrayLike,
-    *,
-    left_fixed: bool = True,
-    right_fixed: bool = True,
-) -> Vector:
-    """Upper bounds of C_pt with |e(x)| ≤ C_pt ‖κ^½ e′‖ for e that vanish at the fixed ends.
-
-    C_pt = min{(∫_a^x κ⁻¹)^½, (∫_x^b κ⁻¹)^½} (paper, thm. 1d_fully_computable_transfer); only the side of a fixed end
-    counts.
-
-    Parameters
-    ----------
-    points, cells
-        An interval's mesh: N coordinates, and C × 2 vertex numbers.
-    kappa
-        κ > 0, a number or one per cell.
-    x
-        Where, each in [a, b].
-    left_fixed, right_fixed
-        Which ends have a Dirichlet condition.
-    """
-    if not (left_fixed or right_fixed):
-        raise InputError("left_fixed, right_fixed: at least one end must be fixed; a constant has no energy")
-    nodes, k = _chain(points, cells, kappa)
-    X = np.atleast_1d(floats("x", x))
-    if X.ndim != 1 or not np.all((X >= nodes[0]) & (X <= nodes[-1])):
-        raise InputError(f"x: must lie in [{nodes[0]}, {nodes[-1]}]; got {X.tolist()}")
-    parts = np.diff(nodes) / k
-    cell = np.clip(np.searchsorted(nodes, X, side="right") - 1, 0, k.size - 1)
-    before, after = (np.concatenate([[0.0], np.cumsum(p)]) for p in (parts, parts[::-1]))
-    left = before[cell] + (X - nodes[cell]) / k[cell]
-    right = after[::-1][cell + 1] + (nodes[cell + 1] - X) / k[cell]
-    sides = [side for side, fixed in ((left, left_fixed), (right, right_fixed)) if fixed]
-    # continuous.md, step 6a; paper, eq. 5.28
-    total = np.minimum.reduce(sides) * (1.0 + 2.0 * gamma(k.size + 4)) + k.size * TINY
-    return np.asarray(up(np.sqrt(up(total))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,9 +73,7 @@ class DirectRoute:
     def __init__(
         self, nodes: ArrayLike, kappa: ArrayLike, x: float, *, reaction: float = 0.0, radius: float | None = None
     ) -> None:
-        t = vector("nodes", nodes)
-        count = np.arange(t.size)
-        t, k = _chain(t, np.stack([count[:-1], count[1:]], axis=1), kappa)
+        t, k = _chain(vector("nodes", nodes), kappa)
         x, c = number("x", x, low=float(t[0]), high=float(t[-1])), number("reaction", reaction, low=0.0)
         R = math.inf if radius is None else number("radius", radius, above=0.0)
         window = (max(float(t[0]), x - R), min(float(t[-1]), x + R))
@@ -198,24 +154,18 @@ class DirectRoute:
         return float(up(sum(p[1] * r for p, r in zip(self.ends, each, strict=True))))
 
 
-def _chain(points: ArrayLike, cells: ArrayLike, kappa: ArrayLike) -> tuple[Vector, Vector]:
+def _chain(t: Vector, kappa: ArrayLike) -> tuple[Vector, Vector]:
     """Nodes from left to right, and κ between them."""
-    X = np.sort(vector("points", points))
-    T = np.asarray(cells)
-    if T.ndim != 2 or T.shape[1] != 2 or T.dtype.kind not in "iu" or T.min(initial=0) < 0 or T.max(initial=0) >= X.size:
-        raise InputError(f"cells: must be C × 2 vertex numbers below {X.size}; got {T.dtype} of shape {T.shape}")
-    ends = np.sort(vector("points", points)[T], axis=1)
-    order = np.argsort(ends[:, 0])
-    whole = len(T) == X.size - 1 and np.array_equal(ends[order].ravel(), np.repeat(X, 2)[1:-1])
-    if X.size < 2 or not whole or not np.all(np.diff(X) > 0.0):
+    step = np.diff(t)
+    if t.size < 2 or not (np.all(step > 0.0) or np.all(step < 0.0)):
         raise InputError("points, cells: must be one chain of intervals that meet end to end")
     k = floats("kappa", kappa)
-    k = vector("kappa", np.full(len(T), float(k)) if k.ndim == 0 else k, len(T), sign="positive")
-    k = k[order]
-    size = np.diff(X) / k
+    k = vector("kappa", np.full(step.size, float(k)) if k.ndim == 0 else k, step.size, sign="positive")
+    t, k = (t, k) if step[0] > 0.0 else (t[::-1].copy(), k[::-1].copy())
+    size = np.diff(t) / k
     if not (float(size.min()) > SIZES[0] and float(size.max()) < SIZES[1]):
         raise InputError(f"kappa: length over kappa must lie within {SIZES[0]:g} and {SIZES[1]:g}; rescale")
-    return X, k
+    return t, k
 
 
 def _layered(nodes: Vector, kappa: Vector, x: float, window: Bounds) -> dict[str, Any]:

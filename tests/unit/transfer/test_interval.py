@@ -9,11 +9,16 @@ import numpy as np
 import pytest
 from flint import acb, arb, ctx, fmpq
 
+import pinnpoint as pp
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import parse
+from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding import decimals
 from pinnpoint.transfer import interval
-from pinnpoint.transfer.interval import DirectRoute, point_constant
+from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.transfer.interval import DirectRoute
+from pinnpoint.transfer.one_dimension import reach
 from pinnpoint.transfer.residuals import interval_residual
 from tests.support import exactly
 
@@ -51,7 +56,15 @@ def green(a, b, kappa, c, x, t):
 # The point constant
 
 
-def test_point_constant_is_the_smaller_side_rounded_up():
+def chain(nodes, kappa, cells, fixed) -> Continuum:
+    """−(κu′)′ = 0 on a chain of intervals, as its transfer sees it."""
+    ends = {"left": int(np.argmin(nodes)), "right": int(np.argmax(nodes))}
+    mesh = Mesh(nodes, cells, facet_groups={name: [[end]] for name, end in ends.items()})
+    problem = pp.fem.ReactionDiffusion(mesh, diffusion=kappa, dirichlet=dict.fromkeys(fixed, 0.0))
+    return problem.continuum(Topology.of(mesh))
+
+
+def test_the_point_constant_is_the_smaller_side_rounded_up():
     rng = np.random.default_rng(0)
     nodes = np.sort(rng.uniform(-2.0, 3.0, 12))
     shuffle = rng.permutation(12)
@@ -60,28 +73,35 @@ def test_point_constant_is_the_smaller_side_rounded_up():
     flip = rng.permutation(11)
     kappa = 10.0 ** rng.uniform(-3, 3, 11)
     X = np.concatenate([nodes, rng.uniform(nodes[0], nodes[-1], 20)])
-    found = {
-        ends: point_constant(
-            nodes[shuffle], cells[flip][:, ::-1], kappa[flip], X, left_fixed=ends[0], right_fixed=ends[1]
-        )
-        for ends in ((True, True), (True, False), (False, True))
-    }
+    ways = (("left", "right"), ("left",), ("right",))
+    found = [reach(chain(nodes[shuffle], kappa[flip], cells[flip][:, ::-1], fixed), X) for fixed in ways]
     q = [exactly.rational(v) for v in nodes]
     for i, x in enumerate(X):
         xq = exactly.rational(x)
         pieces = [(u, v, exactly.rational(k)) for (u, v), k in zip(pairwise(q), kappa, strict=True)]
         left = sum((max(fmpq(0), min(xq, v) - u) / k for u, v, k in pieces), fmpq(0))
         right = sum((max(fmpq(0), v - max(xq, u)) / k for u, v, k in pieces), fmpq(0))
-        for ends, truth in (((True, True), min(left, right)), ((True, False), left), ((False, True), right)):
-            C = found[ends][i]
-            assert exactly.rational(C) ** 2 >= truth
-            assert C**2 <= float(truth) * (1 + 1e-13) + 1e-290
+        for C, truth in zip(found, (min(left, right), left, right), strict=True):
+            assert exactly.rational(C[i]) ** 2 >= truth
+            assert C[i] ** 2 <= float(truth) * (1 + 1e-13) + 1e-290
 
 
-def test_point_constant_is_attained():
+def test_the_point_constant_of_a_long_chain_covers_the_rounding_of_its_sum():
+    """Sums of 1/13 in floats are 400 units too small on the way to 3000 of them."""
+    count, kappa = 3000, 13
+    nodes = np.arange(count + 1.0)
+    cells = np.stack([np.arange(count), np.arange(1, count + 1)], axis=1)
+    found = reach(chain(nodes, np.full(count, float(kappa)), cells, ["left"]), nodes)
+    short = np.cumsum(np.full(count, 1.0 / kappa))
+    assert min(exactly.rational(v) / fmpq(i + 1, kappa) for i, v in enumerate(short)) < 1 - fmpq(1, 2**46)
+    assert all(exactly.rational(C) ** 2 >= fmpq(i, kappa) for i, C in enumerate(found))
+    assert np.all(found**2 <= nodes / kappa * (1.0 + 1e-11) + 1e-290)
+
+
+def test_the_point_constant_is_attained():
     """e′ = κ⁻¹ up to x, then whatever brings e back to zero with no more energy than the other side allows."""
-    nodes, kappa, x = np.array([0.0, 0.5, 1.0]), np.array([4.0, 1.0]), 0.5
-    C = point_constant(nodes, [[0, 1], [1, 2]], kappa, x, right_fixed=False)[0]
+    model = chain(np.array([0.0, 0.5, 1.0]), np.array([4.0, 1.0]), np.array([[0, 1], [1, 2]]), ["left"])
+    C = float(reach(model, np.array([0.5]))[0])
     energy, value = 0.5 / 4.0, 0.5 / 4.0  # of e = ∫κ⁻¹ on (0, ½), constant after: ∫κ e′² and e(½)
     assert value <= C * math.sqrt(energy) <= value * (1 + 1e-13)
 
@@ -205,12 +225,9 @@ def test_points_beside_the_end_keep_their_norms():
 
 
 def test_points_and_meshes_off_the_interval_are_refused():
-    with pytest.raises(InputError, match="at least one end"):
-        point_constant([0.0, 1.0], [[0, 1]], 1.0, 0.5, left_fixed=False, right_fixed=False)
-    with pytest.raises(InputError, match="x: must lie in"):
-        point_constant([0.0, 1.0], [[0, 1]], 1.0, 1.5)
-    with pytest.raises(InputError, match="end to end"):
-        point_constant([0.0, 1.0, 2.0], [[0, 1], [0, 2]], 1.0, 0.5)
+    for nodes in ([0.0], [0.0, 2.0, 1.0], [0.0, 0.0]):
+        with pytest.raises(InputError, match="end to end"):
+            DirectRoute(nodes, 1.0, 0.5)
     with pytest.raises(InputError, match="kappa: entries must be > 0"):
         DirectRoute([0.0, 1.0], -1.0, 0.5)
     with pytest.raises(InputError, match="rescale"):

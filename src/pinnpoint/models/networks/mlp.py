@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import zipfile
 import zlib
@@ -17,6 +18,7 @@ from scipy.special import ndtr
 from pinnpoint.base.arrays import Vector, point_list, set_fields, vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
+from pinnpoint.base.files import write_whole
 
 CHUNK = 4096
 """Points evaluated at once."""
@@ -176,12 +178,9 @@ class MLP:
                 raise InputError(f"{name}: this name is the network's own; call the further array something else")
             if np.asarray(array).dtype.hasobject:
                 raise InputError(f"{name}: must be numbers or text; Python objects are not written")
-        target = Path(path)
-        part = target.with_name(target.name + ".part")
-        with part.open("wb") as file:
-            np.savez(file, **fields, **more)
-        os.replace(part, target)
-        return target
+        content = io.BytesIO()
+        np.savez(content, **fields, **more)
+        return write_whole(path, [content.getvalue()])
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MLP:

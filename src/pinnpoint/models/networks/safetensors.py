@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import InputError
+from pinnpoint.base.files import write_whole
 
 SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
 WHOLE = {"I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
@@ -111,10 +112,7 @@ def write_safetensors(
     target = Path(path)
     if not target.parent.is_dir():
         raise InputError(f"path: the folder '{target.parent}' does not exist; make it first")
-    part = target.with_name(target.name + ".part")
-    part.write_bytes(len(head).to_bytes(8, "little") + head + b"".join(body))
-    os.replace(part, target)
-    return target
+    return write_whole(target, [len(head).to_bytes(8, "little"), head, *body])
 
 
 def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
