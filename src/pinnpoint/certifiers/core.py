@@ -27,7 +27,15 @@ from pinnpoint.rounding.arithmetic import TINY, gamma, require_range, require_ro
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.bounds import fingerprint
 from pinnpoint.rounding.forms import Form, MatrixForm
-from pinnpoint.rounding.matrices import Chain, EnclosedMatrix, LinearMap, PlainMatrix, compile_early, product_up
+from pinnpoint.rounding.matrices import (
+    Chain,
+    EnclosedMatrix,
+    LinearMap,
+    PlainMatrix,
+    SymmetricMap,
+    compile_early,
+    product_up,
+)
 from pinnpoint.rounding.slices import Sliced
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Queries
@@ -362,30 +370,6 @@ class Functionals(Sequence[Ball]):
             raise IndexError(i)
         ell = Ball(self.L[[i]].toarray()[0], None, None if self.E is None else self.E[[i]].toarray()[0])
         return ell if self.core.Z is None else self.core.Z.T.affine(ell)  # paper, eq. 4.10
-
-
-class SymmetricMap:
-    """(B + Bᵀ)/2 of a map."""
-
-    def __init__(self, B: LinearMap) -> None:
-        self.B = B
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.B.shape
-
-    @property
-    def T(self) -> SymmetricMap:
-        """Itself."""
-        return self
-
-    def affine(self, x: Ball, b: Ball | None = None) -> Ball:
-        """Enclosure of S x − b."""
-        both = self.B.affine(x) + self.B.T.affine(x)
-        lo, err = (None if v is None else 0.5 * v for v in (both.lo, both.err))
-        y = Ball(0.5 * both.hi, lo, err)
-        return y if b is None else y - b
 
 
 class NormalMap:

@@ -236,6 +236,30 @@ class Chain:
         return self.factors[0].affine(x, b)
 
 
+class SymmetricMap:
+    """(B + Bᵀ)/2 of a map."""
+
+    def __init__(self, B: LinearMap) -> None:
+        self.B = B
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.B.shape
+
+    @property
+    def T(self) -> SymmetricMap:
+        """Itself."""
+        return self
+
+    def affine(self, x: Ball, b: Ball | None = None) -> Ball:
+        """Enclosure of S x − b."""
+        both = self.B.affine(x) + self.B.T.affine(x)
+        lo, err = (None if v is None else 0.5 * v for v in (both.lo, both.err))
+        y = Ball(0.5 * both.hi, lo, err)
+        return y if b is None else y - b
+
+
 def product_up(A: Matrix, x: Vector) -> Vector:
     """Upper bound of A x for a nonnegative sparse A and x ≥ 0."""
     k = int(np.diff(A.indptr).max(initial=0)) if A.format == "csr" else A.shape[1]

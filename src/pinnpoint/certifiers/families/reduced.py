@@ -51,9 +51,9 @@ class ReducedStates:
         self.m = self.V.shape[1]
         self.R: Vector | None = None
         if isinstance(ground.proof.form, DiagonalForm):
-            self._factorize(ground, F, base)
+            self._factorize(ground, ground.proof.form.roots[0], F, base)
 
-    def _factorize(self, ground: Ground, F: Vector, base: Vector) -> None:
+    def _factorize(self, ground: Ground, roots: Vector | None, F: Vector, base: Vector) -> None:
         core = ground.core
         if core.rounding:
             require_range("V", self.V)
@@ -63,7 +63,6 @@ class ReducedStates:
         columns += [core.residual(self._direction(ground, v), none) for v in self.V.T]
         start = exact(np.zeros(core.system.N))
         columns += [core.residual(start, exact(-core.load(f).hi)) for f in F]
-        roots = ground.proof.form.roots[0]  # type: ignore[attr-defined]
         M = np.stack([c.hi if roots is None else roots * c.hi for c in columns], axis=1)
         rest = np.array([_rest(c, roots) for c in columns])
         Q, R = np.linalg.qr(M)

@@ -41,9 +41,9 @@ class ResidualNorms:
         form = ground.proof.form
         plain = isinstance(core.A, EnclosedMatrix | PlainMatrix) and sp.issparse(core.A.A) and core._restrict is None
         self.quick = plain and isinstance(form, DiagonalForm) and core.system.A_error is None and core.b.err is None
-        if not self.quick:
+        if not self.quick or not isinstance(form, DiagonalForm):
             return
-        self.A = core.A.A
+        self.A, self.roots = core.A.A, form.roots[0]
         rows = slice(None) if core._rows is None else core._rows
         self.loads, self.own = np.ascontiguousarray(F[:, rows]), base[rows]
         size = abs(self.A).tocsr()
@@ -53,7 +53,6 @@ class ResidualNorms:
         self.length = float(up(np.sqrt(tall * wide)))
         self.entries = int(np.diff(self.A.indptr).max(initial=0)) + len(F) + 4
         self.load_norms = np.array([norm_up(f) for f in self.loads])
-        self.roots = form.roots[0]  # type: ignore[attr-defined]
 
     def __call__(self, U: Vector, mu: Vector, lengths: Vector) -> Vector:
         """Bounds for rows of states, their own lengths (bounded from above), and μ."""
