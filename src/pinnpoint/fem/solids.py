@@ -15,8 +15,9 @@ from pinnpoint.fem.elastic_queries import ElasticQueries
 from pinnpoint.fem.loads import Load
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.systems.queries import Queries
+from pinnpoint.transfer.elastic.material import material_error
 from pinnpoint.transfer.elastic.route import Elastic
-from pinnpoint.transfer.elastic.solid import Solid, material_error
+from pinnpoint.transfer.elastic.solid import Solid
 from pinnpoint.transfer.work import BUDGET
 
 

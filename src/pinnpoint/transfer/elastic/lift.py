@@ -25,6 +25,7 @@ from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding.arithmetic import gamma, up
 from pinnpoint.taylor.bernstein import mean_of_powers
+from pinnpoint.transfer.elastic.reference import congruence
 from pinnpoint.transfer.geometry import Shapes
 
 TABLES = Path(__file__).parents[2] / "data" / "stress_lift.npz"
@@ -92,21 +93,12 @@ def lifted(T: Topology, cells: Index, coefficients: Vector) -> tuple[Vector, Vec
     inverse = np.moveaxis(shapes.gradients[1:], -1, 0)
     reference = np.matmul(coefficients, np.swapaxes(inverse, 1, 2)).reshape(n, -1)
     S = np.matmul(reference, A.T).reshape(n, A.shape[0] // (d * (d + 1) // 2), -1) / den  # elasticity.md, step 5b
-    tau = np.matmul(S, congruence(np.swapaxes(B, 1, 2)))  # elasticity.md, step 5b
+    tau = np.matmul(S, np.swapaxes(congruence(np.swapaxes(B, 1, 2)), 1, 2))  # elasticity.md, step 5b
     row = up(float(np.abs(A).sum(axis=1).max()) / den, A.shape[1])
     wide = up(np.abs(B).sum(axis=1).max(axis=1), 4)
     top = up(np.abs(coefficients).max(axis=(1, 2), initial=0.0) * d * shapes.steep * row * wide**2, 16)
     error = up(1.02 * (shapes.slack + gamma(COUNT)) * top, 8)  # elasticity.md, step 5b
     return tau.reshape(n, d + 1, -1, tau.shape[2]), error
-
-
-def congruence(B: Vector) -> Vector:
-    """Matrices M, (n, ns, ns), with S ↦ S M for S ↦ B S Bᵀ on rows of the stored entries."""
-    p, q = np.array([(a, b) for a in range(B.shape[1]) for b in range(a, B.shape[1])]).T
-    found = B[:, p, p[:, None]] * B[:, q, q[:, None]]
-    off = np.flatnonzero(p != q)
-    found[:, off] += B[:, p, q[off, None]] * B[:, q, p[off, None]]
-    return np.asarray(found)
 
 
 def _times(A: list[list[Fraction]], B: list[list[Fraction]]) -> list[list[Fraction]]:

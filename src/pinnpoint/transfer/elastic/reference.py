@@ -31,6 +31,15 @@ def voigt(d: int) -> list[tuple[int, int]]:
     return [(a, b) for a in range(d) for b in range(a, d)]
 
 
+def congruence(A: Vector) -> Vector:
+    """Matrices of S ↦ A S Aᵀ on stored entries, (n, ns, ns), for A (n, d, d)."""
+    p, q = np.array(voigt(A.shape[1])).T
+    found = A[:, p[:, None], p] * A[:, q[:, None], q]
+    off = np.flatnonzero(p != q)
+    found[:, :, off] += A[:, p[:, None], q[off]] * A[:, q[:, None], p[off]]
+    return np.asarray(found)
+
+
 def slots(d: int) -> list[tuple[int, int]]:
     """(j, i), j major: vertex i of the facet opposite vertex j; a cell's moments come in this order."""
     return [(j, i) for j in range(d + 1) for i in range(d + 1) if i != j]

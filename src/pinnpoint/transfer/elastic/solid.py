@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.mesh.topology import Topology
-from pinnpoint.rounding.arithmetic import down, gamma, sum_up, up
+from pinnpoint.rounding.arithmetic import gamma, sum_up, up
 from pinnpoint.taylor.bernstein import Density, from_linear, gram
 from pinnpoint.taylor.inputs import fixed
 from pinnpoint.taylor.simplices import density
 from pinnpoint.transfer.continuum import node_numbers, shape_table
 from pinnpoint.transfer.elastic.loads import Load, Traction
+from pinnpoint.transfer.elastic.material import least_stiffness
 from pinnpoint.transfer.elastic.reference import voigt
 from pinnpoint.transfer.facets import FacetLoad, measures
 from pinnpoint.transfer.geometry import Shapes
@@ -94,9 +95,7 @@ class Solid:
     @cached_property
     def c_min(self) -> Vector:
         """Lower bounds of the least eigenvalue of C: ‖ε‖² ≤ ε : Cε / c_min."""
-        away = gamma(8) * (2.0 * self.mu + self.d * np.abs(self.lam))  # of terms that may cancel
-        # elasticity.md, step 2c
-        return np.asarray(down(np.minimum(2.0 * self.mu, 2.0 * self.mu + self.d * self.lam) - away, 4))
+        return least_stiffness(self.lam, self.mu, self.d)
 
     @cached_property
     def slack(self) -> Vector:
@@ -232,13 +231,3 @@ class Solid:
 def _corner_means(d: int) -> Vector:
     """From Bernstein coefficients to the means of ω λ_i, (d + 1, pairs)."""
     return np.asarray(from_linear(np.eye(d + 1)[None])[0].T @ gram(d))
-
-
-def material_error(lam: Vector, mu: Vector, d: int, steps: float) -> float:
-    """How far the energy of floats λ, μ is from that of the material, relatively, after `steps` roundings in each.
-
-    |δC(ε, ε)| ≤ γ (2μ|ε|² + |λ| tr²) ≤ γ C(ε, ε) (2μ + d|λ|)/(2μ + dλ) for λ < 0, and ≤ γ C(ε, ε) for λ ≥ 0.
-    """
-    with np.errstate(divide="ignore"):
-        factor = np.where(lam >= 0.0, 1.0, (2.0 * mu + d * np.abs(lam)) / (2.0 * mu + d * lam))
-    return float(2.0 * gamma(steps) * np.max(factor, initial=1.0))

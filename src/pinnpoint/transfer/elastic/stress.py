@@ -22,9 +22,10 @@ from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.threads import on_all_cores
 from pinnpoint.mesh.topology import Topology
-from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, up
+from pinnpoint.rounding.arithmetic import TINY, gamma, up
 from pinnpoint.transfer.elastic.compensated import unbalanced
-from pinnpoint.transfer.elastic.reference import Integers, numerators, roots, slots, voigt
+from pinnpoint.transfer.elastic.material import least_stiffness
+from pinnpoint.transfer.elastic.reference import Integers, congruence, numerators, roots, slots, voigt
 from pinnpoint.transfer.geometry import Shapes, cofactors
 
 CHUNK = 2048
@@ -120,13 +121,6 @@ class StressSpace:
     def d(self) -> int:
         """Space dimension."""
         return self.topology.dim
-
-    @property
-    def stiffness_down(self) -> Vector:
-        """Lower bounds of c_min = min(2μ, 2μ + dλ), (C,): |τ|²/c_min is at least τ:C⁻¹τ."""
-        low = 2.0 * self.mu - self.d * np.maximum(-self.lam, 0.0)
-        off = gamma(4) * (2.0 * self.mu + self.d * np.abs(self.lam))
-        return np.asarray(np.maximum(low - off, 0.0) * (1.0 - 4.0 * UNIT))  # elasticity.md, step 1e
 
     def outward(self, m: Vector, cells: slice | Index) -> Vector:
         """±m of these cells in the order of the slots, (n, d + 1, d, d)."""
@@ -254,7 +248,7 @@ class StressSpace:
     def norm_factor(self) -> Vector:
         """Upper bounds N_K, (C,): ‖σ(m)‖_{C⁻¹,K} ≤ N_K Σ |m_slot| over the slots of the cell, for fm = 0."""
         C = len(self.mu)
-        found, low = np.empty(C), self.stiffness_down
+        found, low = np.empty(C), least_stiffness(self.lam, self.mu, self.d)
 
         def work(part: slice) -> None:
             shapes = Shapes.of(self.topology.points, self.topology.cells[part])
@@ -274,15 +268,6 @@ def product(X: Vector, table: Vector | Integers) -> Vector:
     np.matmul(X[:full].reshape(-1, ROWS, X.shape[1]), A, out=found[:full].reshape(-1, ROWS, A.shape[1]))
     np.matmul(X[full:], A, out=found[full:])
     return found
-
-
-def congruence(A: Vector) -> Vector:
-    """Matrices of S ↦ A S Aᵀ on stored entries, (n, ns, ns), for A (n, d, d)."""
-    p, q = np.array(voigt(A.shape[1])).T
-    found = A[:, p[:, None], p] * A[:, q[:, None], q]
-    off = np.flatnonzero(p != q)
-    found[:, :, off] += A[:, p[:, None], q[off]] * A[:, q[:, None], p[off]]
-    return np.asarray(found)
 
 
 def parts(count: int) -> list[slice]:
