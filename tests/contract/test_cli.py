@@ -222,8 +222,12 @@ REFUSED = {
     "nonlinear method": (scalar('"exact"', '"root"'), "'root' does not fit kind = 'reaction-diffusion'"),
     "unknown domain": (scalar('"square"', '"sqare"'), "mesh.generate: 'sqare' is not known; did you mean 'square'"),
     "unknown target": (scalar('"discrete"', '"exact"\n#'), "certificate.target: 'exact' is not known"),
-    "continuous elasticity": (elastic('target = "discrete"', 'target = "continuous"'), "target = 'discrete'"),
-    "continuous elasticity by default": (elastic('target = "discrete"\n', ""), "target = 'discrete'"),
+    "a solid with forces of nodes": (
+        elastic('target = "discrete"\n', "").replace(
+            "[prediction]", "[problem.force]\ntop = {force = [1.0, 0.0], at = [0.5, 1.0]}\n[prediction]", 1
+        ),
+        "a force with a moment that nodes carry is no traction",
+    ),
     "continuous with a varying reaction": (
         scalar('target = "discrete"', "").replace("reaction = 0.0", 'reaction = "1 + x"'),
         "certificate.target: the continuous target needs a reaction that is constant on each cell",

@@ -32,8 +32,7 @@ def expanded(case: Case, dim: int) -> Case:
             continue
         if query.at is not None and len(query.at) != dim:
             raise InputError(f"query '{query.name}': at: must have {dim} coordinates; got {list(query.at)}")
-        parts = components(query, dim, case.certificate.tolerance)
-        queries += parts
+        parts = [_shared(queries, part) for part in components(query, dim, case.certificate.tolerance)]
         limits = (query.tolerance, case.certificate.accept if query.accept is None else query.accept)
         of = tuple(part.name for part in parts)
         derived.append(DerivedSpec(query.name, query.kind, query.at, query.group, *limits, of))
@@ -43,6 +42,19 @@ def expanded(case: Case, dim: int) -> Case:
         "derived": [row for one in derived for row in _rows(one, dim)],
     }
     return replace(case, queries=tuple(queries), derived=tuple(derived), resolved={**case.resolved, **told})
+
+
+def _shared(queries: list[QuerySpec], part: QuerySpec) -> QuerySpec:
+    """The same component of another derived quantity at the same place, with the narrower tolerance, or a new one."""
+    for i, other in enumerate(queries):
+        if replace(other, name=part.name, tolerance=part.tolerance) == part and other.name.endswith(
+            f" {part.component}"
+        ):
+            limits = [limit for limit in (other.tolerance, part.tolerance) if limit is not None]
+            queries[i] = replace(other, tolerance=min(limits, default=None))
+            return queries[i]
+    queries.append(part)
+    return part
 
 
 def components(query: QuerySpec, dim: int, common: float | None) -> list[QuerySpec]:

@@ -219,7 +219,7 @@ REFUSED = {
     "a wrong vector": ('kind = "patch"\ngroup = "right"\ncomponent = [1.0]', "component"),
     "a space component": ('kind = "stress"\nat = [0.5, 0.5]\ncomponent = "xz"', "component: must be 'x' or 'y'"),
     "a name twice": (
-        'name = "a xx"\nkind = "stress"\nat = [0.5, 0.5]\ncomponent = "xx"\n[[query]]\nname = "a"\n'
+        'name = "a xx"\nkind = "stress"\nat = [0.5, 0.6]\ncomponent = "xx"\n[[query]]\nname = "a"\n'
         'kind = "von-mises"\nat = [0.5, 0.5]',
         "have this name",
     ),

@@ -126,11 +126,11 @@ KIND = Kind(
     keys=("young", "poisson", "body", "plane", "dirichlet", "neumann", "force"),
     words=WORDS,
     vector=True,
-    targets=("discrete",),
     goals=ELASTIC_GOALS,
     instead={"flux": "ask for the reaction of a held group, or average over the patch instead"},
     quantities=ELASTIC,
     rechecked=True,
+    refines=True,
     distributes=True,
     decks=True,
 )

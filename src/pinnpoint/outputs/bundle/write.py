@@ -24,6 +24,7 @@ from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.semilinear.cubic import CubicSystem
+from pinnpoint.transfer.elastic.route import Witness as Solid
 
 MOST_NAME = 1000
 """Characters of a query's name, for the checker."""
@@ -169,6 +170,8 @@ def obstacle(certificate: Certificate, system: Any) -> str:
             "certificate: its transfer leaves no witnesses; bundles of the continuous target are for the problem's own "
             "transfer, certify(problem, …, target='continuous')"
         )
+    if isinstance(certificate.evidence.witness, Solid):
+        return "certificate: bundles do not hold the witnesses of a solid's own solution; those of target='discrete' do"
     if max(map(len, certificate.names)) > MOST_NAME:
         return f"queries: names must have at most {MOST_NAME} characters; shorten them"
     if not np.all(np.isfinite(certificate.radius)):
