@@ -193,6 +193,10 @@ class Problem(ABC):
     def extract(self, prediction: Prediction, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""
 
+    def drawn(self, U: Vector) -> dict[str, Vector]:
+        """Further fields of a state that people look at, by name, with a row for every node."""
+        return {}
+
     @abstractmethod
     def fingerprint(self, what: str) -> str:
         """A digest of what queries may have been made from: "mesh", "matrix", "load", "group '…'" or "cells '…'"."""

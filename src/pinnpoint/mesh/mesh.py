@@ -179,6 +179,12 @@ class Mesh:
         known = ", ".join(sorted([*self.facet_groups, BOUNDARY]))
         raise self._unknown(group, self.dim - 1, f"boundary group; it has {known}")
 
+    def at_vertices(self, values: Vector) -> Vector:
+        """Values of cells at the vertices, averaged by volume."""
+        corners, n, cells = self.cells.shape[1], len(self.points), self.cells.ravel()
+        weight = np.bincount(cells, np.repeat(self.volumes, corners), minlength=n)
+        return np.asarray(np.bincount(cells, np.repeat(self.volumes * values, corners), minlength=n) / weight)
+
     def cells_of(self, group: str) -> Index:
         """Cell numbers of a group."""
         if group in self.cell_groups:

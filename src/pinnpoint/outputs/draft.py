@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.threads import begin
 from pinnpoint.base.units import labelled
@@ -109,11 +110,11 @@ class Draft:
         """Begin to hash the Green vectors, and to pack and write the fields."""
         self._begun = self._begin(self._study, certifier)
 
-    def _begin(self, study: Study, certifier: Certifier) -> Begun:
+    def _begin(self, study: Study, certifier: Certifier, shares: Vector | None = None) -> Begun:
         if self._bundle is not None and isinstance(certifier, AbstractCertifier) and certifier.green is not None:
             self._bundle.begin(GREEN, certifier.green.q)
         problem, at, path = study.problem, study.queries.points, self.part / FILES[2]
-        fields = begin(lambda: Fields.of(study, certifier))
+        fields = begin(lambda: Fields.of(study, certifier, shares))
 
         def view() -> View:
             drawn = View.of(problem.mesh, fields.result().by_name, at, self._scene.result())
@@ -143,7 +144,7 @@ class Draft:
     def _write(self, result: Result, *, whole: bool) -> None:
         study, certificate = result.study, result.certificate
         if self._begun is None:
-            self._begun = self._begin(study, result.certifier)
+            self._begun = self._begin(study, result.certifier, certificate.evidence.indicators)
         begun, data, kind = self._begun, summary(result), study.case.kind
         with ThreadPoolExecutor(1) as pool:  # hashing and writing leave Python's lock to the report
             bundle = pool.submit(self._write_bundle, result, data, begun.fields.result().evidence) if whole else None

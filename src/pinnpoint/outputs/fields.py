@@ -10,16 +10,18 @@ from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.cases.study import Study
 from pinnpoint.certificates.evidence import Evidence
-from pinnpoint.certifiers.protocols import Certifier
+from pinnpoint.certifiers.protocols import Certifier, Problem
 from pinnpoint.fem.lifted import Lifted
 
+WIDTH = "where the width comes from"
+"""The shares of places in the widths of the intervals, by volume."""
 GREEN_LIMIT = 20
 """At most so many Green vectors go into field.vtu."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fields:
-    """Prediction, corrected field, their difference, and each query's Green vector, by name."""
+    """Prediction, corrected field, their difference, what the problem draws, and each query's Green vector, by name."""
 
     by_name: dict[str, Vector]
     evidence: Evidence
@@ -27,8 +29,14 @@ class Fields:
     __repr__ = brief
 
     @classmethod
-    def of(cls, study: Study, certifier: Certifier) -> Fields:
-        """What a certifier has to say of the study's prediction."""
+    def of(cls, study: Study, certifier: Certifier, shares: Vector | None = None) -> Fields:
+        """What a certifier has to say of the study's prediction.
+
+        Parameters
+        ----------
+        shares
+            Of the cells in the intervals' width.
+        """
         problem, extracted = study.problem, study.problem.extract(study.prediction)
         U, nodal = extracted.U, extracted.given if extracted.by_nodes else None
         space, n, count = problem.space, len(problem.nodes), problem.components
@@ -45,6 +53,9 @@ class Fields:
             corrected = evidence.corrected if own is None else evidence.corrected + own
             error = fields["prediction"].reshape(corrected.shape) - corrected
             fields |= {"corrected": shape(corrected), "error": shape(error)}
+            fields |= problem.drawn(corrected) if isinstance(problem, Problem) else {}
+        if shares is not None:
+            fields[WIDTH] = problem.nodes.spread(problem.mesh.at_vertices(shares / problem.mesh.volumes))
         if evidence.green is not None:
             for name, q in list(zip(study.queries.names, evidence.green, strict=True))[:GREEN_LIMIT]:
                 G = np.zeros(space.N)

@@ -115,7 +115,7 @@ def test_fields_components_and_shapes(browser, reports):
     path, _ = reports["solid"]
     browser.open(path)
     labels = browser.run("[...document.querySelectorAll('.choice span')].map(s => s.textContent)")
-    assert labels == ["Prediction", "Corrected", "Difference", "Influence"]
+    assert labels == ["Prediction", "Corrected", "Difference", "von Mises", "Influence"]
     before = browser.pixels(".stage")
     browser.run("document.querySelectorAll('.choice input')[1].click()")
     browser.run(
@@ -128,7 +128,7 @@ def test_fields_components_and_shapes(browser, reports):
         browser.run(f"document.querySelectorAll('.tick input')[{k}].click()")
     browser.settle()
     assert np.mean(np.any(browser.pixels(".stage") != corrected, axis=2)) > 0.05
-    browser.run("document.querySelectorAll('.choice input')[3].click()")
+    browser.run("document.querySelectorAll('.choice input')[4].click()")
     assert "Influence of tip" in browser.run("document.querySelector('.card').textContent")
     quiet(browser, path)
 
