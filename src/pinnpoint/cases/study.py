@@ -253,15 +253,12 @@ def make_problem(case: Case, mesh: Mesh) -> Any:
 
 def deck_problem(case: Case, deck: Deck) -> Any:
     """The problem of a deck's subcase; a prediction that is a file lists nodes in order of increasing id."""
-    if case.certificate.target == "continuous":
-        raise InputError(
-            "certificate.target: a deck's forces at nodes define a discrete system; say target = 'discrete'"
-        )
     number = int(case.problem.subcase or 1)
     if number not in deck.subcases:
         known = ", ".join(str(k) for k in deck.subcases)
         raise InputError(f"problem.subcase: the deck has no subcase {number}; it has {known}")
-    return deck.problem(number)
+    with in_words(arguments_of(case)):
+        return deck.solid(number) if case.certificate.target == "continuous" else deck.problem(number)
 
 
 def open_prediction(case: Case, problem: Any, *, trust: bool = False) -> Any:

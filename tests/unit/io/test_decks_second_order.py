@@ -200,3 +200,50 @@ def test_second_order_decks_that_are_none_are_refused(tmp_path):
     (tmp_path / "c.bdf").write_text(block.nastran())
     with pytest.raises(pp.InputError, match="not as a mesh alone"):
         pp.io.read_mesh(tmp_path / "c.bdf")
+
+
+@pytest.mark.parametrize(("d", "name"), [(3, "part.bdf"), (3, "part.inp"), (2, "part.inp")])
+def test_pressed_blocks_are_certified_themselves(tmp_path, d, name):
+    """Held facets and pressures: the same problem, and its own solution lies in the intervals of both."""
+    block = Block(d)
+    deck = read(tmp_path, block.nastran() if name == "part.bdf" else block.abaqus(), name)
+    solid, truth = deck.solid(), block.problem()
+    assert abs(solid.A - deck.problem().A).max() == 0.0
+    assert np.allclose(solid.b, deck.problem().b, rtol=1e-9, atol=1e-9)
+    assert np.array_equal(solid.space.free, deck.problem().space.free)
+    assert len(solid.mesh.facets("pressure 1")) == len(block.mesh.facets("right"))
+    at = [[0.6, 0.5, 0.4][:d]]
+    found = pp.certify(solid, solid.space.U0, solid.points(at, "x"))
+    other = pp.certify(truth, truth.space.U0, truth.points(at, "x"))
+    assert found.target == "continuous"
+    assert found.guarantee == "deterministic"
+    assert abs(found.center - other.center) <= found.radius + other.radius
+    assert found.radius == pytest.approx(other.radius, rel=0.3)
+    assert any("supports at nodes are those of" in note for note in found.notes)
+
+
+def test_what_acts_at_nodes_has_no_meaning_for_the_solid(tmp_path):
+    block = Block(3)
+    node = int(block.right[0])
+    deck = read(tmp_path, block.nastran((node, (1.0, 0.0, 0.0))), "part.bdf")
+    with pytest.raises(pp.InputError, match=f"forces at node {int(block.ids[node])} have no meaning"):
+        deck.solid()
+    lone = next(int(n) for n in range(len(block.X)) if block.X[n, 0] == 0.5)
+    held = block.abaqus().replace("*Boundary\n", f"*Boundary\n{int(block.ids[lone])}, 2, 2\n")
+    with pytest.raises(pp.InputError, match=f"supports at node {int(block.ids[lone])} hold no whole boundary facet"):
+        read(tmp_path, held, "part.inp").solid()
+    moved = block.abaqus().replace("*Static\n", f"*Static\n*Boundary\n{int(block.ids[block.left[0]])}, 1, 1, 0.5\n")
+    with pytest.raises(pp.InputError, match="vary over a face"):
+        read(tmp_path, moved, "moved.inp").solid()
+
+
+def test_a_case_certifies_a_deck_itself(tmp_path, capsys):
+    block = Block(2)
+    (tmp_path / "part.inp").write_text(block.abaqus())
+    text = '[problem]\ndeck = "part.inp"\n[prediction]\nzero = true\n[[query]]\nname = "a"\nat = [0.6, 0.5]\n'
+    (tmp_path / "case.toml").write_text(text + 'component = "x"\ntolerance = 1e-5\n')
+    assert main(["certify", str(tmp_path / "case.toml"), "--quiet", "--out", str(tmp_path / "out")]) == 0
+    data = json.loads((tmp_path / "out" / "certificate.json").read_text())
+    assert data["queries"][0]["target"] == "continuous"
+    assert data["queries"][0]["radius"] <= 1e-5
+    assert len(data["refinement"]["steps"]) > 1

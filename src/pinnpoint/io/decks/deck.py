@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
+from pinnpoint.io.decks.solids import Meaning
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.systems.spaces import AdmissibleSpace
 
@@ -22,6 +23,8 @@ class Subcase:
         Says which supports these are: subcases with the same text share one space and one matrix.
     load
         (n, d) forces on the nodes.
+    meaning
+        What both were made from.
     """
 
     number: int
@@ -29,6 +32,7 @@ class Subcase:
     space: AdmissibleSpace
     load: Vector
     supports: str = ""
+    meaning: Meaning | None = None
 
     __repr__ = brief
 

@@ -15,9 +15,11 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import PathLike
 from pinnpoint.fem.elasticity import Elasticity
+from pinnpoint.fem.elements import Nodes
 from pinnpoint.io.decks.abaqus.deck import read_abaqus_deck
 from pinnpoint.io.decks.deck import DeckData, Subcase
 from pinnpoint.io.decks.nastran.deck import read_nastran
+from pinnpoint.io.decks.solids import conditions
 from pinnpoint.io.decks.text import read_text
 from pinnpoint.mesh.mesh import Mesh
 
@@ -84,6 +86,32 @@ class Deck:
                 notes=data.notes,
             )
         return self._made[key].under(case.load)
+
+    def solid(self, subcase: int | None = None, weight: Matrix | Vector | None = None) -> Elasticity:
+        """The problem of a subcase by what it means for the solid itself: held facets and pressures.
+
+        The continuous target can be proved for it. Forces at nodes, supports that hold no whole facet, and rigid
+        elements have no such meaning and are refused with their nodes.
+        """
+        data = self.data
+        case = data.subcase(next(iter(self.subcases)) if subcase is None else subcase)
+        if case.meaning is None:
+            raise InputError(
+                f"subcase {case.number}: nothing is known of what its supports and loads mean for the solid"
+            )
+        found = conditions(Nodes(data.mesh, data.degree), case.meaning, data.node_ids)
+        return Elasticity(
+            found.mesh,
+            data.young,
+            data.poisson,
+            None,
+            found.fixed,
+            found.traction,
+            plane=data.plane or "strain",
+            weight=weight,
+            degree=data.degree,
+            notes=(*data.notes, *found.notes),
+        )
 
     def in_order(self, values: Vector) -> Vector:
         """Values in order of increasing node id, in the order of the problem's nodes."""

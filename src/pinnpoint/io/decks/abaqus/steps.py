@@ -20,6 +20,7 @@ from pinnpoint.io.decks.abaqus.mesh import FACES, Part, members_of
 from pinnpoint.io.decks.abaqus.text import Keyword
 from pinnpoint.io.decks.deck import Subcase
 from pinnpoint.io.decks.rigid import space_with_bodies
+from pinnpoint.io.decks.solids import Meaning
 from pinnpoint.mesh.mesh import Mesh
 
 NAMED = {"ENCASTRE": (1, 2, 3), "PINNED": (1, 2, 3), "XSYMM": (1,), "YSYMM": (2,), "ZSYMM": (3,)}
@@ -112,7 +113,18 @@ class Steps:
         except InputError as error:
             raise InputError(f"step {number}: {error}") from error
         key = hashlib.sha256(state.fixed.tobytes()).hexdigest()
-        return Subcase(number, label, space, load, key)
+        faces = self._faces(state.pressure + state.surface)
+        return Subcase(number, label, space, load, key, Meaning(state.fixed.copy(), state.forces.copy(), *faces))
+
+    def _faces(self, pressure: Vector) -> tuple[Index, Vector]:
+        """Pressed facets and what presses them, times the thickness in the plane."""
+        mesh, d = self.mesh, self.mesh.dim
+        facets, values = [np.zeros((0, d), dtype=np.intp)], [np.zeros(0)]
+        for k, corners in enumerate(FACES["tetra" if d == 3 else "triangle"]):
+            cells = np.flatnonzero(pressure[:, k])
+            facets.append(mesh.cells[cells][:, list(corners)])
+            values.append(pressure[cells, k] * self.thickness[cells])
+        return np.concatenate(facets), np.concatenate(values)
 
     def _say(self, s: Keyword, state: State) -> None:
         s.only({"BOUNDARY": ("OP", "TYPE")}.get(s.name, ("OP",)))

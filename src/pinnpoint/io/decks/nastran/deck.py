@@ -22,6 +22,7 @@ from pinnpoint.io.decks.nastran.coordinates import KINDS as SYSTEMS
 from pinnpoint.io.decks.nastran.loads import Loads, read_averages
 from pinnpoint.io.decks.nastran.mesh import VERTICES, Elements, Grids, read_elements, read_grids, read_materials
 from pinnpoint.io.decks.nastran.supports import Supports, read_rigid, rows_of
+from pinnpoint.io.decks.solids import Meaning
 from pinnpoint.io.decks.text import Text
 from pinnpoint.io.meshes.blocks import Block, Blocks, members
 from pinnpoint.mesh.mesh import Mesh
@@ -101,9 +102,14 @@ def read_nastran(text: Text) -> DeckData:
             if case.spc not in spaces:
                 spaces[case.spc] = supports.space(case.spc)
             load = _planar(loads.of(case.load), mesh.dim)
+            held = supports.table(case.spc)[rows][:, : mesh.dim]
+            alone = _planar(loads.of(case.load, pressure=False), mesh.dim)
+            tied = tuple(r.name for r in rigid)
+            faces = loads.pressed(case.load) if mesh.dim == 3 else (np.zeros((0, 2), dtype=np.intp), np.zeros(0))
+            meaning = Meaning(held, alone, *faces, tied)
         except InputError as error:
             raise InputError(f"SUBCASE {case.number}: {error}") from error
-        cases[case.number] = Subcase(case.number, case.label, spaces[case.spc], load, f"SPC {case.spc}")
+        cases[case.number] = Subcase(case.number, case.label, spaces[case.spc], load, f"SPC {case.spc}", meaning)
     sets = {f"SPC {k}": (~np.isnan(supports.table(k)[:, :3])).any(axis=1) for k in spaces if k is not None}
     sets |= {r.name.partition(" on ")[0] + f" {int(grids.ids[r.centre])}": _mask(grids, r.rows) for r in rigid}
     sets |= {f"RBE3 {int(grids.ids[a.reference])}": _mask(grids, a.rows) for a in averages}

@@ -44,11 +44,11 @@ class Loads:
     rigid: list[Rigid]
     averages: list[Average]
 
-    def of(self, chosen: int | None) -> Vector:
-        """(n, 3) forces on the nodes."""
+    def of(self, chosen: int | None, *, pressure: bool = True) -> Vector:
+        """(n, 3) forces on the nodes, those of pressures among them or not."""
         total = np.zeros((len(self.grids.ids), 6))
         for factor, number in self._parts(chosen):
-            total += factor * self._set(number)
+            total += factor * self._set(number, pressure=pressure)
         forces = total[:, :3].copy()
         used = self.number >= 0
         for row in np.flatnonzero((total[:, 3:] != 0.0).any(axis=1) | (~used & (total != 0.0).any(axis=1))).tolist():
@@ -77,7 +77,20 @@ class Loads:
         sets = integers(rest[1::2], lambda k: f"{card.at(0)}: a set")
         return [(overall * float(f), int(s)) for f, s in zip(factors, sets, strict=True)]
 
-    def _set(self, number: int) -> Vector:
+    def pressed(self, chosen: int | None) -> tuple[Index, Vector]:
+        """Facets by mesh vertices, each once, and the pressure into the body on each."""
+        facets, values = [np.zeros((0, 3), dtype=np.intp)], [np.zeros(0)]
+        for factor, number in self._parts(chosen):
+            table = self.cards.get("PLOAD4")
+            table = None if table is None else table.take(table.whole(0) == number)
+            if table is not None and len(table):
+                base, _, P = self._faces(table)
+                facets.append(np.sort(self.number[base], axis=1))
+                values.append(factor * P)
+        every, at = np.unique(np.concatenate(facets), axis=0, return_inverse=True)
+        return every, np.bincount(at.ravel(), np.concatenate(values), minlength=len(every)).astype(np.float64)
+
+    def _set(self, number: int, *, pressure: bool = True) -> Vector:
         """(m, 6) forces and moments of one set."""
         total = np.zeros((len(self.grids.ids), 6))
         found = False
@@ -90,7 +103,7 @@ class Loads:
                 continue
             found = True
             if name == "PLOAD4":
-                total[:, :3] += self._pressure(table)
+                total[:, :3] += self._pressure(table) if pressure else 0.0
             else:
                 np.add.at(total[:, 3:] if name == "MOMENT" else total[:, :3], *self._vectors(table))
         if not found:
@@ -113,8 +126,8 @@ class Loads:
             V[which] = V[which] @ system.axes
         return rows, V
 
-    def _pressure(self, table: Cards) -> Vector:
-        """Even pressure on faces of tetrahedra, into the body, as the elements carry it."""
+    def _faces(self, table: Cards) -> tuple[Index, Index, Vector]:
+        """GRID rows of the vertices of pressed faces and of those opposite to them, and the even pressure."""
         if self.elements.kind != "CTETRA":
             raise table.refuse(0, "pressure on triangles pushes them out of their plane, which is not read")
         if table.beyond(8).any():
@@ -134,7 +147,11 @@ class Loads:
         wrong = (apex.sum(axis=1) != 1) | ~((cells == on[:, None]) & ~apex).any(axis=1)
         if wrong.any():
             raise table.refuse(int(np.argmax(wrong)), "G1 must be a vertex of the face, and G4 the one opposite to it")
-        tip, base = self.grids.find(off), self.grids.find(cells[~apex]).reshape(-1, 3)
+        return self.grids.find(cells[~apex]).reshape(-1, 3), self.grids.find(off), P
+
+    def _pressure(self, table: Cards) -> Vector:
+        """Even pressure on faces of tetrahedra, into the body, as the elements carry it."""
+        base, tip, P = self._faces(table)
         X = self.grids.points[base]
         force = 0.5 * np.cross(X[:, 1] - X[:, 0], X[:, 2] - X[:, 0])
         inward = np.einsum("fk,fk->f", force, self.grids.points[tip] - X[:, 0])

@@ -1,0 +1,128 @@
+"""What a deck's supports and loads mean for the solid itself: held facets and pressures, nothing that acts at nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.fem.elements import Nodes
+from pinnpoint.mesh.mesh import Mesh
+
+DIGITS = 9
+"""Normals that agree in so many digits are those of one plane."""
+NAMED = 5
+"""So many nodes are named in messages."""
+REMEDY = "say target = 'discrete' for the solution of the discrete system"
+
+
+@dataclass(frozen=True, eq=False)
+class Meaning:
+    """Supports and loads of a subcase before they became a space and forces at nodes.
+
+    Attributes
+    ----------
+    fixed
+        (n, d) values of held displacements at all nodes, NaN where free.
+    forces
+        (n, d) forces at nodes beside those of pressures.
+    facets, pressure
+        (F, d) vertices of boundary facets, and the pressure into the body on each of them.
+    tied
+        Names of rigid elements.
+    """
+
+    fixed: Vector
+    forces: Vector
+    facets: Index
+    pressure: Vector
+    tied: tuple[str, ...] = ()
+
+    __repr__ = brief
+
+
+@dataclass(frozen=True, eq=False)
+class Conditions:
+    """A mesh with further groups, and what is held and pushed there."""
+
+    mesh: Mesh
+    fixed: dict[str, Any]
+    traction: dict[str, Any]
+    notes: tuple[str, ...]
+
+    __repr__ = brief
+
+
+def conditions(nodes: Nodes, meaning: Meaning, ids: Index) -> Conditions:
+    """Boundary conditions with a meaning for the solid; refuses what acts or holds at nodes alone, by their numbers."""
+    pushed = np.flatnonzero(np.any(meaning.forces != 0.0, axis=1))
+    if pushed.size:
+        raise InputError(
+            f"target: forces at {_nodes(ids[pushed])} have no meaning for the solid itself; give pressures, or {REMEDY}"
+        )
+    if meaning.tied:
+        raise InputError(
+            f"target: {meaning.tied[0]} ties nodes to each other, which has no meaning for the solid itself; {REMEDY}"
+        )
+    facets, values = _held(nodes, meaning.fixed, ids)
+    groups, fixed = dict[str, Index](), dict[str, Any]()
+    for k, rows in enumerate(_alike(values)):
+        name = f"held {k + 1}"
+        groups[name] = facets[rows]
+        fixed[name] = [None if np.isnan(v) else float(v) for v in values[rows[0]]]
+    traction, normals = dict[str, Any](), np.zeros((0, nodes.mesh.dim))
+    if len(meaning.facets):
+        normals = nodes.mesh.outer_normals(meaning.facets)
+    directed = np.column_stack([np.round(normals, DIGITS), meaning.pressure]).astype(np.float64)
+    for k, rows in enumerate(_alike(directed)):
+        name = f"pressure {k + 1}"
+        groups[name] = meaning.facets[rows]
+        traction[name] = [float(v) for v in -meaning.pressure[rows[0]] * normals[rows[0]]]
+    note = f"supports at nodes are those of the {len(facets)} boundary facets all of whose nodes they hold"
+    return Conditions(nodes.mesh.with_facets(groups), fixed, traction, (note,))
+
+
+def _held(nodes: Nodes, fixed: Vector, ids: Index) -> tuple[Index, Vector]:
+    """Boundary facets with held components, and their values, NaN where free."""
+    boundary = nodes.mesh.boundary
+    here = fixed[nodes.facet_dofs(boundary)]
+    held: Any = ~np.isnan(here).any(axis=1)
+    uneven: Any = held & np.any(here != here[:, :1], axis=1)
+    if uneven.any():
+        face = boundary[int(np.argmax(uneven.any(axis=1)))]
+        raise InputError(
+            f"target: the displacements held at {_nodes(ids[face])} vary over a face, which is not read for the solid "
+            f"itself; hold faces evenly, or {REMEDY}"
+        )
+    covered = np.zeros(fixed.shape, dtype=bool)
+    for c in range(fixed.shape[1]):
+        covered[nodes.facet_dofs(boundary[held[:, c]]).ravel(), c] = True
+    alone = np.flatnonzero((~np.isnan(fixed) & ~covered).any(axis=1))
+    if alone.size:
+        raise InputError(
+            f"target: supports at {_nodes(ids[alone])} hold no whole boundary facet, which has no meaning for the "
+            f"solid itself; hold faces, or {REMEDY}"
+        )
+    some = np.flatnonzero(held.any(axis=1))
+    return boundary[some], np.where(held[some], here[some][:, 0], np.nan)
+
+
+def _alike(rows: Vector) -> list[Index]:
+    """Numbers of equal rows, NaN being equal to NaN."""
+    if not len(rows):
+        return []
+    _, which = np.unique(np.where(np.isnan(rows), np.inf, rows + 0.0), axis=0, return_inverse=True)
+    which = which.ravel()
+    return [np.flatnonzero(which == k) for k in range(int(which.max()) + 1)]
+
+
+def _nodes(ids: Sequence[int] | Index) -> str:
+    """Some nodes by their numbers."""
+    shown = ", ".join(str(int(i)) for i in list(ids)[:NAMED])
+    more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
+    return f"node {shown}" if len(ids) == 1 else f"nodes {shown}{more}"
