@@ -151,6 +151,12 @@ ABOUT = {
     ),
     "query.tolerance": About("1e-3", "How narrow the proof must be."),
     "query.accept": About("1e-2", "How wrong the prediction may be: proved within, proved beyond, or undecided."),
+    "query.limit": About(
+        "{ above = 0.0, below = 0.2 }",
+        "Where the true value must lie: holds by proof, violated by proof, or undecided.",
+    ),
+    "query.limit.above": About("0.0", "The smallest value that keeps the limit."),
+    "query.limit.below": About("0.2", "The largest value that keeps the limit."),
     "certificate": About("[certificate]", "What is proved, and how."),
     "certificate.target": About('"discrete"', "The PDE's own solution, or that of the discrete system."),
     "certificate.method": About('"exact"', "See [choose a method](choose.md); default for `semilinear`: `root`."),
@@ -158,6 +164,11 @@ ABOUT = {
     "certificate.lift": About("true", "Certify what the prediction leaves over; see [the lift](lift.md)."),
     "certificate.tolerance": About("1e-4", "For all queries: the mesh is refined until every proof is that narrow."),
     "certificate.accept": About("1e-2", "For all queries."),
+    "certificate.limit": About(
+        "{ below = 0.2 }", "For all queries, not for the components of norms and principal values."
+    ),
+    "certificate.limit.above": About("0.0", "As `query.limit.above`."),
+    "certificate.limit.below": About("0.2", "As `query.limit.below`."),
     "certificate.max_dofs": About("200000", "Where refinement ends."),
     "certificate.budget": About(
         "2000000",

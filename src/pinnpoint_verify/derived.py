@@ -30,7 +30,7 @@ def derived_agree(certificate: Row, case: Row, rows: list[Row], dimension: int) 
     for row, query in zip(found, asked, strict=True):
         name = row["name"]
         need(isinstance(name, str), "certificate: a derived quantity without a name")
-        for key in ("name", "kind", "derived_from", "order", "poisson", "accept"):
+        for key in ("name", "kind", "derived_from", "order", "poisson", "accept", "limit"):
             need(same(row.get(key), query.get(key)), f"{name!r}: another {key} than in the case")
         need(all(part in by_name for part in row["derived_from"]), f"{name!r}: derived from what is not there")
         parts = [by_name[part] for part in row["derived_from"]]

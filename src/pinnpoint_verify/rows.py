@@ -155,6 +155,7 @@ def question_agrees(row: Row, query: Row, case: Row) -> None:
         given = query[key] if query.get(key) is not None else common.get(key)
         fits = same(row.get(key), given) and (given is None or (is_number(given) and given > 0.0 and key in row))
         need(fits, f"{name!r}: another {key} than in the case")
+    need(same(row.get("limit"), query.get("limit")), f"{name!r}: another limit than in the case")
 
 
 def label_agrees(row: Row, case: Row) -> None:
@@ -203,21 +204,33 @@ def numbers_agree(row: Row, proof: Row) -> None:
 
 
 def verdict_agrees(row: Row) -> None:
-    """What the interval says of the prediction, in exact arithmetic: within `accept`, beyond it, or undecided."""
-    name, accept = row["name"], row.get("accept")
-    need(
-        list(row["verdicts"]) == ([] if accept is None else ["accept"]), f"{name!r}: other verdicts than were asked for"
-    )
-    if accept is None:
-        return
-    p = Fraction(row["value"] if row["raw"] is None else row["raw"])
-    low, high, a = Fraction(row["lower"]), Fraction(row["upper"]), Fraction(accept)
-    room = min(low - (p - a), (p + a) - high)  # ≥ 0: within
-    gap = max(low - (p + a), (p - a) - high)  # > 0: beyond
-    proved = "within" if room >= 0 else "beyond" if gap > 0 else "undecided"
-    proved = "undecided" if row["guarantee"] == "estimate" else proved
-    said = row["verdicts"]["accept"]
-    need(said == proved, f"{name!r}: the verdict {said!r} is not what its interval says, {proved!r}")
+    """What the interval says, in exact arithmetic, of the prediction (`accept`) and of the true value (`limit`)."""
+    name, low, high = row["name"], Fraction(row["lower"]), Fraction(row["upper"])
+    ranges = dict[str, tuple[Fraction | None, Fraction | None]]()
+    if row.get("accept") is not None:
+        p, a = Fraction(row["value"] if row["raw"] is None else row["raw"]), Fraction(row["accept"])
+        ranges["accept"] = p - a, p + a
+    if "limit" in row:
+        ranges["limit"] = limit_of(row)
+    need(list(row["verdicts"]) == list(ranges), f"{name!r}: other verdicts than were asked for")
+    for key, (least, most) in ranges.items():
+        inside = (least is None or least <= low) and (most is None or high <= most)
+        outside = (least is not None and high < least) or (most is not None and low > most)
+        yes, no = ("within", "beyond") if key == "accept" else ("holds", "violated")
+        proved = yes if inside else no if outside else "undecided"
+        proved = "undecided" if row["guarantee"] == "estimate" else proved
+        said = row["verdicts"][key]
+        need(said == proved, f"{name!r}: the verdict {said!r} is not what its interval says, {proved!r}")
+
+
+def limit_of(row: Row) -> tuple[Fraction | None, Fraction | None]:
+    """Between which numbers the true value must lie; None where it has no such end."""
+    limit = row["limit"]
+    fits = isinstance(limit, dict) and 0 < len(limit) and limit.keys() <= {"above", "below"}
+    fits = fits and all(is_number(x) and math.isfinite(x) for x in limit.values())
+    need(fits and limit.get("above", -math.inf) <= limit.get("below", math.inf), f"{row['name']!r}: no limit")
+    least, most = (Fraction(limit[key]) if key in limit else None for key in ("above", "below"))
+    return least, most
 
 
 def history_agrees(certificate: Row, rows: list[Row], cells: int) -> None:

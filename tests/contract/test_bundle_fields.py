@@ -91,6 +91,9 @@ CASES = {
     "lift": text(LINEAR, [POINT], "lift = true\n", prediction='expression = "x*(1-x)*y*(1-y)"\n'),
     "tolerance": text(LINEAR, [POINT, BALL + "tolerance = 0.1\n"], "tolerance = 0.03\n", cells=2),
     "accept": text(LINEAR, [POINT + "accept = 0.5\n", BALL, POINT + "accept = 1e-9\n"], "accept = 0.02\n"),
+    "limit": text(
+        LINEAR, [POINT + "limit = { below = 0.5 }\n", BALL, POINT], "limit = { above = 0.5 }\naccept = 1.0\n"
+    ),
 }
 
 
@@ -421,6 +424,17 @@ FORGED = [
     ("accept", everywhere(certificate=lambda d: d["queries"][2]["verdicts"].update(accept="within"))),
     ("accept", everywhere(certificate=lambda d: d["queries"][0]["verdicts"].update(accept="undecided"))),
     ("accept", everywhere(certificate=lambda d: d["queries"][0].update(accept=5.0))),
+    ("limit", everywhere(certificate=lambda d: d["queries"][0]["verdicts"].update(limit="violated"))),
+    ("limit", everywhere(certificate=lambda d: d["queries"][1]["verdicts"].update(limit="holds"))),
+    ("limit", everywhere(certificate=lambda d: d["queries"][1]["verdicts"].pop("limit"))),
+    ("limit", everywhere(certificate=lambda d: d["queries"][0]["limit"].update(below=0.6))),
+    ("limit", everywhere(certificate=lambda d: d["queries"][0]["limit"].update(above=0.0))),
+    ("limit", everywhere(case=lambda d: d["queries"][0]["limit"].update(below=0.6))),
+    ("limit", everywhere(certificate=lambda d: d["queries"][0].pop("limit"))),
+    (
+        "exact",
+        everywhere(certificate=lambda d: d["queries"][0].update(limit={"below": 9.0}, verdicts={"limit": "holds"})),
+    ),
     ("exact", everywhere(case=lambda d: d["prediction"].update(expression="x"))),
     ("weighted", everywhere(proof=lambda d: d.update(weighted=False))),
     ("exact", everywhere(proof=lambda d: d.update(weighted=True))),

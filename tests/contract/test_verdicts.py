@@ -601,12 +601,6 @@ def test_a_confidence_below_one_is_not_shown_as_one():
     assert sure("undecided", 0.5) == "undecided"
 
 
-def test_limits_of_the_true_value_are_said_not_to_be_judged(tmp_path, capsys):
-    text = CASE.replace("at = [0.5, 0.5]", "at = [0.5, 0.5]\nlimit = { above = 0.0 }")
-    assert main(written(tmp_path, text=text)) == 2
-    assert "query 'centre': limit: limits of the true value are not judged by this version" in capsys.readouterr().err
-
-
 def rehashed(bundle, change):
     """A bundle whose certificate was changed, and its manifest with it."""
     certificate, manifest = (json.loads((bundle / f).read_text("utf-8")) for f in ("certificate.json", "manifest.json"))

@@ -11,6 +11,7 @@ import numpy as np
 from pinnpoint.base.arrays import attributes
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.systems.limits import WORDS
 
 Row = dict[str, Any]
 LEAD = ("instance", "row", "rows")
@@ -58,11 +59,16 @@ def rows_of(result: Any) -> list[Row]:
 
 
 def _verdicts(result: Certificate) -> list[Row]:
-    """Columns ``accept`` and ``verdict``, where something was asked."""
-    if result.accept is None:
-        return [{} for _ in result.names]
-    pairs = zip(result.accept, result.verdicts, strict=True)
-    return [{"accept": float(a) if v else None, "verdict": v.get("accept")} for a, v in pairs]
+    """Columns ``accept`` and ``verdict``, and ``above``, ``below`` and ``limit``, where something was asked."""
+    rows, verdicts = [Row() for _ in result.names], result.verdicts
+    if result.accept is not None:
+        for row, a, v in zip(rows, result.accept, verdicts, strict=True):
+            row |= {"accept": float(a) if "accept" in v else None, "verdict": v.get("accept")}
+    if result.limit is not None:
+        for row, one, v in zip(rows, result.limits, verdicts, strict=True):
+            ends = {} if one is None else one.said()
+            row |= {**{word: ends.get(word) for word in WORDS}, "limit": v.get("limit")}
+    return rows
 
 
 def _row(given: Mapping[Any, Any]) -> Row:

@@ -35,7 +35,7 @@ def expanded(case: Case, dim: int) -> Case:
         parts = [_shared(queries, part) for part in components(query, dim, case.certificate.tolerance)]
         limits = (query.tolerance, case.certificate.accept if query.accept is None else query.accept)
         of = tuple(part.name for part in parts)
-        derived.append(DerivedSpec(query.name, query.kind, query.at, query.group, *limits, of))
+        derived.append(DerivedSpec(query.name, query.kind, query.at, query.group, *limits, of, query.limit))
     require_different([*(q.name for q in queries), *(one.name for one in quantities(derived, dim))])
     told = {
         "queries": [_plain(query) for query in queries],
@@ -73,12 +73,11 @@ def quantities(derived: list[DerivedSpec] | tuple[DerivedSpec, ...], dim: int) -
     """As certificates have them, but for Poisson's ratio; a query for principal values has one for each axis."""
     found = []
     for one in derived:
+        asked: dict[str, Any] = {"accept": one.accept, "limit": one.limit}
         if one.kind == PRINCIPAL:
-            found += [
-                Derived(f"{one.name} {k}", one.kind, one.of, order=k, accept=one.accept) for k in range(1, dim + 1)
-            ]
+            found += [Derived(f"{one.name} {k}", one.kind, one.of, order=k, **asked) for k in range(1, dim + 1)]
         else:
-            found.append(Derived(one.name, one.kind, one.of, accept=one.accept))
+            found.append(Derived(one.name, one.kind, one.of, **asked))
     return found
 
 
@@ -99,4 +98,5 @@ def _rows(spec: DerivedSpec, dim: int) -> list[dict[str, Any]]:
 def _plain(spec: QuerySpec | DerivedSpec) -> dict[str, Any]:
     """As case.json has it."""
     found = {k: v for k, v in attributes(spec, *(f.name for f in fields(spec))).items() if v is not None}
+    found |= {} if spec.limit is None else {"limit": spec.limit.said()}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}

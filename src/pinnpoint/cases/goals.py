@@ -13,6 +13,7 @@ from pinnpoint.cases.tables import Table, number
 from pinnpoint.solvers.choice import NAMES
 from pinnpoint.systems.derived import DERIVED
 from pinnpoint.systems.goals import NORMAL
+from pinnpoint.systems.limits import WORDS, Limit, as_limit
 
 MOST_NAME = 1000
 """Characters of a query's name, of which bundles hold no longer ones."""
@@ -52,12 +53,12 @@ def read_units(root: Table, problem: Kind[Any]) -> str | dict[str, str]:
     return {key: text for key, text in labels.items() if text}
 
 
-def read_queries(root: Table, problem: Kind[Any]) -> tuple[QuerySpec, ...]:
-    """All queries, of which there is at least one; their names differ."""
+def read_queries(root: Table, problem: Kind[Any], common: Limit | None = None) -> tuple[QuerySpec, ...]:
+    """All queries, of which there is at least one; their names differ. `common` is the limit of those without one."""
     rows = root.take("query")
     if not isinstance(rows, list) or not rows:
         raise InputError("query: give at least one [[query]], each in double brackets")
-    queries = [_query(_named(row, i, root), i, problem) for i, row in enumerate(rows)]
+    queries = [_query(_named(row, i, root), i, problem, common) for i, row in enumerate(rows)]
     require_different([q.name for q in queries])
     return tuple(queries)
 
@@ -78,7 +79,7 @@ def _named(row: Any, i: int, root: Table) -> Table:
     return Table(f"query {i + 1}", row, root.folder, ": ", "query")
 
 
-def _query(table: Table, i: int, problem: Kind[Any]) -> QuerySpec:
+def _query(table: Table, i: int, problem: Kind[Any], common: Limit | None) -> QuerySpec:
     name = table.text("name", f"q{i}", MOST_NAME)
     if not name.strip():
         raise InputError(f"{table.key('name')}: is empty; give the query a name, or leave it out")
@@ -88,11 +89,19 @@ def _query(table: Table, i: int, problem: Kind[Any]) -> QuerySpec:
         raise InputError(f"{table.key('kind')}: '{kind}' does not fit kind = '{problem.name}'; {instead}")
     at, radius, group = _place(table, kind)
     component = _component(table, kind, problem)
-    limits = [table.number(key, None, "positive") for key in ("tolerance", "accept")]
+    tolerance, accept = (table.number(key, None, "positive") for key in ("tolerance", "accept"))
+    own = read_limit(table)
     table.known.extend(("at", "radius", "group"))
-    table.refuse(["limit"], "limits of the true value are not judged by this version; remove it, compare the interval")
     table.done()
-    return QuerySpec(name, kind, at, radius, group, component, *limits)
+    return QuerySpec(name, kind, at, radius, group, component, tolerance, accept, common if own is None else own)
+
+
+def read_limit(table: Table) -> Limit | None:
+    """Where the true value must lie."""
+    given, inner = table.has("limit"), table.table("limit")
+    ends = {word: inner.number(word, None) for word in WORDS}
+    inner.done()
+    return as_limit(inner.name, {word: end for word, end in ends.items() if end is not None}) if given else None
 
 
 def _place(table: Table, kind: str) -> tuple[tuple[float, ...] | None, float | None, str | None]:

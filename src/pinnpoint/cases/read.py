@@ -11,7 +11,7 @@ from typing import Any
 from pinnpoint.base.arrays import attributes
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import PathLike, read_bytes
-from pinnpoint.cases.goals import read_certificate, read_queries, read_units
+from pinnpoint.cases.goals import read_certificate, read_limit, read_queries, read_units
 from pinnpoint.cases.kinds import KINDS
 from pinnpoint.cases.overrides import apply_overrides
 from pinnpoint.cases.plain import printable, require_plain
@@ -20,6 +20,7 @@ from pinnpoint.cases.problems import read_mesh_spec, read_problem
 from pinnpoint.cases.specs import Case
 from pinnpoint.cases.tables import Table
 from pinnpoint.formulas.expressions import Expression
+from pinnpoint.systems.limits import Limit
 
 
 def read_case(path: PathLike, overrides: Sequence[str] = ()) -> Case:
@@ -55,8 +56,9 @@ def read_case(path: PathLike, overrides: Sequence[str] = ()) -> Case:
     }
     kind = KINDS[sections["problem"].kind]
     sections["units"] = read_units(root, kind)
-    sections["queries"] = read_queries(root, kind)
-    sections["certificate"] = read_certificate(root.table("certificate"), kind)
+    certificate = root.table("certificate")
+    sections["queries"] = read_queries(root, kind, read_limit(certificate))
+    sections["certificate"] = read_certificate(certificate, kind)
     root.done()
     resolved = {name: _plain(value) for name, value in sections.items()}
     words = {word: other for word, other in kind.words.items() if other in root.data["problem"]}
@@ -67,6 +69,8 @@ def _plain(value: Any) -> Any:
     """Plain data for JSON; what is None is left out of tables."""
     if isinstance(value, Expression):
         return value.text if value.constant is None else value.constant
+    if isinstance(value, Limit):
+        return value.said()
     if is_dataclass(value):
         return {k: _plain(v) for k, v in attributes(value, *(f.name for f in fields(value))).items() if v is not None}
     if isinstance(value, Mapping):

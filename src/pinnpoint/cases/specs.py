@@ -12,6 +12,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.cases.kinds import KINDS, Kind, ProblemSpec
 from pinnpoint.cases.tables import Value
 from pinnpoint.formulas.expressions import Expression
+from pinnpoint.systems.limits import Limit
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class QuerySpec:
     """How narrow the proof must be."""
     accept: float | None = None
     """How wrong the prediction may be."""
+    limit: Limit | None = None
+    """Where the true value must lie: its own, or the case's."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class DerivedSpec:
     tolerance: float | None = None
     accept: float | None = None
     of: tuple[str, ...] = ()
+    limit: Limit | None = None
 
 
 @dataclass(frozen=True)

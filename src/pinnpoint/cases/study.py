@@ -40,6 +40,7 @@ from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.models import Lift, load_network
 from pinnpoint.systems.derived import VON_MISES, Derived
+from pinnpoint.systems.limits import Limit
 from pinnpoint.systems.queries import Queries
 
 METHODS: dict[str, Callable[..., AnyMethod]] = {
@@ -85,7 +86,7 @@ class Study:
             refines = spec.target == "continuous" and np.any(np.isfinite(self.limits))
             result = self._refined(events) if refines else self._as_it_is(events)
             result = result.compared() if spec.lift else result
-            return replace(result, certificate=result.certificate.judged(self.accept))
+            return replace(result, certificate=result.certificate.judged(self.accept, self.limit))
 
     def _as_it_is(self, events: Events) -> Result:
         spec = self.case.certificate
@@ -132,6 +133,11 @@ class Study:
         """How wrong the prediction may be at each query, its own limit or the case's; infinite where there is none."""
         case = self.case
         return _each(case.certificate.accept, [query.accept for query in case.queries])
+
+    @property
+    def limit(self) -> list[Limit | None]:
+        """Where the true value of each query must lie; None where nothing is asked."""
+        return [query.limit for query in self.case.queries]
 
 
 def _each(common: float | None, own: Sequence[float | None]) -> Vector:

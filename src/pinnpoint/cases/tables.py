@@ -72,7 +72,8 @@ class Table:
         """A table within this one; empty where it may be missing."""
         default = REQUIRED if required else {}
         self._asked(key, "table", default)
-        return Table(self.key(key), self.take(key, default), self.folder)
+        section = f"{self.section}.{key}" if self.section else key
+        return Table(self.key(key), self.take(key, default), self.folder, section=section)
 
     def text(self, key: str, default: Any = REQUIRED, most: int = MOST_TEXT) -> Any:
         """Text on one line, of so many characters at most."""

@@ -61,6 +61,7 @@ class Findings:
     coefficient_bound: float | None = None
     dofs: int
     accept: Vector | None = None
+    limit: Vector | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     evidence: Evidence = field(default_factory=Evidence)
 
@@ -109,6 +110,7 @@ def assemble(findings: Findings, bound: TransferBound | None = None, raw: ArrayL
         points=queries.points,
         dofs=found.dofs,
         accept=found.accept,
+        limit=found.limit,
         details=found.details,
         evidence=found.evidence,
         derivations=queries.derived,

@@ -51,9 +51,9 @@ class CertificateBatch(Sequence[Certificate]):
 
         return write_family(path, [c.to_dict(**header) for c in self._all], loads, mesh, fields, tolerance)
 
-    def judged(self, accept: Limits) -> CertificateBatch:
-        """The same certificates, asked how wrong predictions may be: one number, or one per query (None: any)."""
-        return CertificateBatch([c.judged(accept) for c in self._all])
+    def judged(self, accept: Limits = None, limit: Any = None) -> CertificateBatch:
+        """The same certificates, asked for verdicts as in `Certificate.judged`."""
+        return CertificateBatch([c.judged(accept, limit) for c in self._all])
 
     @property
     def verdicts(self) -> tuple[tuple[dict[str, str], ...], ...]:

@@ -97,6 +97,9 @@ class Certificate(Intervals):
         columns["guarantee"] = list(self.guarantees)
         if self.accept is not None:
             columns |= {"accept": self.accept, "verdict": [v.get("accept", "") for v in self.verdicts]}
+        if self.limit is not None:
+            above, below = self.limit.T
+            columns |= {"above": above, "below": below, "limit": [v.get("limit", "") for v in self.verdicts]}
         return pd.DataFrame(columns).set_index("name")
 
     def __str__(self) -> str:

@@ -17,9 +17,10 @@ import numpy as np
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.certificates.verdicts import accepted
+from pinnpoint.certificates.verdicts import answers
 from pinnpoint.rounding.arithmetic import down, gamma, up
 from pinnpoint.systems.derived import MAGNITUDE, PRINCIPAL, VON_MISES, Derived
+from pinnpoint.systems.limits import Limit
 
 SLACK = gamma(96)
 """Of sums of at most 36 products of three factors, each known up to a few roundings, against those of their sizes."""
@@ -48,6 +49,7 @@ class DerivedInterval:
     guarantee: str
     accept: float | None = None
     verdicts: Mapping[str, str] | None = None
+    limit: Limit | None = None
 
     __repr__ = brief
 
@@ -91,11 +93,10 @@ def derive(
 
 
 def _judged(one: Derived, value: float, ends: tuple[float, float], guarantee: str) -> DerivedInterval:
-    verdicts = dict[str, str]()
-    if one.accept is not None:
-        arrays = [np.array([x]) for x in (value, *ends, one.accept)]
-        verdicts["accept"] = str(accepted(*arrays, proved=guarantee != "estimate")[0])
-    return DerivedInterval(one.name, one.kind, one.of, value, *ends, guarantee, one.accept, verdicts)
+    accept, limit = (None if x is None else np.array([x]) for x in (one.accept, one.limit))
+    bounds = np.array([ends[0]]), np.array([ends[1]])
+    verdicts = answers(np.array([value]), bounds, accept, limit, proved=guarantee != "estimate")[0]
+    return DerivedInterval(one.name, one.kind, one.of, value, *ends, guarantee, one.accept, verdicts, one.limit)
 
 
 def enclosed(one: Derived, lower: Vector, upper: Vector) -> tuple[float, float]:

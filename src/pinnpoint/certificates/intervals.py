@@ -15,12 +15,13 @@ from pinnpoint.base.tables import ReadOnly
 from pinnpoint.certificates.claims import Claim, Guarantee
 from pinnpoint.certificates.derived import DerivedInterval, derive
 from pinnpoint.certificates.evidence import Evidence
-from pinnpoint.certificates.verdicts import accept_limits, accepted, distances
+from pinnpoint.certificates.verdicts import accept_limits, answers, distances, value_limits
 from pinnpoint.systems.derived import Derived
+from pinnpoint.systems.limits import Limit
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.targets import BY_TARGET
 
-ARRAYS = ("value", "center", "radius", "correction", "sigma", "raw", "points", "mesh_estimate", "accept")
+ARRAYS = ("value", "center", "radius", "correction", "sigma", "raw", "points", "mesh_estimate", "accept", "limit")
 """Of a certificate, beside its terms."""
 
 
@@ -92,6 +93,8 @@ class Intervals:
     """What stands behind the intervals; see `pinnpoint.certificates.evidence`."""
     accept: Vector | None = None
     """How wrong the prediction may be, query by query; infinite where nothing was asked. See `judged`."""
+    limit: Vector | None = None
+    """Of the true values, (K, 2): above ≤ value ≤ below; infinite where nothing was asked. See `judged`."""
     derivations: tuple[Derived, ...] = ()
     """What follows from these intervals; see `derived`."""
 
@@ -156,17 +159,20 @@ class Intervals:
 
     @property
     def verdicts(self) -> tuple[dict[str, str], ...]:
-        """What was asked of each query, ``{"accept": "within" | "beyond" | "undecided"}``; empty where nothing was.
+        """What was asked of each query, as ``{"accept": "within", "limit": "holds"}``; empty where nothing was.
 
-        ``"within"``: the prediction is proved to be off by at most `accept`; ``"beyond"``: by more than it;
-        ``"undecided"``: the interval has points of both kinds, is unbounded, or is an estimate. See
-        `pinnpoint.certificates.verdicts`.
+        ``"within"``: the prediction is proved to be off by at most `accept`; ``"beyond"``: by more than it.
+        ``"holds"``: the true value is proved to keep its `limit`; ``"violated"``: not to. ``"undecided"``: the interval
+        has points of both kinds, is unbounded, or is an estimate. See `pinnpoint.certificates.verdicts`.
         """
-        if self.accept is None or self.prediction is None:
-            return tuple({} for _ in self.names)
         proved = self.guarantee is not Guarantee.ESTIMATE
-        found = accepted(self.prediction, self.lower, self.upper, self.accept, proved=proved)
-        return tuple({"accept": str(v)} if np.isfinite(a) else {} for v, a in zip(found, self.accept, strict=True))
+        return tuple(answers(self.prediction, (self.lower, self.upper), self.accept, self.limit, proved=proved))
+
+    @property
+    def limits(self) -> tuple[Limit | None, ...]:
+        """What was asked of each true value; None where nothing was."""
+        rows = [Limit()] * len(self) if self.limit is None else [Limit(*map(float, row)) for row in self.limit]
+        return tuple(one if one.said() else None for one in rows)
 
     @property
     def derived(self) -> tuple[DerivedInterval, ...]:
@@ -177,12 +183,22 @@ class Intervals:
         own = self.value if self.prediction is None else self.prediction
         return derive(self.derivations, self.names, (self.lower, self.upper), own, self.guarantees)
 
-    def judged(self, accept: Limits) -> Self:
-        """The same certificate, asked how wrong the prediction may be: one number, or one per query (None: any)."""
-        limits = accept_limits(accept, len(self))
-        if limits is not None and self.prediction is None:
+    def judged(self, accept: Limits = None, limit: Any = None) -> Self:
+        """The same certificate, asked for verdicts; what is not given here is not asked.
+
+        Parameters
+        ----------
+        accept
+            How wrong the prediction may be: one number, or one per query (None: any).
+        limit
+            Where the true value must lie: ``{"above": 0.0, "below": 0.2}``, either or both, or a pair; one for all
+            queries and derived quantities, or one per query (None: anywhere), and then one per derived quantity.
+        """
+        accepts = accept_limits(accept, len(self))
+        if accepts is not None and self.prediction is None:
             raise InputError("accept: nothing was predicted that could be judged; give a state, or raw outputs")
-        return replace(self, accept=limits)
+        limits, derivations = value_limits(limit, self.names, self.derivations)
+        return replace(self, accept=accepts, limit=limits, derivations=derivations)
 
     def interval(self, kind: str = "corrected") -> Vector:
         """Intervals of shape (K, 2): ``"corrected"``, ``"prediction"`` (centred at `value`) or ``"raw"``."""

@@ -61,7 +61,7 @@ def _rows(certificate: Intervals) -> list[dict[str, Any]]:
     }
     length = None if c.residual_norm is None else _number(c.residual_norm)
     rows = []
-    verdicts, accept, worth = c.verdicts, c.accept, c.guarantees
+    verdicts, accept, limits, worth = c.verdicts, c.accept, c.limits, c.guarantees
     for i, name in enumerate(c.names):
         row: dict[str, Any] = {"name": name}
         if c.points is not None:
@@ -70,7 +70,8 @@ def _rows(certificate: Intervals) -> list[dict[str, Any]]:
         row |= {key: None if a is None else _number(a[i]) for key, a in columns.items()}
         row |= {"residual_norm": length, "terms": _terms(c, i)}
         row |= {} if c.mesh_estimate is None else {"mesh_estimate": _number(c.mesh_estimate[i])}
-        row |= {"accept": float(accept[i])} if accept is not None and verdicts[i] else {}
+        row |= {"accept": float(accept[i])} if accept is not None and "accept" in verdicts[i] else {}
+        row |= {} if (limit := limits[i]) is None else {"limit": limit.said()}
         row["verdicts"] = verdicts[i]
         rows.append(row)
     return rows

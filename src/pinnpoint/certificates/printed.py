@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from pinnpoint.certificates.claims import Guarantee
 from pinnpoint.certificates.intervals import Intervals
 from pinnpoint.report.numbers import above, below, interval, near, short
-from pinnpoint.report.surety import share, sure
+from pinnpoint.report.surety import bounds, share, sure
+from pinnpoint.systems.limits import Limit
 from pinnpoint.systems.targets import ESTIMATED
 
 DERIVED = "derived, by interval arithmetic over the intervals above:"
@@ -33,7 +34,7 @@ def table(certificate: Intervals, units: Sequence[str] = ()) -> str:
     columns = [*_columns(c), *([("unit", own)] if any(own) else [])]
     for k, (head, cells) in enumerate(columns):
         width = max(len(text) for text in (head, *cells))
-        left = k == 0 or head in ("verdict", "unit")
+        left = k == 0 or head in ("verdict", "limit", "unit")
         padded.append([f"{text:<{width}}" if left else f"{text:>{width}}" for text in (head, *cells)])
     lines += ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]
     lines += [] if c.mesh_estimate is None else [ESTIMATED]
@@ -62,7 +63,10 @@ def _columns(c: Intervals) -> Iterator[Column]:
     if c.accept is not None:
         asked = [short(float(a)) if np.isfinite(a) else "" for a in c.accept]
         yield "accept", asked
-        yield "verdict", [verdict_of(c, v["accept"]) if v else "" for v in c.verdicts]
+        yield "verdict", [verdict_of(c, v["accept"]) if "accept" in v else "" for v in c.verdicts]
+    if c.limit is not None:
+        pairs = zip(c.limits, c.verdicts, strict=True)
+        yield "limit", ["" if one is None else _limited(c, one, v) for one, v in pairs]
 
 
 def derived_lines(c: Intervals, units: Sequence[str] = ()) -> list[str]:
@@ -70,11 +74,18 @@ def derived_lines(c: Intervals, units: Sequence[str] = ()) -> list[str]:
     lines = [DERIVED] if c.derivations else []
     for one, unit in zip(c.derived, units or [""] * len(c.derivations), strict=True):
         low, high = (_plain(end) for end in interval(_finite(one.lower), _finite(one.upper)))
-        judged = f"; {verdict_of(c, one.verdicts['accept'])}" if one.verdicts else ""
+        words = one.verdicts or {}
+        judged = f"; {verdict_of(c, words['accept'])}" if "accept" in words else ""
+        judged += "" if one.limit is None else f"; {_limited(c, one.limit, words)}"
         predicted = f"prediction {_plain(near(one.value))}, " if c.evidence.predicted else ""
         made = f"{one.kind} of {', '.join(one.of)}"
         lines.append(f"{one.name}: {predicted}lower {low}, upper {high}{unit and ' '}{unit} ({made}){judged}")
     return lines
+
+
+def _limited(c: Intervals, limit: Limit, verdicts: Mapping[str, str]) -> str:
+    """A limit of the true value, and the verdict on it."""
+    return f"{bounds(limit.said())}: {verdict_of(c, verdicts['limit'])}"
 
 
 def verdict_of(c: Intervals, word: str, limit: str = "") -> str:

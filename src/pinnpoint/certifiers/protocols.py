@@ -64,6 +64,7 @@ class Certifier(Prepared, ABC):
         transfer: Transfer | None = None,
         load: ArrayLike | None = None,
         accept: Limits = None,
+        limit: Any = None,
     ) -> Certificate:
         """Intervals for one state.
 
@@ -77,10 +78,10 @@ class Certifier(Prepared, ABC):
             Bounds that carry the discrete target over to the continuous one.
         load
             Another right-hand side b of the same system, where it is linear.
-        accept
-            How wrong the prediction may be, one number or one per query; see `Certificate.verdicts`.
+        accept, limit
+            How wrong the prediction may be, and where the true value must lie; see `Certificate.judged`.
         """
-        return self._certify(U, raw, transfer, load).judged(accept)
+        return self._certify(U, raw, transfer, load).judged(accept, limit)
 
     def certify_many(
         self,
@@ -90,13 +91,14 @@ class Certifier(Prepared, ABC):
         raw: ArrayLike | None = None,
         transfer: Transfer | None = None,
         accept: Limits = None,
+        limit: Any = None,
     ) -> CertificateBatch:
         """Intervals for many states, shape (states, N), each with its own load where `loads` are given."""
         states = floats("U_batch", U_batch)
         if states.ndim != 2:
             raise InputError(f"U_batch: must have shape (states, {self.queries.L.shape[1]}); got {states.shape}")
         bs, raws = _of_each("loads", loads, len(states)), _of_each("raw", raw, len(states))
-        return CertificateBatch(self._certify_many(states, bs, raws, transfer)).judged(accept)
+        return CertificateBatch(self._certify_many(states, bs, raws, transfer)).judged(accept, limit)
 
     @abstractmethod
     def _certify(

@@ -14,7 +14,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.machine import free_memory
 from pinnpoint.certificates.certificate import Certificate
-from pinnpoint.certificates.verdicts import accept_limits
+from pinnpoint.certificates.verdicts import accept_limits, value_limits
 from pinnpoint.certifiers.protocols import Certifier, Problem, Step, Transferable
 from pinnpoint.certifiers.verb import AnyMethod, Way, default_method, run_by
 from pinnpoint.mesh.refine import Refiner, dorfler
@@ -62,6 +62,7 @@ def certify_to(
     extraction: str = "nodal",
     report: Callable[[Step], None] | None = None,
     accept: Limits = None,
+    limit: Any = None,
     budget: int | None = None,
 ) -> Refined:
     """Certify, mark, refine, until every continuous radius is at most its tolerance.
@@ -82,13 +83,15 @@ def certify_to(
         Dörfler's parameter.
     report
         Called after every step.
-    accept, budget
+    accept, limit, budget
         As in `certify`; the budget is for each mesh.
     """
-    limit = _checked(problem, queries, tolerance, accept, theta)
+    widest = _checked(problem, queries, tolerance, theta)
+    accept_limits(accept, len(queries))
+    value_limits(limit, queries.names, queries.derived)
     most = whole("max_dofs", max_dofs, low=1)
     method = default_method(problem) if method is None else method
-    way = Way("continuous", None, extraction, limit, budget)
+    way = Way("continuous", None, extraction, widest, budget)
     prediction = as_prediction(prediction)
     refiner, history, notes = Refiner(problem.mesh), list[Step](), tuple[str, ...]()
     best: Refined | None = None
@@ -97,17 +100,17 @@ def certify_to(
         dofs, cells = problem.system.n, len(problem.mesh.cells)
         if not history:  # refined facets lie in line: the first mesh shows the curve
             notes = tuple(note for note in certificate.notes if note not in certificate.evidence.remarks)
-        history.append(Step(dofs, cells, certificate.radius, _expected(history, certificate, limit, dofs)))
+        history.append(Step(dofs, cells, certificate.radius, _expected(history, certificate, widest, dofs)))
         if report is not None:
             report(history[-1])
-        reached = bool(np.all(certificate.radius <= limit))
-        if best is None or _worst(certificate, limit) <= _worst(best.certificate, limit):
+        reached = bool(np.all(certificate.radius <= widest))
+        if best is None or _worst(certificate, widest) <= _worst(best.certificate, widest):
             best = Refined(certificate, certifier, problem, queries, prediction, (), reached, "")
-        marked = _marked(certificate, limit, theta)
-        stopped = "" if reached else _hopeless(certificate, limit) or _limits(problem, most, marked.size, cells)
+        marked = _marked(certificate, widest, theta)
+        stopped = "" if reached else _hopeless(certificate, widest) or _limits(problem, most, marked.size, cells)
         if reached or stopped:
             told = (*notes, *best.certificate.evidence.remarks)
-            final = replace(best.certificate.judged(accept), notes=told)
+            final = replace(best.certificate.judged(accept, limit), notes=told)
             return replace(best, certificate=final, history=tuple(history), reached=reached, stopped=stopped)
         refiner.refine(marked)
         if not callable(prediction):
@@ -117,8 +120,8 @@ def certify_to(
         queries = problem.ask(queries.goals, queries.names).deriving(queries.derived)
 
 
-def _checked(problem: Problem, queries: Queries, tolerance: Limits, accept: Limits, theta: float) -> Vector:
-    """The largest radii that will do; refuses what cannot be refined or judged, before the work."""
+def _checked(problem: Problem, queries: Queries, tolerance: Limits, theta: float) -> Vector:
+    """The largest radii that will do; refuses what cannot be refined, before the work."""
     if not isinstance(problem, Transferable):
         raise InputError(
             "tolerance: this problem has no refinement; give a reaction–diffusion or semilinear problem, or no "
@@ -127,7 +130,6 @@ def _checked(problem: Problem, queries: Queries, tolerance: Limits, accept: Limi
     if tolerance is None:
         raise InputError("tolerance: is missing; say how narrow the proof must be, one number or one per query")
     asked = accept_limits(tolerance, len(queries), "tolerance")
-    accept_limits(accept, len(queries))
     if not 0.0 < theta <= 1.0:
         raise InputError(f"theta: must lie between 0 and 1; got {theta!r}")
     return np.full(len(queries), 1e300) if asked is None else np.minimum(asked, 1e300)

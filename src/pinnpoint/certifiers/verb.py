@@ -15,7 +15,7 @@ from pinnpoint.base.arrays import Limits, Vector, per_query
 from pinnpoint.base.errors import InputError, SingularError
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.transfer import Route, Transfer
-from pinnpoint.certificates.verdicts import accept_limits
+from pinnpoint.certificates.verdicts import accept_limits, value_limits
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.nonlinear.base import AbstractNonlinearMethod
@@ -46,6 +46,7 @@ def certify(
     extraction: str = "nodal",
     lift: bool | str = False,
     accept: Limits = None,
+    limit: Any = None,
     budget: int | None = None,
 ) -> Certificate:
     """Intervals that hold the values of the target at every query.
@@ -82,6 +83,10 @@ def certify(
     accept
         How wrong the prediction may be, one number or one per query (None where it does not matter);
         ``certificate.verdicts`` says whether it is proved to be within, proved to be beyond, or undecided.
+    limit
+        Where the true value must lie, ``{"above": 0.0, "below": 0.2}``, either or both: one for all queries and what is
+        derived from them, or one per query (None where it does not matter). ``certificate.verdicts`` says whether it
+        holds by proof, is violated by proof, or is undecided; see `Certificate.judged`.
     budget
         How much work the integrals of a query of the continuous target may take, in units that are the same on every
         machine (``details["work"]``; `transfer.work`). Beyond it the bound reached is issued: valid, but wider, and
@@ -94,6 +99,7 @@ def certify(
         raise InputError(f"target: must be 'discrete' or 'continuous'; got {target!r}")
     if isinstance(queries, Queries):
         accept_limits(accept, len(queries))  # refused before the work
+        value_limits(limit, queries.names, queries.derived)
     if lift:
         if not isinstance(system, Liftable) or target == "discrete" or transfer is not None:
             raise InputError("lift: is for the continuous target of a reaction–diffusion problem, without a transfer")
@@ -103,7 +109,7 @@ def certify(
     else:
         how = Way(target, transfer, extraction, None, budget)
         certificate = run_by(how, method, system, U, queries, raw)[0]
-    return certificate.judged(accept)
+    return certificate.judged(accept, limit)
 
 
 def foresee(

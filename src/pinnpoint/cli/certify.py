@@ -18,7 +18,7 @@ from pinnpoint.cases.study import Result, build
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Guarantee
 from pinnpoint.certificates.printed import changed_line, least_text, table, verdict_of
-from pinnpoint.certificates.verdicts import BEYOND, NEGATIVE, UNDECIDED
+from pinnpoint.certificates.verdicts import BEYOND, NEGATIVE, UNDECIDED, VIOLATED
 from pinnpoint.cli.process import launched
 from pinnpoint.cli.progress import Stages, Told
 from pinnpoint.cli.watch import LARGE, Watch
@@ -26,6 +26,7 @@ from pinnpoint.distributed.certify import certify as together
 from pinnpoint.distributed.team import Team, options_of
 from pinnpoint.outputs.draft import Draft, require_place, write_outputs
 from pinnpoint.outputs.tables import labels
+from pinnpoint.report.surety import bounds
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -98,19 +99,27 @@ def wide(result: Result) -> Any:
 
 
 def verdicts(certificate: Certificate) -> list[str]:
-    """What was not proved to be good enough, in words."""
-    if certificate.accept is None or certificate.off is None:
-        return []
-    lines, (least, _) = [], certificate.off
-    for i, verdict in enumerate(certificate.verdicts):
-        name, limit = certificate.names[i], f"accept = {certificate.accept[i]:g}"
-        if verdict.get("accept") == BEYOND:
-            beyond = verdict_of(certificate, BEYOND, limit)
-            lines.append(f"{name}: the prediction is {beyond}, off by at least {least_text(least[i])}")
-        elif verdict.get("accept") == UNDECIDED:
-            unproved = certificate.guarantee is Guarantee.ESTIMATE
-            why = "an estimate proves nothing" if unproved else "the interval reaches to both sides"
-            lines.append(f"{name}: undecided whether the prediction is within {limit}, {why}")
+    """What was not proved of what was asked, in words."""
+    unproved = certificate.guarantee is Guarantee.ESTIMATE
+    why = "an estimate proves nothing" if unproved else "the interval reaches to both sides"
+    lines, verdicts = list[str](), certificate.verdicts
+    if certificate.accept is not None and certificate.off is not None:
+        least, _ = certificate.off
+        for i, verdict in enumerate(verdicts):
+            name, limit = certificate.names[i], f"accept = {certificate.accept[i]:g}"
+            if verdict.get("accept") == BEYOND:
+                beyond = verdict_of(certificate, BEYOND, limit)
+                lines.append(f"{name}: the prediction is {beyond}, off by at least {least_text(least[i])}")
+            elif verdict.get("accept") == UNDECIDED:
+                lines.append(f"{name}: undecided whether the prediction is within {limit}, {why}")
+    limited = list(zip(certificate.names, certificate.limits, verdicts, strict=True))
+    limited += [(one.name, one.limit, dict(one.verdicts or {})) for one in certificate.derived]
+    for name, wanted, verdict in limited:
+        text = "" if wanted is None else bounds(wanted.said())
+        if verdict.get("limit") == VIOLATED:
+            lines.append(f"{name}: the limit, {text}, is {verdict_of(certificate, VIOLATED)}")
+        elif verdict.get("limit") == UNDECIDED:
+            lines.append(f"{name}: undecided whether the limit, {text}, holds; {why}")
     return lines
 
 

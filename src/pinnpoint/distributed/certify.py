@@ -128,7 +128,7 @@ def certify(case: Case, team: Team, events: Events = SILENT, *, trust: bool = Fa
     )
     study = Study(case, asked.frame.finished(local.quadrature), asked.found.U, asked.queries, make_method(case))
     certifier = Gathered(asked.queries, _drawn(asked, polished.hi, vectors))
-    return Result(study, certificate.judged(study.accept), certifier)
+    return Result(study, certificate.judged(study.accept, study.limit), certifier)
 
 
 def _ask(case: Case, size: int, *, trust: bool = False) -> Asked:

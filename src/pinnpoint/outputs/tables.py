@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from pinnpoint.base.units import bracketed, of_query
 from pinnpoint.cases.specs import Case
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.systems.derived import PRINCIPAL
+from pinnpoint.systems.limits import WORDS, Limit
 
 
 def labels(case: Case, dim: int) -> list[str]:
@@ -30,22 +31,24 @@ def write_csv(path: Path, certificate: Certificate, units: Sequence[str]) -> Non
     """
     unit = bracketed(units[0]) if len(set(units)) == 1 else ""
     columns, terms = _columns(certificate), certificate.terms
+    limits, verdicts = certificate.limits, certificate.verdicts
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         head = ["name", *(c + unit for c in columns), *(f"term {t}{unit}" for t in terms), "target", "guarantee"]
-        writer.writerow([*head, f"accept{unit}", "verdict", f"mesh_estimate{unit}", "interval_of", "unit"])
+        head += [f"accept{unit}", "verdict", *(word + unit for word in WORDS), "limit"]
+        writer.writerow([*head, f"mesh_estimate{unit}", "interval_of", "unit"])
         for i, name in enumerate(certificate.names):
             numbers = ["" if column is None else _text(column[i]) for column in columns.values()]
             parts = [_text(term[i]) for term in terms.values()]
             worth = [certificate.target, certificate.guarantees[i]]
-            writer.writerow(
-                [name, *numbers, *parts, *worth, *_judged(certificate, i), *_mesh(certificate, i), units[i]]
-            )
+            accept = np.inf if certificate.accept is None else float(certificate.accept[i])
+            judged = _judged(accept, limits[i], verdicts[i])
+            writer.writerow([name, *numbers, *parts, *worth, *judged, *_mesh(certificate, i), units[i]])
         for one, label in zip(certificate.derived, units[len(certificate) :], strict=True):
             own = {"value": one.value, "center": one.center, "radius": one.radius}
             own |= {"lower": one.lower, "upper": one.upper}
             numbers = [_text(own[column]) if column in own else "" for column in columns]
-            judged = [repr(one.accept), one.verdicts["accept"]] if one.verdicts else ["", ""]
+            judged = _judged(one.accept, one.limit, one.verdicts or {})
             what = f"{certificate.interval_of}; {one.kind} of {', '.join(one.of)}"
             empty, worth = [""] * len(terms), [certificate.target, one.guarantee]
             writer.writerow([one.name, *numbers, *empty, *worth, *judged, "", what, label])
@@ -64,10 +67,11 @@ def _columns(certificate: Certificate) -> dict[str, Vector | None]:
     }
 
 
-def _judged(certificate: Certificate, i: int) -> list[str]:
-    """What is accepted, and the verdict."""
-    verdict, accept = certificate.verdicts[i], certificate.accept
-    return [repr(float(accept[i])), verdict["accept"]] if verdict and accept is not None else ["", ""]
+def _judged(accept: float | None, limit: Limit | None, verdicts: Mapping[str, str]) -> list[str]:
+    """What is accepted and the verdict, the limit's ends and the verdict; nothing where it was not asked."""
+    ends = {} if limit is None else limit.said()
+    own = [repr(accept), verdicts["accept"]] if "accept" in verdicts else ["", ""]
+    return [*own, *(repr(ends[w]) if w in ends else "" for w in WORDS), verdicts.get("limit", "")]
 
 
 def _mesh(certificate: Certificate, i: int) -> list[str]:

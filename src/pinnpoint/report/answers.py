@@ -1,4 +1,4 @@
-"""Whether predictions are good enough, in words."""
+"""What was asked, whether predictions are good enough and whether limits are kept, in words."""
 
 from __future__ import annotations
 
@@ -7,39 +7,49 @@ from typing import Any
 
 from pinnpoint.report.markup import data as number
 from pinnpoint.report.markup import name
-from pinnpoint.report.numbers import above, below, short
-from pinnpoint.report.surety import chance, share, sure
-from pinnpoint.report.verdict import decided, off, truth
+from pinnpoint.report.numbers import above, below, interval, short
+from pinnpoint.report.surety import bounds, chance, share, sure
+from pinnpoint.report.verdict import decided, limited, off, truth
 
 MOST_NAMED = 12
 """So many queries are named for each verdict."""
+NEITHER = (
+    "declared",
+    "Neither is proved, because the interval of the {truth} reaches to both sides, is unbounded or an estimate; a "
+    "narrower proof may decide at",
+)
 ANSWERS = {
-    "beyond": ("negative", "The prediction is {surely}off the {truth} by more than is accepted at"),
-    "undecided": (
-        "declared",
-        "Neither is proved, because the interval of the {truth} reaches to both sides, is unbounded or an estimate; a "
-        "narrower proof may decide at",
-    ),
-    "within": ("verified", "The prediction is {surely}off the {truth} by no more than is accepted at"),
+    "accept": {
+        "beyond": ("negative", "The prediction is {surely}off the {truth} by more than is accepted at"),
+        "undecided": NEITHER,
+        "within": ("verified", "The prediction is {surely}off the {truth} by no more than is accepted at"),
+    },
+    "limit": {
+        "violated": ("negative", "The {truth} is {surely}beyond its limit at"),
+        "undecided": NEITHER,
+        "holds": ("verified", "The {truth} is {surely}within its limit at"),
+    },
 }
 MARKS = {"within": ("yes", "✓ {}"), "beyond": ("no", "✗ {}"), "undecided": ("", "? {}:")}
+MARKS |= {"holds": MARKS["within"], "violated": MARKS["beyond"]}
 
 
-def judgement(row: Mapping[str, Any]) -> str:
-    """The verdict of one query, with what is accepted."""
-    word = decided(row)
+def judgement(row: Mapping[str, Any], asked: str = "accept") -> str:
+    """The verdict of one query, with what is accepted, or with the limit."""
+    word = decided(row, asked)
     if word is None:
         return "not asked"
     css, sign = MARKS[word]
-    return f'<b class="{css}">{sign.format(sure(word, chance(row)))}</b> {number(row["accept"], short(row["accept"]))}'
+    what = bounds(row["limit"]) if asked == "limit" else number(row["accept"], short(row["accept"]))
+    return f'<b class="{css}">{sign.format(sure(word, chance(row)))}</b> {what}'
 
 
-def verdicts(data: Mapping[str, Any]) -> str:
-    """Which predictions are good enough; nothing where nobody asked."""
-    rows, items = [r for r in data["queries"] if decided(r)], []
-    for word, (css, words) in ANSWERS.items():
-        mine = [r for r in rows if decided(r) == word]
-        named = ", ".join(f"‘{name(r['name'])}’{_apart(r)}" for r in mine[:MOST_NAMED])
+def verdicts(data: Mapping[str, Any], asked: str = "accept") -> str:
+    """Which predictions are good enough, or which limits are kept; nothing where nobody asked."""
+    rows, items = [r for r in data["queries"] if decided(r)] if asked == "accept" else limited(data), []
+    for word, (css, words) in ANSWERS[asked].items():
+        mine = [r for r in rows if decided(r, asked) == word]
+        named = ", ".join(f"‘{name(r['name'])}’{_apart(r, asked)}" for r in mine[:MOST_NAMED])
         more = f" and {len(mine) - MOST_NAMED} more" if len(mine) > MOST_NAMED else ""
         if mine:
             luck = chance(mine[0])
@@ -50,8 +60,12 @@ def verdicts(data: Mapping[str, Any]) -> str:
     return f'<ul class="claims answers">{"".join(items)}</ul>' if items else ""
 
 
-def _apart(row: Mapping[str, Any]) -> str:
-    """How far off, against what is accepted."""
+def _apart(row: Mapping[str, Any], asked: str) -> str:
+    """How far off, against what is accepted; or the interval, against the limit."""
+    if asked == "limit":
+        lower, upper = interval(row["lower"], row["upper"])
+        where = "unbounded" if row["radius"] is None else f"between {lower} and {upper}"
+        return f" ({where}, limit: {bounds(row['limit'])})"
     least, most = off(row)
     limit = short(row["accept"])
     if decided(row) == "beyond":

@@ -16,6 +16,7 @@ NOTE = (
     "By interval arithmetic over the components' intervals: as sure as the least sure of these, and wider than a proof "
     "of the quantity itself could be."
 )
+ASKED = {"accept": "Accepted", "limit": "Limit"}
 
 
 def derived(data: Mapping[str, Any]) -> str:
@@ -23,17 +24,17 @@ def derived(data: Mapping[str, Any]) -> str:
     rows = data.get("derived", [])
     if not rows:
         return ""
-    judged = any(row["verdicts"] for row in rows)
-    columns = ["Quantity", "Prediction says", "Lies between", "", "± radius", *(["Accepted"] if judged else [])]
+    asked = [key for key in ASKED if any(key in row["verdicts"] for row in rows)]
+    columns = ["Quantity", "Prediction says", "Lies between", "", "± radius", *(ASKED[key] for key in asked)]
     head = "".join(f'<th scope="col">{c}</th>' if c else "<td></td>" for c in columns)
-    body = "".join(_row(row, columns, judged=judged) for row in rows)
+    body = "".join(_row(row, columns, asked) for row in rows)
     return (
         '<div class="scroll" tabindex="0" role="region" aria-label="Derived"><table class="intervals">'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
-def _row(row: Mapping[str, Any], columns: list[str], *, judged: bool) -> str:
+def _row(row: Mapping[str, Any], columns: list[str], asked: list[str]) -> str:
     lower, upper = interval(row["lower"], row["upper"])
     bounded = row["radius"] is not None
     ends = f"{number(row['lower'], lower)}<span class='to'> … </span>{number(row['upper'], upper)}"
@@ -43,7 +44,7 @@ def _row(row: Mapping[str, Any], columns: list[str], *, judged: bool) -> str:
         whisker(row["lower"], row["upper"], row["value"]),
         number(row["radius"], above(row["radius"])),
     ]
-    cells += [judgement({**row, "raw": None})] if judged else []
+    cells += [judgement({**row, "raw": None}, key) for key in asked]
     made = f"{text(row['kind'])} of {', '.join(name(part) for part in row['derived_from'])}"
     unit = text(bracketed(str(row.get("unit", ""))))
     first = f'<th scope="row">{name(row["name"])}{unit}<span class="where">{made}</span></th>'

@@ -8,7 +8,7 @@ from typing import Any
 from pinnpoint.report.markup import data as number
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.numbers import UNBOUNDED, above, below, interval, near, short
-from pinnpoint.report.surety import chance, share, sure
+from pinnpoint.report.surety import bounds, chance, share, sure
 from pinnpoint.report.verdict import decided, left_by_mesh, off, said, telling, truth
 
 MOST = 50
@@ -20,15 +20,17 @@ def compact(data: Mapping[str, Any]) -> str:
     first = telling(rows)
     luck = f", confidence {share(first['confidence'])}" if first["guarantee"] == "probabilistic" else ""
     meshed, judged = any("mesh_estimate" in row for row in rows), any(map(decided, rows))
+    limited = any(decided(row, "limit") for row in rows)
     guess = "estimated " if first["guarantee"] == "estimate" else ""
     columns = ["query", "prediction", f"{truth(first)} between", "", "± radius", f"{guess}off by at least", "at most"]
     columns += ["mesh (estimate)"] if meshed else []
     columns += ["accepted", "verdict"] if judged else []
+    columns += ["limit", "verdict"] if limited else []
     head = "".join(f"<th>{c}</th>" for c in columns)
     body = "".join(
         f"<tr><th>{name(row['name'])}</th><td>{number(said(row), near(said(row)))}</td>{_ends(row)}"
         f"<td>{number(row['radius'], above(row['radius']))}</td>{_apart(row)}"
-        f"{_mesh(row) if meshed else ''}{_judgement(row) if judged else ''}</tr>"
+        f"{_mesh(row) if meshed else ''}{_judgement(row) if judged else ''}{_limit(row) if limited else ''}</tr>"
         for row in rows[:MOST]
     )
     more = f"<p>and {len(rows) - MOST} more</p>" if len(rows) > MOST else ""
@@ -54,6 +56,13 @@ def _judgement(row: Mapping[str, Any]) -> str:
     if word is None:
         return "<td></td><td></td>"
     return f"<td>{number(row['accept'], short(row['accept']))}</td><td>{sure(word, chance(row))}</td>"
+
+
+def _limit(row: Mapping[str, Any]) -> str:
+    word = decided(row, "limit")
+    return (
+        "<td></td><td></td>" if word is None else f"<td>{bounds(row['limit'])}</td><td>{sure(word, chance(row))}</td>"
+    )
 
 
 def _ends(row: Mapping[str, Any]) -> str:

@@ -76,6 +76,7 @@ def render(
         '<a class="skip" href="#intervals">To the intervals</a>',
         f"<header><p>pinnpoint report</p><h1>{name(title)}</h1></header><main>",
         judge(data).html(),
+        section("limits", "Are the limits kept?", verdicts(data, "limit")),
         section("accepted", "Is the prediction good enough?", verdicts(data)),
         section("notes", "Keep in mind", notes(data)),
         section("intervals", "Intervals", intervals(data)),

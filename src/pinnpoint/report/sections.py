@@ -33,6 +33,7 @@ def intervals(data: Mapping[str, Any]) -> str:
     rows, unit = data["queries"], text(bracketed(common(data)))
     lies = "is estimated" if telling(rows)["guarantee"] == "estimate" else "lies"
     tolerances, judged = any(r.get("tolerance") is not None for r in rows), any(map(decided, rows))
+    limited = any(decided(r, "limit") for r in rows)
     columns = [
         "",
         "Query",
@@ -46,13 +47,15 @@ def intervals(data: Mapping[str, Any]) -> str:
     columns += [f"The mesh leaves about (estimate){unit}"] if meshed else []
     columns += [f"Prediction is {'off' if lies == 'lies' else 'estimated to be off'} by{unit}"]
     columns += [f"Accepted{unit}"] if judged else []
+    columns += [f"Limit{unit}"] if limited else []
     head = "".join(f'<th scope="col">{c}</th>' if c else "<td></td>" for c in columns)
     body, load = [], None
     for i, row in enumerate(rows):
         if row.get("load") != load:
             load = row.get("load")
             body.append(f'<tr class="load"><th colspan="{len(columns)}" scope="rowgroup">{name(load)}</th></tr>')
-        body.append(_interval(i, row, columns, tolerances, meshed, judged, text(bracketed(own(data, row)))))
+        shown = (tolerances, meshed, judged, limited)
+        body.append(_interval(i, row, columns, shown, text(bracketed(own(data, row)))))
     many = " many" if len(rows) > 30 else ""
     return (
         f'<div class="scroll{many}" tabindex="0" role="region" aria-label="Intervals"><table class="intervals">'
@@ -62,8 +65,9 @@ def intervals(data: Mapping[str, Any]) -> str:
 
 
 def _interval(
-    i: int, row: Mapping[str, Any], columns: Sequence[str], tolerances: bool, meshed: bool, judged: bool, unit: str
+    i: int, row: Mapping[str, Any], columns: Sequence[str], shown: tuple[bool, bool, bool, bool], unit: str
 ) -> str:
+    tolerances, meshed, judged, limited = shown
     lower, upper = interval(row["lower"], row["upper"])
     least, most = off(row)
     between = (
@@ -91,6 +95,8 @@ def _interval(
     cells.append(apart)
     if judged:
         cells.append(judgement(row))
+    if limited:
+        cells.append(judgement(row, "limit"))
     called = name(row["query"] if row.get("load") is not None else row["name"]) + unit
     first = (
         f'<td class="count">{i + 1}</td><th scope="row"><button type="button" class="pick" aria-pressed="false">'

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-DECIDED = ("within", "beyond")
+DECIDED = {"within": "within", "beyond": "beyond", "holds": "to hold", "violated": "violated"}
+"""What is proved, by verdict."""
 
 
 def sure(word: str, confidence: float | None = None, limit: str = "") -> str:
@@ -15,8 +16,14 @@ def sure(word: str, confidence: float | None = None, limit: str = "") -> str:
     """
     if word not in DECIDED:
         return word
-    what = f"{word} {limit}" if limit else word
-    return f"proved {what}" if confidence is None else f"{what} with confidence {share(confidence)}"
+    proved, what = (f"{w} {limit}" if limit else w for w in (DECIDED[word], word))
+    return f"proved {proved}" if confidence is None else f"{what} with confidence {share(confidence)}"
+
+
+def bounds(limit: Mapping[str, float]) -> str:
+    """A limit in words, with all digits of its ends: "0 to 0.2", "above 0", "below 0.2"."""
+    ends = {word: repr(float(x)).removesuffix(".0") for word, x in limit.items()}
+    return f"{ends['above']} to {ends['below']}" if len(ends) == 2 else " ".join(*ends.items())
 
 
 def share(confidence: float) -> str:

@@ -71,10 +71,15 @@ def missed(row: Mapping[str, Any]) -> bool:
     return row["radius"] is None or (tolerance is not None and row["radius"] > tolerance)
 
 
-def decided(row: Mapping[str, Any]) -> str | None:
-    """Whether the prediction is proved within what is accepted, proved beyond it, or undecided; None: not asked."""
-    found: str | None = row.get("verdicts", {}).get("accept")
+def decided(row: Mapping[str, Any], asked: str = "accept") -> str | None:
+    """The verdict on the prediction, or with "limit" on the true value; None: not asked."""
+    found: str | None = row.get("verdicts", {}).get(asked)
     return found
+
+
+def limited(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Queries and derived quantities whose true value has a limit."""
+    return [row for row in (*data["queries"], *data.get("derived", [])) if decided(row, "limit")]
 
 
 def telling(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -98,13 +103,18 @@ def judge(data: Mapping[str, Any]) -> Verdict:
         narrow = ", all within tolerance" if len(asked) == len(rows) > 1 else ", within tolerance" if asked else ""
         headline = f"{len(rows)} {noun} {word}{narrow}"
     found = [word for word in map(decided, rows) if word is not None]
-    kind = "bad" if wide or "beyond" in found else "open" if guarantee == "estimate" or "undecided" in found else "good"
+    kept = [str(decided(row, "limit")) for row in limited(data)]
+    words = {*found, *kept}
+    kind = "open" if guarantee == "estimate" or "undecided" in words else "good"
+    kind = "bad" if wide or words & {"beyond", "violated"} else kind
     worst, share = _furthest(rows)
     if found:
         headline += f"; {_decisions(found, chance(telling(rows)))}"
     elif worst is not None and share >= FAR and guarantee != "estimate":
-        kind = "off" if kind == "good" else kind
+        kind = "off" if kind == "good" and not kept else kind
         headline += f"; at ‘{name(worst['name'])}’ the prediction is off by {percent(share)}"
+    if kept:
+        headline = f"{_limits(kept, chance(telling(rows)))}; {headline}"
     return Verdict(kind, headline, f"{_worst(rows)} {_worth(telling(rows), data)}{_left(rows)}")
 
 
@@ -151,6 +161,18 @@ def _decisions(found: list[str], confidence: float | None) -> str:
     parts = [f"{count[w]} {proved}{w} what is accepted" for w in ("beyond", "within") if count[w]]
     parts += [f"{count['undecided']} undecided"] if count["undecided"] else []
     return f"of {len(found)} prediction{'s' if len(found) > 1 else ''} {', '.join(parts)}{luck}"
+
+
+def _limits(found: list[str], confidence: float | None) -> str:
+    """How many limits are proved to hold, or to be violated; or with which confidence."""
+    proved, luck = ("proved ", "") if confidence is None else ("", f" with confidence {share(confidence)}")
+    if set(found) == {"holds"}:
+        one = len(found) == 1
+        holds = ("holds" if one else "hold") if luck else f"{'is' if one else 'are'} proved to hold"
+        return f"{'the limit' if one else f'all {len(found)} limits'} {holds}{luck}"
+    words = {"violated": f"{proved}violated", "holds": "proved to hold" if proved else "held", "undecided": "undecided"}
+    parts = [f"{found.count(word)} {text}" for word, text in words.items() if word in found]
+    return f"of {len(found)} limit{'s' if len(found) > 1 else ''} {', '.join(parts)}{luck}"
 
 
 def _furthest(rows: list[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | None, float]:

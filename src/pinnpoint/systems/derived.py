@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pinnpoint.base.brief import brief
+from pinnpoint.systems.limits import Limit
 
 MAGNITUDE, VON_MISES, PRINCIPAL = ("magnitude", "von-mises", "principal")
 DERIVED = (VON_MISES, PRINCIPAL, MAGNITUDE)
@@ -33,6 +34,8 @@ class Derived:
         Of a principal value, 1 for the largest; in the plane they are the two of the plane.
     accept
         How wrong the prediction may be; None where it was not asked.
+    limit
+        Of the true value; None where it was not asked.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Derived:
     poisson: float | None = None
     order: int = 0
     accept: float | None = None
+    limit: Limit | None = None
 
     __repr__ = brief
 
@@ -50,4 +54,5 @@ def said(one: Derived) -> dict[str, Any]:
     row: dict[str, Any] = {"name": one.name, "kind": one.kind, "derived_from": list(one.of)}
     row |= {} if one.poisson is None else {"poisson": one.poisson}
     row |= {"order": one.order} if one.order else {}
-    return row | ({} if one.accept is None else {"accept": one.accept})
+    row |= {} if one.accept is None else {"accept": one.accept}
+    return row | ({} if one.limit is None else {"limit": one.limit.said()})

@@ -16,7 +16,7 @@ from pinnpoint.certificates.assembly import NEGLECTED, Findings, assemble
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Claim, Guarantee
 from pinnpoint.certificates.evidence import Evidence
-from pinnpoint.certificates.verdicts import accept_limits, accepted
+from pinnpoint.certificates.verdicts import accept_limits, answers, value_limits
 from pinnpoint.systems.queries import Queries
 
 
@@ -44,11 +44,13 @@ class FamilyBatch(Sequence[Certificate]):
     dofs: int
     accept: Vector | None = None
     """How wrong predictions may be, query by query; infinite where nothing was asked. See `judged`."""
+    limit: Vector | None = None
+    """Of the true values, (K, 2), as a certificate's."""
 
     __repr__ = brief
 
     def __post_init__(self) -> None:
-        frozen(self.center, self.radius, self.value, self.sigma, self.accept, *self.terms.values())
+        frozen(self.center, self.radius, self.value, self.sigma, self.accept, self.limit, *self.terms.values())
 
     def __len__(self) -> int:
         return len(self.mu)
@@ -93,22 +95,22 @@ class FamilyBatch(Sequence[Certificate]):
         """ζ = |raw − value|."""
         return None if self.raw is None or self.value is None else np.abs(self.raw - self.value)
 
-    def judged(self, accept: Limits) -> FamilyBatch:
-        """The same intervals, asked how wrong predictions may be: one number, or one per query (None: any)."""
-        limits = accept_limits(accept, len(self.names))
-        if limits is not None and self.raw is None and self.value is None:
+    def judged(self, accept: Limits = None, limit: Any = None) -> FamilyBatch:
+        """The same intervals, asked for verdicts as in `Certificate.judged`."""
+        accepts = accept_limits(accept, len(self.names))
+        if accepts is not None and self.raw is None and self.value is None:
             raise InputError("accept: nothing was predicted that could be judged; give states, or raw outputs")
-        return replace(self, accept=limits)
+        limits, derived = value_limits(limit, self.names, self.queries.derived)
+        queries = self.queries.deriving(derived) if derived else self.queries
+        return replace(self, accept=accepts, limit=limits, queries=queries)
 
     @property
     def verdicts(self) -> tuple[tuple[dict[str, str], ...], ...]:
         """Load by load and query by query, as `Certificate.verdicts` has them."""
         said = self.value if self.raw is None else self.raw
-        if self.accept is None or said is None:
-            return tuple(tuple({} for _ in self.names) for _ in range(len(self)))
-        asked, proved = np.isfinite(self.accept), self.guarantee is not Guarantee.ESTIMATE
-        found = accepted(said, self.lower, self.upper, self.accept, proved=proved)
-        return tuple(tuple({"accept": str(v)} if a else {} for v, a in zip(row, asked, strict=True)) for row in found)
+        proved, k = self.guarantee is not Guarantee.ESTIMATE, len(self.names)
+        found = answers(said, (self.lower, self.upper), self.accept, self.limit, proved=proved)
+        return tuple(tuple(found[i * k : (i + 1) * k]) for i in range(len(self)))
 
     def contains(self, x: ArrayLike) -> Any:
         """Whether x, (S, K), lies in the tightest intervals."""
@@ -148,6 +150,7 @@ class FamilyBatch(Sequence[Certificate]):
             claims=[claim for claim in self.claims if claim != NEGLECTED],
             dofs=self.dofs,
             accept=self.accept,
+            limit=self.limit,
             details={"mu": self.mu[i].tolist()},
             evidence=Evidence(predicted=self.value is not None),
         )

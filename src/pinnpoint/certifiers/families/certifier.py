@@ -74,18 +74,20 @@ class FamilyCertifier(Prepared):
         raw: ArrayLike | None = None,
         residuals: bool = True,
         accept: Limits = None,
+        limit: Any = None,
     ) -> Certificate:
-        """One load: an admissible state, raw outputs at the queries, both, or none; `accept` as in `certify_many`."""
+        """One load: an admissible state, raw outputs at the queries, both, or none; verdicts as in `certify_many`."""
         state, outputs = (
             None if x is None else _row(name, x) for name, x in (("prediction", prediction), ("raw", raw))
         )
-        many = self.certify_many(state, _row("mu", mu), raw=outputs, residuals=residuals, accept=accept)
+        asked = {"accept": accept, "limit": limit}
+        many = self.certify_many(state, _row("mu", mu), raw=outputs, residuals=residuals, **asked)
         found: Certificate = many[0]
         return found
 
-    def certify_raw(self, raw: ArrayLike, mu: ArrayLike, *, accept: Limits = None) -> FamilyBatch:
+    def certify_raw(self, raw: ArrayLike, mu: ArrayLike, *, accept: Limits = None, limit: Any = None) -> FamilyBatch:
         """Raw outputs (S, K) alone, at O(K p) a load."""
-        return self.certify_many(None, mu, raw=raw, accept=accept)
+        return self.certify_many(None, mu, raw=raw, accept=accept, limit=limit)
 
     def certify_many(
         self,
@@ -97,6 +99,7 @@ class FamilyCertifier(Prepared):
         block: int | None = None,
         report: Callable[[int, int], None] | None = None,
         accept: Limits = None,
+        limit: Any = None,
     ) -> FamilyBatch:
         """Many loads, in blocks.
 
@@ -115,8 +118,8 @@ class FamilyCertifier(Prepared):
             States held at once; by default as many as fit in 64 MB.
         report
             Called after each block with the number done and the number of all.
-        accept
-            How wrong predictions may be, one number or one per query; see `FamilyBatch.verdicts`.
+        accept, limit
+            How wrong predictions may be, and where true values must lie; see `Certificate.judged`.
         """
         self.ground.core.require_sound()
         m = self.table.coefficients(mu)
@@ -125,7 +128,7 @@ class FamilyCertifier(Prepared):
         if predictions is not None:
             value, norms, own = self._states(predictions, m, residuals, block, report)
             outputs = own if outputs is None else outputs
-        return self.batch(m, value, outputs, norms).judged(accept)
+        return self.batch(m, value, outputs, norms).judged(accept, limit)
 
     def reduced(self, V: ArrayLike, offset: ArrayLike | None = None) -> ReducedCertifier:
         """For predictors U = offset + V a: products with V are made once. See `ReducedStates`."""
@@ -251,6 +254,7 @@ class ReducedCertifier:
         *,
         raw: ArrayLike | None = None,
         accept: Limits = None,
+        limit: Any = None,
     ) -> FamilyBatch:
         """Coefficients (S, m) and μ (S, p), or a function from μ to coefficients."""
         m = self.family.table.coefficients(mu)
@@ -261,4 +265,4 @@ class ReducedCertifier:
         with np.errstate(over="ignore", invalid="ignore"):
             value = a @ self.states.values.T + self.states.constant
         found = self.family.batch(m, value, self.family._outputs(raw, len(m)), self.states.norms(a, m))
-        return found.judged(accept)
+        return found.judged(accept, limit)

@@ -133,7 +133,7 @@ def _case(
         if isinstance(problem, Problem) and problem.components == 1 and key in given:
             data[key] = {group: text(value) for group, value in given[key].items()}
     words = {"name": "name", "kind": "kind", "at": "at", "ball": "radius", "group": "group", "component": "component"}
-    words |= {"accept": "accept"}
+    words |= {"accept": "accept", "limit": "limit"}
     asked = [{words[k]: row[k] for k in words if k in row} for row in said["queries"]]
     polish = certificate.evidence.polish
     known = {**({"polish": polish} if polish else {}), **(options or {})}
@@ -147,7 +147,7 @@ def _case(
         "units": said["units"],
         "problem": data,
         "queries": asked,
-        **({"derived": [derived_row(one) for one in queries.derived]} if queries.derived else {}),
+        **({"derived": [derived_row(one) for one in certificate.derivations]} if certificate.derivations else {}),
         "notes": notes,
         "certificate": {
             "method": certificate.method,
