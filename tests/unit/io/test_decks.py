@@ -302,9 +302,9 @@ def test_included_files_are_read_in_place(tmp_path):
     (tmp_path / "sub" / "link.inc").symlink_to("/etc/hostname")
     with pytest.raises(InputError, match="outside the deck's folder"):
         read(tmp_path, text.replace("nodes.inc", "link.inc"), "with.bdf")
-    bad = (tmp_path / "sub" / "nodes.inc").read_text() + "GRAV,1,,9.81,0.,0.,-1.\n"
+    bad = (tmp_path / "sub" / "nodes.inc").read_text() + "TEMP,1,5,20.\n"
     (tmp_path / "sub" / "nodes.inc").write_text(bad)
-    with pytest.raises(InputError, match=rf"GRAV on line {cut - 13 + 1} of 'nodes.inc'"):
+    with pytest.raises(InputError, match=rf"TEMP on line {cut - 13 + 1} of 'nodes.inc'"):
         read(tmp_path, text, "with.bdf")
 
 
@@ -314,7 +314,7 @@ def add(card):
 
 REFUSED = {
     "temperature": (add("TEMPD,1,20."), r"TEMPD on line \d+: this card is not read and may change"),
-    "gravity": (add("GRAV,1,,9.81,0.,0.,-1."), r"GRAV on line \d+"),
+    "gravity along other axes": (add("GRAV,1,7,9.81,0.,0.,-1."), "in the basic coordinate system only"),
     "contact": (add("BCTABLE,1"), r"BCTABLE on line \d+"),
     "mpc card": (add("MPC,1,5,1,1.,8,1,-1."), r"MPC on line \d+"),
     "hexahedra": (add("CHEXA,999,4,5,8,11,14,17,20,\n,23,26"), "CHEXA on line .*only CTETRA, or CTRIA3"),

@@ -174,7 +174,7 @@ REFUSED = {
     "include": (before("Step", "*Include, input=a.inp"), r"\*INCLUDE on line"),
     "large": (edit("*Step", "*Step, nlgeom=YES"), "NLGEOM: large displacements are not read"),
     "amplitude": (edit("*Dsload", "*Dsload, amplitude=a"), r"\*DSLOAD on line .*AMPLITUDE is not read"),
-    "gravity": (edit("*Dsload\ntop, P, 250.0", "*Dload\nall, GRAV, 9.81, 0., 0., -1."), "only pressures are read"),
+    "body force": (edit("*Dsload\ntop, P, 250.0", "*Dload\nall, BX, 9.81"), "only pressures"),
     "velocity": (edit("*Boundary", "*Boundary, type=VELOCITY"), "only TYPE=DISPLACEMENT"),
     "anisotropic": (edit("*Elastic", "*Elastic, type=ORTHO"), "only isotropic materials"),
     "orientation": (edit("material=steel", "material=steel, orientation=o"), "ORIENTATION is not read"),

@@ -42,13 +42,15 @@ class Block:
         cells = np.flatnonzero(on.sum(axis=1) == self.d)
         return cells, np.argmin(on[cells], axis=1)
 
-    def nastran(self, force=None):
+    def nastran(self, force=None, *, loaded=True):
         X = np.pad(self.X, ((0, 0), (0, 3 - self.d)))
         lines = [large("GRID", int(i), "", *x) for i, x in zip(self.ids, X.tolist(), strict=True)]
         kind, section = ("CTETRA", large("PSOLID", 4, 9)) if self.d == 3 else ("CTRIA6", large("PSHELL", 4, 9, 1.0))
         lines += [large(kind, e + 1, 4, *self.ids[row].tolist()) for e, row in enumerate(self.rows)]
         lines += [section, large("MAT1", 9, E, "", NU), large("SPC1", 1, 123456, *self.ids[self.left].tolist())]
-        if self.d == 2 or force is not None:
+        if not loaded:
+            pass
+        elif self.d == 2 or force is not None:
             node, F = (self.right[0], (1.0, 2.0, 0.0)) if force is None else force
             lines.append(large("FORCE", 2, int(self.ids[node]), 0, 1.0, *F))
         else:
@@ -56,6 +58,16 @@ class Block:
                 v = self.ids[self.mesh.cells[cell]]
                 lines.append(large("PLOAD4", 2, int(cell) + 1, PRESSURE, "", "", "", int(v[off - 1]), int(v[off])))
         return "\n".join([*CONTROL, *lines, "ENDDATA", ""])
+
+    def falling(self, name, density=7.0):
+        """Without pressure, under its own weight."""
+        if name == "part.bdf":
+            text = self.nastran(loaded=False)
+            text = text.replace("ENDDATA", large("GRAV", 2, "", 9.81, 0.0, -1.0, 0.0) + "\nENDDATA")
+            return text.replace(large("MAT1", 9, E, "", NU), large("MAT1", 9, E, "", NU, density))
+        fall = "*Dload\nall, GRAV, 9.81, 0., -1., 0.\n"
+        text = self.abaqus().replace(f"*Dsload\nright, P, {PRESSURE}\n", fall)
+        return text.replace("*Elastic\n", f"*Density\n{density!r}\n*Elastic\n") if density else text
 
     def abaqus(self):
         kind = "C3D10" if self.d == 3 else "CPE6"
@@ -247,3 +259,33 @@ def test_a_case_certifies_a_deck_itself(tmp_path, capsys):
     assert data["queries"][0]["target"] == "continuous"
     assert data["queries"][0]["radius"] <= 1e-5
     assert len(data["refinement"]["steps"]) > 1
+
+
+@pytest.mark.parametrize(("d", "name"), [(2, "part.bdf"), (3, "part.bdf"), (2, "part.inp"), (3, "part.inp")])
+def test_weight_is_a_body_force(tmp_path, d, name):
+    block = Block(d)
+    deck = read(tmp_path, block.falling(name), name)
+    plane = "stress" if (d, name) == (2, "part.bdf") else "strain"
+    down = [0.0, -7.0 * 9.81, 0.0][:d]
+    truth = fem.Elasticity(block.mesh, E, NU, down, {"left": 0.0}, degree=2, plane=plane)
+    for problem in (deck.problem(), deck.solid()):
+        U, V = solved(problem), solved(truth)
+        assert np.allclose(by_place(problem.nodes.points, U), by_place(truth.nodes.points, V), rtol=1e-6, atol=1e-12)
+    assert deck.solid().given["body"] == pytest.approx(down)
+    found = pp.certify(deck.solid(), deck.solid().space.U0, deck.solid().mean("y"))
+    wanted = pp.certify(truth, truth.space.U0, truth.mean("y"))
+    assert abs(found.center - wanted.center) <= found.radius + wanted.radius
+
+
+def test_weight_without_mass_is_refused(tmp_path):
+    block = Block(3)
+    with pytest.raises(pp.InputError, match=r"element 1 has no \*DENSITY"):
+        read(tmp_path, block.falling("part.inp", None), "part.inp")
+    with pytest.raises(pp.InputError, match="no material has a density"):
+        read(tmp_path, block.falling("part.bdf", 0.0), "part.bdf")
+    text = block.falling("part.inp")
+    with pytest.raises(pp.InputError, match="direction of gravity must have length 1"):
+        read(tmp_path, text.replace("0., -1., 0.", "0., -2., 0."), "long.inp")
+    for card, words in (("CONM2,900,5,0,1.0", "masses at nodes have a weight"), ("PARAM,WTMASS,0.001", "WTMASS")):
+        with pytest.raises(pp.InputError, match=words):
+            read(tmp_path, block.falling("part.bdf").replace("ENDDATA", f"{card}\nENDDATA"), "part.bdf")

@@ -104,7 +104,7 @@ class Deck:
             found.mesh,
             data.young,
             data.poisson,
-            None,
+            found.body,
             found.fixed,
             found.traction,
             plane=data.plane or "strain",

@@ -12,6 +12,7 @@ from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.fields import shape_means
 from pinnpoint.mesh.mesh import Mesh
 
 DIGITS = 9
@@ -35,6 +36,8 @@ class Meaning:
         (F, d) vertices of boundary facets, and the pressure into the body on each of them.
     tied
         Names of rigid elements.
+    body
+        (C, d) force densities of gravity; None where there is none.
     """
 
     fixed: Vector
@@ -42,6 +45,7 @@ class Meaning:
     facets: Index
     pressure: Vector
     tied: tuple[str, ...] = ()
+    body: Vector | None = None
 
     __repr__ = brief
 
@@ -53,6 +57,7 @@ class Conditions:
     mesh: Mesh
     fixed: dict[str, Any]
     traction: dict[str, Any]
+    body: tuple[float, ...] | None
     notes: tuple[str, ...]
 
     __repr__ = brief
@@ -84,7 +89,24 @@ def conditions(nodes: Nodes, meaning: Meaning, ids: Index) -> Conditions:
         groups[name] = meaning.facets[rows]
         traction[name] = [float(v) for v in -meaning.pressure[rows[0]] * normals[rows[0]]]
     note = f"supports at nodes are those of the {len(facets)} boundary facets all of whose nodes they hold"
-    return Conditions(nodes.mesh.with_facets(groups), fixed, traction, (note,))
+    return Conditions(nodes.mesh.with_facets(groups), fixed, traction, _even(meaning.body), (note,))
+
+
+def weight(nodes: Nodes, body: Vector) -> Vector:
+    """Forces at nodes, (n, d), of force densities that are constant on each cell, (C, d)."""
+    each = nodes.mesh.volumes[:, None, None] * shape_means(nodes)[:, None] * body[:, None, :]
+    total = np.zeros((len(nodes), body.shape[1]))
+    np.add.at(total, nodes.cell_dofs, each)
+    return total
+
+
+def _even(body: Vector | None) -> tuple[float, ...] | None:
+    """One force density for the whole body."""
+    if body is None or not np.any(body):
+        return None
+    if np.any(body != body[0]):
+        raise InputError(f"target: gravity on several densities is not read for the solid itself; {REMEDY}")
+    return tuple(float(f) for f in body[0])
 
 
 def _held(nodes: Nodes, fixed: Vector, ids: Index) -> tuple[Index, Vector]:

@@ -24,10 +24,12 @@ ELEMENTS = {"C3D4": None, "CPS3": "stress", "CPE3": "strain", "C3D10": None, "CP
 MESH = frozenset("NODE,ELEMENT,NSET,ELSET,SURFACE,PART,END PART,ASSEMBLY,END ASSEMBLY,INSTANCE,END INSTANCE".split(","))
 NAMED = {"NSET": "NSET", "ELSET": "ELSET", "SURFACE": "NAME"}
 SETS = ("GENERATE", "UNSORTED", "INSTANCE", "INTERNAL")
-PHYSICS = frozenset("MATERIAL,ELASTIC,SOLID SECTION,BOUNDARY,CLOAD,DLOAD,DSLOAD,STEP,STATIC,END STEP".split(","))
+PHYSICS = frozenset(
+    "MATERIAL,ELASTIC,DENSITY,SOLID SECTION,BOUNDARY,CLOAD,DLOAD,DSLOAD,STEP,STATIC,END STEP".split(",")
+)
 HARMLESS = frozenset(
     "HEADING,PREPRINT,RESTART,OUTPUT,NODE OUTPUT,ELEMENT OUTPUT,ENERGY OUTPUT,CONTACT OUTPUT,NODE PRINT,EL PRINT,"
-    "NODE FILE,EL FILE,SECTION PRINT,SECTION FILE,ENERGY PRINT,ENERGY FILE,FILE FORMAT,MONITOR,PRINT,DENSITY,EXPANSION,"
+    "NODE FILE,EL FILE,SECTION PRINT,SECTION FILE,ENERGY PRINT,ENERGY FILE,FILE FORMAT,MONITOR,PRINT,EXPANSION,"
     "CONDUCTIVITY,SPECIFIC HEAT,USER MATERIAL OUTPUT,DIAGNOSTICS,FILTER,TIME POINTS".split(",")
 )
 """Output and names, and data of materials that statics without body forces and temperatures does not use."""
@@ -43,8 +45,8 @@ def read_abaqus_deck(text: Text) -> DeckData:
     _require_scopes(sections)
     nodes, node_ids, cell_ids, notes = _mesh(part)
     mesh = nodes.mesh
-    young, poisson, thickness = _materials(sections, part, cell_ids, mesh.dim)
-    steps = Steps(nodes, part, node_ids, cell_ids, thickness)
+    young, poisson, thickness, density = _materials(sections, part, cell_ids, mesh.dim)
+    steps = Steps(nodes, part, node_ids, cell_ids, thickness, density)
     cases = steps.read([s for s in sections if s.name in PHYSICS])
     ignored = tuple(dict.fromkeys(f"*{s.name}" for s in sections if s.name in HARMLESS))
     return DeckData(mesh, node_ids, cell_ids, young * thickness, poisson, plane, cases, ignored, nodes.degree, notes)
@@ -116,9 +118,10 @@ def _mesh(part: Part) -> tuple[Nodes, Index, Index, tuple[str, ...]]:
     return nodes, np.concatenate([own, ids]), cells, off_chords(nodes, part.points[0][rows][:, : mesh.dim], ids)
 
 
-def _materials(sections: Sequence[Keyword], part: Part, cell_ids: Index, dim: int) -> tuple[Vector, Vector, Vector]:
-    """Young's modulus, Poisson's ratio and thickness of each cell."""
+def _materials(sections: Sequence[Keyword], part: Part, cell_ids: Index, dim: int) -> tuple[Vector, ...]:
+    """Young's modulus, Poisson's ratio, thickness and density of each cell; NaN for a density that is not given."""
     elastic: dict[str, tuple[float, float]] = {}
+    density: dict[str, float] = {}
     current = ""
     for s in sections:
         if s.name == "MATERIAL":
@@ -126,7 +129,10 @@ def _materials(sections: Sequence[Keyword], part: Part, cell_ids: Index, dim: in
             current = s.options.get("NAME", "").upper()
         elif s.name == "ELASTIC":
             elastic[current] = _elastic(s, current, elastic)
-    found = np.full((len(cell_ids), 3), np.nan)
+        elif s.name == "DENSITY":
+            rows = s.rows()
+            density[current] = s.number(rows[0][0]) if len(rows) == 1 and len(rows[0]) == 1 else np.nan
+    found = np.full((len(cell_ids), 4), np.nan)
     for s in sections:
         if s.name != "SOLID SECTION":
             continue
@@ -141,12 +147,12 @@ def _materials(sections: Sequence[Keyword], part: Part, cell_ids: Index, dim: in
         thickness = s.number(rows[0][0]) if rows and rows[0][0] and dim == 2 else 1.0
         if len(rows) > 1 or not thickness > 0.0:
             raise s.refuse("must have one data line at most, with a thickness > 0")
-        found[inside] = *elastic[name], thickness
+        found[inside] = *elastic[name], thickness, density.get(name, np.nan)
     missing = np.isnan(found[:, 0])
     if missing.any():
         number = int(cell_ids[np.argmax(missing)])
         raise InputError(f"*SOLID SECTION: {int(missing.sum())} elements have none, the first is element {number}")
-    return found[:, 0], found[:, 1], found[:, 2]
+    return tuple(found.T)
 
 
 def _elastic(s: Keyword, material: str, known: dict[str, tuple[float, float]]) -> tuple[float, float]:

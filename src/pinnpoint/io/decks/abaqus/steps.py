@@ -20,7 +20,7 @@ from pinnpoint.io.decks.abaqus.mesh import FACES, Part, members_of
 from pinnpoint.io.decks.abaqus.text import Keyword
 from pinnpoint.io.decks.deck import Subcase
 from pinnpoint.io.decks.rigid import space_with_bodies
-from pinnpoint.io.decks.solids import Meaning
+from pinnpoint.io.decks.solids import Meaning, weight
 from pinnpoint.mesh.mesh import Mesh
 
 NAMED = {"ENCASTRE": (1, 2, 3), "PINNED": (1, 2, 3), "XSYMM": (1,), "YSYMM": (2,), "ZSYMM": (3,)}
@@ -30,16 +30,19 @@ KINDS = {"BOUNDARY": "fixed", "CLOAD": "forces", "DLOAD": "pressure", "DSLOAD": 
 
 @dataclass
 class State:
-    """Fixed displacements (NaN where free), nodal forces, and pressures by cell and face of both kinds."""
+    """Fixed displacements (NaN where free), nodal forces, pressures by cell and face of both kinds, and gravity."""
 
     fixed: Vector
     forces: Vector
     pressure: Vector
     surface: Vector
+    gravity: Vector
 
     def copy(self) -> State:
         """A copy."""
-        return State(self.fixed.copy(), self.forces.copy(), self.pressure.copy(), self.surface.copy())
+        return State(
+            self.fixed.copy(), self.forces.copy(), self.pressure.copy(), self.surface.copy(), self.gravity.copy()
+        )
 
 
 @dataclass
@@ -51,6 +54,8 @@ class Steps:
     node_ids: Index
     cell_ids: Index
     thickness: Vector
+    density: Vector
+    """Of each cell, not a number where its material has none."""
     said: set[tuple[str, int, int]] = field(default_factory=set)
     """What the present step has said: kind, row, component or face."""
 
@@ -66,7 +71,8 @@ class Steps:
     def read(self, sections: Sequence[Keyword]) -> dict[int, Subcase]:
         """One subcase per step."""
         n, d, C = len(self.nodes), self.mesh.dim, len(self.mesh.cells)
-        general = State(np.full((n, d), np.nan), np.zeros((n, d)), np.zeros((C, d + 1)), np.zeros((C, d + 1)))
+        one, other = (np.zeros((C, d + 1)) for _ in range(2))
+        general = State(np.full((n, d), np.nan), np.zeros((n, d)), one, other, np.zeros((C, d)))
         state, inside, solved, linear, label = general, False, False, False, ""
         cases: dict[int, Subcase] = {}
         for s in sections:
@@ -75,7 +81,7 @@ class Steps:
                 inside, solved = True, False
                 state = general.copy()
                 if linear:
-                    state.forces[:], state.pressure[:], state.surface[:] = 0.0, 0.0, 0.0
+                    state.forces[:], state.pressure[:], state.surface[:], state.gravity[:] = 0.0, 0.0, 0.0, 0.0
                     state.fixed[~np.isnan(state.fixed)] = 0.0
                 self.said.clear()
             elif s.name == "STATIC":
@@ -108,13 +114,23 @@ class Steps:
 
     def _subcase(self, number: int, label: str, state: State) -> Subcase:
         load = state.forces + self._pressed(state.pressure) + self._pressed(state.surface)
+        body = None
+        if np.any(state.gravity):
+            mass = np.where(state.gravity.any(axis=1), self.density * self.thickness, 0.0)
+            if np.isnan(mass).any():
+                element = int(self.cell_ids[np.argmax(np.isnan(mass))])
+                raise InputError(f"*DLOAD GRAV: the material of element {element} has no *DENSITY")
+            body = mass[:, None] * state.gravity
+            load = load + weight(self.nodes, body)
         try:
             space = space_with_bodies(self.nodes.points, state.fixed, [])
         except InputError as error:
             raise InputError(f"step {number}: {error}") from error
         key = hashlib.sha256(state.fixed.tobytes()).hexdigest()
         faces = self._faces(state.pressure + state.surface)
-        return Subcase(number, label, space, load, key, Meaning(state.fixed.copy(), state.forces.copy(), *faces))
+        return Subcase(
+            number, label, space, load, key, Meaning(state.fixed.copy(), state.forces.copy(), *faces, (), body)
+        )
 
     def _faces(self, pressure: Vector) -> tuple[Index, Vector]:
         """Pressed facets and what presses them, times the thickness in the plane."""
@@ -136,11 +152,14 @@ class Steps:
         target = attributes(state, KINDS[s.name])[KINDS[s.name]]
         if operation == "NEW":
             target[:] = np.nan if s.name == "BOUNDARY" else 0.0
+            state.gravity[:] = 0.0 if s.name == "DLOAD" else state.gravity
         for row in s.rows():
             if s.name == "BOUNDARY":
                 self._hold(s, row, target)
             elif s.name == "CLOAD":
                 self._push(s, row, target)
+            elif s.name == "DLOAD" and [text.upper() for text in row[1:2]] == ["GRAV"]:
+                self._fall(s, row, state.gravity)
             else:
                 self._press(s, row, target)
 
@@ -171,9 +190,24 @@ class Steps:
         self._once(s, rows, c, np.full(len(rows), np.nan), value)
         forces[rows, c - 1] = value
 
+    def _fall(self, s: Keyword, row: list[str], gravity: Vector) -> None:
+        """Gravity on a set of elements, or on all: a size and a direction of length 1."""
+        if len(row) < 4 or len(row) > 6:
+            raise s.refuse("needs elements, GRAV, an acceleration and its direction")
+        direction = np.array([s.number(text) if text else 0.0 for text in row[3:]] + [0.0] * (6 - len(row)))
+        if abs(float(np.linalg.norm(direction)) - 1.0) > 1e-6 or np.any(direction[self.mesh.dim :]):
+            raise s.refuse("the direction of gravity must have length 1 and lie in the plane of plane elements")
+        cells = np.arange(len(self.cell_ids))
+        if row[0]:
+            cells = np.flatnonzero(np.isin(self.cell_ids, self._numbers(s, "ELSET", row[0])))
+        self._once(s, cells, -1, np.full(len(cells), np.nan), 0.0)
+        gravity[cells] = s.number(row[2]) * direction[: self.mesh.dim]
+
     def _press(self, s: Keyword, row: list[str], pressure: Vector) -> None:
         if len(row) != 3 or (s.name == "DSLOAD" and row[1].upper() != "P") or row[1][:1].upper() != "P":
-            raise s.refuse(f"only pressures are read: {'surface, P' if s.name == 'DSLOAD' else 'elements, P1'}, value")
+            raise s.refuse(
+                f"only pressures and GRAV are read: {'surface, P' if s.name == 'DSLOAD' else 'elements, P1'}, value"
+            )
         faces = len(FACES["tetra" if self.mesh.dim == 3 else "triangle"])
         pairs = [(row[0], row[1].upper().replace("P", "S"))]
         if s.name == "DSLOAD":

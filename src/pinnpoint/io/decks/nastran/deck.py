@@ -22,7 +22,7 @@ from pinnpoint.io.decks.nastran.coordinates import KINDS as SYSTEMS
 from pinnpoint.io.decks.nastran.loads import Loads, read_averages
 from pinnpoint.io.decks.nastran.mesh import VERTICES, Elements, Grids, read_elements, read_grids, read_materials
 from pinnpoint.io.decks.nastran.supports import Supports, read_rigid, rows_of
-from pinnpoint.io.decks.solids import Meaning
+from pinnpoint.io.decks.solids import Meaning, weight
 from pinnpoint.io.decks.text import Text
 from pinnpoint.io.meshes.blocks import Block, Blocks, members
 from pinnpoint.mesh.mesh import Mesh
@@ -44,7 +44,7 @@ READ = {
         "MOMENT",
         "PLOAD4",
     ),
-    *("LOAD", "RBE2", "RBE3", "PARAM", *SYSTEMS),
+    *("LOAD", "RBE2", "RBE3", "PARAM", "GRAV", *SYSTEMS),
 }
 HARMLESS = {
     "PLOTEL",
@@ -81,7 +81,7 @@ def read_nastran(text: Text) -> DeckData:
     elements = _elements(cards)
     nodes, number, notes = _mesh(grids, elements)
     mesh, rows = nodes.mesh, rows_of(number)
-    young, poisson = read_materials(cards, elements)
+    young, poisson, density = read_materials(cards, elements)
     rigid, averages = read_rigid(cards, grids, number), read_averages(cards, grids, number)
     if mesh.dim == 2 and (rigid or averages):
         raise InputError("RBE2 and RBE3 are read for tetrahedra only")
@@ -94,7 +94,7 @@ def read_nastran(text: Text) -> DeckData:
     if grids.turned[number >= 0].any():
         log.warning("some GRIDs have axes of their own (field CD); displacements are read and told in the basic ones")
     supports = Supports(cards, grids, number, mesh.dim, rigid, references)
-    loads = Loads(cards, grids, systems, nodes, number, elements, rigid, averages)
+    loads = Loads(cards, grids, systems, nodes, number, elements, rigid, averages, density)
     spaces: dict[int | None, Any] = {}
     cases = {}
     for case in control.cases.values():
@@ -102,11 +102,15 @@ def read_nastran(text: Text) -> DeckData:
             if case.spc not in spaces:
                 spaces[case.spc] = supports.space(case.spc)
             load = _planar(loads.of(case.load), mesh.dim)
+            body = loads.body(case.load)
+            if body is not None:
+                body = _planar(body, mesh.dim)
+                load = load + weight(nodes, body)
             held = supports.table(case.spc)[rows][:, : mesh.dim]
             alone = _planar(loads.of(case.load, pressure=False), mesh.dim)
             tied = tuple(r.name for r in rigid)
             faces = loads.pressed(case.load) if mesh.dim == 3 else (np.zeros((0, 2), dtype=np.intp), np.zeros(0))
-            meaning = Meaning(held, alone, *faces, tied)
+            meaning = Meaning(held, alone, *faces, tied, body)
         except InputError as error:
             raise InputError(f"SUBCASE {case.number}: {error}") from error
         cases[case.number] = Subcase(case.number, case.label, spaces[case.spc], load, f"SPC {case.spc}", meaning)
@@ -160,6 +164,7 @@ def _passed(cards: dict[str, Cards], parameters: list[tuple[str, int]], text: Te
             raise table.refuse(
                 0, "this card is not read and may change the physics; remove it, or write the deck without it"
             )
+    _require_plain_weight(cards, parameters)
     found = [*parameters]
     if "PARAM" in cards:
         table = cards["PARAM"]
@@ -174,6 +179,20 @@ def _passed(cards: dict[str, Cards], parameters: list[tuple[str, int]], text: Te
                 f"PARAM {name[:20]} on {text.where(line)}: this parameter is not read and may change the physics"
             )
     return [*(n for n in cards if n in HARMLESS), *(f"PARAM {name}" for name, _ in found)]
+
+
+def _require_plain_weight(cards: dict[str, Cards], parameters: list[tuple[str, int]]) -> None:
+    """Gravity acts on the elements' own mass: what else changes masses is refused with it."""
+    if "GRAV" not in cards:
+        return
+    for name in ("CONM1", "CONM2"):
+        if name in cards:
+            raise cards[name].refuse(0, "masses at nodes have a weight under GRAV, which is not read; remove either")
+    if "PSHELL" in cards and cards["PSHELL"].given(7).any():
+        raise cards["PSHELL"].refuse(0, "further mass, NSM, has a weight under GRAV, which is not read")
+    words = [cards["PARAM"].words(i)[:1] for i in range(len(cards["PARAM"]))] if "PARAM" in cards else []
+    if any(name == "WTMASS" for name, _ in parameters) or [b"WTMASS"] in words:
+        raise cards["GRAV"].refuse(0, "PARAM WTMASS changes what masses weigh, which is not read; remove it")
 
 
 def _require_elements(cards: dict[str, Cards]) -> None:

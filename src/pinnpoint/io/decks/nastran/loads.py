@@ -17,7 +17,7 @@ from pinnpoint.io.decks.nastran.mesh import Elements, Grids, component_masks
 from pinnpoint.io.decks.nastran.supports import Rigid, require_nodes, rows_of
 from pinnpoint.io.decks.rigid import spread
 
-KINDS = ("FORCE", "MOMENT", "PLOAD4")
+KINDS = ("FORCE", "MOMENT", "PLOAD4", "GRAV")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +43,11 @@ class Loads:
     elements: Elements
     rigid: list[Rigid]
     averages: list[Average]
+    density: Vector
+    """Of each element, times the thickness."""
 
     def of(self, chosen: int | None, *, pressure: bool = True) -> Vector:
-        """(n, 3) forces on the nodes, those of pressures among them or not."""
+        """(n, 3) forces on the nodes, those of pressures and gravity among them or not."""
         total = np.zeros((len(self.grids.ids), 6))
         for factor, number in self._parts(chosen):
             total += factor * self._set(number, pressure=pressure)
@@ -77,6 +79,29 @@ class Loads:
         sets = integers(rest[1::2], lambda k: f"{card.at(0)}: a set")
         return [(overall * float(f), int(s)) for f, s in zip(factors, sets, strict=True)]
 
+    def body(self, chosen: int | None) -> Vector | None:
+        """(C, 3) force densities of gravity; None where there is none."""
+        total = np.zeros(3)
+        for factor, number in self._parts(chosen):
+            table = self.cards.get("GRAV")
+            if table is not None:
+                total += factor * self._gravity(table.take(table.whole(0) == number))
+        if not np.any(total):
+            return None
+        if not np.any(self.density):
+            raise InputError("GRAV: no material has a density, field RHO of MAT1; give it")
+        return np.asarray(self.density[:, None] * total)
+
+    def _gravity(self, table: Cards) -> Vector:
+        """The acceleration of some cards."""
+        total = np.zeros(3)
+        if len(table):
+            direction = np.stack([table.real(k, 0.0) for k in (3, 4, 5)], axis=1)
+            if table.whole(1, 0).any() or not direction.any(axis=1).all():
+                raise table.refuse(0, "is read with a direction in the basic coordinate system only")
+            total = (table.real(2)[:, None] * direction).sum(axis=0)
+        return np.asarray(total)
+
     def pressed(self, chosen: int | None) -> tuple[Index, Vector]:
         """Facets by mesh vertices, each once, and the pressure into the body on each."""
         facets, values = [np.zeros((0, 3), dtype=np.intp)], [np.zeros(0)]
@@ -102,6 +127,8 @@ class Loads:
             if not len(table):
                 continue
             found = True
+            if name == "GRAV":
+                continue
             if name == "PLOAD4":
                 total[:, :3] += self._pressure(table) if pressure else 0.0
             else:

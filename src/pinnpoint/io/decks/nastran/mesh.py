@@ -129,15 +129,15 @@ def _middles(table: Cards, first: int, sides: int) -> Index:
     return np.stack([table.whole(first + k) for k in range(sides)], axis=1)
 
 
-def read_materials(cards: dict[str, Cards], elements: Elements) -> tuple[Vector, Vector]:
-    """Young's modulus (times the thickness in 2D) and Poisson's ratio per element."""
+def read_materials(cards: dict[str, Cards], elements: Elements) -> tuple[Vector, Vector, Vector]:
+    """Young's modulus and density (times the thickness in 2D) and Poisson's ratio per element: E, ν, ρ."""
     name = "PSOLID" if elements.kind == "CTETRA" else "PSHELL"
     table = cards.get(name)
     wanted, inverse = np.unique(elements.properties, return_inverse=True)
     known = {} if table is None else {int(p): i for i, p in enumerate(table.whole(0))}
     if table is not None and len(known) != len(table):
         raise InputError(f"{name}: a property is given twice")
-    pairs = np.zeros((len(wanted), 2))
+    pairs = np.zeros((len(wanted), 3))
     for k, number in enumerate(wanted.tolist()):
         if table is None or number not in known:
             raise InputError(f"{elements.kind} of property {number}: {name} {number} is not given")
@@ -145,9 +145,9 @@ def read_materials(cards: dict[str, Cards], elements: Elements) -> tuple[Vector,
         thickness = 1.0 if name == "PSOLID" else _thickness(card)
         if name == "PSOLID" and card.words(0)[6:7] not in ([], [b""], [b"SMECH"]):
             raise card.refuse(0, "only structural solids, SMECH, are read")
-        E, nu = _isotropic(cards, int(card.whole(1)[0]), card.at(0))
-        pairs[k] = thickness * E, nu
-    return pairs[inverse.ravel(), 0], pairs[inverse.ravel(), 1]
+        E, nu, rho = _isotropic(cards, int(card.whole(1)[0]), card.at(0))
+        pairs[k] = thickness * E, nu, thickness * rho
+    return pairs[inverse.ravel(), 0], pairs[inverse.ravel(), 1], pairs[inverse.ravel(), 2]
 
 
 def _thickness(card: Cards) -> float:
@@ -161,7 +161,7 @@ def _thickness(card: Cards) -> float:
     return t
 
 
-def _isotropic(cards: dict[str, Cards], number: int, user: str) -> tuple[float, float]:
+def _isotropic(cards: dict[str, Cards], number: int, user: str) -> tuple[float, float, float]:
     table = cards.get("MAT1")
     rows = np.zeros(0) if table is None else np.flatnonzero(table.whole(0) == number)
     if table is None or rows.size != 1:
@@ -178,4 +178,4 @@ def _isotropic(cards: dict[str, Cards], number: int, user: str) -> tuple[float, 
         raise card.refuse(0, f"E = {E}, G = {G} and ν = {nu} do not fit an isotropic material; leave G out")
     if G is not None and card.given(1)[0] and card.given(3)[0]:
         log.warning("%s: G = %g is passed over; E and ν say %.7g", card.at(0), G, E / (2.0 * (1.0 + nu)))
-    return E, nu
+    return E, nu, float(card.real(4, 0.0)[0])
