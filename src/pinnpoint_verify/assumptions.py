@@ -87,7 +87,7 @@ def expected(case: Row, proof: Row, bundle: Bundle) -> list[Place]:
     else:
         own = [] if proof["method"] in ALONE else discrete(case, proof, bundle, covered)
         covered = covered or proof["method"] in ALONE
-        found = [*own, *continuous(case, proof, bundle)]
+        found = [*own, *(elastic if "solid" in proof else continuous)(case, proof, bundle)]
     if not covered:
         found.append(one("floating-point rounding is negligible (not covered)", "declared"))
     return found
@@ -217,6 +217,38 @@ def continuous(case: Row, proof: Row, bundle: Bundle) -> list[Place]:
             found.append(one(f"{query['name']}: {words}"))
     if lift:
         found.append(Place(lifted(opaque)))
+    return found
+
+
+def elastic(case: Row, proof: Row, bundle: Bundle) -> list[Place]:
+    """A solid's weak solution, how its data were enclosed, and what is known of some queries."""
+    found = overrides(case, bundle) if proof["method"] in ALONE else []
+    found.append(one("continuous target: the weak solution of linear elasticity on the domain that the mesh covers"))
+    words = "λ and μ are constant on each cell; energy errors bounded by symmetric stresses in equilibrium"
+    found.append(one(words))
+    claims, said = list[tuple[str, str, Any]](), proof["solid"]
+    claims += [(f"body force {'xyz'[c]}", f"source/f{c}", f) for c, f in enumerate(said["body"])]
+    claims += [
+        (f"traction {'xyz'[c]}", f"source/t{k}_{c}", t)
+        for k, given in enumerate(said["traction"])
+        for c, t in enumerate(given)
+    ]
+    claims += [(f"traction {'xyz'[c]}", "", t) for given in said["force"] for c, t in enumerate(given)]
+    seen = list[Any]()
+    for name, array, given in claims:
+        stored = array and f"{array}_rest" in bundle
+        if not stored and not given:
+            continue
+        rest = bundle(f"{array}_rest", None, 3) if stored else np.zeros((0, 3))
+        place = data(name, rest, given is not None, lift=False)
+        if not array:  # spread over a group, whose measure is rounded
+            place = [Expected(re.escape(name) + f": enclosed on every cell to {NUMBER}", told=True)]
+        if place not in seen:  # the same words are said once
+            seen.append(place)
+            found.append(Place(place))
+    for query, goal in zip(case["queries"], proof["goals"], strict=True):
+        if query["kind"] == "point" and goal["known"]:
+            found.append(one(f"{query['name']}: a point of a held boundary: the given value"))
     return found
 
 

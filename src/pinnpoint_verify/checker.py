@@ -92,7 +92,7 @@ def mix(what: str, *given: Any) -> Ball:
     words = zip(inputs.split(","), parts, strict=True)
     sizes = {k: n for word, p in words for k, n in zip(word, p.m.shape, strict=True)}
     count = math.prod(n for k, n in sizes.items() if k not in output) + 2 * len(parts)
-    m, size, tops = (np.einsum(what, *x, optimize=len(x) > 2) for x in
+    m, size, tops = (np.einsum(what, *x, optimize=len(x) > 1) for x in
                      ([p.m for p in parts], [np.abs(p.m) for p in parts], [np.abs(p.m) + p.r for p in parts]))
     return Ball(m, up(np.maximum(tops - size, 0.0) + 3.0 * gamma(count) * tops))
 
@@ -302,8 +302,8 @@ class Density:
         full[np.triu_indices(self.m + 1)] = full.T[np.triu_indices(self.m + 1)] = np.arange(self.beta.shape[1])
         return found[:, full], found[:, -3], found[:, -2], found[:, -1]
 
-class Mesh:
-    """Topology, recomputed: sorted cells, facets in lexicographic order; constants of the means."""
+class Grid:
+    """Topology, recomputed: sorted cells, facets in lexicographic order."""
     def __init__(self, bundle: Bundle, degree: int) -> None:
         nodes = bundle("mesh/nodes", None, None)
         self.d, self.degree, self.size = d, _, _ = nodes.shape[1], degree, len(nodes)
@@ -321,21 +321,36 @@ class Mesh:
         need(times.max() <= 2, "mesh: more than two cells share a facet")
         self.cell_facets, self.owner = number.reshape(-1, d + 1), first // (d + 1)
         self.sign = np.where(np.isin(np.arange(len(every)), first), 1.0, -1.0).reshape(-1, d + 1)
+        self.inner = times == 2
+        self.neighbour = np.full(len(first), -1)
+        self.neighbour[self.cell_facets[self.sign < 0.0]] = np.nonzero(self.sign < 0.0)[0]
+
+    def nodes_of(self, simplices: Array) -> Array:
+        """Vertices, then edges j < k, of sorted simplices."""
+        two = [simplices[:, j] * self.n + simplices[:, k] for j, k in combinations(range(simplices.shape[1]), 2)]
+        if self.degree == 1 or not two:
+            return simplices
+        return np.concatenate([simplices, self.n + np.searchsorted(self.keys, np.stack(two, axis=1))], axis=1)
+
+class Mesh(Grid):
+    """With coefficients and kinds of facets; constants of the means."""
+    def __init__(self, bundle: Bundle, degree: int) -> None:
+        super().__init__(bundle, degree)
+        d, nodes, inner = self.d, self.points, self.inner
         self.kappa, self.c, self.cubic = (bundle(f"continuous/{k}", self.C) for k in ("kappa", "reaction", "cubic"))
         need(np.all(self.kappa > 0.0) and np.minimum(self.c, self.cubic).min() >= 0.0, "coefficients: of a wrong sign")
         self.kind = bundle("continuous/kind", len(self.facets), whole=3)
-        need(np.array_equal(self.kind == 0, times == 2), "kind: not just the facets of the boundary have one")
+        need(np.array_equal(self.kind == 0, inner), "kind: not just the facets of the boundary have one")
         sizes = [(g.vol.low, g.vol.top, g.h) for g in self.parts()]
         self.low, self.top, self.h = (np.concatenate(x) for x in zip(*sizes, strict=True))
         # Payne–Weinberger; paths of cells to what is fixed; Friedrichs in the bounding box
         root = np.sqrt(self.kappa)
         self.convex, self.step = up(self.h / (PI * root)), up(self.h / (d * np.sqrt(self.low) * root))
         held = np.isin(np.arange(self.C), self.owner[self.kind == DIRICHLET])
-        hop, self.neighbour = up(4.0 * self.step**2), np.full(len(first), -1)
-        self.neighbour[self.cell_facets[self.sign < 0.0]] = np.nonzero(self.sign < 0.0)[0]
+        hop = up(4.0 * self.step**2)
         ends = np.nonzero(held | (self.c > 0.0))[0]
         start = up(hop + np.where(held, 0.0, 1.0 / np.where(held | (self.c == 0.0), 1.0, self.c * self.low)))[ends]
-        a, b = self.owner[times == 2], self.neighbour[times == 2]
+        a, b = self.owner[inner], self.neighbour[inner]
         rows, columns = (np.concatenate(x).astype(np.int32) for x in ((np.full(len(ends), self.C), a, b), (ends, b, a)))
         graph = sp.csr_array((np.concatenate([start, hop[b], hop[a]]), (rows, columns)), shape=(self.C + 1,) * 2)
         self.reach = up(np.sqrt(dijkstra(graph, indices=self.C)[: self.C]) * (1.0 + 1e-9))
@@ -347,25 +362,16 @@ class Mesh:
         """Ranges of cells."""
         return (Cells(self, slice(a, min(a + CHUNK, self.C))) for a in range(0, self.C, CHUNK))
 
-    def nodes_of(self, simplices: Array) -> Array:
-        """Vertices, then edges j < k, of sorted simplices."""
-        two = [simplices[:, j] * self.n + simplices[:, k] for j, k in combinations(range(simplices.shape[1]), 2)]
-        if self.degree == 1 or not two:
-            return simplices
-        return np.concatenate([simplices, self.n + np.searchsorted(self.keys, np.stack(two, axis=1))], axis=1)
-
     def cost(self, defect: Array) -> float:
         """Upper bound of Σ m_K |mean_K w| / ‖w‖_a."""
         found = [total(defect * self.reach), self.friedrichs * length(up(defect / np.sqrt(self.low)))]
         c = np.where(self.c > 0.0, self.c, 1e-300)
         return float(up(min(*found, length(up(defect / np.sqrt(self.low * c))))))
 
-class Cells:
-    """Geometry of a range of cells."""
-    def __init__(self, mesh: Mesh, part: slice) -> None:
-        T, d = mesh.cells[part], mesh.d
-        V = mesh.points[T]
-        self.part, self.kappa, self.c, self.cubic = part, mesh.kappa[part], mesh.c[part], mesh.cubic[part]
+class Shape:
+    """Geometry of cells with vertices V: edges from the first, volumes, gradients of barycentric coordinates."""
+    def __init__(self, V: Array) -> None:
+        d = V.shape[2]
         self.E = Ball(V) - V[:, :1]
         E = self.E[:, 1:]
         co = Ball(np.ones_like(E.m)) if d == 1 else E[:, ::-1][..., ::-1] * np.array([[1.0, -1.0], [-1.0, 1.0]]) \
@@ -377,6 +383,12 @@ class Cells:
         self.grad = Ball(*(np.concatenate([a[:, None], b], axis=1) for a, b in ((first.m, G.m), (first.r, G.r))))
         sides = [((V[:, i] - V[:, j]) ** 2).sum(axis=1) for i, j in combinations(range(d + 1), 2)]
         self.h = up(np.sqrt(np.max(sides, axis=0)))
+
+class Cells(Shape):
+    """A range of cells with their coefficients."""
+    def __init__(self, mesh: Mesh, part: slice) -> None:
+        super().__init__(mesh.points[mesh.cells[part]])
+        self.part, self.kappa, self.c, self.cubic = part, mesh.kappa[part], mesh.c[part], mesh.cubic[part]
 
 class Side:
     """A state with its source, load and flux; on a range of cells δ = σ − κ∇u_h and ϱ = S − c u_h + ∇·σ."""
@@ -558,42 +570,3 @@ class Norms:
         own = [3.0 * max(0.0, float(np.max(e * self.p.nodal))) * self.second * eta**2 + self.fourth**2 * eta**3
                for e in (1.0, -1.0)]
         return float(up(min(both, lam * A * own[0]))), float(up(min(both, lam * A * own[1])))
-
-def on_a_line(p: Side, x: float) -> tuple[float, float]:
-    """In one dimension |u(x) − u_h(x)| ≤ C_pt η, with the smaller of two energy bounds."""
-    mesh, X, g = p.mesh, p.mesh.points[:, 0], Cells(p.mesh, slice(0, p.mesh.C))
-    P, ends = X[mesh.cells], X[mesh.facets[mesh.kind == DIRICHLET, 0]]
-    order = np.argsort(P.min(axis=1))
-    if np.count_nonzero(mesh.kind) != 2 or np.any(P.min(axis=1)[order[1:]] != P.max(axis=1)[order[:-1]]):
-        return 0.0, math.inf  # not one interval
-    low, kappa, cost = P.min(axis=1)[order], mesh.kappa[order], up(mesh.h / mesh.kappa)[order]
-    before, after = np.concatenate([[0.0], np.cumsum(cost)]), np.concatenate([np.cumsum(cost[::-1])[::-1], [0.0]])
-    def reach(y: Array) -> Array:
-        at = np.clip(np.searchsorted(low, y, side="right") - 1, 0, mesh.C - 1)
-        left = before[at] + np.maximum(y - low[at], 0.0) / kappa[at]
-        right = after[at + 1] + np.maximum(P.max(axis=1)[order][at] - y, 0.0) / kappa[at]
-        found = np.minimum(*(np.where(np.any(ends == e), a, np.inf) for e, a in ((X.min(), left), (X.max(), right))))
-        return up(np.sqrt(up(found * (1.0 + gamma(4 * mesh.C + 20)))))
-    p.measure(g)
-    rest, curved = p.f - g.c[:, None, None] * p.b, g.kappa * mix("njc,njc->n", p.slopes, g.grad) * (mesh.degree - 1.0)
-    whole = rest + curved[:, None, None]
-    rms = np.sqrt(mix("njk,jklm,nlm->n", whole, means(1, 4), whole).top + p.high**2) + p.e2
-    eta = length(up(mesh.convex * np.sqrt(mesh.top) * rms))
-    # nodal residuals ∫ S φ_i + g_i − a(u_h, φ_i), zero for a Galerkin solution up to rounding
-    part = mix("njk,jki->ni", rest, means(1, 3)) - g.kappa[:, None] * mix("njc,nic->ni", 0.5 * p.slopes, g.grad)
-    part, wrong = part * g.vol[:, None], (p.e1 * mesh.top)[:, None]
-    r, off = (np.bincount(mesh.cells.ravel(), a.ravel(), minlength=mesh.n) for a in
-              (part.m, part.r + 8.0 * UNIT * np.abs(part.m) + wrong))
-    if p.load is not None:
-        at = mesh.facets[p.load.at, 0]
-        r[at] += p.load.beta[:, 0]
-        off[at] += p.load.rest[:, 1] + 4.0 * UNIT * (np.abs(r[at]) + np.abs(p.load.beta[:, 0]))
-    inside = ~np.isin(np.arange(mesh.n), mesh.facets[mesh.kind == DIRICHLET, 0])
-    eta = eta + total(up((np.abs(r) + off) * reach(X[: mesh.n]))[inside])
-    cell = int(np.argmax((P.min(axis=1) <= x) & (x <= P.max(axis=1))))
-    need(P[cell].min() <= x <= P[cell].max(), "query: the point is outside the mesh")
-    t = (Ball(x) - P[cell, :1]) / (Ball(P[cell, 1:]) - P[cell, :1])
-    bary = [1.0 - t, t]
-    value = sum((bary[j] * bary[k] * p.b[cell, j, k] for j, k in np.ndindex(2, 2)), Ball(np.zeros(1)))
-    C = min(float(reach(np.array([x]))[0]), float(up(mesh.reach[cell] + mesh.step[cell])))
-    return tuple_of(value[0], C * min(eta, energy(p)))

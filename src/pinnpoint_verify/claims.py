@@ -19,19 +19,22 @@ from pinnpoint_verify.agreement import (
     state_agrees,
 )
 from pinnpoint_verify.assumptions import assumptions_agree
-from pinnpoint_verify.checker import DIRICHLET, Discrete, Mesh, Norms, Query, Side, on_a_line, up
+from pinnpoint_verify.checker import DIRICHLET, Discrete, Mesh, Norms, Query, Side, up
 from pinnpoint_verify.comparison import compared
 from pinnpoint_verify.derived import derived_agree
 from pinnpoint_verify.fields import lines as declared_lines
 from pinnpoint_verify.functionals import functionals_agree
 from pinnpoint_verify.gaps import missed
+from pinnpoint_verify.lines import on_a_line
 from pinnpoint_verify.reader import Bundle, Refused, need
 from pinnpoint_verify.rows import ALONE, Row, near, rows_agree
 from pinnpoint_verify.samples import Samples
+from pinnpoint_verify.solid_claims import solid
 from pinnpoint_verify.systems import Found
 
 COMMON = {"target", "method", "radius_terms", "components", "degree", "weighted"}
 CONTINUOUS = {"goals", "lift", "source", "range", "mismatch", "dirichlet", "neumann"}
+ELASTIC = {"goals", "solid"}
 """Keys of proof.json."""
 
 
@@ -108,7 +111,10 @@ def declarations(certificate: Row, proof: Row, rows: list[Row], blind: list[str]
     said = ["A, b and ℓ, as stored, are the discrete system and queries of the case"]
     if certificate.get("inputs"):
         said.append("mesh and prediction are those of the files named under inputs")
-    if not discrete:
+    if "solid" in proof:
+        said.append("the mesh, E, ν and groups of facets and cells, as stored, belong to the case")
+        said.append("enclosures of the data, densities of balls and ∫f·Φ (compared with samples)")
+    elif not discrete:
         said.append("the mesh, κ, c and groups of facets, as stored, belong to the case")
         said.append("enclosures of the data, mollifiers and ∫fΦ (compared with samples)")
     if blind:
@@ -152,16 +158,20 @@ def verify(path: Any) -> list[str]:
     need("unsupported" not in proof, f"proof.json: this certificate cannot be re-checked, {proof.get('unsupported')}")
     need(bundle.versions == certificate.get("versions"), "manifest.json: other versions than in the certificate")
     need(proof["target"] in ("continuous", "discrete"), "proof.json: unknown target")
-    own = CONTINUOUS if proof["target"] == "continuous" else {"coercivity"}
+    own = ELASTIC if "solid" in proof else CONTINUOUS if proof["target"] == "continuous" else {"coercivity"}
     need(proof.keys() == COMMON | own, "proof.json: a key is missing, or belongs to another target")
     need(isinstance(proof.get("lift"), dict | None), "proof.json: no account of what was lifted")
-    need(own is CONTINUOUS or not case["certificate"]["lift"], "case.json: a lift of the discrete target")
+    need(own is not ELASTIC or proof["target"] == "continuous", "proof.json: a solid of the discrete target")
+    need(
+        own is CONTINUOUS or not case["certificate"]["lift"], "case.json: a lift of the discrete target, or of a solid"
+    )
     filed = "prediction" in case and case["certificate"].get("weighted", False)
     need(not filed, "case.json: a weight, which case files do not have")
     fits = type(proof["degree"]) is int and proof["weighted"] is case["certificate"].get("weighted", False)
     need(fits, "proof.json: a wrong degree, or a weight that the case does not have")
     cells, nodes = (bundle.arrays.get(f"mesh/{k}", np.zeros((0, 0))) for k in ("cells", "nodes"))
     rows, blind = rows_agree(certificate, case, proof, len(cells), nodes.shape[1]), list[str]()
+    loose = [0.0] * len(rows)
     d = Discrete(bundle, len(rows))
     system = functionals_agree(bundle, d, rows, case, proof)
     base = base_point(d, case)
@@ -170,7 +180,12 @@ def verify(path: Any) -> list[str]:
     given_agrees(d, rows, proof, bundle)
     lines = ["every file has its SHA-256, dtype, shape and finite numbers"]
     lines.append("value, residual norm, dofs and points of one compatible set A, b, ℓ, U; sums of the terms")
-    if proof["target"] == "continuous":
+    if own is ELASTIC:
+        found, blind, loose = solid(bundle, proof, case, rows)
+        lines.append(
+            "stresses in H(div) by representation; tables in integers, equilibrium, oscillation, product bound"
+        )
+    elif proof["target"] == "continuous":
         found, blind = continuous(bundle, proof, case, rows, d)
         lines.append("fluxes in H(div) by representation; divergence, means, oscillation, product bound")
     else:
@@ -189,10 +204,10 @@ def verify(path: Any) -> list[str]:
     unused = set(bundle.arrays) - bundle.used
     need(not unused, f"{sorted(unused)[:1]}: is part of no proof")
     lines = [f"verified: {line}" for line in lines]
-    for row, (c, radius) in zip(rows, found, strict=True):
+    for row, (c, radius), more in zip(rows, found, loose, strict=True):
         lines.append(holds(row, c, radius))
         if proof["target"] == "continuous" and proof["method"] in ALONE:
-            fits = row["radius"] <= 3.0 * radius + 1e-6 * abs(c) + 10.0 * SMALL
+            fits = row["radius"] <= 3.0 * radius + 1e-6 * abs(c) + 10.0 * SMALL + more
             fits = fits and near(row["center"], c, 1e-9, 1e-2 * row["radius"])
             line = f"{row['name']!r}: {row['center']!r} ± {row['radius']!r} is not the interval of its witnesses, "
             need(fits, f"{line}{c!r} ± {radius!r}")

@@ -154,7 +154,18 @@ def deck(folder):
     return folder / "out" / "bundle"
 
 
+def body(folder):
+    """A solid's own solution."""
+    mesh, loads = pp.io.generate("square", 2), {"traction": {"right": [1.0, "y"]}, "force": {"top": [0.5, 0.0]}}
+    problem = pp.fem.Elasticity(mesh, 3.0, 0.3, [0.5, -1.0], {"left": 0.0}, **loads)
+    queries = problem.stress([[0.4, 0.55]], "xy", ["s"]) + problem.patch("top", [0.6, 0.8], "along")
+    queries = queries + problem.points([[0.0, 0.5]], "x", ["held"])
+    U = problem.space.U0
+    pp.write_bundle(folder, pp.certify(problem, U, queries), problem, U, queries)
+
+
 MADE = {
+    "body": body,
     "opaque": opaque,
     "weighted": weighted,
     "beam": beam,

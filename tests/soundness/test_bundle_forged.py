@@ -17,7 +17,7 @@ import pinnpoint as pp
 import pinnpoint_verify as verifier
 from pinnpoint.cli.main import main
 from pinnpoint.outputs.bundle import discrete
-from pinnpoint_verify import checker, claims, functionals
+from pinnpoint_verify import checker, claims, functionals, lines
 from pinnpoint_verify.reader import Refused
 
 POINT = 'kind = "point"\nat = [0.4, 0.55]\n'
@@ -467,7 +467,7 @@ def test_one_dimensional_bounds_are_for_one_interval():
     geometry = checker.Cells
     try:
         checker.Cells = lambda *_: None
-        assert checker.on_a_line(side, 0.99) == (0.0, np.inf)
+        assert lines.on_a_line(side, 0.99) == (0.0, np.inf)
     finally:
         checker.Cells = geometry
 

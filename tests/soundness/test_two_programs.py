@@ -18,7 +18,7 @@ from pinnpoint.transfer.estimator import Estimator, Side
 from pinnpoint.transfer.norms import Norms
 from pinnpoint.transfer.one_dimension import pointwise
 from pinnpoint.transfer.remainder import remainder
-from pinnpoint_verify import checker
+from pinnpoint_verify import checker, lines
 
 MESHES = {1: ("interval", 24), 2: ("square", 3), 3: ("cube", 2)}
 
@@ -179,10 +179,10 @@ def test_both_programs_find_the_same_bounds_on_a_line(monkeypatch):
         for x, fluxes in product((0.03, 0.41, 0.77, 1.0), (True, False)):
             with monkeypatch.context() as patch:
                 if not fluxes:
-                    patch.setattr(checker, "energy", lambda p: np.inf)
+                    patch.setattr(lines, "energy", lambda p: np.inf)
                     patch.setattr(Estimator, "energy", lambda self, p: np.inf)
                 value, radius, _ = pointwise(model, Point((x,)), side.nodal, bounds, side.source)
-                assert checker.on_a_line(p, x) == pytest.approx((value, radius), rel=1e-9), (degree, reaction, x)
+                assert lines.on_a_line(p, x) == pytest.approx((value, radius), rel=1e-9), (degree, reaction, x)
 
 
 HELD = {

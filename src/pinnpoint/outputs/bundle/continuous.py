@@ -11,6 +11,7 @@ from pinnpoint.models.lifts import Lift
 from pinnpoint.models.networks.mlp import MLP
 from pinnpoint.outputs.bundle.document import KINDS, text
 from pinnpoint.outputs.bundle.files import Writer
+from pinnpoint.outputs.bundle.parts import density
 from pinnpoint.systems.queries import Ball, Flux, Patch, Point
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.facets import FacetLoad
@@ -28,7 +29,7 @@ def continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[st
     primal = witness.primal()
     out.array("continuous/state", primal.nodal)
     out.array("continuous/flux", primal.flux)
-    _density(out, "source/f", primal.source)
+    density(out, "source/f", primal.source)
     _load(out, "source/g", primal.load)
     for k, (facets, _) in enumerate(model.dirichlet):
         out.array(f"continuous/d{k}", np.sort(facets))
@@ -56,12 +57,12 @@ def continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[st
             side = witness.dual(i)
             out.array(f"dual/z{i}", side.nodal)
             out.array(f"dual/t{i}", side.flux)
-            _density(out, f"dual/w{i}", side.source)
+            density(out, f"dual/w{i}", side.source)
             _load(out, f"dual/g{i}", side.load)
             if isinstance(route, Monotone):
                 zero = Density.constant(np.zeros(len(cubic)), model.d)
-                _density(out, f"dual/m{i}", J.source or zero)
-                _density(out, f"dual/phi{i}", witness.potential(i) or zero)
+                density(out, f"dual/m{i}", J.source or zero)
+                density(out, f"dual/phi{i}", witness.potential(i) or zero)
         if isinstance(goal, Patch | Flux):
             out.array(f"dual/facets{i}", np.sort(route.facets_of(goal.group)))
         said.append(about)
@@ -96,17 +97,6 @@ def _text(given: Any) -> Any:
     return None if given is None else text(given)
 
 
-def _density(out: Writer, name: str, what: Density, at: Any = None) -> None:
-    """Coefficients, bounds and the cells or facets they belong to; where all are zero nothing is stored."""
-    beta, rest = what.coefficients, np.stack([what.high, what.error1, what.error2], axis=1)
-    where = np.arange(len(beta)) if what.cells is None else what.cells
-    where = where if at is None else at
-    keep = np.nonzero(np.any(beta, axis=1) | np.any(rest > 0.0, axis=1))[0] if at is None else np.arange(len(beta))
-    keep = keep[np.argsort(where[keep])]
-    for part, a in (("at", where[keep]), ("beta", beta[keep]), ("rest", rest[keep])):
-        out.array(f"{name}_{part}", a)
-
-
 def _load(out: Writer, name: str, load: FacetLoad | None) -> None:
     if load is not None:
-        _density(out, name, load.density, load.facets)
+        density(out, name, load.density, load.facets)

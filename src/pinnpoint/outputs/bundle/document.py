@@ -6,11 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from pinnpoint.base.brief import brief
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Guarantee
 from pinnpoint.certifiers.protocols import Problem
+from pinnpoint.fem.coefficients import split
+from pinnpoint.fem.elastic_queries import ElasticQueries
 from pinnpoint.fem.lifted import Lifted
+from pinnpoint.fem.loads import Load
 from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.systems.derived import said as derived_row
@@ -123,6 +128,32 @@ def said(goal: Goal | None) -> dict[str, Any]:
     }
 
 
+def _elastic(problem: ElasticQueries) -> dict[str, Any]:
+    """An elastic problem's data in the words of a case."""
+
+    def texts(given: Any) -> Any:
+        if isinstance(given, list | tuple | np.ndarray):
+            return [texts(g) for g in given]
+        return given if given is None or isinstance(given, str) else text(given)
+
+    given, made = problem.given, problem.conditions
+    data: dict[str, Any] = {"kind": "elasticity", "plane": given["plane"]}
+    body = split("body", 0.0 if given["body"] is None else given["body"], problem.mesh.dim)
+    data["body"] = [0.0 if f is None else text(f) for f in body]
+    for word, key in (("dirichlet", "fixed"), ("neumann", "traction")):
+        data[word] = {group: texts(what) for group, what in made[key].items()}
+    data["force"] = {
+        group: {"force": texts(total), "even": True}
+        for group, total in made["force"].items()
+        if not isinstance(total, Load)
+    }
+    for word in ("young", "poisson"):
+        x = given[word]
+        by_cell = isinstance(x, np.ndarray | list | tuple) and np.ndim(x) > 0
+        data[word] = {k: float(v) for k, v in x.items()} if isinstance(x, Mapping) else None if by_cell else float(x)
+    return data
+
+
 def _case(
     certificate: Certificate, problem: Any, said: Mapping[str, Any], queries: Queries, options: Any
 ) -> dict[str, Any]:
@@ -132,6 +163,8 @@ def _case(
     for key in ("dirichlet", "neumann"):
         if isinstance(problem, Problem) and problem.components == 1 and key in given:
             data[key] = {group: text(value) for group, value in given[key].items()}
+    if certificate.target == "continuous" and isinstance(problem, ElasticQueries):
+        data = _elastic(problem)
     words = {"name": "name", "kind": "kind", "at": "at", "ball": "radius", "group": "group", "component": "component"}
     words |= {"accept": "accept", "limit": "limit"}
     asked = [{words[k]: row[k] for k in words if k in row} for row in said["queries"]]

@@ -21,10 +21,11 @@ from pinnpoint.outputs.bundle import discrete
 from pinnpoint.outputs.bundle.continuous import continuous
 from pinnpoint.outputs.bundle.document import Document, wordless
 from pinnpoint.outputs.bundle.files import Writer
+from pinnpoint.outputs.bundle.solid import solid, solid_obstacle
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.semilinear.cubic import CubicSystem
-from pinnpoint.transfer.elastic.route import Witness as Solid
+from pinnpoint.transfer.elastic.route import Witness
 
 MOST_NAME = 1000
 """Characters of a query's name, for the checker."""
@@ -150,7 +151,9 @@ class Claimed:
         proof |= out.late(SYSTEM, lambda: discrete.system(out, problem, queries))
         out.array("system/u", self.U)
         if certificate.target == "continuous":
-            return proof | continuous(out, certificate.evidence.witness, problem, queries)
+            witness = certificate.evidence.witness
+            own = isinstance(witness, Witness)
+            return proof | (solid(out, witness, problem) if own else continuous(out, witness, problem, queries))
         if isinstance(system, LinearSystem):
             return proof | discrete.linear(out, system, queries, self.evidence)
         return proof | discrete.cubic(out, system, queries, self.U, certificate.evidence.polish)
@@ -170,8 +173,8 @@ def obstacle(certificate: Certificate, system: Any) -> str:
             "certificate: its transfer leaves no witnesses; bundles of the continuous target are for the problem's own "
             "transfer, certify(problem, …, target='continuous')"
         )
-    if isinstance(certificate.evidence.witness, Solid):
-        return "certificate: bundles do not hold the witnesses of a solid's own solution; those of target='discrete' do"
+    if solid_obstacle(certificate):
+        return solid_obstacle(certificate)
     if max(map(len, certificate.names)) > MOST_NAME:
         return f"queries: names must have at most {MOST_NAME} characters; shorten them"
     if not np.all(np.isfinite(certificate.radius)):

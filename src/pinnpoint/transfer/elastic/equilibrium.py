@@ -67,12 +67,13 @@ class Equilibrium:
         """
         solid, C = self.solid, len(self.solid.mu)
         load = load.on_all(C)
-        fm, fm_error, fm_data = self._body(load)
+        fm, fm_error = self._body(load)
         gm, gm_error, gm_data, rough = self._tractions(load)
         m = self._moments(nodal, load, fm, gm, increment)
-        found = self.space.balance(m, fm, up(fm_error + fm_data))
+        found = self.space.balance(m, fm, fm_error)
         stray = np.asarray(up(gm_error + gm_data))
-        force, moment = up(found[0] + stray), up(found[1] + up(solid.topology.diameters, 8) * stray, 8)
+        lost = up(stray + self._unknown(load))
+        force, moment = up(found[0] + lost), up(found[1] + up(solid.topology.diameters, 8) * lost, 8)
         more = np.asarray(up(self.space.norm_factor * stray, 4))
         osc, osc_data = self._oscillation(load)
         left = self._left(load.stress)
@@ -82,11 +83,20 @@ class Equilibrium:
         data = np.minimum(data, rest)
         return Side(nodal, load, m, fm, up(fm_error), rest, data, force, moment, stray, sign, acts)
 
-    def _body(self, load: Load) -> tuple[Vector, Vector, Vector]:
+    def _body(self, load: Load) -> tuple[Vector, Vector]:
         C, d = len(self.solid.mu), self.solid.d
         if load.body is None:
-            return np.zeros((C, d + 1, d)), np.zeros(C), np.zeros(C)
-        return body_moments(self.solid.topology, self._filled(load.body))
+            return np.zeros((C, d + 1, d)), np.zeros(C)
+        moments, rounding, _ = body_moments(self.solid.topology, self._filled(load.body))
+        return moments, rounding
+
+    def _unknown(self, load: Load) -> Vector:
+        """Bounds of Σ_i |∫ε λ_i| on cells: at most the length of ∫|ε_c|, because Σ λ_i = 1."""
+        square = np.zeros(len(self.solid.mu))
+        for f in load.body or ():
+            square = square + (0.0 if f is None else f.error1**2)
+        vol = self.solid.topology.volumes * (1.0 + self.solid.slack)
+        return np.asarray(up(vol * np.sqrt(square), 16))  # elasticity.md, step 5a
 
     def _filled(self, body: tuple[Density | None, ...]) -> tuple[Density, ...]:
         none = Density.constant(np.zeros(len(self.solid.mu)), self.solid.d)

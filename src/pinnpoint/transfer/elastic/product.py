@@ -391,7 +391,8 @@ def _stress_work(S: StressLoad, v: Strains, part: slice) -> tuple[Vector, Vector
     mean = np.einsum("np,pq,nq->n", w, gram(d), from_linear(slope), optimize=True)
     sums, top = np.abs(T).sum(axis=1), np.abs(w).max(axis=1)
     size = top * sums * (v.wide + v.blur / gamma(ROUNDINGS))
-    return mean, size, up(S.weight.error1[part] * sums * v.wide, 8)
+    reach = np.abs(slope).max(axis=1) + sums * (v.blur + gamma(4 * d) * v.wide)  # T : ε(v_h) is linear on the cell
+    return mean, size, up(S.weight.error1[part] * reach, 16)
 
 
 def _rows(f: Any, cells: Vector, d: int) -> Vector:

@@ -1,0 +1,118 @@
+"""Witnesses of a solid's own solution: states, facet moments, material, data, and every query in its bounded form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.claims import Guarantee
+from pinnpoint.fem.coefficients import per_cell
+from pinnpoint.outputs.bundle.document import text
+from pinnpoint.outputs.bundle.files import Writer
+from pinnpoint.outputs.bundle.parts import density
+from pinnpoint.systems.goals import Cells, CellStrain, CellStress
+from pinnpoint.taylor.inputs import fixed
+from pinnpoint.transfer.elastic.lift import table
+from pinnpoint.transfer.elastic.route import Witness
+
+
+def solid(out: Writer, witness: Witness, problem: Any) -> dict[str, Any]:
+    """States and moments of the transfer with what defines the solid; nothing that the checker can find itself."""
+    route, body = witness.route, witness.route.solid
+    for name, a in (("lam", body.lam), ("mu", body.mu)):
+        out.array(f"continuous/{name}", a)
+    for name in ("young", "poisson"):
+        out.array(f"continuous/{name}", per_cell(name, problem.given[name], problem.mesh))
+    out.array("continuous/state", witness.primal.nodal)
+    out.array("continuous/moments", witness.primal.m)
+    for k, (facets, _) in enumerate(body.dirichlet):
+        out.array(f"continuous/d{k}", np.sort(facets))
+    for k, (facets, _) in enumerate(body.traction):
+        out.array(f"continuous/n{k}", np.sort(facets))
+    for k, (facets, _) in enumerate(body.forces):
+        out.array(f"continuous/q{k}", np.sort(facets))
+    lifts = _data(out, witness)
+    said = []
+    for i, J in enumerate(route.goals):
+        radius = J.ball if np.isfinite(J.ball) else None
+        said.append({"known": J.known, "constant": J.constant, "error": J.error, "radius": radius})
+        if not (J.known or J.own):
+            side = witness.duals[i]
+            out.array(f"dual/z{i}", side.nodal)
+            out.array(f"dual/m{i}", side.m)
+        if radius is not None:
+            weight = [f for f in J.load.body or () if f is not None]
+            lifts |= bool(weight)
+            density(out, f"dual/w{i}", weight[0] if weight else _weight(J))
+    if lifts:
+        numerators, denominator = table(body.d)
+        out.array("lift/table", numerators)
+        out.array("lift/denominator", np.array([float(denominator)]))
+    return {"goals": said, "solid": _said(problem, body)}
+
+
+def _weight(J: Any) -> Any:
+    assert J.load.stress is not None
+    return J.load.stress.weight
+
+
+def _said(problem: Any, body: Any) -> dict[str, Any]:
+    """Data in words: numbers, formulas, None where a component is free, not loaded or no formula."""
+    return {
+        "plane": problem.given["plane"],
+        "body": [text(f) for f in body.body],
+        "held": [[None if g is None else text(g) for g in given] for _, given in body.dirichlet],
+        "traction": [[None if t is None else text(t) for t in given] for _, given in body.traction],
+        "force": [[float(x) for x in total] for _, total in body.forces],
+    }
+
+
+def _data(out: Writer, witness: Witness) -> bool:
+    """Enclosures of data that are more than numbers; whether a body force is among them."""
+    body, some = witness.route.solid, False
+    load = body.load
+    for c, f in enumerate(load.body or ()):
+        if f is not None and not _plain(body.body[c]):
+            density(out, f"source/f{c}", f)
+            some = True
+    tractions = iter(load.traction)
+    for k, (facets, given) in enumerate(body.traction):
+        for c, t in enumerate(given):
+            if t is not None and len(facets) and fixed(t) != (0.0, 0.0):
+                one = next(tractions)
+                if not _plain(t):
+                    density(out, f"source/t{k}_{c}", one.on.density, one.on.facets)
+    return some
+
+
+def _plain(given: Any) -> bool:
+    """A number, exactly."""
+    value = fixed(given)
+    return value is not None and value[1] == 0.0
+
+
+def solid_obstacle(certificate: Certificate) -> str:
+    """Why the checker cannot prove a solid's certificate; empty where it can, and where it is not one."""
+    witness = certificate.evidence.witness
+    if not isinstance(witness, Witness):
+        return ""
+    body = witness.route.solid
+    data = [*body.body, *(t for _, given in body.traction for t in given if t is not None)]
+    if certificate.guarantee is not Guarantee.ESTIMATE and any(text(f) is None for f in data):
+        return (
+            "problem: a body force or a traction is a function, and the checker has no formula to compare with; give a "
+            "formula, or a plain function, which makes the result an estimate"
+        )
+    for name, goal in zip(witness.route.queries.names, witness.route.queries.goals or (), strict=True):
+        if isinstance(goal, Cells | CellStrain | CellStress) and isinstance(goal.cells, tuple):
+            return f"query '{name}': averages over cells by their numbers cannot be re-checked; make a group of them"
+    for _, given in body.dirichlet:
+        for g in given:
+            if g is not None and not _plain(g):
+                return (
+                    "fixed: bundles of a solid's own solution are for held displacements that are numbers; got a "
+                    "formula or a function"
+                )
+    return ""
