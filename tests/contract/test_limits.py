@@ -334,3 +334,58 @@ def test_derived_quantities_are_limited_through_python(tmp_path):
     assert found.judged(limit=[None] * 4 + [(None, middle)]).derived[0].verdicts == {"limit": "undecided"}
     pp.write_bundle(tmp_path / "b", each, solid, solid.space.U0, queries)
     assert main(["verify", str(tmp_path / "b")]) == 0
+
+
+def test_each_answer_through_monitors(tmp_path):
+    certifier, inverse = small_family()
+    mu = np.array([1.0, 2.0])
+    true = (inverse @ mu)[[0, 3]]
+    log = tmp_path / "log.jsonl"
+    middle = certifier.certify(raw=true, mu=mu).center[1]
+    low, high = {"below": float(true[0] + 1.0)}, {"above": float(true[0] + 1.0)}
+    with pp.Monitor(certifier, limit=[low, None], log=log) as monitor:
+        done = monitor.check(raw=true + 100.0, mu=mu)  # how wrong the prediction is was not asked
+        assert (done.action, done.verdicts) == ("accept", ({"limit": "holds"}, {}))
+    line = json.loads(log.read_text())["queries"]
+    assert [(q["above"], q["below"], q["limit"], q["verdict"]) for q in line] == [
+        (None, low["below"], "holds", None),
+        (None, None, None, None),
+    ]
+    with pytest.raises(pp.InputError, match="holds decisions by another limit"):
+        pp.Monitor(certifier, limit=[high, None], log=log)
+    calls = []
+    strict = pp.Monitor(certifier, 1e-3, limit=[high, None], solver=calls.append)
+    done = strict.check(raw=true, mu=mu)
+    assert (done.action, done.verdicts[0]) == ("flag", {"accept": "within", "limit": "violated"})
+    assert done.reason.startswith("a: the limit, above ")
+    assert done.reason.endswith("is proved violated")
+    assert not calls  # no solver moves the true value
+    both = pp.Monitor(certifier, 1e-3, limit=[None, (None, middle)])
+    done = both.check(raw=true + 1.0, mu=mu)
+    assert (done.action, done.verdicts[1]) == ("flag", {"accept": "beyond", "limit": "undecided"})
+    assert "a: proved beyond accept" in done.reason
+    assert "; b: the limit, below " in done.reason
+    assert done.reason.endswith("is undecided")
+    with pytest.raises(pp.InputError, match=r"accept: is missing; .* or give limit"):
+        pp.Monitor(certifier, limit=[None, None])
+    with pytest.raises(pp.InputError, match=r"limit.abov: unknown key; did you mean 'above'"):
+        pp.Monitor(certifier, limit={"abov": 1.0})
+
+
+def test_monitors_decide_about_derived_quantities(tmp_path):
+    solid = pp.fem.Elasticity(
+        pp.io.generate("square", 3), young=1000.0, poisson=0.3, body=("0", "-1"), fixed={"left": (0.0, 0.0)}
+    )
+    prepared = pp.Exact().prepare(solid.system, solid.von_mises([[0.3, 0.4]], names=["strong"]))
+    middle = prepared.certify(solid.space.U0).derived[0].center
+    for limit, action, word in (
+        ({"below": 250.0}, "accept", "holds"),
+        ({"above": 250.0}, "flag", "violated"),
+        ({"below": middle}, "flag", "undecided"),
+    ):
+        with pp.Monitor(prepared, limit=limit, log=tmp_path / f"{word}.jsonl") as monitor:
+            done = monitor.check(solid.space.U0)
+        assert (done.action, done.certificate.derived[0].verdicts) == (action, {"limit": word})
+        assert ("strong: the limit" in done.reason) == (action == "flag")
+        row = json.loads((tmp_path / f"{word}.jsonl").read_text())["derived"][0]
+        assert (row["name"], row["limit"]) == ("strong", word)

@@ -23,6 +23,7 @@ from pinnpoint.models.given import Prediction
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.opaque import OpaqueLift
 from pinnpoint.solvers.protocol import Solver
+from pinnpoint.systems.derived import Derived
 from pinnpoint.systems.queries import Goal, Queries
 from pinnpoint.systems.spaces import ADMISSIBLE, AdmissibleSpace
 
@@ -34,6 +35,9 @@ class Prepared:
 
         @property
         def names(self) -> tuple[str, ...]: ...  # noqa: D102
+
+        @property
+        def derived(self) -> tuple[Derived, ...]: ...  # noqa: D102
 
 
 class Certifier(Prepared, ABC):
@@ -50,6 +54,11 @@ class Certifier(Prepared, ABC):
     def names(self) -> tuple[str, ...]:
         """Names of the queries."""
         return self.queries.names
+
+    @property
+    def derived(self) -> tuple[Derived, ...]:
+        """What follows from them."""
+        return self.queries.derived
 
     @property
     @abstractmethod

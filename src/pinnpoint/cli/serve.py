@@ -30,11 +30,12 @@ def run(arguments: argparse.Namespace) -> int:
     with in_words(FLAGS):
         sizes = Limits(arguments.max_body, arguments.max_batch, arguments.workers, arguments.waiting)
     case = read_case(arguments.case, arguments.set)
-    limits = [case.certificate.accept, case.certificate.tolerance]
-    limits += [limit for query in case.queries for limit in (query.accept, query.tolerance)]
+    limits: list[object] = [case.certificate.accept, case.certificate.tolerance]
+    limits += [limit for query in case.queries for limit in (query.accept, query.tolerance, query.limit)]
     if arguments.log is not None and all(limit is None for limit in limits):
         raise InputError(
-            "--log: records decisions, which need accept, how wrong a prediction may be; add it to the case"
+            "--log: records decisions, which need accept, how wrong a prediction may be, or limit, where the true "
+            "value must lie; add it to the case"
         )
     with Stages(5, quiet=False) as stage:
         study = build(case, Watch(stage), trust=arguments.trust_model)
@@ -42,7 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
         engine = engine_of_case(study)
     accept = accepted_by(study)
     with in_words(FLAGS):
-        monitor = None if accept is None else Monitor(engine, accept, log=arguments.log)
+        asked = accept is not None or limited(study)
+        monitor = Monitor(engine, accept, limit=study.limit, log=arguments.log) if asked else None
     app = make_app(engine, sizes, monitor)
     if arguments.host not in LOOPBACK:
         print("listening beyond this machine: anyone who reaches the port can ask", file=sys.stderr)
@@ -66,9 +68,15 @@ def accepted_by(study: Study) -> Vector | None:
     """What the case accepts, by the new word or, with a warning, by the old one."""
     if np.isfinite(study.accept).any():
         return study.accept
-    if np.isfinite(study.limits).any():
+    if not limited(study) and np.isfinite(study.limits).any():
         print(
             "tolerance is taken for accept here, which it was called before; write accept in the case", file=sys.stderr
         )
         return study.limits
     return None
+
+
+def limited(study: Study) -> bool:
+    """Whether the case asks where true values lie, or how good predictions of derived quantities are."""
+    own = [one.limit or one.accept for one in study.queries.derived]
+    return any(one is not None for one in (*study.limit, *own))

@@ -154,13 +154,14 @@ def log_to_parquet(log: str | os.PathLike[str], path: str | os.PathLike[str]) ->
         raise DependencyMissingError("log_to_parquet needs pyarrow: pip install 'pinnpoint[parquet]'") from error
     rows = []
     for number, row in enumerate(read_log(log)):
-        head = {"decision": number, **{k: v for k, v in row.items() if k != "queries"}}
+        head = {"decision": number, **{k: v for k, v in row.items() if k not in ("queries", "derived")}}
         head["label"] = None if head.get("label") is None else str(head["label"])
-        rows += [{k: _writable(v) for k, v in {**head, **query}.items()} for query in row.get("queries") or [{}]]
+        each = [*(row.get("queries") or [{}]), *(row.get("derived") or [])]
+        rows += [{k: _writable(v) for k, v in {**head, **query}.items()} for query in each]
     kinds = {"decision": pa.int64(), **dict.fromkeys(("time", "label", "action", "reason"), pa.string())}
     kinds |= dict.fromkeys(("ratio", "seconds"), pa.float64()) | {"name": pa.string()}
     kinds |= dict.fromkeys(("predicted", "radius", "lower", "upper", "answer", "accept"), pa.float64())
-    kinds |= {"verdict": pa.string()}
+    kinds |= {"verdict": pa.string(), "above": pa.float64(), "below": pa.float64(), "limit": pa.string()}
     pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema(list(kinds.items()))), str(path))
     return Path(path)
 

@@ -1,4 +1,4 @@
-"""Watch a model at work: accept what is proved to be close, flag what is not, and fall back to a solver."""
+"""Watch a model at work: accept what is proved to be good, flag what is not, and fall back to a solver."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Sized
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -16,57 +16,35 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Limits, Vector, vector
-from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Guarantee
 from pinnpoint.certificates.printed import verdict_of
-from pinnpoint.certificates.verdicts import BEYOND, WITHIN, accept_limits
+from pinnpoint.certificates.verdicts import VIOLATED, WITHIN, accept_limits, value_limits
 from pinnpoint.certifiers.families.certifier import FamilyCertifier
 from pinnpoint.certifiers.protocols import Certifier, Prepared
 from pinnpoint.models.given import Prediction
+from pinnpoint.monitoring.decisions import (
+    UNPROVED,
+    ends_of,
+    logged,
+    logged_derived,
+    positive,
+    reason_of,
+    shares,
+    words_of,
+)
+from pinnpoint.monitoring.decisions import Decision as Decision
 from pinnpoint.monitoring.log import ACCEPT, ACTIONS, FALLBACK, FLAG, DecisionLog
 from pinnpoint.monitoring.log import LogError as LogError
 from pinnpoint.monitoring.log import log_to_parquet as log_to_parquet
 from pinnpoint.monitoring.log import read_log as read_log
+from pinnpoint.systems.limits import Limit
 
 EDGES = tuple(float(10.0 ** (k / 2)) for k in range(-16, 17))
 """Limits of the histogram's bins: the worst radius of a prediction over what is accepted, half a decade each."""
 
 RENAMED = "Monitor: tolerance is called accept from now on, how wrong a prediction may be"
-UNPROVED = "its radius is an estimate, which proves nothing"
-
-
-@dataclass(frozen=True, eq=False)
-class Decision:
-    """What became of one prediction.
-
-    Attributes
-    ----------
-    action
-        ``"accept"``: every verdict on the prediction is within (an estimate is never accepted). ``"fallback"``: some
-        verdict is beyond or undecided, and the solver's answer, certified in the same way, is accepted. ``"flag"``:
-        neither, or there is no solver.
-    values
-        The answer to use: the prediction's, or the solver's; None where the prediction was refused.
-    radius
-        Proved: the target lies within this of `values`, query by query.
-    certificate
-        Of the answer; None where the prediction was refused and no solver answered.
-    reason
-        Why it was not accepted, or how surely, where that is no proof: "within with confidence 0.95".
-    verdicts
-        On the prediction, query by query, as `Certificate.verdicts` has them; empty where it was refused.
-    """
-
-    action: str
-    values: Vector | None
-    radius: Vector | None
-    certificate: Certificate | None
-    reason: str = ""
-    verdicts: tuple[Mapping[str, str], ...] = ()
-
-    __repr__ = brief
 
 
 class Monitor:
@@ -78,6 +56,8 @@ class Monitor:
         A prepared method, ``pp.Exact().prepare(system, queries)``, or a prepared family.
     accept
         How wrong a prediction may be: a number, or one per query (None or infinite where it does not matter).
+    limit
+        Where true values must lie, as in `Certificate.judged`. `accept`, or this, or both.
     solver
         Called with the right-hand side b where a prediction is not accepted; returns an admissible state. Its answer
         is certified too. An exception that it raises is a reason, not the end.
@@ -94,6 +74,7 @@ class Monitor:
         certifier: Any,
         accept: Limits = None,
         *,
+        limit: Any = None,
         solver: Callable[[Vector], Any] | None = None,
         log: str | os.PathLike[str] | None = None,
         options: Mapping[str, Any] | None = None,
@@ -105,7 +86,10 @@ class Monitor:
             raise InputError(f"solver: must be a function from a right-hand side to a state; got {solver!r}")
         self.certifier = certifier
         self.names = certifier.names
-        self.accept = _limits(accept, tolerance, len(self.names))
+        self.limit, self.derived = value_limits(limit, self.names, certifier.derived)
+        self._limit = limit
+        limited = self.limit is not None or any(one.limit or one.accept is not None for one in self.derived)
+        self.accept = _limits(accept, tolerance, len(self.names), limited)
         self.solver, self.options = solver, dict(options or {})
         self.counts: Counter[str] = Counter({action: 0 for action in ACTIONS})
         self._bins = np.zeros(len(EDGES) + 1, dtype=np.int64)
@@ -228,7 +212,7 @@ class Monitor:
             raise InputError(f"found: must be a certificate, which is proved; got {type(found).__name__}")
         if found.names != self.names:
             raise InputError(f"found: must be a certificate of {', '.join(self.names)}; got {', '.join(found.names)}")
-        return found.judged(self.accept)
+        return found.judged(self.accept, self._limit)
 
     def _require_same(self, row: Mapping[str, Any]) -> None:
         """Refuse a log of decisions about other queries, or by another limit: counts would be added up with these."""
@@ -237,9 +221,12 @@ class Monitor:
         if not names:
             return
         other = "" if names == list(self.names) else f"about other queries, {', '.join(map(str, names[:5]))}"
-        limits = [float(a) if np.isfinite(a) else None for a in self.accept]
-        if not other and all("accept" in q for q in asked) and [q["accept"] for q in asked] != limits:
-            other = "by another accept"
+        mine = [{"accept": float(a) if np.isfinite(a) else None} for a in self.accept]
+        for i, row_of in enumerate(mine):
+            row_of |= ends_of(None if self.limit is None else Limit(*map(float, self.limit[i])))
+        for key, word in (("accept", "accept"), ("above", "limit"), ("below", "limit")):
+            if not other and all(key in q for q in asked) and [q[key] for q in asked] != [m[key] for m in mine]:
+                other = f"by another {word}"
         if other:
             assert self._log is not None
             self._log.close()
@@ -255,12 +242,16 @@ class Monitor:
         if isinstance(self.certifier, FamilyCertifier):
             if load is not None or mu is None:
                 raise InputError("mu: a family's predictions come with mu, and without load")
-            return self.certifier.certify(prediction, mu=mu, raw=raw, **self.options).judged(self.accept)
+            return self.certifier.certify(prediction, mu=mu, raw=raw, **self.options).judged(self.accept, self._limit)
         if mu is not None:
             raise InputError("mu: only for a prepared family; give load, or leave it out")
         if prediction is None:
             raise InputError("prediction: is missing, a state of the system; raw outputs alone are enough for families")
-        return self._one().certify(cast(ArrayLike, prediction), raw=raw, load=load, **self.options).judged(self.accept)
+        return (
+            self._one()
+            .certify(cast(ArrayLike, prediction), raw=raw, load=load, **self.options)
+            .judged(self.accept, self._limit)
+        )
 
     def _one(self) -> Certifier:
         if not isinstance(self.certifier, Certifier):
@@ -270,30 +261,17 @@ class Monitor:
     def _decide(self, found: Certificate, mu: ArrayLike | None, load: ArrayLike | None) -> Decision:
         radius = found.value_radius if found.raw is None else found.raw_radius
         values = found.value if found.raw is None else found.raw
-        if _within(found):
+        if positive(found):
             surely = "" if found.guarantee is Guarantee.DETERMINISTIC else verdict_of(found, WITHIN)
             return Decision(ACCEPT, values, radius, found, surely, found.verdicts)
-        reason = self._reason(found)
+        reason = reason_of(found, self.accept)
         return self._rescue(Decision(FLAG, values, radius, found, reason, found.verdicts), reason, mu, load)
 
-    def _reason(self, found: Certificate) -> str:
-        """Where the prediction is furthest from being accepted; proved beyond comes first."""
-        if found.guarantee is Guarantee.ESTIMATE:
-            return UNPROVED
-        assert found.off is not None
-        least, most = found.off
-        beyond = np.array([v.get("accept") == BEYOND for v in found.verdicts])
-        seen = np.where(beyond, least, 0.0) if beyond.any() else most
-        worst = int(np.argmax(_over(seen, self.accept)))
-        limit = f"accept = {self.accept[worst]:.3e}"
-        if beyond.any():
-            return f"{self.names[worst]}: {verdict_of(found, BEYOND, limit)}, off by at least {least[worst]:.3e}"
-        return f"{self.names[worst]}: undecided, off by at most {most[worst]:.3e} against {limit}"
-
     def _rescue(self, flagged: Decision | None, reason: str, mu: ArrayLike | None, load: ArrayLike | None) -> Decision:
-        """The solver's answer where there is one that is proved to be close enough."""
+        """The solver's answer where there is one that is proved to be close enough; none moves a true value."""
         flagged = Decision(FLAG, None, None, None, reason) if flagged is None else flagged
-        if self.solver is None:
+        hopeless = flagged.certificate is not None and VIOLATED in words_of(flagged.certificate)
+        if self.solver is None or hopeless:
             return flagged
         try:
             answer = self.solver(self._right_hand_side(mu, load))
@@ -305,9 +283,10 @@ class Monitor:
             return replace(flagged, reason=note)
         if found.guarantee is Guarantee.ESTIMATE:
             return replace(flagged, reason=f"{reason}; solver: {UNPROVED}")
-        if not _within(found):
-            note = f"{reason}; solver: its answer is off by up to {float(np.max(found.value_radius)):.3e}"
-            return replace(flagged, reason=note)
+        if not positive(found):
+            off = f"its answer is off by up to {float(np.max(found.value_radius)):.3e}"
+            close = all(v.get("accept", WITHIN) == WITHIN for v in found.verdicts)
+            return replace(flagged, reason=f"{reason}; solver: {reason_of(found, self.accept) if close else off}")
         return Decision(FALLBACK, found.value, found.value_radius, found, reason, flagged.verdicts)
 
     def _right_hand_side(self, mu: ArrayLike | None, load: ArrayLike | None) -> Vector:
@@ -326,7 +305,7 @@ class Monitor:
         ratio = np.inf
         if seen is not None:
             radius = seen.value_radius if seen.raw is None else seen.raw_radius
-            ratio = float(np.max(_over(np.asarray(radius), self.accept)))
+            ratio = float(np.max(shares(np.asarray(radius), self.accept)))
         row: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "label": label,
@@ -334,8 +313,10 @@ class Monitor:
             "reason": done.reason,
             "ratio": ratio if np.isfinite(ratio) else None,
             "seconds": round(time.perf_counter() - start, 6),
-            "queries": [] if seen is None else [_query(seen, done, i) for i in range(len(seen))],
+            "queries": [] if seen is None else [logged(seen, done, i) for i in range(len(seen))],
         }
+        if seen is not None and seen.derivations:
+            row["derived"] = [logged_derived(one) for one in seen.derived]
         return done, row
 
     def _kept(self, made: Sequence[tuple[Decision, dict[str, Any]]]) -> list[Decision]:
@@ -359,16 +340,19 @@ class Monitor:
         self._bins[int(np.searchsorted(EDGES, ratio, side="right"))] += 1
 
 
-def _limits(accept: Limits, tolerance: Limits, count: int) -> Vector:
-    """What is accepted, by the new word or by the old one."""
+def _limits(accept: Limits, tolerance: Limits, count: int, limited: bool) -> Vector:
+    """What is accepted, by the new word or by the old one; anything where true values alone are asked about."""
     if tolerance is not None:
         if accept is not None:
             raise InputError("tolerance: is the old word for accept; give accept alone")
         warnings.warn(RENAMED, DeprecationWarning, stacklevel=3)
     limits = accept_limits(tolerance if accept is None else accept, count)
-    if limits is None:
-        raise InputError("accept: is missing; say how wrong a prediction may be, one number or one per query")
-    return limits
+    if limits is None and not limited:
+        raise InputError(
+            "accept: is missing; say how wrong a prediction may be, one number or one per query, or give limit, where "
+            "true values must lie"
+        )
+    return np.full(count, np.inf) if limits is None else limits
 
 
 def _label(given: object) -> str | int | None:
@@ -377,30 +361,3 @@ def _label(given: object) -> str | int | None:
     if isinstance(name, str) and any("\ud800" <= c <= "\udfff" for c in name):  # half a character cannot be told
         raise InputError("label: must be Unicode text, without lone surrogates")
     return name
-
-
-def _within(found: Certificate) -> bool:
-    """Whether every verdict is positive."""
-    return all(word == WITHIN for verdict in found.verdicts for word in verdict.values())
-
-
-def _over(radius: Vector, accept: Vector) -> Vector:
-    """Shares of what is accepted; nothing where nothing is asked."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.where(np.isfinite(accept), radius / accept, 0.0)
-
-
-def _query(seen: Certificate, done: Decision, i: int) -> dict[str, Any]:
-    def at(a: Vector | None) -> float | None:
-        return None if a is None or not np.isfinite(a[i]) else float(a[i])
-
-    return {
-        "name": seen.names[i],
-        "predicted": at(seen.value if seen.raw is None else seen.raw),
-        "radius": at(seen.value_radius if seen.raw is None else seen.raw_radius),
-        "lower": at(seen.lower),
-        "upper": at(seen.upper),
-        "answer": at(done.values),
-        "accept": at(seen.accept),
-        "verdict": done.verdicts[i].get("accept") if done.verdicts else None,
-    }

@@ -20,6 +20,8 @@ from pinnpoint.service.body import BadRequestError, Item, answered, parse
 from pinnpoint.service.engine import Engine
 from pinnpoint.service.metrics import Metrics
 from pinnpoint.service.openapi import describe
+from pinnpoint.systems.derived import said
+from pinnpoint.systems.limits import Limit
 
 log = logging.getLogger(__name__)
 
@@ -114,6 +116,15 @@ def _limit(x: float) -> float | None:
     return float(x) if math.isfinite(x) else None
 
 
+def _limits(monitor: Monitor) -> dict[str, Any]:
+    """Limits of true values, and what follows from the queries; nothing where there is none."""
+    derived = [said(one) for one in monitor.derived]
+    found: dict[str, Any] = {"derived": derived} if derived else {}
+    if monitor.limit is not None:
+        found["limit"] = [Limit(*map(float, row)).said() or None for row in monitor.limit]
+    return found
+
+
 class _Service:
     """Admission, reading and computing of requests."""
 
@@ -129,6 +140,7 @@ class _Service:
         about |= {"values": engine.values, "queries": list(engine.names)}
         if self.monitor is not None:
             about["accept"] = [_limit(a) for a in self.monitor.accept]
+            about |= _limits(self.monitor)
         if engine.tolerance is not None:
             about["tolerance"] = [_limit(t) for t in engine.tolerance]
         return about

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Vector, attributes
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import PinnpointError
 from pinnpoint.certificates.certificate import Certificate
@@ -23,6 +23,8 @@ from pinnpoint.service.engine import Engine
 LARGEST = 1e100
 """Numbers beyond this are refused."""
 KEYS = ("label", "raw", "values", "mu")
+ENDS = ("value", "center", "radius", "lower", "upper")
+"""Of a derived quantity."""
 
 
 class BadRequestError(PinnpointError):
@@ -129,6 +131,15 @@ def answered(item: Item, found: Certificate, decided: Decision | None) -> dict[s
         }
         for i, name in enumerate(found.names)
     ]
+    judged = found if decided is None or decided.certificate is None else decided.certificate
+    derived = [
+        {
+            "name": one.name,
+            **{key: _finite(x) for key, x in attributes(one, *ENDS).items()},
+            "verdicts": dict(one.verdicts or {}),
+        }
+        for one in judged.derived
+    ]
     return {
         "label": item.label,
         "action": None if decided is None else decided.action,
@@ -137,4 +148,9 @@ def answered(item: Item, found: Certificate, decided: Decision | None) -> dict[s
         "confidence": found.confidence,
         "rounding": found.rounding,
         "queries": rows,
+        **({"derived": derived} if derived else {}),
     }
+
+
+def _finite(x: float) -> float | None:
+    return float(x) if math.isfinite(x) else None

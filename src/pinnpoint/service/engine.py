@@ -18,6 +18,7 @@ from pinnpoint.certifiers.families.loads import LoadFamily
 from pinnpoint.certifiers.protocols import Extraction, Prepared
 from pinnpoint.certifiers.verb import run
 from pinnpoint.fem.lifted import Lifted
+from pinnpoint.systems.derived import Derived
 
 Answer = Callable[[Vector | None, Vector | None, Vector | None], Certificate]
 
@@ -38,6 +39,8 @@ class Engine(Prepared):
         How many numbers μ has; 0 where the load is fixed.
     tolerance
         How narrow the proofs were asked to be, query by query; None where nothing was asked.
+    derived
+        What follows from the queries.
     """
 
     answer: Answer
@@ -48,6 +51,7 @@ class Engine(Prepared):
     dofs: int
     title: str = ""
     tolerance: Vector | None = None
+    derived: tuple[Derived, ...] = ()
 
     __repr__ = brief
 
@@ -63,7 +67,8 @@ def engine_of_family(family: FamilyCertifier, title: str = "") -> Engine:
         given = Extraction(found.U, found.mismatch, "nodal values", 0.0, values, by_nodes=True)
         return given.beside(family.certify(given.U, mu=mu, raw=raw), family.queries)
 
-    return Engine(answer, family.names, "discrete", core.system.N, len(family.F), core.system.n, title)
+    size, derived = (core.system.N, len(family.F), core.system.n), family.queries.derived
+    return Engine(answer, family.names, "discrete", *size, title, derived=derived)
 
 
 def engine_of_case(study: Study) -> Engine:
@@ -106,7 +111,8 @@ def engine_of_case(study: Study) -> Engine:
             return found if values is None else given.beside(found, queries)
 
     asked = study.limits if np.isfinite(study.limits).any() else None
-    return Engine(answer, queries.names, target, problem.system.N, 0, problem.system.n, study.case.title, asked)
+    size = (problem.system.N, 0, problem.system.n)
+    return Engine(answer, queries.names, target, *size, study.case.title, asked, queries.derived)
 
 
 def _without_prediction(found: Certificate) -> Certificate:

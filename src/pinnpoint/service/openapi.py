@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pinnpoint.base.version import __version__
-from pinnpoint.service.body import LARGEST
+from pinnpoint.service.body import ENDS, LARGEST
 from pinnpoint.service.engine import Engine
 
 ERROR = {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}}}
@@ -77,14 +77,18 @@ def _body(engine: Engine, most: int) -> dict[str, Any]:
 
 def _answer() -> dict[str, Any]:
     """What `body.answered` makes of each item."""
-    words = {"enum": ["within", "beyond", "undecided"]}
-    verdicts = {"type": "object", "additionalProperties": False, "properties": {"accept": words}}
+    answers = {"accept": ["within", "beyond", "undecided"], "limit": ["holds", "violated", "undecided"]}
+    words = {asked: {"enum": each} for asked, each in answers.items()}
+    verdicts = {"type": "object", "additionalProperties": False, "properties": words}
     numbers = {column: {"type": ["number", "null"]} for column in COLUMNS}
     row = {
         "type": "object",
         "required": ["name", *COLUMNS, "verdicts"],
         "properties": {"name": {"type": "string"}, **numbers, "verdicts": verdicts},
     }
+    ends = {column: {"type": ["number", "null"]} for column in ENDS}
+    part = {"name": {"type": "string"}, **ends, "verdicts": verdicts}
+    derived = {"type": "array", "items": {"type": "object", "required": [*part], "properties": part}}
     item = {
         "label": {"type": ["string", "null"]},
         "action": {"type": ["string", "null"], "enum": ["accept", "flag", None]},
@@ -98,7 +102,10 @@ def _answer() -> dict[str, Any]:
         "type": "object",
         "required": ["items"],
         "properties": {
-            "items": {"type": "array", "items": {"type": "object", "required": [*item], "properties": item}}
+            "items": {
+                "type": "array",
+                "items": {"type": "object", "required": [*item], "properties": {**item, "derived": derived}},
+            }
         },
     }
 

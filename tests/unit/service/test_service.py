@@ -635,3 +635,78 @@ def test_refused_options_are_called_as_they_were_given(tmp_path, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert main(["serve", str(case), "--port", str(taken.getsockname()[1])]) == 2
     assert "--port: cannot listen" in capsys.readouterr().err
+
+
+BRACKET = """[mesh]
+generate = "square"
+cells = 3
+[problem]
+kind = "elasticity"
+young = 1000.0
+poisson = 0.3
+body = ["0", "-1"]
+[problem.dirichlet]
+left = [0.0, 0.0]
+[prediction]
+zero = true
+[[query]]
+name = "strong"
+kind = "von-mises"
+at = [0.3, 0.4]
+[[query]]
+name = "tip"
+at = [0.9, 0.6]
+component = "y"
+[certificate]
+target = "discrete"
+"""
+
+
+def test_limits_of_true_values_are_answered(tmp_path):
+    """Each of the three answers, for a query and for what is derived from several."""
+    from pinnpoint.cases.read import read_case
+    from pinnpoint.cases.study import build
+    from pinnpoint.cli.serve import accepted_by, limited
+    from pinnpoint.service import engine_of_case
+
+    case = tmp_path / "case.toml"
+    case.write_text(BRACKET, encoding="utf-8")
+    plain = build(read_case(case))
+    assert not limited(plain)
+    found = engine_of_case(plain).answer(np.zeros(plain.problem.system.N), None, None)
+    tip, strong = float(found.center[-1]), found.derived[0].center
+    for query, derived, action, words in (
+        (f"above={tip - 1}", f"below={strong + 1}", "accept", ["holds", "holds"]),
+        (f"above={tip}", f"below={strong + 1}", "flag", ["undecided", "holds"]),
+        (f"below={tip - 1}", f"below={strong}", "flag", ["violated", "undecided"]),
+        (f"above={tip - 1}", f"below={strong / 2}", "flag", ["holds", "violated"]),
+    ):
+        study = build(read_case(case, [f"query.1.limit.{query}", f"query.0.limit.{derived}"]))
+        assert limited(study)
+        assert accepted_by(study) is None
+        engine = engine_of_case(study)
+        with (
+            pp.Monitor(engine, limit=study.limit) as monitor,
+            in_process(make_app(engine, Limits(), monitor)) as port,
+        ):
+            about = ask(port, b"", "/v1/queries", "GET")[1]
+            assert [bool(one) for one in about["limit"]] == [False, False, False, True]
+            assert about["derived"][0]["limit"] == study.queries.derived[0].limit.said()
+            status, answer = ask(port, {"items": [{"values": [0.0] * engine.values}]})
+        assert status == 200
+        (item,) = answer["items"]
+        assert item["action"] == action
+        assert [item["queries"][-1]["verdicts"]["limit"], item["derived"][0]["verdicts"]["limit"]] == words
+
+
+def test_the_command_serves_limits(tmp_path):
+    limits = ("--set", "query.0.limit.above=0.5", "--set", "query.1.limit.above=5.0", "--log", str(tmp_path / "log"))
+    with serving(tmp_path, "discrete", *limits) as (port, _):
+        _, answer = ask(port, {"items": [{"raw": [1.0, 0.5]}]})
+        described = ask(port, b"", "/openapi.json", "GET")[1]
+    (item,) = answer["items"]
+    assert [q["verdicts"]["limit"] for q in item["queries"]] == ["holds", "violated"]
+    assert item["action"] == "flag"
+    (row,) = read_log(tmp_path / "log")
+    assert [q["limit"] for q in row["queries"]] == ["holds", "violated"]
+    assert '"violated"' in json.dumps(described)

@@ -23,6 +23,7 @@ from pinnpoint.certifiers.ground import Ground
 from pinnpoint.certifiers.protocols import Prepared
 from pinnpoint.models.given import Prediction
 from pinnpoint.rounding.arithmetic import require_range
+from pinnpoint.systems.derived import Derived
 from pinnpoint.systems.queries import Queries
 
 BLOCK_BYTES = 64_000_000
@@ -65,6 +66,11 @@ class FamilyCertifier(Prepared):
     def names(self) -> tuple[str, ...]:
         """Names of the queries."""
         return self.queries.names
+
+    @property
+    def derived(self) -> tuple[Derived, ...]:
+        """What follows from them."""
+        return self.queries.derived
 
     def certify(
         self,
