@@ -20,8 +20,6 @@ from pinnpoint.certificates.printed import changed_line
 from pinnpoint.certificates.transfer import Route, Transfer
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.models.given import Prediction
-from pinnpoint.models.lifts import Lift
-from pinnpoint.models.opaque import OpaqueLift
 from pinnpoint.solvers.protocol import Solver
 from pinnpoint.systems.derived import Derived
 from pinnpoint.systems.queries import Goal, Queries
@@ -266,11 +264,11 @@ class Liftable(Transferable):
         """The problem of what a prediction leaves over, to be certified in the place of this one."""
 
     @abstractmethod
-    def lift_cost(self, lift: Lift | OpaqueLift, queries: int) -> Forecast:
+    def lift_cost(self, lift: Any, queries: int) -> Forecast:
         """What a lift will cost, before it is begun."""
 
     @abstractmethod
-    def require_worth(self, lift: Lift | OpaqueLift, plain: Certificate, solver: Solver, ahead: Forecast) -> None:
+    def require_worth(self, lift: Any, plain: Certificate, solver: Solver, ahead: Forecast) -> None:
         """Refuse a lift that is forecast to make the proof no narrower than `plain`."""
 
 

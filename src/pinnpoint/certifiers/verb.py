@@ -76,10 +76,11 @@ def certify(
         Π_h for a callable prediction of a problem: ``"nodal"``, ``"l2"`` or ``"constrained"``.
     lift
         Keep the prediction unprojected and certify what it leaves over: the radius scales with its residual. It must be
-        an `MLP`, a torch module that `from_torch` reads, a formula, a number, or a `Lift`. ``details["narrowing"]``
-        says by which factor the proof is narrower than without the prediction on the same mesh. What it will cost is
-        logged beforehand; a lift that takes long and whose residual, sampled, forecasts a wider proof is refused unless
-        it is wanted ``"anyway"``.
+        an `MLP`, a torch module that `from_torch` reads, a formula, a number, or a `Lift`; for displacements a network
+        with an output for each component, a list of formulas, or a `VectorLift`. ``details["narrowing"]`` says by which
+        factor the proof is narrower than without the prediction on the same mesh. What it will cost is logged
+        beforehand; a lift that takes long and whose residual, sampled, forecasts a wider proof is refused unless it is
+        wanted ``"anyway"``.
     accept
         How wrong the prediction may be, one number or one per query (None where it does not matter);
         ``certificate.verdicts`` says whether it is proved to be within, proved to be beyond, or undecided.
@@ -102,7 +103,9 @@ def certify(
         value_limits(limit, queries.names, queries.derived)
     if lift:
         if not isinstance(system, Liftable) or target == "discrete" or transfer is not None:
-            raise InputError("lift: is for the continuous target of a reaction–diffusion problem, without a transfer")
+            raise InputError(
+                "lift: is for the continuous target of reaction–diffusion and elasticity problems, without a transfer"
+            )
         rest = system.lifted(foresee(method, system, U, queries, lift))
         plain, certificate = (run(method, p, p.space.U0, queries, budget=budget)[0] for p in (system, rest))
         certificate = narrowed(certificate, plain)

@@ -17,18 +17,17 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError, in_words
 from pinnpoint.certificates.transfer import Route
 from pinnpoint.certifiers.families.loads import LoadFamily, vectors
-from pinnpoint.certifiers.protocols import Transferable
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import Data, own, per_cell
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.conditions import admissible, require_apart, require_boundary
 from pinnpoint.fem.elastic_loads import forces_at, in_all_components, load_of
-from pinnpoint.fem.elastic_queries import ElasticQueries
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.enriched import Enriched, Enrichment, elastic
 from pinnpoint.fem.enrichments import body_load, given_values, nodal_load, surface_load, tied
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
+from pinnpoint.fem.lifted_solids import SolidProblem
 from pinnpoint.fem.solids import require_meaning, route_of
 from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.mesh import Mesh
@@ -42,7 +41,7 @@ QUADRATURE = {1: 2, 2: ORDER[2]}
 
 
 @dataclass(frozen=True, eq=False)
-class Elasticity(ElasticQueries, Transferable):
+class Elasticity(SolidProblem):
     """The Galerkin system of −∇·σ(u) = body, σ = λ tr(ε) I + 2μ ε, displacements node by node (x, y, z of node 0, …).
 
     Parameters
@@ -264,6 +263,15 @@ class Elasticity(ElasticQueries, Transferable):
     def require_transfer(self) -> None:
         """Refuse what acts or holds at nodes alone."""
         require_meaning(self)
+
+    def like(
+        self, mesh: Mesh, body: Any, fixed: Mapping[str, Any], traction: Mapping[str, Any], quadrature: int
+    ) -> Elasticity:
+        """The same material with other data, on the same cells."""
+        young, poisson, plane = (self.given[name] for name in ("young", "poisson", "plane"))
+        return Elasticity(
+            mesh, young, poisson, body, fixed, traction, plane=plane, quadrature=quadrature, degree=self.degree
+        )
 
     def transfer(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Route:
         """The proved way from these queries' discrete values to the solid's own solution."""

@@ -9,6 +9,7 @@ the normal is exact.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,7 +27,7 @@ from pinnpoint.certifiers.protocols import Certifier, Transferable
 from pinnpoint.fem.coefficients import Data, Opposite, require_defined
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.extraction import Extraction, extract
-from pinnpoint.fem.problem import ScalarProblem
+from pinnpoint.fem.problem import LiftableElements, ScalarProblem
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.topology import Topology
@@ -51,19 +52,21 @@ NATURAL = "natural:"
 
 
 @dataclass(frozen=True, eq=False)
-class Lifted(Transferable):
+class AbstractLifted(Transferable):
     """A problem seen from a prediction: `rest` is the problem of what the prediction leaves over.
 
     Takes the place of the problem in `certify` and `certify_to`.
     """
 
-    base: ScalarProblem
-    rest: ScalarProblem
-    lift: Lift | OpaqueLift
-
-    components = 1
+    base: LiftableElements
+    rest: LiftableElements
+    lift: Any
 
     __repr__ = brief
+
+    @abstractmethod
+    def _own(self, goal: Goal | None, name: str) -> tuple[float, float, bool]:
+        """u_θ's own value of a query, a bound of its error, and whether that is proved."""
 
     @property
     def system(self) -> Any:
@@ -97,19 +100,13 @@ class Lifted(Transferable):
 
     def extract(self, prediction: Prediction, how: str = "nodal") -> Extraction:
         """The state of the rest: nothing but its boundary values."""
-        return replace(
-            extract(self.rest.nodes, self.rest.space, 1, self.rest.space.U0, how), how="lifted, not projected"
-        )
+        rest = self.rest
+        state = extract(rest.nodes, rest.space, self.components, rest.space.U0, how)
+        return replace(state, how="lifted, not projected")
 
     def ask(self, goals: Sequence[Goal | None], names: Sequence[str]) -> Queries:
         """The same queries on this mesh."""
         return self.rest.ask(goals, names)
-
-    def refined(self, mesh: Mesh, parents: Index) -> Self:
-        """The same on a refined mesh."""
-        groups = {k: v for k, v in mesh.facet_groups.items() if not k.startswith(NATURAL)}
-        plain = Mesh.trusted(mesh.points, mesh.cells, mesh.cell_groups, groups)
-        return type(self)(self.base.refined(plain, parents), self.rest.refined(mesh, parents), self.lift)
 
     def fingerprint(self, what: str) -> str:
         """The digests of the problem itself: its queries are asked."""
@@ -160,6 +157,25 @@ class Lifted(Transferable):
         found = [self._own(goal, name) for goal, name in zip(queries.goals, queries.names, strict=True)]
         value, error, proved = zip(*found, strict=True)
         return np.array(value), np.array(error), all(proved)
+
+
+@dataclass(frozen=True, eq=False)
+class Lifted(AbstractLifted):
+    """A reaction–diffusion problem seen from a prediction."""
+
+    base: ScalarProblem
+    rest: ScalarProblem
+    lift: Lift | OpaqueLift
+
+    components = 1
+
+    __repr__ = brief
+
+    def refined(self, mesh: Mesh, parents: Index) -> Self:
+        """The same on a refined mesh."""
+        groups = {k: v for k, v in mesh.facet_groups.items() if not k.startswith(NATURAL)}
+        plain = Mesh.trusted(mesh.points, mesh.cells, mesh.cell_groups, groups)
+        return type(self)(self.base.refined(plain, parents), self.rest.refined(mesh, parents), self.lift)
 
     def _own(self, goal: Goal | None, name: str) -> tuple[float, float, bool]:
         u, d = self.lift.value, self.rest.mesh.dim

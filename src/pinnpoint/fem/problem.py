@@ -67,7 +67,11 @@ class FiniteElements(Problem):
         return replace(certificate, interval_of=MESH, notes=notes, mesh_estimate=estimate.sizes)
 
 
-class ScalarProblem(FiniteElements, Liftable):
+class LiftableElements(FiniteElements, Liftable):
+    """A problem on a mesh that can keep a prediction."""
+
+
+class ScalarProblem(LiftableElements):
     """−∇·(κ∇u) + c u = f, as lifts and their forecast see it."""
 
     if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Limits, Vector, whole
+from pinnpoint.base.arrays import Index, Limits, whole
 from pinnpoint.base.errors import InputError
 from pinnpoint.fem.coefficients import per_cell, split
 from pinnpoint.fem.elastic_loads import even_traction
@@ -82,7 +82,7 @@ def solid_of(problem: ElasticQueries, T: Topology, budget: int | None = None) ->
         problem.degree,
         lam,
         mu,
-        _off(problem, lam, mu),
+        material_error(lam, mu, d, roundings(problem)),
         held,
         tuple(0.0 if f is None else f for f in split("body", 0.0 if body is None else body, d)),
         dirichlet,
@@ -92,8 +92,7 @@ def solid_of(problem: ElasticQueries, T: Topology, budget: int | None = None) ->
     )
 
 
-def _off(problem: ElasticQueries, lam: Vector, mu: Vector) -> float:
-    """How far Lamé's floats are from the material: 1 − ν² cancels near ν = −1, other sums and products do not."""
+def roundings(problem: ElasticQueries) -> float:
+    """How many roundings λ and μ have each: 1 − ν² cancels near ν = −1, other sums and products do not."""
     nu = per_cell("poisson", problem.given["poisson"], problem.mesh)
-    steps = 8.0 + 2.0 / (1.0 - float(np.max(nu * nu)))
-    return material_error(lam, mu, problem.mesh.dim, steps)
+    return 8.0 + 2.0 / (1.0 - float(np.max(nu * nu)))

@@ -16,6 +16,7 @@ from pinnpoint.models.runtimes import (
     sklearn_predictor,
     torch_predictor,
 )
+from pinnpoint.models.vector_lifts import VectorLift
 
 __all__ = [
     "MLP",
@@ -23,6 +24,7 @@ __all__ = [
     "Lift",
     "Predictor",
     "Smoothness",
+    "VectorLift",
     "deepxde_predictor",
     "from_torch",
     "grid_predictor",

@@ -24,7 +24,7 @@ from pinnpoint.models.opaque import OpaqueLift, Smoothness
 from pinnpoint.models.smooth import CHUNK, Function, Models, SmoothField, data, model_at, values_at
 from pinnpoint.taylor.formulas import Doubts
 from pinnpoint.taylor.inputs import Data, enclosed
-from pinnpoint.taylor.jets import Jet, jet_of, plus, seeds, times
+from pinnpoint.taylor.jets import Jet, Pairs, jet_of, plus, seeds, times
 from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.taylor.networks import BLOCK, network, row
 
@@ -93,28 +93,28 @@ class Lift:
         """
         return OpaqueLift(value, laplacian, gradient, smoothness)
 
-    def jet(self, coordinates: Models, axes: Sequence[int] | None = None) -> Jet:
-        """Models of u, ∇u and Δu from those of the coordinates, or of derivatives along some axes alone."""
+    def jet(self, coordinates: Models, axes: Sequence[int] | None = None, pairs: Pairs = ()) -> Jet:
+        """Models of u, ∇u and Δu from those of the coordinates, or of derivatives along some axes alone.
+
+        With `pairs` also of ∂_a∂_b u for these pairs of axes.
+        """
         u = self.prediction
         if isinstance(u, MLP):
-            fed = seeds(coordinates, axes)
-            if self.inputs is not None:
-                fed = [jet_of(f, coordinates, axes) for f in self.inputs]
-            if len(fed) != u.dim:
-                raise InputError(f"prediction: the network has {u.dim} inputs, the problem {len(fed)}; say inputs")
-            doubts = Doubts()
-            for j in fed:  # an activation is bounded, and would make a number of what is none
-                doubts.watch("inputs", (), j.value)
-            jet = row(network(u.weights, u.biases, u.activation, fed), 0).under(doubts)
-            if u.factor == "unit-box":
-                jet = _unit_box(seeds(coordinates, axes)) * jet
+            jet = row(outputs_of(u, self.inputs, coordinates, axes, pairs), 0)
         elif isinstance(u, Expression):
-            jet = jet_of(u, coordinates, axes)
+            jet = jet_of(u, coordinates, axes, pairs)
         else:
             jet = Jet.constant(constant(u), len(coordinates if axes is None else axes))
+        return self.dressed(jet, coordinates, axes, pairs)
+
+    def dressed(self, jet: Jet, coordinates: Models, axes: Sequence[int] | None, pairs: Pairs = ()) -> Jet:
+        """The jet of u from that of the prediction itself, a network's last layer."""
+        u = self.prediction
+        if isinstance(u, MLP) and u.factor == "unit-box":
+            jet = _unit_box(seeds(coordinates, axes, pairs)) * jet
         if self.factor is not None:
-            jet = jet_of(self.factor, coordinates, axes) * jet
-        return jet if self.offset is None else jet_of(self.offset, coordinates, axes) + jet
+            jet = jet_of(self.factor, coordinates, axes, pairs) * jet
+        return jet if self.offset is None else jet_of(self.offset, coordinates, axes, pairs) + jet
 
     @property
     def value(self) -> SmoothField:
@@ -175,6 +175,21 @@ class Lift:
 
     def _field(self, model: Callable[[list[TaylorModel]], TaylorModel], terms: Data = 0.0) -> SmoothField:
         return SmoothField(model, BLOCK if isinstance(self.prediction, MLP) else CHUNK, terms)
+
+
+def outputs_of(
+    u: MLP, inputs: Sequence[Expression] | None, coordinates: Models, axes: Sequence[int] | None, pairs: Pairs = ()
+) -> Jet:
+    """A network's last layer, with one row an output, from the models of the coordinates."""
+    fed = seeds(coordinates, axes, pairs)
+    if inputs is not None:
+        fed = [jet_of(f, coordinates, axes, pairs) for f in inputs]
+    if len(fed) != u.dim:
+        raise InputError(f"prediction: the network has {u.dim} inputs, the problem {len(fed)}; say inputs")
+    doubts = Doubts()
+    for j in fed:  # an activation is bounded, and would make a number of what is none
+        doubts.watch("inputs", (), j.value)
+    return network(u.weights, u.biases, u.activation, fed).under(doubts)
 
 
 def _unit_box(coordinates: Sequence[Jet]) -> Jet:

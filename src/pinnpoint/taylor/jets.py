@@ -5,12 +5,14 @@ the axes alone. Sums, products and functions of jets are jets:
 
     Δ(uv) = uΔv + 2∇u·∇v + vΔu,    ∇φ(u) = φ′(u)∇u,    Δφ(u) = φ′(u)Δu + φ″(u)|∇u|².
 
+Beside the Laplacian some second derivatives ∂_a∂_b u may be carried, by the same rules for each pair of axes.
+
 The models may be over any set, since derivatives are carried and never taken of polynomials.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +29,10 @@ Bent = tuple[TaylorModel, TaylorModel, TaylorModel]
 """φ, φ′ and φ″ of a model."""
 
 
+Pairs = tuple[tuple[int, int], ...]
+"""Places of two axes among those of the gradient."""
+
+
 @dataclass(frozen=True, eq=False)
 class Jet:
     """Models of u, of its partial derivatives and of its Laplacian; each may be a batch of the same length."""
@@ -34,6 +40,10 @@ class Jet:
     value: TaylorModel
     gradient: tuple[TaylorModel, ...]
     laplacian: TaylorModel
+    pairs: Pairs = ()
+    """Which ∂_a∂_b u are carried; none of what is constant."""
+    mixed: tuple[TaylorModel, ...] = ()
+    """These, in the order of the pairs."""
 
     __repr__ = brief
 
@@ -45,7 +55,7 @@ class Jet:
     @property
     def flat(self) -> bool:
         """Whether every derivative is known to vanish."""
-        return all(v is ZERO for v in (*self.gradient, self.laplacian))
+        return all(v is ZERO for v in (*self.gradient, self.laplacian, *self.mixed))
 
     def __neg__(self) -> Jet:
         return self._each(lambda v: v if v is ZERO else -v)
@@ -66,7 +76,9 @@ class Jet:
         for a, b in pairs:
             mixed = plus(mixed, times(a, b))  # taylor.md, step 4a
         outer = plus(times(u.value, v.laplacian), times(u.laplacian, v.value))
-        return Jet(u.value * v.value, gradient, plus(outer, times(constant(2.0), mixed)))  # taylor.md, step 4a
+        laplacian = plus(outer, times(constant(2.0), mixed))  # taylor.md, step 4a
+        which = u.pairs or v.pairs
+        return Jet(u.value * v.value, gradient, laplacian, which, tuple(_crossed(u, v, which)))
 
     def __truediv__(self, other: Jet) -> Jet:
         if self.flat and other.flat:
@@ -84,18 +96,40 @@ class Jet:
         for g in self.gradient:
             square = plus(square, times(g, g))
         bend = plus(times(slope, self.laplacian), times(curvature, square))  # taylor.md, step 4b
-        return Jet(y, tuple(times(slope, g) for g in self.gradient), bend)  # taylor.md, step 4b
+        crossed = [times(self.gradient[a], self.gradient[b]) for a, b in self.pairs]
+        mixed = tuple(
+            plus(times(slope, m), times(curvature, c))  # taylor.md, step 4c
+            for m, c in zip(self.mixed, crossed, strict=True)
+        )
+        gradient = tuple(times(slope, g) for g in self.gradient)  # taylor.md, step 4b
+        return Jet(y, gradient, bend, self.pairs, mixed)
 
     def under(self, doubts: Doubts) -> Jet:
         """The jet with infinite remainders where something on the way to it may be undefined."""
         return self._each(doubts.on)
 
     def _each(self, operation: Callable[[TaylorModel], TaylorModel]) -> Jet:
-        return Jet(operation(self.value), tuple(map(operation, self.gradient)), operation(self.laplacian))
+        gradient, mixed = (tuple(map(operation, models)) for models in (self.gradient, self.mixed))
+        return Jet(operation(self.value), gradient, operation(self.laplacian), self.pairs, mixed)
 
     def _both(self, other: Jet, operation: Callable[[TaylorModel, TaylorModel], TaylorModel]) -> Jet:
         gradient = tuple(operation(a, b) for a, b in zip(self.gradient, other.gradient, strict=True))
-        return Jet(operation(self.value, other.value), gradient, operation(self.laplacian, other.laplacian))
+        which = self.pairs or other.pairs
+        both = zip(self.second(which), other.second(which), strict=True)
+        laplacian = operation(self.laplacian, other.laplacian)
+        return Jet(operation(self.value, other.value), gradient, laplacian, which, tuple(operation(*m) for m in both))
+
+    def second(self, pairs: Pairs) -> tuple[TaylorModel, ...]:
+        """∂_a∂_b u for these pairs, those that are carried or, of what is constant, any."""
+        return self.mixed if self.pairs else (ZERO,) * len(pairs)
+
+
+def _crossed(u: Jet, v: Jet, pairs: Pairs) -> Iterator[TaylorModel]:
+    """∂_a∂_b(uv) = u ∂_a∂_b v + v ∂_a∂_b u + ∂_a u ∂_b v + ∂_b u ∂_a v."""
+    for (a, b), of_u, of_v in zip(pairs, u.second(pairs), v.second(pairs), strict=True):
+        outer = plus(times(u.value, of_v), times(of_u, v.value))
+        one, two = times(u.gradient[a], v.gradient[b]), times(u.gradient[b], v.gradient[a])
+        yield plus(outer, plus(one, two))  # taylor.md, step 4c
 
 
 def times(a: TaylorModel, b: TaylorModel) -> TaylorModel:
@@ -232,19 +266,22 @@ FUNCTIONS: dict[str, Callable[[TaylorModel], Bent]] = {
 PLAIN: dict[str, Any] = {"abs": functions.absolute, "min": functions.minimum, "max": functions.maximum}
 
 
-def seeds(coordinates: Sequence[TaylorModel], axes: Sequence[int] | None = None) -> list[Jet]:
+def seeds(coordinates: Sequence[TaylorModel], axes: Sequence[int] | None = None, pairs: Pairs = ()) -> list[Jet]:
     """The jets of the coordinates, ∂x_i/∂x_k = δ_ik, with derivatives along the given axes; along all by default."""
-    along = range(len(coordinates)) if axes is None else axes
-    return [Jet(x, tuple(ONE if i == k else ZERO for k in along), ZERO) for i, x in enumerate(coordinates)]
+    along, none = range(len(coordinates)) if axes is None else axes, (ZERO,) * len(pairs)
+    units = [tuple(ONE if i == k else ZERO for k in along) for i in range(len(coordinates))]
+    return [Jet(x, unit, ZERO, pairs, none) for x, unit in zip(coordinates, units, strict=True)]
 
 
-def jet_of(expression: Expression, coordinates: Sequence[TaylorModel], axes: Sequence[int] | None = None) -> Jet:
+def jet_of(
+    expression: Expression, coordinates: Sequence[TaylorModel], axes: Sequence[int] | None = None, pairs: Pairs = ()
+) -> Jet:
     """The jet of a formula from the models of the coordinates, with derivatives along the given axes.
 
     abs, min and max of anything that varies are refused where derivatives are asked for: they have none where they
     bend.
     """
-    inputs, d = seeds(coordinates, axes), len(coordinates if axes is None else axes)
+    inputs, d = seeds(coordinates, axes, pairs), len(coordinates if axes is None else axes)
     doubts = Doubts()
 
     def call(kind: str, what: Any, operands: list[Jet]) -> Jet:

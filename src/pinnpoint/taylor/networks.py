@@ -52,7 +52,8 @@ def network(weights: Sequence[Vector], biases: Sequence[Vector], activation: str
         raise InputError(f"activation: models are proved for {', '.join(ACTIVATIONS)}; got {activation!r}")
     h = stacked(inputs)
     for k, (W, b) in enumerate(zip(weights, biases, strict=True)):
-        h = Jet(linear(W, h.value, b), tuple(linear(W, g) for g in h.gradient), linear(W, h.laplacian))
+        gradient, mixed = (tuple(linear(W, g) for g in models) for models in (h.gradient, h.mixed))
+        h = Jet(linear(W, h.value, b), gradient, linear(W, h.laplacian), h.pairs, mixed)
         if k < len(weights) - 1:
             h = ACTIVATIONS[activation](h)
     return h
@@ -74,8 +75,13 @@ def linear(W: Vector, h: TaylorModel, b: Vector | None = None) -> TaylorModel:
 
 def stacked(rows: Sequence[Jet]) -> Jet:
     """One batch of several jets."""
+    pairs = next((j.pairs for j in rows if j.pairs), ())
     gradients = zip(*(j.gradient for j in rows), strict=True)
-    return Jet(_stack([j.value for j in rows]), tuple(map(_stack, gradients)), _stack([j.laplacian for j in rows]))
+    seconds = zip(*(j.second(pairs) for j in rows), strict=True)
+    laplacian = _stack([j.laplacian for j in rows])
+    return Jet(
+        _stack([j.value for j in rows]), tuple(map(_stack, gradients)), laplacian, pairs, tuple(map(_stack, seconds))
+    )
 
 
 def row(h: Jet, k: int) -> Jet:
@@ -84,7 +90,8 @@ def row(h: Jet, k: int) -> Jet:
     def pick(x: TaylorModel) -> TaylorModel:
         return x if x is ZERO else TaylorModel(x.space, x.C[k], x.e[k])
 
-    return Jet(pick(h.value), tuple(map(pick, h.gradient)), pick(h.laplacian))
+    mixed = tuple(map(pick, h.mixed))
+    return Jet(pick(h.value), tuple(map(pick, h.gradient)), pick(h.laplacian), h.pairs, mixed)
 
 
 def _stack(rows: Sequence[TaylorModel]) -> TaylorModel:

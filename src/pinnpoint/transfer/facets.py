@@ -116,3 +116,29 @@ def _trace(w: Vector, m: int, degree: int) -> Vector:
     if m == 0:
         return w[:, :1]
     return from_linear(w) if degree == 1 else from_quadratic(w, m)
+
+
+def normals(V: Vector, outward: Vector) -> tuple[Vector, Vector]:
+    """Unit normals of facets with vertices (n, d, d), d = 2, 3, and bounds of the errors of their entries, (n,).
+
+    Of the two the one along `outward` (n, d) is taken. Facets in a plane x_k = const have exact ones. A vector a that
+    is known up to δ in norm has a direction that is known up to 2δ/(|a| − δ).
+    """
+    p = V[:, 1] - V[:, 0]
+    if V.shape[1] == 2:
+        a, rough = np.stack([p[:, 1], -p[:, 0]], axis=1), np.abs(p)
+    else:
+        q = V[:, 2] - V[:, 0]
+        a, (s, t) = np.cross(p, q), (np.abs(p), np.abs(q))
+        rough = np.stack([s[:, i - 2] * t[:, i - 1] + s[:, i - 1] * t[:, i - 2] for i in range(3)], axis=1)
+    length, off = np.sqrt((a * a).sum(axis=1)), gamma(10) * np.sqrt((rough * rough).sum(axis=1))
+    n = a / length[:, None] * np.where((a * outward).sum(axis=1) > 0.0, 1.0, -1.0)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.where(off < 0.5 * length, up(2.0 * off / (length - off) + gamma(16), 16), np.inf)
+    flat = np.ptp(V, axis=1) == 0.0
+    level = flat.any(axis=1)
+    axis = np.argmax(flat, axis=1)[level]
+    exact = np.zeros((int(level.sum()), V.shape[2]))
+    exact[np.arange(len(axis)), axis] = np.sign(n[level, axis])
+    n[level], error[level] = exact, 0.0
+    return n, error

@@ -220,7 +220,8 @@ def _tolerance(solid: Solid, kernel: Kelvin) -> float:
     """An error of the data term that does not show: of the size of the solution's change over a cell's ball."""
     strength = max(solid.height(f) for f in solid.body)
     small = _small(solid, kernel.radius)
-    return max(0.5 * small * strength, 1e-300) * kernel.radius**2 / kernel.mu
+    least = max(solid.floor(f) for f in solid.body)
+    return max(0.5 * small * strength, least, 1e-300) * kernel.radius**2 / kernel.mu
 
 
 def _small(solid: Solid, R: float) -> float:

@@ -18,7 +18,7 @@ from pinnpoint.rounding.arithmetic import gamma, sum_up, up
 from pinnpoint.taylor.bernstein import Density, from_linear, gram
 from pinnpoint.taylor.inputs import fixed
 from pinnpoint.taylor.simplices import density
-from pinnpoint.transfer.continuum import node_numbers, shape_table
+from pinnpoint.transfer.continuum import FLOOR, node_numbers, shape_table
 from pinnpoint.transfer.elastic.loads import Load, Traction
 from pinnpoint.transfer.elastic.material import least_stiffness
 from pinnpoint.transfer.elastic.reference import voigt
@@ -142,7 +142,12 @@ class Solid:
     def _density(self, f: Any, X: Vector) -> Density:
         strength = self.height(f)
         tolerance = SHARE[self.degree] * (self.spacing / self.extent) ** (2 * self.degree) * strength
+        tolerance = max(tolerance, self.floor(f))
         return density(f, X, tolerance=tolerance if tolerance > 0.0 else None, mean=True, work=self.budget / BUDGET)
+
+    def floor(self, f: Any) -> float:
+        """Rounding in data of which large terms cancel: models are not asked for more."""
+        return FLOOR * self.height(getattr(f, "terms", 0.0))
 
     def height(self, f: Any) -> float:
         """The size of a function at the vertices and inside the cells, for tolerances."""
