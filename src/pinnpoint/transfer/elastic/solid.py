@@ -29,6 +29,9 @@ from pinnpoint.transfer.work import BUDGET
 SHARE = {1: 2e-2, 2: 5e-3}
 """The data's error on a cell, relative to its size, against (h/L)^(2 · degree), by degree."""
 
+FINE = 1e-6
+"""The error of tractions, relative to their size: cells pass on what is wrong with their forces."""
+
 CHUNK = 4096
 """Cells at once."""
 
@@ -161,7 +164,10 @@ class Solid:
         for facets, given in self.traction:
             for c, t in enumerate(given):
                 if t is not None and len(facets) and fixed(t) != (0.0, 0.0):
-                    what = density(t, self.points[self.topology.facets[facets]])
+                    V = self.points[self.topology.facets[facets]]
+                    high = float(np.max(np.abs(t(V.mean(axis=1))))) if callable(t) else 0.0
+                    limit = max(FINE * high, self.floor(t))
+                    what = density(t, V, tolerance=limit if limit > 0.0 else None)
                     yield Traction(c, self.facet_load(facets, what), flat=fixed(t) is not None)
         for facets, total in self.forces:
             area, slack = measures(self.points[self.topology.facets[facets]])
