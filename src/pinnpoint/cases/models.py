@@ -14,7 +14,7 @@ from pinnpoint.models import Predictor, onnx_predictor
 from pinnpoint.models.runtimes.files import from_factory, from_trusted
 
 
-def open_model(case: Case, count: int, plain: Callable[[], Any], *, trust: bool) -> Any:
+def open_model(case: Case, plain: Callable[[], Any], *, trust: bool) -> Any:
     """A network as a callable on points: `plain` reads a chain of layers exactly; others are run by their library."""
     spec = case.prediction
     if spec.model is not None:
@@ -27,10 +27,8 @@ def open_model(case: Case, count: int, plain: Callable[[], Any], *, trust: bool)
     if spec.torch is not None and spec.factory is not None:
         extra = [case.path.parent] if trust else []
         return _times(from_factory(spec.torch, spec.factory, extra), spec.factor)
-    if spec.onnx is not None and (spec.input is not None or spec.output is not None or count != 1):
+    if spec.onnx is not None and (spec.input is not None or spec.output is not None):
         return _times(onnx_predictor(spec.onnx, input=spec.input, output=spec.output), spec.factor)
-    if count != 1:
-        raise InputError("prediction.activation: plain chains are read for one component; give a factory, or ONNX")
     try:
         return plain()
     except InputError as refused:

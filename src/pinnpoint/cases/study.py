@@ -38,7 +38,7 @@ from pinnpoint.io.fields import read_field
 from pinnpoint.io.meshes.read import read_mesh
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh
-from pinnpoint.models import Lift, load_network
+from pinnpoint.models import Lift, VectorLift, load_network
 from pinnpoint.systems.derived import VON_MISES, Derived
 from pinnpoint.systems.limits import Limit
 from pinnpoint.systems.queries import Queries
@@ -216,7 +216,7 @@ def build(case: Case, events: Events = SILENT, *, trust: bool = False) -> Study:
     queries = make_queries(case, problem)
     if case.certificate.lift:
         with in_words(arguments_of(case)):
-            lift, spec = smooth_prediction(case), case.certificate.lift
+            lift, spec = smooth_prediction(case, problem.components), case.certificate.lift
             problem = problem.lifted(foresee(make_method(case), problem, lift, queries, spec, events.stage))
     return Study(told(case, queries), problem, prediction, queries, make_method(case), deck)
 
@@ -283,18 +283,20 @@ def open_prediction(case: Case, problem: Any, *, trust: bool = False) -> Any:
         return Formulas(given)  # type: ignore[arg-type]
     require_defined("prediction.factor", spec.factor, mesh.points[mesh.cells])
     with in_words(arguments_of(case)):
-        return open_model(case, count, lambda: smooth_prediction(case).value, trust=trust)
+        return open_model(case, lambda: smooth_prediction(case, count).value, trust=trust)
 
 
-def smooth_prediction(case: Case) -> Lift:
-    """The prediction with its derivatives: a network by its weights, or a formula."""
-    spec = case.prediction
-    if spec.source == "expression" and not isinstance(spec.expression, tuple):
-        return Lift(spec.expression)
+def smooth_prediction(case: Case, count: int) -> Lift | VectorLift:
+    """The prediction of so many components with its derivatives: a network by its weights, or formulas."""
+    spec, lift = case.prediction, Lift if count == 1 else VectorLift
+    if spec.source == "expression":
+        given = spec.expression if isinstance(spec.expression, tuple) else (spec.expression,) * count
+        if len(given) == count:
+            return Lift(given[0]) if count == 1 else VectorLift(given)
     if spec.source == "onnx":
-        return Lift(load_network(spec.onnx), spec.factor)  # type: ignore[arg-type]
+        return lift(load_network(spec.onnx), spec.factor)  # type: ignore[arg-type]
     if spec.source == "torch" and spec.activation is not None:
-        return Lift(load_network(spec.torch, spec.activation), spec.factor)  # type: ignore[arg-type]
+        return lift(load_network(spec.torch, spec.activation), spec.factor)  # type: ignore[arg-type]
     if spec.source == "torch":
         raise InputError(
             "prediction.factory: the lift needs the network's layers; say prediction.activation, e.g. 'tanh', for a "

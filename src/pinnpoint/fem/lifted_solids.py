@@ -185,6 +185,8 @@ def _average(parts: Sequence[tuple[Vector, Vector, Density]]) -> tuple[float, fl
         error = float(up(error + sum_up(up(each, 8))))
         loose = max(loose, float(np.max(slack)))
     mean = total / size
+    if not loose < 0.25:
+        return mean, math.inf, True
     error = error / size * (1.0 + 2.0 * loose) + (2.0 * loose + gamma(8)) * abs(mean)  # lift.md, step 10
     return mean, float(up(error, 16)), all(f.proved for _, _, f in parts)
 
@@ -193,7 +195,7 @@ def law_of(problem: SolidProblem) -> Law:
     """λ and μ of the material, with the rounding of their floats."""
     share = gamma(roundings(problem))
     lam, mu = (float(v[0]) for v in problem.lame)
-    return tuple(constant(v, float(up(share * abs(v)))) for v in (lam, mu))  # type: ignore[return-value]  # lift.md, step 6
+    return constant(lam, float(up(share * abs(lam)))), constant(mu, float(up(share * abs(mu))))  # lift.md, step 6
 
 
 def lift_of(problem: SolidProblem, prediction: Prediction) -> VectorLift:

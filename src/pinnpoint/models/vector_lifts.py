@@ -100,7 +100,8 @@ class VectorLift:
 
     def traction(self, i: int, normal: Direction, law: Law, given: Data) -> Function:
         """The field t_i − Σ_j σ_ij(u) n_j: what a traction leaves; it encloses itself unless t_i is opaque."""
-        return self._less(partial(self._traction, i, normal, law), given)
+        model = partial(self._traction, i, normal, law)
+        return self._less(model, given, self._field(partial(model, 0.0)))
 
     def residual(self, i: int, law: Law, body: Data) -> Function:
         """The field f_i + μΔu_i + (λ + μ) Σ_j ∂_i∂_j u_j; it encloses itself unless f_i is opaque."""

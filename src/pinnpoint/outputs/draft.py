@@ -23,7 +23,7 @@ from pinnpoint.certificates.json import write_json
 from pinnpoint.certifiers.base import AbstractCertifier
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.protocols import Certifier, Problem
-from pinnpoint.fem.lifted import Lifted
+from pinnpoint.fem.lifted import AbstractLifted
 from pinnpoint.io.meshes.vtu import write_vtu
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.outputs.bundle import begin_bundle, write_bundle
@@ -160,7 +160,7 @@ class Draft:
     def _write_bundle(self, result: Result, data: dict[str, Any], evidence: Evidence) -> None:
         """With what the certifier has at hand; a lifted problem's state is not the one that is drawn."""
         study, certificate = result.study, result.certificate
-        corrected = None if isinstance(study.problem, Lifted) else evidence.corrected
+        corrected = None if isinstance(study.problem, AbstractLifted) else evidence.corrected
         write_bundle(
             self.part / FILES[3],
             certificate,

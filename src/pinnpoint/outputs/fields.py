@@ -11,7 +11,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.cases.study import Study
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certifiers.protocols import Certifier, Problem
-from pinnpoint.fem.lifted import Lifted
+from pinnpoint.fem.lifted import AbstractLifted
 
 WIDTH = "where the width comes from"
 """The shares of places in the widths of the intervals, by volume."""
@@ -46,7 +46,8 @@ class Fields:
             return V if count == 1 else V.reshape(n, count)
 
         # of a lifted problem U is what the prediction leaves over
-        own = np.asarray(problem.lift.value(problem.nodes.points)) if isinstance(problem, Lifted) else None
+        kept = isinstance(problem, AbstractLifted)
+        own = np.asarray(problem.lift.value(problem.nodes.points)).ravel() if kept else None
         predicted = U if nodal is None else nodal  # as it was given, where it is nodal
         fields = {"prediction": shape(predicted if own is None else own)}
         if evidence.corrected is not None:

@@ -17,7 +17,7 @@ from pinnpoint.certifiers.families.certifier import FamilyCertifier
 from pinnpoint.certifiers.families.loads import LoadFamily
 from pinnpoint.certifiers.protocols import Extraction, Prepared
 from pinnpoint.certifiers.verb import run
-from pinnpoint.fem.lifted import Lifted
+from pinnpoint.fem.lifted import AbstractLifted
 from pinnpoint.systems.derived import Derived
 
 Answer = Callable[[Vector | None, Vector | None, Vector | None], Certificate]
@@ -79,7 +79,7 @@ def engine_of_case(study: Study) -> Engine:
     """
     queries, target = study.queries, study.case.certificate.target
     problem = (
-        study.problem.base if isinstance(study.problem, Lifted) else study.problem
+        study.problem.base if isinstance(study.problem, AbstractLifted) else study.problem
     )  # predictions are nodal values, lifted or not
     if target == "discrete" and isinstance(study.method, AbstractMethod):
         family = LoadFamily(problem.system, problem.b[None, :]).prepare(queries, study.method)

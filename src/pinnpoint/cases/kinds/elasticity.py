@@ -130,6 +130,7 @@ KIND = Kind(
     instead={"flux": "ask for the reaction of a held group, or average over the patch instead"},
     quantities=ELASTIC,
     rechecked=True,
+    lifts=True,
     refines=True,
     distributes=True,
     decks=True,

@@ -14,7 +14,7 @@ from pinnpoint.certificates.claims import Guarantee
 from pinnpoint.certifiers.protocols import Problem
 from pinnpoint.fem.coefficients import split
 from pinnpoint.fem.elastic_queries import ElasticQueries
-from pinnpoint.fem.lifted import Lifted
+from pinnpoint.fem.lifted import AbstractLifted
 from pinnpoint.fem.loads import Load
 from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.formulas.expressions import Expression
@@ -75,7 +75,7 @@ def text(given: Any) -> Any:
 
 def given_data(problem: Any) -> Mapping[str, Any]:
     """Data of a problem as they were given; a lifted problem's are those of its base."""
-    base = problem.base if isinstance(problem, Lifted) else problem
+    base = problem.base if isinstance(problem, AbstractLifted) else problem
     return base.given if isinstance(base, FiniteElements) else {}
 
 
@@ -186,7 +186,7 @@ def _case(
             "method": certificate.method,
             "target": certificate.target,
             "rounding": certificate.rounding == "covered",
-            "lift": isinstance(problem, Lifted),
+            "lift": isinstance(problem, AbstractLifted),
             **({"weighted": True} if system.weight is not None else {}),
             "options": {**known, **({"sigma": "given"} if sigma else {})},
         },

@@ -16,7 +16,8 @@ from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certifiers.protocols import Liftable, Problem
-from pinnpoint.fem.lifted import Lifted
+from pinnpoint.fem.lifted import AbstractLifted
+from pinnpoint.fem.lifted_solids import LiftedSolid
 from pinnpoint.outputs.bundle import discrete
 from pinnpoint.outputs.bundle.continuous import continuous
 from pinnpoint.outputs.bundle.document import Document, wordless
@@ -78,7 +79,7 @@ def write_bundle(
     is_problem = isinstance(problem, Problem)
     system = problem.system if is_problem else problem
     U = problem.extract(prediction).U if is_problem else vector("prediction", prediction)
-    against = obstacle(certificate, system) or wordless(certificate, problem)
+    against = _kept(problem) or obstacle(certificate, system) or wordless(certificate, problem)
     if against and not partial:
         raise InputError(against)
     texts = (document or Document()).complete(certificate, problem, queries, options)
@@ -111,11 +112,20 @@ def _new(folder: str | os.PathLike[str]) -> Writer:
 
 def _as_certified(certificate: Certificate, problem: Any, prediction: Any) -> Any:
     """The problem that the certificate is of: where its prediction was lifted, the one of what that leaves."""
-    if certificate.narrowing is None or isinstance(problem, Lifted):
+    if certificate.narrowing is None or isinstance(problem, AbstractLifted):
         return problem
     if not isinstance(problem, Liftable):
         raise InputError("problem: its prediction was lifted; hand in problem.lifted(prediction) of the problem")
     return problem.lifted(prediction)
+
+
+def _kept(problem: Any) -> str:
+    """Why a lifted solid cannot be re-checked."""
+    if not isinstance(problem, LiftedSolid):
+        return ""
+    return (
+        "problem: what a predicted displacement leaves over has no witnesses for the checker; certify without the lift"
+    )
 
 
 @dataclass(frozen=True, eq=False)
