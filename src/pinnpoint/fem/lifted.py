@@ -108,6 +108,10 @@ class AbstractLifted(Transferable):
         """The same queries on this mesh."""
         return self.rest.ask(goals, names)
 
+    def drawn(self, U: Vector) -> dict[str, Vector]:
+        """What the problem itself draws of a state."""
+        return self.base.drawn(U)
+
     def fingerprint(self, what: str) -> str:
         """The digests of the problem itself: its queries are asked."""
         return self.base.fingerprint(what)
