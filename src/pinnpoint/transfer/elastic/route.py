@@ -176,16 +176,15 @@ class Elastic(Route):
     ) -> tuple[Bounds, list[Enclosed], dict[int, Vector]]:
         found: list[Enclosed] = []
         shares: dict[int, Vector] = {}
-        bounds = None
+        bounds, pairs = self.products.measure(primal, list(duals.values()))
+        by_query = dict(zip(duals, pairs, strict=True))
         for i, J in enumerate(self.goals):
             if i not in duals:
                 found.append(Enclosed(J.constant, 0.0, J.data, max(0.0, J.error - J.data)))
                 continue
-            bounds, pairs = self.products.measure(primal, [duals[i]])
-            found.append(self._moved(self._enclosed(J, bounds, pairs[0]), duals[i], pairs[0].dual, gap))
-            shares[i] = self.products.shares(pairs[0].dual)
-        if bounds is None:
-            bounds, _ = self.products.measure(primal, [])
+            pair = by_query[i]
+            found.append(self._moved(self._enclosed(J, bounds, pair), duals[i], pair.dual, gap))
+            shares[i] = self.products.shares(pair.dual)
         return bounds, found, shares
 
     def _enclosed(self, J: Functional, primal: Bounds, pair: Pair) -> Enclosed:
