@@ -493,6 +493,65 @@ def continuous(kind, cells):
     }
 
 
+def solid_continuous(kind, cells, *, degree):
+    """Stresses in equilibrium and energy bounds of a solid, against assembling and one multigrid solve to 1e-10.
+
+    Processor seconds: cores are shared. `ratio` is what the first state needs, all that belongs to the mesh included;
+    `a further query` what each dual state adds beside its own solve.
+    """
+    from pinnpoint.fem.solids import solid_of
+    from pinnpoint.solvers.amg import Multigrid
+    from pinnpoint.transfer.elastic.equilibrium import Equilibrium
+    from pinnpoint.transfer.elastic.product import Products
+
+    mesh, clock, times = pp.io.generate(kind, cells), time.process_time, {}
+
+    def timed(name, work):
+        start = clock()
+        found = work()
+        times[name] = clock() - start
+        return found
+
+    given = ({"left": 0.0}, {"right": (0.0, 0.0, 1.0)})
+    problem = timed("assembling", lambda: pp.fem.Elasticity(mesh, 1.0, 0.3, None, *given, degree=degree))
+    free = problem.space.free
+    A, b = sp.csr_array(problem.A[free][:, free]), problem.b[free]
+    modes = problem.system.modes
+    modes = modes[free] if len(modes) != len(free) else modes
+    solver = timed("setup", lambda: Multigrid(A, modes, mesh.dim, tolerance=1e-10))
+    y = timed("solve", lambda: solver.solve(b))
+    before = peak()
+
+    def increment(r):
+        w = np.zeros(problem.space.N)
+        w[free] = solver.solve(r[free])
+        return w
+
+    def prepared():
+        solid = solid_of(problem, Topology.of(mesh))
+        found = Equilibrium(solid)
+        _ = solid.load, solid.cell_nodes, found.tree, found.space.norm_factor, found._start, found._modes
+        return found
+
+    equilibrium = timed("mesh", prepared)
+    solid = equilibrium.solid
+    state = problem.space.vector_of(y).reshape(-1, mesh.dim)
+    side = timed("stress", lambda: equilibrium.side(state, solid.load, increment))
+    products = Products(solid, equilibrium.space)
+    bounds, _ = timed("bounds", lambda: products.measure(side, []))
+    base = times["assembling"] + times["setup"] + times["solve"]
+    state_time = times["stress"] + times["bounds"]
+    return {
+        "cells": len(mesh.cells),
+        "unknowns": len(free),
+        **{f"{name} [s]": round(spent, 2) for name, spent in times.items()},
+        "ratio": round((times["mesh"] + state_time) / base, 2),
+        "ratio of a further query": round(state_time / base, 2),
+        "memory ratio": round(peak() / before, 2),
+        "energy bound": float(f"{products.energy(bounds):.4g}"),
+    }
+
+
 def amg(A, b):
     """One solve to 1e-10 with PyAMG, set up included; without it, conjugate gradients."""
     try:
@@ -525,6 +584,8 @@ def plan(sizes, small):
     yield "semilinear root", (semilinear, "square", 40 if quick else 317, {})
     yield "continuous 2D", (continuous, "square", 60 if quick else 500, {})
     yield "continuous 3D", (continuous, "cube", 8 if quick else 46, {})
+    for degree in (1, 2):
+        yield f"solid, continuous P{degree}", (solid_continuous, "cube", 6 if quick else 26, {"degree": degree})
     yield "refinement 2D", (refinement, "square", 60 if quick else 708, {})
     yield "refinement 3D", (refinement, "cube", 8 if quick else 44, {})
 
