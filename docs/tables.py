@@ -6,6 +6,7 @@ A table stands between `<!-- table: NAME -->` and `<!-- /table -->`.
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Callable
@@ -160,6 +161,33 @@ def conformal() -> str:
     )
 
 
+def solid_rows(part: str | tuple[str, ...], *, discrete: bool = False) -> str:
+    """Intervals of solids: those whose names begin so."""
+    rows = []
+    for name, row in read("solids").items():
+        if not name.startswith(part) or bool(row.get("discrete")) != discrete:
+            continue
+        how = f"P{row['degree']}, {row['dofs']:,}" + (f", {row['meshes']} meshes" if row.get("adaptive") else "")
+        asked = {key: q for key, q in row["queries"].items() if not re.search(r"\] [xyz]{2}$", key)}
+        for k, (query, found) in enumerate(asked.items()):
+            label = re.sub(r", (the linear.*|P\d.*|\d+)$", "", name)
+            first = [label, how] if k == 0 else ["", ""]
+            spent = f"{row['seconds']:.0f} s, {row['memory [GB]']:.1f} GB" if k == 0 else ""
+            rows.append([*first, query, about(found["lower"], found["upper"]), tell(found["relative"]), spent])
+    return table(["", "elements, displacements", "query", "interval", "radius / value", "processor, memory"], rows)
+
+
+def about(lower: float, upper: float) -> str:
+    """An interval as its middle and its radius, digits as far as the radius reaches; outward."""
+    radius, middle = 0.5 * (upper - lower), 0.5 * (upper + lower)
+    if radius == 0.0:
+        return f"{middle:g}"
+    digits = max(0, 1 - math.floor(math.log10(radius)))
+    shown = round(middle, digits)
+    wide = math.ceil(max(upper - shown, shown - lower) * 10**digits) / 10**digits
+    return f"{shown:.{digits}f} ± {wide:.{digits}f}" if wide >= 0.01 else f"{shown:.{digits}f} ± {tell(wide)}"
+
+
 def keys(section: str) -> str:
     """The keys of a section of the case file."""
     return table(["key", "takes", "default", "for example", ""], case_keys.rows(section))
@@ -172,6 +200,12 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "operator": ("comparison.md", operator),
     "dual-weighted": ("comparison.md", dual_weighted),
     "conformal": ("comparison.md", conformal),
+    "cook": ("solids.md", partial(solid_rows, "Cook")),
+    "plate": ("solids.md", partial(solid_rows, "plate")),
+    "cantilever": ("solids.md", partial(solid_rows, "cantilever")),
+    "ellipses": ("solids.md", partial(solid_rows, ("elliptic", "thick"))),
+    "bracket-discrete": ("solids.md", partial(solid_rows, "bracket", discrete=True)),
+    "bracket": ("solids.md", partial(solid_rows, "bracket")),
     **{f"case-{section}": ("case.md", partial(keys, section)) for section in SECTIONS},
 }
 

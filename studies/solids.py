@@ -168,7 +168,7 @@ def plan(quick: bool) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
     most = 1500 if quick else 70_000
     yield "cantilever, adaptive", lambda: adaptive(solids.cantilever(2), cantilever_all, aims, most)
     yield "elliptic membrane (LE1)", lambda: uniform(lambda: solids.membrane(4 if quick else 64), near)
-    thick = (2, 1) if quick else (24, 6)
+    thick = (2, 1) if quick else (16, 4)
     yield "thick plate (LE10's kind)", lambda: uniform(lambda: solids.thick_plate(*thick), near)
     yield from bracket_rows(quick)
 
