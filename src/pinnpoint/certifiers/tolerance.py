@@ -124,8 +124,8 @@ def _checked(problem: Problem, queries: Queries, tolerance: Limits, theta: float
     """The largest radii that will do; refuses what cannot be refined, before the work."""
     if not isinstance(problem, Transferable):
         raise InputError(
-            "tolerance: this problem has no refinement; give a reaction–diffusion or semilinear problem, or no "
-            "tolerance"
+            "tolerance: this problem has no refinement; give a reaction–diffusion, semilinear or elastic "
+            "problem, or no tolerance"
         )
     if tolerance is None:
         raise InputError("tolerance: is missing; say how narrow the proof must be, one number or one per query")

@@ -137,9 +137,30 @@ def test_bad_options_of_certify_to_are_refused(options, message):
     problem = poisson("square", 4, 1)
     with pytest.raises(pp.InputError, match=message):
         pp.certify_to(problem, problem.space.U0, problem.points([[0.3, 0.4]]), **options)
-    plate = pp.fem.Elasticity(problem.mesh, 1.0, 0.3, fixed={"boundary": 0.0})
-    with pytest.raises(pp.InputError, match="no refinement"):
+    space = pp.fem.Elasticity(problem.mesh, 1.0, 0.3, fixed={"boundary": 0.0}).space
+    plate = pp.fem.Elasticity(problem.mesh, 1.0, 0.3, space=space)
+    with pytest.raises(pp.InputError, match="supports at nodes"):
         pp.certify_to(plate, plate.space.U0, plate.points([[0.3, 0.4]], "x"), 1.0)
+    with pytest.raises(pp.InputError, match="no refinement"):
+        pp.certify_to(problem.system, problem.space.U0, problem.points([[0.3, 0.4]]), 1.0)
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_solids_are_refined_with_their_nodal_values(degree):
+    """A displacement at nodes is carried along; derived quantities stay with their components."""
+    mesh = generate("square", 3)
+    plate = pp.fem.Elasticity(mesh, 1.0, 0.3, fixed={"left": 0.0}, traction={"right": [0.0, 0.1]}, degree=degree)
+    asked = plate.magnitude([[0.6, 0.4]], ["u"]) + plate.mean("y")
+    found = pp.certify_to(plate, np.zeros((len(plate.nodes), 2)), asked, 0.005 if degree == 2 else 0.05)
+    assert found.reached
+    assert len(found.history) > 1
+    assert [one.name for one in found.certificate.derived] == ["u"]
+    fine = pp.fem.Elasticity(
+        generate("square", 24), 1.0, 0.3, fixed={"left": 0.0}, traction={"right": [0.0, 0.1]}, degree=2
+    )
+    near = pp.certify(fine, fine.space.U0, fine.magnitude([[0.6, 0.4]], ["u"]), target="discrete").derived[0]
+    one = found.certificate.derived[0]
+    assert one.lower <= near.center <= one.upper
 
 
 CASE = """
