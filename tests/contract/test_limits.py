@@ -14,6 +14,7 @@ import pytest
 import pinnpoint as pp
 from pinnpoint.certificates.verdicts import kept
 from pinnpoint.cli.main import main
+from pinnpoint.systems.derived import Derived
 
 CASE = """title = "Plate"
 units = "mm"
@@ -389,3 +390,46 @@ def test_monitors_decide_about_derived_quantities(tmp_path):
         assert ("strong: the limit" in done.reason) == (action == "flag")
         row = json.loads((tmp_path / f"{word}.jsonl").read_text())["derived"][0]
         assert (row["name"], row["limit"]) == ("strong", word)
+
+
+def exactly(A, b):
+    """The solution of a small system of whole numbers, by elimination of fractions."""
+    rows = [[Fraction(int(x)) for x in (*row, right)] for row, right in zip(A, b, strict=True)]
+    for k in range(len(rows)):  # positive definite: no pivot vanishes
+        for i in range(len(rows)):
+            if i != k:
+                factor = rows[i][k] / rows[k][k]
+                rows[i] = [x - factor * y for x, y in zip(rows[i], rows[k], strict=True)]
+    return [row[-1] / row[k] for k, row in enumerate(rows)]
+
+
+def test_verdicts_on_random_systems_are_never_wrong():
+    """500 systems with known solutions; limits and accepted errors lie on, next to and far from the truth."""
+    rng, seen = np.random.default_rng(21), set()
+    for _ in range(500):
+        M = rng.integers(-3, 4, (3, 3))
+        A, b = M @ M.T + np.eye(3, dtype=int), rng.integers(-9, 10, 3)
+        truth = exactly(A, b)
+        near = np.array([float(t) for t in truth])
+        queries = pp.Queries(np.eye(3), ["x", "y", "z"]).deriving([Derived("size", "magnitude", ("x", "y"))])
+        U = near + rng.choice([0.0, 1e-15, 1e-3, 1.0], 3) * rng.normal(size=3)
+        moved = np.append(near, np.hypot(*near[:2])) + rng.choice([0.0, 5e-17, -1e-16, 1e-12, -0.1, 1.0], 4)
+        limits = [(x, None) if rng.random() < 0.5 else (None, x) for x in moved]
+        accept = np.abs(U - near) * rng.choice([0.5, 1.0, 2.0], 3) + 1e-300
+        found = pp.certify(pp.LinearSystem(A.astype(float), b), U, queries, accept=accept, limit=limits)
+        for i, verdict in enumerate(found.verdicts):
+            off = abs(Fraction(float(U[i])) - truth[i])
+            assert verdict["accept"] in ("undecided", "within" if off <= Fraction(accept[i]) else "beyond")
+            least, most = limits[i]
+            kept_ = truth[i] >= Fraction(least) if most is None else truth[i] <= Fraction(most)
+            assert verdict["limit"] in ("undecided", "holds" if kept_ else "violated")
+            seen |= {verdict["accept"], verdict["limit"]}
+        least, most = limits[3]
+        square, end = truth[0] ** 2 + truth[1] ** 2, Fraction(least if most is None else most)
+        above = end <= 0 or square >= end**2
+        below = end >= 0 and square <= end**2
+        word = found.derived[0].verdicts["limit"]
+        assert word in ("undecided", "holds" if (above if most is None else below) else "violated")
+        seen.add(f"derived {word}")
+    words = {"holds", "violated", "undecided"}
+    assert seen == words | {"within", "beyond"} | {f"derived {word}" for word in words}
