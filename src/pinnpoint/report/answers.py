@@ -9,7 +9,7 @@ from pinnpoint.report.markup import data as number
 from pinnpoint.report.markup import name
 from pinnpoint.report.numbers import above, below, interval, short
 from pinnpoint.report.surety import bounds, chance, share, sure
-from pinnpoint.report.verdict import decided, limited, off, truth
+from pinnpoint.report.verdict import asking, decided, off, truth
 
 MOST_NAMED = 12
 """So many queries are named for each verdict."""
@@ -46,7 +46,7 @@ def judgement(row: Mapping[str, Any], asked: str = "accept") -> str:
 
 def verdicts(data: Mapping[str, Any], asked: str = "accept") -> str:
     """Which predictions are good enough, or which limits are kept; nothing where nobody asked."""
-    rows, items = [r for r in data["queries"] if decided(r)] if asked == "accept" else limited(data), []
+    rows, items = asking(data, asked), []
     for word, (css, words) in ANSWERS[asked].items():
         mine = [r for r in rows if decided(r, asked) == word]
         named = ", ".join(f"‘{name(r['name'])}’{_apart(r, asked)}" for r in mine[:MOST_NAMED])

@@ -62,7 +62,8 @@ def off(row: Mapping[str, Any]) -> tuple[float, float | None]:
         return 0.0, None
     apart = min(abs(here - row["center"]), sys.float_info.max)
     least = apart * (1.0 - 2.0**-50) - row["radius"] * (1.0 + 2.0**-50)
-    return max(0.0, least), row["value_radius"] if row.get("raw") is None else row["raw_radius"]
+    most = (apart + row["radius"]) * (1.0 + 2.0**-50)  # of derived quantities, which have no radius there
+    return max(0.0, least), row.get("value_radius", most) if row.get("raw") is None else row["raw_radius"]
 
 
 def missed(row: Mapping[str, Any]) -> bool:
@@ -77,9 +78,9 @@ def decided(row: Mapping[str, Any], asked: str = "accept") -> str | None:
     return found
 
 
-def limited(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Queries and derived quantities whose true value has a limit."""
-    return [row for row in (*data["queries"], *data.get("derived", [])) if decided(row, "limit")]
+def asking(data: Mapping[str, Any], asked: str) -> list[Mapping[str, Any]]:
+    """Queries and derived quantities that were asked for a verdict."""
+    return [row for row in (*data["queries"], *data.get("derived", [])) if decided(row, asked)]
 
 
 def telling(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -102,8 +103,7 @@ def judge(data: Mapping[str, Any]) -> Verdict:
         word = {"deterministic": "proved", "probabilistic": "certified"}.get(guarantee, "estimated")
         narrow = ", all within tolerance" if len(asked) == len(rows) > 1 else ", within tolerance" if asked else ""
         headline = f"{len(rows)} {noun} {word}{narrow}"
-    found = [word for word in map(decided, rows) if word is not None]
-    kept = [str(decided(row, "limit")) for row in limited(data)]
+    found, kept = ([str(decided(row, asked)) for row in asking(data, asked)] for asked in ("accept", "limit"))
     words = {*found, *kept}
     kind = "open" if guarantee == "estimate" or "undecided" in words else "good"
     kind = "bad" if wide or words & {"beyond", "violated"} else kind

@@ -123,6 +123,7 @@ def test_every_kind_is_certified_and_verified(tmp_path, capsys, d, queries):
     assert len(table) == 1 + len(names) + len(rows)
     assert next(line for line in table if line.startswith("vm,")).endswith("N/mm²")
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "of 1 prediction 1 proved beyond what is accepted" in report
     assert "von-mises of" in report
     if queries is not KINDS:
         units = {line.split(",")[0]: line.split(",")[-1] for line in table}
