@@ -71,6 +71,7 @@ studies: $(VENV)/.test
 	$(BIN)/python studies/rounding_misses.py
 	$(BIN)/python studies/nonlinear_balls.py
 	$(BIN)/python studies/continuous.py
+	$(BIN)/python studies/solids.py
 	$(BIN)/python studies/lift_campaign.py
 	$(BIN)/python studies/train_benchmark.py
 	$(BIN)/python studies/out_of_distribution.py

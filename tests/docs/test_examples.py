@@ -94,3 +94,16 @@ def test_benchmark_quick_form(tmp_path):
     assert rows["tightness poisson"]["exact, refined: relative radius"] < 1e-15
     assert 1.0 < rows["tightness poisson"]["norm: radius / error"] < 1e4
     assert 1.0 < rows["tightness poisson"]["randomized 16: sigma / exact sigma"] < 3.0
+
+
+@pytest.mark.slow
+def test_solids_quick_form(tmp_path):
+    """The cost of stresses in equilibrium, and a row of the study of solids, at small sizes."""
+    command = [sys.executable, str(ROOT / "benchmarks" / "run.py"), "--quick", "--out", str(tmp_path / "b.json")]
+    subprocess.run([*command, "--only", "solid, continuous P2"], check=True, capture_output=True)
+    assert 0.0 < json.loads((tmp_path / "b.json").read_text())["solid, continuous P2"]["energy bound"] < 1.0
+    command = [sys.executable, str(ROOT / "studies" / "solids.py"), "--quick", "--out", str(tmp_path / "s.json")]
+    subprocess.run([*command, "--only", "plate"], check=True, capture_output=True)
+    (row,) = json.loads((tmp_path / "s.json").read_text(encoding="utf-8")).values()
+    assert row["guarantee"] == "deterministic"
+    assert row["queries"]["mean u_x at x = 1"]["relative"] < 1e-4
