@@ -268,9 +268,9 @@ class Elasticity(SolidProblem):
         self, mesh: Mesh, body: Any, fixed: Mapping[str, Any], traction: Mapping[str, Any], quadrature: int
     ) -> Elasticity:
         """The same material with other data, on the same cells."""
-        young, poisson, plane = (self.given[name] for name in ("young", "poisson", "plane"))
+        given = {name: self.given[name] for name in ("young", "poisson", "plane", "notes")}
         return Elasticity(
-            mesh, young, poisson, body, fixed, traction, plane=plane, quadrature=quadrature, degree=self.degree
+            mesh, body=body, fixed=fixed, traction=traction, quadrature=quadrature, degree=self.degree, **given
         )
 
     def transfer(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Route:
