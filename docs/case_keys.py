@@ -75,7 +75,7 @@ ABOUT = {
     "mesh.dofs": About("5000", "Unknowns of a generated bracket, instead of `cells`."),
     "problem": About("[problem]", "The PDE."),
     "problem.kind": About('"reaction-diffusion"', "Which PDE; a deck is elasticity."),
-    "problem.degree": About("2", "Of the elements: linear or quadratic; elasticity has linear ones."),
+    "problem.degree": About("2", "Of the elements: linear or quadratic."),
     "problem.diffusion": About("1.0", "κ in −∇·(κ∇u) + c u = f."),
     "problem.reaction": About('"1 + x**2"', "c ≥ 0.", "number or formula, or a table group → number ≥ 0"),
     "problem.source": About('"exp(x)*sin(3*y)"', "f."),

@@ -93,3 +93,23 @@ def test_points_on_free_boundaries_and_interfaces_are_refused(at):
     problem = pp.fem.Elasticity(mesh, young, 0.3, None, {"left": 0.0}, {"top": (0.0, 1.0)}, degree=2)
     with pytest.raises(pp.InputError, match="average"):
         pp.certify(problem, problem.space.U0, problem.stress([at], "xx"))
+
+
+def test_parts_that_share_no_facet_are_told_of():
+    """Two blocks that touch along a line without common nodes are two bodies, each held."""
+    from pinnpoint.mesh.mesh import Mesh
+
+    one, two = generate("square", 3), generate("square", 2)
+    X = np.concatenate([one.points, 0.5 * two.points + [1.0, 0.2]])
+    T = np.concatenate([one.cells, two.cells + len(one.points)])
+    groups = {"left": one.facets("left"), "right": two.facets("right") + len(one.points)}
+    problem = pp.fem.Elasticity(
+        Mesh(X, T, facet_groups=groups), 1.0, 0.3, ("0", "1"), {"left": 0.0, "right": 0.0}, degree=2
+    )
+    certificate = pp.certify(problem, problem.space.U0, problem.points([[0.4, 0.5]], "y"))
+    assert any("2 parts that share no facet" in note for note in certificate.notes)
+
+
+def test_a_mesh_with_held_nodes_only_is_refused_with_the_remedy():
+    with pytest.raises(pp.InputError, match="every node is held"):
+        pp.fem.Elasticity(generate("square", 1), 1.0, 0.3, ("0", "1"), {"boundary": 0.0})

@@ -20,6 +20,11 @@ def admissible(size: int, dofs: Index, values: Vector, notes: Sequence[str] = ()
     """The space with these entries fixed."""
     if not dofs.size:
         return AdmissibleSpace.unconstrained(size)
+    if np.unique(dofs).size == size:
+        raise InputError(
+            "mesh: every node is held, so nothing is left to compute; refine the mesh, or take quadratic elements, "
+            "degree=2"
+        )
     return AdmissibleSpace.dirichlet(size, dofs, values, notes=notes)
 
 

@@ -298,7 +298,8 @@ def _named(goal: CellStrain | CellStress, name: str) -> str:
 
 def pair_of(given: Any, dim: int) -> tuple[int, int]:
     """Numbers i ≤ j of a tensor's component, from "xy" or a pair of axes."""
-    if isinstance(given, str | tuple | list) and len(given) == 2:
+    axes = [*AXES[:dim], *range(dim)]
+    if isinstance(given, str | tuple | list) and len(given) == 2 and all(k in axes for k in given):
         i, j = sorted(component_of(k, dim) for k in given)
         return i, j
     known = ", ".join(f"'{AXES[i]}{AXES[j]}'" for i, j in voigt(dim))

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.mesh.facets import edge_table, facet_keys
 from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.mesh.topology import Topology
 
 
 @dataclass(frozen=True)
@@ -78,12 +81,26 @@ def coincident(mesh: Mesh) -> tuple[int, Vector | None]:
     return len(later), points[later[0]] if len(later) else None
 
 
+def bodies(mesh: Mesh) -> int:
+    """How many parts of a mesh hang together through facets."""
+    one, two = Topology.of(mesh).facet_cells.T
+    inside, C = two >= 0, len(mesh.cells)
+    joined = sp.coo_array((np.ones(int(inside.sum())), (one[inside], two[inside])), shape=(C, C))
+    return int(connected_components(joined, directed=False, return_labels=False))
+
+
 def unjoined_notes(mesh: Mesh) -> tuple[str, ...]:
-    """For people: nodes that lie at one place and are not joined; nothing where there are none."""
+    """For people: nodes that lie at one place and are not joined, and parts; nothing where there are none."""
     count, where = coincident(mesh)
-    if where is None:
+    if where is not None:
+        return (
+            f"{count} nodes lie at the place of another one, for example at {where.tolist()}: cells on the two sides "
+            "are not joined there, so the domain has a slit. Merge the nodes, unless it is a crack",
+        )
+    parts = bodies(mesh)
+    if parts == 1:
         return ()
     return (
-        f"{count} nodes lie at the place of another one, for example at {where.tolist()}: cells on the two sides are "
-        "not joined there, so the domain has a slit. Merge the nodes, unless it is a crack",
+        f"the mesh has {parts} parts that share no facet: each is a domain of its own, whether they touch or not. Join "
+        "them before meshing (in Gmsh: fragment), unless they are meant to be apart",
     )

@@ -218,7 +218,10 @@ REFUSED = {
     "a typing error": ('kind = "von-mieses"\nat = [0.5, 0.5]', "did you mean 'von-mises'"),
     "a flux": ('kind = "flux"\ngroup = "left"', "ask for the reaction of a held group"),
     "a wrong vector": ('kind = "patch"\ngroup = "right"\ncomponent = [1.0]', "component"),
-    "a space component": ('kind = "stress"\nat = [0.5, 0.5]\ncomponent = "xz"', "component: must be 'x' or 'y'"),
+    "a space component": (
+        'kind = "stress"\nat = [0.5, 0.5]\ncomponent = "xz"',
+        "component: must be one of 'xx', 'xy', 'yy'",
+    ),
     "a name twice": (
         'name = "a xx"\nkind = "stress"\nat = [0.5, 0.6]\ncomponent = "xx"\n[[query]]\nname = "a"\n'
         'kind = "von-mises"\nat = [0.5, 0.5]',

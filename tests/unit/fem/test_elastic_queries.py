@@ -215,7 +215,7 @@ def test_data_by_cells_follow_their_parents():
 
 
 REFUSED = {
-    "a component that is none": (lambda p: p.stress([[0.5, 0.5]], "xz"), "component: must be 'x' or 'y'"),
+    "a component that is none": (lambda p: p.stress([[0.5, 0.5]], "xz"), "component: must be one of 'xx', 'xy', 'yy'"),
     "one axis": (lambda p: p.stress([[0.5, 0.5]], "x"), "component: must be one of 'xx', 'xy', 'yy'"),
     "an unknown group of cells": (lambda p: p.stress("ribs", "xy"), "no such cell group; it has soft, stiff"),
     "a point outside": (lambda p: p.strain([[1.5, 0.5]], "xy"), "outside the mesh"),
