@@ -42,6 +42,7 @@ from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.inputs import enclosed, fixed
 from pinnpoint.taylor.simplices import density as density_on
 from pinnpoint.taylor.simplices import enclose
+from pinnpoint.taylor.suprema import supremum
 from pinnpoint.transfer.distances import largest_ball
 from pinnpoint.transfer.elastic.kelvin import Kelvin, kelvin_of
 from pinnpoint.transfer.elastic.kernel_terms import displacement_term, tensor_term
@@ -172,6 +173,7 @@ def _displacement(solid: Solid, goal: Point | Ball, k: int, name: str) -> Functi
     tolerance = _tolerance(solid, kernel)
     value, error, sure = displacement_term(kernel, solid.body, k, x0, tolerance, spent)  # elasticity.md, step 8d
     body = tuple(w if c == k else None for c in range(solid.d))
+    error += _other_kernel(solid, w, kernel.of_rounded_displacement)
     return _pointed(Load(body), value, error, kernel, sure, outlook, spent)
 
 
@@ -187,9 +189,18 @@ def _at_point(solid: Solid, goal: Stress | Strain, name: str) -> Functional:
     slopes += [(lam, k, k) for k in range(d)] if isinstance(goal, Stress) and goal.i == goal.j else []
     tolerance *= 1.0 if isinstance(goal, Strain) else mu
     value, error, sure = tensor_term(kernel, solid.body, slopes, x0, tolerance, spent)  # elasticity.md, step 8e
+    error += _other_kernel(solid, w, kernel.of_rounded_gradient) * sum(abs(c) for c, _, _ in slopes)
     load = StressLoad(w, T)
     made = _pointed(Load(stress=load), value, error, kernel, sure, outlook, spent)
     return _with_norm(solid, made, load)
+
+
+def _other_kernel(solid: Solid, w: Density, reach: float) -> float:
+    """What the rounding of λ and μ does to the kernel's data term, where the force is not affine."""
+    V = solid.points[solid.topology.cells[slice(None) if w.cells is None else w.cells]]
+    rough = [f for f in solid.body if enclosed(f) and fixed(f) is None]
+    top = sum(float(np.max(supremum(f, V)[0], initial=0.0)) for f in rough)
+    return at_most(up(solid.off * reach * top, 8)) if rough else 0.0  # elasticity.md, step 9f
 
 
 def _pointed(

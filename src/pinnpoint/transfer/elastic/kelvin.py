@@ -67,6 +67,21 @@ class Kelvin:
         p = [(-1) ** j * (first * comb(3, j) + second * comb(4, j)) for j in range(5)]
         return tuple(c / (2 * j + self.d) for j, c in enumerate(p))  # elasticity.md, step 8c
 
+    @property
+    def _heavy(self) -> float:
+        """Upper bound of 1 + |mass| inside any radius."""
+        return 3.0 + float(sum(abs(c) for c in self.inside))
+
+    @property
+    def of_rounded_displacement(self) -> float:
+        """Upper bound of ∫|Φ_k − Φ̂_k|/ε for the kernel Φ̂ of λ and μ that are off by a relative error ε."""
+        return 16.0 * self._heavy * self.radius**2 / self.mu  # elasticity.md, step 9f
+
+    @property
+    def of_rounded_gradient(self) -> float:
+        """The same of ∂_lΦ_k."""
+        return 300.0 * self._heavy * self.radius / self.mu  # elasticity.md, step 9f
+
     @cached_property
     def theta(self) -> Enclosed:
         """θ = 1/(1 − ν) = 2(λ + μ)/(λ + 2μ)."""
