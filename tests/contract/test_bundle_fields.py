@@ -62,7 +62,7 @@ CASES = {
     "derived": text(
         BEAM,
         [
-            'kind = "von-mises"\nat = [0.4, 0.55]\naccept = 0.1\n',
+            'kind = "von-mises"\nat = [0.4, 0.55]\naccept = 0.1\nlimit = { below = 9.0 }\n',
             'kind = "principal"\nat = [0.4, 0.55]\n',
             'kind = "magnitude"\nat = [0.4, 0.55]\ntolerance = 0.1\n',
             'kind = "strain"\nat = [0.4, 0.55]\ncomponent = "yx"\n',

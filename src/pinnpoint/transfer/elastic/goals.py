@@ -50,7 +50,7 @@ from pinnpoint.transfer.elastic.loads import Load, StressLoad, Traction, root_me
 from pinnpoint.transfer.elastic.mollified import mollified
 from pinnpoint.transfer.elastic.reference import voigt
 from pinnpoint.transfer.elastic.solid import Solid
-from pinnpoint.transfer.facets import measures
+from pinnpoint.transfer.facets import measures, normals
 from pinnpoint.transfer.places import cell_of, facet_at, in_domain
 from pinnpoint.transfer.work import Work
 
@@ -341,7 +341,7 @@ def _patch(solid: Solid, facets: Index, goal: Patch, name: str) -> Functional:
     proved = True
     for c in range(d):
         free = ~solid.held[facets, c]
-        acts = free & (direction[:, c] != 0.0)
+        acts = free & ((direction[:, c] != 0.0) | (off > 0.0))
         if acts.any():
             what = Density.constant(direction[acts, c] / total, d - 1)
             blur = off[acts] / total
@@ -365,10 +365,7 @@ def _directions(solid: Solid, facets: Index, component: Any) -> tuple[Vector, Ve
         return np.repeat(np.array(component, dtype=np.float64)[None], len(facets), axis=0), np.zeros(len(facets))
     cell = T.facet_cells[facets, 0]
     local = np.argmax(T.cell_facets[cell] == facets[:, None], axis=1)
-    n = -T.gradients[cell, local]
-    length = np.sqrt((n * n).sum(axis=1))
-    steep = solid.slack[cell] * np.abs(T.gradients[cell]).max(axis=(1, 2)) * 2.0 * d
-    return n / length[:, None], np.asarray(up(2.0 * steep / length + gamma(16), 8))
+    return normals(solid.points[T.facets[facets]], -T.gradients[cell, local])
 
 
 def _held_part(
