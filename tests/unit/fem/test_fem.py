@@ -238,7 +238,8 @@ def test_continuous_target_is_never_downgraded():
     assert pp.certify(problem, solution, problem.points([[0.5, 0.5]])).target == "continuous"
     bent = fem.ReactionDiffusion(problem.mesh, diffusion=[[2.0, 0.5], [0.5, 1.0]])
     varying = fem.ReactionDiffusion(problem.mesh, reaction="1 + x")
-    stiff = fem.Elasticity(problem.mesh, 1.0, 0.3, fixed={"boundary": 0.0})
+    forces = np.ones((len(problem.mesh.points), 2))
+    stiff = fem.Elasticity(problem.mesh, 1.0, 0.3, fixed={"boundary": 0.0}, nodal=forces)
     for other, queries in ((bent, bent.points), (varying, varying.points), (stiff, lambda X: stiff.points(X, "x"))):
         with pytest.raises(pp.InputError, match="target='discrete'"):
             pp.certify(other, np.zeros(other.system.N), queries([[0.5, 0.5]]))

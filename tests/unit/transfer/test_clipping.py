@@ -17,6 +17,7 @@ from pinnpoint.transfer.clipping import positive_parts
 from pinnpoint.transfer.kernels import DEFAULT_POWER, Kernel
 from pinnpoint.transfer.mollifier import _volumes, density
 from pinnpoint.transfer.pieces import Cells, start
+from pinnpoint.transfer.profiles import Profile
 from pinnpoint.transfer.work import Work
 
 
@@ -94,7 +95,7 @@ def sampled(d, k, count=400, seed=1):
     if d == 1:  # the sphere is met at the middle, and close to a corner: all of one bound is used
         h = 10.0 ** rng.uniform(-1.5, -0.5, (count // 2, 1, 1))
         z[: len(h)] = 1.0 + h * np.where(rng.random(h.shape) < 0.5, [[[-1.0], [1.0]]], [[[-2.0], [0.0]]])
-    p = start(Cells.build(z), k)
+    p = start(Cells.build(z), Profile(k))
     u = (np.arange(20_000) + 0.5) / 20_000
     bary = np.stack([u, 1 - u], axis=1) if d == 1 else rng.dirichlet(np.ones(d + 1), 4000)
     t = 1.0 - ((bary @ z[p.cell]) ** 2).sum(axis=2)
