@@ -17,12 +17,14 @@ ROOT = Path(__file__).parent.parent
 CORES = ("Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX")
 FILES = {
     "unit/rounding": "kernels slices coercivity",
-    "soundness": "rounding sabotage sabotage_continuous checker_terms two_programs",
+    "soundness": "rounding sabotage sabotage_continuous sabotage_elastic elastic checker_terms two_programs",
     "contract": "bundle",
     "docs": "docs",
 }
 LEFT_OUT = "site or studies or edited or touched or 100k"
 """Tests of these files that take long and have no last bits: the site, studies, forgeries, and a large matrix."""
+SLOW = "compiled or test_elastic or test_sabotage_elastic"
+"""What is about numba, or takes minutes without it."""
 PROBE = "import numpy as np, scipy.linalg as sl; A = np.eye(300) + 0.1; sl.lu_factor(A @ A); sl.cholesky(A @ A)"
 FEATURES = """
 import numpy as np
@@ -61,7 +63,7 @@ def run(name: str, environment: dict[str, str], *, numba: bool) -> bool:
     """The tests on one machine; one line is printed."""
     files = [f"tests/{folder}/test_{name}.py" for folder, names in FILES.items() for name in names.split()]
     without = [] if numba else ["--without-numba"]
-    chosen = f"not ({LEFT_OUT}{'' if numba else ' or compiled'})"
+    chosen = f"not ({LEFT_OUT}{'' if numba else f' or {SLOW}'})"
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", "-k", chosen, *without, *files]
     start = time.monotonic()
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True)
