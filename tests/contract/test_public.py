@@ -146,7 +146,8 @@ def test_users_of_mypy_see_types(tmp_path):
     done = subprocess.run(
         command, cwd=root, env={**os.environ, "MYPYPATH": "src"}, capture_output=True, text=True, check=False
     )
-    said = [line.partition(": ")[2] for line in done.stdout.splitlines() if line.startswith(str(tmp_path))]
+    # the cache may tell of the same file under the folder of an earlier run
+    said = [line.partition(": ")[2] for line in done.stdout.splitlines() if "user.py:" in line]
     for line, words in zip(
         said,
         (
