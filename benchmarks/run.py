@@ -25,6 +25,7 @@ sys.path.insert(0, str(HERE.parent))
 
 import pinnpoint as pp  # noqa: E402
 from pinnpoint.certificates.evidence import Evidence  # noqa: E402
+from pinnpoint.fem.corrected import solved  # noqa: E402
 from pinnpoint.mesh.topology import Topology  # noqa: E402
 from pinnpoint.rounding import matrices  # noqa: E402
 from pinnpoint.solvers.direct import factorize  # noqa: E402
@@ -32,6 +33,10 @@ from pinnpoint.systems.queries import Point  # noqa: E402
 from pinnpoint.taylor.bernstein import pairs  # noqa: E402
 from pinnpoint.transfer.equilibration import equilibrate  # noqa: E402
 from pinnpoint.transfer.estimator import Side  # noqa: E402
+from pinnpoint.transfer.everywhere.crouzeix_raviart import assemble  # noqa: E402
+from pinnpoint.transfer.everywhere.l2 import l2_error  # noqa: E402
+from pinnpoint.transfer.everywhere.local_band import local  # noqa: E402
+from pinnpoint.transfer.everywhere.mesh_constant import mesh_constant  # noqa: E402
 from pinnpoint.transfer.goals import functional  # noqa: E402
 from tests.support import gallery  # noqa: E402
 
@@ -493,6 +498,34 @@ def continuous(kind, cells):
     }
 
 
+def band(kind, cells, *, degree):
+    """The mesh constant against one factorization of linear elements, and the band against fluxes and their bounds."""
+    problem = pp.fem.ReactionDiffusion(pp.io.generate(kind, cells), source="exp(x)*sin(5*y)", degree=degree)
+    setting = solved(problem)
+    model, side = setting.model, setting.side
+    space = assemble(model.topology, model.kappa, model.kind == 1)
+    linear = least_cpu(lambda: factorize(sp.csr_array(space.linear_stiffness)), 3)
+    constant = least_cpu(lambda: mesh_constant(model.topology, model.kappa, model.kind == 1), 1)
+
+    def bounded():
+        flux = model.fluxes(side.nodal[None, :], [model.load], [None])[..., 0]
+        model.estimator.measure(Side(side.nodal, model.load, flux), [])
+
+    fluxes, found = least_cpu(bounded, 3), l2_error(model, side, setting.bounds)
+    bounds = least_cpu(lambda: local(type(setting)(model, side, setting.bounds)), 3)
+    return {
+        "cells": len(model.kappa),
+        "linear factor [s]": round(linear, 4),
+        "mesh constant [s]": round(constant, 3),
+        "mesh constant / linear factor": round(constant / linear, 1),
+        "fluxes and their bounds [s]": round(fluxes, 3),
+        "band [s]": round(bounds, 3),
+        "band / fluxes": round(bounds / fluxes, 2),
+        "mesh constant · cells per side": round(found.constant.value * cells, 3),
+        "largest of the band": float(f"{local(setting)[0].largest:.3g}"),
+    }
+
+
 def solid_continuous(kind, cells, *, degree):
     """Stresses in equilibrium and energy bounds of a solid, against assembling and one multigrid solve to 1e-10.
 
@@ -584,6 +617,9 @@ def plan(sizes, small):
     yield "semilinear root", (semilinear, "square", 40 if quick else 317, {})
     yield "continuous 2D", (continuous, "square", 60 if quick else 500, {})
     yield "continuous 3D", (continuous, "cube", 8 if quick else 46, {})
+    for degree in (1, 2):
+        yield f"band P{degree}", (band, "square", 12 if quick else 64, {"degree": degree})
+    yield "band 3D", (band, "cube", 3 if quick else 8, {"degree": 1})
     for degree in (1, 2):
         yield f"solid, continuous P{degree}", (solid_continuous, "cube", 6 if quick else 26, {"degree": degree})
     yield "refinement 2D", (refinement, "square", 60 if quick else 708, {})

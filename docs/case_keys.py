@@ -24,7 +24,13 @@ PREDICTION = "[prediction]\nzero = true\n"
 PLAIN = SCALAR.format(kind="reaction-diffusion", more="")
 SAMPLES = [
     f'title = "a"\nunits = "SI"\n{MESH}{PLAIN}{PREDICTION}{QUERY}',
+    f"{MESH}{PLAIN}[problem.robin]\nGROUP = {{coefficient = 1, value = 0}}\n{PREDICTION}{QUERY}",
+    f'{MESH}{PLAIN}[problem.periodic]\nGROUP = "other"\n{PREDICTION}{QUERY}',
     f'[units]\nlength = "m"\nsolution = "K"\nflux = "W"\n[mesh]\nfile = "a.msh"\n{PLAIN}{PREDICTION}{QUERY}',
+    MESH
+    + SCALAR.format(kind="reaction-diffusion", more='diffusion = {file = "a.npz"}\nconvection = [1, 2]\n')
+    + PREDICTION
+    + QUERY,
     MESH + SCALAR.format(kind="semilinear", more="cubic = 1.0\n") + PREDICTION + QUERY,
     f'{MESH}[problem]\nkind = "elasticity"\ndeck = "a.bdf"\n{PREDICTION}{QUERY}'.replace(MESH, ""),
     f'[units]\nlength = "mm"\nforce = "N"\n{MESH}{SOLID}[problem.fixed]\nGROUP = [0, "free"]\n[problem.traction]\n'
@@ -33,6 +39,7 @@ SAMPLES = [
     f"{MESH}{SOLID}[problem.dirichlet]\nGROUP = 0\n[problem.neumann]\nGROUP = 0\n{PREDICTION}[[query]]\n"
     'kind = "average"\nat = [0, 0]\nradius = 1\n[[query]]\nkind = "stress"\nat = [0, 0]\ncomponent = "xy"\n'
     '[[query]]\nkind = "patch"\ngroup = "GROUP"\ncomponent = [1, 0]\n[[query]]\nkind = "compliance"\n',
+    f'{MESH}{PLAIN}{PREDICTION}[[query]]\nkind = "cells"\nat = [0, 0]\nside = 1\n',
     *(
         f"{MESH}{PLAIN}[prediction]\n{source}\n{QUERY}"
         for source in (
@@ -76,15 +83,37 @@ ABOUT = {
     "problem": About("[problem]", "The PDE."),
     "problem.kind": About('"reaction-diffusion"', "Which PDE; a deck is elasticity."),
     "problem.degree": About("2", "Of the elements: linear or quadratic."),
-    "problem.diffusion": About("1.0", "κ in −∇·(κ∇u) + c u = f."),
-    "problem.reaction": About('"1 + x**2"', "c ≥ 0.", "number or formula, or a table group → number ≥ 0"),
+    "problem.diffusion": About(
+        '"1 + x*y"',
+        'A in −∇·(A∇u) + b·∇u + c u = f; a formula, or a matrix `[["2", "x"], ["x", "3"]]`, is for `reaction-diffusion`.',
+    ),
+    "problem.diffusion.file": About(
+        '"kappa.npz"', "One number for each cell, or a picture; the reaction may have one too.", chosen=True
+    ),
+    "problem.diffusion.field": About('"kappa"', "The array in an .npz file; default `values`."),
+    "problem.diffusion.grid": About(
+        '"nodes"',
+        "The file is a picture on a regular grid, `values[i, j]` at the i-th x and the j-th y: of pixels (`cells`), of their corners, averaged (`nodes`) or interpolated (`bilinear`), each taken where the cell's centre is.",
+    ),
+    "problem.diffusion.box": About("[[0.0, 1.0], [0.0, 1.0]]", "Where the picture lies; default: around the mesh."),
+    "problem.convection": About('["y", "-x"]', "b; c − ½∇·b ≥ 0, and nothing may flow in where no value is fixed."),
+    "problem.reaction": About(
+        '"1 + x**2"',
+        "c; negative numbers where [a gap in the spectrum](indefinite.md) is proved.",
+        "number or formula, or a table group → number",
+    ),
     "problem.source": About('"exp(x)*sin(3*y)"', "f."),
-    "problem.cubic": About("20.0", "λ ≥ 0 in … + λu³ = f, for `semilinear`."),
+    "problem.cubic": About("20.0", "λ ≥ 0 in … + λu³ = f, for `semilinear`.", chosen=True),
+    "problem.g": About('"sinh(u)"', "In the place of `cubic`: g in … + g(u) = f, a formula in u.", chosen=True),
     "problem.young": About("210e3", "Young's modulus."),
     "problem.poisson": About("0.3", "Poisson's ratio, between −1 and 0.5."),
     "problem.body": About(
-        '["0", "0", "-1"]', "Force per volume.", "list of numbers or formulas, one for each component"
+        '["0", "0", "-1"]',
+        "Force per volume; by groups of cells it is constant on each.",
+        "list of numbers or formulas, one for each component, or a table group → list of numbers",
     ),
+    "problem.expansion": About("1.2e-5", "Thermal expansion α of elasticity; with `temperature`."),
+    "problem.temperature": About('"80 - 2*x"', "How much warmer the body is than where it is free of stress."),
     "problem.plane": About('"stress"', "Of two-dimensional elasticity; default `strain`."),
     "problem.deck": About(
         '"part.bdf"', "Mesh, materials, supports and loads all from a deck; nodes in order of their ids.", chosen=True
@@ -103,6 +132,14 @@ ABOUT = {
         "[problem.neumann]", "Given fluxes; elasticity may say `traction` instead, as Python does."
     ),
     "problem.neumann.GROUP": About("1.0", "Group → flux κ∂u/∂n, or traction.", VALUES),
+    "problem.robin": About("[problem.robin]", "Robin conditions κ∂u/∂n + coefficient·u = value ([Robin](robin.md))."),
+    "problem.robin.GROUP": About(
+        "{ coefficient = 2.0, value = 1.0 }", "Group → its coefficient ≥ 0 and its value.", "table"
+    ),
+    "problem.robin.GROUP.coefficient": About("2.0", "≥ 0, proved so."),
+    "problem.robin.GROUP.value": About('"x*y"', "g."),
+    "problem.periodic": About("[problem.periodic]", "Pairs of boundary groups that are glued ([Robin](robin.md))."),
+    "problem.periodic.GROUP": About('"right"', "Group → the group it is glued to, a translate with a matching mesh."),
     "problem.fixed": About("[problem.fixed]", "Elasticity's other word for `problem.dirichlet`."),
     "problem.fixed.GROUP": About('[0.0, "free"]', "As `problem.dirichlet`.", VALUES),
     "problem.traction": About("[problem.traction]", "Elasticity's other word for `problem.neumann`."),
@@ -145,6 +182,7 @@ ABOUT = {
     ),
     "query.at": About("[0.5, 0.5]", "Where: the point, or the ball's centre.", "list of numbers"),
     "query.radius": About("0.1", "Of the ball."),
+    "query.side": About("0.2", "Of the square or cube about `at`, for `cells`."),
     "query.group": About('"outlet"', "A boundary group, or a group of cells."),
     "query.component": About(
         '"y"', "Of the displacement, or two axes of a stress or strain; a patch also takes a vector."
@@ -169,6 +207,10 @@ ABOUT = {
     ),
     "certificate.limit.above": About("0.0", "As `query.limit.above`."),
     "certificate.limit.below": About("0.2", "As `query.limit.below`."),
+    "certificate.until": About(
+        '"decided"',
+        "What refinement is for: `tolerance`, or `decided`, only until every verdict is; default `tolerance`.",
+    ),
     "certificate.max_dofs": About("200000", "Where refinement ends."),
     "certificate.budget": About(
         "2000000",

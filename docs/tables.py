@@ -168,13 +168,27 @@ def solid_rows(part: str | tuple[str, ...], *, discrete: bool = False) -> str:
         if not name.startswith(part) or bool(row.get("discrete")) != discrete:
             continue
         how = f"P{row['degree']}, {row['dofs']:,}" + (f", {row['meshes']} meshes" if row.get("adaptive") else "")
-        asked = {key: q for key, q in row["queries"].items() if not re.search(r"\] [xyz]{2}$", key)}
+        asked = {key: q for key, q in row["queries"].items() if not re.search(r"\] ([xyz]{2}|along)$", key)}
         for k, (query, found) in enumerate(asked.items()):
             label = re.sub(r", (the linear.*|P\d.*|\d+)$", "", name)
             first = [label, how] if k == 0 else ["", ""]
             spent = f"{row['seconds']:.0f} s, {row['memory [GB]']:.1f} GB" if k == 0 else ""
             rows.append([*first, query, about(found["lower"], found["upper"]), tell(found["relative"]), spent])
     return table(["", "elements, displacements", "query", "interval", "radius / value", "processor, memory"], rows)
+
+
+def pinnacle() -> str:
+    """PINNacle's elliptic tasks."""
+    rows = []
+    for name, row in read("pinnacle").items():
+        most, least = (row.get(f"published, error at {end}") for end in ("most", "least"))
+        said = "" if most is None else f"{tell(least)} to {tell(most)}" if least else f"at most {tell(most)}"
+        what = f"P{row['degree']}, {row['dofs']:,}"
+        rows.append([name, what, str(row["points"]), tell(row["widest"]), said, f"{row['seconds']:.0f} s"])
+    return table(
+        ["task", "elements, unknowns", "points", "widest radius", "largest error of what is published", "processor"],
+        rows,
+    )
 
 
 def about(lower: float, upper: float) -> str:
@@ -206,6 +220,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "ellipses": ("solids.md", partial(solid_rows, ("elliptic", "thick"))),
     "bracket-discrete": ("solids.md", partial(solid_rows, "bracket", discrete=True)),
     "bracket": ("solids.md", partial(solid_rows, "bracket")),
+    "pinnacle": ("pinnacle.md", pinnacle),
     **{f"case-{section}": ("case.md", partial(keys, section)) for section in SECTIONS},
 }
 

@@ -23,6 +23,26 @@ MOST_NUMBERS = 2**28
 """Of the randomized method's draw."""
 GOAL = {"kind", "known", "acts", "constant", "error", "scale", "radius", "kappa", "own", "compared"}
 """Of every query's bounded form."""
+OWN: dict[str, set[str]] = {
+    "point": {"at", "average"},
+    "ball": {"at", "average"},
+    "patch": set(),
+    "flux": set(),
+    "cells": set(),
+    "block": {"at", "side"},
+    "gradient": {"at", "axis", "flux"},
+    "everywhere": {"boundary", "least", "local", "left"},
+}
+"""Of each kind."""
+
+
+def _words(goal: Row) -> tuple[str, ...]:
+    """What a certificate may call a bounded form."""
+    if goal["kind"] == "gradient":
+        fits = type(goal["axis"]) is int and 0 <= goal["axis"] <= 2 and isinstance(goal["flux"], bool)
+        need(fits, "proof.json: a derivative without its direction")
+        return ("flux",) if goal["flux"] else ("gradient",)
+    return {"ball": ("average",), "block": ("cells",), "cells": ("cells", "mean")}.get(goal["kind"], (goal["kind"],))
 
 
 def base_point(d: Discrete, case: Row) -> Array:
@@ -155,22 +175,29 @@ def goals_agree(rows: list[Row], proof: Row, case: Row, mesh: Mesh, harmonic: bo
     for row, query, given in zip(rows, case["queries"], proof["goals"], strict=True):
         goal = {**given, "constant": float(given["constant"]), "error": float(given["error"])}
         name, kind, own = row["name"], goal["kind"], goal["own"]
-        need(kind in ("point", "ball", "patch", "flux"), f"{name!r}: unknown kind of query")
-        need(
-            given.keys() == GOAL | ({"at", "average"} if kind in ("point", "ball") else set()),
-            f"{name!r}: a wrong form",
-        )
+        need(kind in OWN, f"{name!r}: unknown kind of query")
+        need(given.keys() == GOAL | OWN[kind], f"{name!r}: a wrong form")
         need((goal["radius"] is None) == (goal["kappa"] is None), f"{name!r}: a ball without its diffusion")
-        need(kind.replace("ball", "average") == row["kind"], f"{name!r}: another kind of query")
+        need(row["kind"] in _words(goal), f"{name!r}: another kind of query")
         need(lift == (own is not None), f"{name!r}: a value of its own, but nothing was lifted, or none")
         need(min(goal["error"], goal["scale"], (own or [0.0, 0.0])[1]) >= 0.0, f"{name!r}: a negative bound")
         fits = all(isinstance(goal[k], bool) for k in ("known", "acts", "compared"))
         need(fits and not (goal["known"] and goal["acts"]), f"{name!r}: both known and to be found")
-        need(not goal["known"] or kind in ("point", "patch"), f"{name!r}: a {kind} is not known from the data")
+        need(
+            not goal["known"] or kind in ("point", "patch", "everywhere"),
+            f"{name!r}: a {kind} is not known from the data",
+        )
         if kind in ("point", "ball"):
             need(same(goal["at"], row["at"]), f"{name!r}: not where the certificate has it")
             need(same(goal["average"], query.get("radius", 0.0)), f"{name!r}: another radius than in the case")
-        if kind == "flux":
+        if kind in ("block", "gradient"):
+            need(same(goal["at"], row["at"]), f"{name!r}: not where the certificate has it")
+            fits = same(goal["side"], row["side"]) if kind == "block" else same("xyz"[goal["axis"]], row["component"])
+            need(fits, f"{name!r}: another side or direction than in the certificate")
+        if kind == "everywhere":
+            need(goal["known"] and not harmonic and not goal["compared"], f"{name!r}: no theorem for it here")
+            need(not own or own == [0.0, 0.0], f"{name!r}: a value of its own")
+        if kind in ("flux", "gradient"):
             need(not harmonic, f"{name!r}: no theorem for fluxes of such problems")
         goals.append(goal)
     return goals

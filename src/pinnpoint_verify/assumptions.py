@@ -19,6 +19,12 @@ NUMBER = r"\d\.\d{3}(?:\d{3})?e[+-]\d{2,3}"
 PROVERS = r"M-matrix witness|shifted (?:Cholesky|LU) factorization|paths of cells to held facets"
 OPERATOR = "the symmetric part of the reduced operator|Ĥ = ÂᵀWÂ"
 ALONE = ("exact", "root", "stationary")
+PLAIN = r"[\d.]+(?:e[+-]\d+)?"
+SEPARATED = (
+    rf"the reaction lies below the spectrum: λ₁ ≥ {PLAIN} times it \(bounding box\)",
+    rf"the reaction is separated from the spectrum: (?:λ_\d+ ≤ {PLAIN} < 1 < )?λ_\d+ ≥ {PLAIN} times it "
+    r"\(counts of negative pivots\)",
+)
 
 
 @dataclass(frozen=True)
@@ -151,6 +157,7 @@ def stability(covered: bool) -> list[Expected]:
         r"the reduced operator is an M-matrix \(positive witness\)",
         r"the reduced operator is nonsingular \(approximate inverse\)",
         f"the reduced operator is nonsingular: scaled singular values ≥ {NUMBER}",
+        rf"the reduced operator is nonsingular: scaled eigenvalues ≥ {NUMBER} in size \(counts of pivots\)",
     ]
     proved = [Expected(w, told=True) for w in words]
     declared = Expected(rf"{bound} \(declared by the caller\)", "declared")
@@ -189,19 +196,34 @@ def continuous(case: Row, proof: Row, bundle: Bundle) -> list[Place]:
         found.append(one(words))
         words = "energy errors bounded by equilibrated fluxes; the remainder of the linearised dual is bounded"
         found.append(one(words))
+    elif "medium" in proof:
+        low = float(bundle("continuous/kappa", None).min())
+        words = f"diffusion enclosed on each cell and proved to be ≥ {low:.3e}; energy errors by equilibrated fluxes"
+        found.append(one(words, told=True))
+        if "convection" in proof["medium"]:
+            floor = float(bundle("medium/floor", None).min())
+            found.append(one(f"c − ½∇·b ≥ {floor:.3e} on every cell", told=True))
     else:
         words = "κ and c are constant on each cell; energy errors bounded by equilibrated fluxes"
         found.append(one(words))
+        if "spectrum" in proof:
+            found.append(Place([Expected(w, told=True) for w in SEPARATED]))
     lift, opaque = proof["lift"] is not None, (proof["lift"] or {}).get("kind") == "opaque"
     given = case["problem"]
     formulas = given.get("source") is not None and not opaque
     found.append(Place(data("source", bundle("source/f_rest", None, 3), formulas, opaque, stored=not nonlinear)))
     if "source/g_at" in bundle:
-        formulas = None not in (given.get("neumann") or {}).values() and not opaque
+        sides = [*(given.get("neumann") or {}).values(), *(pair[1] for pair in (given.get("robin") or {}).values())]
+        formulas = None not in sides and not opaque
         found.append(Place(data("Neumann data", bundle("source/g_rest", None, 3), formulas, opaque)))
+    if "robin/at" in bundle:
+        alpha = bundle("robin/alpha", None)
+        words = f"Robin coefficient: proved to lie between {alpha.min():.6g} and {alpha.max():.6g}, and not below zero"
+        found.append(one(words))
     if float(proof["mismatch"]) > 0.0:
         principle = "comparison" if nonlinear else "maximum"
-        words = f"Dirichlet data met to {float(proof['mismatch']):.3e}; {principle} principle"
+        also = ", and what the reaction makes of it" if "spectrum" in proof else ""
+        words = f"Dirichlet data met to {float(proof['mismatch']):.3e}; {principle} principle{also}"
         sure, unsure = exactly(words), exactly(words, "declared", estimate=True)
         formulas = None not in (given.get("dirichlet") or {}).values()
         found.append(Place([sure, unsure] if opaque and formulas else [sure if formulas else unsure]))
@@ -227,13 +249,17 @@ def elastic(case: Row, proof: Row, bundle: Bundle) -> list[Place]:
     words = "λ and μ are constant on each cell; energy errors bounded by symmetric stresses in equilibrium"
     found.append(one(words))
     claims, said = list[tuple[str, str, Any]](), proof["solid"]
-    claims += [(f"body force {'xyz'[c]}", f"source/f{c}", f) for c, f in enumerate(said["body"])]
+    weights = bundle.arrays.get("continuous/weights")
+    body = said["body"] if weights is None else [float(np.abs(w).max()) for w in weights.T]
+    claims += [(f"body force {'xyz'[c]}", f"source/f{c}", f) for c, f in enumerate(body)]
     claims += [
         (f"traction {'xyz'[c]}", f"source/t{k}_{c}", t)
         for k, given in enumerate(said["traction"])
         for c, t in enumerate(given)
     ]
     claims += [(f"traction {'xyz'[c]}", "", t) for given in said["force"] for c, t in enumerate(given)]
+    if "temperature" in said:
+        claims.append(("thermal stress", "source/s", 1.0))
     seen = list[Any]()
     for name, array, given in claims:
         stored = array and f"{array}_rest" in bundle

@@ -41,39 +41,52 @@ def length(x: Array) -> float:
 class Ball:
     """Arrays of numbers known to lie in m ± r. Every operation adds what its rounding can do."""
     __array_ufunc__ = None
+
     def __init__(self, m: Any, r: Any = 0.0) -> None:
         self.m = np.asarray(m, dtype=float)
         self.r = np.broadcast_to(np.asarray(r, dtype=float), self.m.shape)
+
     def __getitem__(self, at: Any) -> Ball:
         return Ball(self.m[at], self.r[at])
+
     def __add__(self, b: Any) -> Ball:
         return rounded(self.m + ball(b).m, self.r + ball(b).r)
+
     def __mul__(self, b: Any) -> Ball:
         b = ball(b)
         return rounded(self.m * b.m, np.abs(self.m) * b.r + self.r * (np.abs(b.m) + b.r))
+
     def __truediv__(self, b: Any) -> Ball:
         b = ball(b)
         need(np.all(np.abs(b.m) > 2.0 * b.r), "arithmetic: a divisor is not separated from zero")
         return rounded(self.m / b.m, (self.r + np.abs(self.m / b.m) * b.r) / (np.abs(b.m) - b.r))
+
     def __neg__(self) -> Ball:
         return Ball(-self.m, self.r)
+
     def __sub__(self, b: Any) -> Ball:
         return self + -ball(b)
+
     def __rtruediv__(self, b: Any) -> Ball:
         return ball(b) / self
+
     __radd__, __rmul__, __rsub__ = __add__, __mul__, lambda self, b: ball(b) - self
+
     def sqrt(self) -> Ball:
         """|√a − √b| ≤ √|a − b|, and ≤ |a − b|/√a."""
         m = np.sqrt(np.maximum(self.m, 0.0))
         return rounded(m, np.minimum(np.sqrt(self.r), self.r / np.maximum(m, 1e-150)) * (1.0 + 1e-9))
+
     @property
     def top(self) -> Array:
         """Upper bound of the magnitude."""
         return up(np.abs(self.m) + self.r)
+
     @property
     def low(self) -> Array:
         """Lower bound of a positive number."""
         return (self.m - self.r) * (1.0 - 1e-14) - TINY
+
     def total(self) -> Ball:
         """The sum of all."""
         return rounded(math.fsum(self.m.ravel().tolist()), total(self.r))
@@ -92,8 +105,10 @@ def mix(what: str, *given: Any) -> Ball:
     words = zip(inputs.split(","), parts, strict=True)
     sizes = {k: n for word, p in words for k, n in zip(word, p.m.shape, strict=True)}
     count = math.prod(n for k, n in sizes.items() if k not in output) + 2 * len(parts)
-    m, size, tops = (np.einsum(what, *x, optimize=len(x) > 1) for x in
-                     ([p.m for p in parts], [np.abs(p.m) for p in parts], [np.abs(p.m) + p.r for p in parts]))
+    m, size, tops = (
+        np.einsum(what, *x, optimize=len(x) > 1)
+        for x in ([p.m for p in parts], [np.abs(p.m) for p in parts], [np.abs(p.m) + p.r for p in parts])
+    )
     return Ball(m, up(np.maximum(tops - size, 0.0) + 3.0 * gamma(count) * tops))
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -338,9 +353,23 @@ class Mesh(Grid):
         super().__init__(bundle, degree)
         d, nodes, inner = self.d, self.points, self.inner
         self.kappa, self.c, self.cubic = (bundle(f"continuous/{k}", self.C) for k in ("kappa", "reaction", "cubic"))
-        need(np.all(self.kappa > 0.0) and np.minimum(self.c, self.cubic).min() >= 0.0, "coefficients: of a wrong sign")
+        need(np.all(self.kappa > 0.0) and np.all(self.cubic >= 0.0), "coefficients: of a wrong sign")
         self.kind = bundle("continuous/kind", len(self.facets), whole=3)
         need(np.array_equal(self.kind == 0, inner), "kind: not just the facets of the boundary have one")
+        self.alpha = np.zeros(len(self.facets))  # of Robin facets, κ∂_n u + αu = g
+        if "robin/at" in bundle:
+            at = bundle("robin/at", None, whole=len(self.facets))
+            self.alpha[at] = bundle("robin/alpha", len(at))
+            need(np.all(np.diff(at) > 0) and np.all(self.alpha[at] > 0.0), "robin: out of order, or not positive")
+            need(np.all(self.kind[at] == NEUMANN), "robin: not on facets without values")
+        held_by = areas(self.points[self.facets]).low * self.alpha * (1.0 - 1e-14)
+        self.grip = np.zeros(self.C)
+        np.maximum.at(self.grip, self.owner, held_by)
+        self.medium: Any = None  # of coefficients that vary inside cells
+        if "medium/floor" in bundle:
+            from pinnpoint_verify.varying import Medium
+
+            self.medium = Medium(bundle, self)
         sizes = [(g.vol.low, g.vol.top, g.h) for g in self.parts()]
         self.low, self.top, self.h = (np.concatenate(x) for x in zip(*sizes, strict=True))
         # Payne–Weinberger; paths of cells to what is fixed; Friedrichs in the bounding box
@@ -348,8 +377,9 @@ class Mesh(Grid):
         self.convex, self.step = up(self.h / (PI * root)), up(self.h / (d * np.sqrt(self.low) * root))
         held = np.isin(np.arange(self.C), self.owner[self.kind == DIRICHLET])
         hop = up(4.0 * self.step**2)
-        ends = np.nonzero(held | (self.c > 0.0))[0]
-        start = up(hop + np.where(held, 0.0, 1.0 / np.where(held | (self.c == 0.0), 1.0, self.c * self.low)))[ends]
+        ends = np.nonzero(held | (self.c > 0.0) | (self.grip > 0.0))[0]
+        loose = 1.0 / np.maximum(np.where(self.c > 0.0, self.c * self.low, 0.0), np.maximum(self.grip, 1e-300))
+        start = up(hop + np.where(held, 0.0, loose))[ends]
         a, b = self.owner[inner], self.neighbour[inner]
         rows, columns = (np.concatenate(x).astype(np.int32) for x in ((np.full(len(ends), self.C), a, b), (ends, b, a)))
         graph = sp.csr_array((np.concatenate([start, hop[b], hop[a]]), (rows, columns)), shape=(self.C + 1,) * 2)
@@ -357,6 +387,7 @@ class Mesh(Grid):
         need(np.all(np.isfinite(self.reach)), "mesh: a part is joined to no Dirichlet facet and to no reaction")
         box = math.sqrt(float(np.sum((np.ptp(nodes, axis=0) * (1.0 + 1e-14)) ** -2.0)) * (1.0 - 1e-14))
         self.friedrichs = math.inf if np.any(self.kind == NEUMANN) else float(up(1.0 / (PI * box * root.min())))
+        self.growth = 1.0 if self.medium is None else self.medium.growth(self)
 
     def parts(self) -> Any:
         """Ranges of cells."""
@@ -374,8 +405,13 @@ class Shape:
         d = V.shape[2]
         self.E = Ball(V) - V[:, :1]
         E = self.E[:, 1:]
-        co = Ball(np.ones_like(E.m)) if d == 1 else E[:, ::-1][..., ::-1] * np.array([[1.0, -1.0], [-1.0, 1.0]]) \
-            if d == 2 else cross(E[:, [1, 2, 0]], E[:, [2, 0, 1]])
+        co = (
+            Ball(np.ones_like(E.m))
+            if d == 1
+            else E[:, ::-1][..., ::-1] * np.array([[1.0, -1.0], [-1.0, 1.0]])
+            if d == 2
+            else cross(E[:, [1, 2, 0]], E[:, [2, 0, 1]])
+        )
         det = mix("nc,nc->n", E[:, 0], co[:, 0])
         need(np.all(det.r < 0.01 * np.abs(det.m)), "mesh: a cell is too flat")
         self.vol, G = det * (np.sign(det.m) / math.factorial(d)), co / det[:, None, None]
@@ -398,22 +434,24 @@ class Side:
         self.t = bundle(flux, F, 1 if mesh.degree == 1 else mesh.d)
         self.load = Density(bundle, load, mesh.d - 1, F) if f"{load}_at" in bundle else None
         loaded = np.isin(np.arange(F), [] if self.load is None else self.load.at)
-        need(not np.any(self.t[(mesh.kind == NEUMANN) & ~loaded]), f"{flux}: not zero on Neumann facets without data")
+        wanted = loaded | (mesh.alpha > 0.0)
+        need(not np.any(self.t[(mesh.kind == NEUMANN) & ~wanted]), f"{flux}: not zero on Neumann facets without data")
         need(np.all(mesh.kind[loaded] == NEUMANN), f"{load}: not on Neumann facets")
         self.square, self.osc, self.defect, self.facet = np.zeros((4, mesh.C))
+        self.edges: Any = None  # what is left on Robin facets
 
     def measure(self, g: Cells) -> None:
         """Measure a range of cells."""
         mesh, d, part = self.mesh, self.mesh.d, g.part
         self.b, rise = quadratic(self.nodal[mesh.nodes_of(mesh.cells[part])], d, mesh.degree)
         self.slopes = mix("njk,nkc->njc", 2.0 * rise, g.grad)  # ∇u_h at the vertices
-        self.f, self.high, self.e1, self.e2 = self.source.on(part.start, part.stop)
+        self.read(g)
         # σ = 1/(d|K|) Σ s_ij λ_j (x − v_i) has normal components Σ_j s_ij λ_j/|F_i|: continuous, as t is stored once
         s, at = np.empty((len(g.c), d + 1, d + 1)), np.arange(d + 1)
         for i, j in np.ndindex(d + 1, d + 1):
             place = 0 if mesh.degree == 1 else min(j - (j > i), d - 1)
             s[:, i, j] = self.t[mesh.cell_facets[part, i], place] * mesh.sign[part, i]
-        rest = self.f - g.c[:, None, None] * self.b
+        rest = self.f - self.lower
         if mesh.degree == 2:  # s_ii are free: they are chosen to leave little of degree 1
             r = np.einsum("njk,ijk->ni", rest.m, means(d, 3).m) * (d + 1.0)
             s[:, at, at] = 0.0
@@ -421,12 +459,21 @@ class Side:
             s[:, at, at] = D - D.mean(axis=1, keepdims=True)
         columns, scale = mix("nij->nj", s), 1.0 / (g.vol * float(d))
         sigma = columns[:, :, None, None] * g.E[:, None] - mix("nij,nic->njc", s, g.E)[:, :, None]
-        self.delta = even(scale[:, None, None, None] * sigma - (g.kappa[:, None, None] * self.slopes)[:, :, None])
+        self.delta = even(scale[:, None, None, None] * sigma - self.own)
         div = scale[:, None] * ((d + 1.0) * columns - mix("ni->n", s[:, at, at])[:, None])
         rms, mean = spread(rest + even(div[:, :, None] + Ball(np.zeros(d + 1))), d, self.high)
         self.square[part] = self.against(self, g).top
         self.osc[part] = up(np.sqrt(g.vol.top) * (rms + self.e2))
         self.defect[part] = up(g.vol.top * (mean.top + self.e1))
+
+    def read(self, g: Cells) -> None:
+        """The source on a range of cells, and there κ∇u_h and c u_h."""
+        self.given = self.f, self.high, self.e1, self.e2 = self.source.on(g.part.start, g.part.stop)
+        self.own, self.lower = (g.kappa[:, None, None] * self.slopes)[:, :, None], g.c[:, None, None] * self.b
+
+    def work(self, z: Side, g: Cells) -> tuple[Ball, Any]:
+        """Means of κ∇u_h·∇z_h, and what errors of κ∇u_h add."""
+        return g.kappa * mix("njc,jk,nkc->n", self.slopes, means(self.mesh.d, 2), z.slopes), 0.0
 
     def against(self, other: Side, g: Cells) -> Ball:
         """∫ κ⁻¹ δ₁·δ₂ on every cell."""
@@ -436,7 +483,12 @@ class Side:
         """The means by paths; what the flux leaves of g: oscillation by the trace inequality, means by paths."""
         mesh, d = self.mesh, self.mesh.d
         self.mean = mesh.cost(self.defect)
-        if self.load is not None:
+        if np.any(mesh.alpha):
+            from pinnpoint_verify.robin import RobinSide
+
+            self.edges = RobinSide(self)
+            self.facet, self.mean = self.edges.facet, self.mean + self.edges.means
+        elif self.load is not None:
             at, t = self.load.at, np.broadcast_to(self.t[self.load.at], (len(self.load.at), d))
             area, cell = areas(mesh.points[mesh.facets[at]]), mesh.owner[at]
             g, high, e1, e2 = (a[at] for a in self.load.on(0, len(mesh.facets)))
@@ -461,19 +513,25 @@ def spread(f: Ball, d: int, high: Array) -> tuple[Array, Ball]:
     away = f - mean[:, None, None]
     return up(np.sqrt(np.maximum(mix("njk,jklm,nlm->n", away, means(d, 4), away).top, 0.0) + high**2)), mean
 
-def energy(p: Side, z: Side | None = None, both: Any = 0.0, s: float = 1.0) -> float:
+def energy(p: Side, z: Side | None = None, both: Any = 0.0, s: float = 1.0, sign: float = 1.0) -> float:
     """Upper bound of ‖e‖_a, or of ‖s e ± ε/s‖_a where `both` bounds ±2∫κ⁻¹δ₁·δ₂: δ, ϱ and means are combined first."""
     c = np.where(p.mesh.c > 0.0, p.mesh.c, 1e-300)
     square = p.square * s * s + (0.0 if z is None else z.square / (s * s))
     add: Any = lambda a: s * getattr(p, a) + (0.0 if z is None else getattr(z, a) / s)  # noqa: E731
     flat = np.sqrt(np.maximum(square + both, 0.0) + 8.0 * UNIT * (square + np.abs(both))) + add("facet")
-    cells = np.minimum((flat + p.mesh.convex * add("osc")) ** 2, flat**2 + add("osc") ** 2 / c)
-    return float(up(math.sqrt(total(up(cells))) + add("mean")))
+    squares: Any = lambda q: np.minimum((q + p.mesh.convex * add("osc")) ** 2, q**2 + add("osc") ** 2 / c)  # noqa: E731
+    cells = squares(flat)
+    if p.edges is not None:
+        from pinnpoint_verify.robin import edges
+
+        cost, more = edges(p.edges, None if z is None else z.edges, sign, s, p.mesh.C)
+        cells = np.minimum(up(cells + more), squares(flat + cost))
+    return float(up((math.sqrt(total(up(cells))) + add("mean")) * p.mesh.growth))
 
 class Query:
     """J(u) by a dual state: terms are gathered from ranges of cells, then bounded."""
     def __init__(self, bundle: Bundle, p: Side, i: int, flux: bool) -> None:
-        self.p, self.z = p, Side(bundle, p.mesh, f"dual/z{i}", f"dual/w{i}", f"dual/g{i}", f"dual/t{i}")
+        self.p, self.z = p, type(p)(bundle, p.mesh, f"dual/z{i}", f"dual/w{i}", f"dual/g{i}", f"dual/t{i}")
         self.sign, self.both, self.value, self.off = -1.0 if flux else 1.0, Ball(np.zeros(p.mesh.C)), Ball(0.0), 0.0
         self.w, self.phi = self.z.source, None
         # a cubic has z.source = w − (c + 3λu_h²)Φ − 3λu_h² z_h, and J(u_h) = ∫w u_h − ∫(c u_h + λu_h³)Φ
@@ -485,11 +543,11 @@ class Query:
         p, z, d = self.p, self.z, self.p.mesh.d
         z.measure(g)
         M, top_p, top_z = means(d, 4), p.b.top.max(axis=(1, 2)), z.b.top.max(axis=(1, 2))
-        terms = self.sign * (mix("njk,jklm,nlm->n", p.f - g.c[:, None, None] * p.b, M, z.b)
-                             - g.kappa * mix("njc,jk,nkc->n", p.slopes, means(d, 2), z.slopes))
+        done, wrong = p.work(z, g)
+        terms = self.sign * (mix("njk,jklm,nlm->n", p.f - p.lower, M, z.b) - done)
         w, _, e1, _ = self.w.on(g.part.start, g.part.stop)
         terms = terms + (self.sign > 0.0) * mix("njk,jklm,nlm->n", w, M, p.b)
-        off = p.e1 * top_z + e1 * top_p * (self.sign > 0.0)
+        off = p.e1 * top_z + e1 * top_p * (self.sign > 0.0) + wrong
         if self.phi is not None:  # Φ = quadratic + h + ε, and u_h³ is quadratic up to (u_h − mean)³
             u, (f, high, e1, _) = p.nodal[p.mesh.cells[g.part]], self.phi.on(g.part.start, g.part.stop)
             cube = g.cubic * mix("na,nb,nc,njk,abcjk->n", u, u, u, f, means(d, 5))
@@ -500,17 +558,23 @@ class Query:
         self.both.r = np.array(self.both.r)
         self.both.r[g.part], self.off = both.r, self.off + total(up(off) * g.vol.top)
 
-    def bound(self, norms: Norms | None, goal: dict[str, Any]) -> tuple[float, float]:
-        """Centre and radius."""
+    def bound(self, norms: Any, goal: dict[str, Any], turned: Any = None) -> tuple[float, float]:
+        """Centre and radius; `turned` gives bounds of B(e, ε) from those of a(e, ε) where the reaction is negative."""
         p, z = self.p, self.z
         z.finish()
         eta_p, eta_d, low, high, value, off = energy(p), energy(z), 0.0, 0.0, self.value, self.off
         if eta_p > 0.0 and eta_d > 0.0:
             s = math.sqrt(eta_d / eta_p)
-            low, high = (0.25 * energy(p, z, 2.0 * (e * self.both.m + self.both.r), s) ** 2 for e in (-1.0, 1.0))
+            low, high = (0.25 * energy(p, z, 2.0 * (e * self.both.m + self.both.r), s, e) ** 2 for e in (-1.0, 1.0))
+        if turned is not None:
+            low, high = turned(low, high, eta_p, eta_d, z)
         for side, nodal, factor in ((p, z.nodal, self.sign), (z, p.nodal, 1.0)):
             integral, error = side.load_on(nodal)
             value, off = value + factor * integral, off + error
+        if p.edges is not None:
+            from pinnpoint_verify.robin import taken
+
+            value = value - self.sign * taken(p, z.nodal)
         less, more = (low, high) if self.sign > 0.0 else (high, low)
         if norms is not None:
             a, b = norms.remainder(eta_p, eta_d, z.nodal, goal)
@@ -521,52 +585,3 @@ class Query:
 def tuple_of(x: Ball, more: float) -> tuple[float, float]:
     """Centre and radius of a number."""
     return float(x.m), float(up(x.r + more + 8.0 * UNIT * abs(float(x.m))))
-
-class Norms:
-    """What the cubic leaves: ‖v‖₂ ≤ C₂E, ‖v‖₄ ≤ C₄E, max|v| ≤ C E in 1D, for v that vanish on the Dirichlet part."""
-    def __init__(self, p: Side) -> None:
-        mesh, self.p, self.d = p.mesh, p, p.mesh.d
-        gradient = float(up(1.0 / math.sqrt(mesh.kappa.min())))
-        second = min(mesh.friedrichs, float(up(1.0 / math.sqrt(max(mesh.c.min(), 1e-300)))))
-        self.vanishing = bool(np.all(mesh.kind != NEUMANN))
-        if mesh.d == 1:
-            need(np.count_nonzero(mesh.kind) == 2, "remainder: not one interval")
-            h, fixed = up(np.ptp(mesh.points[mesh.cells][:, :, 0], axis=1)), np.count_nonzero(mesh.kind == DIRICHLET)
-            self.top = float(up(math.sqrt(total(up(h / mesh.kappa)) / (4.0 if fixed == 2 else 1.0))))
-            self.top = self.top if fixed else float(up(mesh.reach + mesh.step).max())
-            second = min(second, float(up(self.top * math.sqrt(total(h)))))
-            fourth = self.top * second
-        elif self.vanishing:
-            fourth = math.sqrt(0.5) * second * gradient if mesh.d == 2 else math.sqrt(second * gradient**3 / 27.0**0.5)
-        else:  # a box, by the faces across each axis that are fixed
-            P, kind = mesh.points[mesh.facets[mesh.kind > 0]], mesh.kind[mesh.kind > 0]
-            on = [[np.all(P[:, :, i] == e, axis=1) for e in (X.min(), X.max())] for i, X in enumerate(mesh.points.T)]
-            need(np.all(np.any(on, axis=(0, 1))), "remainder: no box, and not all of the boundary is fixed")
-            faces = np.array([sum(np.all(kind[face] == DIRICHLET) for face in two) for two in on])
-            widths = np.ptp(mesh.points, axis=0)
-            mu = float(mesh.kappa.min() * PI**2 * np.sum(faces**2 / (2.0 * widths) ** 2) + mesh.c.min())
-            second = float(up(1.0 / math.sqrt(mu)))
-            lines = np.where(faces == 0, 1.0 / widths, 0.0) * second + np.where(faces == 2, 1.0, 2.0) * gradient
-            fourth = math.sqrt(second ** (4 - mesh.d) * float(np.prod(lines)))
-        self.second, self.gradient, self.fourth = second, gradient, float(up(math.sqrt(fourth)))
-
-    def weighted(self, R: float, kappa: float, point: bool) -> float:
-        """Upper bound of ‖vΦ‖₂/E for the kernel of a ball of radius R."""
-        if self.d == 3:  # Φ ≤ 1/(4πκ|x − x₀|) and Hardy's inequality
-            free = 2.0 * self.gradient if self.vanishing else 4.0 * self.gradient + 2.0 * self.second / R
-            return float(up(free / (4.0 * PI * kappa)))
-        if self.d == 2:  # ∫ over the ball of |Φ|⁴; 5.529 ≥ ∫_0^1 (−log s − 3/2 + 2s − s²/2)⁴ ds, 24 = ∫_0^1 log⁴ s ds
-            fourth = math.sqrt(math.sqrt(3.1415926535897936 * R * R * (5.529 if point else 24.0)))
-            return float(up(self.fourth * fourth / (4.0 * PI * kappa)))
-        largest, square = (3.0 / 16.0, 1.397 / 256.0) if point else (0.5, 1.0 / 12.0)
-        return float(up(min(self.top * math.sqrt(2.0 * R * square), self.second * largest) * R / kappa))
-
-    def remainder(self, eta: float, eta_d: float, z: Array, goal: dict[str, Any]) -> tuple[float, float]:
-        """Upper bounds of ∫q⁺G and ∫q⁻G, q = λe²(3u_h + e), G ≥ 0 the Green function of the query."""
-        lam, A = float(self.p.mesh.cubic.max()), float(np.max(np.abs(z))) * self.second + self.fourth**2 * eta_d
-        if goal["radius"] is not None:
-            A += self.weighted(goal["radius"], goal["kappa"], goal["kind"] == "point")
-        both = 0.6495190528383291 * math.sqrt(lam) * A * eta * eta  # 3√3/8
-        own = [3.0 * max(0.0, float(np.max(e * self.p.nodal))) * self.second * eta**2 + self.fourth**2 * eta**3
-               for e in (1.0, -1.0)]
-        return float(up(min(both, lam * A * own[0]))), float(up(min(both, lam * A * own[1])))

@@ -21,13 +21,13 @@ def compared(p: Side, proof: Row, goal: Row, best: Bounds) -> Bounds:
     if not goal["compared"]:
         return best
     zero = proof["range"] is not None and not goal["known"] and all(g == 0.0 for g in proof["neumann"])
-    need(zero and goal["kind"] != "flux", "range: nothing to compare a query with")
+    need(zero and goal["kind"] not in ("flux", "gradient"), "range: nothing to compare a query with")
     mesh = p.mesh
     low, high = _source(mesh, proof)
     facets = mesh.facets[mesh.kind == DIRICHLET]
     b = quadratic(p.nodal[mesh.nodes_of(facets)], mesh.d - 1, mesh.degree if mesh.d > 1 else 1)[0]
     data = np.stack([(b.m - b.r).ravel(), (b.m + b.r).ravel()])
-    if not data.size or np.any(mesh.c) or np.any(mesh.cubic):
+    if not data.size or np.any(mesh.c) or np.any(mesh.cubic) or np.any(mesh.alpha):
         data = np.concatenate([data, np.zeros((2, 1))], axis=1)
     top = _top(mesh, goal, float(data[1].max()), max(0.0, high))
     bottom = -_top(mesh, goal, float(-data[0].min()), max(0.0, -low))

@@ -30,12 +30,12 @@ def derived_agree(certificate: Row, case: Row, rows: list[Row], dimension: int) 
     for row, query in zip(found, asked, strict=True):
         name = row["name"]
         need(isinstance(name, str), "certificate: a derived quantity without a name")
-        for key in ("name", "kind", "derived_from", "order", "poisson", "accept", "limit"):
+        for key in ("name", "kind", "derived_from", "order", "poisson", "accept", "limit", "along", "toward"):
             need(same(row.get(key), query.get(key)), f"{name!r}: another {key} than in the case")
         need(all(part in by_name for part in row["derived_from"]), f"{name!r}: derived from what is not there")
         parts = [by_name[part] for part in row["derived_from"]]
         question_agrees(row, query, parts, case, dimension)
-        numbers_agree(row, parts)
+        numbers_agree(row, parts, along_of(row, by_name, dimension))
         verdict_agrees({**row, "raw": None})
         lines.append(f"{name}: follows from {', '.join(row['derived_from'])}, [{row['lower']!r}, {row['upper']!r}]")
     return lines
@@ -68,7 +68,27 @@ def question_agrees(row: Row, query: Row, parts: list[Row], case: Row, d: int) -
     need(strained or nu is None or "deck" in case["problem"], f"{name!r}: a Poisson's ratio, and it does not count")
 
 
-def numbers_agree(row: Row, parts: list[Row]) -> None:
+def along_of(row: Row, by_name: dict[str, Row], d: int) -> tuple[Numbers, Row] | None:
+    """Floats y and the query for yᵀBσ of a von Mises stress, where there is one."""
+    name = row["name"]
+    if "along" not in row and "toward" not in row:
+        return None
+    fits = row["kind"] == "von-mises" and row.get("poisson") is None and row.get("along") in by_name
+    need(fits and isinstance(row.get("toward"), list), f"{name!r}: along what is not there")
+    y, part = row["toward"], by_name[row["along"]]
+    n = len(PAIRS[d]) if d in PAIRS else 0
+    fits = len(y) == n and all(map(is_number, y)) and isinstance(part.get("component"), list)
+    need(fits and len(part["component"]) == n, f"{name!r}: along no direction of stresses")
+    numbers = [Fraction(v) for v in y]
+    pull = [Fraction(v) * (1 if word[0] == word[1] else 2) for v, word in zip(part["component"], PAIRS[d], strict=True)]
+    need(pull == times(form("von-mises", n, None), numbers), f"{name!r}: {part['name']!r} is not along it")
+    first = by_name[row["derived_from"][0]]
+    fits = part["kind"] == first["kind"] and same(part.get("group"), first.get("group"))
+    need(fits and part.get("group") is not None, f"{name!r}: {part['name']!r} is at another place")
+    return numbers, part
+
+
+def numbers_agree(row: Row, parts: list[Row], along: tuple[Numbers, Row] | None = None) -> None:
     """Ends by exact arithmetic; labels are those of the weakest component."""
     name, nu = row["name"], row.get("poisson")
     ends = [(Fraction(part["lower"]), Fraction(part["upper"])) for part in parts]
@@ -78,7 +98,13 @@ def numbers_agree(row: Row, parts: list[Row]) -> None:
     if row["kind"] == "principal":
         proved = principal_holds(ends, row["order"], low, high)
     else:
-        proved = norm_holds(form(row["kind"], len(parts), nu), ends, low, high)
+        B = form(row["kind"], len(parts), nu)
+        below, over = norm_holds(B, ends, low, Fraction(10) ** 999), norm_holds(B, ends, Fraction(0), high)
+        if along is not None:
+            y, part = along
+            found = along_holds(B, ends, y, (Fraction(part["lower"]), Fraction(part["upper"])), low, high)
+            below, over, parts = below or found[0], over or found[1], [*parts, part]
+        proved = below and over
     need(proved, f"{name!r}: [{row['lower']!r}, {row['upper']!r}] does not hold what its components allow")
     for key in ("target", "confidence", "rounding"):
         need(all(same(row[key], part[key]) for part in parts), f"{name!r}: another {key} than its components")
@@ -88,7 +114,7 @@ def numbers_agree(row: Row, parts: list[Row]) -> None:
     half = max(high - c, c - low)
     fits = r >= half >= 0 and near(row["radius"], float(half), 1e-12, 1e-299)
     need(fits, f"{name!r}: center ± radius is not the interval")
-    x = [Fraction(part["value"] if part["raw"] is None else part["raw"]) for part in parts]
+    x = [Fraction(part["value"] if part["raw"] is None else part["raw"]) for part in parts[: len(ends)]]
     own = plainly(row, x, nu)
     size = max(1e-300, *(abs(float(v)) for v in x))
     need(near(row["value"], own, 1e-9, 1e-7 * size), f"{name!r}: value is not that of its components, {own!r}")
@@ -132,6 +158,26 @@ def norm_holds(B: list[Numbers], ends: list[tuple[Fraction, Fraction]], low: Fra
     g = times(B, c)
     least = dot(c, g) - sum(abs(v) * w for v, w in zip(g, r, strict=True))
     return least >= 0 and least * least >= low * low * dot(c, g)
+
+
+def along_holds(
+    B: list[Numbers],
+    ends: list[tuple[Fraction, Fraction]],
+    y: Numbers,
+    own: tuple[Fraction, Fraction],
+    low: Fraction,
+    high: Fraction,
+) -> tuple[bool, bool]:
+    """With ℓ = By and q² = yᵀBy: p² ≥ (ℓᵀx)²/q², and p² = (ℓᵀx)²/q² + xᵀ(B − ℓℓᵀ/q²)x, the last largest at a vertex."""
+    g = times(B, y)
+    square = dot(y, g)
+    if square <= 0 or own[0] > own[1]:
+        return False, False
+    least = max(Fraction(0), own[0], -own[1])
+    top = max(own[0] ** 2, own[1] ** 2) / square
+    rest = max(dot(list(x), times(B, list(x))) - dot(g, list(x)) ** 2 / square for x in product(*ends))
+    below = low <= 0 or least * least >= low * low * square
+    return below, high >= 0 and top + max(rest, Fraction(0)) <= high * high
 
 
 def tensor(x: Numbers) -> list[Numbers]:

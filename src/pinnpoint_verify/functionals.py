@@ -10,10 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
+from pinnpoint_verify.averages import is_scalar, scalar_agrees
 from pinnpoint_verify.checker import Discrete, areas, means, quadratic
 from pinnpoint_verify.cover import covers_once
 from pinnpoint_verify.domains import domain_agrees, sides_agree
 from pinnpoint_verify.elastic import elastic_agrees, is_elastic
+from pinnpoint_verify.formulas import plain
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.systems import Found, system_agrees
 
@@ -154,7 +156,15 @@ def functionals_agree(bundle: Bundle, d: Discrete, rows: list[Row], case: Row, p
         name, kind, here = row["name"], row["kind"], d.L[[i]]
         if kind == "functional":
             continue
+        if kind == "everywhere":
+            need(not np.any(here.data) and d.constants[i] == 0.0, f"{name!r}: ℓ is not zero")
+            continue
         need(len(here.indices), f"{name!r}: ℓ is empty")
+        if is_scalar(row, places.count):
+            ell = np.zeros(len(places.nodes))
+            ell[here.indices] = here.data
+            scalar_agrees(bundle, places, i, row, ell, float(d.constants[i]), case)
+            continue
         if is_elastic(row):
             elastic_agrees(bundle, d, places, i, row, case, known)
             continue
@@ -194,7 +204,15 @@ def group_agrees(
         return
     need("at" not in row, f"{name!r}: a flux is at no point")
     on = np.unique(places.nodes_of(F))
+    robin = case["problem"].get("robin") or {}
+    if row["group"] in robin:  # ∫ g − ∫ αu
+        alpha = plain(robin[row["group"]][0])
+        ell = -float(alpha) * float(areas(places.nodes[F]).m.sum()) * places.group(F)
+        need(np.abs(ell - stored).max() <= CLOSE * max(1.0, float(alpha)), f"{name!r}: ℓ is not that of the group")
+        return
     need(not np.isin(on, d.free).any(), f"{name!r}: a flux through what is not fixed")
+    if case["problem"].get("convection") is not None:  # ℓ is a sum of rows that are not stored, and K not symmetric
+        return
     columns = d.rows[:, on]
     gap = np.abs(stored[d.free] - columns.sum(axis=1)).max()
     need(gap <= CLOSE * max(1e-300, abs(columns).max()), f"{name!r}: ℓ is not that of the group")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -194,7 +195,10 @@ class Lift:
 
 
 def own_value(lift: Lift, goal: Row, V: Array, n: int) -> tuple[float, float]:
-    """Its value at a point, its average over a ball or over facets V, by a rule of n; and its size there."""
+    """Its value or derivative at a point, its average over a ball, a block or simplices V; and its size there.
+
+    Averages are those of a rule of n points.
+    """
     X, weights = np.array([goal.get("at", [])], dtype=float), np.ones(1)
     if goal["kind"] == "ball":
         d = X.shape[1]
@@ -207,7 +211,16 @@ def own_value(lift: Lift, goal: Row, V: Array, n: int) -> tuple[float, float]:
         bary, w = rule(V.shape[1] - 1, n)
         area = areas(V).m
         X, weights = np.einsum("qi,nic->nqc", bary, V), area[:, None] / area.sum() * w
-    values = lift(X).v
+    elif goal["kind"] == "block":
+        t, w = np.polynomial.legendre.leggauss(n)
+        X = X + 0.5 * float(goal["side"]) * np.array(list(product(t, repeat=X.shape[1])))
+        weights = np.array([float(np.prod(x)) for x in product(0.5 * w, repeat=X.shape[1])])
+    elif goal["kind"] == "cells":
+        bary, w = rule(V.shape[1] - 1, min(n, 8))
+        size = np.abs(np.linalg.det(V[:, 1:] - V[:, :1]))
+        X, weights = np.einsum("qi,nic->nqc", bary, V), size[:, None] / size.sum() * w
+    u = lift(X)
+    values = u.g[goal["axis"]] if goal["kind"] == "gradient" else u.v
     return float(np.sum(values * weights)), float(np.abs(values).max(initial=0.0))
 
 

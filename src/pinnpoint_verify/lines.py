@@ -38,7 +38,11 @@ def on_a_line(p: Side, x: float) -> tuple[float, float]:
         at = np.clip(np.searchsorted(low, y, side="right") - 1, 0, mesh.C - 1)
         left = before[at] + np.maximum(y - low[at], 0.0) / kappa[at]
         right = after[at + 1] + np.maximum(P.max(axis=1)[order][at] - y, 0.0) / kappa[at]
-        found = np.minimum(*(np.where(np.any(ends == e), a, np.inf) for e, a in ((X.min(), left), (X.max(), right))))
+        ways = ((X.min(), left), (X.max(), right))
+        found = np.minimum(*(np.where(np.any(ends == e), a, np.inf) for e, a in ways))
+        for e, a in ways:  # a Robin end holds as well: w(end)² ≤ ‖w‖²/α
+            alpha = mesh.alpha[X[mesh.facets[:, 0]] == e].max(initial=0.0)
+            found = np.minimum(found, a + 1.0 / alpha if alpha > 0.0 else np.inf)
         return up(np.sqrt(up(found * (1.0 + gamma(4 * mesh.C + 20)))))
 
     p.measure(g)
@@ -57,6 +61,10 @@ def on_a_line(p: Side, x: float) -> tuple[float, float]:
         at = mesh.facets[p.load.at, 0]
         r[at] += p.load.beta[:, 0]
         off[at] += p.load.rest[:, 1] + 4.0 * UNIT * (np.abs(r[at]) + np.abs(p.load.beta[:, 0]))
+    for f in np.nonzero(mesh.alpha)[0]:
+        v = mesh.facets[f, 0]
+        r[v] -= mesh.alpha[f] * p.nodal[v]
+        off[v] += 4.0 * UNIT * (abs(r[v]) + 2.0 * abs(mesh.alpha[f] * p.nodal[v]))
     inside = ~np.isin(np.arange(mesh.n), mesh.facets[mesh.kind == DIRICHLET, 0])
     eta = eta + total(up((np.abs(r) + off) * reach(X[: mesh.n]))[inside])
     cell = int(np.argmax((P.min(axis=1) <= x) & (x <= P.max(axis=1))))

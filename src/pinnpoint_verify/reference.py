@@ -19,7 +19,8 @@ FEW = 4
 """Contributions of single points that are left out on cells that are cut."""
 MOST = 500_000
 """Points at a time."""
-BALL = {1: 2.0, 2: math.pi, 3: 4.0 * math.pi / 3.0}
+BALL = {1: 2.0, 2: math.pi, 3: 4.0 * math.pi / 3.0, 4: math.pi**2 / 2.0, 5: 8.0 * math.pi**2 / 15.0}
+"""Volumes of unit balls."""
 
 
 def rule(m: int, n: int) -> tuple[Array, Array]:

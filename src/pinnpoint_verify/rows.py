@@ -23,11 +23,15 @@ ASKED |= {
     "mean": (),
     "reaction": ("group",),
     "compliance": (),
+    "everywhere": (),
     "stress": ("at",),
     "strain": ("at",),
+    "gradient": ("at",),
 }
 """What each kind of query needs; a stress or strain without a point has a group."""
-NOWHERE = ("flux", "reaction", "compliance")
+POINTED = {"flux": ("at",), "cells": ("at", "side")}
+"""The same of kinds that may be at a point instead."""
+NOWHERE = ("flux", "reaction", "compliance", "everywhere")
 """Kinds that have no place: where there is one of them, what is not asked for of the others is not told."""
 DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -92,7 +96,7 @@ def rows_agree(certificate: Row, case: Row, proof: Row, cells: int, dimension: i
         label_agrees(row, case)
         numbers_agree(row, proof)
         verdict_agrees(row)
-    history_agrees(certificate, rows, cells)
+    history_agrees(certificate, case, rows, cells)
     return list(rows)
 
 
@@ -135,17 +139,33 @@ def header_agrees(certificate: Row, case: Row, proof: Row) -> None:
         need(fits and ("generate" in about) != ("file" in about), f"certificate: inputs.{name} is not a file")
 
 
+def needed(query: Row) -> tuple[str, ...]:
+    """What a query must have."""
+    kind, pointed = query["kind"], query.get("at") is not None
+    if kind in ("stress", "strain") and not pointed:
+        return ("group",)
+    return POINTED[kind] if kind in POINTED and pointed else ASKED[kind]
+
+
+def nowhere(query: Row) -> bool:
+    """Whether a query has no place at all."""
+    return query["kind"] in NOWHERE and query.get("at") is None
+
+
 def question_agrees(row: Row, query: Row, case: Row) -> None:
     """A row asks what the case asks."""
     name, kind = row["name"], query["kind"]
     need(same(name, query["name"]) and same(row["kind"], kind), f"{name!r}: another query than in the case")
     need(kind in ASKED and (kind != "functional" or "prediction" not in case), f"{name!r}: unknown kind of query")
-    needs = ASKED[kind] if kind not in ("stress", "strain") or query.get("at") is not None else ("group",)
-    for key, word in (("at", "at"), ("radius", "ball"), ("group", "group"), ("component", "component")):
+    needs = needed(query)
+    keys = (("at", "at"), ("radius", "ball"), ("side", "side"), ("group", "group"), ("component", "component"))
+    for key, word in keys:
         given, said = query.get(key), row.get(word)
         need((given is not None) == (key in needs) or key == "component", f"{name!r}: the case has a wrong {key}")
-        if word == "at" and "at" not in needs and kind not in (*NOWHERE, "functional"):  # the middle of the group
-            known = "prediction" in case and all(other["kind"] not in NOWHERE for other in case["queries"])
+        if (
+            word == "at" and "at" not in needs and not nowhere(query) and kind != "functional"
+        ):  # the middle of the group
+            known = "prediction" in case and not any(map(nowhere, case["queries"]))
             need((said is not None) == known, f"{name!r}: the middle of the group is missing, or not known")
             continue
         where = "the point is not where the case has it" if word == "at" else f"another {key} than in the case"
@@ -233,10 +253,12 @@ def limit_of(row: Row) -> tuple[Fraction | None, Fraction | None]:
     return least, most
 
 
-def history_agrees(certificate: Row, rows: list[Row], cells: int) -> None:
+def history_agrees(certificate: Row, case: Row, rows: list[Row], cells: int) -> None:
     """The record of a refinement leads to the intervals of the certificate, the best of its steps."""
-    limits = [row.get("tolerance") for row in rows]
-    refines = rows[0]["target"] == "continuous" and any(t is not None for t in limits)
+    limits, until = [row.get("tolerance") for row in rows], case["certificate"].get("until")
+    need(until in (None, "tolerance", "decided"), "case.json: an unknown word for until")
+    decide = until == "decided"
+    refines = rows[0]["target"] == "continuous" and (decide or any(t is not None for t in limits))
     need(
         ("refinement" in certificate) == (refines and "inputs" in certificate),
         "refinement: a record of nothing, or none",
@@ -244,7 +266,8 @@ def history_agrees(certificate: Row, rows: list[Row], cells: int) -> None:
     if "refinement" not in certificate:
         return
     said = certificate["refinement"]
-    need(said.keys() == {"tolerance", "steps", "stopped"}, "refinement: wrong keys")
+    fits = said.keys() == {"tolerance", "steps", "stopped"} | (set() if until is None else {"until"})
+    need(fits and same(said.get("until"), until), "refinement: wrong keys, or until another end than the case has")
     need(same(said["tolerance"], limits), "refinement: other tolerances than the queries have")
     steps, radii = said["steps"], [row["radius"] for row in rows]
     for step in steps:
@@ -256,6 +279,12 @@ def history_agrees(certificate: Row, rows: list[Row], cells: int) -> None:
     size = {"dofs": certificate["dofs"], "cells": cells}
     ends = [step for step in steps if same(step, {**size, "radius": radii})]
     need(len(ends) == 1, "refinement: no step has the intervals of the certificate")
+    if decide:
+        need(
+            (said["stopped"] == "") == decided(certificate, rows),
+            "refinement: why it stopped does not fit the verdicts",
+        )
+        return
     worst = [
         max(math.inf if r is None else r / t for r, t in zip(step["radius"], limits, strict=True) if t is not None)
         for step in steps
@@ -265,3 +294,10 @@ def history_agrees(certificate: Row, rows: list[Row], cells: int) -> None:
     fits = isinstance(said["stopped"], str) and (said["stopped"] == "") == reached
     need(fits, "refinement: why it stopped does not fit the radii")
     need(all(w > 1.0 for w in worst[:-1]), "refinement: it went on after the tolerance was met")
+
+
+def decided(certificate: Row, rows: list[Row]) -> bool:
+    """Whether every verdict is decided; an interval within its tolerance is narrow enough."""
+    found = [row for row in rows if row.get("tolerance") is None or not row["radius"] <= row["tolerance"]]
+    found += certificate.get("derived", [])
+    return not any("undecided" in (row.get("verdicts") or {}).values() for row in found)

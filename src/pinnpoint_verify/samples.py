@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from pinnpoint_verify.averages import bare, chosen, density_agrees, mean_along, slope_agrees, slope_height
 from pinnpoint_verify.checker import (
     DIRICHLET,
     NEUMANN,
@@ -30,6 +31,9 @@ from pinnpoint_verify.formulas import formula, plain
 from pinnpoint_verify.lifts import Lift, alike, lift_agrees, own_value
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.reference import compare, directions, distance, potential, radial, rule
+from pinnpoint_verify.robin_matrix import robin_matrix
+from pinnpoint_verify.rows import is_number
+from pinnpoint_verify.varying_samples import Coefficients, Kernel, constants_agree, point_agrees
 
 Row = dict[str, Any]
 FINER = {1: ((1, 64), (1, 128), (1, 192)), 2: ((96, 64), (192, 128), (384, 192)), 3: ((48, 48), (64, 64), (96, 96))}
@@ -43,6 +47,8 @@ class Samples:
         self.bundle, self.mesh, self.proof, self.case = bundle, mesh, proof, case
         self.harmonic = bool(np.any(mesh.cubic)) or any(name.startswith("dual/phi") for name in bundle.arrays)
         self.balls: dict[int, tuple[Array, float, float, float, float]] = {}
+        self.slopes: dict[int, tuple[float, float]] = {}
+        self.kernels: dict[int, Kernel] = {}
         self.blind: list[str] = []
         problem, lift = case["problem"], proof["lift"] is not None
         self.lift = Lift(bundle, proof["lift"]) if lift and proof["lift"]["kind"] != "opaque" else None
@@ -52,10 +58,14 @@ class Samples:
         need(len(self.over) == len(proof["dirichlet"]), "dirichlet: not that of the case")
         for key in ("source", "dirichlet", "neumann"):
             given = [problem.get(key)] if key == "source" else list((problem.get(key) or {}).values())
+            given += [pair[1] for pair in (problem.get("robin") or {}).values()] if key == "neumann" else []
             data = [proof[key]] if key == "source" else proof[key]
             fits = data == [None] * len(data) if lift else alike(data, [plain(v) for v in given])
             need(fits, f"{key}: not that of the case")
-        for key, values in (("diffusion", mesh.kappa), ("reaction", mesh.c), ("cubic", mesh.cubic)):
+        self.varied = Coefficients(mesh, proof, case) if mesh.medium is not None else None
+        self.blind += [] if self.varied is None else [*self.varied.blind, "A where coefficients vary inside cells"]
+        constant = () if self.varied is not None else (("diffusion", mesh.kappa), ("reaction", mesh.c))
+        for key, values in (*constant, ("cubic", mesh.cubic)):
             given = plain(problem.get(key))
             known = list(given.values()) if isinstance(given, dict) else [given]
             fits = not all(isinstance(v, int | float) for v in known) or np.all(np.isin(values, known))
@@ -83,6 +93,8 @@ class Samples:
         """The stored matrix is that of the mesh and the coefficients; ℓ of groups are their means or fluxes."""
         mesh, m = self.mesh, self.mesh.d
         self._unfolded()
+        if self.varied is not None:
+            return
         T = mesh.nodes_of(mesh.cells)
         hats, rises = (x.m for x in quadratic(np.eye(T.shape[1]), m, mesh.degree))
         one, two = means(m, 2).m, means(m, 4).m
@@ -95,10 +107,11 @@ class Samples:
             at = T[g.part]
             i, j = np.broadcast_to(at[:, :, None], local.shape), np.broadcast_to(at[:, None, :], local.shape)
             K = K + sp.csr_array((local.ravel(), (i.ravel(), j.ravel())), shape=K.shape)
+        K = K + robin_matrix(mesh, mesh.facets[mesh.alpha > 0.0], mesh.alpha[mesh.alpha > 0.0], d.N)
         far = abs(K[d.free] - d.rows).max()
         need(far <= 1e-11 * abs(K).max(), "a: is not the matrix of the mesh and the coefficients (sampled)")
         for number, row in enumerate(rows):
-            if row["kind"] not in ("patch", "flux"):
+            if row["kind"] not in ("patch", "flux") or "group" not in row:
                 continue
             facets = mesh.facets[self.bundle(f"dual/facets{number}", None, whole=len(mesh.facets))]
             on = mesh.nodes_of(facets)
@@ -106,7 +119,11 @@ class Samples:
             hats = quadratic(np.eye(on.shape[1]), m - 1, mesh.degree if m > 1 else 1)[0].m
             share = np.einsum("pjk,jk->p", hats, means(m - 1, 2).m) / area.sum()
             ell = np.bincount(on.ravel(), (area[:, None] * share).ravel(), minlength=d.N)
-            if row["kind"] == "flux":
+            part = self.bundle(f"dual/facets{number}", None, whole=len(mesh.facets))
+            if row["kind"] == "flux" and np.any(mesh.alpha[part]):
+                weight = (area * mesh.alpha[part])[:, None] * np.einsum("pjk,jk->p", hats, means(m - 1, 2).m)
+                ell = -np.bincount(on.ravel(), weight.ravel(), minlength=d.N)
+            elif row["kind"] == "flux":
                 ell = K[np.unique(on)].sum(axis=0)
             gap = np.abs(d.L[[number]].toarray()[0] - ell).max()
             need(gap <= 1e-10 * np.abs(ell).max(), f"{row['name']!r}: ℓ is not that of the group (sampled)")
@@ -127,6 +144,9 @@ class Samples:
     def primal(self, p: Side, g: Cells) -> None:
         """S = f − λu_h³ on a range of cells, or what a lifted prediction leaves of f, f + κΔu − c u."""
         self.range(p, g)
+        if self.varied is not None:
+            self.varied.models(g)
+            self.varied.bounds(g)
         if self.source is None:
             return
         u = p.nodal[self.mesh.cells[g.part]]
@@ -134,7 +154,7 @@ class Samples:
         def f(X: Array, bary: Array, at: Array) -> Array:
             return self.rest(X, g.kappa[at, None], g.c[at, None]) - g.cubic[at, None] * (u[at] @ bary.T) ** 3
 
-        compare("source", (p.f, p.high, p.e1, p.e2), self.mesh.points[self.mesh.cells[g.part]], f)
+        compare("source", p.given, self.mesh.points[self.mesh.cells[g.part]], f)
 
     def range(self, p: Side, g: Cells) -> None:
         """What is claimed to hold the source holds its stored means, and its values where it can be evaluated."""
@@ -180,11 +200,17 @@ class Samples:
         fixed = np.nonzero(mesh.kind == DIRICHLET)[0].tolist()
         need(sorted(seen) == fixed, "kind: not the facets with Dirichlet data")
         left = set() if p.load is None else set(p.load.at.tolist())
+        robin, seen_robin = self.case["problem"].get("robin") or {}, list[int]()
+        free = [*(self.case["problem"].get("neumann") or {}), *robin]
         for k, given in enumerate(self.proof["neumann"]):
             facets = self.bundle(f"continuous/n{k}", None, whole=len(mesh.facets))
             need(len(facets) and np.all(np.diff(facets) > 0), "Neumann data: facets of no group, or not in order")
             if lift is None:
-                sides_agree(mesh.points, {list(self.case["problem"]["neumann"])[k]: mesh.facets[facets]}, self.case)
+                sides_agree(mesh.points, {free[k]: mesh.facets[facets]}, self.case)
+            if lift is None and k >= len(free) - len(robin):
+                number = plain(robin[free[k]][0])
+                seen_robin += facets.tolist() if number != 0.0 else []
+                need(is_number(number) and np.all(mesh.alpha[facets] == number), "robin: not that of the case")
             if given == 0.0:
                 continue
             need(p.load is not None and set(facets.tolist()) <= left, "Neumann data: facets without their load")
@@ -194,6 +220,7 @@ class Samples:
                 f = lambda X, bary, at, given=given: formula(given, X)  # noqa: E731
                 compare("Neumann data", data, mesh.points[mesh.facets[facets]], f)
         need(not left, "Neumann data: a load that the case does not have")
+        need(sorted(seen_robin) == np.nonzero(mesh.alpha)[0].tolist(), "robin: facets of no group")
         return claimed
 
     def rest(self, X: Array, kappa: Any, c: Any) -> Array:
@@ -220,9 +247,9 @@ class Samples:
         kappa, c = float(mesh.kappa[cell]), 0.0 if self.harmonic else float(mesh.c[cell])
         need(goal["kappa"] == kappa, f"{name!r}: not the diffusion at the point")
         C0 = C = math.nan
-        if R * math.sqrt(c / kappa) < 20.0 and self.source is not None:
+        if R * math.sqrt(abs(c) / kappa) < 20.0 and self.source is not None:
             C0, C = self._integral(goal, name, x0, cell, (kappa, c, R, a))
-        elif R * math.sqrt(c / kappa) < 20.0:
+        elif R * math.sqrt(abs(c) / kappa) < 20.0:
             C0, C = (radial(d, kappa, c, R, a, lambda r: 0.0 * r, n)[0] for n in (24, 32))
         else:
             self.blind.append(f"the mollifier of {name!r}")
@@ -265,6 +292,18 @@ class Samples:
         V, name = mesh.points[mesh.cells[g.part]], row["name"]
         if self.harmonic:
             self._linearised(query, g, V, name)
+        if self.varied is not None and goal["radius"] is not None:
+            point_agrees(self.kernel(i, goal, row), query, g, name)
+            return
+        if bare(goal):
+            need(query.phi is None or not np.any(query.phi.beta), f"{name!r}: an average has no kernel")
+            density_agrees(self.bundle, mesh, i, query.w, g, goal, row)
+            return
+        if goal["kind"] == "gradient":
+            height, off = self.slope(i, goal, row)
+            if not math.isnan(height):
+                slope_agrees(mesh, query.w, g, goal, name, height, off)
+            return
         if goal["radius"] is None:
             if query.phi is not None:
                 empty = not any(np.any(x.beta) or np.any(x.rest) for x in (query.w, query.phi))
@@ -317,9 +356,14 @@ class Samples:
         """What else a query's form consists of: masses, loads of groups, values on the Dirichlet boundary."""
         mesh, name, kind = self.mesh, row["name"], goal["kind"]
         if self.lift is not None:
-            self.own(i, goal, name)
+            self.own(i, goal, row)
         if kind in ("patch", "flux"):
             self._group(i, query, goal, name)
+        elif bare(goal):
+            need(goal["constant"] == 0.0 and query is not None, f"{name!r}: an average has no constant")
+        elif kind == "gradient":
+            need(query is not None, f"{name!r}: a derivative without its dual")
+            self.slope(i, goal, row)
         elif goal["known"]:
             x0, values = np.array(goal["at"], dtype=float), []
             for k, given in enumerate(self.held):
@@ -335,6 +379,8 @@ class Samples:
             end = mesh.d == 1 and len(at.at) == 1 and at.beta[0, 0] == 1.0
             end = end and mesh.points[mesh.facets[at.at[0], 0], 0] == goal["at"][0] and goal["constant"] == 0.0
             need(end and (self.harmonic or not np.any(query.z.source.beta)), f"{name!r}: not a unit load")
+        elif query is not None and self.varied is not None:
+            constants_agree(self.kernel(i, goal, row), query.w, mesh, self.source, goal, name)
         elif query is not None:
             _, R, a, C, off = self.ball(i, goal, row)
             if math.isnan(C):
@@ -346,16 +392,74 @@ class Samples:
                 second = mass * R**2 * d / (d + 4.0) - a * a * d / (d + 2.0)
                 self._mass(f"kernel of {name!r}", query.phi, second / (2.0 * d * float(goal["kappa"])), off / C)
 
-    def own(self, i: int, goal: Row, name: str) -> None:
+    def kernel(self, i: int, goal: Row, row: Row) -> Kernel:
+        """The kernel of a point where coefficients vary."""
+        assert self.varied is not None
+        if i not in self.kernels:
+            fits = goal["kind"] == "point" and goal["at"] == row["at"] and self.source is not None
+            need(fits, f"{row['name']!r}: a kernel of no point, or a source without a formula")
+            self.kernels[i] = self.varied.kernel(goal, row["name"])
+        return self.kernels[i]
+
+    def slope(self, i: int, goal: Row, row: Row) -> tuple[float, float]:
+        """The height of a derivative's density and its error; the ball, and −∫f∂_lΦ, are compared on the way."""
+        if i in self.slopes:
+            return self.slopes[i]
+        name, d = row["name"], self.mesh.d
+        x0, R, kappa, c = self._constant(goal, name)
+        factor = kappa if goal["flux"] else 1.0
+        if self.source is None or R * math.sqrt(c / kappa) >= 20.0:
+            self.blind.append(f"the density and ∫f∂Φ of {name!r}")
+            self.slopes[i] = (math.nan, 0.0)
+            return self.slopes[i]
+
+        def found(count: int, n: int) -> Any:
+            f = mean_along(d, int(goal["axis"]), x0, lambda X: self.rest(X, kappa, c), count)
+            return slope_height(d, kappa, c, R, f, n)
+
+        (A0, rough, _), (A, value, size) = found(24, 24), found(32, 32)
+        value, rough, size = factor * value, factor * rough, factor * size
+        off = goal["error"] + 10.0 * abs(value - rough) + 1e-8 * size
+        fits, seen = abs(goal["constant"] - value) <= off, [value]
+        for count, n in () if fits else FINER[d]:
+            value, size = (factor * x for x in found(count, n)[1:])
+            off = goal["error"] + 4.0 * abs(value - seen[-1]) + 1e-7 * size
+            seen.append(value)
+            fits = fits or (len(seen) > 2 and abs(goal["constant"] - value) <= off)
+        need(fits, f"{name!r}: −∫f∂Φ is {float(value)!r}, not {goal['constant']!r} (sampled)")
+        self.slopes[i] = factor * A, factor * (1e-8 * abs(A) + 10.0 * abs(A - A0))
+        return self.slopes[i]
+
+    def _constant(self, goal: Row, name: str) -> tuple[Array, float, float, float]:
+        """x₀, R, κ and c of a ball where the coefficients are constant."""
+        mesh = self.mesh
+        x0, R = np.array(goal["at"], dtype=float), float(goal["radius"])
+        need(x0.shape == (mesh.d,), f"{name!r}: the point has another dimension")
+        jump = (mesh.neighbour < 0) | (mesh.kappa[mesh.owner] != mesh.kappa[mesh.neighbour])
+        jump |= mesh.c[mesh.owner] != mesh.c[mesh.neighbour]
+        inside = 0.0 < R <= distance(x0, mesh.points[mesh.facets][jump]) * (1.0 + 1e-12)
+        need(inside, f"{name!r}: the ball leaves where the coefficients are constant")
+        gaps = ((mesh.points[mesh.cells].mean(axis=1) - x0) ** 2).sum(axis=1)
+        cell = self.cell_of(x0, np.argsort(gaps)[:64])
+        need(cell >= 0, f"{name!r}: the point is outside the mesh")
+        kappa = float(mesh.kappa[cell])
+        need(goal["kappa"] == kappa, f"{name!r}: not the diffusion at the point")
+        return x0, R, kappa, float(mesh.c[cell])
+
+    def own(self, i: int, goal: Row, row: Row) -> None:
         """The lifted prediction's own value of a query."""
         assert self.lift is not None
+        name = row["name"]
         if goal["kind"] == "flux":
             self.blind.append(f"the flux of the prediction that was lifted, of {name!r}")
             return
         V = np.zeros((0, self.mesh.d, self.mesh.d))
         if goal["kind"] == "patch":
             V = self.mesh.points[self.mesh.facets[self.bundle(f"dual/facets{i}", None, whole=len(self.mesh.facets))]]
-        rough, value = (own_value(self.lift, goal, V, n) for n in (12, 16))
+        if goal["kind"] == "cells":
+            V = self.mesh.points[self.mesh.cells[chosen(self.bundle, i, row, self.mesh.C)]]
+        factor = float(goal["kappa"]) if goal.get("flux") else 1.0
+        rough, value = ([factor * x for x in own_value(self.lift, goal, V, n)] for n in (12, 16))
         off = goal["own"][1] + 10.0 * abs(value[0] - rough[0]) + 1e-10 * value[1]
         need(abs(goal["own"][0] - value[0]) <= off, f"{name!r}: the prediction's own value is {value[0]!r} (sampled)")
 
@@ -366,12 +470,41 @@ class Samples:
         off = share * max(abs(mass), size) + float(np.sum(self.mesh.top[w.at] * w.rest[:, 1]))
         need(abs(held - mass) <= off, f"{what}: its integral is {held!r}, not {float(mass)!r} (sampled)")
 
+    def _robin_flux(self, query: Query | None, part: Array, goal: Row, name: str) -> None:
+        """∫ g − ∫ αu: the load is −α, and the constant ∫ g."""
+        mesh, load = self.mesh, None if query is None else query.z.load
+        on = part[mesh.alpha[part] > 0.0]
+        need(load is not None, f"{name!r}: not the load of a flux through Robin facets")
+        assert load is not None
+        same = np.array_equal(load.beta, np.repeat(-mesh.alpha[on][:, None], load.beta.shape[1], axis=1))
+        fits = same and np.array_equal(load.at, on) and not np.any(load.rest)
+        need(fits, f"{name!r}: not the load of a flux through Robin facets")
+        value, rough = (sum(self._over(k, part, n) for k in range(len(self.proof["neumann"]))) for n in (12, 8))
+        off = goal["error"] + 4.0 * abs(value - rough) + 1e-11 * abs(value)
+        need(
+            abs(goal["constant"] - value) <= off,
+            f"{name!r}: the data of the group have the integral {value!r} (sampled)",
+        )
+
+    def _over(self, k: int, part: Array, n: int) -> float:
+        """The integral of Neumann or Robin data over facets of a group."""
+        mesh, given = self.mesh, self.proof["neumann"][k]
+        these = np.intersect1d(part, self.bundle(f"continuous/n{k}", None, whole=len(mesh.facets)))
+        if not these.size or given == 0.0:
+            return 0.0
+        need(given is not None, "robin: data without a formula")
+        V, (bary, weights) = mesh.points[mesh.facets[these]], rule(mesh.d - 1, n)
+        return float(areas(V).m @ (formula(given, np.einsum("qi,nic->nqc", bary, V)) @ weights))
+
     def _group(self, i: int, query: Query | None, goal: Row, name: str) -> None:
         """An average over a group, or a flux through it."""
         mesh, kind = self.mesh, goal["kind"]
         part = self.bundle(f"dual/facets{i}", None, whole=len(mesh.facets))
         need(len(part) and np.all(np.diff(part) > 0), f"{name!r}: facets are not in order")
         need(query is None or self.harmonic or not np.any(query.z.source.beta), f"{name!r}: not the form of a {kind}")
+        if kind == "flux" and np.any(mesh.alpha[part]):
+            self._robin_flux(query, part, goal, name)
+            return
         if kind == "flux":
             need(goal["constant"] == 0.0, f"{name!r}: a flux has no constant")
             return

@@ -6,6 +6,7 @@ Enclosures of formulas, the densities of points and balls and ∫f·Φ are decla
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from pinnpoint_verify.domains import sides_agree
 from pinnpoint_verify.formulas import plain
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.rows import Row, is_number, same
+from pinnpoint_verify.solid_heat import HEAT, Heat, heat_agrees, weights
 from pinnpoint_verify.solid_samples import ball_agrees, data_agree, held_agrees
 from pinnpoint_verify.solids import Body, Load, Query, Side, Traction
 
@@ -29,7 +31,8 @@ def solid(
     """J(u) of every query from the stored states and moments; what was not compared; sizes of what rounding is."""
     said, blind = proof["solid"], list[str]()
     body = Body(bundle, int(proof["degree"]))
-    need(said.keys() == SOLID and len(proof["goals"]) == len(rows), "proof.json: not the form of a solid")
+    fits = said.keys() - HEAT == SOLID and len(proof["goals"]) == len(rows)
+    need(fits, "proof.json: not the form of a solid")
     case_agrees(bundle, body, said, case, blind)
     theta = material(bundle, body, said["plane"])
     values = held(bundle, body, said)
@@ -37,10 +40,12 @@ def solid(
     nodal = bundle("continuous/state", body.size, body.d)
     known = ~np.isnan(values)
     need(np.array_equal(nodal[known], values[known]), "state: misses the held displacements")
-    load = acting(bundle, body, said)
+    load, heat = acting(bundle, body, said), Heat(bundle, body, said, blind)
+    weight = weights(bundle, body, said, load)
+    heat.acts(load)
     p = Side(body, nodal, bundle("continuous/moments", len(body.facets), body.d, body.d), load)
     data_agree(bundle, body, said, load, blind)
-    asked, duals = dict[int, Query](), Duals(bundle, body, said, p, groups(bundle, case))
+    asked, duals = dict[int, Query](), Duals(bundle, body, said, p, groups(bundle, case), heat)
     for i, (row, goal) in enumerate(zip(rows, proof["goals"], strict=True)):
         fits = goal.keys() == GOAL and isinstance(goal["known"], bool)
         fits = fits and is_number(goal["constant"]) and is_number(goal["error"]) and goal["error"] >= 0.0
@@ -52,7 +57,7 @@ def solid(
             continue
         asked[i] = duals.query(i, row, goal)
         if pointed:
-            ball_agrees(bundle, body, said, i, row, goal, asked[i], blind)
+            ball_agrees(bundle, body, said, i, row, goal, asked[i], blind, heat=heat, weights=weight)
     for part, g in body.parts():
         sides = {id(s): s for s in (p, *(query.z for query in asked.values()))}.values()
         rich = np.any([side.varies(part) for side in sides], axis=0)
@@ -156,8 +161,8 @@ def ordered(bundle: Bundle, name: str, count: int) -> Array:
 class Duals:
     """Dual loads of queries, made from their words."""
 
-    def __init__(self, bundle: Bundle, body: Body, said: Row, p: Side, groups: dict[str, Array]) -> None:
-        self.bundle, self.body, self.said, self.p, self.groups = bundle, body, said, p, groups
+    def __init__(self, bundle: Bundle, body: Body, said: Row, p: Side, groups: dict[str, Array], heat: Heat) -> None:
+        self.bundle, self.body, self.said, self.p, self.groups, self.heat = bundle, body, said, p, groups, heat
         self.scale: dict[int, float] = {}
 
     def query(self, i: int, row: Row, goal: Row) -> Query:
@@ -165,9 +170,12 @@ class Duals:
         kind, body, load = row["kind"], self.body, Load(self.body)
         need(kind in KINDS, f"{row['name']!r}: no theorem for this kind of query")
         name, value = row["name"], np.zeros((body.size, body.d))
-        free = kind == "patch" or (kind in POINTED and row.get("group") is None)
+        free = (
+            kind == "patch" or (kind in POINTED and row.get("group") is None) or (kind == "stress" and self.heat.given)
+        )
         need(free or goal["constant"] == goal["error"] == 0.0, f"{name!r}: a {kind} has no constant")
         if kind == "compliance":
+            need(not self.heat.given, f"{name!r}: the work of the loads with thermal expansion")
             zero = all(g in (None, 0.0) for given in self.said["held"] for g in given)
             need(zero, f"{name!r}: held displacements are not zero")
             return Query(self.p, self.p, 1.0, True)
@@ -176,7 +184,7 @@ class Duals:
         elif kind == "patch":
             self.patch(i, row, goal, load)
         else:
-            self.volume(i, row, load)
+            self.volume(i, row, load, goal)
         z, m = self.bundle(f"dual/z{i}", body.size, body.d), self.bundle(f"dual/m{i}", len(body.facets), body.d, body.d)
         for c in range(body.d):
             nodes = np.unique(body.nodes_of(body.facets[body.held[:, c]]))
@@ -184,7 +192,7 @@ class Duals:
         acts = kind != "reaction"
         return Query(self.p, Side(body, z, m, load), 1.0 if acts else -1.0, acts)
 
-    def volume(self, i: int, row: Row, load: Load) -> None:
+    def volume(self, i: int, row: Row, load: Load, goal: Row) -> None:
         """ϱ e_k, ϱ CE_ij, ϱ E_ij at points; the same of averages over cells."""
         body, kind, name = self.body, row["kind"], row["name"]
         over = kind in ("cells", "mean") or row.get("group") is not None
@@ -194,9 +202,14 @@ class Duals:
             weight: Any = np.zeros(body.C)
             weight[cells] = 1.0 / float(vol.m)
             self.scale[i] = float(up(vol.r / (vol.m - vol.r) + 4.0 * UNIT))
+            if self.heat.given and kind == "stress":
+                self.heat.known(row, cells, goal)
         else:
             weight = Density(self.bundle, f"dual/w{i}", body.d, body.C)
         letters = row["component"]
+        if isinstance(letters, list):
+            self.along(name, kind, letters, load, weight, over=over)
+            return
         size = 2 if kind in ("stress", "strain") else 1
         fits = isinstance(letters, str) and len(letters) == size and all(c in AXES[: body.d] for c in letters)
         need(fits, f"{name!r}: not a component")
@@ -210,6 +223,18 @@ class Duals:
         if kind == "stress":
             T = 2.0 * body.mu[:, None, None] * E + (body.lam[:, None, None] * np.eye(body.d) if a == b else 0.0)
         load.weight, load.tensor = weight, np.asarray(T)
+
+    def along(self, name: str, kind: str, given: list[Any], load: Load, weight: Any, *, over: bool) -> None:
+        """The average of E : σ over cells, E by its entries xx, xy, …; what cancels in CE is rounded all the same."""
+        body, d = self.body, self.body.d
+        fits = kind == "stress" and over and len(given) == d * (d + 1) // 2 and all(map(is_number, given))
+        need(fits, f"{name!r}: not a direction of stresses")
+        E = np.zeros((d, d))
+        E[np.triu_indices(d)] = given
+        E = np.triu(E) + np.triu(E, 1).T
+        trace = sum(map(Fraction, np.diag(E).tolist()))
+        need(trace == 0, f"{name!r}: a direction with a trace is not checked")
+        load.weight, load.tensor = weight, 2.0 * body.mu[:, None, None] * E
 
     def facets(self, i: int, group: str) -> Array:
         """Of a query's group, on the boundary; those of a support or a load of the same name."""
@@ -286,7 +311,8 @@ def case_agrees(bundle: Bundle, body: Body, said: Row, case: Row, blind: list[st
         blind.append("the loads, supports and materials of a deck")
         return
     need(same(said["plane"], problem.get("plane", "strain")), "plane: not that of the case")
-    given = problem.get("body")
+    heat_agrees(said, problem, bundle, body, blind)
+    given = None if "continuous/weights" in bundle else problem.get("body")
     need(same(said["body"], parts(0.0 if given is None else given, d)), "body: not that of the case")
     for word, key, letter in (("dirichlet", "held", "d"), ("neumann", "traction", "n"), ("force", "force", "q")):
         groups = problem.get(word) or {}

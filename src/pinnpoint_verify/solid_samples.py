@@ -14,6 +14,7 @@ from pinnpoint_verify.formulas import formula
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.reference import compare, directions, distance
 from pinnpoint_verify.rows import Row
+from pinnpoint_verify.solid_heat import Heat
 from pinnpoint_verify.solids import Body, Load, Query
 
 AXES, SPHERE = ("x", "y", "z"), {2: 2.0 * math.pi, 3: 4.0 * math.pi}
@@ -55,13 +56,26 @@ def held_agrees(bundle: Bundle, body: Body, said: Row, row: Row, goal: Row) -> N
 
 
 def ball_agrees(
-    bundle: Bundle, body: Body, said: Row, i: int, row: Row, goal: Row, query: Query, blind: list[str]
+    bundle: Bundle,
+    body: Body,
+    said: Row,
+    i: int,
+    row: Row,
+    goal: Row,
+    query: Query,
+    blind: list[str],
+    *,
+    heat: Heat,
+    weights: Array | None,
 ) -> None:
     """The ball lies in one material, ϱ is its density, and the constant is ∫f·Φ."""
     name, d, R, a = row["name"], body.d, float(goal["radius"]), float(row.get("ball", 0.0))
     x0 = np.array(row["at"], dtype=float)
     lam, mu = body.lam, body.mu
     jump = ~body.inner | (lam[body.owner] != lam[body.neighbour]) | (mu[body.owner] != mu[body.neighbour])
+    jump |= heat.jumps(body.owner, body.neighbour)
+    if weights is not None:
+        jump |= np.any(weights[body.owner] != weights[body.neighbour], axis=1)
     inside = x0.shape == (d,) and 0.0 < R <= distance(x0, body.points[body.facets[jump]]) * (1.0 + 1e-12) and a <= R
     need(inside and (a > 0.0) == (row["kind"] == "average"), f"{name!r}: the ball leaves its material")
     near = np.argsort(((body.points[body.cells].mean(axis=1) - x0) ** 2).sum(axis=1))[:64]
@@ -86,6 +100,12 @@ def ball_agrees(
         1e-9 * kernel.density(np.zeros(1))[0],
     )
     moments_agree(body, w, x0, d * a * a / (d + 2.0), name)
+    if heat.given:
+        need(
+            all(not isinstance(f, str) for f in said["body"]), f"{name!r}: at a point of a heated body under a formula"
+        )
+        heat.at_point(row, cell, goal)
+        return
     if None in said["body"]:
         blind.append(f"∫f·Φ of {name!r}")
         return

@@ -17,6 +17,7 @@ from pinnpoint_verify.domains import named, outer, side_of, sides_agree
 from pinnpoint_verify.formulas import formula, plain
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.reference import rule
+from pinnpoint_verify.robin_matrix import robin_matrix
 from pinnpoint_verify.rows import is_number
 from pinnpoint_verify.rules import Rule, stored_rule
 
@@ -123,7 +124,7 @@ def system_agrees(bundle: Bundle, d: Discrete, at: Where, case: Row) -> Found:
         return Found(K, blind=(*blind, "b of what a lifted prediction leaves"))
     _fixed(d, at, case)
     load, slack, more = _load(d, at, case, stored)
-    if not named(case) and any(problem.get(word) for word in ("dirichlet", "neumann", "force")):
+    if not named(case) and any(problem.get(word) for word in ("dirichlet", "neumann", "robin", "force")):
         more.append("which facets the groups of the mesh are")
     return Found(K, load, slack, _words(stored, slack), (*blind, *more), law)
 
@@ -170,6 +171,8 @@ def _matrix(d: Discrete, at: Where, problem: Row, stored: Stored) -> tuple[Any, 
         fits = np.any((known[:, :1] == first) & (known[:, 1:] == second), axis=0)
         need(np.all(fits), f"{words[0]}, {words[1]}: not of the same groups")
     tables = [f"which cells the groups of {word} are" for word in words if isinstance(problem.get(word), dict)]
+    if problem.get("convection") is not None or not isinstance(first, np.ndarray):  # by a rule that is not stored
+        return None, ["A of coefficients that vary inside cells"]
     rule = stored.rules["mass"]
     if first is None or second is None or (isinstance(second, str) and rule is None):
         return None, ["A"]
@@ -182,6 +185,12 @@ def _matrix(d: Discrete, at: Where, problem: Row, stored: Stored) -> tuple[Any, 
         local, here = _local(at, X, first[part], c, plane, rule), dofs[part]
         i, j = np.broadcast_to(here[:, :, None], local.shape), np.broadcast_to(here[:, None, :], local.shape)
         K = K + sp.csr_array((local.ravel(), (i.ravel(), j.ravel())), shape=K.shape)
+    for k, (alpha, _) in enumerate((problem.get("robin") or {}).values()):
+        place, number = len(problem.get("neumann") or {}) + k, plain(alpha)
+        if not is_number(number) or place >= len(stored.facets):
+            return None, ["A"]
+        F = stored.facets[place]
+        K = K + robin_matrix(at, F, np.full(len(F), float(number)), d.N)
     far, size = abs(K[d.free] - d.rows).max(axis=1).toarray().ravel(), abs(K[d.free]).max(axis=1).toarray().ravel()
     need(
         np.all(far <= min(CLOSE, 1e-12 * _flatness(at)) * size),
@@ -278,14 +287,17 @@ def _loads(at: Where, case: Row, stored: Stored) -> tuple[list[tuple[Array, str,
     problem, lost, blind = case["problem"], np.zeros(len(at.nodes), dtype=bool), list[str]()
     given = problem.get("body", 0.0) if at.count > 1 else problem.get("source")
     loads = [(stored.cells, "cells", given if given is not None else 0.0)]
+    if problem.get("expansion") is not None or isinstance(given, dict):
+        return [(stored.cells, "cells", 0.0)], ["b of loads that cells have"], np.ones(len(at.nodes), dtype=bool)
     if given is None or ("prediction" not in case and at.count > 1):  # a function, or nothing is said of it
         return loads, ["b"], np.ones(len(at.nodes), dtype=bool)
-    groups = [*(problem.get("neumann") or {}).items(), *(problem.get("force") or {}).items()]
+    robin = [(name, pair[1]) for name, pair in (problem.get("robin") or {}).items()]
+    groups = [*(problem.get("neumann") or {}).items(), *robin, *(problem.get("force") or {}).items()]
     fits = len(stored.facets) == len(groups) or (stored.rules["cells"] is None and not stored.facets)
     need(fits, "mesh: another number of loads than in the case")
     for k, (name, data) in enumerate(groups):
         F = stored.facets[k] if stored.facets else _facets(name, at, case)
-        total = k >= len(problem.get("neumann") or {})
+        total = k >= len(problem.get("neumann") or {}) + len(robin)
         if total and data.get("even") is True:
             size = float(areas(at.nodes[F]).m.sum())
             data = [force / size for force in data["force"]]

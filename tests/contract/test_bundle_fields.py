@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 import pinnpoint as pp
 from pinnpoint.cli.main import main
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint_verify import claims
 from pinnpoint_verify.fields import DECLARED, LIST, TABLES, WITNESS, tree
 from pinnpoint_verify.reader import Refused
@@ -20,6 +21,9 @@ from tests.support.decks import Beam
 POINT = 'kind = "point"\nat = [0.4, 0.55]\n'
 BALL = 'kind = "average"\nat = [0.4, 0.5]\nradius = 0.2\n'
 PATCH = 'kind = "patch"\ngroup = "right"\n'
+BLOCK = 'kind = "cells"\nat = [0.4, 0.5]\nside = 0.3\n'
+SLOPE = 'kind = "gradient"\nat = [0.4, 0.55]\ncomponent = "y"\n'
+POINTED = 'kind = "flux"\nat = [0.4, 0.55]\ncomponent = "x"\n'
 LINEAR = 'kind = "reaction-diffusion"\nsource = "1+x"\nreaction = 1.0\n'
 CUBIC = 'kind = "semilinear"\nsource = "1+x"\ncubic = 20.0\n'
 BEAM = 'kind = "elasticity"\nyoung = 3.0\npoisson = 0.3\nbody = ["0", "-1"]\n'
@@ -84,11 +88,25 @@ CASES = {
     "line": text(LINEAR, LINE, "", "[problem.dirichlet]\nright = 1.5\n", "interval"),
     "plane": text(LINEAR, [POINT, BALL, PATCH], "", MIXED),
     "solid": text(LINEAR, ['kind = "point"\nat = [0.4, 0.55, 0.5]\n'], mesh="cube", cells=2),
+    "below zero": text(
+        LINEAR.replace("1.0", "-12.0"), [POINT], "", "[problem.dirichlet]\nleft = 0.0\nright = 0.0\n", cells=6
+    ),
     "continuous norm": text(LINEAR, [POINT], 'method = "norm"\n'),
     "continuous root": text(CUBIC, [POINT, PATCH], 'method = "root"\n', LEFT.format(0.0, 0.5), cells=2),
     "compared": text(CUBIC.replace("20.0", "1e5"), [POINT], 'method = "root"\n', cells=2),
     "continuous flux": text(LINEAR, ['kind = "flux"\ngroup = "left"\n'], "", "[problem.dirichlet]\nleft = 0.0\n"),
     "lift": text(LINEAR, [POINT], "lift = true\n", prediction='expression = "x*(1-x)*y*(1-y)"\n'),
+    "averages": text(LINEAR, [BLOCK, SLOPE, POINTED], "", MIXED),
+    "discrete averages": text(LINEAR, [BLOCK, SLOPE, POINTED], DISCRETE, MIXED),
+    "averages on a line": text(
+        LINEAR,
+        ['kind = "mean"\n', 'kind = "cells"\nat = [0.4]\nside = 0.3\n'],
+        "",
+        "[problem.dirichlet]\nright = 1.5\n",
+        "interval",
+    ),
+    "everywhere": text(LINEAR, ['kind = "everywhere"\n', POINT], prediction='expression = "x*(1-x)*y*(1-y)"\n'),
+    "decided": text(LINEAR, [POINT + "accept = 0.5\n"], 'until = "decided"\n', cells=2),
     "tolerance": text(LINEAR, [POINT, BALL + "tolerance = 0.1\n"], "tolerance = 0.03\n", cells=2),
     "accept": text(LINEAR, [POINT + "accept = 0.5\n", BALL, POINT + "accept = 1e-9\n"], "accept = 0.02\n"),
     "limit": text(
@@ -164,8 +182,20 @@ def body(folder):
     pp.write_bundle(folder, pp.certify(problem, U, queries), problem, U, queries)
 
 
+def warm(folder):
+    """A heated solid's own solution, and a stress along another."""
+    mesh = pp.io.generate("cube", 1)
+    mesh = Mesh(mesh.points, mesh.cells, {"all": np.ones(len(mesh.cells), dtype=bool)}, mesh.facet_groups)
+    given = {"traction": {"right": [1.0, 0.0, 0.5]}, "expansion": 0.1, "temperature": "x"}
+    problem = pp.fem.Elasticity(mesh, 3.0, 0.3, None, {"left": 0.0}, **given)
+    queries, U = problem.von_mises("all", "s", near=[1.0, 0.0, 0.2, 0.5, 0.0, 0.0]), problem.space.U0.copy()
+    U[problem.space.free] = 0.01 * np.arange(len(problem.space.free))
+    pp.write_bundle(folder, pp.certify(problem, U, queries), problem, U, queries)
+
+
 MADE = {
     "body": body,
+    "warm": warm,
     "opaque": opaque,
     "weighted": weighted,
     "beam": beam,

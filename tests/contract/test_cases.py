@@ -158,11 +158,31 @@ OTHERS = {
         SQUARE.replace('"reaction-diffusion"', '"semilinear"\ncubic = 20.0').replace('method = "exact"', ""),
         lambda c: (c.problem.cubic, c.certificate.method) == (20.0, "root"),
     ),
+    "another reaction": (
+        SQUARE.replace('"reaction-diffusion"', '"semilinear"\ng = "sinh(u)+u"').replace('method = "exact"', ""),
+        lambda c: (c.problem.cubic, c.problem.g.text) == (None, "sinh(u)+u"),
+    ),
+    "a reaction below zero": (
+        SQUARE.replace("reaction = 0.0", "reaction = -25.0"),
+        lambda c: c.problem.reaction.constant == -25.0,
+    ),
     "stationary": (
         SQUARE.replace('"reaction-diffusion"', '"semilinear"\ncubic = 0').replace('"exact"', '"stationary"'),
         lambda c: c.certificate.method == "stationary",
     ),
     "no certificate section": (SQUARE[: SQUARE.index("[certificate]")], lambda c: c.certificate.target == "continuous"),
+    "diffusion as formula": (
+        SQUARE.replace("diffusion = 1.0", 'diffusion = "1+x*y"'),
+        lambda c: (c.problem.diffusion.text, c.to_dict()["problem"]["diffusion"]) == ("1+x*y", "1+x*y"),
+    ),
+    "diffusion as matrix": (
+        SQUARE.replace("diffusion = 1.0", 'diffusion = [["2", "x"], ["x", 3]]'),
+        lambda c: c.to_dict()["problem"]["diffusion"] == [[2.0, "x"], ["x", 3.0]],
+    ),
+    "convection": (
+        SQUARE.replace("diffusion = 1.0", 'diffusion = {a = "1+x", b = 2}\nconvection = ["y", "-x"]'),
+        lambda c: c.to_dict()["problem"]["convection"] == ["y", "-x"],
+    ),
     "diffusion by group": (
         SQUARE.replace("diffusion = 1.0", "diffusion = {a = 1, b = 2.5}"),
         lambda c: c.problem.diffusion == {"a": 1.0, "b": 2.5},
@@ -323,8 +343,16 @@ REFUSED = {
     "NaN diffusion": (square("diffusion = 1.0", "diffusion = nan"), "problem.diffusion: must be finite"),
     "infinite diffusion": (square("diffusion = 1.0", "diffusion = inf"), "problem.diffusion: must be finite"),
     "huge diffusion": (square("diffusion = 1.0", "diffusion = 1" + "0" * 400), "problem.diffusion: must be finite"),
-    "diffusion as formula": (square("diffusion = 1.0", 'diffusion = "x"'), "problem.diffusion: must be a number"),
-    "negative reaction": (square("reaction = 0.0", "reaction = -1"), "problem.reaction: must be ≥ 0; got -1.0"),
+    "diffusion of nothing": (square("diffusion = 1.0", "diffusion = true"), "problem.diffusion: must be a number or"),
+    "diffusion below zero": (square("diffusion = 1.0", 'diffusion = "-1"'), "problem.diffusion: must be > 0"),
+    "a column": (square("diffusion = 1.0", "diffusion = [1, 2]"), r"problem.diffusion.0: must be a list of 1 to 3"),
+    "one number of convection": (square("diffusion = 1.0", "convection = 1.0"), "problem.convection: must be a list"),
+    "no groups": (square("diffusion = 1.0", "diffusion = {}"), "problem.diffusion: the table is empty"),
+    "no picture": (square("diffusion = 1.0", 'diffusion = {file = "k.npz"}'), "problem.diffusion.file"),
+    "an unknown grid": (
+        square("diffusion = 1.0", 'diffusion = {file = "k.npz", grid = "pixels"}'),
+        "problem.diffusion.(file|grid)",
+    ),
     "NaN source": (square('source = "1"', "source = nan"), "problem.source: must be finite"),
     "code in source": (square('"1"', "\"__import__('os')\""), "problem.source .* not part of a formula"),
     "caret in source": (square('"1"', '"x^2"'), r"problem.source 'x\^2': .*use \*\*"),
@@ -334,6 +362,12 @@ REFUSED = {
     "young in diffusion": (square("diffusion = 1.0", "young = 1.0"), "problem.young: does not belong to kind"),
     "source in elasticity": (elastic("poisson = 0.3", "poisson = 0.3\nsource = 1"), "problem.source: does not belong"),
     "cubic without semilinear": (square('source = "1"', "cubic = 2"), "problem.cubic: only for kind = 'semilinear'"),
+    "cubic and g": (
+        square('"reaction-diffusion"', '"semilinear"\ncubic = 1\ng = "sinh(u)"'),
+        "problem.g: give either it or cubic",
+    ),
+    "g in x": (square('"reaction-diffusion"', '"semilinear"\ng = "x*u"'), "problem.g 'x[*]u'"),
+    "g without semilinear": (square('source = "1"', 'g = "u"'), "problem.g: only for kind = 'semilinear'"),
     "semilinear without cubic": (square('"reaction-diffusion"', '"semilinear"'), "problem.cubic: is missing"),
     "third degree": (square('source = "1"', "degree = 3"), "problem.degree: must lie between 1 and 2"),
     "incompressible": (

@@ -99,7 +99,7 @@ def test_bad_cases_with_decks_exit_with_2_and_write_nothing(folder, capsys, name
 
 
 def test_an_unknown_card_is_refused_by_its_line(folder, capsys):
-    text = (folder / "part.bdf").read_text().replace("ENDDATA", "TEMPD,1,20.\nENDDATA")
+    text = (folder / "part.bdf").read_text().replace("ENDDATA", "TEMPRB,1,20.\nENDDATA")
     (folder / "part.bdf").write_text(text)
     assert main(["check", str(folder / "case.toml")]) == 2
-    assert "TEMPD on line" in capsys.readouterr().err
+    assert "TEMPRB on line" in capsys.readouterr().err

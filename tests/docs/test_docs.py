@@ -164,14 +164,19 @@ def test_site_builds_without_a_warning(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [pytest.param("comparison", marks=pytest.mark.optional), "method_costs"])
+@pytest.mark.parametrize("name", [pytest.param("comparison", marks=pytest.mark.optional), "method_costs", "pinnacle"])
 def test_studies_behind_the_tables_run_in_their_quick_form(name, tmp_path):
     if name == "comparison":
         pytest.importorskip("pymor", reason="pip install 'pinnpoint[compare]'")
     command = [sys.executable, str(ROOT / "studies" / f"{name}.py"), "--quick", "--out", str(tmp_path / "found.json")]
+    command += ["--only", "PoissonInv"] if name == "pinnacle" else []
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     rows = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
+    if name == "pinnacle":
+        right, wrong = (rows[f"PoissonInv, the source of its {what}"] for what in ("a and u", "code"))
+        assert right["published, error at most"] < 1e-4
+        assert wrong["published, error at least"] > 0.12
     if name == "comparison":
         assert all(row["ours"]["bounds below the error"] == 0 for row in rows["loads"]["rows"])
         assert rows["operator"]["pymor"]["bounds below the error"] == 0

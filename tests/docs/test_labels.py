@@ -11,7 +11,9 @@ import pytest
 
 from tests import ROOT
 
-PROOFS = ("continuous", "elasticity", "proofs", "taylor", "families", "lift")
+LABEL = re.compile(r"\*\*\(\d+[a-z]\)\*\*")
+LETTERED = [page.stem for page in (ROOT / "docs").glob("*.md") if LABEL.search(page.read_text("utf-8"))]
+PROOFS = sorted({*LETTERED, "families", "lift"})
 STEP = re.compile(rf"\b({'|'.join(PROOFS)})\.md, step (\d+[a-z]?)\b")
 LOOSE = re.compile(r"\w+\.md, step|paper, eq\.")
 EQUATION = re.compile(r"\bpaper, eq\. ([A-Z\d]+\.\d+)\b")

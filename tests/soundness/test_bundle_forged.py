@@ -17,12 +17,13 @@ import pinnpoint as pp
 import pinnpoint_verify as verifier
 from pinnpoint.cli.main import main
 from pinnpoint.outputs.bundle import discrete
-from pinnpoint_verify import checker, claims, functionals, lines
+from pinnpoint_verify import checker, claims, cubics, functionals, lines
 from pinnpoint_verify.reader import Refused
 
 POINT = 'kind = "point"\nat = [0.4, 0.55]\n'
 MIDDLE = 'kind = "point"\nat = [0.4]\n'
 PATCH = 'kind = "patch"\ngroup = "{}"\n'
+SLOPE = 'kind = "gradient"\nat = [0.4, 0.55]\ncomponent = "y"\n'
 CUBIC = 'kind = "semilinear"\nsource = "1+x"\ncubic = {}\n'
 LINEAR = 'kind = "reaction-diffusion"\nsource = "1+x"\n'
 DISCRETE = 'target = "discrete"\n'
@@ -46,6 +47,10 @@ CASES = {
     "held": text(LINEAR, [PATCH.format("left")], edge='left = "y**3"', more="right = 1.0"),
     "cubic": text(CUBIC.format(20.0), [POINT]),
     "cubic patch": text(CUBIC.format(20.0), [PATCH.format("right")], edge="left = 0.0"),
+    "mean": text(LINEAR, ['kind = "mean"\n']),
+    "block": text(LINEAR, ['kind = "cells"\nat = [0.4, 0.5]\nside = 0.3\n']),
+    "slope": text(LINEAR + "reaction = 1.0\ndiffusion = 2.0\n", [SLOPE], edge='boundary = "y**3"'),
+    "pointed": text(LINEAR + "diffusion = 2.0\n", [SLOPE.replace("gradient", "flux")]),
     "lift": text(LINEAR, [POINT], prediction="x*(1-x)*y*(1-y)", method="lift = true\n"),
     "discrete": text(LINEAR, [POINT], method=DISCRETE),
     "randomized": text(LINEAR, [POINT], method=DISCRETE + 'method = "randomized"\n'),
@@ -290,6 +295,16 @@ def folded(f):
     f.json("certificate.json", lambda d: d["inputs"].update(mesh={"file": "m.msh", "sha256": "0" * 64}))
 
 
+def another_side(f):
+    f.goal(side=0.31)
+    f.case(each(side=0.31))
+
+
+def another_axis(f):
+    f.goal(axis=0)
+    f.case(each(component="x"))
+
+
 FORGED = [
     ("plane", no_radius, "without all of its numbers"),
     ("discrete", no_radius, "without all of its numbers"),
@@ -310,6 +325,19 @@ FORGED = [
     ("cubic", no_dual_source, "dual source"),
     ("cubic patch", a_source_of_a_patch, "dual source"),
     ("plane", half_a_mollifier, "mollifier"),
+    ("mean", lambda f: f.array("dual/w0_beta", lambda a: 1.01 * a), "not the density of its cells"),
+    ("mean", lambda f: f.goal(constant=0.1), "an average has no constant"),
+    ("block", lambda f: f.array("dual/w0_beta", lambda a: 1.01 * a), "not the density of its block"),
+    ("block", lambda f: f.array("dual/w0_rest", lambda a: 0.5 * a), "bounds of its block are too small"),
+    ("block", lambda f: f.goal(side=0.31), "another side"),
+    ("block", another_side, "is not that of the cells"),
+    ("slope", lambda f: f.array("dual/w0_beta", lambda a: 1.05 * a), "density of 'q0'"),
+    ("slope", lambda f: f.goal(constant=0.1), "not 0.1"),
+    ("slope", lambda f: f.goal(axis=0), "another side or direction"),
+    ("slope", another_axis, "is not that of the gradient"),
+    ("slope", lambda f: f.goal(radius=0.46), "the ball leaves"),
+    ("pointed", lambda f: f.goal(flux=False), "another kind of query"),
+    ("pointed", lambda f: f.array("dual/w0_beta", lambda a: 0.5 * a), "density of 'q0'"),
     ("plane", folded, "is not the matrix of the mesh"),
     ("plane", lambda f: f.json("case.json", lambda d: d["queries"][1].update(radius=0.1)), "another radius"),
     ("plane", lambda f: f.json("certificate.json", lambda d: d["problem"].update(source="7*x")), "another source"),
@@ -463,7 +491,7 @@ def test_one_dimensional_bounds_are_for_one_interval():
     )
     side = SimpleNamespace(mesh=mesh)
     with pytest.raises(Refused, match="not one interval"):
-        checker.Norms(side)
+        cubics.Norms(side)
     geometry = checker.Cells
     try:
         checker.Cells = lambda *_: None

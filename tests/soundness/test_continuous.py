@@ -199,8 +199,8 @@ def test_points_on_jumps_and_free_sides_are_refused_in_plain_words(d):
         pp.certify(problem, U, problem.points([[0.5, *[0.3] * (d - 1)]]))
     with pytest.raises(pp.InputError, match=r"'q0'.*lies on the Neumann boundary"):
         pp.certify(problem, U, problem.points([[0.3, 1.0, 0.3][:d]]))
-    with pytest.raises(pp.InputError, match=r"crosses a jump of the coefficients"):
-        pp.certify(problem, U, problem.averages([[0.4, *[0.5] * (d - 1)]], 0.2))
+    with pytest.raises(pp.InputError, match=r"leaves the domain, whose boundary is 0\.2 away"):
+        problem.averages([[0.8, *[0.5] * (d - 1)]], 0.3)
     fixed = pp.certify(problem, U, problem.points([[0.0, 0.3, 0.3][:d]]))
     assert fixed.lower[0] <= 0.0 <= fixed.upper[0]
     assert fixed.radius[0] < 1e-12

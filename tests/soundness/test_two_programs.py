@@ -18,7 +18,7 @@ from pinnpoint.transfer.estimator import Estimator, Side
 from pinnpoint.transfer.norms import Norms
 from pinnpoint.transfer.one_dimension import pointwise
 from pinnpoint.transfer.remainder import remainder
-from pinnpoint_verify import checker, lines
+from pinnpoint_verify import checker, cubics, lines
 
 MESHES = {1: ("interval", 24), 2: ("square", 3), 3: ("cube", 2)}
 
@@ -212,7 +212,7 @@ def test_both_programs_use_the_same_constants(name):
     rng = np.random.default_rng(d)
     for shift in (-3.0, 0.0, 3.0):
         state, z = rng.normal(size=(2, model.size)) + shift
-        own = checker.Norms(SimpleNamespace(mesh=seen, nodal=state))
+        own = cubics.Norms(SimpleNamespace(mesh=seen, nodal=state))
         assert (own.second, own.fourth, own.gradient) == pytest.approx(
             (norms.second, norms.fourth, norms.gradient), rel=1e-12
         )

@@ -10,6 +10,7 @@ from pinnpoint.cases.kinds import KINDS, LINEAR, NONLINEAR, Kind
 from pinnpoint.cases.kinds.base import GOALS
 from pinnpoint.cases.specs import CertificateSpec, QuerySpec
 from pinnpoint.cases.tables import Table, number
+from pinnpoint.certifiers.decided import UNTIL
 from pinnpoint.solvers.choice import NAMES
 from pinnpoint.systems.derived import DERIVED
 from pinnpoint.systems.goals import NORMAL
@@ -24,6 +25,7 @@ PLACES = {
     "average": "at",
     "patch": "group",
     "flux": "group",
+    "gradient": "at",
     "cells": "group",
     "mean": "domain",
     "stress": "either",
@@ -33,8 +35,17 @@ PLACES = {
     "magnitude": "at",
     "reaction": "group",
     "compliance": "domain",
+    "everywhere": "domain",
+    "maximum": "part",
+    "minimum": "part",
+    "l2-error": "domain",
+    "energy-error": "domain",
 }
 """Where each kind of query is."""
+ALONG = ("gradient", "flux")
+"""Kinds that have a direction at a point, also where the solution has one component."""
+EITHER = ("flux", "cells")
+"""Kinds that may be at a point where the solution has one component: the flux there, a block about it."""
 OPTIONS = {"localized": ("radius",), "randomized": ("probes", "delta", "seed")}
 """Further keys of a method."""
 
@@ -87,13 +98,15 @@ def _query(table: Table, i: int, problem: Kind[Any], common: Limit | None) -> Qu
     if kind not in problem.goals:
         instead = problem.instead.get(kind) or f"ask for one of {', '.join(problem.goals)}"
         raise InputError(f"{table.key('kind')}: '{kind}' does not fit kind = '{problem.name}'; {instead}")
-    at, radius, group = _place(table, kind)
-    component = _component(table, kind, problem)
+    at, radius, group = _place(table, kind, problem)
+    side = _side(table, kind, at)
+    component = _component(table, kind, problem, at)
     tolerance, accept = (table.number(key, None, "positive") for key in ("tolerance", "accept"))
     own = read_limit(table)
-    table.known.extend(("at", "radius", "group"))
+    table.known.extend(("at", "radius", "group", "side"))
     table.done()
-    return QuerySpec(name, kind, at, radius, group, component, tolerance, accept, common if own is None else own)
+    limit = common if own is None else own
+    return QuerySpec(name, kind, at, radius, group, component, tolerance, accept, limit, side)
 
 
 def read_limit(table: Table) -> Limit | None:
@@ -104,11 +117,14 @@ def read_limit(table: Table) -> Limit | None:
     return as_limit(inner.name, {word: end for word, end in ends.items() if end is not None}) if given else None
 
 
-def _place(table: Table, kind: str) -> tuple[tuple[float, ...] | None, float | None, str | None]:
+def _place(table: Table, kind: str, problem: Kind[Any]) -> tuple[tuple[float, ...] | None, float | None, str | None]:
     """Where a query is: a point, a ball, a group, a point or a group, or nowhere."""
-    place = PLACES[kind]
+    place = "either" if kind in EITHER and table.has("at") and not problem.vector else PLACES[kind]
     if place == "either" and table.has("at") and table.has("group"):
         raise InputError(f"{table.key('group')}: give at or group, not both")
+    if place == "part":
+        table.refuse(["at", "radius"], f"does not belong to the {kind}; remove it")
+        return None, None, table.text("group") if table.has("group") else None
     if place in ("group", "domain") or (place == "either" and table.has("group")):
         article = "a" if place == "group" else "the"
         table.refuse(["at", "radius"], f"does not belong to {article} {kind}; remove it")
@@ -123,8 +139,20 @@ def _place(table: Table, kind: str) -> tuple[tuple[float, ...] | None, float | N
     return at, None, None
 
 
-def _component(table: Table, kind: str, problem: Kind[Any]) -> str | tuple[float, ...] | None:
+def _side(table: Table, kind: str, at: tuple[float, ...] | None) -> float | None:
+    """The length of a block's sides."""
+    if kind == "cells" and at is not None:
+        return table.number("side", sign="positive")  # type: ignore[no-any-return]
+    table.refuse(["side"], "is for kind = 'cells' about a point; remove it")
+    return None
+
+
+def _component(
+    table: Table, kind: str, problem: Kind[Any], at: tuple[float, ...] | None
+) -> str | tuple[float, ...] | None:
     """Which component: an axis, for a patch also its normal or a vector, of a tensor two axes."""
+    if not problem.vector and kind in ALONG and at is not None:
+        return table.choice("component", AXES)  # type: ignore[no-any-return]
     if not problem.vector:
         table.refuse(["component"], "the solution has one component; remove it")
     if kind in (*DERIVED, "compliance"):
@@ -182,6 +210,7 @@ def read_certificate(table: Table, problem: Kind[Any]) -> CertificateSpec:
         {k: v for k, v in values.items() if v is not None},
         table.number("accept", None, "positive"),
         table.whole("budget", None, low=1, high=10**9),
+        table.choice("until", UNTIL, None),
     )
     table.done()
     return spec

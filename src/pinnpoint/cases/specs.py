@@ -61,6 +61,8 @@ class QuerySpec:
     """How wrong the prediction may be."""
     limit: Limit | None = None
     """Where the true value must lie: its own, or the case's."""
+    side: float | None = None
+    """Of a block."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,8 @@ class CertificateSpec:
     accept: float | None = None
     budget: int | None = None
     """Work for the integrals of a query."""
+    until: str | None = None
+    """What refinement is for, where it is not the tolerance: "decided"."""
 
     __repr__ = brief
 

@@ -16,10 +16,12 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError, in_words
 from pinnpoint.cases.derived import expanded, quantities, told
 from pinnpoint.cases.kinds import KINDS, Setting
+from pinnpoint.cases.kinds.coefficients import CoefficientFile
 from pinnpoint.cases.models import open_model
 from pinnpoint.cases.plain import printable
 from pinnpoint.cases.specs import Case, QuerySpec
 from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certifiers.decided import DECIDED, TOLERANCE
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.inexact import Inexact
 from pinnpoint.certifiers.localized import Localized
@@ -29,7 +31,7 @@ from pinnpoint.certifiers.norm import Norm
 from pinnpoint.certifiers.protocols import Certifier, Events, Step
 from pinnpoint.certifiers.randomized import Randomized
 from pinnpoint.certifiers.tolerance import MAX_DOFS, certify_to
-from pinnpoint.certifiers.verb import AnyMethod, foresee, narrowed, run
+from pinnpoint.certifiers.verb import AnyMethod, foresee, narrowed, run, without_prediction
 from pinnpoint.fem.coefficients import require_defined
 from pinnpoint.fem.extraction import Formulas, NodeValues
 from pinnpoint.io.decks.problems import Deck, read_deck
@@ -61,6 +63,7 @@ ARGUMENTS = {
     "lift": "certificate.lift",
     "factory": "prediction.factory",
     "polish": "certificate.polish",
+    "until": "certificate.until",
 }
 """What arguments are called in a case file, beside those of its kind of problem."""
 SILENT = Events()
@@ -83,7 +86,7 @@ class Study:
         """Certify, on finer meshes where a tolerance of the continuous target asks for it."""
         spec = self.case.certificate
         with in_words(arguments_of(self.case)):
-            refines = spec.target == "continuous" and np.any(np.isfinite(self.limits))
+            refines = spec.target == "continuous" and (spec.until == DECIDED or np.any(np.isfinite(self.limits)))
             result = self._refined(events) if refines else self._as_it_is(events)
             result = result.compared() if spec.lift else result
             return replace(result, certificate=result.certificate.judged(self.accept, self.limit))
@@ -109,6 +112,9 @@ class Study:
             self.queries,
             self.limits,
             self.method,
+            until=spec.until or TOLERANCE,
+            accept=self.accept,
+            limit=self.limit,
             max_dofs=MAX_DOFS if spec.max_dofs is None else spec.max_dofs,
             report=events.refined,
             budget=spec.budget,
@@ -169,19 +175,16 @@ class Result:
     def compared(self) -> Result:
         """With the factor by which a lifted prediction narrows the proof, against none on the same mesh."""
         base, asked = self.study.problem.base, self.study.queries
-        plain = run(
-            self.study.method,
-            base,
-            base.space.U0,
-            base.ask(asked.goals, asked.names),
-            budget=self.study.case.certificate.budget,
-        )[0]
+        queries, budget = base.ask(asked.goals, asked.names), self.study.case.certificate.budget
+        plain = without_prediction(self.study.method, base, queries, budget)
         return replace(self, certificate=narrowed(self.certificate, plain))
 
 
 def arguments_of(case: Case) -> dict[str, str]:
-    """What the case's file calls the arguments of everything that it names."""
-    return ARGUMENTS | case.kind.arguments
+    """What the case's file calls the arguments of everything that it names, by the word that it uses of two."""
+    used = {word: case.words.get(word, word) for word in case.kind.words}
+    both = {name: f"problem.{used[word]}" for word, other in case.kind.words.items() for name in (word, other)}
+    return ARGUMENTS | case.kind.arguments | both
 
 
 def open_mesh(case: Case) -> Mesh:
@@ -241,6 +244,12 @@ def _require_sense(case: Case) -> None:
             "certificate.tolerance: refines the mesh until the radius for the PDE's own solution is below it; say "
             "target = 'continuous', or give each query a tolerance of its own to be told which are wider"
         )
+    if case.certificate.until == DECIDED:
+        if case.certificate.target == "discrete":
+            raise InputError("certificate.until: refines for the PDE's own solution; say target = 'continuous'")
+        asked = [case.certificate.accept, *(x for query in case.queries for x in (query.accept, query.limit))]
+        if all(x is None for x in asked):
+            raise InputError("certificate.until: 'decided' needs something to decide; give accept, or limit")
     if case.certificate.target not in case.kind.targets:
         raise InputError(
             f"certificate.target: no proved transfer to the continuous solution is available for {case.kind.name}; say "
@@ -342,14 +351,24 @@ def _query(spec: QuerySpec, problem: Any) -> Queries:
     if problem.components > 1 and spec.component is None and spec.kind != "compliance":
         words = "two axes such as 'xy'" if spec.kind in ("stress", "strain") else "'x', 'y' or 'z'"
         raise InputError(f"{label}: needs a component, {words}")
-    named = {"name": spec.name}
+    named, block = {"name": spec.name}, {} if spec.side is None else {"side": spec.side}
+
+    def along(asked: Callable[..., Queries]) -> Queries:
+        return asked([spec.at], spec.component, [spec.name])
+
     ask: dict[str, Callable[[], Queries]] = {
         "patch": lambda: problem.patch(spec.group, **component, **named),
-        "flux": lambda: problem.flux(spec.group, **named),
-        "cells": lambda: problem.cells(spec.group, **component, **named),
+        "flux": lambda: problem.flux(spec.group, **named) if spec.at is None else along(problem.fluxes),
+        "gradient": lambda: along(problem.gradients),
+        "cells": lambda: problem.cells(spec.group or [spec.at], **component, **block, **named),
         "mean": lambda: problem.mean(**component, **named),
         "reaction": lambda: problem.reaction(spec.group, **component, **named),
         "compliance": lambda: problem.compliance(**named),
+        "everywhere": lambda: problem.everywhere(**named),
+        "maximum": lambda: problem.maximum(spec.group, **named),
+        "minimum": lambda: problem.minimum(spec.group, **named),
+        "l2-error": lambda: problem.l2_error(**named),
+        "energy-error": lambda: problem.energy_error(**named),
         "average": lambda: problem.averages([spec.at], spec.radius, **component, names=[spec.name]),
         "stress": lambda: problem.stress(spec.group or [spec.at], **component, names=[spec.name]),
         "strain": lambda: problem.strain(spec.group or [spec.at], **component, names=[spec.name]),
@@ -396,6 +415,7 @@ def provenance(case: Case) -> dict[str, Any]:
     for path in (case.prediction.file, case.prediction.onnx, case.prediction.torch, case.prediction.model):
         if path is not None:
             files["prediction"] = path
+    files |= {word: given.file for word, given in vars(case.problem).items() if isinstance(given, CoefficientFile)}
     found: dict[str, Any] = {
         name: {"file": printable(path.name), "sha256": _sha256(path)} for name, path in files.items()
     }

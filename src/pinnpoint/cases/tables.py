@@ -138,11 +138,11 @@ class Table:
             raise InputError(f"{self.key(key)}: the table is empty; give a number, or one for each group")
         return {group: number(f"{self.key(key)}.{group}", v, sign) for group, v in value.items()}
 
-    def expression(self, key: str, default: Any = REQUIRED) -> Any:
+    def expression(self, key: str, default: Any = REQUIRED, variables: tuple[str, ...] = ("x", "y", "z")) -> Any:
         """A formula or a number."""
-        self._asked(key, "number or formula", default)
+        self._asked(key, "number or formula" + ("" if variables[0] == "x" else f" in {', '.join(variables)}"), default)
         value = self.take(key, default)
-        return value if value is None else parse(value, name=self.key(key))
+        return value if value is None else parse(value, variables, name=self.key(key))
 
     def path(self, key: str, suffixes: Sequence[str] = (), default: Any = REQUIRED) -> Any:
         """A file that exists, relative to the case file."""

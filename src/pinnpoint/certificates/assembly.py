@@ -146,6 +146,7 @@ def carried_over(findings: Findings, bound: TransferBound) -> Findings:
             indicators=bound.evidence.indicators,
             mismatched_cells=bound.evidence.mismatched_cells,
             remarks=bound.evidence.remarks,
+            extremes=bound.evidence.extremes,
         ),
     )
 

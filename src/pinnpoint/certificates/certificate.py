@@ -56,8 +56,10 @@ class Certificate(Intervals):
         from pinnpoint.report import View, write_report
         from pinnpoint.report.family import marked
 
-        data = marked(self.to_dict(**header), tolerance)
-        return write_report(path, data, None if mesh is None else View.of(mesh, fields or {}, self.points))
+        data, drawn = marked(self.to_dict(**header), tolerance), dict(fields or {})
+        if mesh is not None and self.band is not None:
+            drawn["proved bound of the error"] = mesh.largest_at_vertices(self.band)
+        return write_report(path, data, None if mesh is None else View.of(mesh, drawn, self.points))
 
     def _repr_html_(self) -> str:
         """A compact table for notebooks."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -86,7 +87,14 @@ def derive(
             raise InputError(f"query '{one.name}': {what}, which is not among the queries")
         at = [place[name] for name in one.of]
         low, high = enclosed(one, ends[0][at], ends[1][at])
-        value = plainly(one, prediction[at])
+        if one.along is not None and one.toward is not None:
+            if one.along not in place:
+                raise InputError(f"query '{one.name}': needs '{one.along}', which is not among the queries")
+            at = [*at, place[one.along]]
+            found_along = along_range(one, ends[0][at], ends[1][at])
+            low, high = max(low, found_along[0]), min(high, found_along[1])
+            low, high = (low, high) if low <= high else (0.0, math.inf)
+        value = plainly(one, prediction[at[: len(one.of)]])
         worst = max((guarantees[i] for i in at), key=("deterministic", "probabilistic", "estimate").index)
         found.append(_judged(one, value, (low, high), worst))
     return tuple(found)
@@ -147,6 +155,40 @@ def norm_range(B: Vector, lower: Vector, upper: Vector) -> tuple[float, float]:
     if not (least > 0.0 and square > 0.0):
         return 0.0, high
     return max(0.0, float(down(float(down(least)) / up(math.sqrt(square), 2)))), high  # elasticity.md, step 11b
+
+
+def along_range(one: Derived, lower: Vector, upper: Vector) -> tuple[float, float]:
+    """Bounds of p(x) = √(xᵀBx) over a box in which ℓᵀx, ℓ = By, has an interval of its own, the last one.
+
+    With q² = yᵀBy, (ℓᵀx)² ≤ q² p(x)², and p(x)² = (ℓᵀx)²/q² + p_⊥(x)², p_⊥² = xᵀ(B − ℓℓᵀ/q²)x ≥ 0, largest at a vertex.
+    """
+    assert one.toward is not None
+    B, y = form(one), np.array(one.toward)
+    if not np.all(np.isfinite([*lower, *upper])):
+        return 0.0, math.inf
+    g = B @ y
+    square = float(y @ g)
+    if one.poisson is not None or not square > 0.0 or not exactly(B, y):
+        return 0.0, math.inf
+    a, b = float(lower[-1]), float(upper[-1])
+    least = max(0.0, a, -b)
+    low = float(down(float(down(least, 2)) / up(math.sqrt(square), 2), 2))  # elasticity.md, step 11d
+    vertices = np.array(list(product(*zip(lower[:-1].tolist(), upper[:-1].tolist(), strict=True))))
+    size = (
+        np.einsum("vi,ij,vj->v", np.abs(vertices), np.abs(B), np.abs(vertices))
+        + (np.abs(vertices) @ np.abs(g)) ** 2 / square
+    )
+    across = np.einsum("vi,ij,vj->v", vertices, B, vertices) - (vertices @ g) ** 2 / square
+    rest = max(0.0, float(up(np.max(across + SLACK * size), 2)))
+    top = max(a * a, b * b)
+    return max(0.0, low), float(up(math.sqrt(up(up(top, 2) / down(square, 2), 2) + rest), 4))  # elasticity.md, step 11d
+
+
+def exactly(B: Vector, y: Vector) -> bool:
+    """Whether By and yᵀBy are exact in floats, so that the query along them is what it is said to be."""
+    exact = [sum(Fraction(b) * Fraction(v) for b, v in zip(row, y.tolist(), strict=True)) for row in B.tolist()]
+    square = sum(v * Fraction(x) for v, x in zip(exact, y.tolist(), strict=True))
+    return [Fraction(v) for v in (B @ y).tolist()] == exact and Fraction(float(y @ (B @ y))) == square
 
 
 def principal_range(lower: Vector, upper: Vector, order: int) -> tuple[float, float]:

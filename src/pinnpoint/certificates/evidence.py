@@ -7,6 +7,7 @@ from typing import Any
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
+from pinnpoint.certificates.extremes import Extremes
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.solvers.protocol import Solver
 
@@ -41,6 +42,8 @@ class Evidence:
         Cells at which the Dirichlet data is not met.
     remarks
         What the transfer has to say to people.
+    extremes
+        What a transfer knows of extremes over the domain, such as the largest error of any prediction.
     """
 
     predicted: bool = True
@@ -55,5 +58,6 @@ class Evidence:
     indicators: Vector | None = None
     mismatched_cells: Index | None = None
     remarks: tuple[str, ...] = ()
+    extremes: Extremes | None = None
 
     __repr__ = brief

@@ -21,7 +21,19 @@ from pinnpoint.systems.limits import Limit
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.targets import BY_TARGET
 
-ARRAYS = ("value", "center", "radius", "correction", "sigma", "raw", "points", "mesh_estimate", "accept", "limit")
+ARRAYS = (
+    "value",
+    "center",
+    "radius",
+    "correction",
+    "sigma",
+    "raw",
+    "points",
+    "mesh_estimate",
+    "accept",
+    "limit",
+    "band",
+)
 """Of a certificate, beside its terms."""
 
 
@@ -95,6 +107,8 @@ class Intervals:
     """How wrong the prediction may be, query by query; infinite where nothing was asked. See `judged`."""
     limit: Vector | None = None
     """Of the true values, (K, 2): above ≤ value ≤ below; infinite where nothing was asked. See `judged`."""
+    band: Vector | None = None
+    """Where the largest error was asked for: a proved bound of the prediction's error on each cell of the mesh."""
     derivations: tuple[Derived, ...] = ()
     """What follows from these intervals; see `derived`."""
 

@@ -72,9 +72,22 @@ def _rows(certificate: Intervals) -> list[dict[str, Any]]:
         row |= {} if c.mesh_estimate is None else {"mesh_estimate": _number(c.mesh_estimate[i])}
         row |= {"accept": float(accept[i])} if accept is not None and "accept" in verdicts[i] else {}
         row |= {} if (limit := limits[i]) is None else {"limit": limit.said()}
+        row |= _extreme(c, name)
         row["verdicts"] = verdicts[i]
         rows.append(row)
     return rows
+
+
+def _extreme(certificate: Intervals, name: str) -> dict[str, Any]:
+    """Of an extreme value: which bound it is, and its bounds on cells in short."""
+    routes, band = certificate.details.get("routes", {}), certificate.band
+    if name not in routes:
+        return {}
+    row: dict[str, Any] = {"route": routes[name]}
+    if band is not None:
+        ends = {"least": np.min(band), "median": np.median(band), "largest": np.max(band)}
+        row["band"] = {"cells": len(band), **{key: _number(x) for key, x in ends.items()}}
+    return row
 
 
 def _derived(certificate: Intervals) -> list[dict[str, Any]]:

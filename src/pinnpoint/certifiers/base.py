@@ -29,7 +29,7 @@ from pinnpoint.rounding.stability import Coercive
 from pinnpoint.solvers.protocol import Solver, answer
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.nonlinear import NonlinearSystem
-from pinnpoint.systems.queries import Queries
+from pinnpoint.systems.queries import Queries, require_linear
 from pinnpoint.systems.semilinear.base import AbstractSemilinear
 
 
@@ -50,6 +50,8 @@ class AbstractMethod(ABC):
             raise InputError(f"queries: must be Queries; got {type(queries).__name__}; wrap L as pinnpoint.Queries(L)")
         if system.made_on is not None and queries.made_for.get("mesh", system.made_on) != system.made_on:
             raise InputError("queries: were made on another mesh than the system; ask the problem that has this system")
+        if discrete:
+            require_linear(queries)
         return self._prepare(system, queries) if discrete else self._prepare_only(system, queries)
 
     def _prepare_only(self, system: LinearSystem, queries: Queries) -> AbstractCertifier:

@@ -252,10 +252,12 @@ def _square(core: Core, solver: Solver | None, sharpen: Solver | None) -> st.Sta
         witness = st.inverse_positive(B, _solve(solver))
         if witness is not None:
             return witness
-    for found in (
-        st.approximate_inverse(B, None if errors is None else errors[0]),
-        st.smallest_singular_value(B, None if errors is None else errors[0]),
+    for way in (
+        st.approximate_inverse,
+        st.symmetric_gap,
+        st.smallest_singular_value,
     ):
+        found = way(B, None if errors is None else errors[0])
         if found is not None:
             return found
     raise CertificationError(

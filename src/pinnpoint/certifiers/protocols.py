@@ -206,6 +206,10 @@ class Problem(ABC):
         """Further fields of a state that people look at, by name, with a row for every node."""
         return {}
 
+    def why_singular(self) -> str:
+        """What of the data makes the matrix singular in float64, and what to do; empty where nothing is known to."""
+        return ""
+
     @abstractmethod
     def fingerprint(self, what: str) -> str:
         """A digest of what queries may have been made from: "mesh", "matrix", "load", "group '…'" or "cells '…'"."""
@@ -235,6 +239,10 @@ class Transferable(Problem):
     @abstractmethod
     def refined(self, mesh: Mesh, parents: Index) -> Self:
         """The same problem on a refined mesh, whose cells came from these."""
+
+    def unsolved(self, queries: Queries, budget: int | None = None) -> Certificate:
+        """Intervals of extremes with no solve at all, where the problem has them."""
+        raise InputError(f"query '{queries.names[0]}': needs a solve here; leave solve=False out")
 
     def beside(self, certificate: Certificate, queries: Queries, U: Vector, raw: Vector | None) -> Certificate:
         """The intervals of the route beside the prediction's own values."""

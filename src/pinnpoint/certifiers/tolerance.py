@@ -14,7 +14,8 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.machine import free_memory
 from pinnpoint.certificates.certificate import Certificate
-from pinnpoint.certificates.verdicts import accept_limits, value_limits
+from pinnpoint.certifiers.aims import NONE, Aims
+from pinnpoint.certifiers.decided import DECIDED, TOLERANCE, first_aims, hopeless, open_aims, undecided
 from pinnpoint.certifiers.protocols import Certifier, Problem, Step, Transferable
 from pinnpoint.certifiers.verb import AnyMethod, Way, default_method, run_by
 from pinnpoint.mesh.refine import Refiner, dorfler
@@ -54,9 +55,10 @@ def certify_to(
     problem: Any,
     prediction: Prediction,
     queries: Queries,
-    tolerance: Limits,
+    tolerance: Limits = None,
     method: AnyMethod | None = None,
     *,
+    until: str = TOLERANCE,
     max_dofs: int = MAX_DOFS,
     theta: float = THETA,
     extraction: str = "nodal",
@@ -65,7 +67,7 @@ def certify_to(
     limit: Any = None,
     budget: int | None = None,
 ) -> Refined:
-    """Certify, mark, refine, until every continuous radius is at most its tolerance.
+    """Certify, mark, refine, until every continuous radius is at most its tolerance, or every verdict is decided.
 
     Cells are marked by the sum of their shares of the primal and of each dual energy bound (Dörfler); every mesh is
     conforming and keeps groups and boundary data. A prediction given by nodal values is carried along; the intervals do
@@ -76,7 +78,11 @@ def certify_to(
     problem, prediction, queries, method, extraction
         As in `certify`, with queries of the problem's own making (points, averages, patches, fluxes).
     tolerance
-        How narrow the proof must be: one number or one per query, > 0; infinite for queries that need none.
+        How narrow the proof must be: one number or one per query, > 0; infinite for queries that need none. One for
+        each derived quantity may follow: then what counts of its components is what they do to it.
+    until
+        "tolerance", or "decided": only until every verdict on `accept` and `limit` is decided, or the budget is gone. A
+        tolerance is then what is narrow enough for a query that is still undecided.
     max_dofs
         Stop before the mesh has more unknowns.
     theta
@@ -86,32 +92,44 @@ def certify_to(
     accept, limit, budget
         As in `certify`; the budget is for each mesh.
     """
-    widest = _checked(problem, queries, tolerance, theta)
-    accept_limits(accept, len(queries))
-    value_limits(limit, queries.names, queries.derived)
+    aims = first = _checked(problem, first_aims(until, queries, tolerance, accept, limit), theta)
+    decide = until == DECIDED
     most = whole("max_dofs", max_dofs, low=1)
     method = default_method(problem) if method is None else method
-    way = Way("continuous", None, extraction, widest, budget)
+    way = Way("continuous", None, extraction, None if decide else aims.limits(queries), budget)
     prediction = as_prediction(prediction)
     refiner, history, notes = Refiner(problem.mesh), list[Step](), tuple[str, ...]()
-    best: Refined | None = None
+    steps, least, best = list[tuple[int, float]](), math.inf, (problem, prediction, queries)
     while True:
         certificate, certifier = run_by(way, method, problem, prediction, queries)
         dofs, cells = problem.system.n, len(problem.mesh.cells)
         if not history:  # refined facets lie in line: the first mesh shows the curve
             notes = tuple(note for note in certificate.notes if note not in certificate.evidence.remarks)
-        history.append(Step(dofs, cells, certificate.radius, _expected(history, certificate, widest, dofs)))
+        if decide:
+            judged = certificate.judged(accept, limit)
+            aims = open_aims(judged, first)
+        worst = aims.worst(certificate)
+        history.append(Step(dofs, cells, certificate.radius, _expected(steps, worst, dofs)))
+        steps.append((dofs, worst))
         if report is not None:
             report(history[-1])
-        reached = bool(np.all(certificate.radius <= widest))
-        if best is None or _worst(certificate, widest) <= _worst(best.certificate, widest):
-            best = Refined(certificate, certifier, problem, queries, prediction, (), reached, "")
-        marked = _marked(certificate, widest, theta)
-        stopped = "" if reached else _hopeless(certificate, widest) or _limits(problem, most, marked.size, cells)
+        reached = aims.reached(certificate)
+        score = undecided(judged) if decide else worst
+        if score <= least:
+            best, least = (problem, prediction, queries), score
+        marked = _marked(certificate, aims.queries, theta)
+        stopped = hopeless(certificate) if decide and not reached else ""
+        if not (reached or stopped):
+            stopped = _hopeless(certificate, aims) or _limits(problem, most, marked.size, cells)
         if reached or stopped:
-            told = (*notes, *best.certificate.evidence.remarks)
-            final = replace(best.certificate.judged(accept, limit), notes=told)
-            return replace(best, certificate=final, history=tuple(history), reached=reached, stopped=stopped)
+            if best[0] is not problem:
+                certificate, certifier = run_by(way, method, *best)
+            told = (*notes, *certificate.evidence.remarks)
+            final = replace(certificate.judged(accept, limit), notes=told)
+            where, said, asked = best
+            return Refined(final, certifier, where, asked, said, tuple(history), reached, stopped)
+        way = replace(way, tolerance=aims.limits(queries, certificate))
+        del certificate, certifier  # the next mesh needs the room
         refiner.refine(marked)
         if not callable(prediction):
             given = np.asarray(problem.extract(prediction, extraction).given)
@@ -120,24 +138,16 @@ def certify_to(
         queries = problem.ask(queries.goals, queries.names).deriving(queries.derived)
 
 
-def _checked(problem: Problem, queries: Queries, tolerance: Limits, theta: float) -> Vector:
-    """The largest radii that will do; refuses what cannot be refined, before the work."""
+def _checked(problem: Problem, aims: Aims, theta: float) -> Aims:
+    """The same aims; refuses what cannot be refined, before the work."""
     if not isinstance(problem, Transferable):
         raise InputError(
             "tolerance: this problem has no refinement; give a reaction–diffusion, semilinear or elastic "
             "problem, or no tolerance"
         )
-    if tolerance is None:
-        raise InputError("tolerance: is missing; say how narrow the proof must be, one number or one per query")
-    asked = accept_limits(tolerance, len(queries), "tolerance")
     if not 0.0 < theta <= 1.0:
         raise InputError(f"theta: must lie between 0 and 1; got {theta!r}")
-    return np.full(len(queries), 1e300) if asked is None else np.minimum(asked, 1e300)
-
-
-def _worst(certificate: Certificate, limit: Vector) -> float:
-    with np.errstate(over="ignore"):
-        return float(np.max(certificate.radius / limit))
+    return aims
 
 
 def _marked(certificate: Certificate, limit: Vector, theta: float) -> Index:
@@ -150,24 +160,22 @@ def _marked(certificate: Certificate, limit: Vector, theta: float) -> Index:
     return marked
 
 
-def _expected(history: list[Step], certificate: Certificate, limit: Vector, dofs: int) -> float:
+def _expected(steps: list[tuple[int, float]], now: float, dofs: int) -> float:
     """Unknowns at which the worst radius meets its tolerance, if the last decades' rate continues."""
-    now = _worst(certificate, limit)
     if now <= 1.0:
         return float(dofs)
-    for step in history[-4:]:
-        with np.errstate(over="ignore"):
-            then = float(np.max(step.radius / limit))
-        if step.dofs < dofs and now < then < math.inf:
-            rate = math.log(then / now) / math.log(dofs / step.dofs)
+    for before, then in steps[-4:]:
+        if before < dofs and now < then < math.inf:
+            rate = math.log(then / now) / math.log(dofs / before)
             power = math.log(now) / max(rate, 0.05)
             return float(dofs * math.exp(power)) if power < 600.0 else math.inf
     return math.nan
 
 
-def _hopeless(certificate: Certificate, limit: Vector) -> str:
+def _hopeless(certificate: Certificate, aims: Aims) -> str:
     """Refinement does not help where the data could not be enclosed at all."""
-    if np.all(np.isfinite(certificate.radius[limit < 1e300])):
+    own = np.array([one.radius for one in certificate.derived])
+    if np.all(np.isfinite(certificate.radius[aims.queries < NONE])) and np.all(np.isfinite(own[aims.derived < NONE])):
         return ""
     return "an interval is unbounded: the source or the boundary data could not be enclosed"
 

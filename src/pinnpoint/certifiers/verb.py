@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from pinnpoint.base.arrays import Limits, Vector, per_query
 from pinnpoint.base.errors import InputError, SingularError
 from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.settled import settled
 from pinnpoint.certificates.transfer import Route, Transfer
 from pinnpoint.certificates.verdicts import accept_limits, value_limits
 from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
@@ -25,8 +26,9 @@ from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.models.given import Prediction, as_prediction
 from pinnpoint.models.runtimes.predictor import Predictor
 from pinnpoint.rounding.arithmetic import TINY, UNIT
+from pinnpoint.systems.goals import EnergyError, Everywhere, L2Error
 from pinnpoint.systems.nonlinear import NonlinearSystem
-from pinnpoint.systems.queries import Queries
+from pinnpoint.systems.queries import Extreme, Queries, without_solve
 from pinnpoint.systems.semilinear.base import AbstractSemilinear
 
 log = logging.getLogger(__name__)
@@ -106,10 +108,15 @@ def certify(
             raise InputError(
                 "lift: is for the continuous target of reaction–diffusion and elasticity problems, without a transfer"
             )
+        _require_queries(queries)
+        if without_solve(queries):
+            return system.lifted(system.lift_of(U)).unsolved(queries, budget).judged(accept, limit)
         rest = system.lifted(foresee(method, system, U, queries, lift))
-        plain, certificate = (run(method, p, p.space.U0, queries, budget=budget)[0] for p in (system, rest))
-        certificate = narrowed(certificate, plain)
+        plain = without_prediction(method, system, queries, budget)
+        certificate = narrowed(run(method, rest, rest.space.U0, queries, budget=budget)[0], plain)
     else:
+        if isinstance(queries, Queries) and without_solve(queries):
+            raise InputError(f"query '{queries.names[0]}': a bound without a solve is for lifts; say lift=True")
         how = Way(target, transfer, extraction, None, budget)
         certificate = run_by(how, method, system, U, queries, raw)[0]
     return certificate.judged(accept, limit)
@@ -144,10 +151,23 @@ def foresee(
     return lift
 
 
-def narrowed(certificate: Certificate, plain: Certificate) -> Certificate:
+def without_prediction(
+    method: AnyMethod, problem: Transferable, queries: Queries, budget: int | None
+) -> Certificate | None:
+    """What is proved without a lift; None where an extreme is asked for that only the lift has a bound of."""
+    try:
+        return run(method, problem, problem.space.U0, queries, budget=budget)[0]
+    except InputError:
+        if not any(isinstance(goal, Extreme) for goal in queries.goals):
+            raise
+        return None
+
+
+def narrowed(certificate: Certificate, plain: Certificate | None) -> Certificate:
     """The certificate of a lift, with by how much it is narrower than the one without on the same mesh."""
-    factor = narrowing(plain, certificate)
-    return replace(certificate, narrowing=factor).with_details(plain_radius=plain.radius, narrowing=factor)
+    unknown = np.full(len(certificate), np.inf)
+    factor, radius = (unknown, unknown) if plain is None else (narrowing(plain, certificate), plain.radius)
+    return replace(certificate, narrowing=factor).with_details(plain_radius=radius, narrowing=factor)
 
 
 def default_method(system: Any) -> AnyMethod:
@@ -235,6 +255,7 @@ def run_by(
         certifier: Certifier = method.prepare(system, queries)
         return certifier.certify(cast(ArrayLike, U), raw=raw, transfer=how.transfer), certifier
     prediction = as_prediction(U)
+    _require_own_values(queries, how.extraction)
     extracted = problem.extract(prediction, how.extraction)
     _require_fit(queries, problem, len(extracted.U))
     outputs = _outputs(prediction, queries) if raw is None else per_query("raw", raw, len(queries))
@@ -250,6 +271,7 @@ def run_by(
             certificate = certifier.certify(extracted.U, transfer=how.transfer).beside(outputs)
     certificate = replace(certificate, derivations=queries.derived)
     certificate = extracted.beside(problem.finish(certificate, queries, extracted.U, certifier, own=own), queries)
+    certificate = settled(certificate, extracted.U if extracted.given is None else extracted.given)
     model = prediction.description if isinstance(prediction, Predictor) else None
     return certificate.with_details(
         **({} if model is None else {"model": str(model)}),
@@ -262,10 +284,13 @@ def run_by(
 
 @contextmanager
 def _mesh_blamed(problem: Problem) -> Iterator[None]:
-    """A singular matrix may come from parts that nothing holds because nobody joined them: say so."""
+    """A singular matrix may come from the data, or from parts that nothing holds because nobody joined them: say so."""
     try:
         yield
     except SingularError as error:
+        why = problem.why_singular()
+        if why:
+            raise SingularError(why) from error
         notes = unjoined_notes(problem.mesh)
         if notes:
             raise SingularError(f"{error}. {' '.join(notes)}; or a part that is not joined is not held") from error
@@ -275,6 +300,18 @@ def _mesh_blamed(problem: Problem) -> Iterator[None]:
 def _outputs(prediction: Prediction, queries: Queries) -> Vector | None:
     """A callable's own values of the queries, not a number for queries that are not made of values."""
     return queries.samples(prediction) if callable(prediction) and queries.samples is not None else None
+
+
+def _require_own_values(queries: Queries, extraction: str) -> None:
+    """Errors over the domain are of the function with the prediction's own values at the nodes, no other."""
+    if extraction == "nodal" or not isinstance(queries, Queries):
+        return
+    for goal, name in zip(queries.goals, queries.names, strict=True):
+        if isinstance(goal, Everywhere | L2Error | EnergyError):
+            raise InputError(
+                f"extraction: query '{name}' is about the prediction's own values at the nodes; got {extraction!r}. "
+                "Leave extraction out, or keep the prediction as it is with lift=True"
+            )
 
 
 def _require_fit(queries: Queries, problem: Problem, count: int) -> None:

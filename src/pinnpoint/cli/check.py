@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint.base.errors import in_words
 from pinnpoint.base.units import Units, bracketed, label
 from pinnpoint.cases.read import read_case
-from pinnpoint.cases.study import build
+from pinnpoint.cases.study import arguments_of, build
 from pinnpoint.cli.peak import peak
+from pinnpoint.fem.lifted import AbstractLifted
 from pinnpoint.fem.loads import Load
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.curves import curve_notes
@@ -29,7 +31,11 @@ def run(arguments: argparse.Namespace) -> int:
     case = read_case(arguments.case, arguments.set)
     study = build(case, trust=arguments.trust_model)
     study.problem.extract(study.prediction)
-    problem, mesh = study.problem, study.problem.mesh
+    if case.certificate.target == "continuous":  # points without a ball, bodies that can move, groups that are no data
+        with in_words(arguments_of(case)):
+            study.problem.transfer(study.queries, None, case.certificate.budget)
+    problem: Any = study.problem.base if isinstance(study.problem, AbstractLifted) else study.problem
+    mesh = problem.mesh
     quadratic = ", quadratic elements" if study.problem.degree == 2 else ""
     print(
         f"{case.title}: {case.problem.kind}, {mesh.dim}D, {len(mesh.cells)} {CELLS[mesh.dim]}, {len(mesh.points)} nodes"

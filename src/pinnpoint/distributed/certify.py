@@ -6,6 +6,7 @@ Rows of r̃ and s are enclosed where they live; products and norms are sums of e
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +16,7 @@ import scipy.sparse as sp
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.cases.kinds import KINDS
+from pinnpoint.cases.kinds.elasticity import ElasticSpec
 from pinnpoint.cases.specs import Case
 from pinnpoint.cases.study import SILENT, Result, Study, make_method, make_queries, open_mesh, open_prediction
 from pinnpoint.certificates.assembly import Findings, assemble
@@ -34,7 +36,7 @@ from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.rounding.arithmetic import down, require_round_to_nearest, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.matrices import EnclosedMatrix, dots
-from pinnpoint.systems.queries import Queries
+from pinnpoint.systems.queries import Queries, require_linear
 from pinnpoint.systems.targets import MESH
 
 
@@ -65,6 +67,11 @@ def require_fit(case: Case) -> None:
     if not case.kind.distributes or case.mesh is None:
         fitting = " and ".join(kind.name for kind in KINDS.values() if kind.distributes)
         raise InputError(f"problem.kind: over several processes {fitting} with a mesh are solved")
+    if isinstance(case.problem, ElasticSpec):
+        given = case.problem
+        if given.expansion is not None or isinstance(given.body, Mapping):
+            word = "body: by groups of cells it" if given.expansion is None else "expansion:"
+            raise InputError(f"problem.{word} is not available over several processes")
     others = [q.kind for q in case.queries if q.kind not in ("point", "average", "patch")]
     if others:
         raise InputError(
@@ -137,6 +144,7 @@ def _ask(case: Case, size: int, *, trust: bool = False) -> Asked:
         raise InputError(f"mesh: {len(frame.mesh.points)} nodes are too few for {size} processes; use fewer")
     prediction = open_prediction(case, frame, trust=trust)
     queries = make_queries(case, frame)
+    require_linear(queries)
     found = frame.extract(prediction)
     raw = queries.samples(prediction) if callable(prediction) and queries.samples is not None else None
     owner = owners(frame.mesh.points, size)

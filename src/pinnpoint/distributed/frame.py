@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector
-from pinnpoint.base.errors import InputError
+from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.cases.kinds.elasticity import ElasticSpec
 from pinnpoint.cases.kinds.reaction_diffusion import ScalarSpec
 from pinnpoint.cases.specs import Case
@@ -84,6 +84,10 @@ class Frame:
         moving = self.free.reshape(-1, count).any(axis=1)
         held = held_facets(mesh, self.held)
         if isinstance(spec, ScalarSpec):
+            given = spec.reaction
+            least = min(given.values()) if isinstance(given, Mapping) else given.constant
+            if least is not None and least < 0.0:
+                raise CertificationError("coercivity: paths need a reaction that is nowhere negative")
             return path_bound(mesh, held, per_cell("diffusion", spec.diffusion, mesh), moving, elastic=False)
         young, poisson = per_cell("young", spec.young, mesh), per_cell("poisson", spec.poisson, mesh)
         stiffness = energy_floor(*lame(young, poisson, count, spec.plane or "strain"), count)
@@ -102,6 +106,9 @@ def make_frame(case: Case, mesh: Mesh) -> Frame:
     if elastic and mesh.dim == 1:
         raise InputError("mesh: elasticity needs triangles or tetrahedra; got intervals")
     names = [f"problem.{case.words.get(word, word)}" for word in ("dirichlet", "neumann")]
+    if isinstance(spec, ScalarSpec) and (spec.robin or spec.periodic):
+        word = "robin" if spec.robin else "periodic"
+        raise InputError(f"problem.{word}: is assembled by one process only; run the case without mpirun")
     fixed = dict(spec.dirichlet)
     if not elastic and not fixed:
         raise InputError("problem.dirichlet: over several processes some group must be fixed")

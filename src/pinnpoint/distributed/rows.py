@@ -12,14 +12,15 @@ import scipy.sparse as sp
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.cases.kinds import ProblemSpec
 from pinnpoint.cases.kinds.elasticity import ElasticSpec
-from pinnpoint.cases.kinds.reaction_diffusion import ScalarSpec
+from pinnpoint.cases.kinds.reaction_diffusion import ScalarSpec, require_numbers
 from pinnpoint.distributed.partition import Part
 from pinnpoint.distributed.team import Team
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import components, function, per_cell
 from pinnpoint.fem.elasticity import lame
 from pinnpoint.fem.elements import ORDER, Nodes
-from pinnpoint.fem.reaction_diffusion import _diffusion, _reaction
+from pinnpoint.fem.operators import averaged
+from pinnpoint.fem.reaction_diffusion import _reaction
 from pinnpoint.mesh.quadrature import rule
 from pinnpoint.rounding.balls import Ball
 from pinnpoint.rounding.matrices import EnclosedMatrix
@@ -75,9 +76,10 @@ def _elastic(part: Part, spec: ElasticSpec, quadrature: int | None, forces: Vect
 
 
 def _scalar(part: Part, spec: ScalarSpec, quadrature: int | None) -> Local:
+    require_numbers(spec)
     mesh, nodes = part.mesh, Nodes(part.mesh)
     order = ORDER[1] if quadrature is None else quadrature
-    K = _diffusion(spec.diffusion, mesh, order)
+    K = averaged(spec.diffusion, mesh, order)
     points = rule(mesh.dim, max(order, 2))
     _, c = _reaction(spec.reaction, mesh, points[0])
     where = assembly.pattern(nodes)

@@ -3,9 +3,20 @@
 from pinnpoint.fem.bracket import bracket
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.elasticity import Elasticity
+from pinnpoint.fem.grids import from_grid
 from pinnpoint.fem.loads import Load, spread
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.fem.semilinear import Semilinear
 from pinnpoint.systems.semilinear.reaction import Reaction
 
-__all__ = ["Elasticity", "Load", "Reaction", "ReactionDiffusion", "Semilinear", "bracket", "path_coercivity", "spread"]
+__all__ = [
+    "Elasticity",
+    "Load",
+    "Reaction",
+    "ReactionDiffusion",
+    "Semilinear",
+    "bracket",
+    "from_grid",
+    "path_coercivity",
+    "spread",
+]

@@ -102,18 +102,19 @@ def mass(nodes: Nodes, reaction: Vector | None, bary: Vector, weights: Vector) -
     return local if nodes.degree == 1 else np.asarray(0.5 * (local + np.swapaxes(local, 1, 2)))
 
 
-def load(nodes: Nodes, f: Function, order: int) -> Vector:
-    """∫ f φ_i by quadrature, in chunks of cells."""
+def load(nodes: Nodes, f: Function, order: int, cells: Index | None = None) -> Vector:
+    """∫ f φ_i by quadrature, over some cells or all, in chunks of them."""
     mesh = nodes.mesh
     bary, weights = rule(mesh.dim, order)
     phi = nodes.shapes(bary)
     b = np.zeros(len(nodes))
     step = max(1, 2_000_000 // len(weights))
-    for a in range(0, len(mesh.cells), step):
-        X = at_points(mesh.points[mesh.cells[a : a + step]], bary)
+    for a in range(0, len(mesh.cells) if cells is None else len(cells), step):
+        part: Any = slice(a, a + step) if cells is None else cells[a : a + step]
+        X = at_points(mesh.points[mesh.cells[part]], bary)
         values = f(X.reshape(-1, mesh.dim)).reshape(X.shape[:2])
-        local = np.einsum("cq,q,qi,c->ci", values, weights, phi, mesh.volumes[a : a + step], optimize=True)
-        b += np.bincount(nodes.cell_dofs[a : a + step].ravel(), local.ravel(), minlength=b.size)
+        local = np.einsum("cq,q,qi,c->ci", values, weights, phi, mesh.volumes[part], optimize=True)
+        b += np.bincount(nodes.cell_dofs[part].ravel(), local.ravel(), minlength=b.size)
     return b
 
 
@@ -126,6 +127,22 @@ def boundary_load(nodes: Nodes, facets: Index, g: Function, order: int) -> Vecto
     phi = nodes.shapes(bary)
     local = np.einsum("fq,q,qi,f->fi", values, weights, phi, mesh.facet_measures(facets), optimize=True)
     return np.bincount(nodes.facet_dofs(facets).ravel(), local.ravel(), minlength=len(nodes)).astype(np.float64)
+
+
+def boundary_mass(nodes: Nodes, facets: Index, alpha: Function, order: int, where: Pattern) -> Vector:
+    """∫ α φ_i φ_j over boundary facets by quadrature, by slot."""
+    mesh = nodes.mesh
+    bary, weights = rule(mesh.dim - 1, order)
+    X = at_points(mesh.points[facets], bary)
+    values = alpha(X.reshape(-1, mesh.dim)).reshape(X.shape[:2])
+    phi = nodes.shapes(bary)
+    local = np.einsum("fq,q,qi,qj,f->fij", values, weights, phi, phi, mesh.facet_measures(facets), optimize=True)
+    local = 0.5 * (local + np.swapaxes(local, 1, 2))
+    dofs, n = nodes.facet_dofs(facets), where.indptr.size - 1
+    slots = sp.csr_array((np.arange(where.size), where.indices, where.indptr), shape=(n, n))
+    k = dofs.shape[1]
+    at = slots[np.repeat(dofs, k, axis=1).ravel(), np.tile(dofs, (1, k)).ravel()]
+    return np.bincount(np.asarray(at).ravel(), local.ravel(), minlength=where.size).astype(np.float64)
 
 
 def elasticity_matrix(nodes: Nodes, lame_lambda: Vector, lame_mu: Vector, where: Pattern) -> Any:

@@ -187,5 +187,7 @@ def own(given: Any) -> Any:
     if callable(given) or np.ndim(given) == 0:
         return given
     kept = np.array(given)
+    if kept.dtype == object:
+        return given if isinstance(given, tuple) else tuple(map(own, given))
     frozen(kept)
     return kept

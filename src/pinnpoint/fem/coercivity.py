@@ -49,6 +49,8 @@ def path_coercivity(problem: Any) -> Coercivity:
         least, mass = energy_floor(lam, mu, count), None
     else:
         lam, mu = None, problem.diffusion
+        if problem.reaction is not None and float(problem.reaction.min()) < 0.0:
+            raise CertificationError("coercivity: paths need a reaction that is nowhere negative")
         if mu.ndim != 1:
             raise CertificationError("coercivity: paths need a scalar diffusion")
         least, mass = mu, mass_matrix(problem)
@@ -94,8 +96,8 @@ def energy_floor(lam: Vector, mu: Vector, d: int) -> Vector:
 
 
 def mass_matrix(problem: Any) -> Any:
-    """The part of a scalar problem's matrix that is not stiffness: ∫ c φ φ by its own rule, or None."""
-    if problem.reaction is None and not problem.reaction_varies:
+    """The part of a scalar problem's matrix that is not stiffness: ∫ c φ φ and ∫ α φ φ by their rules, or None."""
+    if problem.reaction is None and not problem.reaction_varies and problem.sides is None:
         return None
     K = assembly.scalar_matrix(assembly.stiffness(problem.nodes, problem.diffusion), assembly.pattern(problem.nodes))
     return sp.csr_array(problem.system.A - K)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -10,13 +12,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Index, Vector, distinct_names
+from pinnpoint.base.arrays import Index, Vector, distinct_names, vector
 from pinnpoint.base.errors import InputError
+from pinnpoint.certificates.derived import form
 from pinnpoint.fem.coefficients import per_cell
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.fields import AXES, Component, FieldQueries, component_of, slope_rows
 from pinnpoint.fem.held import HeldBoundary
 from pinnpoint.fem.problem import FiniteElements
+from pinnpoint.fem.thermal import mean_stress, stress_at
 from pinnpoint.mesh.facets import facet_keys
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.systems.derived import MAGNITUDE, PRINCIPAL, VON_MISES, Derived
@@ -25,6 +29,7 @@ from pinnpoint.systems.goals import (
     Cells,
     CellStrain,
     CellStress,
+    CellStressAlong,
     Compliance,
     Goal,
     Patch,
@@ -35,9 +40,12 @@ from pinnpoint.systems.goals import (
 )
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
+from pinnpoint.transfer.elastic.thermal import Thermal
 
 Pair = str | tuple[Component, Component]
 """Two axes of a tensor's component, "xy" or (0, 1), in any order."""
+BITS = 2.0**18
+"""To which fractions the direction of a stress is rounded."""
 
 
 class ElasticQueries(FiniteElements):
@@ -45,6 +53,8 @@ class ElasticQueries(FiniteElements):
 
     lame: tuple[Vector, Vector]
     held: HeldBoundary
+    thermal: Thermal | None
+    weights: Vector | None
 
     @cached_property
     def _queries(self) -> FieldQueries:
@@ -109,12 +119,17 @@ class ElasticQueries(FiniteElements):
             mix = sp.eye_array(len(X), format="csr")
             goals = [(Stress if stress else Strain)(tuple(x), i, j) for x in X.tolist()]
             made_for = self._queries.made_for
-        law = None
+        law, constants = None, np.zeros(1 if over else len(X))
         if stress:
             law = (self.lame[0][cell], self.lame[1][cell])
             made_for = {**made_for, "matrix": self.fingerprint("matrix")}
+        if stress and self.thermal is not None:
+            here = mean_stress(self.thermal, self.mesh, cell, self.quadrature) if over else None
+            here = stress_at(self.thermal, self.mesh, cell, bary) if here is None else here
+            constants = mix @ here * (-1.0 if i == j else 0.0)
+            made_for = {**made_for, "load": self.fingerprint("load")}
         rows = partial(tensor_rows, cell=cell, bary=bary, mix=mix, i=i, j=j, law=law)
-        return Queries(rows(self.nodes), names, points=X, goals=goals, on_nodes=rows, made_for=made_for)
+        return Queries(rows(self.nodes), names, constants, points=X, goals=goals, on_nodes=rows, made_for=made_for)
 
     def magnitude(self, X: ArrayLike, names: Sequence[str] | None = None) -> Queries:
         """|u| at points: queries of its components, and what follows from them, ``certificate.derived``."""
@@ -122,15 +137,55 @@ class ElasticQueries(FiniteElements):
         each = [self.points(X, k, [f"{name} {AXES[k]}" for name in labels]) for k in range(d)]
         return _joined(each).deriving([Derived(n, MAGNITUDE, tuple(f"{n} {a}" for a in AXES[:d])) for n in labels])
 
-    def von_mises(self, where: ArrayLike | str, names: Sequence[str] | str | None = None) -> Queries:
+    def stress_along(self, group: str, along: ArrayLike, name: str | None = None) -> Queries:
+        """Σ E_ij σ_ij averaged over a group of cells, E symmetric, by its entries xx, xy, yy or xx, xy, xz, yy, yz, zz.
+
+        For example n ⊗ n for the stress that pulls in the direction n.
+        """
+        pairs = voigt(self.mesh.dim)
+        E = vector("along", along, len(pairs))
+        label = f"{group} along" if name is None else name
+        each = [self.stress(group, pair, [label]) for pair in pairs]
+        factor = np.array([1.0 if i == j else 2.0 for i, j in pairs]) * E
+        L = sum(f * one.L for f, one in zip(factor.tolist(), each, strict=True))
+        constants = sum(f * one.constants for f, one in zip(factor.tolist(), each, strict=True))
+        goal = CellStressAlong(group, tuple(E.tolist()))
+        first = each[0]
+        return Queries(L, [label], constants, points=first.points, goals=[goal], made_for=first.made_for)
+
+    def von_mises(
+        self, where: ArrayLike | str, names: Sequence[str] | str | None = None, *, near: ArrayLike | None = None
+    ) -> Queries:
         """The von Mises stress at points, or of the average over a group of cells, from queries of the components.
 
         In the plane with σ_zz = ν (σ_xx + σ_yy) for plane strain and σ_zz = 0 for plane stress.
+
+        Parameters
+        ----------
+        near
+            Components of a stress near that of the group, such as an earlier certificate's: one query more asks for the
+            stress along it, and the interval becomes narrower, the more so the better it is guessed.
         """
         labels = self._labels(where, names, VON_MISES)
+        if near is not None:
+            return self._von_mises_near(where, labels[0], near)
         each, nu = self._components(where, labels), self.lateral(where, len(labels))
         derived = [Derived(n, VON_MISES, self._of(n), v) for n, v in zip(labels, nu, strict=True)]
         return each.deriving(derived)
+
+    def _von_mises_near(self, where: Any, label: str, near: ArrayLike) -> Queries:
+        if not isinstance(where, str) or (self.mesh.dim == 2 and self.given["plane"] != "stress"):
+            raise InputError("near: is for groups of cells, in space or in plane stress; leave it out")
+        one = Derived(label, VON_MISES, self._of(label))
+        B, x = form(one), vector("near", near, len(one.of))
+        size = math.sqrt(max(0.0, float(x @ B @ x)))
+        if not size > 0.0:
+            raise InputError("near: the von Mises stress of it is zero; give a stress near that of the group")
+        y = np.round(x / size * BITS) / BITS  # so few bits that By has no rounding
+        factor = np.array([1.0 if i == j else 2.0 for i, j in voigt(self.mesh.dim)])
+        more = self.stress_along(where, B @ y / factor, f"{label} along")
+        found = replace(one, along=f"{label} along", toward=tuple(y.tolist()))
+        return (self._components(where, [label]) + more).deriving([found])
 
     def principal(self, where: ArrayLike | str, names: Sequence[str] | str | None = None) -> Queries:
         """The principal stresses, the largest first, at points or of the average over a group of cells.
@@ -163,6 +218,11 @@ class ElasticQueries(FiniteElements):
         """ν in plane strain, where σ_zz = ν (σ_xx + σ_yy), for each of so many places; else None."""
         if self.mesh.dim == 3 or self.given["plane"] == "stress":
             return [None] * count
+        if self.thermal is not None:
+            raise InputError(
+                "von Mises: in plane strain σ_zz depends on the temperature too, and is not read off the other "
+                "stresses; ask for them, or model it in three dimensions"
+            )
         nu = per_cell("poisson", self.given["poisson"], self.mesh)
         if not isinstance(where, str):
             return [float(x) for x in nu[self._queries.locator.locate(self._queries.as_points("points", where))[0]]]
@@ -194,6 +254,11 @@ class ElasticQueries(FiniteElements):
 
     def compliance(self, name: str | None = None) -> Queries:
         """The work L(u) of the loads."""
+        if self.thermal is not None:
+            raise InputError(
+                "compliance: the work of the loads is not certified with thermal expansion, which is no work of a "
+                "force; ask for averages over the loaded groups instead"
+            )
         if not np.any(self.b):
             raise InputError("compliance: nothing loads the body, so it is zero; ask for a reaction")
         made_for = {what: self.fingerprint(what) for what in ("mesh", "load")}
@@ -207,7 +272,11 @@ class ElasticQueries(FiniteElements):
         rows = partial(tensor_rows, self.nodes, cell=cells, bary=middle, mix=sp.eye_array(len(cells)), law=(lam, mu))
         S = {(a, b): rows(i=a, j=b) @ U for a, b in parts}
         nu = 0.0 if self.given["plane"] == "stress" else lam / (2.0 * (lam + mu))
-        normal = [S[0, 0], S[1, 1], nu * (S[0, 0] + S[1, 1]) if d == 2 else S[2, 2]]
+        heat: Any = 0.0 if self.thermal is None else stress_at(self.thermal, self.mesh, cells, middle)
+        normal = [S[a, a] - heat for a in range(d)]
+        if d == 2:
+            strained = self.given["plane"] != "stress"
+            normal.append(nu * (normal[0] + normal[1]) - ((1.0 - 2.0 * nu) * heat if strained else 0.0))
         square = 0.5 * sum((normal[a] - normal[a - 1]) ** 2 for a in range(3))
         square = square + 3.0 * sum(S[a, b] ** 2 for a, b in parts if a != b)
         return {"von Mises": self.nodes.spread(self.mesh.at_vertices(np.sqrt(square)))}
@@ -232,6 +301,7 @@ class ElasticQueries(FiniteElements):
             Cells: lambda g: self.cells(_group(g, names[0]), g.component, names[0]),
             CellStrain: lambda g: self.strain(_named(g, names[0]), (g.i, g.j), names),
             CellStress: lambda g: self.stress(_named(g, names[0]), (g.i, g.j), names),
+            CellStressAlong: lambda g: self.stress_along(_named(g, names[0]), g.along, names[0]),
             Reaction: lambda g: self.reaction(g.group, g.component, names[0]),
             Compliance: lambda g: self.compliance(names[0]),
         }
@@ -280,7 +350,7 @@ def _run(goals: Sequence[Goal | None], at: int) -> int:
     return count
 
 
-def _group(goal: Cells | CellStrain | CellStress, name: str) -> str | None:
+def _group(goal: Cells | CellStrain | CellStress | CellStressAlong, name: str) -> str | None:
     if isinstance(goal.cells, tuple):
         raise InputError(
             f"query '{name}': numbers of cells are those of one mesh; name a group of cells for what is to be asked of "
@@ -289,7 +359,7 @@ def _group(goal: Cells | CellStrain | CellStress, name: str) -> str | None:
     return goal.cells
 
 
-def _named(goal: CellStrain | CellStress, name: str) -> str:
+def _named(goal: CellStrain | CellStress | CellStressAlong, name: str) -> str:
     group = _group(goal, name)
     if group is None:
         raise InputError(f"query '{name}': averages of strains and stresses are over groups of cells; name one")

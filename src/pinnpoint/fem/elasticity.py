@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -29,15 +29,21 @@ from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
 from pinnpoint.fem.lifted_solids import SolidProblem
 from pinnpoint.fem.solids import require_meaning, route_of
+from pinnpoint.fem.thermal import by_cells, thermal_load, thermal_of, weight_load
 from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.models.given import Prediction
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
+from pinnpoint.transfer.elastic.thermal import Thermal
 
 QUADRATURE = {1: 2, 2: ORDER[2]}
 """Quadrature order of loads, by degree, unless told."""
+GIVEN = ("young", "poisson", "plane", "body", "expansion", "temperature", "notes")
+"""What a problem is made of beside its conditions."""
+STIFF = 1e10
+"""A ratio λ/μ beyond which a singular matrix is blamed on it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +57,8 @@ class Elasticity(SolidProblem):
     young, poisson
         E > 0 and −1 < ν < 0.5: numbers, tables from cell groups, or one number per cell.
     body
-        Force density, one number, function or expression per component.
+        Force density, one number, function or expression per component; or by cells, constant on each: a table from
+        cell groups to numbers per component, or an array (cells, d).
     fixed
         Table from boundary groups to displacements: a number for all components, or one per component, None or
         "free" leaving a component free. A group overrides ``"boundary"`` on its facets in all components, also in those
@@ -74,6 +81,9 @@ class Elasticity(SolidProblem):
         The admissible displacements instead of `fixed`: supports at nodes, rigid bodies, multi-point constraints.
     nodal
         Further forces on the nodes, (n, d).
+    expansion, temperature
+        Thermal expansion: α ≥ 0 or < 0 as `young`, and how much warmer the body is than where it is free of stress, a
+        number, a formula or a function, or one number per vertex, linear in between. Stresses are σ = C(ε − αϑI).
     dirichlet, neumann
         Other words for `fixed` and `traction`, those of case files and of the other problems.
     notes
@@ -92,6 +102,8 @@ class Elasticity(SolidProblem):
     held: HeldBoundary
     total_load: Vector
     degree: int
+    thermal: Thermal | None
+    weights: Vector | None
 
     __repr__ = brief
 
@@ -111,6 +123,8 @@ class Elasticity(SolidProblem):
         degree: int = 1,
         space: AdmissibleSpace | None = None,
         nodal: ArrayLike | None = None,
+        expansion: Data = None,
+        temperature: Data = None,
         dirichlet: Mapping[str, Any] | None = None,
         neumann: Mapping[str, Any] | None = None,
         notes: Sequence[str] = (),
@@ -124,6 +138,7 @@ class Elasticity(SolidProblem):
                 as_mesh(mesh),
                 (young, poisson, plane, weight),
                 (body, dirichlet if fixed is None else fixed, neumann if traction is None else traction, force),
+                (expansion, temperature),
                 quadrature,
                 degree,
                 space,
@@ -136,6 +151,7 @@ class Elasticity(SolidProblem):
         mesh: Mesh,
         material: tuple[Any, Any, str, Any],
         given: tuple[Any, Mapping[str, Any] | None, Mapping[str, Any] | None, Mapping[str, Any] | None],
+        heat: tuple[Any, Any],
         quadrature: int | None,
         degree: int,
         space: AdmissibleSpace | None,
@@ -154,7 +170,11 @@ class Elasticity(SolidProblem):
         space = _space(nodes, held, space, alone=not fixed)
         lam, mu = lame(per_cell("young", young, mesh), per_cell("poisson", poisson, mesh), d, plane)
         A = assembly.elasticity_matrix(nodes, lam, mu, assembly.pattern(nodes))
-        b = load_of(nodes, body, traction, force, order)
+        thermal, weights = thermal_of(mesh, (young, poisson, plane), *heat), by_cells(mesh, body)
+        b = load_of(nodes, body if weights is None else None, traction, force, order)
+        set_fields(self, thermal=thermal, weights=weights)
+        for more in self._by_cells(nodes, order):
+            b += more
         if nodal is not None:
             b += forces_at(nodal, nodes)
         with in_words({"A": "young, poisson: the matrix", "b": "body, traction, force: the load"}):
@@ -186,6 +206,8 @@ class Elasticity(SolidProblem):
                 "young": own(young),
                 "poisson": own(poisson),
                 "plane": plane,
+                "expansion": own(heat[0]),
+                "temperature": own(heat[1]),
             },
             held=held,
             total_load=b.sum(axis=0),
@@ -221,8 +243,9 @@ class Elasticity(SolidProblem):
             made_on=old.made_on,
         )
         conditions = {**self.conditions, "traction": {}, "force": {}}
-        given = {**self.given, "body": None, "nodal": b}
-        set_fields(other, b=b.ravel(), system=system, conditions=conditions, given=given, total_load=b.sum(axis=0))
+        given = {**self.given, "body": None, "nodal": b, "expansion": None, "temperature": None}
+        loads = {"total_load": b.sum(axis=0), "thermal": None, "weights": None}
+        set_fields(other, b=b.ravel(), system=system, conditions=conditions, given=given, **loads)
         return other
 
     def load(
@@ -253,12 +276,21 @@ class Elasticity(SolidProblem):
                 "mesh: forces at nodes and supports at nodes are those of one mesh; give tractions and groups that are "
                 "held for what is to be refined"
             )
-        given: dict[str, Any] = {name: self.given[name] for name in ("young", "poisson", "plane", "body", "notes")}
-        given |= self.conditions
-        for name in ("young", "poisson"):
+        if self.thermal is not None and isinstance(self.thermal.temperature, np.ndarray):
+            raise InputError("temperature: values at vertices are those of one mesh; give a formula to refine it")
+        given: dict[str, Any] = {name: self.given[name] for name in GIVEN} | {**self.conditions}
+        for name in ("young", "poisson", "expansion"):
             given[name] = given[name][parents] if np.ndim(given[name]) == 1 else given[name]
+        if self.thermal is not None:
+            given["temperature"] = self.thermal.temperature
+        if isinstance(given["body"], np.ndarray) and self.weights is not None:
+            given["body"] = self.weights[parents]
         order = None if self.quadrature == QUADRATURE[self.degree] else self.quadrature
         return type(self)(mesh, **given, quadrature=order, degree=self.degree)
+
+    def why_singular(self) -> str:
+        """Near ν = ½ the stiffness in volume leaves nothing of that in shear."""
+        return nearly_incompressible(*self.lame)
 
     def require_transfer(self) -> None:
         """Refuse what acts or holds at nodes alone."""
@@ -285,7 +317,10 @@ class Elasticity(SolidProblem):
         """The problem on linear elements and edge bubbles, around its discrete solution U."""
         nodes, d, order = Nodes(self.mesh, 2), self.mesh.dim, max(self.quadrature, ORDER[1])
         traction, force = (self.conditions[name] for name in ("traction", "force"))
-        load = body_load(nodes, 0.0 if self.given["body"] is None else self.given["body"], order, d, "body")
+        body = 0.0 if self.given["body"] is None or self.weights is not None else self.given["body"]
+        load = body_load(nodes, body, order, d, "body")
+        for more in self._by_cells(nodes, order):
+            load += more[-len(load) :]
         load += surface_load(nodes, traction, order, d, "traction")
         at_nodes = load_of(self.nodes, None, {}, force, self.quadrature)
         load += nodal_load(nodes, at_nodes if self.given["nodal"] is None else at_nodes + self.given["nodal"])
@@ -294,6 +329,13 @@ class Elasticity(SolidProblem):
             held = tied(nodes, self.space, d)
         operator = Enriched(nodes, d, *elastic(*self.lame))
         return Enrichment(operator, load - operator.of_bubbles(U), held, values)
+
+    def _by_cells(self, nodes: Nodes, order: int) -> Iterator[Vector]:
+        """Loads that cells have: of thermal expansion, and of forces that are constant on each."""
+        if self.thermal is not None:
+            yield thermal_load(self.thermal, nodes, order)
+        if self.weights is not None:
+            yield weight_load(nodes, self.weights)
 
 
 def _space(nodes: Nodes, held: HeldBoundary, given: AdmissibleSpace | None, *, alone: bool) -> AdmissibleSpace:
@@ -322,6 +364,18 @@ def lame(young: Vector, poisson: Vector, dim: int, plane: str) -> tuple[Vector, 
     if dim == 2 and plane == "stress":
         return young * poisson / (1.0 - poisson**2), mu
     return young * poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson)), mu
+
+
+def nearly_incompressible(lam: Vector, mu: Vector) -> str:
+    """Why a matrix of these is singular in float64, where it is because of them; empty where it is not."""
+    ratio = lam / mu
+    worst = int(np.argmax(ratio))
+    if not ratio[worst] > STIFF:
+        return ""
+    return (
+        f"poisson: in cell {worst} it is so near 0.5 that the stiffness in volume is {ratio[worst]:.1e} times that in "
+        "shear, of which float64 keeps too few digits: the matrix is singular to rounding. Take at most 0.5 − 1e-10"
+    )
 
 
 def _row_points(nodes: Nodes, space: AdmissibleSpace) -> Vector:

@@ -49,6 +49,8 @@ class Nodes:
         (C, nb).
     edges
         (E, 2) vertex numbers, smaller first; empty for degree 1.
+    same
+        For periodic problems, the node that stands for each; None where each stands for itself.
     """
 
     mesh: Mesh
@@ -56,10 +58,11 @@ class Nodes:
     points: Vector
     cell_dofs: Index
     edges: Index
+    same: Index | None
 
     __repr__ = brief
 
-    def __init__(self, mesh: Mesh, degree: int = 1) -> None:
+    def __init__(self, mesh: Mesh, degree: int = 1, same: Index | None = None) -> None:
         degree = whole("degree", degree, low=1)
         if degree > 2:
             raise InputError(f"degree: must be 1 (linear) or 2 (quadratic elements); got {degree}")
@@ -71,7 +74,8 @@ class Nodes:
             edges = np.stack([keys // n, keys % n], axis=1)
             points = np.concatenate([points, 0.5 * points[edges[:, 0]] + 0.5 * points[edges[:, 1]]])
             cells = np.concatenate([cells, n + place.reshape(len(cells), -1)], axis=1)
-        set_fields(self, mesh=mesh, degree=degree, points=points, cell_dofs=cells, edges=edges)
+        cells = cells if same is None else same[cells]
+        set_fields(self, mesh=mesh, degree=degree, points=points, cell_dofs=cells, edges=edges, same=same)
 
     def __len__(self) -> int:
         return len(self.points)
@@ -79,10 +83,11 @@ class Nodes:
     def facet_dofs(self, facets: Index) -> Index:
         """Degrees of freedom on facets given by their vertices, (F, nf)."""
         if self.degree == 1 or self.mesh.dim == 1:
-            return facets
+            return facets if self.same is None else self.same[facets]
         n, every = len(self.mesh.points), _edges(facets)
         place = np.searchsorted(self.edges[:, 0] * n + self.edges[:, 1], every[..., 0] * n + every[..., 1])
-        return np.concatenate([facets, n + place], axis=1)
+        found = np.concatenate([facets, n + place], axis=1)
+        return found if self.same is None else self.same[found]
 
     def shapes(self, bary: Vector) -> Vector:
         """Shape functions at barycentric points (…, m + 1) of cells or facets; (…, nb)."""

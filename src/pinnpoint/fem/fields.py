@@ -16,7 +16,7 @@ from pinnpoint.fem.elements import FACET_MEANS, Nodes
 from pinnpoint.mesh.location import Locator, boundary_distance
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quadrature import at_points, rule
-from pinnpoint.systems.goals import NORMAL, Ball, Cells, Direction, Goal, Patch, Point, Where
+from pinnpoint.systems.goals import NORMAL, Ball, Cells, Direction, Goal, Patch, Point, Slope, Where
 from pinnpoint.systems.queries import DirectedSamples, Queries, Samples
 
 AXES = ("x", "y", "z")
@@ -176,13 +176,14 @@ class FieldQueries:
     def gradients(
         self, X: ArrayLike, direction: Component, names: Sequence[str] | None, component: Component
     ) -> Queries:
-        """Derivatives ∂u/∂x_direction in the cells that hold the points."""
+        """Derivatives ∂u/∂x_direction in the cells that hold the points; of vectors they are known on the mesh only."""
         X = self.as_points("points", X)
         cell, bary = self.locator.locate(X)
         axis = component_of(direction, self.mesh.dim) if self.mesh.dim > 1 else 0
         k = component_of(component, self.count)
         rows = partial(slope_rows, cell=cell, bary=bary, axis=axis, k=k, count=self.count)
-        return Queries(rows(self.nodes), names, points=X, on_nodes=rows, made_for=self.made_for)
+        goals = [Slope(tuple(x), axis) for x in X.tolist()] if self.count == 1 else None
+        return Queries(rows(self.nodes), names, points=X, goals=goals, on_nodes=rows, made_for=self.made_for)
 
     def as_points(self, name: str, X: Any) -> Vector:
         """Points (P, d), checked."""

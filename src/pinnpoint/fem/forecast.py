@@ -24,6 +24,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.protocols import Forecast as Cost
 from pinnpoint.fem.coefficients import Data
+from pinnpoint.fem.lifted import residual_of
 from pinnpoint.fem.problem import ScalarProblem
 from pinnpoint.mesh.quadrature import at_points, rule
 from pinnpoint.mesh.topology import Topology
@@ -84,7 +85,7 @@ def _models(problem: ScalarProblem, lift: Lift) -> float:
     """How many models of the residual, each counted by its products against one of degree 8 in two dimensions."""
     mesh, d = problem.mesh, problem.mesh.dim
     cells = _some(len(mesh.cells), 24)
-    r, X = _residual(problem, lift), mesh.points[mesh.cells[cells]]
+    r, X = residual_of(problem, lift), mesh.points[mesh.cells[cells]]
     if not enclosed(r):  # a function of points: quadrature alone
         return 0.0
     extent = float(np.max(np.ptp(mesh.points, axis=0)))
@@ -131,11 +132,6 @@ def narrowing(problem: ScalarProblem, lift: Lift, plain: Certificate, solver: So
     return float(np.max(radius / np.maximum(radius * ratio + _off_boundary(problem, lift), 1e-300)))
 
 
-def _residual(problem: ScalarProblem, lift: Lift) -> Any:
-    c = problem.reaction
-    return lift.residual(problem.given["source"], float(problem.diffusion[0]), 0.0 if c is None else float(c[0]))
-
-
 def _values(given: Any, X: Vector) -> Vector:
     return np.asarray(given(X)) if callable(given) else np.full(len(X), float(given))
 
@@ -150,7 +146,7 @@ def _left_over(problem: ScalarProblem, lift: Lift) -> float:
     cells = _some(len(mesh.cells), SAMPLED)
     bary, weights = rule(d, 4)
     X = at_points(mesh.points[mesh.cells[cells]], bary)
-    r = _residual(problem, lift)(X.reshape(-1, d)).reshape(X.shape[:2]) / float(problem.diffusion[0])
+    r = residual_of(problem, lift)(X.reshape(-1, d)).reshape(X.shape[:2]) / float(problem.diffusion.flat[0])
     share = mesh.volumes[cells] / mesh.volumes[cells].sum()
     if problem.degree == 1:
         return math.sqrt(float(share @ (r * r @ weights)))

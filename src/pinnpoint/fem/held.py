@@ -238,6 +238,8 @@ def _require_continuous_edges(mesh: Mesh, sides: Sequence[_Side], name: str) -> 
     rows = []
     for i, side in enumerate(sides):
         mine = edges[i][np.isin(keys[i], common)]
+        if not len(mine):
+            continue
         place = np.searchsorted(common, facet_keys(mine, n))
         for j, t in enumerate(BETWEEN):
             A, B = mesh.points[mine[:, 0]], mesh.points[mine[:, 1]]

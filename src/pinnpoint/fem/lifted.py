@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -27,9 +27,14 @@ from pinnpoint.certifiers.protocols import Certifier, Transferable
 from pinnpoint.fem.coefficients import Data, Opposite, require_defined
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.extraction import Extraction, extract
+from pinnpoint.fem.lifted_coefficients import flux, require_smooth, residual
+from pinnpoint.fem.lifted_robin import exchanged
+from pinnpoint.fem.own_values import own_value
 from pinnpoint.fem.problem import LiftableElements, ScalarProblem
 from pinnpoint.formulas.expressions import Expression
+from pinnpoint.mesh.curves import curve_notes
 from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.models.given import Prediction
 from pinnpoint.models.lifts import Lift
@@ -38,12 +43,15 @@ from pinnpoint.models.networks.torch import is_module
 from pinnpoint.models.opaque import OpaqueLift
 from pinnpoint.models.smooth import CHUNK, SmoothField
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
+from pinnpoint.systems.goals import Block, Cells, Extreme, Slope
 from pinnpoint.systems.queries import Ball, Flux, Goal, Patch, Point, Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
+from pinnpoint.systems.targets import DOMAINS
 from pinnpoint.taylor.inputs import enclosed, model_of
 from pinnpoint.taylor.models import constant
 from pinnpoint.taylor.simplices import density, enclose
 from pinnpoint.transfer.data_term import data_term
+from pinnpoint.transfer.everywhere.unsolved import unsolved
 from pinnpoint.transfer.facets import measures
 from pinnpoint.transfer.kernels import UniformKernel
 
@@ -112,16 +120,16 @@ class AbstractLifted(Transferable):
         """What the problem itself draws of a state."""
         return self.base.drawn(U)
 
+    def why_singular(self) -> str:
+        """As of the problem itself."""
+        return self.base.why_singular()
+
     def fingerprint(self, what: str) -> str:
         """The digests of the problem itself: its queries are asked."""
         return self.base.fingerprint(what)
 
     def require_transfer(self) -> None:
         """Nothing to refuse: `lifted` has."""
-
-    def transfer(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Route:
-        """The transfer of the rest."""
-        return self.rest.transfer(queries, tolerance, budget)
 
     def finish(
         self, certificate: Certificate, queries: Queries, U: Vector, certifier: Certifier, *, own: bool
@@ -175,6 +183,17 @@ class Lifted(AbstractLifted):
 
     __repr__ = brief
 
+    def transfer(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Route:
+        """The transfer of the rest, whose size is the prediction's error."""
+        return self.rest.left_over(queries, tolerance, budget)
+
+    def unsolved(self, queries: Queries, budget: int | None = None) -> Certificate:
+        """The largest error from the residual alone."""
+        claims = (self._claim(not isinstance(self.lift, OpaqueLift)),)
+        found = unsolved(self.rest.continuum(Topology.of(self.mesh), budget), queries, claims)
+        notes = (*unjoined_notes(self.mesh), *curve_notes(self.mesh), *found.notes)
+        return replace(found, interval_of=DOMAINS[self.mesh.dim], notes=notes)
+
     def refined(self, mesh: Mesh, parents: Index) -> Self:
         """The same on a refined mesh."""
         groups = {k: v for k, v in mesh.facet_groups.items() if not k.startswith(NATURAL)}
@@ -195,6 +214,10 @@ class Lifted(AbstractLifted):
             return data_term(kernel, u, np.array(goal.at), 1e-13 * height)
         if isinstance(goal, Patch | Flux):
             return self._over(goal, name)
+        if isinstance(goal, Extreme):
+            return 0.0, 0.0, True
+        if isinstance(goal, Cells | Block | Slope):
+            return own_value(self.base, self.lift, goal)
         raise InputError(f"target: query '{name}' has no proved transfer to the continuous solution")
 
     def _over(self, goal: Patch | Flux, name: str) -> tuple[float, float, bool]:
@@ -203,8 +226,8 @@ class Lifted(AbstractLifted):
         facets = np.sort(mesh.facets(goal.group), axis=1)
         parts = [(facets, self.lift.value)]
         if isinstance(goal, Flux):
-            kappa = float(self.base.diffusion[0])
-            parts = [(f, self.lift.flux(-n, kappa, 0.0)) for f, n in _by_normal(mesh, facets, f"query '{name}'")]
+            each = _by_normal(mesh, facets, f"query '{name}'")
+            parts = [(f, _flux_left(self.base, self.lift, -n, 0.0)) for f, n in each]
         total = size = 0.0
         error, proved = 0.0, True
         for these, f in parts:
@@ -231,17 +254,15 @@ def lifted(problem: ScalarProblem, prediction: Prediction) -> Lifted:
         `Lift.opaque(…)`.
     """
     lift = lift_of(problem, prediction)
-    kappa, c = problem.diffusion, problem.reaction
-    k, reaction = float(kappa[0]), 0.0 if c is None else float(c[0])
-    given = problem.given
-    mesh, fluxes = _with_natural_groups(problem, lift, k)
+    mesh, fluxes, robin = _with_natural_groups(problem, lift)
     rest = problem.like(
         mesh,
-        lift.residual(given["source"], k, reaction),  # lift.md, step 1
+        residual_of(problem, lift),  # lift.md, step 1
         # lift.md, step 2
         {part.group: _negative(lift.minus(part.given[0]), part.given[0]) for part in problem.held.parts},
         fluxes,
         max(problem.quadrature, 8),
+        robin,
     )
     return Lifted(problem, rest, lift)
 
@@ -259,6 +280,13 @@ def lift_of(problem: ScalarProblem, prediction: Prediction) -> Lift | OpaqueLift
     if isinstance(lift, Lift):
         require_defined("prediction", lift.formulas, problem.mesh.points[problem.mesh.cells])
     problem.require_transfer()
+    if isinstance(problem.given["source"], Mapping):
+        raise InputError(
+            "lift: the source must be one formula for all cells; got a table of groups. Certify without it"
+        )
+    if problem.coefficients is not None:
+        require_smooth(problem.coefficients, lift)
+        return lift
     kappa, c = problem.diffusion, problem.reaction
     if np.ptp(kappa) != 0.0 or (c is not None and np.ptp(c) != 0.0):  # lift.md, step 4
         raise InputError(
@@ -278,19 +306,45 @@ def _negative(f: Data, given: Data) -> Any:
     return SmoothField(partial(_minus, f), f.block if isinstance(f, SmoothField) else CHUNK)
 
 
-def _with_natural_groups(problem: ScalarProblem, lift: Lift | OpaqueLift, kappa: float) -> tuple[Mesh, dict[str, Any]]:
-    """The mesh with a group for every side with a prescribed flux, and what the lift leaves of the flux there."""
+def residual_of(problem: ScalarProblem, lift: Lift | OpaqueLift) -> Any:
+    """What the prediction leaves of the equation."""
+    f, c = problem.given["source"], problem.reaction
+    if problem.coefficients is not None and isinstance(lift, Lift):
+        return residual(lift, f, problem.coefficients)
+    return lift.residual(f, float(problem.diffusion[0]), 0.0 if c is None else float(c[0]))
+
+
+def _flux_left(problem: ScalarProblem, lift: Lift | OpaqueLift, normal: Vector, given: Any) -> Any:
+    """What it leaves of a flux through facets with one normal."""
+    if problem.coefficients is not None and isinstance(lift, Lift):
+        return flux(lift, problem.coefficients, normal, given)
+    return lift.flux(normal, float(problem.diffusion[0]), given)
+
+
+def _with_natural_groups(
+    problem: ScalarProblem, lift: Lift | OpaqueLift
+) -> tuple[Mesh, dict[str, Any], dict[str, Any] | None]:
+    """The mesh with a group for every side with a prescribed flux, and what the lift leaves of the flux there.
+
+    On Robin sides it leaves g − κ∂_n u_θ − αu_θ.
+    """
     mesh, n = problem.mesh, len(problem.mesh.points)
     fixed = [np.sort(part.facets, axis=1) for part in problem.held.parts]
     free = _without(np.sort(mesh.boundary, axis=1), fixed, n)
     groups, fluxes = dict(mesh.facet_groups), {}
-    parts = [(np.sort(mesh.facets(name), axis=1), g) for name, g in problem.given["neumann"].items()]
-    parts.append((_without(free, [f for f, _ in parts], n), 0.0))
-    for number, (facets, g) in enumerate(parts):
+    robin: dict[str, Any] = {}
+    parts = [(np.sort(mesh.facets(name), axis=1), None, g) for name, g in problem.given["neumann"].items()]
+    parts += [(np.sort(mesh.facets(name), axis=1), *pair) for name, pair in problem.given.get("robin", {}).items()]
+    parts.append((_without(free, [f for f, _, _ in parts], n), None, 0.0))
+    for number, (facets, alpha, g) in enumerate(parts):
         for side, (these, normal) in enumerate(_by_normal(mesh, facets, "lift")):
             name = f"{NATURAL}{number}.{side}"
-            groups[name], fluxes[name] = these, lift.flux(normal, kappa, g)  # lift.md, step 3
-    return Mesh.trusted(mesh.points, mesh.cells, mesh.cell_groups, groups), fluxes
+            groups[name], left = these, _flux_left(problem, lift, normal, g)  # lift.md, step 3
+            if alpha is None:
+                fluxes[name] = left
+            else:
+                robin[name] = (alpha, exchanged(lift, alpha, left))
+    return Mesh.trusted(mesh.points, mesh.cells, mesh.cell_groups, groups), fluxes, robin or None
 
 
 def _without(facets: Index, others: list[Index], n: int) -> Index:

@@ -43,6 +43,7 @@ from pinnpoint.systems.goals import (
     Cells,
     CellStrain,
     CellStress,
+    CellStressAlong,
     Compliance,
     Goal,
     Patch,
@@ -119,12 +120,12 @@ class LiftedSolid(AbstractLifted):
     def transfer(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Route:
         """The transfer of the rest."""
         for goal, name in zip(queries.goals, queries.names, strict=True):
-            if isinstance(goal, Reaction | Compliance):
+            if isinstance(goal, Compliance | CellStressAlong):
                 raise InputError(
-                    f"query '{name}': reactions and the work of the loads are not certified through a lift; ask for "
-                    "them without it, and for displacements, strains and stresses with it"
+                    f"query '{name}': the work of the loads and stresses along a tensor are not certified through a "
+                    "lift; ask for them without it, and for displacements, strains, stresses and reactions with it"
                 )
-        return super().transfer(queries, tolerance, budget)
+        return self.rest.transfer(queries, tolerance, budget)
 
     def _own(self, goal: Goal | None, name: str) -> tuple[float, float, bool]:
         u, d = self.lift, self.components
@@ -140,6 +141,8 @@ class LiftedSolid(AbstractLifted):
             return self._over_cells(goal)
         if isinstance(goal, Patch):
             return self._over_facets(goal)
+        if isinstance(goal, Reaction):
+            return self._carried(goal)
         raise InputError(f"target: query '{name}' has no proved transfer to the solid's own solution")
 
     def _field(self, goal: Any) -> Any:
@@ -157,6 +160,23 @@ class LiftedSolid(AbstractLifted):
         cells = np.sort(cells, axis=1)
         shapes = Shapes.of(mesh.points, cells)
         return _average([(shapes.volume, shapes.slack, density(self._field(goal), mesh.points[cells]))])
+
+    def _carried(self, goal: Reaction) -> tuple[float, float, bool]:
+        """∫ Σ_j σ_kj(u_θ) n_j over a boundary group."""
+        mesh, law = self.base.mesh, law_of(self.base)
+        T = Topology.of(mesh)
+        facets = T.facet_numbers(mesh.facets(goal.group))
+        which, normal = _sides(T, facets)
+        parts = []
+        for k, n in enumerate(normal):
+            V = mesh.points[T.facets[facets[which == k]]]
+            parts.append((*measures(V), density(self.lift.traction(goal.component, n, law, 0.0), V)))
+        total = math.fsum(x for m, _, f in parts for x in (-m * f.coefficients.mean(axis=1)).tolist())
+        error = 0.0
+        for measure, slack, f in parts:  # lift.md, step 11
+            top = np.abs(f.coefficients).max(axis=1)
+            error = float(up(error + sum_up(up(measure * (1.0 + slack) * (f.error1 + (slack + gamma(40)) * top), 8))))
+        return total, float(up(error + 2.0 * UNIT * abs(total))), all(f.proved for _, _, f in parts)
 
     def _over_facets(self, goal: Patch) -> tuple[float, float, bool]:
         mesh, d, along = self.base.mesh, self.components, goal.component
@@ -214,6 +234,10 @@ def lift_of(problem: SolidProblem, prediction: Prediction) -> VectorLift:
         raise InputError(f"lift: the prediction has {len(lift.parts)} components, the body {d}")
     require_defined("prediction", lift.formulas, problem.mesh.points[problem.mesh.cells])
     require_meaning(problem)
+    if problem.thermal is not None or problem.weights is not None:
+        raise InputError(
+            "lift: is for bodies without thermal expansion and without forces given by cells; certify without the lift"
+        )
     if any(np.ptp(v) != 0.0 for v in problem.lame):  # lift.md, step 9
         raise InputError(
             "lift: the material must be the same on all cells; across a jump of λ or μ the prediction's stress would "

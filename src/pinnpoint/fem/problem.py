@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from pinnpoint.base.arrays import Vector, digest
+from pinnpoint.base.arrays import Limits, Vector, digest
 from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.transfer import Route
 from pinnpoint.certifiers.protocols import Certifier, Liftable, Problem
 from pinnpoint.fem.coefficients import Data
 from pinnpoint.fem.elements import Nodes
@@ -19,8 +20,11 @@ from pinnpoint.fem.mesh_estimate import mesh_estimate
 from pinnpoint.mesh.curves import curve_notes
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quality import unjoined_notes
+from pinnpoint.mesh.topology import Topology
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.targets import DOMAINS, MESH, TRANSFERRED
+from pinnpoint.transfer.coefficients import Coefficients
+from pinnpoint.transfer.continuum import Continuum
 
 
 class FiniteElements(Problem):
@@ -48,6 +52,10 @@ class FiniteElements(Problem):
         if what.startswith("cells "):
             return of_cells(self.mesh, what.removeprefix("cells '").removesuffix("'"))
         return of_group(self.mesh, what.removeprefix("group '").removesuffix("'"))
+
+    def whole(self, U: Vector) -> Vector:
+        """A state as it is drawn: with values at nodes that stand for nothing in the system."""
+        return U
 
     @abstractmethod
     def enriched(self, U: Vector) -> Enrichment:
@@ -81,10 +89,28 @@ class ScalarProblem(LiftableElements):
         @property
         def reaction(self) -> Vector | None: ...  # noqa: D102
         @property
+        def coefficients(self) -> Coefficients | None: ...  # noqa: D102
+        @property
         def held(self) -> HeldBoundary: ...  # noqa: D102
+        @property
+        def topology(self) -> Topology: ...  # noqa: D102
+
+    @abstractmethod
+    def continuum(self, T: Topology, budget: int | None = None) -> Continuum:
+        """The problem as its transfer sees it."""
+
+    @abstractmethod
+    def left_over(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Route:
+        """The transfer where the solution is what a lift leaves over."""
 
     @abstractmethod
     def like(
-        self, mesh: Mesh, source: Data, dirichlet: Mapping[str, Any], neumann: Mapping[str, Any], quadrature: int
+        self,
+        mesh: Mesh,
+        source: Data,
+        dirichlet: Mapping[str, Any],
+        neumann: Mapping[str, Any],
+        quadrature: int,
+        robin: Mapping[str, Any] | None = None,
     ) -> Self:
         """The same constant coefficients with other data, on the same cells."""

@@ -1,18 +1,18 @@
-"""−∇·(A∇u) + c u = f with linear or quadratic elements."""
+"""−∇·(A∇u) + b·∇u + c u = f with linear or quadratic elements."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import groupby
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Index, Limits, Matrix, Vector, floats, frozen, set_fields, whole
-from pinnpoint.base.asking import asked
+from pinnpoint.base.arrays import Index, Limits, Matrix, Vector, frozen, set_fields, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError, in_words
 from pinnpoint.certificates.certificate import Certificate
@@ -31,17 +31,25 @@ from pinnpoint.fem.coefficients import (
 )
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.conditions import admissible, require_apart, require_boundary
+from pinnpoint.fem.corrected import corrected_lift, corrected_values
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.enriched import Enriched, Enrichment, diffusive
 from pinnpoint.fem.enrichments import body_load, given_values, surface_load
 from pinnpoint.fem.extraction import Extraction, extract
-from pinnpoint.fem.fields import Component, FieldQueries
+from pinnpoint.fem.fields import Component
+from pinnpoint.fem.flow import require_continuous
 from pinnpoint.fem.forecast import Forecast, cost, require_worth
 from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
 from pinnpoint.fem.lifted import Lifted, lift_of, lifted
-from pinnpoint.fem.problem import ScalarProblem
+from pinnpoint.fem.operators import is_opaque, operator
+from pinnpoint.fem.periodic import Periodic
+from pinnpoint.fem.robin import Robin
+from pinnpoint.fem.scalar_queries import ScalarQueries
+from pinnpoint.fem.sources import body, by_groups, source_of
+from pinnpoint.fem.varied import reaction_parts
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.conversion import as_mesh
+from pinnpoint.mesh.gluing import glued
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
 from pinnpoint.mesh.quadrature import at_points, rule
 from pinnpoint.mesh.topology import Topology
@@ -49,38 +57,50 @@ from pinnpoint.models.given import Prediction
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.opaque import OpaqueLift
 from pinnpoint.solvers.protocol import Solver
+from pinnpoint.systems.goals import EnergyError, Everywhere, Extreme, L2Error, Maximum, Minimum
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Ball, Flux, Goal, Patch, Point, Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
 from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN
+from pinnpoint.transfer.coefficients import Coefficients
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.equilibrated import Equilibrated
+from pinnpoint.transfer.everywhere.corrected import Corrected
+from pinnpoint.transfer.medium import Medium
 from pinnpoint.transfer.work import BUDGET
 
 
 @dataclass(frozen=True, eq=False)
-class ReactionDiffusion(ScalarProblem):
-    """The Galerkin system of −∇·(A∇u) + c u = f, u = g_D on Dirichlet groups, A∇u·n = g_N on Neumann groups.
+class ReactionDiffusion(ScalarQueries):
+    """The Galerkin system of −∇·(A∇u) + b·∇u + c u = f, u = g_D on Dirichlet and A∇u·n = g_N on Neumann groups.
 
-    Boundary parts without a condition have zero flux. The certified target is the solution of the assembled system;
-    integrals of c, f, g_N are those of a quadrature rule whose order is recorded.
+    On Robin groups A∇u·n + αu = g. Boundary parts without a condition have zero flux. The certified target is the
+    solution of the assembled system; integrals of c, α, f, g_N are those of a quadrature rule whose order is recorded.
 
     Parameters
     ----------
     mesh
         Intervals, triangles or tetrahedra.
     source
-        f: a number, a function of points (N, d), or an expression in x, y, z.
+        f: a number, a function of points (N, d), an expression in x, y, z, or a table of these from cell groups.
     diffusion
-        A: a positive number, a table from cell groups, one number per cell, a symmetric positive definite d × d
-        matrix, or a function from points (N, d) to such matrices (N, d, d), averaged over each cell (which for
-        degree 2 limits the order).
+        A: a positive number or expression, a symmetric positive definite d × d table of these, a table from cell
+        groups to any of them, one number or matrix per cell, or a function from points (N, d) to matrices (N, d, d),
+        averaged over each cell (which for degree 2 limits the order, and has no continuous target).
     reaction
-        c ≥ 0: a number, a table from cell groups, one number per cell, a function or an expression.
+        c: a number, an expression, a table from cell groups to these, one number per cell, or a function. With
+        convection c − ½∇·b ≥ 0 is needed; without it numbers below zero need a gap in the spectrum, which the
+        continuous target proves or refuses.
+    convection
+        b: d numbers or expressions, or a table from cell groups to these.
     dirichlet, neumann
         Tables from boundary groups to numbers, functions or expressions; ``"boundary"`` is the whole boundary. A
         Dirichlet group overrides a Dirichlet ``"boundary"`` on its facets, which the certificate says; any other facet
         with two conditions is refused. Where groups meet their values must agree.
+    robin
+        Table from boundary groups to pairs (α, g) of numbers, functions or expressions, α ≥ 0.
+    periodic
+        Table from boundary groups to the groups they are glued to, translates of them with matching meshes.
     weight
         Of the residual, as in `LinearSystem`.
     quadrature
@@ -93,13 +113,17 @@ class ReactionDiffusion(ScalarProblem):
     Attributes
     ----------
     diffusion
-        A on each cell, (C,) or (C, d, d).
+        A on each cell, (C,) or (C, d, d); where it varies inside cells, its means.
     reaction
         c on each cell, (C,); None where c is zero or `reaction_varies`, which says that it varies inside cells.
+    coefficients
+        A, b and c where they are more than a number on each cell; None where they are not, or are unknown functions.
     given
         Source, diffusion, reaction, dirichlet and neumann as they were given, expressions parsed.
     held
         The Dirichlet groups resolved into parts that share no facet.
+    sides, loops
+        The Robin groups and the periodic pairs, where there are any.
     """
 
     mesh: Mesh
@@ -112,10 +136,13 @@ class ReactionDiffusion(ScalarProblem):
     diffusion: Vector
     reaction: Vector | None
     reaction_varies: bool
+    coefficients: Coefficients | None
     given: Mapping[str, Any]
     conditions: Mapping[str, Mapping[str, Any]]
     held: HeldBoundary
     total_load: Vector
+    sides: Robin | None
+    loops: Periodic | None
 
     components = 1
 
@@ -130,34 +157,53 @@ class ReactionDiffusion(ScalarProblem):
         dirichlet: Mapping[str, Any] | None = None,
         neumann: Mapping[str, Any] | None = None,
         *,
+        convection: Any = None,
+        robin: Mapping[str, Any] | None = None,
+        periodic: Mapping[str, str] | None = None,
         weight: Matrix | None = None,
         quadrature: int | None = None,
         degree: int = 1,
         floating: bool = False,
     ) -> None:
         mesh = as_mesh(mesh)
-        nodes = Nodes(mesh, degree)
+        loops = Periodic.of(mesh, degree, periodic)
+        nodes = Nodes(mesh, degree, None if loops is None else loops.same)
         order = whole("quadrature", ORDER[nodes.degree] if quadrature is None else quadrature, low=1)
-        dirichlet, neumann = _tables(mesh, {BOUNDARY: 0.0} if dirichlet is None else dirichlet, neumann or {})
+        sides = Robin.of(mesh, robin)
+        if dirichlet is None:
+            dirichlet = {BOUNDARY: 0.0} if sides is None and loops is None else {}
+        dirichlet, neumann = _tables(mesh, dirichlet, neumann or {})
+        if loops is not None:
+            loops.require_free(
+                {"dirichlet": dirichlet, "neumann": neumann, "robin": {} if sides is None else sides.table}
+            )
         source, reaction = parsed(source, "source"), parsed(reaction, "reaction")
         held = resolve(mesh, dirichlet, 1, "dirichlet")
-        require_apart(mesh, held, {"neumann": neumann}, 1, "dirichlet")
-        dofs, values = prescribed(nodes, held, 1, "dirichlet")
+        require_apart(mesh, held, {"neumann": neumann} | ({} if sides is None else sides.values), 1, "dirichlet")
+        dofs, values = prescribed(nodes if loops is None else Nodes(mesh, degree), held, 1, "dirichlet")
+        fixed = dofs.size
+        if loops is not None:
+            dofs, values = loops.held(dofs, values)
         space = admissible(len(nodes), dofs, values, held.notes)
-        K = _diffusion(diffusion, mesh, order)
+        diffusion, convection = parsed(diffusion, "diffusion"), parsed(convection, "convection")
+        made, K, local = operator(nodes, diffusion, convection, reaction, order)
         points = rule(mesh.dim, max(order, 2 * nodes.degree))
-        by_cell, c = _reaction(reaction, mesh, points[0])
-        if not (dofs.size or floating) and (c is None or not np.any(c > 0.0)):
+        by_cell, c = _reaction(reaction, mesh, points[0], signed=convection is not None)
+        held_by = sides is not None and sides.holds(nodes, order)
+        if not (fixed or floating or held_by) and (c is None or not np.any(c)):
             raise InputError(
                 "dirichlet: without a Dirichlet group and without reaction the solution is not unique; fix a value on "
-                "some group, or give a reaction > 0"
+                "some group, or give a reaction > 0, or a Robin group a coefficient > 0"
             )
-        local = assembly.stiffness(nodes, K)
         if c is not None:
             local = local + assembly.mass(nodes, c, *points)
-        A, b = assembly.scalar_matrix(local, assembly.pattern(nodes)), _load(nodes, source, neumann, order)
+        where = assembly.pattern(nodes)
+        A, b = assembly.scalar_matrix(local, where), _load(nodes, source, neumann, order)
+        if sides is not None:
+            A.data += sides.matrix(nodes, order, where)
+            b = b + sides.load(nodes, order)
         rows = nodes.points[slice(None) if space.free is None else space.free]
-        floor = partial(path_coercivity, self)
+        floor = partial(path_coercivity, self) if convection is None and loops is None else None
         with in_words({"A": "diffusion, reaction: the matrix", "b": "source, neumann: the load"}):
             system = LinearSystem(
                 A,
@@ -170,6 +216,7 @@ class ReactionDiffusion(ScalarProblem):
                 made_on=mesh.fingerprint,
             )
         given = {"source": source, "diffusion": own(diffusion), "reaction": own(reaction)}
+        given |= {} if convection is None else {"convection": convection}
         set_fields(
             self,
             mesh=mesh,
@@ -182,8 +229,15 @@ class ReactionDiffusion(ScalarProblem):
             diffusion=K,
             reaction=by_cell,
             reaction_varies=c is not None and by_cell is None,
-            given={**given, "dirichlet": dirichlet, "neumann": neumann},
-            conditions={"dirichlet": dict(dirichlet), "neumann": dict(neumann)},
+            coefficients=made,
+            given={**given, "dirichlet": dirichlet, "neumann": neumann}
+            | ({} if sides is None else sides.given)
+            | ({} if loops is None else {"periodic": loops.pairs}),
+            conditions={"dirichlet": dict(dirichlet), "neumann": dict(neumann)}
+            | ({} if sides is None else sides.given)
+            | ({} if loops is None else {"periodic": loops.pairs}),
+            sides=sides,
+            loops=loops,
             held=held,
             total_load=np.array([float(b.sum())]),
         )
@@ -193,10 +247,6 @@ class ReactionDiffusion(ScalarProblem):
     def A(self) -> Any:
         """The matrix over all nodes."""
         return self.system.A
-
-    @cached_property
-    def _queries(self) -> FieldQueries:
-        return FieldQueries(self.nodes, 1)
 
     def load(self, source: Data = 0.0, neumann: Mapping[str, Any] | None = None) -> Vector:
         """The right-hand side of another source and other fluxes."""
@@ -224,18 +274,17 @@ class ReactionDiffusion(ScalarProblem):
         """The average over a boundary group."""
         return self._queries.patch(group, None if name is None else [name], component)
 
-    def gradients(self, X: ArrayLike, direction: Component, names: Sequence[str] | None = None) -> Queries:
-        """Derivatives in a direction ('x', 'y', 'z') in the cells that hold the points."""
-        return self._queries.gradients(X, direction, names, None)
-
     def flux(self, group: str, name: str | None = None) -> Queries:
-        """The total flux ∫ A∇u·n through a Dirichlet group, from the weak form.
+        """The total flux ∫ A∇u·n through a Dirichlet group, from the weak form, or through a Robin group.
 
-        With φ = 1 at the group's nodes and 0 at all others: a(u, φ) − ∫ f φ − ∫ g_N φ.
+        With φ = 1 at a Dirichlet group's nodes and 0 at all others: a(u, φ) − ∫ f φ − ∫ g_N φ. Through a Robin group
+        ∫ g − ∫ αu.
         """
         facets = self.mesh.facets(group)
         if not len(facets):
             raise InputError(f"group '{group}': has no facets to measure a flux through")
+        if self.sides is not None and self.sides.has(group):
+            return self.sides.flux(self, group, name)
         nodes = np.unique(self.nodes.facet_dofs(facets))
         phi = np.zeros(len(self.nodes))
         phi[nodes] = 1.0
@@ -243,6 +292,68 @@ class ReactionDiffusion(ScalarProblem):
         label = [f"flux {group}" if name is None else name]
         made_for = {what: self.fingerprint(what) for what in ("mesh", f"group '{group}'", "matrix", "load")}
         return Queries(row[None, :], label, [-float(phi @ self.b)], goals=[Flux(group)], made_for=made_for)
+
+    def everywhere(
+        self, name: str = "everywhere", *, solve: bool = True, barrier: str | None = None, checked: bool = False
+    ) -> Queries:
+        """The largest error of the prediction over the whole domain, max |u_θ − u|.
+
+        With ``lift=True`` it is that of the network itself, else that of the finite-element function with its values at
+        the nodes. ``certificate.band`` is a proved bound on each cell. With ``solve=False`` a lift is certified from
+        its residual alone, without any system being solved, where nothing else is asked. A `barrier` is a formula w of
+        your own with −κΔw + c w > 0, and κ∂w/∂n ≥ 0 on Neumann facets: both are proved, and a lift's error is then at
+        most max |residual| w / min(−κΔw + c w). With ``checked=True`` only bounds count that ``pinnpoint verify``
+        proves again from a bundle.
+        """
+        row = sp.csr_array((1, len(self.nodes)))
+        goal = Everywhere(solve, barrier, checked)
+        return Queries(row, [name], goals=[goal], made_for={"mesh": self.fingerprint("mesh")})
+
+    def l2_error(self, name: str = "l2-error") -> Queries:
+        """The prediction's error in the mean over the domain, ‖u_θ − u‖ in L².
+
+        With ``lift=True`` it is the network's own, else that of the finite-element function with its values at the
+        nodes.
+        """
+        return self._extreme(L2Error(), name)
+
+    def energy_error(self, name: str = "energy-error") -> Queries:
+        """The prediction's error in the energy norm, (∫ κ|∇(u_θ − u)|² + c (u_θ − u)²)^½; see `l2_error`."""
+        return self._extreme(EnergyError(), name)
+
+    def maximum(self, group: str | None = None, name: str = "maximum") -> Queries:
+        """The largest value of the solution over the domain, or over a group of cells."""
+        return self._extreme(Maximum(group), name)
+
+    def minimum(self, group: str | None = None, name: str = "minimum") -> Queries:
+        """The smallest value of the solution over the domain, or over a group of cells."""
+        return self._extreme(Minimum(group), name)
+
+    def _extreme(self, goal: Extreme, name: str) -> Queries:
+        """A query that is no linear functional: its row says nothing."""
+        if isinstance(goal, Maximum | Minimum) and goal.cells is not None:
+            self.mesh.cells_of(goal.cells)
+        row = sp.csr_array((1, len(self.nodes)))
+        return Queries(row, [name], goals=[goal], made_for={"mesh": self.fingerprint("mesh")})
+
+    def corrected(self, X: ArrayLike, prediction: Prediction | None = None) -> Corrected:
+        """Values of the PDE's own solution at any number of points from one solve: no dual problem for any of them.
+
+        Every one is known to ``.radius``, one number for all points, or to its own entry of ``.radii``. With a smooth
+        `prediction` what it leaves over is corrected, and added to it.
+
+        Parameters
+        ----------
+        X
+            Points inside the domain, (N, d). In a box where u vanishes on the boundary, κ is one number and c = 0,
+            points next to the boundary are known as well as those in the middle; elsewhere the radius grows as the
+            ball around a point shrinks.
+        """
+        points = self._queries.as_points("points", X)
+        self._queries.locator.locate(points, "points")
+        if prediction is None:
+            return corrected_values(self, points)
+        return corrected_lift(self.lifted(prediction), points)
 
     def refined(self, mesh: Mesh, parents: Index) -> Self:
         """The same problem on a refined mesh, whose cells came from these."""
@@ -267,28 +378,62 @@ class ReactionDiffusion(ScalarProblem):
                 part = each[0]
                 for more in each[1:]:
                     part = part + more
+            elif issubclass(kind, L2Error | EnergyError | Maximum | Minimum):
+                part = self._extreme(these[0], labels[0])
+                for goal, label in zip(these[1:], labels[1:], strict=True):
+                    part = part + self._extreme(goal, label)
+            elif kind is Everywhere:
+                parts = [
+                    self.everywhere(n, solve=g.solve, barrier=g.barrier, checked=g.checked)
+                    for g, n in zip(these, labels, strict=True)
+                ]
+                part = parts[0]
+                for more in parts[1:]:
+                    part = part + more
             else:
-                raise InputError(
-                    f"query '{labels[0]}': is not known beyond this mesh; ask for points, averages, patches"
-                )
+                part = self.ask_one(these[0], labels[0])
+                for g, n in zip(these[1:], labels[1:], strict=True):
+                    part = part + self.ask_one(g, n)
             asked = part if asked is None else asked + part
         assert asked is not None
         return asked
 
     def transfer(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Equilibrated:
         """The proved way from these queries' discrete values to the PDE's own solution."""
-        self.require_transfer()
+        return self._route(queries, tolerance, budget, lifted=False)
+
+    def left_over(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Equilibrated:
+        """The same where the solution is what a lift leaves over."""
+        return self._route(queries, tolerance, budget, lifted=True)
+
+    @property
+    def topology(self) -> Topology:
+        """How the cells hang together, across periodic pairs too."""
         T = Topology.of(self.mesh)
+        return T if self.loops is None else glued(T, self.loops.gluing)
+
+    def _route(self, queries: Queries, tolerance: Limits, budget: int | None, *, lifted: bool) -> Equilibrated:
+        self.require_transfer()
+        T = self.topology
+        groups = partial(T.numbers_of_group, self.mesh)
         with in_words({"kappa": "diffusion", "c": "reaction", "f": "source"}):
-            return Equilibrated(self.continuum(T, budget), queries, partial(T.numbers_of_group, self.mesh), tolerance)
+            return Equilibrated(self.continuum(T, budget), queries, groups, tolerance, lifted, self.cell_numbers)
 
     def lifted(self, prediction: Prediction) -> Lifted:
         """The problem of what a smooth prediction leaves over, to be certified in the place of this one."""
+        self._require_open()
         return lifted(self, prediction)
 
     def lift_of(self, prediction: Prediction) -> Lift | OpaqueLift:
         """The prediction as a lift of this problem, or a refusal."""
+        self._require_open()
         return lift_of(self, prediction)
+
+    def _require_open(self) -> None:
+        if self.loops is not None:
+            raise InputError(
+                "lift: a prediction is not proved to be the same on both sides of a periodic pair; certify without it"
+            )
 
     def lift_cost(self, lift: Lift | OpaqueLift, queries: int) -> Forecast:
         """What a lift will cost, before it is begun."""
@@ -300,23 +445,31 @@ class ReactionDiffusion(ScalarProblem):
             require_worth(self, lift, plain, solver, ahead)
 
     def like(
-        self, mesh: Mesh, source: Data, dirichlet: Mapping[str, Any], neumann: Mapping[str, Any], quadrature: int
+        self,
+        mesh: Mesh,
+        source: Data,
+        dirichlet: Mapping[str, Any],
+        neumann: Mapping[str, Any],
+        quadrature: int,
+        robin: Mapping[str, Any] | None = None,
     ) -> Self:
         """The same constant coefficients with other data, on the same cells."""
+        order: dict[str, Any] = {"quadrature": quadrature, "degree": self.degree, "robin": robin}
+        if self.coefficients is not None:
+            order["convection"] = self.given.get("convection")
+            return type(self)(
+                mesh, source, self.given["diffusion"], self.given["reaction"], dirichlet, neumann, **order
+            )
         k, c = float(self.diffusion[0]), 0.0 if self.reaction is None else float(self.reaction[0])
-        return type(self)(mesh, source, k, c, dirichlet, neumann, quadrature=quadrature, degree=self.degree)
+        return type(self)(mesh, source, k, c, dirichlet, neumann, **order)
 
     def require_transfer(self) -> None:
         """Refuse coefficients for which no transfer to the PDE's own solution is proved."""
-        if self.diffusion.ndim != 1:
+        opaque = [name for name in ("diffusion", "reaction") if is_opaque(self.given[name])]
+        if opaque:
             raise InputError(
-                "target: the continuous target needs a scalar diffusion, constant on each cell; for matrices say "
-                "target='discrete'"
-            )
-        if self.reaction_varies:
-            raise InputError(
-                "target: the continuous target needs a reaction that is constant on each cell: a number or a table of "
-                "groups; for others say target='discrete'"
+                f"target: the continuous target needs numbers or formulas; {opaque[0]} is a function of which nothing "
+                "is known. Write it as a formula, or say target='discrete'"
             )
 
     def continuum(self, T: Topology, budget: int | None = None) -> Continuum:
@@ -327,35 +480,65 @@ class ReactionDiffusion(ScalarProblem):
             (T.facet_numbers(self.mesh.facets(group)), named(f"neumann '{group}'", g))
             for group, g in self.given["neumann"].items()
         ]
+        robin: list[tuple[Index, Any, str]] = []
+        if self.sides is not None:
+            neumann += self.sides.fluxes(T)
+            robin = self.sides.coefficients(T)
         for numbers, _ in dirichlet:
             kind[numbers] = DIRICHLET
+        if self.coefficients is not None:
+            pairs = None if self.loops is None else self.loops.gluing
+            ends = None if pairs is None else np.concatenate([pairs.first, pairs.second])
+            require_continuous(self.coefficients, T, self.mesh, ends)
+        medium = None if self.coefficients is None else Medium(self.coefficients, T.points[T.cells])
+        kappa, c = self.diffusion, np.zeros(len(T.cells)) if self.reaction is None else self.reaction
+        if medium is not None:
+            kappa, c = medium.metric.alpha, np.maximum(medium.floor, 0.0)
         return Continuum(
             T,
             self.nodes.edges,
             self.degree,
-            self.diffusion,
-            np.zeros(len(T.cells)) if self.reaction is None else self.reaction,
+            kappa,
+            c,
             kind,
-            named("source", self.given["source"]),
+            source_of(self.given["source"], self.mesh),
             dirichlet,
             neumann,
             BUDGET if budget is None else whole("budget", budget, low=1),
+            medium=medium,
+            robin=robin,
+            gluing=None if self.loops is None else self.loops.gluing,
+            same=None if self.loops is None else self.loops.same,
         )
 
     def extract(self, prediction: Prediction, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""
-        return extract(self.nodes, self.space, 1, prediction, how)
+        if self.loops is None:
+            return extract(self.nodes, self.space, 1, prediction, how)
+        return self.loops.extracted(extract(Nodes(self.mesh, self.degree), self.space, 1, prediction, how))
+
+    def whole(self, U: Vector) -> Vector:
+        """A state as it is drawn."""
+        return U if self.loops is None else self.loops.whole(U)
 
     def enriched(self, U: Vector) -> Enrichment:
         """The problem on linear elements and edge bubbles, around its discrete solution U."""
+        if self.loops is not None:
+            raise InputError("periodic pairs are not carried over to quadratic elements")
         nodes, order, f = Nodes(self.mesh, 2), max(self.quadrature, ORDER[1]), self.given["source"]
         constant = f.constant if isinstance(f, Expression) else None
-        load = body_load(nodes, f if constant is None else constant, order, 1, "source")
+        if isinstance(f, Mapping):
+            load = body(nodes, f, order)[len(self.mesh.points) :, None]
+        else:
+            load = body_load(nodes, f if constant is None else constant, order, 1, "source")
         load += surface_load(nodes, self.given["neumann"], order, 1, "neumann")
+        if self.sides is not None:
+            load += self.sides.bubble_load(nodes, U, order)
         held, values = given_values(nodes, self.held, 1, "dirichlet")
         c = self.reaction
         if self.reaction_varies:
-            c = function("reaction", self.given["reaction"])(self.mesh.points[self.mesh.cells].mean(axis=1))
+            middle = self.mesh.points[self.mesh.cells].mean(axis=1)
+            c = reaction_parts(self.given["reaction"], self.mesh).at(middle[:, None], self.mesh)[:, 0]
         operator = Enriched(nodes, 1, *diffusive(self.diffusion), c)
         return Enrichment(operator, load - operator.of_bubbles(U), held, values)
 
@@ -369,61 +552,32 @@ def _tables(mesh: Mesh, dirichlet: Mapping[str, Any], neumann: Mapping[str, Any]
 
 def _load(nodes: Nodes, source: Data, neumann: Mapping[str, Any], order: int) -> Vector:
     """∫ f φ_i and the fluxes of all groups."""
-    b = assembly.load(nodes, function("source", source), order)
+    b = body(nodes, source, order)
     for group, g in neumann.items():
         b = b + assembly.boundary_load(nodes, nodes.mesh.facets(group), function(f"neumann '{group}'", g), order)
-    require_defined("source", source, nodes.mesh.points[nodes.mesh.cells])
+    for name, f, cells in by_groups(source, nodes.mesh):
+        require_defined(name, f, nodes.mesh.points[nodes.mesh.cells[cells]])
     require_defined_on(nodes.mesh, neumann, "neumann")
     return b
 
 
 def _by_cell(given: Any) -> bool:
     """Whether data are one number, or one matrix, for each cell."""
-    return not isinstance(given, Mapping | str) and not callable(given) and np.ndim(given) in (1, 3)
+    return isinstance(given, np.ndarray) and given.ndim in (1, 3)
 
 
-def _diffusion(given: Any, mesh: Mesh, order: int) -> Vector:
-    d = mesh.dim
-    if callable(given):
-        bary, weights = rule(d, order)
-        X = at_points(mesh.points[mesh.cells], bary)
-        values = asked(given, X.reshape(-1, d), "diffusion")
-        if values.shape != (X.shape[0] * X.shape[1], d, d):
-            raise InputError(f"diffusion: a function must return matrices (N, {d}, {d}); got shape {values.shape}")
-        K = np.einsum("q,cqij->cij", weights, values.reshape(*X.shape[:2], d, d))
-    elif not isinstance(given, Mapping) and np.ndim(given) == 2:
-        K = np.broadcast_to(floats("diffusion", given), (len(mesh.cells), *np.shape(given)))
-    else:
-        K = per_cell("diffusion", given, mesh)
-        if float(K.min()) <= 0.0:
-            raise InputError(f"diffusion: must be > 0; cell {int(np.argmin(K))} has {float(K.min())!r}")
-        return K
-    if K.shape[1:] != (d, d) or not np.all(np.isfinite(K)):
-        raise InputError(f"diffusion: must be finite {d} × {d} matrices; got shape {K.shape[1:]}")
-    if not np.allclose(K, np.swapaxes(K, 1, 2), rtol=1e-12, atol=0.0):
-        raise InputError("diffusion: matrices must be symmetric")
-    low = np.linalg.eigvalsh(K)[:, 0]
-    if float(low.min()) <= 0.0:
-        raise InputError(
-            f"diffusion: must be positive definite; cell {int(np.argmin(low))} has eigenvalue {low.min():.3e}"
-        )
-    return np.asarray(0.5 * (K + np.swapaxes(K, 1, 2)))
-
-
-def _reaction(given: Any, mesh: Mesh, bary: Vector) -> tuple[Vector | None, Vector | None]:
+def _reaction(given: Any, mesh: Mesh, bary: Vector, *, signed: bool = False) -> tuple[Vector | None, Vector | None]:
     """The reaction per cell where it is constant on cells, and at quadrature points (C, Q); None where it is zero."""
     constant = given.constant if isinstance(given, Expression) else None
-    if constant is not None or not callable(given):
+    by_group = isinstance(given, Mapping) and any(callable(v) for v in given.values())
+    if constant is not None or not (callable(given) or by_group):
         by_cell = per_cell("reaction", given if constant is None else constant, mesh)
-        if float(by_cell.min()) < 0.0:
-            raise InputError(f"reaction: must be ≥ 0; cell {int(np.argmin(by_cell))} has {float(by_cell.min())!r}")
         if not by_cell.any():
             return None, None
         return by_cell, np.repeat(by_cell[:, None], len(bary), axis=1)
     X = at_points(mesh.points[mesh.cells], bary)
-    c = function("reaction", given)(X.reshape(-1, mesh.dim)).reshape(X.shape[:2])
-    require_defined("reaction", given, mesh.points[mesh.cells])
-    if float(c.min()) < 0.0:
+    c = reaction_parts(given, mesh).at(X, mesh)
+    if float(c.min()) < 0.0 and not signed:
         cell, q = np.unravel_index(int(np.argmin(c)), c.shape)
         raise InputError(f"reaction: must be ≥ 0; it is {float(c.min()):.3e} at {X[cell, q].tolist()}")
     return None, c

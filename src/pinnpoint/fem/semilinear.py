@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Index, Limits, Matrix, Vector, frozen, set_fields, whole
+from pinnpoint.base.arrays import Index, Limits, Matrix, Vector, frozen, set_fields
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certifiers.protocols import Transferable
@@ -25,7 +26,8 @@ from pinnpoint.fem.fields import Component
 from pinnpoint.fem.held import HeldBoundary
 from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
-from pinnpoint.formulas.signs import everywhere, nonnegative
+from pinnpoint.fem.scalar_queries import Names
+from pinnpoint.formulas.signs import everywhere
 from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quadrature import rule
@@ -58,7 +60,7 @@ class Semilinear(FiniteElements, Transferable):
     source, diffusion, reaction, dirichlet, neumann, weight, quadrature
         As in `ReactionDiffusion`; the rule of `quadrature` also integrates a general g.
     degree
-        1: linear elements.
+        1, or 2 for quadratic elements: with the continuous target, and a cubic of one λ.
     g
         In place of the cubic: a `Reaction` with g, g′ and g″ as formulas in u or as functions.
     """
@@ -70,7 +72,6 @@ class Semilinear(FiniteElements, Transferable):
     system: AbstractSemilinear
 
     components = 1
-    degree = 1
 
     __repr__ = brief
 
@@ -89,8 +90,6 @@ class Semilinear(FiniteElements, Transferable):
         degree: int = 1,
         g: Reaction | None = None,
     ) -> None:
-        if whole("degree", degree, low=1) != 1:
-            raise InputError(f"degree: a semilinear problem has linear elements only, degree = 1; got {degree}")
         if (cubic is None) == (g is None):
             raise InputError("cubic, g: give exactly one of them, λ of λu³ or a Reaction")
         if g is not None and not isinstance(g, Reaction):
@@ -99,7 +98,7 @@ class Semilinear(FiniteElements, Transferable):
         lam = None if cubic is None else per_cell("cubic", cubic, mesh)
         acts = lam is None or bool(np.any(lam))
         linear = ReactionDiffusion(
-            mesh, source, diffusion, reaction, dirichlet, neumann, quadrature=quadrature, floating=acts
+            mesh, source, diffusion, reaction, dirichlet, neumann, quadrature=quadrature, degree=degree, floating=acts
         )
         where = assembly.pattern(linear.nodes)
         A = sp.csr_array((linear.A + linear.A.T) * 0.5)
@@ -107,20 +106,27 @@ class Semilinear(FiniteElements, Transferable):
         if not (np.array_equal(A.indices, where.indices) and np.array_equal(A.indptr, where.indptr)):
             A = _on_pattern(A, where)
         frozen(A.data, A.indices, A.indptr, lam)
-        if lam is not None:
+        if degree == 2 and g is None:
+            g = _as_reaction(lam)
+        if lam is not None and degree == 1:
             w = np.asarray(lam * mesh.volumes * share(mesh.dim))
             frozen(w)
             system: AbstractSemilinear = CubicSystem(A, linear.b, linear.space, mesh.cells, w, where.slot, weight)
         elif g is not None:
-            phi, weights = rule(mesh.dim, linear.quadrature)
-            v = mesh.volumes[:, None] * weights[None, :]
-            system = ReactionSystem(A, linear.b, linear.space, mesh.cells, g, phi, v, where.slot, weight)
+            bary, weights = rule(mesh.dim, linear.quadrature)
+            phi, v = linear.nodes.shapes(bary), mesh.volumes[:, None] * weights[None, :]
+            system = ReactionSystem(A, linear.b, linear.space, linear.nodes.cell_dofs, g, phi, v, where.slot, weight)
         set_fields(self, mesh=mesh, linear=linear, cubic=lam, g=g, system=system)
 
     @property
     def A(self) -> Any:
         """The linear part's matrix, over all nodes."""
         return self.system.A
+
+    @property
+    def degree(self) -> int:
+        """Of the elements."""
+        return self.linear.degree
 
     @property
     def b(self) -> Vector:
@@ -178,6 +184,18 @@ class Semilinear(FiniteElements, Transferable):
         """Derivatives in a direction in the cells that hold the points."""
         return self.linear.gradients(X, direction, names)
 
+    def fluxes(self, X: ArrayLike, direction: Component, names: Sequence[str] | None = None) -> Queries:
+        """Fluxes κ ∂u/∂x_direction in the cells that hold the points."""
+        return self.linear.fluxes(X, direction, names)
+
+    def mean(self, name: str | None = None) -> Queries:
+        """The average over the domain."""
+        return self.linear.mean(name)
+
+    def cells(self, where: Any, side: ArrayLike | None = None, name: Names = None) -> Queries:
+        """The average over cells, or over blocks about points, as of `ReactionDiffusion`."""
+        return self.linear.cells(where, side, name)
+
     def flux(self, group: str, name: str | None = None) -> Queries:
         """Refused: with the cubic the weak form's flux is not an affine functional of the coefficients."""
         raise InputError(
@@ -214,9 +232,10 @@ class Semilinear(FiniteElements, Transferable):
         """The same problem on a refined mesh, whose cells came from these."""
         self.require_transfer()
         linear = self.linear.refined(mesh, parents)
-        order = None if self.quadrature == ORDER[1] else self.quadrature
+        order = None if self.quadrature == ORDER[self.degree] else self.quadrature
         cubic = None if self.cubic is None else self.cubic[parents]
-        return type(self)(mesh, cubic, **linear.given, quadrature=order, g=self.g)
+        g = self.g if cubic is None else None
+        return type(self)(mesh, cubic, **linear.given, quadrature=order, degree=self.degree, g=g)
 
     def ask(self, goals: Sequence[Goal | None], names: Sequence[str]) -> Queries:
         """Queries for what is asked of the PDE's own solution."""
@@ -227,8 +246,10 @@ class Semilinear(FiniteElements, Transferable):
         self.require_transfer()
         T = Topology.of(self.mesh)
         model = self.linear.continuum(T, budget)
-        term = CubicTerm(self.cubic) if self.g is None else ReactionTerm(self.g)  # type: ignore[arg-type]
-        return Monotone(model, term, queries, partial(T.numbers_of_group, self.mesh), tolerance)
+        quadratic = model.d if self.degree == 2 else 0
+        term = CubicTerm(self.cubic) if self.g is None else ReactionTerm(self.g, quadratic)  # type: ignore[arg-type]
+        facets_of, cells_of = partial(T.numbers_of_group, self.mesh), self.linear.cell_numbers
+        return Monotone(model, term, queries, facets_of, tolerance, cells_of)
 
     def require_transfer(self) -> None:
         """Refuse problems for which no transfer to the PDE's own solution is proved."""
@@ -237,11 +258,11 @@ class Semilinear(FiniteElements, Transferable):
                 "target: the transfer to the PDE's own solution needs g as a formula without corners; for others say "
                 "target='discrete', or pass transfer="
             )
-        if self.g is not None and not (everywhere(self.g.g) and nonnegative(self.g.first)):
+        if self.g is not None and not (everywhere(self.g.g) and math.isfinite(ReactionTerm(self.g).fall)):
             raise InputError(
-                "target: the continuous target needs a g that is nondecreasing on the whole real line, and g′ = "
-                f"{self.g.first.text[:80]} was not proved to be ≥ 0 there. Write g with powers, exp, sinh, tanh, atan "
-                "and sums of them, or say target='discrete', or pass transfer="
+                "target: the continuous target needs a g whose derivative is bounded from below on the whole real "
+                f"line, and of g′ = {self.g.first.text[:80]} that was not proved. Write g with powers, exp, sinh, "
+                "tanh, atan and sums of them, or say target='discrete', or pass transfer="
             )
         if self.cubic is not None and float(self.cubic.min()) < 0.0:
             cell = int(np.argmin(self.cubic))
@@ -254,7 +275,20 @@ class Semilinear(FiniteElements, Transferable):
                 "target: without a Dirichlet group and without a reaction c the energy error is not bounded; fix a "
                 "value on some group, give c > 0, or say target='discrete'"
             )
+        if self.linear.coefficients is not None:
+            raise InputError(
+                "target: the continuous target of a semilinear problem needs a scalar diffusion and a reaction that "
+                "are constant on each cell: numbers, or tables of groups. Say target='discrete'"
+            )
         self.linear.require_transfer()
+
+
+def _as_reaction(cubic: Vector | None) -> Reaction:
+    """λu³ as a formula, for quadratic elements."""
+    assert cubic is not None
+    if np.ptp(cubic) != 0.0:
+        raise InputError("cubic: must be one number for degree = 2; a table of groups is for degree = 1")
+    return Reaction(f"({float(cubic[0])!r})*u**3")
 
 
 def _on_pattern(A: Matrix, where: assembly.Pattern) -> Any:

@@ -67,7 +67,7 @@ def solid_of(problem: ElasticQueries, T: Topology, budget: int | None = None) ->
         dirichlet.append((facets, part.given))
         for c, g in enumerate(part.given):
             held[facets, c] |= g is not None
-    body = problem.given["body"]
+    body = None if problem.weights is not None else problem.given["body"]
     tractions = [
         (T.facet_numbers(mesh.facets(group)), split(f"traction '{group}'", t, d))
         for group, t in problem.conditions["traction"].items()
@@ -88,6 +88,8 @@ def solid_of(problem: ElasticQueries, T: Topology, budget: int | None = None) ->
         dirichlet,
         tractions,
         forces,
+        problem.thermal,
+        problem.weights,
         BUDGET if budget is None else whole("budget", budget, low=1),
     )
 

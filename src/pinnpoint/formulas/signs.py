@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -41,13 +42,19 @@ def everywhere(f: Expression) -> bool:
     return bounds(f) is not None
 
 
-def bounds(f: Expression) -> Range | None:
-    """Bounds of a formula in one variable over the whole line; None where it may be undefined."""
+def nonnegative_on(f: Expression, low: Any, high: Any) -> bool:
+    """Whether it is proved that f ≥ 0 for coordinates x, y, z between these numbers; False says nothing."""
+    found = bounds(f, [(Fraction(a), Fraction(b)) for a, b in zip(map(float, low), map(float, high), strict=True)])
+    return found is not None and bool(found[0] >= 0)
+
+
+def bounds(f: Expression, box: Sequence[Range] | None = None) -> Range | None:
+    """Bounds of a formula over the whole line, or over a box of its variables; None where it may be undefined."""
     words = iter(f.literals)
 
     def leaf(kind: str, what: Any) -> Keyed:
         if kind == "variable":
-            return LINE, ((kind, what),)
+            return LINE if box is None else box[what], ((kind, what),)
         word = next(words)
         return _constant(word, what), (word,)
 

@@ -55,6 +55,27 @@ def read_field(path: PathLike, field: str | None = None) -> Field:
         raise InputError(f"prediction file '{target}': {error}") from error
 
 
+def read_array(path: PathLike, field: str | None = None) -> Vector:
+    """An array of numbers from an ``.npz`` file, by its name (``"values"`` by default), or from an ``.npy`` file."""
+    data, target = read_bytes(path, "file"), Path(path)
+    try:
+        loaded = np.load(io.BytesIO(data), allow_pickle=False)
+        if isinstance(loaded, np.lib.npyio.NpzFile):
+            with loaded as archive:
+                name = field or "values"
+                if name not in archive.files:
+                    raise InputError(f"file '{target}': no array '{name}'; it holds {', '.join(archive.files)}")
+                loaded = archive[name]
+        found = np.asarray(loaded, dtype=np.float64)
+    except InputError:
+        raise
+    except BROKEN as error:
+        raise InputError(f"file '{target}': {_refusal(data, error)}") from error
+    if not np.isfinite(found).all():
+        raise InputError(f"file '{target}': must hold finite numbers")
+    return found
+
+
 def _numpy(data: bytes, suffix: str, field: str | None) -> Field:
     try:
         loaded = np.load(io.BytesIO(data), allow_pickle=False)

@@ -185,6 +185,12 @@ class Mesh:
         weight = np.bincount(cells, np.repeat(self.volumes, corners), minlength=n)
         return np.asarray(np.bincount(cells, np.repeat(self.volumes * values, corners), minlength=n) / weight)
 
+    def largest_at_vertices(self, values: Vector) -> Vector:
+        """The largest value of the cells at each vertex: in between, linear functions are not below those of cells."""
+        found = np.zeros(len(self.points))
+        np.maximum.at(found, self.cells.ravel(), np.repeat(values, self.cells.shape[1]))
+        return found
+
     def cells_of(self, group: str) -> Index:
         """Cell numbers of a group."""
         if group in self.cell_groups:

@@ -47,6 +47,8 @@ class Topology:
     sign: Vector
     _keys: Index
     _pairs: Index | None
+    _rows: Index
+    _number: Index | None
 
     __repr__ = brief
 
@@ -87,6 +89,8 @@ class Topology:
             sign=sign.reshape(C, d + 1),
             _keys=ranked[new],
             _pairs=first_pairs,
+            _rows=every[first],
+            _number=None,
         )
 
     @classmethod
@@ -98,6 +102,11 @@ class Topology:
     def dim(self) -> int:
         """Space dimension d."""
         return int(self.points.shape[1])
+
+    @property
+    def glued(self) -> bool:
+        """Whether some facets are pairs of boundary facets of the mesh."""
+        return self._number is not None
 
     @property
     def boundary(self) -> NDArray[np.bool_]:
@@ -181,10 +190,10 @@ class Topology:
             raise InputError(f"facets: must be {self.dim} vertex numbers below {len(self.points)} in each row")
         keys = _encode(asked, len(self.points), self._pairs)
         found = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        missing = np.any(self.facets[found] != asked, axis=1)
+        missing = np.any(self._rows[found] != asked, axis=1)
         if missing.any():
             raise InputError(f"facets: {asked[int(np.argmax(missing))].tolist()} is not a facet of any cell")
-        return np.asarray(found)
+        return np.asarray(found if self._number is None else self._number[found])
 
 
 def _encode(facets: Index, n: int, pairs: Index | None) -> Index:

@@ -149,7 +149,7 @@ class Lift:
 
     def residual(self, source: Data | str, kappa: float, reaction: float = 0.0) -> Function:
         """The field r = f + κΔu − c u for numbers κ > 0 and c ≥ 0; it encloses itself unless f is opaque."""
-        f, k, c = data("source", source), number("kappa", kappa, above=0.0), number("reaction", reaction, low=0.0)
+        f, k, c = data("source", source), number("kappa", kappa, above=0.0), number("reaction", reaction)
         if callable(f) and not enclosed(f):
             return OpaqueLift(self.value, self.laplacian).residual(f, k, c)
         return self._field(partial(self._residual, f, k, c), f)

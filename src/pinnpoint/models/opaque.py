@@ -103,7 +103,7 @@ class OpaqueLift:
 
     def residual(self, source: Data | str, kappa: float, reaction: float = 0.0) -> Function:
         """The function f + κΔu − c u."""
-        f, k, c = data("source", source), number("kappa", kappa, above=0.0), number("reaction", reaction, low=0.0)
+        f, k, c = data("source", source), number("kappa", kappa, above=0.0), number("reaction", reaction)
         u, bent = self.value, self.laplacian
 
         def model(X: list[TaylorModel]) -> TaylorModel:

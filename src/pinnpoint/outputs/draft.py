@@ -29,7 +29,7 @@ from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.outputs.bundle import begin_bundle, write_bundle
 from pinnpoint.outputs.bundle.document import Document
 from pinnpoint.outputs.bundle.files import Writer, foreign
-from pinnpoint.outputs.fields import Fields
+from pinnpoint.outputs.fields import BAND, Fields
 from pinnpoint.outputs.summary import summary, sweep
 from pinnpoint.outputs.tables import labels, write_csv
 from pinnpoint.report import Scene, View, write_report
@@ -110,11 +110,13 @@ class Draft:
         """Begin to hash the Green vectors, and to pack and write the fields."""
         self._begun = self._begin(self._study, certifier)
 
-    def _begin(self, study: Study, certifier: Certifier, shares: Vector | None = None) -> Begun:
+    def _begin(
+        self, study: Study, certifier: Certifier, shares: Vector | None = None, band: Vector | None = None
+    ) -> Begun:
         if self._bundle is not None and isinstance(certifier, AbstractCertifier) and certifier.green is not None:
             self._bundle.begin(GREEN, certifier.green.q)
         problem, at, path = study.problem, study.queries.points, self.part / FILES[2]
-        fields = begin(lambda: Fields.of(study, certifier, shares))
+        fields = begin(lambda: Fields.of(study, certifier, shares, band))
 
         def view() -> View:
             drawn = View.of(problem.mesh, fields.result().by_name, at, self._scene.result())
@@ -122,7 +124,8 @@ class Draft:
                 _ = drawn.packed
             return drawn
 
-        written = begin(lambda: write_vtu(path, problem.mesh, fields.result().by_name, nodes=problem.nodes))
+        cellwise = None if band is None else {BAND: band}
+        written = begin(lambda: write_vtu(path, problem.mesh, fields.result().by_name, cellwise, nodes=problem.nodes))
         return Begun(fields, begin(view), written)
 
     def write(self, result: Result) -> list[Path]:
@@ -144,7 +147,7 @@ class Draft:
     def _write(self, result: Result, *, whole: bool) -> None:
         study, certificate = result.study, result.certificate
         if self._begun is None:
-            self._begun = self._begin(study, result.certifier, certificate.evidence.indicators)
+            self._begun = self._begin(study, result.certifier, certificate.evidence.indicators, certificate.band)
         begun, data, kind = self._begun, summary(result), study.case.kind
         with ThreadPoolExecutor(1) as pool:  # hashing and writing leave Python's lock to the report
             bundle = pool.submit(self._write_bundle, result, data, begun.fields.result().evidence) if whole else None

@@ -12,7 +12,10 @@ from pinnpoint.cases.study import Study
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certifiers.protocols import Certifier, Problem
 from pinnpoint.fem.lifted import AbstractLifted
+from pinnpoint.fem.problem import FiniteElements
 
+BAND = "proved bound of the error"
+"""A bound of the prediction's error on each cell; at a node the largest of its cells'."""
 WIDTH = "where the width comes from"
 """The shares of places in the widths of the intervals, by volume."""
 GREEN_LIMIT = 20
@@ -29,13 +32,15 @@ class Fields:
     __repr__ = brief
 
     @classmethod
-    def of(cls, study: Study, certifier: Certifier, shares: Vector | None = None) -> Fields:
+    def of(cls, study: Study, certifier: Certifier, shares: Vector | None = None, band: Vector | None = None) -> Fields:
         """What a certifier has to say of the study's prediction.
 
         Parameters
         ----------
         shares
             Of the cells in the intervals' width.
+        band
+            Bounds of the prediction's error on each cell.
         """
         problem, extracted = study.problem, study.problem.extract(study.prediction)
         U, nodal = extracted.U, extracted.given if extracted.by_nodes else None
@@ -52,9 +57,12 @@ class Fields:
         fields = {"prediction": shape(predicted if own is None else own)}
         if evidence.corrected is not None:
             corrected = evidence.corrected if own is None else evidence.corrected + own
+            corrected = problem.whole(corrected) if isinstance(problem, FiniteElements) else corrected
             error = fields["prediction"].reshape(corrected.shape) - corrected
             fields |= {"corrected": shape(corrected), "error": shape(error)}
             fields |= problem.drawn(corrected) if isinstance(problem, Problem) else {}
+        if band is not None:
+            fields[BAND] = problem.nodes.spread(problem.mesh.largest_at_vertices(band))
         if shares is not None:
             fields[WIDTH] = problem.nodes.spread(problem.mesh.at_vertices(shares / problem.mesh.volumes))
         if evidence.green is not None:

@@ -32,7 +32,7 @@ def summary(result: Result) -> dict[str, Any]:
     for i, (row, query) in enumerate(zip(data["queries"], case.queries, strict=True)):
         row["kind"] = query.kind
         row |= {} if query.at is None else {"at": [float(x) for x in query.at]}
-        asked = {"component": query.component, "group": query.group, "ball": query.radius}
+        asked = {"component": query.component, "group": query.group, "ball": query.radius, "side": query.side}
         asked["tolerance"] = _finite(study.limits[i])
         row |= {key: value for key, value in asked.items() if value is not None}
         if narrowing is not None:
@@ -59,7 +59,8 @@ def _refinement(result: Result) -> dict[str, Any]:
     """Unknowns and radii of every mesh on the way."""
     steps = [{"dofs": s.dofs, "cells": s.cells, "radius": [_finite(r) for r in s.radius]} for s in result.history]
     limits = [_finite(t) for t in result.study.limits]
-    return {"tolerance": limits, "steps": steps, "stopped": result.stopped}
+    until = {} if result.study.case.certificate.until is None else {"until": result.study.case.certificate.until}
+    return {"tolerance": limits, "steps": steps, "stopped": result.stopped, **until}
 
 
 def _finite(x: Any) -> float | None:

@@ -36,14 +36,16 @@ def write_csv(path: Path, certificate: Certificate, units: Sequence[str]) -> Non
         writer = csv.writer(file)
         head = ["name", *(c + unit for c in columns), *(f"term {t}{unit}" for t in terms), "target", "guarantee"]
         head += [f"accept{unit}", "verdict", *(word + unit for word in WORDS), "limit"]
-        writer.writerow([*head, f"mesh_estimate{unit}", "interval_of", "unit"])
+        routes = certificate.details.get("routes", {})
+        writer.writerow([*head, f"mesh_estimate{unit}", "interval_of", "unit", *(["route"] if routes else [])])
         for i, name in enumerate(certificate.names):
             numbers = ["" if column is None else _text(column[i]) for column in columns.values()]
             parts = [_text(term[i]) for term in terms.values()]
             worth = [certificate.target, certificate.guarantees[i]]
             accept = np.inf if certificate.accept is None else float(certificate.accept[i])
             judged = _judged(accept, limits[i], verdicts[i])
-            writer.writerow([name, *numbers, *parts, *worth, *judged, *_mesh(certificate, i), units[i]])
+            last = [*_mesh(certificate, i), units[i], *([routes.get(name, "")] if routes else [])]
+            writer.writerow([name, *numbers, *parts, *worth, *judged, *last])
         for one, label in zip(certificate.derived, units[len(certificate) :], strict=True):
             own = {"value": one.value, "center": one.center, "radius": one.radius}
             own |= {"lower": one.lower, "upper": one.upper}

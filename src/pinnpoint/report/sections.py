@@ -127,6 +127,8 @@ def _where(row: Mapping[str, Any]) -> str:
         parts.append("at (" + ", ".join(f"{c:.4g}" for c in row["at"]) + ")")
     if row.get("ball") is not None:
         parts.append(f"radius {row['ball']:.4g}")
+    if row.get("side") is not None:
+        parts.append(f"side {row['side']:.4g}")
     return ", ".join(parts)
 
 

@@ -22,6 +22,7 @@ from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, down, gamma, sum_up, up
 from pinnpoint.rounding.balls import exact
 from pinnpoint.rounding.bounds import Coercivity, checked_metric, fingerprint
+from pinnpoint.rounding.inertia import pivots_of
 from pinnpoint.rounding.matrices import EnclosedMatrix, product_up
 
 DENSE_UP_TO = 600
@@ -386,27 +387,7 @@ def lu_defect(B: Matrix, theta: float, P: Any | None = None) -> float:
     Returns ∞ where a pivot is not positive or the permutation is not symmetric.
     """
     C, rounding = _shifted(B, theta, P)
-    n = C.shape[0]
-    try:
-        lu = spla.splu(
-            sp.csc_array(C),
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True, "Equil": False},
-        )
-    except RuntimeError:
+    found = pivots_of(C)
+    if found is None or float(found[0].min()) <= 0.0:
         return math.inf
-    L, U = lu.L.tocsr(), lu.U.tocsr()
-    pivots = U.diagonal()
-    symmetric = np.array_equal(lu.perm_r, lu.perm_c)
-    if not (symmetric and np.all(np.isfinite(pivots)) and float(pivots.min()) > 0.0 and np.all(np.isfinite(L.data))):
-        return math.inf
-    entries = [int(np.diff(M.indptr).max()) for M in (L, U, L.tocsc(), U.tocsc())]
-    DLt = (sp.diags_array(pivots) @ L.T).tocsr()
-    skew = abs(DLt - U) + (4.0 * UNIT) * abs(DLt)  # proofs.md, step 3e
-    aL, aU, f, one = abs(L), abs(U), gamma(entries[0] + 4), np.ones(n)
-    by_rows = float((f * (aL @ (aU @ one)) + aL @ (skew @ one)).max())  # proofs.md, step 3e
-    by_columns = float((f * (aU.T @ (aL.T @ one)) + skew.T @ (aL.T @ one)).max())
-    slack = 1.0 + 4.0 * gamma(sum(entries) + 10)
-    defect = up(math.sqrt(by_rows * by_columns) * slack + n * n * TINY, 8)  # proofs.md, step 3e
-    return float(up(defect + rounding))
+    return float(up(found[1] + rounding))  # proofs.md, step 3e

@@ -9,9 +9,11 @@ import numpy as np
 
 from pinnpoint.base.arrays import Vector, per_query
 from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
 from pinnpoint.cases.study import Study
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.printed import CHANGED
+from pinnpoint.certificates.settled import settled
 from pinnpoint.certifiers.base import AbstractMethod
 from pinnpoint.certifiers.families.certifier import FamilyCertifier
 from pinnpoint.certifiers.families.loads import LoadFamily
@@ -93,14 +95,22 @@ def engine_of_case(study: Study) -> Engine:
 
     elif target == "continuous":
         proved = _without_prediction(study.certify().certificate)
+        if proved.evidence.extremes is not None and isinstance(study.problem, AbstractLifted):
+            raise InputError(
+                "lift: requests bring values at nodes, and the largest error of a lift is that of its network alone; "
+                "leave lift out"
+            )
 
         def answer(values: Vector | None, raw: Vector | None, mu: Vector | None) -> Certificate:
             raw = None if raw is None else per_query("raw", raw, len(proved))
             if values is None:
                 assert raw is not None
+                if proved.evidence.extremes is not None:
+                    raise InputError("values: the largest error is that of a whole field; send its values at the nodes")
                 return replace(proved, value=raw, raw=raw, terms=_terms(proved))
             given: Extraction = problem.extract(values)
-            return given.beside(proved.seen_at(queries, given.U, raw), queries)
+            seen = given.beside(proved.seen_at(queries, given.U, raw), queries)
+            return settled(seen, given.U if given.given is None else given.given)
 
     else:
         prepared = run(study.method, problem, study.prediction, queries, target=target)[1]

@@ -32,6 +32,9 @@ class Derived:
         ν in plane strain, where σ_zz = ν (σ_xx + σ_yy); elsewhere None: in the plane σ_zz = 0 then.
     order
         Of a principal value, 1 for the largest; in the plane they are the two of the plane.
+    along, toward
+        Of a von Mises stress: the name of one more query, and floats y by components such that it asks for yᵀBσ, B the
+        form of the norm; it narrows the interval where y is nearly a multiple of the stress.
     accept
         How wrong the prediction may be; None where it was not asked.
     limit
@@ -45,6 +48,8 @@ class Derived:
     order: int = 0
     accept: float | None = None
     limit: Limit | None = None
+    along: str | None = None
+    toward: tuple[float, ...] | None = None
 
     __repr__ = brief
 
@@ -54,5 +59,6 @@ def said(one: Derived) -> dict[str, Any]:
     row: dict[str, Any] = {"name": one.name, "kind": one.kind, "derived_from": list(one.of)}
     row |= {} if one.poisson is None else {"poisson": one.poisson}
     row |= {"order": one.order} if one.order else {}
+    row |= {} if one.along is None or one.toward is None else {"along": one.along, "toward": list(one.toward)}
     row |= {} if one.accept is None else {"accept": one.accept}
     return row | ({} if one.limit is None else {"limit": one.limit.said()})

@@ -57,6 +57,27 @@ class Cells:
 
 
 @dataclass(frozen=True)
+class Block:
+    """The average over the square or cube of a side about a point, whose faces are normal to the axes."""
+
+    at: tuple[float, ...]
+    side: float
+
+    __repr__ = brief
+
+
+@dataclass(frozen=True)
+class Slope:
+    """The derivative ∂u/∂x_axis at a point, or with `flux` the flux κ ∂u/∂x_axis there."""
+
+    at: tuple[float, ...]
+    axis: int
+    flux: bool = False
+
+    __repr__ = brief
+
+
+@dataclass(frozen=True)
 class Flux:
     """The total flux through a boundary group."""
 
@@ -108,6 +129,16 @@ class CellStress:
 
 
 @dataclass(frozen=True)
+class CellStressAlong:
+    """The average of Σ E_ij σ_ij over cells, E symmetric, by its entries xx, xy, yy or xx, xy, xz, yy, yz, zz."""
+
+    cells: Where
+    along: tuple[float, ...]
+
+    __repr__ = brief
+
+
+@dataclass(frozen=True)
 class Reaction:
     """The total force ∫ (σn)_k with which what holds a boundary group acts on the body."""
 
@@ -124,5 +155,62 @@ class Compliance:
     __repr__ = brief
 
 
-Goal = Point | Ball | Patch | Cells | Flux | Strain | Stress | CellStrain | CellStress | Reaction | Compliance
+@dataclass(frozen=True)
+class Everywhere:
+    """The largest error of the prediction, max |u_θ − u| over the domain.
+
+    Attributes
+    ----------
+    solve
+        False where a bound that needs no solve will do: for lifts.
+    barrier
+        A formula w with −κΔw + c w > 0 and κ∂w/∂n ≥ 0 on Neumann facets, which is proved: for lifts.
+    checked
+        Whether only bounds that the checker of bundles proves again are wanted.
+    """
+
+    solve: bool = True
+    barrier: str | None = None
+    checked: bool = False
+
+    __repr__ = brief
+
+
+@dataclass(frozen=True)
+class L2Error:
+    """The prediction's error in the mean, ‖u_θ − u‖ in L² of the domain."""
+
+    __repr__ = brief
+
+
+@dataclass(frozen=True)
+class EnergyError:
+    """The prediction's error in the energy norm, (∫ κ|∇(u_θ − u)|² + c (u_θ − u)²)^½."""
+
+    __repr__ = brief
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """The largest value of the solution over the domain, or over a group of cells."""
+
+    cells: str | None = None
+
+    __repr__ = brief
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """The smallest value of the solution over the domain, or over a group of cells."""
+
+    cells: str | None = None
+
+    __repr__ = brief
+
+
+Place = Point | Ball | Patch | Cells | Block | Slope | Flux
+Linear = Place | Strain | Stress | CellStrain | CellStress | CellStressAlong | Reaction | Compliance
+Extreme = Everywhere | L2Error | EnergyError | Maximum | Minimum
+"""What is no linear functional of the solution; its rows are zero, and its intervals come from bounds on cells."""
+Goal = Linear | Extreme
 """What a query asks of the PDE's own solution."""

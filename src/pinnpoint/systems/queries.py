@@ -30,6 +30,8 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.models.given import Prediction
 from pinnpoint.systems.derived import Derived
 from pinnpoint.systems.goals import Ball as Ball
+from pinnpoint.systems.goals import Everywhere as Everywhere
+from pinnpoint.systems.goals import Extreme as Extreme
 from pinnpoint.systems.goals import Flux as Flux
 from pinnpoint.systems.goals import Goal as Goal
 from pinnpoint.systems.goals import Patch as Patch
@@ -130,6 +132,21 @@ class CombinedRows:
     def __call__(self, nodes: Any) -> Any:
         """The rows on these nodes."""
         return sum(scale @ sp.csr_array(part(nodes)) for scale, part in self.parts)
+
+
+def require_linear(queries: Queries) -> None:
+    """Refuse extremes, whose rows say nothing of a discrete solution."""
+    for goal, name in zip(queries.goals, queries.names, strict=True):
+        if isinstance(goal, Extreme):
+            raise InputError(
+                f"query '{name}': extremes over the domain are certified for the PDE's own solution; leave "
+                "target='discrete' out, and certify the problem"
+            )
+
+
+def without_solve(queries: Queries) -> bool:
+    """Whether nothing is asked that needs a solve."""
+    return all(isinstance(goal, Everywhere) and not goal.solve for goal in queries.goals)
 
 
 def _joined_samples(*lists: Queries) -> JoinedSamples | None:
@@ -278,6 +295,18 @@ class Queries:
         found = copy(self)
         set_fields(found, derived=tuple(derived))
         return found
+
+    def only(self, rows: Sequence[int]) -> Queries:
+        """Some of the queries, by their numbers, without what is derived from them."""
+        return Queries(
+            self.stored[list(rows)],
+            [self.names[i] for i in rows],
+            self.constants[list(rows)],
+            points=None if self.points is None else self.points[list(rows)],
+            goals=[self.goals[i] for i in rows],
+            notes=self.notes,
+            made_for=self.made_for,
+        )
 
     def _names_after(self, count: int) -> tuple[str, ...]:
         """The names, where they are the plain numbers counted on."""

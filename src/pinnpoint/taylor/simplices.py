@@ -146,6 +146,12 @@ def root_mean_square(model: TaylorModel, which: Index) -> Vector:
     return np.asarray((np.sqrt(np.maximum(square, 0.0) + high**2) + error) * MANY + SMALL)  # taylor.md, step 6c
 
 
+def projected(model: TaylorModel, which: Index) -> tuple[Vector, Vector, Vector]:
+    """β of a model's projection onto quadratics, (N, pairs), the rest's root mean square, and a bound of the error."""
+    beta, high, error, _ = _read(model, which, model.space.d, model.space.q)
+    return beta, high, error
+
+
 def _dimension(beta: Vector) -> int:
     return next(m for m in range(4) if len(pairs(m)) == beta.shape[1])
 
@@ -274,4 +280,4 @@ def _limits(tolerance: Vector | float | None, N: int) -> Vector:
     return np.array(np.broadcast_to(t, N))
 
 
-__all__ = ["density", "enclose", "quadratic", "root_mean_square", "supremum"]
+__all__ = ["density", "enclose", "projected", "quadratic", "root_mean_square", "supremum"]

@@ -7,18 +7,23 @@ try:
 except ImportError as error:
     raise DependencyMissingError("pinnpoint.training needs torch: pip install 'pinnpoint[torch]'") from error
 
+from pinnpoint.training.certified import Certified, Check
 from pinnpoint.training.collocation import train_collocation
+from pinnpoint.training.deepxde import deepxde_callback
 from pinnpoint.training.family import TrainedFamily, reduced_basis, train_family
 from pinnpoint.training.field import TrainedField, train_field
 from pinnpoint.training.residuals import compatible_residual
 from pinnpoint.training.trainer import History, Settings
 
 __all__ = [
+    "Certified",
+    "Check",
     "History",
     "Settings",
     "TrainedFamily",
     "TrainedField",
     "compatible_residual",
+    "deepxde_callback",
     "reduced_basis",
     "train_collocation",
     "train_family",

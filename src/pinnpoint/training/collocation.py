@@ -33,6 +33,8 @@ def train_collocation(
     settings = Settings() if settings is None else settings
     if not isinstance(problem, ReactionDiffusion) or np.ptp(problem.diffusion) > 0.0 or problem.diffusion.ndim != 1:
         raise InputError("problem: must be ReactionDiffusion with one number as its diffusion")
+    if problem.coefficients is not None:
+        raise InputError("problem: must have one number as its diffusion and one as its reaction, and no convection")
     if problem.reaction_varies or (problem.reaction is not None and np.ptp(problem.reaction) > 0.0):
         raise InputError("problem: must have one number as its reaction")
     kappa, c = float(problem.diffusion[0]), 0.0 if problem.reaction is None else float(problem.reaction[0])

@@ -5,7 +5,8 @@ A residual with integrals m_K over cells is bounded by Σ |m_K| |mean_K w|. Ther
 - *Paths.* On a simplex with facet F opposite the vertex a, the divergence theorem for (x − a) w gives
   mean_F w − mean_K w = 1/(d|K|) ∫_K (x − a)·∇w, so |mean_F w − mean_K w| ≤ W_K ‖∇w‖_K with W_K = h_K/(d√|K|). Along a
   path of cells that ends at a Dirichlet facet (mean zero), or in a cell with c > 0 (|mean| ≤ ‖w‖/√|K|), Cauchy–Schwarz
-  gives |mean_K w| ≤ D_K ‖w‖_a with D_K² = Σ_path 4 W²/κ (+ 1/(c|K|) at its end). No global constant is needed.
+  gives |mean_K w| ≤ D_K ‖w‖_a with D_K² = Σ_path 4 W²/κ (+ 1/(c|K|) at its end). No global constant is needed. A path
+  may also end at a Robin facet with α ≥ ω, where |mean_F w| ≤ ‖√α w‖_F/√(ω|F|).
 - *Friedrichs*, where the whole boundary is Dirichlet: ‖w‖ ≤ C_F ‖√κ∇w‖ with the first eigenvalue of a bounding box.
 - *Reaction*, where c > 0 everywhere: ‖w‖_K ≤ ‖√c w‖_K/√c.
 """
@@ -73,8 +74,19 @@ class Anchors:
         return min(found)
 
 
-def anchors(topology: Topology, points: Vector, kappa: Vector, reaction: Vector, kind: Vector, chunk: int) -> Anchors:
-    """Measure the cells and lay paths to the Dirichlet facets and to the cells with reaction."""
+def anchors(
+    topology: Topology,
+    points: Vector,
+    kappa: Vector,
+    reaction: Vector,
+    kind: Vector,
+    chunk: int,
+    grip: Vector | None = None,
+) -> Anchors:
+    """Measure the cells and lay paths to the Dirichlet facets, to Robin facets and to the cells with reaction.
+
+    `grip` has, for each cell, a lower bound of ω|F| of its best Robin facet, or zero.
+    """
     C = len(kappa)
     slack, h, low = np.empty(C), np.empty(C), np.empty(C)
     d = points.shape[1]
@@ -90,8 +102,10 @@ def anchors(topology: Topology, points: Vector, kappa: Vector, reaction: Vector,
     has_fixed[topology.facet_cells[kind == DIRICHLET, 0]] = True
     hop = up(4.0 * step * step, 4)
     with np.errstate(divide="ignore"):
-        # continuous.md, step 2e
-        own = up(hop + np.where(has_fixed, 0.0, np.where(reaction > 0.0, 1.0 / (reaction * low), np.inf)), 8)
+        loose = np.where(reaction > 0.0, 1.0 / (reaction * low), np.inf)
+        if grip is not None:
+            loose = np.minimum(loose, np.where(grip > 0.0, 1.0 / grip, np.inf))  # robin.md, step 2c
+        own = up(hop + np.where(has_fixed, 0.0, loose), 8)  # continuous.md, step 2e
     reach = up(np.sqrt(_along_paths(topology, own, hop)) * (1.0 + 1e-9), 4)  # continuous.md, step 2e
     boundary = topology.facet_cells[:, 1] < 0
     friedrichs = math.inf

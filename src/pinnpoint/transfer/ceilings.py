@@ -10,8 +10,8 @@ w = (u − v)⁺ that gives u ≤ v. From below, the same holds for −u and −
 - u ≤ M + F R²/(2d min κ) for any κ, where all of ∂Ω is Dirichlet: R the radius of the ball of Ω's volume (Talenti);
 - u ≤ max(M, F/min c) for any κ, where c > 0.
 
-The φ are concave, so averages over balls are not above the value at the centre. These bounds do not depend on the mesh:
-they count where cells are far too large for their ball, as in thin domains and next to the boundary.
+The φ are concave, so averages over balls and blocks are not above the value at the centre. These bounds do not depend
+on the mesh: they count where cells are far too large for their ball, as in thin domains and next to the boundary.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding.arithmetic import down, sum_up, up
+from pinnpoint.systems.goals import Block, Slope
 from pinnpoint.systems.queries import Ball, Flux, Goal, Point
 from pinnpoint.taylor.inputs import enclosed, fixed
 from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN
@@ -64,7 +65,8 @@ class Ceilings:
         """For the boundary values of a state; `reacts` where there is more than −∇·(κ∇u)."""
         w = state[model.nodes_of(model.topology.facets[model.dirichlet_facets()])]
         values = bernstein(w, model.d - 1, model.degree).ravel() if w.size else np.zeros(0)
-        if reacts or np.any(model.reaction) or not values.size:
+        # robin.md, step 4b
+        if reacts or model.exchange is not None or np.any(model.reaction) or not values.size:
             values = np.append(values, 0.0)
         size = float(up(1e-15 * np.abs(values).max()))  # of the change to Bernstein's form
         return cls(model, float(values.min()) - size, float(values.max()) + size, at_zero)
@@ -72,7 +74,9 @@ class Ceilings:
     def narrowed(self, goal: Goal | None, center: float, radius: float) -> tuple[float, float] | None:
         """Centre and radius of what an interval has in common with these bounds, where that is clearly less."""
         model = self.model
-        if goal is None or isinstance(goal, Flux) or any(fixed(g) != (0.0, 0.0) for _, g in model.neumann):
+        if model.gluing is not None:  # robin.md, step 7d
+            return None
+        if goal is None or isinstance(goal, Flux | Slope) or any(fixed(g) != (0.0, 0.0) for _, g in model.neumann):
             return None
         one = min(self._heights(goal), default=math.inf)
         if not radius > WORTH * (self.high - self.low + 0.5 * model.strength * one) or not enclosed_or_number(model):
@@ -117,9 +121,9 @@ class Ceilings:
         width = up(b - a)
         normals = _normal_signs(X, T, np.flatnonzero(self.model.kind == NEUMANN), axis)
         left, right = width, width
-        if isinstance(goal, Point | Ball):
+        if isinstance(goal, Point | Ball | Block):
             left, right = up(max(0.0, goal.at[axis] - a)), up(max(0.0, b - goal.at[axis]))
-        inside = isinstance(goal, Point | Ball)
+        inside = isinstance(goal, Point | Ball | Block)
         if not normals:
             # continuous.md, step 11a
             yield float(up(left * right / (2.0 * kappa), 4) if inside else up(width * width / (8.0 * kappa), 4))
@@ -131,7 +135,7 @@ class Ceilings:
 
 def enclosed_or_number(model: Continuum) -> bool:
     """Whether the range of the source can be proved."""
-    return not callable(model.source) or enclosed(model.source)
+    return all(not callable(f) or enclosed(f) for _, f in model.sources)
 
 
 def _normal_signs(X: Vector, T: Topology, facets: Index, axis: int) -> set[int]:

@@ -141,8 +141,7 @@ def remains(
     if order == 1:
         s = s.copy()
         balance(shapes, s, total)
-    columns, trace = s.sum(axis=0), np.einsum("kkn->n", s)
-    heavy = np.abs(s).sum(axis=0).max(axis=0)
+    columns, heavy = s.sum(axis=0), np.abs(s).sum(axis=0).max(axis=0)
     slack = shapes.slack + gamma(COUNT)
 
     E = shapes.vertices - shapes.vertices[0]
@@ -158,22 +157,49 @@ def remains(
     size = up(root * (np.abs(delta).max(axis=(0, 1)) + wrong), 16)
     fuzz = up(root * wrong, 16)
 
+    weight = np.abs(source).max(axis=0) + np.abs(reaction) * state.top
+    loose = np.abs(reaction) * state.blur
+    return Remains(delta, size, fuzz, *left_over(shapes, s, total, weight, loose, high, error1, error2))
+
+
+def left_over(
+    shapes: Shapes,
+    s: Vector,
+    total: Vector,
+    weight: Vector,
+    loose: Vector | float,
+    high: Vector,
+    error1: Vector,
+    error2: Vector,
+) -> tuple[Vector, Vector, Vector]:
+    """Oscillation, defect and data of ϱ = `total` + ∇·σ, for a flux with outward densities s.
+
+    Parameters
+    ----------
+    total, high, error1, error2
+        What ϱ is but for ∇·σ, as a `Density` on these cells, coefficients (pairs, n).
+    weight, loose
+        Bounds of the sums of absolute values behind `total`, and of its rounding beyond that.
+    """
+    d = shapes.d
+    scale = 1.0 / (d * shapes.volume)
+    columns, trace = s.sum(axis=0), np.einsum("kkn->n", s)
+    heavy = np.abs(s).sum(axis=0).max(axis=0)
+    slack = shapes.slack + gamma(COUNT)
+    vol = up(shapes.volume * (1.0 + shapes.slack), 4)
     divergence = scale * ((d + 1.0) * columns - trace)  # continuous.md, step 1c
     # continuous.md, step 1a
     rho = np.stack([total[p] + 0.5 * (divergence[j] + divergence[k]) for p, (j, k) in enumerate(pairs(d))])
-    weight = np.abs(source).max(axis=0) + reaction * state.top + 2.0 * (d + 1.0) ** 2 * heavy * scale
-    blur = up(slack * weight + reaction * state.blur, 8) + TINY  # continuous.md, step 8f
+    weight = weight + 2.0 * (d + 1.0) ** 2 * heavy * scale
+    blur = up(slack * weight + loose, 8) + TINY  # continuous.md, step 8f
     mean = rho.mean(axis=0)
     away = rho - mean
     spread = mean_product(away, away, d)
     spread = np.sqrt(np.maximum(spread, 0.0) + gamma(COUNT) * np.abs(away).max(axis=0) ** 2 + high**2)
     data = np.stack([up(np.sqrt(vol) * error2, 4), up(vol * error1, 4)])  # continuous.md, step 8a
-    return Remains(
-        delta,
-        size,
-        fuzz,
-        up(np.sqrt(vol) * (spread + blur) + data[0], 8),  # continuous.md, step 2a
-        up(vol * (np.abs(mean) + blur) + data[1], 8),  # continuous.md, step 2d
+    return (
+        np.asarray(up(np.sqrt(vol) * (spread + blur) + data[0], 8)),  # continuous.md, step 2a
+        np.asarray(up(vol * (np.abs(mean) + blur) + data[1], 8)),  # continuous.md, step 2d
         data,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -13,17 +13,25 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
-from pinnpoint.base.errors import InputError
+from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.mesh.gluing import Gluing, by_class, seams
 from pinnpoint.mesh.topology import Topology
-from pinnpoint.rounding.arithmetic import down, gamma, up
+from pinnpoint.rounding.arithmetic import UNIT, down, gamma, up
 from pinnpoint.taylor.bernstein import Density, from_linear, from_quadratic, gram, linear_projection, pairs
 from pinnpoint.taylor.inputs import Data, enclosed, fixed
 from pinnpoint.taylor.simplices import density
 from pinnpoint.taylor.suprema import supremum
-from pinnpoint.transfer.anchors import DIRICHLET, Anchors, anchors
+from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN, Anchors, anchors
+from pinnpoint.transfer.coefficients import Coefficients, Field
 from pinnpoint.transfer.equilibration import equilibrate
-from pinnpoint.transfer.estimator import CHUNK, Estimator
+from pinnpoint.transfer.estimator import CHUNK, Estimator, Side
+from pinnpoint.transfer.everywhere.mesh_constant import MeshConstant, mesh_constant
 from pinnpoint.transfer.facets import FacetLoad, measures
+from pinnpoint.transfer.medium import Medium, spared
+from pinnpoint.transfer.outflow import Outflow
+from pinnpoint.transfer.regional import Regional, pieces
+from pinnpoint.transfer.robin import Exchange, exchange
+from pinnpoint.transfer.targets import against_gradients, targets
 from pinnpoint.transfer.work import BUDGET
 
 SHARE = {1: 2e-2, 2: 5e-2}
@@ -49,11 +57,19 @@ class Continuum:
     kind
         0 for interior facets, 1 for Dirichlet, 2 for Neumann.
     source
-        f: a number, an `Expression`, smooth data (`taylor.inputs.Smooth`), or a function of points.
+        f: a number, an `Expression`, smooth data (`taylor.inputs.Smooth`), a function of points, or `Regional`.
     dirichlet, neumann
-        Facet numbers and what is given on them.
+        Facet numbers and what is given on them; g of Robin facets is among the latter.
     budget
         Units of work (see `work`) for each query, and for the source.
+    medium
+        A, b and c where they vary inside cells, are matrices or convect; None where κ and c are all there is. With
+        it, `kappa` holds lower bounds of A's eigenvalues, and `reaction` of c − ½∇·b.
+    robin
+        Facet numbers, α ≥ 0 on them, and what to call it.
+    gluing, same
+        Of periodic problems: the pairs of facets, and the degree of freedom that stands for each. Then the topology is
+        glued, and kind is 0 on the pairs.
     """
 
     topology: Topology
@@ -66,8 +82,17 @@ class Continuum:
     dirichlet: Sequence[tuple[Index, Any]]
     neumann: Sequence[tuple[Index, Any]]
     budget: int = BUDGET
+    medium: Medium | None = None
+    robin: Sequence[tuple[Index, Any, str]] = ()
+    gluing: Gluing | None = None
+    same: Index | None = None
 
     __repr__ = brief
+
+    @property
+    def coefficients(self) -> Coefficients | None:
+        """The functions A, b and c where they vary inside cells, are matrices or convect."""
+        return None if self.medium is None else self.medium.coefficients
 
     @property
     def points(self) -> Vector:
@@ -91,7 +116,8 @@ class Continuum:
 
     def nodes_of(self, simplices: Index) -> Index:
         """Degrees of freedom of sorted simplices."""
-        return node_numbers(simplices, len(self.points), self.edges if self.degree == 2 else None)
+        found = node_numbers(simplices, len(self.points), self.edges if self.degree == 2 else None)
+        return found if self.same is None else self.same[found]  # robin.md, step 7a
 
     @cached_property
     def spacing(self) -> float:
@@ -102,7 +128,15 @@ class Continuum:
     @cached_property
     def anchors(self) -> Anchors:
         """Constants for means."""
-        return anchors(self.topology, self.points, self.kappa, self.reaction, self.kind, CHUNK)
+        grip = None if self.exchange is None else self.exchange.grip(self.points, self.topology)
+        found = anchors(self.topology, self.points, self.kappa, self.reaction, self.kind, CHUNK, grip)
+        return found if self.gluing is None else replace(found, friedrichs=math.inf)  # robin.md, step 7d
+
+    @cached_property
+    def exchange(self) -> Exchange | None:
+        """α on the Robin facets, proved nonnegative."""
+        given = [(facets, a) for facets, a, _ in self.robin]
+        return exchange(given, self.points, self.topology.facets, self.nodes_of, [name for _, _, name in self.robin])
 
     @cached_property
     def estimator(self) -> Estimator:
@@ -116,7 +150,57 @@ class Continuum:
             self.reaction,
             self.kind,
             self.anchors,
+            self.medium,
+            self.growth,
+            None if self.exchange is None else self.exchange.on_all(len(self.topology.facets)),
         )
+
+    @cached_property
+    def growth(self) -> float:
+        """How much larger norms of errors may be because c − ½∇·b is only proved to be nearly ≥ 0."""
+        return 1.0 if self.medium is None else spared(self.medium, self.anchors, self.topology, self.outflow)
+
+    @cached_property
+    def outflow(self) -> Outflow | None:
+        """What convection carries through the Neumann part."""
+        if self.coefficients is None:
+            return None
+        return Outflow.of(self.coefficients, self.topology, np.flatnonzero(self.kind == NEUMANN))
+
+    def wanted(self, nodal: Vector, load: FacetLoad | None, *, dual: bool = True) -> FacetLoad | None:
+        """The flux that a state asks for where no value is given; None where that is g.
+
+        It is g − αv_h on Robin facets, and of a dual state g − (α + b·n)z_h.
+        """
+        carried = self._carried(nodal, load) if dual else None
+        if self.exchange is None:
+            return carried
+        return self.exchange.wanted(load if carried is None else carried, nodal, self.degree)
+
+    def primal(self, state: Vector) -> Side:
+        """A state of the problem itself with its flux."""
+        wanted = self.wanted(state, self.boundary_load, dual=False)
+        flux = self.fluxes(state[None, :], [self.load], [self.boundary_load if wanted is None else wanted])[..., 0]
+        return Side(state, self.load, flux, self.boundary_load, wanted=wanted)
+
+    def _carried(self, nodal: Vector, load: FacetLoad | None) -> FacetLoad | None:
+        """The flux g − b·n z_h that a dual state asks for on the Neumann part; None where that is g."""
+        out = self.outflow
+        if out is None:
+            return None
+        facets = out.facets if load is None else np.union1d(out.facets, load.facets)
+        w = nodal[self.nodes_of(self.topology.facets[out.facets])]
+        beta = bernstein(w, self.d - 1, self.degree)
+        carried = out.times(beta, np.asarray(up(gamma(16) * np.abs(w).max(axis=1))))  # varying.md, step 4b
+        given = None if load is None else (load.facets, load.density)
+        return self.facet_load(facets, difference(facets, given, (out.facets, carried), len(pairs(self.d - 1))))
+
+    @cached_property
+    def mesh_constant(self) -> MeshConstant:
+        """M_h: how far functions orthogonal to the linear elements are from zero in the mean."""
+        if self.coefficients is not None or self.exchange is not None or self.gluing is not None:
+            raise CertificationError("mesh constant: κ and c must be constant on each cell, boundaries fixed or free")
+        return mesh_constant(self.topology, self.kappa, self.kind == DIRICHLET)
 
     @cached_property
     def load(self) -> Density:
@@ -125,9 +209,25 @@ class Continuum:
         extent = float(np.max(self.points.max(axis=0) - self.points.min(axis=0)))
         small = SHARE[self.degree] * (self.spacing / extent) ** (2 * self.degree)
         tolerance = max(small * self.strength, self.floor)
-        return density(  # continuous.md, step 8a
-            self.source, X, tolerance=tolerance if tolerance > 0.0 else None, mean=True, work=self.budget / BUDGET
-        )
+        found = [
+            (
+                cells,
+                density(  # continuous.md, step 8a
+                    f, X[cells], tolerance=tolerance if tolerance > 0.0 else None, mean=True, work=self.budget / BUDGET
+                ),
+            )
+            for cells, f in self.sources
+        ]
+        return found[0][1] if len(found) == 1 else joined(found, len(X))
+
+    @cached_property
+    def sources(self) -> list[tuple[Index, Any]]:
+        """The cells that each formula of the source holds in."""
+        return pieces(self.source, len(self.topology.cells))
+
+    def source_at(self, cell: int) -> Any:
+        """The source in a cell and, as far as no facet of `blocking` is crossed, around it."""
+        return self.source.at(cell) if isinstance(self.source, Regional) else self.source
 
     @cached_property
     def floor(self) -> float:
@@ -137,31 +237,41 @@ class Continuum:
     @cached_property
     def strength(self) -> float:
         """The size of the source, for tolerances."""
+        if isinstance(self.source, Regional):
+            return max(self.height(f, self.points[self.topology.cells[cells]]) for cells, f in self.sources)
         return self.height(self.source)
 
     @cached_property
     def range(self) -> tuple[float, float]:
         """Proved bounds of the source from below and above."""
-        known = fixed(self.source)
+        each = [self._range(cells, f) for cells, f in self.sources]
+        return min(low for low, _ in each), max(high for _, high in each)
+
+    def _range(self, cells: Index, f: Any) -> tuple[float, float]:
+        known = fixed(f)
         if known is None:
-            if not enclosed(self.source):
+            if not enclosed(f):
                 raise InputError(
                     "source: the range of a function is not known; give a formula, or say target='discrete'"
                 )
-            V, values = self.points[self.topology.cells], self.load.coefficients
+            V, values = self.points[self.topology.cells[cells]], self.load.coefficients[cells]
             middle = float(0.5 * (values.min() + values.max()))
             # continuous.md, step 11e
-            bounds, _ = supremum(self.source, V, minus=np.full((len(V), len(pairs(self.d))), middle))
+            bounds, _ = supremum(f, V, minus=np.full((len(V), len(pairs(self.d))), middle))
             known = middle, float(bounds.max())
         return float(down(known[0] - known[1], 1)), float(-down(-known[0] - known[1], 1))
 
-    def height(self, given: Data) -> float:
-        """The size of a function at the vertices and inside the cells, or its mean where peaks may lie between."""
+    def height(self, given: Data, cells: Vector | None = None) -> float:
+        """The size of a function at the vertices and inside the cells, or its mean where peaks may lie between.
+
+        Of cells with vertices (N, d + 1, d); of all cells where there are none.
+        """
         if not callable(given):
             return abs(float(given))
-        P = self.points[self.topology.cells]
+        P = self.points[self.topology.cells] if cells is None else cells
         inside = 0.6 * P[:, 0] + (0.4 / self.d) * P[:, 1:].sum(axis=1)  # vertices may all be zeros of it
-        seen = np.abs(np.concatenate([given(self.points), given(inside)]))
+        corners = self.points if cells is None else P.reshape(-1, self.d)
+        seen = np.abs(np.concatenate([given(corners), given(inside)]))
         top = float(np.max(seen, initial=0.0))
         if enclosed(given) and not top < PEAKED * float(np.median(seen)):
             top = max(top, 0.25 * self._mean_size(given, P))
@@ -174,7 +284,8 @@ class Continuum:
             return 0.0
         f = density(given, P, tolerance=0.01 * bound, mean=True)
         squares = np.einsum("ni,ij,nj->n", f.coefficients, gram(self.d), f.coefficients) + f.high**2 + f.error2**2
-        found = math.sqrt(float(np.average(squares, weights=self.topology.volumes)))
+        weights = self.topology.volumes if len(P) == len(self.topology.cells) else None
+        found = math.sqrt(float(np.average(squares, weights=weights)))
         return found if math.isfinite(found) else 0.0
 
     @cached_property
@@ -227,8 +338,8 @@ class Continuum:
             proved = proved and sure
         return found, proved
 
-    def vector(self, source: Density | None, load: FacetLoad | None) -> Vector:
-        """∫ f φ_i + ∫ g φ_i for every degree of freedom, in floating point."""
+    def vector(self, source: Density | None, load: FacetLoad | None, field: Field | None = None) -> Vector:
+        """∫ f φ_i + ∫ g φ_i + ∫ q·∇φ_i for every degree of freedom, in floating point."""
         b = np.zeros(self.size)
         if source is not None:
             which = slice(None) if source.cells is None else source.cells
@@ -240,11 +351,30 @@ class Continuum:
             table = shape_table(m, self.degree) @ gram(m)
             local = (load.density.coefficients @ table.T) * measures(self.points[load.vertices])[0][:, None]
             b += np.bincount(load.nodes.ravel(), local.ravel(), minlength=self.size)
+        if field is not None:
+            table = shape_table(self.d, self.degree)
+            b += against_gradients(self.topology, self.cell_nodes, self.size, table, field)
         return b
 
-    def fluxes(self, nodal: Vector, sources: Sequence[Density], loads: Sequence[FacetLoad | None]) -> Vector:
+    def fluxes(
+        self,
+        nodal: Vector,
+        sources: Sequence[Density],
+        loads: Sequence[FacetLoad | None],
+        fields: Sequence[Field | None] | None = None,
+        *,
+        transposed: bool = False,
+    ) -> Vector:
         """Equilibrated facet densities (F, 1 or d, m) for states (m, size)."""
         d, T, order = self.d, self.topology, self.degree - 1
+        if self.medium is not None:
+            fields = [None] * len(nodal) if fields is None else fields
+            wanted, lower = targets(self.medium, T, self.cell_nodes, self.degree, nodal, fields, transposed=transposed)
+            rest = np.stack([f.coefficients for f in sources], axis=2) - lower
+            ones, R = np.ones(len(T.cells)), self.medium.metric.R
+            return equilibrate(  # varying.md, step 2d
+                self.joined, ones, wanted, rest, self.kind, self.prescribed(loads), order, metric=R
+            )
         b = np.stack([bernstein(u[self.cell_nodes], d, self.degree) for u in nodal], axis=2)
         count = d + 1 if self.degree == 2 else 1
         slopes = np.zeros((len(b), count, d, len(nodal)))
@@ -254,22 +384,55 @@ class Continuum:
                 rise = 2.0 * (b[:, number[min(at, other), max(at, other)]] - b[:, number[at, at]])
                 slopes[:, at] += T.gradients[:, other, :, None] * rise[:, None, :]
         rest = np.stack([f.coefficients for f in sources], axis=2) - self.reaction[:, None, None] * b
-        prescribed = None
-        if any(g is not None for g in loads):
-            prescribed = np.zeros((len(T.facets), d, len(nodal)))
-            for i, g in enumerate(loads):
-                if g is not None:
-                    area = measures(self.points[g.vertices])[0][:, None]
-                    t = g.density.coefficients @ linear_projection(d - 1).T
-                    prescribed[g.facets, :, i] = area * (t if order == 1 else t.mean(axis=1, keepdims=True))
-        return equilibrate(T, self.kappa, slopes, rest, self.kind, prescribed, order)  # continuous.md, step 1d
+        prescribed = self.prescribed(loads)
+        # continuous.md, step 1d
+        return equilibrate(self.joined, self.kappa, slopes, rest, self.kind, prescribed, order)
+
+    @cached_property
+    def joined(self) -> Topology:
+        """The mesh as patches see it: with vertices that are one under one number."""
+        return self.topology if self.gluing is None else by_class(self.topology, self.gluing)  # robin.md, step 7b
+
+    def walls(self, *, reaction: bool = True) -> Vector:
+        """Vertices of the facets that a ball may not cross, (n, d, d): `blocking`, and periodic pairs on both sides."""
+        return self._with_seams(self.blocking(reaction=reaction))
+
+    def outline(self) -> Vector:
+        """The same of the boundary alone, whatever jumps inside."""
+        return self._with_seams(np.nonzero(self.topology.facet_cells[:, 1] < 0)[0])
+
+    def _with_seams(self, facets: Index) -> Vector:
+        found = self.points[self.topology.facets[facets]]
+        if self.gluing is None:
+            return np.asarray(found)
+        return np.concatenate([found, seams(self.points, self.gluing)])  # robin.md, step 7c
+
+    def prescribed(self, loads: Sequence[FacetLoad | None]) -> Vector | None:
+        """Densities (F, d, m) of fluxes that are given on Neumann facets; None where none is."""
+        if all(g is None for g in loads):
+            return None
+        d = self.d
+        found = np.zeros((len(self.topology.facets), d, len(loads)))
+        for i, g in enumerate(loads):
+            if g is not None:
+                area = measures(self.points[g.vertices])[0][:, None]
+                t = g.density.coefficients @ linear_projection(d - 1).T
+                # of linear elements a state's own part is shared among the vertices as it is there; constants stay
+                even = self.degree == 1 and self.exchange is None
+                found[g.facets, :, i] = area * (t.mean(axis=1, keepdims=True) if even else t)
+        return found
 
     def blocking(self, *, reaction: bool = True) -> Index:
-        """Facets that a ball may not cross: the boundary, and jumps of κ or, if asked, of c."""
+        """Facets that a ball may not cross: the boundary, and jumps of κ, of f or, if asked, of c."""
         one, two = self.topology.facet_cells.T
-        jump = (two < 0) | (self.kappa[one] != self.kappa[two])
-        if reaction:
-            jump |= self.reaction[one] != self.reaction[two]
+        if self.coefficients is not None:
+            jump = self.coefficients.jumps(self.topology.facet_cells)
+        else:
+            jump = (two < 0) | (self.kappa[one] != self.kappa[two])
+            if reaction:
+                jump |= self.reaction[one] != self.reaction[two]
+        if isinstance(self.source, Regional):
+            jump = jump | self.source.jumps(self.topology.facet_cells)
         return np.nonzero(jump)[0]
 
     def kind_of_vertices(self) -> Vector:
@@ -283,13 +446,37 @@ class Continuum:
         return np.nonzero(self.kind == DIRICHLET)[0]
 
 
+def difference(facets: Index, one: tuple[Index, Density] | None, two: tuple[Index, Density], width: int) -> Density:
+    """One function less another, each known on some of these sorted facets and zero on the others."""
+    beta = np.zeros((len(facets), width))
+    rest = np.zeros((3, len(facets)))
+    for given, sign in ((one, 1.0), (two, -1.0)):
+        if given is not None:
+            at, f = np.searchsorted(facets, given[0]), given[1]
+            beta[at] += sign * f.coefficients
+            rest[:, at] += np.stack([f.high, f.error1, f.error2])
+    blur = UNIT * np.abs(beta).max(axis=1)
+    high, error1, error2 = up(rest, 4)
+    proved = two[1].proved and (one is None or one[1].proved)
+    return Density(beta, high, up(error1 + blur), up(error2 + blur), proved=proved)
+
+
+def joined(found: Sequence[tuple[Index, Density]], count: int) -> Density:
+    """One density on so many cells from those of parts of them."""
+    coefficients = np.zeros((count, found[0][1].coefficients.shape[1]))
+    high, error1, error2 = np.zeros(count), np.zeros(count), np.zeros(count)
+    for cells, f in found:
+        coefficients[cells], high[cells], error1[cells], error2[cells] = f.coefficients, f.high, f.error1, f.error2
+    return Density(coefficients, high, error1, error2, proved=all(f.proved for _, f in found))
+
+
 def node_numbers(simplices: Index, n: int, edges: Index | None) -> Index:
-    """Nodes of sorted simplices: their vertices, of which there are n in all, then their edges where these have any."""
+    """Nodes of simplices: their vertices, of which there are n in all, then their edges where these have any."""
     if edges is None or simplices.shape[1] == 1:
         return simplices
     known = edges[:, 0] * n + edges[:, 1]
-    local = combinations(range(simplices.shape[1]), 2)
-    places = [n + np.searchsorted(known, simplices[:, j] * n + simplices[:, k]) for j, k in local]
+    pairs_ = [np.sort(simplices[:, list(two)], axis=1) for two in combinations(range(simplices.shape[1]), 2)]
+    places = [n + np.searchsorted(known, two[:, 0] * n + two[:, 1]) for two in pairs_]
     return np.concatenate([simplices, np.stack(places, axis=1)], axis=1)
 
 

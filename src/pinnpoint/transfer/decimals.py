@@ -79,6 +79,13 @@ class Enclosed:
             raise ZeroDivisionError("the argument of the logarithm is not separated from zero")
         return _rounded(self.value.ln(), self.error / low)
 
+    def sqrt(self) -> Enclosed:
+        """Root of a positive number."""
+        low = _size(self.value) / INFLATE - self.error
+        if not (self.value > 0 and low > 0.0):
+            raise ZeroDivisionError("the argument of the root is not separated from zero")
+        return _rounded(self.value.sqrt(), self.error / math.sqrt(low))  # kernels.md, step 2a
+
     def size(self) -> float:
         """Upper bound of the absolute value."""
         return float((_size(self.value) + self.error) * INFLATE)

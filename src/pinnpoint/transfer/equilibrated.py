@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,16 +16,25 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.evidence import Evidence
+from pinnpoint.certificates.extremes import Extremes
 from pinnpoint.certificates.transfer import PRODUCTS, Route, TransferBound, TransferContext, with_reserve
 from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
-from pinnpoint.systems.queries import Ball, Flux, Goal, Point, Queries
+from pinnpoint.systems.queries import Ball, Goal, Point, Queries
 from pinnpoint.taylor.bernstein import Density, pairs
 from pinnpoint.transfer.ceilings import Ceilings
+from pinnpoint.transfer.coefficients import Field
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
+from pinnpoint.transfer.everywhere.asked import asked_for, extreme_queries
+from pinnpoint.transfer.everywhere.grounds import require_grounds
+from pinnpoint.transfer.everywhere.setting import Setting
 from pinnpoint.transfer.gaps import flux_change, is_met
 from pinnpoint.transfer.goals import Functional, functionals
+from pinnpoint.transfer.indefinite import Indefinite
 from pinnpoint.transfer.one_dimension import pointwise
+from pinnpoint.transfer.varied_gaps import varied_flux_change
+
+log = logging.getLogger(__name__)
 
 LARGE = 0.3
 """A share of the radius that integration should not have."""
@@ -65,6 +75,10 @@ class Enclosed:
         return self.transfer + self.quadrature + self.rounding + self.remainder
 
 
+UNBOUNDED = Enclosed(0.0, math.inf, 0.0, 0.0)
+"""What is said of an extreme value before a prediction is known."""
+
+
 @dataclass(frozen=True, eq=False)
 class Witness:
     """What a bound by fluxes rests on: the states; the fluxes that go with them are made again when asked for."""
@@ -82,14 +96,16 @@ class Witness:
     def primal(self) -> Side:
         """ũ with its flux."""
         model = self.route.model
-        flux = model.fluxes(self.state[None, :], [model.load], [model.boundary_load])[..., 0]
-        return Side(self.state, model.load, flux, model.boundary_load)
+        return model.primal(self.state)
 
     def dual(self, i: int) -> Side:
         """z̃_i with its flux."""
         model, J, z = self.route.model, self.route.goals[i], self.duals[i]
-        source = self.route.dual_source(i)
-        return Side(z, source, model.fluxes(z[None, :], [source], [J.load])[..., 0], J.load)
+        source, field = self.route.dual_source(i), self.route.dual_field(i)
+        wanted = model.wanted(z, J.load)
+        aim = J.load if wanted is None else wanted
+        flux = model.fluxes(z[None, :], [source], [aim], [field], transposed=True)[..., 0]
+        return Side(z, source, flux, J.load, field, transposed=True, wanted=wanted)
 
     def potential(self, i: int) -> None:
         """No kernel is left over in a linear problem."""
@@ -118,35 +134,54 @@ class Equilibrated(Route):
         The problem.
     queries
         Queries with goals; `functionals` are their bounded forms, for the discrete certificate.
-    facets_of
-        Facet numbers of a boundary group.
+    facets_of, cells_of
+        Facet numbers of a boundary group, and numbers of cells of a group.
     tolerance
         Indicators are for queries with larger radii; None for all.
+    lifted
+        Whether the solution is what a lift leaves over: then the lift's error is all of it.
     """
 
     model: Continuum
     queries: Queries
     facets_of: Any
     tolerance: Any = None
+    lifted: bool = False
+    cells_of: Any = None
     goals: tuple[Functional, ...] = field(init=False)
     bounded: Queries = field(init=False)
+    indefinite: Indefinite | None = field(init=False)
+    """What a negative reaction does to the bounds; None where there is none."""
 
     __repr__ = brief
 
     def __post_init__(self) -> None:
         require_round_to_nearest()
         model, asked = self.model, self.queries
-        found = functionals(model, asked, self.facets_of)
+        object.__setattr__(self, "indefinite", Indefinite.of(model))
+        for said in foreseen(model):
+            log.info(said)
+        found = self._functionals()
         rows, constants = [], np.array([J.constant for J in found])
-        for i, (J, goal) in enumerate(zip(found, asked.goals, strict=True)):
-            if isinstance(goal, Flux) or not (J.known or J.acts):  # the query's own form is the bounded one
+        for i, J in enumerate(found):
+            if J.lift is not None or not (J.known or J.acts):  # the query's own form is the bounded one
                 rows.append(sp.csr_array(asked.L[[i]]))
                 constants[i] = asked.constants[i]
             else:
-                rows.append(sp.csr_array(model.vector(J.source, J.load)[None, :]))
+                rows.append(sp.csr_array(model.vector(J.source, J.load, J.field)[None, :]))
         made = Queries(sp.vstack(rows), asked.names, constants, points=asked.points, goals=asked.goals)
         object.__setattr__(self, "goals", found)
         object.__setattr__(self, "bounded", made)
+
+    def _functionals(self) -> tuple[Functional, ...]:
+        """Of all queries; extremes have none, and their intervals come from bounds on cells."""
+        asked, extreme = self.queries, extreme_queries(self.queries.goals)
+        if not extreme:
+            return functionals(self.model, asked, self.facets_of, self.cells_of)
+        require_grounds(self.model, asked.names[extreme[0]], solved=True)
+        linear = [i for i in range(len(asked)) if i not in extreme]
+        found = iter(functionals(self.model, asked.only(linear), self.facets_of, self.cells_of) if linear else ())
+        return tuple(Functional(known=True) if i in extreme else next(found) for i in range(len(asked)))
 
     @property
     def functionals(self) -> Queries:
@@ -166,27 +201,33 @@ class Equilibrated(Route):
         mismatch, sure = self._mismatch(state)
         adjoint = context.adjoint()
         duals = {i: self._dual_state(i, adjoint[i], context) for i, J in enumerate(self.goals) if J.acts}
-        primal, pairs_ = self._measure(state, duals)
-        given = Ceilings.of(model, state, reacts=False)
-        found = [self._enclosed(i, state, primal, pairs_.get(i)) for i in range(len(self.goals))]
-        found = within(given, self.queries.goals, self.goals, found)  # continuous.md, step 11e
+        side = model.primal(state)
+        primal, pairs_ = self._measure(side, duals)
+        extreme = extreme_queries(self.queries.goals)
+        found = [self._enclosed(i, state, primal, pairs_.get(i), duals.get(i)) for i in range(len(self.goals))]
+        if self.indefinite is None and model.medium is None:
+            given = Ceilings.of(model, state, reacts=False)
+            found = within(given, self.queries.goals, self.goals, found)  # continuous.md, step 11e
+        found = [UNBOUNDED if i in extreme else f for i, f in enumerate(found)]
         parts = [attributes(f, "transfer", "quadrature", "rounding") for f in found]
         terms = {name: np.array([part[name] for part in parts]) for name in ("transfer", "quadrature", "rounding")}
         if mismatch > 0.0:
             # continuous.md, step 7a
-            terms["boundary"] = np.array([self._missed(i, mismatch, duals) for i in range(len(self.goals))])
+            terms["boundary"] = np.array([self._missed(i, mismatch, duals, found[i]) for i in range(len(self.goals))])
         proved = sure and model.load.proved and all(J.proved for J in self.goals)
         proved = proved and (model.boundary_load is None or model.boundary_load.density.proved)
+        proved = proved and (model.exchange is None or model.exchange.alpha.proved)
         details = {
-            "energy_bound": model.estimator.energy(primal),
+            "energy_bound": self._energy(primal, state),
             "dual_energy_bound": np.array([f.dual for f in found]),
             "ball_radius": np.array([J.ball for J in self.goals]),
             "work": np.array([J.work for J in self.goals]),
         }
         evidence = Evidence(
+            extremes=self._extremes(side, primal, (mismatch, sure)) if extreme else None,
             indicators=indicators(model, primal, pairs_, self._sums(terms), self.tolerance),
             mismatched_cells=model.mismatched_cells(state, mismatch),
-            remarks=tuple(remarks(self.queries.names, self.goals, found, model.budget)),
+            remarks=(*foreseen(model), *remarks(self.queries.names, self.goals, found, model.budget)),
             witness=Witness(self, state, duals, mismatch, frozenset(i for i, f in enumerate(found) if f.compared)),
         )
         claims, here = self._claims(mismatch, sure), np.array([f.center for f in found])
@@ -197,6 +238,10 @@ class Equilibrated(Route):
         terms["rounding"] = up(terms["rounding"] + 2.0 * UNIT * (np.abs(here) + np.abs(shift)))
         return TransferBound(with_reserve(terms), claims, details, shift, None, proved, evidence)
 
+    def _extremes(self, side: Side, primal: Bounds, mismatch: tuple[float, bool]) -> Extremes:
+        setting = Setting(self.model, side, primal)
+        return asked_for(setting, mismatch, self.queries, self.cells_of, lifted=self.lifted)
+
     def _require_held(self) -> None:
         """Parts that meet in a vertex or an edge alone do not hold each other, whatever the discrete system says."""
         loose = ~np.isfinite(self.model.anchors.reach)
@@ -204,7 +249,8 @@ class Equilibrated(Route):
             where = self.model.points[self.model.topology.cells[int(np.argmax(loose))]].mean(axis=0)
             raise InputError(
                 f"mesh: {int(loose.sum())} cells, for example at {where.tolist()}, are joined through facets to no "
-                "Dirichlet group and to no reaction, so the PDE has no unique solution there; fix a value on that part"
+                "Dirichlet group, to no Robin group and to no reaction, so the PDE has no unique solution there; fix a "
+                "value on that part"
             )
 
     @staticmethod
@@ -215,9 +261,16 @@ class Equilibrated(Route):
         mismatch, sure = self.model.mismatch(state)
         if not math.isfinite(mismatch):
             raise CertificationError("dirichlet: the data's distance from its interpolant could not be bounded")
-        if mismatch > 0.0 and not is_met(self.model):
-            for goal, name in zip(self.queries.goals, self.queries.names, strict=True):
-                if isinstance(goal, Flux):
+        medium = self.model.medium
+        if mismatch > 0.0 and medium is not None and medium.least_reaction < 0.0:
+            raise InputError(  # varying.md, step 5a
+                f"dirichlet: the elements meet the data up to {mismatch:.3e}, and what that changes is bounded by the "
+                f"maximum principle, which needs a reaction ≥ 0; the lower bound found is {medium.least_reaction:.3e}. "
+                f"Give data that the elements meet: numbers, or polynomials of degree {self.model.degree}"
+            )
+        if mismatch > 0.0 and not (is_met(self.model) and (medium is None or self.model.exchange is None)):
+            for J, name in zip(self.goals, self.queries.names, strict=True):
+                if J.lift is not None:
                     raise InputError(
                         f"query '{name}': a flux needs Dirichlet data that the elements meet but for rounding: "
                         f"numbers, or polynomials of degree {self.model.degree}; the data given differs by up to "
@@ -225,21 +278,50 @@ class Equilibrated(Route):
                     )
         return mismatch, sure
 
-    def _missed(self, i: int, mismatch: float, duals: Mapping[int, Vector]) -> float:
-        """What Dirichlet data that is not met exactly changes: by the maximum principle, or, of a flux, by `gaps`."""
-        if self.goals[i].known:
-            return 0.0
-        # continuous.md, step 7b
-        return mismatch if self.goals[i].lift is None else flux_change(self.model, mismatch, duals[i])
+    def _energy(self, primal: Bounds, state: Vector) -> float:
+        """Upper bound of ‖u* − ũ‖_a."""
+        model, eta = self.model, self.model.estimator.energy(primal)
+        if self.indefinite is None:
+            return eta
+        return self.indefinite.energy(eta, self.indefinite.defect(state, model.load, model.boundary_load))
 
-    def _enclosed(self, i: int, state: Vector, primal: Bounds, pair: Pair | None) -> Enclosed:
+    def _missed(self, i: int, mismatch: float, duals: Mapping[int, Vector], found: Enclosed) -> float:
+        """What Dirichlet data that is not met exactly changes: by the maximum principle, or, of a flux, by `gaps`."""
+        J = self.goals[i]
+        if J.known:
+            return 0.0
+        if self.indefinite is not None:
+            return self.indefinite.moved(J, mismatch, duals.get(i), found.dual)
+        # continuous.md, step 7b
+        if J.lift is None:
+            return float(up(mismatch * J.reach)) if J.reach != 1.0 else mismatch
+        medium = self.model.medium
+        if medium is not None:
+            return varied_flux_change(self.model, medium, mismatch, duals[i], found.dual)
+        return flux_change(self.model, mismatch, duals[i])
+
+    def _product(
+        self, i: int, state: Vector, primal: Bounds, pair: Pair, dual: Vector | None
+    ) -> tuple[float, float, float]:
+        """Ends that hold the form of both errors, and the part of their half-width due to data."""
+        model, J = self.model, self.goals[i]
+        found = model.estimator.product_bound(primal, pair)  # continuous.md, step 3c
+        if self.indefinite is None or dual is None:
+            return found
+        energies = model.estimator.energy(primal), model.estimator.energy(pair.dual)
+        own = self.indefinite.defect(state, model.load, model.boundary_load)
+        return self.indefinite.ends(found, energies, (own, self.indefinite.defect(dual, self.dual_source(i), J.load)))
+
+    def _enclosed(
+        self, i: int, state: Vector, primal: Bounds, pair: Pair | None, dual_state: Vector | None
+    ) -> Enclosed:
         """J(u*) for the Dirichlet data of the state, by the product bound or, in one dimension, by C_pt."""
         J, goal = self.goals[i], self.queries.goals[i]
         found = None
         if J.known:
             found = Enclosed(J.constant, 0.0, J.data, max(0.0, J.error - J.data))
         elif pair is not None:
-            low, high, share = self.model.estimator.product_bound(primal, pair)  # continuous.md, step 3c
+            low, high, share = self._product(i, state, primal, pair, dual_state)
             if not math.isfinite(share):
                 low, high, share = 0.0, 0.0, math.inf
             half = 0.5 * (high - low)
@@ -252,7 +334,11 @@ class Equilibrated(Route):
             found = Enclosed(
                 center, float(up(max(0.0, half - share))), float(up(quadrature)), float(up(rounding)), dual
             )
-        other = pointwise(self.model, goal, state, primal) if not J.known else None  # continuous.md, step 6d
+        alone = J.known or self.model.medium is not None
+        other = None if alone else pointwise(self.model, goal, state, primal)  # continuous.md, step 6d
+        if other is not None and self.indefinite is not None:
+            gain = self.indefinite.gap.gain
+            other = other[0], float(up(gain * other[1])), float(up(gain * other[2]))  # indefinite.md, step 1d
         if other is not None and (found is None or other[1] < found.radius):
             found = Enclosed(other[0], max(0.0, other[1] - other[2]), other[2], 0.0, found.dual if found else math.nan)
         if found is None:
@@ -268,24 +354,29 @@ class Equilibrated(Route):
         cells, w = len(self.model.kappa), self.goals[i].source
         return Density.constant(np.zeros(cells), self.model.d) if w is None else w.on_all(cells)
 
-    def _measure(self, state: Vector, nodal_of: Mapping[int, Vector]) -> tuple[Bounds, dict[int, Pair]]:
+    def dual_field(self, i: int) -> Field | None:
+        """The field q of a query on every cell."""
+        q = self.goals[i].field
+        return None if q is None else q.on_all(len(self.model.kappa))
+
+    def _measure(self, primal: Side, nodal_of: Mapping[int, Vector]) -> tuple[Bounds, dict[int, Pair]]:
         model = self.model
         asked = list(nodal_of)
         size = len(model.kappa) * len(pairs(model.d))
         step = max(1, BATCH // size)
-        flux = model.fluxes(state[None, :], [model.load], [model.boundary_load])[..., 0]
-        primal = Side(state, model.load, flux, model.boundary_load)
         found: dict[int, Pair] = {}
         bounds = model.estimator.measure(primal, [])[0] if not asked else None
         for a in range(0, len(asked), step):
             these = asked[a : a + step]
             nodal = np.stack([nodal_of[i] for i in these])
             sources = [self.dual_source(i) for i in these]
-            loads = [self.goals[i].load for i in these]
-            fluxes = model.fluxes(nodal, sources, loads)
+            loads, fields = [self.goals[i].load for i in these], [self.dual_field(i) for i in these]
+            wanted = [model.wanted(z, load) for z, load in zip(nodal, loads, strict=True)]
+            asked_for = [load if w is None else w for w, load in zip(wanted, loads, strict=True)]
+            fluxes = model.fluxes(nodal, sources, asked_for, fields, transposed=True)
             duals = []
             for k, i in enumerate(these):
-                side = Side(nodal[k], sources[k], fluxes[..., k], loads[k])
+                side = Side(nodal[k], sources[k], fluxes[..., k], loads[k], fields[k], True, wanted[k])
                 duals.append((side, self.goals[i].sign, self.goals[i].lift is None))
             bounds, some = model.estimator.measure(primal, duals)
             found |= dict(zip(these, some, strict=True))
@@ -302,17 +393,35 @@ class Equilibrated(Route):
     def _claims(self, mismatch: float, sure: bool) -> tuple[Claim, ...]:
         model, said = self.model, []
         said.append(Claim("continuous target: the weak solution on the domain that the mesh covers"))
-        said.append(Claim("κ and c are constant on each cell; energy errors bounded by equilibrated fluxes"))
+        said += coefficient_claims(model)
+        if self.indefinite is not None:
+            said.append(Claim(self.indefinite.gap.claim))
         said += data_claims("source", model.load)
         if model.boundary_load is not None:
             said += data_claims("Neumann data", model.boundary_load.density)
+        if model.exchange is not None:
+            said += model.exchange.claims()
         if mismatch > 0.0:
             how = "verified" if sure else "declared"
-            said.append(Claim(f"Dirichlet data met to {mismatch:.3e}; maximum principle", how))
+            why = "maximum principle" + ("" if self.indefinite is None else ", and what the reaction makes of it")
+            said.append(Claim(f"Dirichlet data met to {mismatch:.3e}; {why}", how))
             if any(J.lift is not None for J in self.goals):
                 said.append(Claim("Dirichlet data of fluxes: met but for rounding, by energies of its extension", how))
         said += [Claim(f"{n}: {J.note}") for n, J in zip(self.queries.names, self.goals, strict=True) if J.note]
         return tuple(said)
+
+
+def coefficient_claims(model: Continuum) -> list[Claim]:
+    """What is known of the coefficients."""
+    if model.medium is None:
+        return [Claim("κ and c are constant on each cell; energy errors bounded by equilibrated fluxes")]
+    low = float(model.kappa.min())
+    said = [
+        Claim(f"diffusion enclosed on each cell and proved to be ≥ {low:.3e}; energy errors by equilibrated fluxes")
+    ]
+    if model.coefficients is not None and model.coefficients.convective:
+        said.append(Claim(f"c − ½∇·b ≥ {float(model.medium.floor.min()):.3e} on every cell"))
+    return said
 
 
 def indicators(
@@ -335,6 +444,12 @@ def within(
     """What is left of intervals within bounds that are known beforehand; values that are data stay as they are."""
     parts = zip(goals, asked, found, strict=True)
     return [f if J.known else f.within(given, goal) for goal, J, f in parts]
+
+
+def foreseen(model: Continuum) -> list[str]:
+    """What is known of all intervals beforehand."""
+    said = "" if model.medium is None else model.medium.outlook()
+    return [said] if said else []
 
 
 def remarks(

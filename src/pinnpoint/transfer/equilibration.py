@@ -35,6 +35,7 @@ def equilibrate(
     neumann: Vector | None = None,
     order: int = 0,
     *,
+    metric: Vector | None = None,
     compiled: bool | None = None,
 ) -> Vector:
     """Nodal facet densities of an equilibrated flux, (F, 1, m) for order 0 and (F, d, m) for order 1.
@@ -57,6 +58,8 @@ def equilibrate(
         Prescribed densities t, (F, d, m); read where kind is 2. None means zero.
     order
         0 for RT0, 1 for RT1.
+    metric
+        R of each cell, (C, d, d): lengths |Rσ| are made small instead of κ^{-1/2}|σ|.
     compiled
         Whether to use numba. By default where it is installed and the mesh is large enough.
     """
@@ -76,13 +79,14 @@ def equilibrate(
             raise InputError(f"{name}: must have shape {shape}; got {array.shape}")
     if np.any((kind == 0) == topology.boundary) or np.any((kind < 0) | (kind > PRESCRIBED)):
         raise InputError("kind: must be 0 on interior facets and 1 or 2 on boundary facets")
-    cells = Ingredients.of(topology, kappa, gradients, source, order)
+    cells = Ingredients.of(topology, kappa, gradients, source, order, metric)
     out = np.zeros((F, d, cells.width, m))  # the flux of each facet by vertex of the facet
     if neumann is not None:
         given = np.flatnonzero(kind == PRESCRIBED)
         out[given] = np.einsum("aqj,fjm->faqm", shares(d, order), neumann[given])
     if compiled is None:
         compiled = d > 1 and C > _WORTH_COMPILED[order] and find_spec("numba") is not None
+        compiled = compiled and not topology.glued
     if d == 1:
         _solve_intervals(topology, cells, kind, out)
     elif compiled:

@@ -26,13 +26,18 @@ from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding.arithmetic import UNIT, at_most, down, gamma, sum_up, up
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.anchors import NEUMANN, Anchors
-from pinnpoint.transfer.cells import COUNT, State, inner, mean_product, remains
-from pinnpoint.transfer.facets import FacetLoad, facet_remains
+from pinnpoint.transfer.cells import COUNT, Remains, State, inner, mean_product, remains
+from pinnpoint.transfer.coefficients import Field
+from pinnpoint.transfer.facets import FacetLoad, left_over
 from pinnpoint.transfer.geometry import Shapes
+from pinnpoint.transfer.medium import Action, Medium
+from pinnpoint.transfer.robin import Gaps, held
+from pinnpoint.transfer.varying import Given, varied_inner, varied_remains, varied_weak
 
 CHUNK = 2048
 """Cells at once: few enough for the caches, and for products that BLAS does not spread over threads."""
 PI_DOWN = 3.141592653589793  # float64's value is below π
+ROWS = ("square", "size", "fuzz", "oscillation", "defect", "osc", "def", "high")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +54,26 @@ class Side:
         Facet densities t, (F, 1) or (F, d).
     load
         Prescribed flux on Neumann facets; others there are zero.
+    field
+        The part of a query's load that acts on gradients.
+    transposed
+        Whether the state belongs to the transposed operator; it matters where there is convection.
+    wanted
+        Where facets take a part of the state, as g − b·n z_h: the flux that is asked for in the place of `load`.
     """
 
     nodal: Vector
     source: Density
     flux: Vector
     load: FacetLoad | None = None
+    field: Field | None = None
+    transposed: bool = False
+    wanted: FacetLoad | None = None
+
+    @property
+    def aim(self) -> FacetLoad | None:
+        """What the flux is measured against."""
+        return self.load if self.wanted is None else self.wanted
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +88,10 @@ class Bounds:
     means: float
     data: tuple[Vector, float]
     """How much of `oscillation` and of `means` comes from the error of the data."""
+    high: Vector
+    """Bounds of the part of δ that is orthogonal to quadratics; zero where coefficients are constant on cells."""
+    gaps: Gaps | None = None
+    """What the flux leaves on Robin facets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +105,8 @@ class Pair:
     rounding: float
     data: float
     """Bounds of what the errors of the sources do to `value`."""
+    gap: Vector | None = None
+    """Products of what both fluxes leave on Robin facets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +129,12 @@ class Estimator:
         0 for interior facets, 1 for Dirichlet, 2 for Neumann.
     anchors
         Constants for means.
+    medium
+        A, b and c where they vary inside cells; then `kappa` and `reaction` are lower bounds of A and c − ½∇·b.
+    growth
+        What coercivity may lack through c − ½∇·b < 0: norms of errors are at most this factor larger.
+    weight
+        Lower bounds ω ≥ 0 of the energy's α on every facet, where there are Robin facets.
     """
 
     topology: Topology
@@ -114,6 +145,9 @@ class Estimator:
     reaction: Vector
     kind: Index
     anchors: Anchors
+    medium: Medium | None = None
+    growth: float = 1.0
+    weight: Vector | None = None
 
     @property
     def order(self) -> int:
@@ -127,39 +161,30 @@ class Estimator:
         the primal state (∫ w u_h is part of the value).
         """
         C, K = len(self.kappa), len(duals)
-        rows = {
-            name: np.empty((K + 1, C)) for name in ("square", "size", "fuzz", "oscillation", "defect", "osc", "def")
-        }
+        rows = {name: np.zeros((K + 1, C)) for name in ROWS}
         product, values = np.empty((K, C)), np.empty((K, C))
         sides = [primal, *(dual for dual, _, _ in duals)]
 
         def work(part: slice) -> list[tuple[float, float]]:
             """Fill the rows of some cells; what they add to the rounding and to the data's error of each value."""
             shapes, sums = Shapes.of(self.points, self.topology.cells[part]), []
-            k, c = self.kappa[part], self.reaction[part]
             first: Any = None
             for i, side in enumerate(sides):
                 state = State.of(shapes, side.nodal[self.cell_nodes[part]].T, self.degree)
-                f = side.source
-                source = np.ascontiguousarray(f.coefficients[part].T)
-                s = self._outward(side.flux, part)
-                left = remains(shapes, k, c, state, source, f.high[part], f.error1[part], f.error2[part], s, self.order)
-                rows["square"][i, part] = inner(shapes, k, left.delta, left.delta)  # continuous.md, step 2b
+                given = self._given(side, part)
+                left, action, rows["high"][i, part] = self._left(shapes, side, state, given, part)
+                rows["square"][i, part] = self._inner(shapes, left, left, part)  # continuous.md, step 2b
                 rows["size"][i, part], rows["fuzz"][i, part] = left.size, left.fuzz
                 rows["oscillation"][i, part], rows["defect"][i, part] = left.oscillation, left.defect
                 rows["osc"][i, part], rows["def"][i, part] = left.data
                 if i == 0:
-                    first = (state, source, left)
+                    first = (state, given, left, action)
                     continue
                 _, sign, acts = duals[i - 1]
-                product[i - 1, part] = inner(shapes, k, first[2].delta, left.delta)  # continuous.md, step 3b
-                # continuous.md, step 3a
-                weak = self._weak(shapes, k, c, first[0], first[1], state, source if acts else None, sign)
+                product[i - 1, part] = self._inner(shapes, first[2], left, part)  # continuous.md, step 3b
+                weak = self._against(shapes, part, first, state, given if acts else None, sign)
                 values[i - 1, part] = weak[0]
-                vol = up(shapes.volume * (1.0 + shapes.slack), 4)
-                # continuous.md, step 8a
-                wrong = primal.source.error1[part] * state.top + (f.error1[part] * first[0].top if acts else 0.0)
-                sums.append((sum_up(weak[1]), sum_up(up(vol * wrong, 8))))
+                sums.append((sum_up(weak[1]), sum_up(weak[2])))
             return sums
 
         parts = [slice(a, min(a + CHUNK, C)) for a in range(0, C, CHUNK)]
@@ -171,10 +196,14 @@ class Estimator:
             more, more_off, more_data = self._facet_value(primal, dual, sign)
             total = math.fsum([*values[i].tolist(), more])  # continuous.md, step 8g
             rounding = up(off[i] + more_off + 2.0 * UNIT * abs(total))
-            pairs_.append(Pair(found[i + 1], product[i], total, at_most(rounding), at_most(up(data[i] + more_data))))
+            one, two = found[0].gaps, found[i + 1].gaps
+            gap = None if one is None or two is None else one.product(two)  # robin.md, step 3b
+            unknown = at_most(up(data[i] + more_data))
+            pairs_.append(Pair(found[i + 1], product[i], total, at_most(rounding), unknown, gap))
         return found[0], pairs_
 
-    def _outward(self, t: Vector, part: slice) -> Vector:
+    def outward(self, t: Vector, part: slice) -> Vector:
+        """Densities s_kj of the outward flux at vertex j of the facet opposite k, (d + 1, d + 1, n), on some cells."""
         T = self.topology
         d = T.cells.shape[1] - 1
         facets, sign = T.cell_facets[part], T.sign[part]
@@ -186,13 +215,55 @@ class Estimator:
                 s[k, j] = here[:, 0] if t.shape[1] == 1 else here[:, min(j if j < k else j - 1, d - 1)]
         return s
 
+    def _given(self, side: Side, part: slice) -> Given:
+        """The right-hand side on some cells."""
+        f = side.source
+        rows = np.ascontiguousarray(f.coefficients[part].T), f.high[part], f.error1[part], f.error2[part]
+        if side.field is None:
+            return Given(*rows)
+        q = side.field
+        field = np.ascontiguousarray(np.moveaxis(q.coefficients[part], 0, -1))
+        return Given(*rows, field, q.high[part], q.error1[part], q.error2[part])
+
+    def _left(
+        self, shapes: Shapes, side: Side, state: State, f: Given, part: slice
+    ) -> tuple[Remains, Action | None, Vector | float]:
+        """What a side leaves over on some cells."""
+        s = self.outward(side.flux, part)
+        if self.medium is None:
+            k, c = self.kappa[part], self.reaction[part]
+            return remains(shapes, k, c, state, f.source, f.high, f.error1, f.error2, s, self.order), None, 0.0
+        action = self.medium.act(part, shapes, state, transposed=side.transposed)
+        R = np.ascontiguousarray(np.moveaxis(self.medium.metric.R[part], 0, -1))
+        left, high = varied_remains(shapes, R, action, f, s, self.order)
+        return left, action, high
+
+    def _inner(self, shapes: Shapes, one: Remains, two: Remains, part: slice) -> Vector:
+        if self.medium is None:
+            return inner(shapes, self.kappa[part], one.delta, two.delta)
+        return varied_inner(shapes, one.delta, two.delta)
+
+    def _against(
+        self, shapes: Shapes, part: slice, primal: Any, z: State, w: Given | None, sign: float
+    ) -> tuple[Vector, Vector, Vector]:
+        """∫_K w u_h + sign [residual of u_h at z_h], and bounds of its rounding and of the data's error."""
+        u, f, _, action = primal
+        if action is not None:
+            return varied_weak(shapes, action, u, f, z, w, sign)
+        # continuous.md, step 3a
+        against = None if w is None else w.source
+        weak = self._weak(shapes, self.kappa[part], self.reaction[part], u, f.source, z, against, sign)
+        vol = up(shapes.volume * (1.0 + shapes.slack), 4)
+        wrong = f.error1 * z.top + (w.error1 * u.top if w is not None else 0.0)  # continuous.md, step 8a
+        return *weak, np.asarray(up(vol * wrong, 8))
+
     def _weak(
         self, shapes: Shapes, k: Vector, c: Vector, u: State, f: Vector, z: State, w: Vector | None, sign: float
     ) -> tuple[Vector, Vector]:
         """∫_K w u_h + sign [∫ (f − c u_h) z_h − κ ∇u_h·∇z_h], and a bound of its rounding."""
         d = shapes.d
         mass = mean_product(f - c * u.coefficients, z.coefficients, d)
-        size = (np.abs(f).max(axis=0) + c * u.top) * z.top
+        size = (np.abs(f).max(axis=0) + np.abs(c) * u.top) * z.top
         ones = np.full((d + 1, d + 1), 1.0 / ((d + 1) * (d + 2))) + np.eye(d + 1) / ((d + 1) * (d + 2))
         if self.degree == 1:
             slope = (u.slopes[0] * z.slopes[0]).sum(axis=0)
@@ -204,14 +275,15 @@ class Estimator:
             size = size + np.abs(w).max(axis=0) * u.top
         slack = 3.0 * (shapes.slack + gamma(COUNT))
         wrong = slack * (size + d * k * u.size * z.size)  # continuous.md, step 8f
-        wrong = wrong + u.blur * (c * z.top + (0.0 if w is None else np.abs(w).max(axis=0)))
-        wrong = wrong + z.blur * (np.abs(f).max(axis=0) + c * u.top)
+        wrong = wrong + u.blur * (np.abs(c) * z.top + (0.0 if w is None else np.abs(w).max(axis=0)))
+        wrong = wrong + z.blur * (np.abs(f).max(axis=0) + np.abs(c) * u.top)
         return total * shapes.volume, up(wrong * shapes.volume, 16)
 
     def _facet_value(self, primal: Side, dual: Side, sign: float) -> tuple[float, float, float]:
         value = off = data = 0.0
-        if primal.load is not None:
-            a, b, e = primal.load.against(self.points, dual.nodal, self.degree)  # continuous.md, step 3a
+        if primal.aim is not None:
+            # continuous.md, step 3a; robin.md, step 3a
+            a, b, e = primal.aim.against(self.points, dual.nodal, self.degree)
             value, off, data = value + sign * a, up(off + b), up(data + e)
         if dual.load is not None:
             a, b, e = dual.load.against(self.points, primal.nodal, self.degree)
@@ -221,15 +293,20 @@ class Estimator:
     def _bounds(self, side: Side, row: dict[str, Vector]) -> Bounds:
         facet = np.zeros(len(self.kappa))
         extra = extra_data = 0.0
-        closed = self.kind == NEUMANN
-        if side.load is not None:
-            closed[side.load.facets] = False
+        closed, gaps = self.kind == NEUMANN, None
+        if side.aim is not None:
+            closed[side.aim.facets] = False
         if np.any(side.flux[closed]):
             raise CertificationError("flux: must vanish on Neumann facets without data")
-        if side.load is not None:
-            facet, extra, extra_data = facet_remains(
-                self.points, self.topology, self.kappa, self.anchors, side.load, side.flux
-            )
+        if side.aim is not None:
+            # robin.md, step 1a
+            left = left_over(self.points, self.topology, self.kappa, self.anchors, side.aim, side.flux)
+            plain = np.ones(len(left.cell), dtype=bool)
+            if self.weight is not None:
+                left = held(left, self.weight[side.aim.facets])
+                gaps, plain = Gaps.of(left, self.weight[side.aim.facets]), self.weight[side.aim.facets] == 0.0
+            facet = up(np.bincount(left.cell[plain], left.cost[plain], minlength=len(self.kappa)), 8)
+            extra, extra_data = left.means, left.data_means
         means = up(self.anchors.bound(row["defect"]) + extra)  # continuous.md, step 2d
         data = up(self.anchors.bound(row["def"]) + extra_data)
         return Bounds(
@@ -240,6 +317,8 @@ class Estimator:
             facet,
             at_most(means),
             (row["osc"], at_most(data)),
+            row["high"],
+            gaps,
         )
 
     def energy(self, p: Bounds) -> float:
@@ -248,7 +327,10 @@ class Estimator:
 
     def shares(self, p: Bounds) -> Vector:
         """How much of η² each cell holds, summing to one: indicators, not bounds."""
-        each = (np.sqrt(np.maximum(p.square, 0.0)) + p.facet + self.anchors.convex * p.oscillation) ** 2
+        each = (np.sqrt(np.maximum(p.square, 0.0)) + p.high + p.facet + self.anchors.convex * p.oscillation) ** 2
+        if p.gaps is not None:
+            cost, square = p.gaps.on_cells(len(each), 1.0, None, None)
+            each = each + np.minimum(cost * cost, square)
         total = float(each.sum())
         return each / total if 0.0 < total < math.inf else np.ones(len(each)) / len(each)
 
@@ -266,6 +348,7 @@ class Estimator:
             full = self._length(p, pair, s, sign, 1.0)
             bare = self._length(p, pair, s, sign, 0.0)
             # continuous.md, step 3c
+            # varying.md, step 3b
             ends.append((float(up(0.25 * full * full)), float(up(0.25 * (full * full - bare * bare)))))
         return -ends[0][0], ends[1][0], float(up(0.5 * (ends[0][1] + ends[1][1])))
 
@@ -284,16 +367,27 @@ class Estimator:
         if pair is not None:
             square = square + (2.0 * sign) * pair.product + pair.dual.square / (s * s)  # continuous.md, step 3b
         size = mix(p.size, None if d is None else d.size)
-        q = np.sqrt(np.maximum(square, 0.0) + 4.0 * (near + gamma(COUNT)) * size * size)
+        high = mix(p.high, None if d is None else d.high)
+        q = np.sqrt(np.maximum(square, 0.0) + 4.0 * (near + gamma(COUNT)) * size * size + high * high)
         q = q + mix(p.fuzz, None if d is None else d.fuzz) + mix(p.facet, None if d is None else d.facet)
         o = mix(kept(p.oscillation, p.data[0]), None if d is None else kept(d.oscillation, d.data[0]))
-        one = (q + convex * o) ** 2  # continuous.md, step 2b
+        each = self._squares(q, convex * o, o)
+        if p.gaps is not None:
+            gap = None if pair is None or pair.gap is None else sign * pair.gap
+            cost, more = p.gaps.on_cells(len(q), s, None if d is None else d.gaps, gap)
+            each = np.minimum(up(each + more, 32), self._squares(q + cost, convex * o, o))  # robin.md, step 2b
+        total = math.sqrt(sum_up(up(each, 32)))
+        F = s * kept(p.means, p.data[1]) + (0.0 if d is None else kept(d.means, d.data[1]) / s)
+        bound = up(total * (1.0 + 32.0 * UNIT) + F, 8)  # continuous.md, step 2b
+        return at_most(float(bound if self.growth == 1.0 else up(bound * self.growth, 2)))  # varying.md, step 3b
+
+    def _squares(self, q: Vector, convex: Vector, o: Vector) -> Vector:
+        """E_K of step 2b, from q and p together and the two bounds of the oscillation."""
+        one = (q + convex) ** 2  # continuous.md, step 2b
         c = self.reaction
         with np.errstate(divide="ignore", over="ignore"):
             two = np.where(c > 0.0, q**2 + o**2 / np.where(c > 0.0, c, 1.0), np.inf)  # continuous.md, step 2b
-        total = math.sqrt(sum_up(up(np.minimum(one, two), 32)))
-        F = s * kept(p.means, p.data[1]) + (0.0 if d is None else kept(d.means, d.data[1]) / s)
-        return at_most(float(up(total * (1.0 + 32.0 * UNIT) + F, 8)))  # continuous.md, step 2b
+        return np.asarray(np.minimum(one, two))
 
 
 def payne_weinberger(diameter: Vector, kappa: Vector) -> Vector:

@@ -53,7 +53,7 @@ class FacetLoad:
         area, slack = measures(points[self.vertices])
         w = nodal[self.nodes]
         m = self.vertices.shape[1] - 1
-        v = _trace(w, m, degree)
+        v = trace(w, m, degree)
         b = self.density.coefficients
         terms = np.einsum("np,pq,nq->n", b, gram(m), v, optimize=True) * area  # continuous.md, step 3a
         top = up(np.abs(v).max(axis=1) + gamma(16) * np.abs(w).max(axis=1))  # |v_h| is at most a coefficient's
@@ -80,10 +80,57 @@ def measures(V: Vector) -> tuple[Vector, Vector]:
     return area, np.asarray(up(gamma(10) * 0.5 * np.sqrt((rough * rough).sum(axis=0)) / area + gamma(8), 8))
 
 
-def facet_remains(
+@dataclass(frozen=True, eq=False)
+class Left:
+    """What a flux leaves of prescribed fluxes, facet by facet.
+
+    Attributes
+    ----------
+    gap
+        Bernstein coefficients of g − σ·n as computed, (n, pairs).
+    blur
+        Bounds of the rounding in them.
+    high, error1, error2
+        As in `Density`, of g.
+    cost
+        Of the part with mean zero, on the facet's cell, by the trace inequality.
+    mean
+        Upper bounds of |∫ g − σ·n|.
+    data
+        The part of these that is due to the error of g.
+    how_far
+        Upper bounds of |mean_F w| / ‖w‖_a.
+    """
+
+    dim: int
+    cell: Index
+    area: Vector
+    slack: Vector
+    gap: Vector
+    blur: Vector
+    high: Vector
+    error1: Vector
+    error2: Vector
+    cost: Vector
+    mean: Vector
+    data: Vector
+    how_far: Vector
+
+    @property
+    def means(self) -> float:
+        """What the means cost."""
+        return sum_up(up(self.mean * self.how_far, 16))  # continuous.md, step 2d
+
+    @property
+    def data_means(self) -> float:
+        """The data's share of that."""
+        return sum_up(up(self.data * self.how_far, 16))
+
+
+def left_over(
     points: Vector, topology: Topology, kappa: Vector, anchors: Anchors, load: FacetLoad, flux: Vector
-) -> tuple[Vector, float, float]:
-    """The cost on each cell of what the flux leaves of g, the cost of its means, and the data's share of the latter."""
+) -> Left:
+    """What a flux leaves of g."""
     area, slack = measures(points[load.vertices])
     d = points.shape[1]
     m = d - 1
@@ -102,17 +149,20 @@ def facet_remains(
     )
     rms = up(rms + blur + load.density.error2, 8) if d > 1 else np.zeros(len(area))
     cell = topology.facet_cells[load.facets, 0]
-    trace = math.sqrt(1.0 / PI_DOWN**2 + 2.0 / (d * PI_DOWN))  # continuous.md, step 2c
+    trace_ = math.sqrt(1.0 / PI_DOWN**2 + 2.0 / (d * PI_DOWN))  # continuous.md, step 2c
     top = up(area * (1.0 + slack), 4)
     # continuous.md, step 2c
-    cost = up(trace * top * anchors.diameter[cell] / np.sqrt(anchors.volume[cell] * kappa[cell]) * rms, 24)
-    facet = up(np.bincount(cell, cost, minlength=len(kappa)), 8)
+    cost = up(trace_ * top * anchors.diameter[cell] / np.sqrt(anchors.volume[cell] * kappa[cell]) * rms, 24)
     how_far = anchors.reach[cell] + anchors.step[cell]
-    means = sum_up(up(top * (np.abs(mean) + blur + load.density.error1) * how_far, 16))  # continuous.md, step 2d
-    return facet, means, sum_up(up(top * load.density.error1 * how_far, 16))
+    f = load.density
+    whole = top * (np.abs(mean) + blur + f.error1)
+    return Left(
+        m, cell, area, slack, gap, blur, f.high, f.error1, f.error2, cost, whole, top * f.error1, np.asarray(how_far)
+    )
 
 
-def _trace(w: Vector, m: int, degree: int) -> Vector:
+def trace(w: Vector, m: int, degree: int) -> Vector:
+    """Bernstein coefficients of a state on facets, from its nodal values there."""
     if m == 0:
         return w[:, :1]
     return from_linear(w) if degree == 1 else from_quadratic(w, m)

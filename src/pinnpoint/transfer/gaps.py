@@ -39,12 +39,29 @@ def is_met(model: Continuum) -> bool:
 
 def flux_change(model: Continuum, mismatch: float, dual: Vector) -> float:
     """Upper bound of ‖D‖_a ‖z_h‖_a for |δ_i| ≤ `mismatch`."""
+    # continuous.md, step 7b
+    return at_most(up(extension_energy(model, mismatch) * state_energy(model, dual), 4))
+
+
+def extension_energy(model: Continuum, mismatch: float) -> float:
+    """Upper bound of ‖D‖_a for |δ_i| ≤ `mismatch`, with |c| for c."""
     held = np.zeros(model.size)
     held[np.unique(model.nodes_of(model.topology.facets[model.dirichlet_facets()]))] = mismatch
     own = held[model.cell_nodes].max(axis=1)
-    z = dual[model.cell_nodes]
-    # continuous.md, step 7b
-    return at_most(up(_energy(model, 2.0 * own, own) * _energy(model, np.ptp(z, axis=1), np.abs(z).max(axis=1)), 4))
+    return _with_exchange(model, _energy(model, 2.0 * own, own), held)
+
+
+def state_energy(model: Continuum, nodal: Vector) -> float:
+    """Upper bound of ‖z_h‖_a, with |c| for c."""
+    z = nodal[model.cell_nodes]
+    return _with_exchange(model, _energy(model, np.ptp(z, axis=1), np.abs(z).max(axis=1)), nodal)
+
+
+def _with_exchange(model: Continuum, energy: float, nodal: Vector) -> float:
+    """With what Robin facets add to ‖v‖_a."""
+    if model.exchange is None:
+        return energy
+    return at_most(up(math.hypot(energy, math.sqrt(sum_up(model.exchange.energy(model.points, nodal)))), 8))
 
 
 def _energy(model: Continuum, spread: Vector, top: Vector) -> float:
@@ -57,7 +74,7 @@ def _energy(model: Continuum, spread: Vector, top: Vector) -> float:
         shapes = Shapes.of(model.points, model.topology.cells[part])
         slope = 6.0 * d * spread[part] * shapes.steep * (1.0 + shapes.slack)
         # continuous.md, step 7b
-        each = model.kappa[part] * d * slope**2 + model.reaction[part] * (3.0 * top[part]) ** 2
+        each = model.kappa[part] * d * slope**2 + np.abs(model.reaction[part]) * (3.0 * top[part]) ** 2
         squares[part] = up(each * shapes.volume * (1.0 + shapes.slack), 32)
     return at_most(up(math.sqrt(sum_up(squares)), 4))
 

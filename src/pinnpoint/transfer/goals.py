@@ -5,8 +5,11 @@ Each query becomes J(v) = ∫ w v + ∫_N g v + constant, the right-hand side of
 - a point value or a ball average, by the mollified fundamental solution (`kernels`): w is a polynomial in the ball,
   constant = ∫ f Φ;
 - an average over a boundary group: g = 1/|Γ| on its Neumann facets, the data itself on its Dirichlet facets;
+- an average over cells, a block or a ball that coefficients jump in: w = 1/|G| there (`blocks`);
+- a derivative or the flux at a point: w = −∂_l of the mollifier, constant = −∫ f ∂_lΦ (`slopes`);
 - a flux through a Dirichlet group Γ: J(u) = a(u, φ) − ∫ f φ − ∫ g_N φ for any φ with φ = 1 on Γ and 0 on the rest of
-  the Dirichlet part; the dual has no source, but the boundary values of φ.
+  the Dirichlet part; the dual has no source, but the boundary values of φ;
+- a flux through a Robin group: J(u) = ∫_Γ g − ∫_Γ αu.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +26,15 @@ from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
+from pinnpoint.systems.goals import Block, Cells, Slope
 from pinnpoint.systems.queries import Ball, Flux, Goal, Patch, Point, Queries
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.taylor.simplices import density as density_on
 from pinnpoint.taylor.simplices import enclose
 from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN
+from pinnpoint.transfer.blocks import corners_of, over_ball, over_block, over_cells
+from pinnpoint.transfer.coefficients import Coefficients, Field
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.data_term import data_term
 from pinnpoint.transfer.distances import largest_ball
@@ -35,6 +42,9 @@ from pinnpoint.transfer.facets import FacetLoad, measures
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.mollifier import density as mollified
 from pinnpoint.transfer.places import cell_of, facet_at, in_domain
+from pinnpoint.transfer.robin_flux import robin_flux
+from pinnpoint.transfer.slopes import POWER, OddBump, reach_of, slope_term
+from pinnpoint.transfer.varying_points import found, reach, surroundings_at
 from pinnpoint.transfer.work import Work
 
 log = logging.getLogger(__name__)
@@ -44,6 +54,15 @@ FAR = 0.02
 SHARE = {1: 1e-6, 2: 2e-3, 3: 1e-2}
 """The mollifier's integration error against (h/R · h/L)^degree, the expected radius, relative to the solution."""
 
+ROUGH = 50.0
+"""The same for balls without a kernel, whose own surface is to be resolved; times this."""
+
+
+SWIFT = 6.0
+"""Péclet numbers |b|h/κ of a cell from which on radii grow with them."""
+LOOSE = {1: 1.0, 2: 10.0, 3: 30.0}
+"""The same where coefficients vary, times this: models of the density cost more, and the radius is larger."""
+
 
 @dataclass(frozen=True, eq=False)
 class Functional:
@@ -51,8 +70,8 @@ class Functional:
 
     Attributes
     ----------
-    source, load
-        w and g; None where they vanish.
+    source, load, field
+        w, g and the q of ∫ q·∇v; None where they vanish.
     constant, error, data
         The constant, a bound of its error, and the part of that which is due to the integration of data.
     lift
@@ -61,6 +80,9 @@ class Functional:
         Whether J does not depend on the solution at all: it is the constant.
     scale
         Relative error of w and g as a whole.
+    reach
+        Upper bound of the change of J where a solution without data changes by one on the boundary: one for values and
+        averages.
     ball, kernel
         Radius of the mollifier's ball, and its kernel.
     proved
@@ -79,46 +101,58 @@ class Functional:
     lift: Vector | None = None
     known: bool = False
     scale: float = 0.0
+    reach: float = 1.0
     ball: float = math.nan
     kernel: Kernel | None = None
     proved: bool = True
     note: str = ""
     outlook: str = ""
     work: int = 0
+    field: Field | None = None
 
     __repr__ = brief
 
     @property
     def acts(self) -> bool:
         """Whether there is a dual problem."""
-        return not (self.source is None and self.load is None and self.lift is None)
+        return not (self.source is None and self.load is None and self.lift is None and self.field is None)
 
     @property
     def sign(self) -> float:
         """Of the weak residual and of a(e, ε) in J(u)."""
-        return 1.0 if self.lift is None else -1.0  # continuous.md, step 5c
+        return 1.0 if self.lift is None else -1.0  # continuous.md, step 5c; varying.md, step 3c
+
+
+Groups = Callable[[Any], Index]
+"""From a group to the numbers of its facets, or of its cells: these also by their numbers, None for all."""
 
 
 def functionals(
-    model: Continuum, asked: Queries, facets_of: Callable[[str], Index], *, harmonic: bool = False
+    model: Continuum, asked: Queries, facets_of: Groups, cells_of: Groups | None = None, *, harmonic: bool = False
 ) -> tuple[Functional, ...]:
     """The functionals of all queries; each is told to the log before its work begins."""
     found = []
     for i, (goal, name) in enumerate(zip(asked.goals, asked.names, strict=True)):
         log.info("query %d of %d, '%s'", i + 1, len(asked), name, extra={"done": i, "total": len(asked)})
-        found.append(functional(model, goal, name, facets_of, harmonic=harmonic))
+        found.append(functional(model, goal, name, facets_of, cells_of, harmonic=harmonic))
     return tuple(found)
 
 
 def functional(
-    model: Continuum, goal: Goal | None, name: str, facets_of: Callable[[str], Index], *, harmonic: bool = False
+    model: Continuum,
+    goal: Goal | None,
+    name: str,
+    facets_of: Groups,
+    cells_of: Groups | None = None,
+    *,
+    harmonic: bool = False,
 ) -> Functional:
     """The functional of one query.
 
     Parameters
     ----------
-    facets_of
-        Facet numbers of a boundary group.
+    facets_of, cells_of
+        Facet and cell numbers of a group.
     harmonic
         Whether kernels are those of −κΔ alone: then c may jump in the ball, and −∫ c v Φ is left to the caller.
     """
@@ -130,17 +164,83 @@ def functional(
         return _patch(model, facets_of(goal.group), goal.group, name)
     if isinstance(goal, Flux):
         return _flux(model, facets_of(goal.group), goal.group, name)
+    if isinstance(goal, Block):
+        source, wrong = over_block(model.points, model.topology.cells, *corners_of(np.array(goal.at), goal.side))
+        return Functional(source, scale=wrong)  # gradients.md, step 1a
+    if isinstance(goal, Cells) and cells_of is not None:
+        source, wrong = over_cells(model.points, model.topology.cells, cells_of(goal.cells))
+        return Functional(source, scale=wrong)  # gradients.md, step 1a
+    if isinstance(goal, Slope) and not harmonic:
+        return _slope(model, goal, name)
     raise InputError(
-        f"target: query '{name}' has no proved transfer to the continuous solution; points, ball averages, averages "
-        "over boundary groups and fluxes through them have. Say target='discrete' for it"
+        f"target: query '{name}' has no proved transfer to the continuous solution; points, averages over balls, "
+        "blocks, cells and boundary groups have, and of linear problems derivatives and fluxes. Say "
+        "target='discrete' for it"
     )
+
+
+def _slope(model: Continuum, goal: Slope, name: str) -> Functional:
+    """A derivative, or the flux, at a point."""
+    x0, d, T = np.array(goal.at), model.d, model.topology
+    if model.coefficients is not None:  # gradients.md, step 3g
+        raise InputError(
+            f"query '{name}': derivatives at points are certified where coefficients are constant in a ball around the "
+            "point; here they vary. Ask for values or averages, or say target='discrete'"
+        )
+    R = largest_ball(x0, model.walls())
+    if R <= 1e-9 * model.spacing + 64.0 * UNIT * float(np.abs(x0).max()):
+        raise InputError(
+            f"query '{name}': {x0.tolist()} lies on {_obstacle(model, x0)}; derivatives are certified where a ball "
+            "around the point stays inside, with constant coefficients. Move the point inside, or say "
+            "target='discrete'"
+        )
+    cell = cell_of(T, x0)
+    kappa = float(model.kappa[cell])
+    factor = kappa if goal.flux else 1.0
+    kernel = Kernel.build(d, kappa, float(model.reaction[cell]), R, POWER)  # gradients.md, step 3a
+    bump, small, spent = OddBump.of(kernel, goal.axis, factor), _small(model, kernel.radius), Work(model.budget)
+    w = mollified(bump, model.points, T.cells, x0, small * bump.size, spent=spent)  # gradients.md, step 3c
+    tolerance = _worth(model, small) * kernel.radius / kappa
+    value, error, sure = slope_term(
+        kernel, model.source_at(cell), goal.axis, x0, tolerance, spent
+    )  # gradients.md, step 3d
+    value, error = factor * value, float(up(factor * error + 2.0 * UNIT * abs(factor * value)))
+    return Functional(
+        source=w,
+        constant=value,
+        error=error,
+        data=max(0.0, error - 4.0 * UNIT * abs(value)),
+        reach=reach_of(w, T.volumes, model.anchors.slack),
+        ball=kernel.radius,
+        kernel=kernel,
+        proved=w.proved and sure,
+        outlook=_outlook(model, cell, kernel.radius),
+        work=spent.spent,
+    )
+
+
+def _small(model: Continuum, R: float) -> float:
+    """An integration error of the mollifier that does not show, relative to the solution."""
+    extent = float(np.max(model.points.max(axis=0) - model.points.min(axis=0)))
+    return float(SHARE[model.d] * (min(1.0, model.spacing / R) * model.spacing / extent) ** model.degree)
+
+
+def _worth(model: Continuum, small: float) -> float:
+    """An error of the source that does not show in a data term."""
+    return max(0.5 * small * model.strength, 0.1 * model.floor, 1e-300)
+
+
+def _ball_as_it_is(model: Continuum, x0: Vector, radius: float) -> Functional:
+    """An average over a ball in which coefficients jump or vary: without a kernel."""
+    spent = Work(model.budget)
+    small = ROUGH * _small(model, radius)
+    w = over_ball(model.points, model.topology.cells, x0, radius, small, spent)  # gradients.md, step 2a
+    return Functional(source=w, work=spent.spent)
 
 
 def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: bool) -> Functional:
     d, T = model.d, model.topology
-    blocking = model.blocking(reaction=not harmonic)
-    V = model.points[T.facets[blocking]]
-    R = largest_ball(x0, V)  # continuous.md, step 4e
+    R = largest_ball(x0, model.walls(reaction=not harmonic))  # continuous.md, step 4e
     if average == 0.0 and R <= 1e-9 * model.spacing:
         facet = facet_at(T, model.dirichlet_facets(), x0)
         if facet is not None:
@@ -161,26 +261,28 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: boo
             "coefficients are constant. Move the point inside, or say target='discrete'"
         )
     if average > R:
+        edge = largest_ball(x0, model.outline())  # gradients.md, step 2a
+        if average <= edge:
+            return _ball_as_it_is(model, x0, average)
         raise InputError(
             f"query '{name}': the ball of radius {average:g} about {x0.tolist()} crosses {_obstacle(model, x0)}, "
-            f"{R!r} away from its centre; make the radius smaller, or say target='discrete'"
+            f"{edge!r} away from its centre; make the radius smaller, or say target='discrete'"
         )
     cell = cell_of(T, x0)
+    if model.coefficients is not None:
+        return _varying(model, model.coefficients, x0, average, cell, name)
     c0 = 0.0 if harmonic else float(model.reaction[cell])
     # continuous.md, step 4a
     kernel = Kernel.build(d, float(model.kappa[cell]), c0, R, 1 if harmonic else None, average)
-    extent = float(np.max(model.points.max(axis=0) - model.points.min(axis=0)))
-    small = SHARE[d] * (min(1.0, model.spacing / kernel.radius) * model.spacing / extent) ** model.degree
+    small = _small(model, kernel.radius)
     outlook = _outlook(model, cell, kernel.radius)
     if outlook:
         log.info("query '%s': %s", name, outlook)
         small = min(1e-2, small * 0.1 * float(model.anchors.diameter[cell]) / kernel.radius)
     spent = Work(model.budget)
     w = mollified(kernel, model.points, T.cells, x0, small, spent=spent)  # continuous.md, step 8c
-    f = model.source
-    size = max(0.5 * small * model.strength, 0.1 * model.floor, 1e-300)
-    tolerance = size * kernel.radius**2 / float(model.kappa[cell])
-    value, error, sure = data_term(kernel, f, x0, tolerance, spent)  # continuous.md, step 4b
+    tolerance = _worth(model, small) * kernel.radius**2 / float(model.kappa[cell])
+    value, error, sure = data_term(kernel, model.source_at(cell), x0, tolerance, spent)  # continuous.md, step 4b
     rounding = 4.0 * UNIT * abs(value)
     return Functional(
         source=w,
@@ -190,6 +292,36 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: boo
         ball=kernel.radius,
         kernel=kernel,
         proved=w.proved and sure,
+        outlook=outlook,
+        work=spent.spent,
+    )
+
+
+def _varying(
+    model: Continuum, coefficients: Coefficients, x0: Vector, average: float, cell: int, name: str
+) -> Functional:
+    """A point value where coefficients vary inside cells."""
+    if average > 0.0:
+        return _ball_as_it_is(model, x0, average)  # kernels.md, step 7a
+    T, d = model.topology, model.d
+    place = surroundings_at(coefficients, cell, x0, name)
+    R = reach(place, x0, model.walls())  # kernels.md, step 2b
+    width = R * math.sqrt(max(float(place.local.A[i][i].value) for i in range(d)))
+    small = LOOSE[d] * _small(model, width)
+    outlook = _outlook(model, cell, width) or _swift(place.peclet * float(model.anchors.diameter[cell]))
+    if outlook:
+        log.info("query '%s': %s", name, outlook)
+    spent = Work(model.budget)
+    size = _worth(model, small)
+    at = found(place, R, model.points, T.cells, model.anchors.volume, small, model.source_at(cell), size, spent)
+    return Functional(
+        source=at.source,
+        field=at.field,
+        constant=at.value,
+        error=float(up(at.error)),
+        data=max(0.0, at.error - 4.0 * UNIT * abs(at.value)),
+        ball=at.radius,
+        proved=at.source.proved and at.proved,
         outlook=outlook,
         work=spent.spent,
     )
@@ -207,6 +339,16 @@ def _outlook(model: Continuum, cell: int, R: float) -> str:
     )
 
 
+def _swift(peclet: float) -> str:
+    """What is known beforehand where drift carries far more across a cell than diffusion does."""
+    if peclet <= SWIFT:
+        return ""
+    return (
+        f"drift carries {peclet:.3g} times as much across its cell as diffusion does, and the width of the interval "
+        f"grows with that number: cells {peclet / SWIFT:.2g} times smaller would end that"
+    )
+
+
 def _obstacle(model: Continuum, x0: Vector) -> str:
     """What is nearest to a point."""
     kinds = model.kind[model.blocking()]
@@ -215,6 +357,8 @@ def _obstacle(model: Continuum, x0: Vector) -> str:
     for kind, name in names.items():
         facets = model.blocking()[kinds == kind]
         found[largest_ball(x0, model.points[model.topology.facets[facets]])] = name
+    if model.gluing is not None:
+        found[largest_ball(x0, model.walls())] = found.get(largest_ball(x0, model.walls()), "a periodic pair")
     return found[min(found)]
 
 
@@ -273,13 +417,10 @@ def _patch(model: Continuum, facets: Index, group: str, name: str) -> Functional
 def _flux(model: Continuum, facets: Index, group: str, name: str) -> Functional:
     T = model.topology
     if np.any(model.kind[facets] != DIRICHLET):
-        raise InputError(
-            f"query '{name}': the flux through group '{group}' is part of the data where it is a Neumann group; fluxes "
-            "are certified through Dirichlet groups"
-        )
-    mine = np.unique(T.facets[facets])
+        return Functional(**robin_flux(model, facets, group, name))
+    mine = np.unique(model.nodes_of(T.facets[facets]))
     others = np.setdiff1d(model.dirichlet_facets(), facets)
-    shared = np.intersect1d(mine, np.unique(T.facets[others]))
+    shared = np.intersect1d(mine, np.unique(model.nodes_of(T.facets[others])))
     if shared.size:
         raise InputError(
             f"query '{name}': group '{group}' touches other Dirichlet facets, for example at "

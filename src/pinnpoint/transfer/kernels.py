@@ -1,7 +1,8 @@
 """Point values and ball averages of −κΔu + c u = f as integrals of u and f over a ball.
 
-Let B be the ball of radius R about x₀, s = |x − x₀|²/R², κ > 0 and c ≥ 0 constant in B, and h the radial solution of
-(−κΔ + c)h = 0 with h(x₀) = 1 (1, or cosh, I₀, sinh(z)/z of z = |x − x₀|√(c/κ)). With
+Let B be the ball of radius R about x₀, s = |x − x₀|²/R², κ > 0 and c constant in B, and h the radial solution of
+(−κΔ + c)h = 0 with h(x₀) = 1 (1, or cosh, I₀, sinh(z)/z of z = |x − x₀|√(c/κ); for c < 0 cos, J₀, sin(z)/z of
+z = |x − x₀|√(−c/κ), and R below the first zero, so that h > 0). With
 
     w = C (1 − s)^k,        C = 1 / ∫_B (1 − s)^k h dx,
 
@@ -37,6 +38,8 @@ DEFAULT_POWER = {1: 1, 2: 1, 3: 1}
 """k for which the cells cut by the sphere cost little and the certified radius is small."""
 LARGEST_DECAY = 150.0
 """Balls are not taken larger than this many decay lengths √(κ/c): w is then below e⁻¹⁴⁰ and nothing is gained."""
+FIRST_ZERO = {1: 1.49, 2: 2.28, 3: 2.98}
+"""Balls are not larger than this many lengths √(κ/−c) where c < 0: 95 % of the first zeros of cos, J₀, sin(z)/z."""
 LARGEST_AVERAGE = 250.0
 """Balls to average over are refused beyond this many decay lengths: e^{2·250} is about what floats can bound."""
 
@@ -90,7 +93,14 @@ class Kernel:
         _check(d, kappa, c, radius, k, average_radius)
         if c > 0.0:
             radius = max(average_radius, min(radius, LARGEST_DECAY * math.sqrt(kappa / c)))
-        decay = radius * math.sqrt(c / kappa)
+        elif c < 0.0:
+            radius = min(radius, FIRST_ZERO[d] * math.sqrt(kappa / -c))  # indefinite.md, step 5a
+            if average_radius > radius:
+                raise InputError(
+                    f"average_radius: {average_radius!r} is beyond {radius:.4g}, where the radial solution of the "
+                    f"reaction {c!r} is near its first zero; ask for averages over smaller balls"
+                )
+        decay = radius * math.sqrt(abs(c) / kappa)
         if not decay <= LARGEST_AVERAGE:
             raise InputError(
                 f"average_radius: {average_radius!r} is {decay:.0f} decay lengths √(κ/c); at most {LARGEST_AVERAGE:g} "
@@ -206,8 +216,8 @@ def _check(d: int, kappa: float, c: float, radius: float, k: int, average_radius
     for name, x in (("kappa", kappa), ("radius", radius)):
         if not 1e-60 < x < 1e60:
             raise InputError(f"{name}: must be positive and within 1e±60; got {x!r}")
-    if not (c == 0.0 or 1e-60 < c < 1e60):
-        raise InputError(f"c: must be zero, or positive and within 1e±60; got {c!r}")
+    if not (c == 0.0 or 1e-60 < abs(c) < 1e60):
+        raise InputError(f"c: must be zero, or within 1e±60; got {c!r}")
     if not 0.0 <= average_radius <= radius:
         raise InputError(f"average_radius: must be between 0 and the ball's radius {radius!r}; got {average_radius!r}")
     if 0.0 < average_radius < 1e-12 * radius:

@@ -1,6 +1,6 @@
 """The mollifier w = C (1 − s)₊^k, s = |x − x₀|²/R², on the cells of a simplicial mesh, with proved errors.
 
-Its profile may have a further factor that is linear in t = 1 − s.
+Its profile may have a further factor that is linear in t = 1 − s, or a coordinate of x − x₀; k = 0 is the ball itself.
 
 Cells cut by the sphere are clipped by planes and divided where the bounds of `pieces` are not small enough. What stands
 for w is a polynomial on each part; its integrals against quadratics are exact but for rounding, which is bounded.
@@ -30,15 +30,22 @@ ROUNDING = 2.0**-44
 
 
 def density(
-    kernel: Bump, points: Vector, cells: Index, x0: Vector, target: float, *, spent: Work | None = None
+    kernel: Bump,
+    points: Vector,
+    cells: Index,
+    x0: Vector,
+    target: float,
+    *,
+    spent: Work | None = None,
+    covered: bool = True,
 ) -> Density:
     """The mollifier on the cells that the ball about x0 meets.
 
     The integral of the error, Σ |K| error1, is brought below about `target` unless that takes more than the budget
     of simplices at a time; then the density is returned with the error reached.
 
-    *Assumes:* the ball lies in the union of the cells. Its mass is compared with the closed form, and a difference
-    beyond the bounds raises.
+    *Assumes:* the ball lies in the union of the cells, where it is `covered`. Its mass is then compared with the closed
+    form, and a difference beyond the bounds raises.
 
     Parameters
     ----------
@@ -73,6 +80,8 @@ def density(
     high = sums.high(beta, noise)
     if profile.plain and profile.k == 1:
         beta[whole], noise[whole], high[whole] = _quadratic(scaled.z[whole]), 0.0, 0.0
+    elif profile.plain and profile.k == 0:
+        beta[whole], noise[whole], high[whole] = 1.0, 0.0, 0.0  # gradients.md, step 2b
     else:
         high[whole] = sums.high_directly(whole, beta[whole])
     extra = noise * kernel.peak + 2.0 * UNIT * kernel.peak * np.abs(beta).max(axis=1) + TINY
@@ -85,7 +94,8 @@ def density(
         np.asarray(up((error2 + extra) * (1.0 + gammas(sums.pieces + 8.0)), 8)),
         near,
     )
-    _check_mass(kernel, result, volume, volume_error)
+    if covered:
+        _check_mass(kernel, result, volume, volume_error)
     return result
 
 
@@ -153,11 +163,16 @@ class Sums:
         z, _, blur = self.cells.parts(p.cell, p.bary)
         M, squares, size, pieces, top = np.zeros((n, m, m)), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
         first, second = p.error.copy(), p.square.copy()
+        slack = self.cells.slack[p.cell]
         for rows, corners, part in positive_parts(p.y):
-            T = _quadratic(np.matmul(corners, z[rows]))
-            local, square = self._means(T)
+            here = np.matmul(corners, z[rows])
+            T = _quadratic(here)
+            local, square = self._means(T, here)
             bound = np.abs(T).max(axis=1) + blur[rows]
             power, wrong = profile.size(bound), profile.slope(bound) * blur[rows]  # the stored T are not quite t's
+            if profile.axis is not None:  # nor are the coordinates
+                reach = profile.reach(here, slack[rows])
+                power, wrong = power * reach, wrong * reach + power * slack[rows]  # gradients.md, step 2c
             M[rows] += part[:, None, None] * _turned(local, corners)
             squares[rows] += part * square
             size[rows] += part * power
@@ -187,7 +202,7 @@ class Sums:
         beta = self.moments @ inverse  # continuous.md, step 8c
         n = len(inverse)
         # evaluation of f, the rule, the change to the cell's coordinates, and the sums over pieces
-        steps = 5 * (n + 6) + 40 + (2 * self.profile.degree + 1) ** self.d + 12 * (self.d + 1) + self.pieces
+        steps = 5 * (n + 6) + 40 + self.profile.points**self.d + 12 * (self.d + 1) + self.pieces
         # Σ_jl |coefficient of f B_jl| ≤ largest coefficient of f, since Σ B_jl = 1
         wrong = (gammas(steps) + 1.2 * RULE_DEFECT) * self.size
         wrong = wrong * np.abs(inverse).max() + gamma(n + 4) * (np.abs(self.moments) @ np.abs(inverse)).max(axis=1)
@@ -205,13 +220,14 @@ class Sums:
 
     def high_directly(self, whole: Index, beta: Vector) -> Vector:
         """The same from values of f − Σ β B on cells that are a single piece: no cancellation of squares."""
-        bary, weights = conical(self.d, 2 * self.profile.degree + 1)
+        bary, weights = conical(self.d, self.profile.points)
         B = values(bary)
         out, floor = np.zeros(len(beta)), np.zeros(len(beta))
         for i in range(0, len(beta), CHUNK):
             rows = slice(i, i + CHUNK)
-            T = _quadratic(self.cells.z[whole[rows]])
-            r = self.profile(T @ B.T) - beta[rows] @ B.T
+            z = self.cells.z[whole[rows]]
+            T = _quadratic(z)
+            r = self._values(T, z, bary, B) - beta[rows] @ B.T
             out[rows] = np.einsum("nq,nq,q->n", r, r, weights)
             floor[rows] = self.profile.size(np.abs(T).max(axis=1)) + np.abs(beta[rows]).max(axis=1)
         floor *= gamma(5 * (B.shape[1] + 6) + 40)
@@ -226,7 +242,12 @@ class Sums:
         """Root mean square error of f: that of clipping and that of rounding act together."""
         return np.asarray(up(np.sqrt(2.0 * up(self.second * (1.0 + gammas(self.pieces + 4.0))))))
 
-    def _means(self, T: Vector) -> tuple[Vector, Vector]:
+    def _values(self, T: Vector, z: Vector, bary: Vector, B: Vector) -> Vector:
+        """Values of f at points of simplices where t has the coefficients T, with scaled corners z."""
+        f = self.profile(T @ B.T)
+        return f if self.profile.axis is None else np.asarray(f * (self.profile.along(z) @ bary.T))
+
+    def _means(self, T: Vector, z: Vector) -> tuple[Vector, Vector]:
         """Means of f λ_j λ_l and of f² over simplices where t has the coefficients T."""
         m = self.d + 1
         half = np.array([1.0 if j == q else 0.5 for j, q in pairs(self.d)])
@@ -238,9 +259,9 @@ class Sums:
             squares = np.einsum("ni,ni->n", local, T)
             local *= half
         else:
-            bary, weights = conical(self.d, 2 * self.profile.degree + 1)
+            bary, weights = conical(self.d, self.profile.points)
             B = values(bary)
-            f = self.profile(T @ B.T)
+            f = self._values(T, z, bary, B)
             local, squares = f @ (B * half * weights[:, None]), (f * f) @ weights
         return local[:, full], squares
 

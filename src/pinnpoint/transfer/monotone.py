@@ -37,11 +37,12 @@ from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.transfer import PRODUCTS, Route, TransferBound, TransferContext, with_reserve
-from pinnpoint.rounding.arithmetic import UNIT, gamma, require_round_to_nearest, up
+from pinnpoint.rounding.arithmetic import UNIT, gamma, require_round_to_nearest, sum_up, up
 from pinnpoint.systems.queries import Flux, Queries
-from pinnpoint.taylor.bernstein import Density, from_linear, pairs
+from pinnpoint.taylor.bernstein import Density, pairs
+from pinnpoint.transfer.anchors import DIRICHLET
 from pinnpoint.transfer.ceilings import Ceilings
-from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.transfer.continuum import Continuum, bernstein
 from pinnpoint.transfer.equilibrated import BATCH, Enclosed, data_claims, indicators, place_of, remarks, within
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.goals import Functional, functionals
@@ -50,7 +51,7 @@ from pinnpoint.transfer.one_dimension import pointwise
 from pinnpoint.transfer.places import cell_of
 from pinnpoint.transfer.potentials import potential
 from pinnpoint.transfer.products import combined, paired
-from pinnpoint.transfer.reactions import Term
+from pinnpoint.transfer.reactions import Term, height
 
 TERMS = ("transfer", "remainder", "quadrature", "rounding")
 LOOSE = {1: 3e-3, 2: 3e-3, 3: 6e-2}
@@ -104,13 +105,13 @@ class Monotone(Route):
     Parameters
     ----------
     model
-        The problem without its reaction g, degree 1.
+        The problem without its reaction g.
     term
         The reaction.
     queries
         Queries with goals.
-    facets_of
-        Facet numbers of a boundary group.
+    facets_of, cells_of
+        Facet numbers of a boundary group, and numbers of cells of a group.
     tolerance
         Indicators are for queries with larger radii; None for all.
     """
@@ -120,6 +121,7 @@ class Monotone(Route):
     queries: Queries
     facets_of: Any
     tolerance: Any = None
+    cells_of: Any = None
     goals: tuple[Functional, ...] = field(init=False)
     potentials: tuple[Density | None, ...] = field(init=False)
     norms: Norms = field(init=False)
@@ -132,8 +134,9 @@ class Monotone(Route):
         for goal, name in zip(asked.goals, asked.names, strict=True):
             if isinstance(goal, Flux):
                 raise InputError(f"query '{name}': fluxes of semilinear problems have no transfer; ask for points")
-        found = functionals(model, asked, self.facets_of, harmonic=True)  # continuous.md, step 10c
-        object.__setattr__(self, "norms", Norms.of(model))
+        found = functionals(model, asked, self.facets_of, self.cells_of, harmonic=True)  # continuous.md, step 10c
+        fall = self.term.fall + max(0.0, -float(model.reaction.min()))
+        object.__setattr__(self, "norms", Norms.of(model).falling(float(up(fall)) if fall > 0.0 else 0.0, model))
         object.__setattr__(self, "goals", found)
         object.__setattr__(self, "potentials", tuple(self._potential(i, J) for i, J in enumerate(found)))
 
@@ -149,7 +152,7 @@ class Monotone(Route):
         T, K = model.topology, J.kernel
         size = float(T.volumes[cell_of(T, x0)]) ** (1.0 / model.d)
         x = size / K.radius
-        tolerance = LOOSE[model.d] * (min(0.3, x) * max(1.0, x)) ** 2
+        tolerance = LOOSE[model.d] * (min(0.3, x) * max(1.0, x)) ** (1 + model.degree)
         return potential(K, model.points, T.cells, model.anchors.volume, x0, tolerance, size)
 
     def bound(self, context: TransferContext) -> TransferBound:
@@ -166,11 +169,14 @@ class Monotone(Route):
             raise CertificationError("dirichlet: the data's distance from its interpolant could not be bounded")
         free = slice(None) if context.free is None else context.free
         primal, pairs_ = self._measured(state, lambda b: _spread(solve(b[free]), free, model.size))
-        given = Ceilings.of(model, state, reacts=True, at_zero=self.term.at_zero)
-        found = within(given, self.queries.goals, self.goals, self._values(primal, pairs_))
+        found = self._values(primal, pairs_)
+        if self.norms.fall == 0.0:
+            given = Ceilings.of(model, state, reacts=True, at_zero=self.term.at_zero)
+            found = within(given, self.queries.goals, self.goals, found)
         terms = {name: np.array([attributes(f, name)[name] for f in found]) for name in TERMS}
         if mismatch > 0.0:
-            terms["boundary"] = np.array([0.0 if J.known else mismatch for J in self.goals])  # continuous.md, step 10j
+            change = self._missed(mismatch)
+            terms["boundary"] = np.array([0.0 if J.known else change for J in self.goals])  # continuous.md, step 10j
         proved = sure and model.load.proved and all(J.proved for J in self.goals)
         proved = proved and (model.boundary_load is None or model.boundary_load.density.proved)
         details = {
@@ -189,6 +195,22 @@ class Monotone(Route):
         )
         here = np.array([f.center for f in found])
         return TransferBound(with_reserve(terms), self._claims(mismatch, sure), details, None, here, proved, evidence)
+
+    def _missed(self, mismatch: float) -> float:
+        """What Dirichlet data within `mismatch` of the state's changes anywhere."""
+        model, norms = self.model, self.norms
+        if norms.fall == 0.0:
+            return mismatch
+        if model.d == 1:
+            length = math.sqrt(sum_up(up(model.topology.volumes * (1.0 + model.anchors.slack))))
+            grown = norms.fall * length * norms.second * norms.top / norms.slope
+            return float(up(mismatch * (1.0 + grown), 32))  # indefinite.md, step 6e
+        if np.all(model.kind[model.topology.facet_cells[:, 1] < 0] == DIRICHLET):
+            return float(up(mismatch * (1.0 + norms.fall * height(model, norms)), 8))  # indefinite.md, step 6e
+        raise InputError(
+            "dirichlet: where c + g′ may be negative and a side is free, data must be met by the elements: numbers, or "
+            f"linear formulas; it differs by up to {mismatch:.3g}. Say target='discrete'"
+        )
 
     def enclosed(self, state: Vector, dual: Callable[[Vector], Vector]) -> tuple[Primal, list[Enclosed]]:
         """Every value, from any state that has the boundary values, and a solver for dual states.
@@ -219,7 +241,12 @@ class Monotone(Route):
         flux = model.fluxes(state[None, :], [source], [model.boundary_load])[..., 0]
         side = Side(state, source, flux, model.boundary_load)
         bounds = model.estimator.measure(side, [])[0]
-        return Primal(state, cube, side, bounds, model.estimator.energy(bounds))  # continuous.md, step 10b
+        energy = model.estimator.energy(bounds)  # continuous.md, step 10b
+        return Primal(state, cube, side, bounds, self._grown(energy))
+
+    def _grown(self, x: float) -> float:
+        """A bound of a form or an energy, divided by s; as it is where s = 1."""
+        return x if self.norms.fall == 0.0 else math.copysign(float(up(abs(x) / self.norms.slope)), x)
 
     def _pairs(self, primal: Primal, these: list[int], dual: Callable[[Vector], Vector]) -> dict[int, Any]:
         sides = self.sides(primal, these, dual)
@@ -255,9 +282,10 @@ class Monotone(Route):
             return Enclosed(J.constant, 0.0, J.data, max(0.0, J.error - J.data))
         found = None
         if pair is not None and z is not None:
-            low, high, share = model.estimator.product_bound(primal.bounds, pair)
+            # indefinite.md, step 6c
+            low, high, share = (self._grown(x) for x in model.estimator.product_bound(primal.bounds, pair))
             value, off, data = self._at_state(i, primal)
-            dual = model.estimator.energy(pair.dual)
+            dual = self._grown(model.estimator.energy(pair.dual))
             # continuous.md, step 10f
             less, more = self.term.rest(model, self.norms, primal.nodal, primal.energy, J.kernel, z, dual)
             # continuous.md, step 10d
@@ -274,6 +302,8 @@ class Monotone(Route):
                 float(up(0.5 * (less + more))),
             )
         other = pointwise(model, goal, primal.nodal, primal.bounds, primal.side.source)
+        if other is not None:
+            other = other[0], self._grown(other[1]), self._grown(other[2])
         if other is not None and (found is None or other[1] < found.radius):
             dual = math.nan if found is None else found.dual
             found = Enclosed(other[0], max(0.0, other[1] - other[2]), other[2], 0.0, dual)
@@ -289,9 +319,9 @@ class Monotone(Route):
         model, J, Phi = self.model, self.goals[i], self.potentials[i]
         C, volume, slack = len(model.kappa), model.anchors.volume, 3.0 * model.anchors.slack + gamma(64)
         w = primal.nodal[model.cell_nodes]
-        top = np.abs(w).max(axis=1)
-        blur = np.asarray(up(gamma(4) * top))
-        linear = Density(from_linear(w), np.zeros(C), blur, blur)
+        blur = np.asarray(up(gamma(4 if model.degree == 1 else 16) * np.abs(w).max(axis=1)))
+        linear = Density(bernstein(w, model.d, model.degree), np.zeros(C), blur, blur)
+        top = np.abs(w).max(axis=1) if model.degree == 1 else up(np.abs(linear.coefficients).max(axis=1) + blur)
         found = []
         if J.source is not None:
             found.append((1.0, paired(linear, top, J.source.on_all(C), volume, slack)))
@@ -304,11 +334,20 @@ class Monotone(Route):
         off = sum(p[1] for _, p in found) + 8.0 * UNIT * sum(abs(p[0]) for _, p in found)
         return float(value), float(up(off)), float(up(sum(p[2] for _, p in found)))
 
+    def _uniqueness(self) -> list[Claim]:
+        norms = self.norms
+        if norms.fall == 0.0:
+            return []
+        return [
+            Claim(f"c + g′ ≥ −{norms.fall:.6g}, the first eigenvalue is at least {norms.second**-2.0:.6g}: u is unique")
+        ]
+
     def _claims(self, mismatch: float, sure: bool) -> tuple[Claim, ...]:
         model = self.model
         said = [
             Claim("continuous target: the weak solution on the domain that the mesh covers"),
             Claim(self.term.claim),
+            *self._uniqueness(),
             Claim("energy errors bounded by equilibrated fluxes; the remainder of the linearised dual is bounded"),
             *data_claims("source", model.load),
         ]

@@ -20,6 +20,12 @@ is a box.
 I² = ∫(1 − t)²v² dr = 2∫t(1 − t)v² − 2∫r(1 − t)²v v′ ≤ ½I² + 2Z² + 2IY, Z² = ∫v²r²/R², Y² = ∫v′²r², so I ≤ 4Y + 2Z, and
 ‖vΦ‖₂ ≤ (4‖∇v‖ + 2‖v‖/R)/(4πκ₀).
 
+*Any domain whose Neumann facets lie across axes*: a line parallel to an axis leaves Ω through a Dirichlet facet, at
+which v vanishes, or through a Neumann facet across that axis, and the same holds with (α_i, β_i) = (0, 1) where no such
+facet is Neumann, (0, 2) where those that are look one way, and else (1/l_i, 2) with l_i the smallest distance from one
+that looks back to one further on that looks forth: v² is at most the integrals over all segments of its line. Then C
+comes from the first eigenvalue by `separation`.
+
 For a ball average |Φ| is the difference of the potentials of two radial densities of mass one, each between zero and
 that of the point, ψ: so |Φ| ≤ ψ, which is R/(2κ)(1 − ρ), −log(s)/(4πκ), (1/ρ − 1)/(4πκR).
 """
@@ -27,20 +33,23 @@ that of the point, ψ: so |Φ| ≤ ψ, which is R/(2κ)(1 − ρ), −log(s)/(4�
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import down, sum_up, up
-from pinnpoint.transfer.anchors import DIRICHLET
+from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.potentials import FOURTH
+from pinnpoint.transfer.separation import first_eigenvalue
 
 PI_DOWN = 3.141592653589793  # float64's value is below π
 PI_UP = 3.1415926535897936
+ROOM = 1e-3
+"""Of 1 − γ/λ₁, that must be left."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +63,39 @@ class Norms:
     top: float = math.inf
     vanishing: bool = True
     """Whether v vanishes on all of ∂Ω."""
+    fall: float = 0.0
+    """γ, where the derivative of c u + g(u) is at least −γ."""
+
+    @property
+    def slope(self) -> float:
+        """S = 1 − γC², rounded down: b(v, v) ≥ s E² for the form b of the linearised problem; 1 where γ = 0."""
+        return (
+            1.0 if self.fall == 0.0 else float(down(1.0 - up(self.fall * self.second**2, 4)))
+        )  # indefinite.md, step 6b
+
+    def falling(self, fall: float, model: Continuum) -> Norms:
+        """The same for a reaction that may fall by γ, or a refusal where γ is not below the first eigenvalue."""
+        if fall == 0.0:
+            return self
+        made = replace(self, fall=fall)
+        if not made.slope > 0.5 and np.any(model.kind == DIRICHLET):
+            least = max(0.0, float(model.reaction.min()))
+            sharper = float(up(1.0 / down(math.sqrt(down(first_eigenvalue(model) + least)))))
+            made = replace(made, second=min(made.second, sharper))
+        if not made.slope > ROOM:
+            raise InputError(
+                f"target: c + g′ may be as small as {-fall:.6g}, and must be above −λ₁, of which "
+                f"{made.second**-2.0:.6g} is proved; there may be several solutions. Say target='discrete', or "
+                "pass transfer="
+            )
+        return made
 
     @classmethod
     def of(cls, model: Continuum) -> Norms:
         """For the Dirichlet part of a problem."""
         gradient = float(up(1.0 / down(math.sqrt(float(model.kappa.min())))))
         second = model.anchors.friedrichs
-        least = float(model.reaction.min())
+        least = max(0.0, float(model.reaction.min()))
         if least > 0.0:
             second = min(second, float(up(1.0 / down(math.sqrt(least)))))
         if model.d == 1:
@@ -75,12 +110,9 @@ class Norms:
 
     @classmethod
     def _box(cls, model: Continuum, gradient: float, least: float) -> Norms:
-        faces = _faces(model)
+        faces = faces_of(model)
         if faces is None:
-            raise InputError(
-                "target: for a nonlinear reaction in two or three dimensions the continuous target needs Dirichlet "
-                "data on the whole boundary, or a domain that is a box; say target='discrete'"
-            )
+            return cls._across(model, gradient, least)
         widths = model.points.max(axis=0) - model.points.min(axis=0)
         low, high = down(widths), up(widths)
         ends = np.where(faces == 2, 1.0, np.where(faces == 1, 0.25, 0.0))
@@ -95,6 +127,15 @@ class Norms:
         alpha, beta = np.where(faces == 0, 1.0 / low, 0.0), np.where(faces == 2, 1.0, 2.0)
         lines = float(np.prod(alpha * second + beta * gradient))  # continuous.md, step 10i
         fourth = float(up(second ** (4 - model.d) * lines, 32))
+        return cls(model.d, second, float(up(math.sqrt(math.sqrt(fourth)))), gradient, vanishing=False)
+
+    @classmethod
+    def _across(cls, model: Continuum, gradient: float, least: float) -> Norms:
+        alpha, beta = lines(model)
+        first = first_eigenvalue(model) if np.any(model.kind == DIRICHLET) else 0.0
+        second = float(up(1.0 / down(math.sqrt(down(first + least)))))  # indefinite.md, step 7b
+        product = float(np.prod(alpha * second + beta * gradient))  # indefinite.md, step 7a
+        fourth = float(up(second ** (4 - model.d) * product, 32))
         return cls(model.d, second, float(up(math.sqrt(math.sqrt(fourth)))), gradient, vanishing=False)
 
     @classmethod
@@ -127,7 +168,7 @@ class Norms:
         return float(up(min(one, self.second * R / kappa * largest), 16))
 
 
-def _faces(model: Continuum) -> Vector | None:
+def faces_of(model: Continuum) -> Vector | None:
     """How many of the two faces across each axis are Dirichlet; None where the domain is not its bounding box.
 
     A connected domain in the box whose boundary lies in the box's boundary is the box.
@@ -141,3 +182,31 @@ def _faces(model: Continuum) -> Vector | None:
             covered |= here
             count[axis] += float(np.all(kind[here] == DIRICHLET))
     return count if bool(covered.all()) else None
+
+
+def lines(model: Continuum) -> tuple[Vector, Vector]:
+    """α_i and β_i for a domain whose Neumann facets lie across axes; others are refused."""
+    T, d = model.topology, model.d
+    free = np.flatnonzero(model.kind == NEUMANN)
+    P = model.points[T.facets[free]]
+    flat = np.all(P == P[:, :1], axis=1)
+    if not flat.any(axis=1).all():
+        where = P[int(np.argmin(flat.any(axis=1)))].mean(axis=0)
+        raise InputError(
+            "target: for a nonlinear reaction in two or three dimensions the continuous target needs Dirichlet data on "
+            f"every side that is not parallel to axes; the one at {where.tolist()} has none. Say target='discrete'"
+        )
+    middle = model.points[T.cells[T.facet_cells[free, 0]]].mean(axis=1)
+    alpha, beta = np.zeros(d), np.ones(d)
+    for i in range(d):
+        at, forth = P[flat[:, i], 0, i], P[flat[:, i], 0, i] > middle[flat[:, i], i]
+        if not at.size:
+            continue
+        beta[i] = 2.0
+        starts, ends = np.unique(at[~forth]), np.unique(at[forth])
+        if starts.size and ends.size:
+            following = np.searchsorted(ends, starts, side="right")
+            seen = following < len(ends)
+            gaps = ends[following[seen]] - starts[seen]
+            alpha[i] = float(up(1.0 / down(gaps.min()))) if gaps.size else 0.0  # indefinite.md, step 7a
+    return alpha, beta

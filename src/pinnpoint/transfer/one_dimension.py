@@ -62,11 +62,18 @@ def reach(model: Continuum, x: Vector) -> Vector:
     right = after[at + 1] + up(np.maximum(high[at] - x, 0.0) / k[at])
     fixed = X[T.facets[model.dirichlet_facets(), 0]]
     found = np.full(len(x), np.inf)
-    if np.any(fixed == X.min()):
-        found = np.minimum(found, left)
-    if np.any(fixed == X.max()):
-        found = np.minimum(found, right)
+    for end, way in ((X.min(), left), (X.max(), right)):
+        if np.any(fixed == end):
+            found = np.minimum(found, way)
+        found = np.minimum(found, way + _give(model, end))
     return np.asarray(up(np.sqrt(up(found))))  # continuous.md, step 6a; paper, eq. 5.28
+
+
+def _give(model: Continuum, end: float) -> float:
+    """1/ω of a Robin end: w(end)² ≤ ‖w‖_a²/ω; infinite where it has none."""
+    at = model.exchange
+    here = [] if at is None else at.weight[model.points[at.vertices[:, 0], 0] == end]
+    return float(up(1.0 / max(here))) if len(here) and max(here) > 0.0 else np.inf  # robin.md, step 4d
 
 
 def evaluate(model: Continuum, state: Vector, x: float) -> tuple[float, float]:
@@ -97,7 +104,7 @@ def residual_estimate(model: Continuum, state: Vector, load: Density | None = No
     source = f.coefficients.T
     rest = source - model.reaction * u.coefficients
     slack = shapes.slack + gamma(60)
-    size = np.abs(source).max(axis=0) + model.reaction * (u.top + u.blur / UNIT_GAP)
+    size = np.abs(source).max(axis=0) + np.abs(model.reaction) * (u.top + u.blur / UNIT_GAP)
     if model.degree == 2:  # κu″: the slopes at the two ends differ by h u″
         bend = (u.slopes[1, 0] - u.slopes[0, 0]) * (shapes.gradients[1, 0] - shapes.gradients[0, 0]) * 0.5
         rest = rest + model.kappa * bend
@@ -112,7 +119,7 @@ def residual_estimate(model: Continuum, state: Vector, load: Density | None = No
     weight = up(model.anchors.convex * root, 8)
     all_data = norm_up(up(weight * f.error2, 4))
     eta = norm_up(up(weight * (rms + blur + f.error2), 8))  # continuous.md, step 6b; paper, eq. 5.26
-    nodal, off, data = _nodal_residuals(model, shapes, u, f)
+    nodal, off, data = _nodal_residuals(model, shapes, u, f, state)
     inside = model.kind_of_vertices() != DIRICHLET
     C = np.where(inside, reach(model, model.points[:, 0]), 0.0)
     extra = dot_up(np.where(inside, up(np.abs(nodal) + off + data), 0.0), C)  # continuous.md, step 6c
@@ -124,13 +131,15 @@ UNIT_GAP = gamma(60)
 """A blur divided by this is a size whose rounding it is."""
 
 
-def _nodal_residuals(model: Continuum, shapes: Shapes, u: State, f: Density) -> tuple[Vector, Vector, Vector]:
+def _nodal_residuals(
+    model: Continuum, shapes: Shapes, u: State, f: Density, state: Vector
+) -> tuple[Vector, Vector, Vector]:
     """∫ f φ_i + g_i − a(u_h, φ_i) for the hat functions, bounds of the rounding, and of the data's error."""
     T, n, source = model.topology, len(model.points), f.coefficients.T
     rest = source - model.reaction * u.coefficients
     hats = np.array([[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]])
     mean_slope = 0.5 * (u.slopes[0, 0] + u.slopes[1, 0])
-    size = np.abs(source).max(axis=0) + model.reaction * (u.top + u.blur / UNIT_GAP)
+    size = np.abs(source).max(axis=0) + np.abs(model.reaction) * (u.top + u.blur / UNIT_GAP)
     slack = 3.0 * (shapes.slack + gamma(60))
     value, off, data = np.zeros(n), np.zeros(n), np.zeros(n)
     for i in (0, 1):
@@ -140,7 +149,8 @@ def _nodal_residuals(model: Continuum, shapes: Shapes, u: State, f: Density) -> 
         value += np.bincount(T.cells[:, i], part, minlength=n)
         off += np.bincount(T.cells[:, i], up(wrong + 2.0 * gamma(8) * np.abs(part)), minlength=n)
         data += np.bincount(T.cells[:, i], up(f.error1 * shapes.volume * (1.0 + shapes.slack)), minlength=n)
-    load = model.boundary_load
+    load = model.wanted(state, model.boundary_load, dual=False)  # robin.md, step 4d
+    load = model.boundary_load if load is None else load
     if load is not None:
         at, g = load.vertices[:, 0], load.density
         value += np.bincount(at, g.coefficients[:, 0], minlength=n)

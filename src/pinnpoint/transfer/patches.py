@@ -53,10 +53,19 @@ class Ingredients:
     table: Vector
 
     @classmethod
-    def of(cls, topology: Topology, kappa: Vector, gradients: Vector, source: Vector, order: int) -> Ingredients:
-        """Ingredients for given coefficients, ∇u_h at the vertices and source."""
+    def of(
+        cls,
+        topology: Topology,
+        kappa: Vector,
+        gradients: Vector,
+        source: Vector,
+        order: int,
+        metric: Vector | None = None,
+    ) -> Ingredients:
+        """Ingredients for given coefficients, ∇u_h at the vertices and source; lengths by `metric`, or by κ."""
         d, volumes = topology.dim, topology.volumes
-        E = topology.edges
+        # varying.md, step 2d
+        E = topology.edges if metric is None else np.einsum("kyx,kix->kiy", metric, topology.edges)
         scale = 1.0 / (d * d * kappa * volumes)
         columns = [np.einsum("kx,kx->k", E[:, i], E[:, j]) * scale for i, j in pairs(d - 1)]
         if order == 0 and gradients.shape[1] > 1:

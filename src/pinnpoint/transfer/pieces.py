@@ -1,6 +1,8 @@
 """Parts of the cells near a ball, and how far the clipped power t^k is from the mollifier on them.
 
-Text and bounds are for t^k; for a profile g(t) = t^k(c₀ + c₁t) they grow by the factor |c₀| + |c₁| max(a, b).
+Text and bounds are for t^k; for a profile g(t) = t^k(c₀ + c₁t) they grow by the factor |c₀| + |c₁| max(a, b), and for
+one that is odd along an axis by the largest coordinate on the piece. For k = 0, the ball's own indicator, the mean is
+that of the places where a sign is wrong.
 
 With corners z_i, scaled by R about x₀, and barycentric coordinates λ, t = 1 − |x − x₀|²/R² is ℓ + Q: ℓ is linear with
 the values of t at the corners, and Q = Σ_{i<j} λ_i λ_j |z_i − z_j|² = Σ λ_i |z_i − p|² − |z − p|² for every p. Hence
@@ -191,13 +193,14 @@ def _bounded(cell: Index, level: Index, halvings: Index, bary: Vector, cells: Ce
     below = np.where(low <= 0.0, np.maximum(r + np.minimum(high, 0.0), 0.0), 0.0)
     density, most = _density(a, r), np.maximum(above, below)
 
-    factor = profile.factor(most)
+    factor = profile.factor(most) * profile.reach(z[keep], cells.slack[cell[keep]])
 
     def mean(times: int) -> Vector:
         p = times * profile.k
         with np.errstate(invalid="ignore"):  # where nothing is wrong ρ may be infinite
             slab = density * (above ** (p + 1) + below ** (p + 1)) / (p + 1)  # continuous.md, step 8c
-        return np.asarray(up(np.fmin(most**p, slab) * factor**times, 8 * p + 40))
+        top = np.where(most > 0.0, most**p, 0.0)  # gradients.md, step 2b
+        return np.asarray(up(np.fmin(top, slab) * factor**times, 8 * p + 40))
 
     return Pieces(cell[keep], level[keep], halvings[keep], bary[keep], y[keep], mean(1), mean(2))
 

@@ -308,7 +308,9 @@ class _Patches:
         return [x[0] + flat * c, x[1] + flat * s, x[2] + r * wide]
 
     def _directions(self, patches: Index) -> list[TaylorModel]:
-        """Models of (x − x₀)/r, in two and three dimensions."""
+        """Models of (x − x₀)/r."""
+        if self.d == 1:
+            return [constant(1.0 - 2.0 * patches[:, 3])]
         s, c = sincos(self._angle(patches, self.d - 1))
         if self.d == 2:
             return [c, s]

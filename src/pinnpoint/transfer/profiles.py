@@ -5,16 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from pinnpoint.base.arrays import Vector
+from pinnpoint.rounding.arithmetic import up
 
 
 @dataclass(frozen=True)
 class Profile:
-    """g(t) = t^k (first + second t), for t > 0; its coefficients are exactly these floats."""
+    """g(t) = t^k (first + second t), for t > 0; its coefficients are exactly these floats.
+
+    With an axis the mollifier is odd along it: g(t) times the coordinate (x − x₀)_axis/R.
+    """
 
     k: int
     first: float = 1.0
     second: float = 0.0
+    axis: int | None = None
 
     @property
     def degree(self) -> int:
@@ -23,13 +30,31 @@ class Profile:
 
     @property
     def plain(self) -> bool:
-        """Whether g = t^k."""
-        return self.first == 1.0 and self.second == 0.0
+        """Whether the mollifier is t^k."""
+        return self.first == 1.0 and self.second == 0.0 and self.axis is None
+
+    @property
+    def points(self) -> int:
+        """Of a rule, in each direction, that is exact for the mollifier's square and for its products with quadratics.
+
+        These have the degrees 4 degree and 2 degree + 2 in x, and with an axis 2 and 1 more; n points give 2n − 1.
+        """
+        return max(2, 2 * self.degree + 1 + (self.axis is not None))  # gradients.md, step 2d
 
     def __call__(self, t: Vector) -> Vector:
-        """Values."""
+        """Values of g."""
         power = t**self.k
-        return power if self.plain else power * (self.first + self.second * t)
+        return power if self.second == 0.0 and self.first == 1.0 else power * (self.first + self.second * t)
+
+    def along(self, z: Vector) -> Vector:
+        """The further factor at scaled points (…, d)."""
+        return np.ones(z.shape[:-1]) if self.axis is None else np.asarray(z[..., self.axis])
+
+    def reach(self, z: Vector, slack: Vector) -> Vector:
+        """Upper bounds of the further factor on simplices with scaled corners (n, m, d), each known to its slack."""
+        if self.axis is None:
+            return np.ones(len(z))
+        return np.asarray(up(np.abs(z[..., self.axis]).max(axis=1) + slack))  # gradients.md, step 2c
 
     def factor(self, top: Vector) -> Vector:
         """|g(t)| ≤ |t|^k times this where |t| ≤ top."""
@@ -42,7 +67,7 @@ class Profile:
     def slope(self, top: Vector) -> Vector:
         """Upper bound of |g'| where |t| ≤ top."""
         high = (self.k + 1) * abs(self.second) * top**self.k
-        return self.k * abs(self.first) * top ** (self.k - 1) + high
+        return self.k * abs(self.first) * top ** max(self.k - 1, 0) + high
 
 
 class Bump(Protocol):

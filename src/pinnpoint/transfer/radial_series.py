@@ -1,4 +1,7 @@
-"""Radial solutions of −Δ + ν² in the unit ball as power series with decimal coefficients and bounded tails."""
+"""Radial solutions of −Δ + ν² in the unit ball as power series with decimal coefficients and bounded tails.
+
+ν² may be negative: the terms then alternate, and their tails are bounded by the same geometric series.
+"""
 
 from __future__ import annotations
 
@@ -117,8 +120,12 @@ def _length(nu2: float, digits: int) -> int:
     return j + 2
 
 
-def integrals(form: Series, d: int, p: Enclosed, q: Enclosed, order: int) -> list[Enclosed]:
-    """∫_p^q (L A + B) ρ^{i+d−1} dρ, i = 0 … order, by the antiderivatives of powers and of powers times log."""
+def integrals(form: Series, d: int, p: Enclosed, q: Enclosed, order: int, start: int | None = None) -> list[Enclosed]:
+    """∫_p^q (L A + B) ρ^{i+d−1} dρ, i = 0 … order, by the antiderivatives of powers and of powers times log.
+
+    With `start` the powers are ρ^{i+start}, start ≥ d − 2.
+    """
+    first = d - 1 if start is None else start
     top = 2 * max(len(form.A), len(form.B)) + order + d + 1
     low, high = _powers(p, top + 1), _powers(q, top + 1)
     plain = [(y - x) / (n + 1) for n, (x, y) in enumerate(zip(low[1:], high[1:], strict=True))]
@@ -129,12 +136,12 @@ def integrals(form: Series, d: int, p: Enclosed, q: Enclosed, order: int) -> lis
         special = [(high[n + 1] * log_q - low[n + 1] * log_p - plain[n]) / (n + 1) for n in range(top)]
     else:
         special = plain
-    tail = form.regular_tail * plain[d - 1].size()
+    tail = form.regular_tail * plain[first].size()
     if form.A:
-        tail += form.singular_tail * special[d - 1 + shift].size()
+        tail += form.singular_tail * special[first + shift].size()
     out = []
     for i in range(order + 1):
-        n = i + d - 1
+        n = i + first
         s = total(b * plain[n + 2 * j] for j, b in enumerate(form.B))
         s = s + total(a * special[n + shift + 2 * j] for j, a in enumerate(form.A))
         out.append(s.widened(tail))  # continuous.md, step 8b

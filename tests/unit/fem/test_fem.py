@@ -236,15 +236,15 @@ def test_extraction_keeps_free_values_and_tells_the_mismatch():
 def test_continuous_target_is_never_downgraded():
     problem = poisson("square", 4)
     assert pp.certify(problem, solution, problem.points([[0.5, 0.5]])).target == "continuous"
-    bent = fem.ReactionDiffusion(problem.mesh, diffusion=[[2.0, 0.5], [0.5, 1.0]])
-    varying = fem.ReactionDiffusion(problem.mesh, reaction="1 + x")
+    bent = fem.ReactionDiffusion(problem.mesh, diffusion=lambda X: np.tile(np.eye(2), (len(X), 1, 1)))
+    varying = fem.ReactionDiffusion(problem.mesh, reaction=lambda X: 1.0 + X[:, 0])
     forces = np.ones((len(problem.mesh.points), 2))
     stiff = fem.Elasticity(problem.mesh, 1.0, 0.3, fixed={"boundary": 0.0}, nodal=forces)
     for other, queries in ((bent, bent.points), (varying, varying.points), (stiff, lambda X: stiff.points(X, "x"))):
         with pytest.raises(pp.InputError, match="target='discrete'"):
             pp.certify(other, np.zeros(other.system.N), queries([[0.5, 0.5]]))
     with pytest.raises(pp.InputError, match="target='discrete'"):
-        pp.certify(problem, solution, problem.gradients([[0.5, 0.5]], "x"))
+        pp.certify(problem, solution, pp.Queries(problem.points([[0.5, 0.5]]).L))
 
 
 BAD = {

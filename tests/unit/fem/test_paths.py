@@ -290,6 +290,7 @@ SEEN = (
     "diffusion",
     "reaction",
     "reaction_varies",
+    "sides",
     "lame",
     "nodes",
 )

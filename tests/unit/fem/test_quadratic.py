@@ -327,7 +327,6 @@ REFUSED = {
     "degree 0": (lambda m: fem.ReactionDiffusion(m, degree=0), "degree"),
     "degree in words": (lambda m: fem.ReactionDiffusion(m, degree="two"), "degree"),
     "elastic degree 3": (lambda m: fem.Elasticity(m, 1.0, 0.3, fixed={"left": 0}, degree=3), "degree: must be 1"),
-    "negative reaction": (lambda m: fem.ReactionDiffusion(m, reaction=-1, degree=2), "reaction: must be ≥ 0"),
     "reaction of some groups": (
         lambda m: fem.ReactionDiffusion(m, reaction={"left half": 1}, degree=2),
         "reaction: 16 cells have no value",

@@ -302,9 +302,9 @@ def test_included_files_are_read_in_place(tmp_path):
     (tmp_path / "sub" / "link.inc").symlink_to("/etc/hostname")
     with pytest.raises(InputError, match="outside the deck's folder"):
         read(tmp_path, text.replace("nodes.inc", "link.inc"), "with.bdf")
-    bad = (tmp_path / "sub" / "nodes.inc").read_text() + "TEMP,1,5,20.\n"
+    bad = (tmp_path / "sub" / "nodes.inc").read_text() + "TEMPP1,1,5,20.\n"
     (tmp_path / "sub" / "nodes.inc").write_text(bad)
-    with pytest.raises(InputError, match=rf"TEMP on line {cut - 13 + 1} of 'nodes.inc'"):
+    with pytest.raises(InputError, match=rf"TEMPP1 on line {cut - 13 + 1} of 'nodes.inc'"):
         read(tmp_path, text, "with.bdf")
 
 
@@ -313,7 +313,7 @@ def add(card):
 
 
 REFUSED = {
-    "temperature": (add("TEMPD,1,20."), r"TEMPD on line \d+: this card is not read and may change"),
+    "temperature": (add("TEMPF,1,20."), r"TEMPF on line \d+: this card is not read and may change"),
     "gravity along other axes": (add("GRAV,1,7,9.81,0.,0.,-1."), "in the basic coordinate system only"),
     "contact": (add("BCTABLE,1"), r"BCTABLE on line \d+"),
     "mpc card": (add("MPC,1,5,1,1.,8,1,-1."), r"MPC on line \d+"),
@@ -325,7 +325,8 @@ REFUSED = {
     "inertia relief": (add("PARAM,INREL,-2"), "PARAM INREL"),
     "solution": (edit("SOL 101", "SOL 103"), "SOL on line 1: only linear statics"),
     "mpc": (edit("   SPC = 2", "   SPC = 2\n   MPC = 3"), "MPC on line 9: this case control is not read"),
-    "temperature load": (edit("   SPC = 2", "   TEMP(LOAD) = 3"), "TEMP on line 8"),
+    "temperature load": (edit("   SPC = 2", "   SPC = 2\n   TEMP(LOAD) = 3"), r"TEMP\(LOAD\) = 3: the deck has no"),
+    "initial temperature": (edit("   SPC = 2", "   TEMP(INIT) = 3"), "TEMP on line 8"),
     "method": (edit("   SPC = 2", "   METHOD = 3"), "METHOD on line 8"),
     "subcase": (edit("SUBCASE 1", "SUBCASE one"), "SUBCASE on line 5: must be followed by a positive whole number"),
     "no such support": (edit("   SPC = 2", "   SPC = 77"), "SUBCASE 1: SPC = 77: the deck has no such set"),
@@ -386,7 +387,7 @@ REFUSED = {
     "rigid on support": (add("GRID,4,,0.,0.,0.\nRBE2,9,4,123,14,29"), "also held by a support"),
     "rigid on air": (add("GRID,4,,0.,0.,0.\nGRID,3,,0.,0.,0.\nRBE2,9,4,123,3,8"), "must be nodes of elements"),
     "uneven pressure": (add("PLOAD4,1,1,1.,2.,3.,,5,8"), "only even pressure"),
-    "directed pressure": (add("PLOAD4,1,1,1.,,,,5,8,\n,0,1.,0.,0."), "only pressure normal"),
+    "directed pressure": (add("PLOAD4,1,1,1.,,,,5,8,\n,0,1.,0.,0."), "G1 must be a vertex of the face"),
     "number": (
         edit("FORCE   1       5 ", "FORCE   1       5x"),
         "FORCE on line .*field 3 must be a whole number; got '5X'",

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.base.errors import InputError
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.transfer.norms import Norms
@@ -83,11 +82,3 @@ def test_constants_of_norms(name):
         assert np.abs(v).max() <= norms.top * energy
         closest = max(closest, second / (norms.second * energy))
     assert closest > 0.5
-
-
-def test_not_a_box():
-    problem = pp.fem.Semilinear(
-        generate("lshape", 4), cubic=1.0, source=1.0, dirichlet={"left": 0.0}, neumann={"bottom": 0.0}
-    )
-    with pytest.raises(InputError, match="a domain that is a box"):
-        pp.certify(problem, lambda P: 0.0 * P[:, 0], problem.points([[0.3, 0.3]]))

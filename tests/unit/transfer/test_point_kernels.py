@@ -222,7 +222,7 @@ def test_large_decay_costs_nothing():
     for wrong in (
         (4, 1.0, 0.0, 1.0),
         (2, 0.0, 0.0, 1.0),
-        (2, 1.0, -1.0, 1.0),
+        (2, 1.0, -math.inf, 1.0),
         (2, 1.0, 0.0, math.nan),
         (2, 1, 0, 1, 7),
     ):

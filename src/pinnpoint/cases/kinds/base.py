@@ -15,12 +15,13 @@ from pinnpoint.mesh.mesh import Mesh
 LINEAR = ("exact", "norm", "inexact", "localized", "randomized")
 NONLINEAR = ("root", "stationary")
 TARGETS = ("continuous", "discrete")
-SCALAR_GOALS = ("point", "average", "patch", "flux")
+SCALAR_GOALS = ("point", "average", "patch", "flux", "mean", "cells", "gradient")
 ELASTIC_GOALS = (
     *("point", "average", "patch", "cells", "mean", "stress", "strain"),
     *("von-mises", "principal", "magnitude", "reaction", "compliance"),
 )
-GOALS = tuple(dict.fromkeys((*SCALAR_GOALS, *ELASTIC_GOALS)))
+EXTREMES = ("everywhere", "maximum", "minimum", "l2-error", "energy-error")
+GOALS = tuple(dict.fromkeys((*SCALAR_GOALS, *ELASTIC_GOALS, *EXTREMES)))
 """Kinds of queries."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pinnpoint.base.errors import InputError
 from pinnpoint.cases.tables import Table, Value, components
+from pinnpoint.formulas.expressions import Expression
 
 
 def read_conditions(table: Table, *, vector: bool = False, free: bool = False) -> dict[str, Value]:
@@ -17,6 +18,21 @@ def read_conditions(table: Table, *, vector: bool = False, free: bool = False) -
         if isinstance(value, list) and all(v is None for v in conditions[group]):  # type: ignore[union-attr]
             raise InputError(f"{table.key(group)}: every component is free, so nothing is fixed; remove it")
     return conditions
+
+
+def read_robin(table: Table) -> dict[str, tuple[Expression, Expression]]:
+    """Group → coefficient and value, each a number or a formula."""
+    found = {}
+    for group in table.data:
+        inner = Table(table.key(group), table.take(group), table.folder)
+        found[group] = (inner.expression("coefficient"), inner.expression("value", 0.0))
+        inner.done()
+    return found
+
+
+def read_periodic(table: Table) -> dict[str, str]:
+    """Group → the group it is glued to."""
+    return {group: table.text(group) for group in table.data}
 
 
 def word_used(table: Table, word: str, other: str) -> str:

@@ -40,7 +40,9 @@ class ElasticSpec(ProblemSpec):
 
     young: PerGroup
     poisson: PerGroup
-    body: tuple[Expression, ...] | None = None
+    body: tuple[Expression, ...] | Mapping[str, tuple[float, ...]] | None = None
+    expansion: PerGroup | None = None
+    temperature: Expression | None = None
     plane: str | None = None
     dirichlet: Mapping[str, Value]
     neumann: Mapping[str, Value]
@@ -68,13 +70,19 @@ def _material(table: Table) -> dict[str, Any]:
         if not -1.0 < nu < 0.5:
             raise InputError(f"{table.key('poisson')}{group and '.'}{group}: must lie between -1 and 0.5; got {nu!r}")
     body = table.take("body", None)
-    if body is not None:
+    if isinstance(body, dict):
+        body = {group: _numbers(f"{table.key('body')}.{group}", row) for group, row in body.items()}
+    elif body is not None:
         if not isinstance(body, list):
-            raise InputError(f"{table.key('body')}: must be a list with one entry for each component; got {body!r}")
+            raise InputError(
+                f"{table.key('body')}: must be a list with one entry for each component, or a table from groups of "
+                f"cells to lists of numbers; got {body!r}"
+            )
         body = components(table.key("body"), body)
     young = table.numbers("young", "positive")
     plane = table.choice("plane", ("strain", "stress"), None)
-    return {"young": young, "poisson": poisson, "body": body, "plane": plane}
+    heat = {"expansion": table.numbers("expansion", default=None), "temperature": table.expression("temperature", None)}
+    return {"young": young, "poisson": poisson, "body": body, "plane": plane, **heat}
 
 
 def _forces(table: Table) -> dict[str, ForceSpec]:
@@ -111,8 +119,9 @@ def build(spec: ElasticSpec, mesh: Mesh, setting: Setting) -> Elasticity:
         raise InputError("problem.plane: only for 2D meshes; remove it")
     conditions = {"dirichlet": spec.dirichlet, "neumann": spec.neumann}
     named = {setting.words.get(word, word): table for word, table in conditions.items()}
-    body, plane = None if spec.body is None else list(spec.body), spec.plane or "strain"
-    given: dict[str, Any] = {"degree": spec.degree, "plane": plane, "force": spec.loads, **named}
+    body: Any = spec.body if spec.body is None or isinstance(spec.body, Mapping) else list(spec.body)
+    given: dict[str, Any] = {"degree": spec.degree, "plane": spec.plane or "strain", "force": spec.loads, **named}
+    given |= {"expansion": spec.expansion, "temperature": spec.temperature}
     if setting.quadrature is not None:
         given["quadrature"] = setting.quadrature
     return Elasticity(mesh, spec.young, spec.poisson, body, **given)
@@ -123,7 +132,7 @@ KIND = Kind(
     ElasticSpec,
     read,
     build,
-    keys=("young", "poisson", "body", "plane", "dirichlet", "neumann", "force"),
+    keys=("young", "poisson", "body", "plane", "expansion", "temperature", "dirichlet", "neumann", "force"),
     words=WORDS,
     vector=True,
     goals=ELASTIC_GOALS,

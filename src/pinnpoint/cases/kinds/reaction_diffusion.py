@@ -1,4 +1,4 @@
-"""−∇·(κ∇u) + c u = f."""
+"""−∇·(A∇u) + b·∇u + c u = f."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from pinnpoint.base.errors import InputError
-from pinnpoint.cases.kinds.base import Kind, ProblemSpec, Setting
-from pinnpoint.cases.kinds.conditions import read_conditions
-from pinnpoint.cases.tables import PerGroup, Table, Value
+from pinnpoint.cases.kinds.base import EXTREMES, SCALAR_GOALS, Kind, ProblemSpec, Setting
+from pinnpoint.cases.kinds.coefficients import (
+    CoefficientFile,
+    read_convection,
+    read_diffusion,
+    read_reaction,
+    read_source,
+)
+from pinnpoint.cases.kinds.conditions import read_conditions, read_periodic, read_robin
+from pinnpoint.cases.tables import Table, Value
 from pinnpoint.fem import ReactionDiffusion
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.mesh import Mesh
@@ -19,11 +26,14 @@ from pinnpoint.mesh.mesh import Mesh
 class ScalarSpec(ProblemSpec):
     """One unknown with diffusion, reaction, source, and conditions."""
 
-    diffusion: PerGroup
-    reaction: Expression | Mapping[str, float]
-    source: Expression
+    diffusion: Any
+    reaction: Any
+    source: Expression | Mapping[str, Expression]
     dirichlet: Mapping[str, Value]
     neumann: Mapping[str, Value]
+    convection: Any = None
+    robin: Mapping[str, tuple[Expression, Expression]] | None = None
+    periodic: Mapping[str, str] | None = None
 
     @property
     def coefficients(self) -> tuple[Any, ...]:
@@ -33,7 +43,11 @@ class ScalarSpec(ProblemSpec):
 
 def read(table: Table) -> dict[str, Any]:
     """Coefficients and conditions."""
-    return read_coefficients(table) | read_sides(table)
+    given = {"diffusion": read_diffusion(table), "reaction": read_reaction(table), "convection": read_convection(table)}
+    given["robin"] = read_robin(table.table("robin")) if table.has("robin") else None
+    given["periodic"] = read_periodic(table.table("periodic")) if table.has("periodic") else None
+    table.known.extend(("robin", "periodic"))
+    return given | {"source": read_source(table)} | read_sides(table)
 
 
 def read_coefficients(table: Table) -> dict[str, Any]:
@@ -50,16 +64,28 @@ def read_sides(table: Table) -> dict[str, Any]:
 def _reaction(table: Table) -> Expression | Mapping[str, float]:
     """A formula, or numbers for cell groups."""
     if isinstance(table.data.get("reaction"), dict):
-        return table.numbers("reaction", "nonnegative")  # type: ignore[no-any-return]
-    reaction: Expression = table.expression("reaction", 0.0)
-    if reaction.constant is not None and reaction.constant < 0:
-        raise InputError(f"{reaction.name}: must be ≥ 0; got {reaction.constant!r}")
-    return reaction
+        return table.numbers("reaction", "any")  # type: ignore[no-any-return]
+    return table.expression("reaction", 0.0)  # type: ignore[no-any-return]
+
+
+def require_numbers(spec: ScalarSpec) -> None:
+    """Refuse coefficients that are more than numbers on groups, where only these are understood."""
+    A = spec.diffusion.values() if isinstance(spec.diffusion, Mapping) else [spec.diffusion]
+    c = spec.reaction.values() if isinstance(spec.reaction, Mapping) else [0.0]
+    more = spec.convection is not None or isinstance(spec.source, Mapping)
+    if more or not all(isinstance(v, float) for v in (*A, *c)):
+        raise InputError(
+            "problem: matrices, formulas of the diffusion or of groups, coefficients from files and convection are not "
+            "spread over processes; certify in one"
+        )
 
 
 def build(spec: ScalarSpec, mesh: Mesh, setting: Setting) -> ReactionDiffusion:
     """The assembled problem."""
-    return ReactionDiffusion(mesh, *spec.coefficients, degree=spec.degree, quadrature=setting.quadrature)
+    f, A, c, *sides = spec.coefficients
+    A, c = (given.on(mesh) if isinstance(given, CoefficientFile) else given for given in (A, c))
+    more = {"convection": spec.convection, "robin": spec.robin, "periodic": spec.periodic}
+    return ReactionDiffusion(mesh, f, A, c, *sides, **more, degree=spec.degree, quadrature=setting.quadrature)
 
 
 KEYS = ("diffusion", "reaction", "source", "dirichlet", "neumann")
@@ -68,7 +94,8 @@ KIND = Kind(
     ScalarSpec,
     read,
     build,
-    KEYS,
+    (*KEYS, "convection", "robin", "periodic"),
+    goals=(*SCALAR_GOALS, *EXTREMES),
     rechecked=True,
     lifts=True,
     refines=True,

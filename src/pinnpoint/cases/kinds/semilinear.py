@@ -1,4 +1,4 @@
-"""−∇·(κ∇u) + c u + λu³ = f."""
+"""−∇·(κ∇u) + c u + λu³ = f, or another g(u) in the place of λu³."""
 
 from __future__ import annotations
 
@@ -9,31 +9,39 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.cases.kinds.base import NONLINEAR, Kind, Setting
 from pinnpoint.cases.kinds.reaction_diffusion import KEYS, ScalarSpec, read_coefficients, read_sides
 from pinnpoint.cases.tables import Table
-from pinnpoint.fem import Semilinear
+from pinnpoint.fem import Reaction, Semilinear
+from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.mesh import Mesh
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CubicSpec(ScalarSpec):
-    """With λ."""
+    """With λ, or g."""
 
-    cubic: float
+    cubic: float | None = None
+    g: Expression | None = None
 
 
 def read(table: Table) -> dict[str, Any]:
-    """Coefficients, λ, and conditions."""
-    coefficients, cubic = read_coefficients(table), table.number("cubic")
-    if cubic < 0.0:
+    """Coefficients, λ or g, and conditions."""
+    coefficients = read_coefficients(table)
+    cubic, g = table.number("cubic", default=None), table.expression("g", None, variables=("u",))
+    if cubic is None and g is None:
+        raise InputError('problem.cubic: is missing; give λ of λu³, or a formula in u such as g = "sinh(u)"')
+    if cubic is not None and g is not None:
+        raise InputError("problem.g: give either it or cubic, which is g = λu³; got both")
+    if cubic is not None and cubic < 0.0:
         raise InputError(
             f"problem.cubic: must be ≥ 0, a monotone reaction; got {cubic!r}. For λ < 0 the PDE can have "
             "several solutions or none: verify a discrete root in Python, fem.Semilinear with target='discrete'"
         )
-    return coefficients | {"cubic": cubic} | read_sides(table)
+    return coefficients | {"cubic": cubic, "g": g} | read_sides(table)
 
 
 def build(spec: CubicSpec, mesh: Mesh, setting: Setting) -> Semilinear:
     """The assembled problem."""
-    return Semilinear(mesh, spec.cubic, *spec.coefficients, degree=spec.degree, quadrature=setting.quadrature)
+    g = None if spec.g is None else Reaction(spec.g)
+    return Semilinear(mesh, spec.cubic, *spec.coefficients, degree=spec.degree, quadrature=setting.quadrature, g=g)
 
 
 KIND = Kind(
@@ -42,7 +50,7 @@ KIND = Kind(
     read,
     build,
     KEYS,
-    special=("cubic",),
+    special=("cubic", "g"),
     methods=NONLINEAR,
     rechecked=True,
     refines=True,

@@ -29,7 +29,7 @@ from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.forms import InverseForm
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.nonlinear import NonlinearSystem
-from pinnpoint.systems.queries import Queries
+from pinnpoint.systems.queries import Queries, require_linear
 from pinnpoint.systems.semilinear.base import AbstractSemilinear
 
 
@@ -52,6 +52,8 @@ class AbstractNonlinearMethod(ABC):
             )
         if not isinstance(queries, Queries):
             raise InputError(f"queries: must be Queries; got {type(queries).__name__}; wrap L as pinnpoint.Queries(L)")
+        if discrete:
+            require_linear(queries)
         rounding = self.rounding and system.covers_rounding
         seen = ReducedQueries(queries, system.space, rounding)
         assert seen.reduced is not None

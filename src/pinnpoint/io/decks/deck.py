@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
@@ -55,6 +58,8 @@ class DeckData:
         1, or 2 for second-order elements: their nodes are the mesh's points and then the middles of its edges.
     notes
         Remarks for every certificate.
+    expansion
+        Thermal expansion per cell; None where no material has it.
     """
 
     mesh: Mesh
@@ -67,8 +72,19 @@ class DeckData:
     ignored: tuple[str, ...] = ()
     degree: int = 1
     notes: tuple[str, ...] = ()
+    expansion: Vector | None = None
 
     __repr__ = brief
+
+    def heat(self, case: Subcase) -> dict[str, Any]:
+        """Thermal expansion and temperatures at the vertices, as problems take them; nothing where it is not warm."""
+        warmth = None if case.meaning is None else case.meaning.warmth
+        if warmth is None or self.expansion is None:
+            return {}
+        if np.any(np.isnan(self.expansion)):
+            cell = int(self.cell_ids[np.argmax(np.isnan(self.expansion))])
+            raise InputError(f"element {cell}: its thermal expansion depends on the temperature, which is not read")
+        return {"expansion": self.expansion, "temperature": warmth[: len(self.mesh.points)]}
 
     def subcase(self, number: int) -> Subcase:
         """A subcase by its number."""

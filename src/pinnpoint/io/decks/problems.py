@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -72,6 +73,9 @@ class Deck:
         """
         case = self.data.subcase(next(iter(self.subcases)) if subcase is None else subcase)
         key = f"{case.supports} {weight if weight is None or isinstance(weight, str) else id(weight)}"
+        heat: dict[str, Any] = {}
+        if case.meaning is not None and case.meaning.warmth is not None:
+            key, heat = f"{key} {case.number}", self.data.heat(case)
         if key not in self._made:
             data = self.data
             self._made[key] = Elasticity(
@@ -84,8 +88,9 @@ class Deck:
                 weight=weight,
                 degree=data.degree,
                 notes=data.notes,
+                **heat,
             )
-        return self._made[key].under(case.load)
+        return self._made[key] if heat else self._made[key].under(case.load)
 
     def solid(self, subcase: int | None = None, weight: Matrix | Vector | None = None) -> Elasticity:
         """The problem of a subcase by what it means for the solid itself: held facets and pressures.
@@ -111,6 +116,7 @@ class Deck:
             weight=weight,
             degree=data.degree,
             notes=(*data.notes, *found.notes),
+            **data.heat(case),
         )
 
     def in_order(self, values: Vector) -> Vector:

@@ -12,7 +12,7 @@ from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.fem.elements import Nodes
-from pinnpoint.fem.fields import shape_means
+from pinnpoint.io.decks.carried import Carried, faces_of, linear_traction
 from pinnpoint.mesh.mesh import Mesh
 
 DIGITS = 9
@@ -38,6 +38,12 @@ class Meaning:
         Names of rigid elements.
     body
         (C, d) force densities of gravity; None where there is none.
+    warmth
+        (n,) how much warmer the nodes are than where they are free of stress; None where they are not.
+    pulled, pull
+        (P, d) vertices of boundary facets, and the traction (P, d) on each of them.
+    carried
+        Forces and moments that averaging elements carry.
     """
 
     fixed: Vector
@@ -46,6 +52,10 @@ class Meaning:
     pressure: Vector
     tied: tuple[str, ...] = ()
     body: Vector | None = None
+    warmth: Vector | None = None
+    pulled: Index | None = None
+    pull: Vector | None = None
+    carried: tuple[Carried, ...] = ()
 
     __repr__ = brief
 
@@ -57,7 +67,7 @@ class Conditions:
     mesh: Mesh
     fixed: dict[str, Any]
     traction: dict[str, Any]
-    body: tuple[float, ...] | None
+    body: Any
     notes: tuple[str, ...]
 
     __repr__ = brief
@@ -81,6 +91,7 @@ def conditions(nodes: Nodes, meaning: Meaning, ids: Index) -> Conditions:
         groups[name] = facets[rows]
         fixed[name] = [None if np.isnan(v) else float(v) for v in values[rows[0]]]
     traction, normals = dict[str, Any](), np.zeros((0, nodes.mesh.dim))
+    loaded = _loaded_once(nodes, meaning)
     if len(meaning.facets):
         normals = nodes.mesh.outer_normals(meaning.facets)
     directed = np.column_stack([np.round(normals, DIGITS), meaning.pressure]).astype(np.float64)
@@ -88,25 +99,34 @@ def conditions(nodes: Nodes, meaning: Meaning, ids: Index) -> Conditions:
         name = f"pressure {k + 1}"
         groups[name] = meaning.facets[rows]
         traction[name] = [float(v) for v in -meaning.pressure[rows[0]] * normals[rows[0]]]
-    note = f"supports at nodes are those of the {len(facets)} boundary facets all of whose nodes they hold"
-    return Conditions(nodes.mesh.with_facets(groups), fixed, traction, _even(meaning.body), (note,))
+    notes = [f"supports at nodes are those of the {len(facets)} boundary facets all of whose nodes they hold"]
+    if meaning.pulled is not None and meaning.pull is not None:
+        for k, rows in enumerate(_alike(meaning.pull)):
+            name = f"pull {k + 1}"
+            groups[name], traction[name] = meaning.pulled[rows], [float(v) for v in meaning.pull[rows[0]]]
+    for k, (one, faces) in enumerate(zip(meaning.carried, loaded, strict=True)):
+        name = f"carried {k + 1}"
+        groups[name], traction[name] = faces, linear_traction(nodes.mesh.points[faces], one)
+        notes.append(f"{one.name}: its force and moment act as a traction that is linear over its {len(faces)} facets")
+    return Conditions(nodes.mesh.with_facets(groups), fixed, traction, _even(meaning.body), tuple(notes))
 
 
-def weight(nodes: Nodes, body: Vector) -> Vector:
-    """Forces at nodes, (n, d), of force densities that are constant on each cell, (C, d)."""
-    each = nodes.mesh.volumes[:, None, None] * shape_means(nodes)[:, None] * body[:, None, :]
-    total = np.zeros((len(nodes), body.shape[1]))
-    np.add.at(total, nodes.cell_dofs, each)
-    return total
+def _loaded_once(nodes: Nodes, meaning: Meaning) -> list[Index]:
+    """The facets of averaging elements; refuses a facet that is loaded in two ways."""
+    found = [faces_of(nodes, one) for one in meaning.carried]
+    none = np.zeros((0, nodes.mesh.dim), dtype=np.intp)
+    pulled = none if meaning.pulled is None else meaning.pulled
+    every = np.sort(np.concatenate([meaning.facets, pulled, *found]), axis=1)
+    if len(np.unique(every, axis=0)) < len(every):
+        raise InputError(f"target: a facet has two loads, a pressure and a traction; join them, or {REMEDY}")
+    return found
 
 
-def _even(body: Vector | None) -> tuple[float, ...] | None:
-    """One force density for the whole body."""
+def _even(body: Vector | None) -> Any:
+    """One force density for the whole body, or a row for each cell."""
     if body is None or not np.any(body):
         return None
-    if np.any(body != body[0]):
-        raise InputError(f"target: gravity on several densities is not read for the solid itself; {REMEDY}")
-    return tuple(float(f) for f in body[0])
+    return body if np.any(body != body[0]) else tuple(float(f) for f in body[0])
 
 
 def _held(nodes: Nodes, fixed: Vector, ids: Index) -> tuple[Index, Vector]:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from pinnpoint.base.arrays import Vector
+from pinnpoint.certificates.extremes import Extremes
 from pinnpoint.fem.lifted import Lifted
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.networks.mlp import MLP
 from pinnpoint.outputs.bundle.document import KINDS, text
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.outputs.bundle.parts import density
+from pinnpoint.outputs.bundle.varied import diffusion_at, medium
+from pinnpoint.systems.goals import Block, Everywhere, Slope
 from pinnpoint.systems.queries import Ball, Flux, Patch, Point
 from pinnpoint.taylor.bernstein import Density
+from pinnpoint.transfer.equilibrated import Equilibrated
 from pinnpoint.transfer.facets import FacetLoad
 from pinnpoint.transfer.monotone import Monotone
 from pinnpoint.transfer.reactions import CubicTerm
 
 
-def continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[str, Any]:
-    """States, fluxes and data of the transfer, with every query's bounded form."""
+def continuous(
+    out: Writer, witness: Any, problem: Any, queries: Any, extremes: Extremes | None, given: Vector
+) -> dict[str, Any]:
+    """States, fluxes and data of the transfer, with every query's bounded form, and extremes of a prediction."""
     route, model = witness.route, witness.route.model
     term = route.term if isinstance(route, Monotone) else None
     cubic = term.cubic if isinstance(term, CubicTerm) else np.zeros(len(model.kappa))
@@ -31,13 +39,10 @@ def continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[st
     out.array("continuous/flux", primal.flux)
     density(out, "source/f", primal.source)
     _load(out, "source/g", primal.load)
-    for k, (facets, _) in enumerate(model.dirichlet):
-        out.array(f"continuous/d{k}", np.sort(facets))
-    for k, (facets, _) in enumerate(model.neumann):
-        out.array(f"continuous/n{k}", np.sort(facets))
+    _sides(out, model)
     lift = problem.lift if isinstance(problem, Lifted) else None
     own = problem.own_values(queries) if isinstance(problem, Lifted) else None
-    said = []
+    said, known = [], {} if extremes is None else extremes.found(given)
     for i, (J, goal) in enumerate(zip(route.goals, queries.goals, strict=True)):
         about: dict[str, Any] = {
             "kind": KINDS[type(goal)],
@@ -48,11 +53,12 @@ def continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[st
             "scale": J.scale,
             "compared": i in witness.compared,
             "radius": J.ball if np.isfinite(J.ball) else None,
-            "kappa": None if J.kernel is None else J.kernel.kappa,
+            "kappa": diffusion_at(model, goal, J) if J.kernel is None else J.kernel.kappa,
             "own": None if own is None else [float(own[0][i]), float(own[1][i])],
         }
-        if isinstance(goal, Point | Ball):
-            about["at"], about["average"] = list(goal.at), goal.radius if isinstance(goal, Ball) else 0.0
+        about |= _place(goal)
+        if isinstance(goal, Everywhere):
+            about |= _band(out, known[i].numbers)
         if about["acts"]:
             side = witness.dual(i)
             out.array(f"dual/z{i}", side.nodal)
@@ -66,7 +72,9 @@ def continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[st
         if isinstance(goal, Patch | Flux):
             out.array(f"dual/facets{i}", np.sort(route.facets_of(goal.group)))
         said.append(about)
-    return {
+    turned = route.indefinite if isinstance(route, Equilibrated) else None
+    about = medium(out, model) if turned is None else {"spectrum": turned.witness}
+    return about | {
         "goals": said,
         "lift": None if lift is None else _lift(out, lift),
         "source": text(model.source),
@@ -75,6 +83,37 @@ def continuous(out: Writer, witness: Any, problem: Any, queries: Any) -> dict[st
         "dirichlet": [text(given) for _, given in model.dirichlet],
         "neumann": [text(given) for _, given in model.neumann],
     }
+
+
+def _place(goal: Any) -> dict[str, Any]:
+    """Where a query is, in the words of its kind."""
+    if isinstance(goal, Point | Ball):
+        return {"at": list(goal.at), "average": goal.radius if isinstance(goal, Ball) else 0.0}
+    if isinstance(goal, Slope):
+        return {"at": list(goal.at), "axis": goal.axis, "flux": goal.flux}
+    return {"kind": "block", "at": list(goal.at), "side": goal.side} if isinstance(goal, Block) else {}
+
+
+def _band(out: Writer, numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """What bounds on cells rest on; the radii of their balls are arrays."""
+    said = dict(numbers)
+    for word in ("local", "left"):
+        if (given := numbers[word]) is not None:
+            out.array(f"everywhere/{word}_radii", np.array(given["radii"], dtype=np.float64))
+            out.array(f"everywhere/{word}_radius", np.array(given["radius"], dtype=np.int64))
+            said[word] = {key: float(given[key]) for key in ("shift", "penalty", "eigenvalue", "error")}
+    return said
+
+
+def _sides(out: Writer, model: Any) -> None:
+    """Facets of the boundary's groups, and the coefficients of Robin ones."""
+    for k, (facets, _) in enumerate(model.dirichlet):
+        out.array(f"continuous/d{k}", np.sort(facets))
+    for k, (facets, _) in enumerate(model.neumann):
+        out.array(f"continuous/n{k}", np.sort(facets))
+    if model.exchange is not None:
+        out.array("robin/at", model.exchange.facets)
+        out.array("robin/alpha", model.exchange.alpha.coefficients[:, 0])
 
 
 def _lift(out: Writer, lift: Any) -> dict[str, Any]:

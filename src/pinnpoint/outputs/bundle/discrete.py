@@ -24,14 +24,14 @@ from pinnpoint.solvers.choice import GB, ROOM, Task, predicted
 from pinnpoint.solvers.direct import factorize
 from pinnpoint.solvers.petsc import Petsc
 from pinnpoint.solvers.protocol import Solver, answer, is_accurate
-from pinnpoint.systems.goals import Cells, CellStrain, CellStress, Flux, Patch, Reaction
+from pinnpoint.systems.goals import Cells, CellStrain, CellStress, CellStressAlong, Flux, Patch, Reaction
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.semilinear.cubic import CubicSystem
 
 SAFETY = 1e-6
 """Stored coercivity bounds are this much smaller than computed ones, so that another rounding also proves them."""
-LOADS = ("neumann", "traction", "force")
+LOADS = ("neumann", "robin", "traction", "force")
 """Conditions that are part of b, in the order of their facets in a bundle."""
 COEFFICIENTS = ("diffusion", "reaction", "young", "poisson")
 """Of A; where they are tables the bundle says which cell has which number."""
@@ -54,7 +54,7 @@ def system(out: Writer, problem: Any, queries: Queries) -> dict[str, Any]:
         for i, goal in enumerate(queries.goals or ()):
             if isinstance(goal, Patch | Flux | Reaction):
                 out.array(f"mesh/facets{i}", np.unique(np.sort(problem.mesh.facets(goal.group), axis=1), axis=0))
-            if isinstance(goal, Cells | CellStrain | CellStress) and isinstance(goal.cells, str):
+            if isinstance(goal, Cells | CellStrain | CellStress | CellStressAlong) and isinstance(goal.cells, str):
                 out.array(f"mesh/chosen{i}", np.sort(problem.mesh.cells_of(goal.cells)))
         _defined(out, problem)
     out.sparse("system/a", system.free_rows if isinstance(system, LinearSystem) else sp.csr_array(system.A)[space.free])
@@ -93,7 +93,7 @@ def _defined(out: Writer, problem: Any) -> None:
         out.array("mesh/own", problem.mesh.cells)
     for word in COEFFICIENTS:
         given = problem.given.get(word)
-        if isinstance(given, Mapping):
+        if isinstance(given, Mapping) and not any(callable(v) or isinstance(v, tuple) for v in given.values()):
             out.array(f"system/{word}", per_cell(word, given, problem.mesh))
 
 

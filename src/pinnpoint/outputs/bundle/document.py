@@ -17,19 +17,29 @@ from pinnpoint.fem.elastic_queries import ElasticQueries
 from pinnpoint.fem.lifted import AbstractLifted
 from pinnpoint.fem.loads import Load
 from pinnpoint.fem.problem import FiniteElements
+from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.systems.derived import said as derived_row
 from pinnpoint.systems.goals import (
     Ball,
+    Block,
     Cells,
     CellStrain,
     CellStress,
+    CellStressAlong,
     Compliance,
+    EnergyError,
+    Everywhere,
+    Extreme,
     Flux,
     Goal,
+    L2Error,
+    Maximum,
+    Minimum,
     Patch,
     Point,
     Reaction,
+    Slope,
     Strain,
     Stress,
 )
@@ -41,13 +51,21 @@ KINDS: dict[type, str] = {
     Ball: "ball",
     Patch: "patch",
     Flux: "flux",
+    Block: "cells",
+    Slope: "gradient",
     Cells: "cells",
     Strain: "strain",
     Stress: "stress",
     CellStrain: "strain",
     CellStress: "stress",
+    CellStressAlong: "stress",
     Reaction: "reaction",
     Compliance: "compliance",
+    Everywhere: "everywhere",
+    L2Error: "l2-error",
+    EnergyError: "energy-error",
+    Maximum: "maximum",
+    Minimum: "minimum",
 }
 
 
@@ -79,13 +97,28 @@ def given_data(problem: Any) -> Mapping[str, Any]:
     return base.given if isinstance(base, FiniteElements) else {}
 
 
+def _uncheckable(problem: Any) -> str:
+    """What conditions have no witnesses for the checker."""
+    given = given_data(problem)
+    if "periodic" in given:
+        return "problem: periodic pairs have no witnesses for the checker"
+    numbers = all(isinstance(text(pair[0]), float) for pair in given.get("robin", {}).values())
+    if "robin" in given and (not numbers or isinstance(problem, AbstractLifted)):
+        return "problem: of Robin groups the checker knows numbers as coefficients, without a lift"
+    return ""
+
+
 def wordless(certificate: Certificate, problem: Any) -> str:
     """Why data that encloses itself but is no formula cannot be re-checked; empty where there is none."""
+    against = _uncheckable(problem)
+    if against:
+        return against
     if certificate.target != "continuous" or certificate.guarantee is Guarantee.ESTIMATE:
         return ""
     given = given_data(problem)
-    for key in ("source", "dirichlet", "neumann"):
-        data = given.get(key, 0.0)
+    values = {"robin": {group: pair[1] for group, pair in given.get("robin", {}).items()}}
+    for key in ("source", "dirichlet", "neumann", "robin"):
+        data = values[key] if key in values else given.get(key, 0.0)
         for one in data.values() if isinstance(data, Mapping) else [data]:
             if text(one) is None:
                 return (
@@ -110,17 +143,25 @@ def said(goal: Goal | None) -> dict[str, Any]:
     if goal is None or numbered:
         return {"kind": "functional"}
     row: dict[str, Any] = {"kind": KINDS[type(goal)].replace("ball", "average")}
-    if isinstance(goal, Point | Ball | Strain | Stress):
+    if isinstance(goal, Point | Ball | Block | Slope | Strain | Stress):
         row["at"] = [float(x) for x in goal.at]
     if isinstance(goal, Ball):
         row["ball"] = float(goal.radius)
+    if isinstance(goal, Block):
+        return row | {"side": float(goal.side)}
+    if isinstance(goal, Slope):
+        return row | {"kind": "flux" if goal.flux else "gradient", "component": AXES[goal.axis]}
     if isinstance(goal, Patch | Flux | Reaction):
         row["group"] = goal.group
     if isinstance(goal, Cells | CellStrain | CellStress):
         row |= {"kind": "mean"} if goal.cells is None else {"group": goal.cells}
     if isinstance(goal, Strain | Stress | CellStrain | CellStress):
         return row | {"component": AXES[goal.i] + AXES[goal.j]}
-    given = None if isinstance(goal, Flux | Compliance) else goal.component
+    if isinstance(goal, CellStressAlong):
+        return row | {"group": goal.cells, "component": list(goal.along)}
+    if isinstance(goal, Maximum | Minimum) and goal.cells is not None:
+        row["group"] = goal.cells
+    given = None if isinstance(goal, Flux | Compliance | Extreme) else goal.component
     if given is None:
         return row
     return row | {
@@ -138,8 +179,17 @@ def _elastic(problem: ElasticQueries) -> dict[str, Any]:
 
     given, made = problem.given, problem.conditions
     data: dict[str, Any] = {"kind": "elasticity", "plane": given["plane"]}
-    body = split("body", 0.0 if given["body"] is None else given["body"], problem.mesh.dim)
-    data["body"] = [0.0 if f is None else text(f) for f in body]
+    if problem.weights is None:
+        body = split("body", 0.0 if given["body"] is None else given["body"], problem.mesh.dim)
+        data["body"] = [0.0 if f is None else text(f) for f in body]
+    else:
+        by = given["body"]
+        data["body"] = {g: [float(x) for x in row] for g, row in by.items()} if isinstance(by, Mapping) else None
+    if problem.thermal is not None:
+        theta, alpha = problem.thermal.temperature, given["expansion"]
+        data["temperature"] = None if isinstance(theta, np.ndarray) else text(theta)
+        table = isinstance(alpha, Mapping)
+        data["expansion"] = {g: float(v) for g, v in alpha.items()} if table else [] if np.ndim(alpha) else float(alpha)
     for word, key in (("dirichlet", "fixed"), ("neumann", "traction")):
         data[word] = {group: texts(what) for group, what in made[key].items()}
     data["force"] = {
@@ -154,6 +204,28 @@ def _elastic(problem: ElasticQueries) -> dict[str, Any]:
     return data
 
 
+def _coefficients(problem: Any) -> dict[str, Any]:
+    """A, b and c that vary inside cells, convect or are matrices, where they have words."""
+
+    def texts(given: Any) -> Any:
+        if isinstance(given, Mapping):
+            return {group: texts(what) for group, what in given.items()}
+        if isinstance(given, np.ndarray | list | tuple):
+            return [texts(x) for x in given]
+        return given if isinstance(given, str) else text(given)
+
+    base = problem.base if isinstance(problem, AbstractLifted) else problem
+    if not isinstance(base, ReactionDiffusion) or base.coefficients is None:
+        return {}
+    found: dict[str, Any] = {}
+    for word in ("diffusion", "convection", "reaction"):
+        given = base.given.get(word)
+        by_cell = isinstance(given, np.ndarray) and word != "convection" and given.ndim in (1, 3)
+        if given is not None:
+            found[word] = None if by_cell else texts(given)
+    return found
+
+
 def _case(
     certificate: Certificate, problem: Any, said: Mapping[str, Any], queries: Queries, options: Any
 ) -> dict[str, Any]:
@@ -163,10 +235,13 @@ def _case(
     for key in ("dirichlet", "neumann"):
         if isinstance(problem, Problem) and problem.components == 1 and key in given:
             data[key] = {group: text(value) for group, value in given[key].items()}
+    data |= _coefficients(problem)
+    if "robin" in given:
+        data["robin"] = {group: [text(what) for what in pair] for group, pair in given["robin"].items()}
     if certificate.target == "continuous" and isinstance(problem, ElasticQueries):
         data = _elastic(problem)
     words = {"name": "name", "kind": "kind", "at": "at", "ball": "radius", "group": "group", "component": "component"}
-    words |= {"accept": "accept", "limit": "limit"}
+    words |= {"side": "side", "accept": "accept", "limit": "limit"}
     asked = [{words[k]: row[k] for k in words if k in row} for row in said["queries"]]
     polish = certificate.evidence.polish
     known = {**({"polish": polish} if polish else {}), **(options or {})}

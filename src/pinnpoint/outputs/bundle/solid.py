@@ -12,8 +12,9 @@ from pinnpoint.fem.coefficients import per_cell
 from pinnpoint.outputs.bundle.document import text
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.outputs.bundle.parts import density
-from pinnpoint.systems.goals import Cells, CellStrain, CellStress
+from pinnpoint.systems.goals import Cells, CellStrain, CellStress, CellStressAlong
 from pinnpoint.taylor.inputs import fixed
+from pinnpoint.transfer.elastic.goals import trace_of
 from pinnpoint.transfer.elastic.lift import table
 from pinnpoint.transfer.elastic.route import Witness
 
@@ -34,6 +35,13 @@ def solid(out: Writer, witness: Witness, problem: Any) -> dict[str, Any]:
     for k, (facets, _) in enumerate(body.forces):
         out.array(f"continuous/q{k}", np.sort(facets))
     lifts = _data(out, witness)
+    if body.weights is not None:
+        out.array("continuous/weights", body.weights)
+    if body.thermal is not None:
+        out.array("continuous/expansion", per_cell("expansion", problem.given["expansion"], problem.mesh))
+        density(out, "source/s", body.expansion)
+        if isinstance(body.thermal.temperature, np.ndarray):
+            out.array("continuous/temperature", body.thermal.temperature)
     said = []
     for i, J in enumerate(route.goals):
         radius = J.ball if np.isfinite(J.ball) else None
@@ -60,7 +68,12 @@ def _weight(J: Any) -> Any:
 
 def _said(problem: Any, body: Any) -> dict[str, Any]:
     """Data in words: numbers, formulas, None where a component is free, not loaded or no formula."""
+    heat = {}
+    if body.thermal is not None:
+        theta = body.thermal.temperature
+        heat["temperature"] = None if isinstance(theta, np.ndarray) else text(theta)
     return {
+        **heat,
         "plane": problem.given["plane"],
         "body": [text(f) for f in body.body],
         "held": [[None if g is None else text(g) for g in given] for _, given in body.dirichlet],
@@ -87,6 +100,23 @@ def _data(out: Writer, witness: Witness) -> bool:
     return some
 
 
+def _warm_obstacle(witness: Witness) -> str:
+    """Why the checker cannot prove what is asked of a heated body; empty where it can."""
+    body = witness.route.solid
+    assert body.thermal is not None
+    theta = body.thermal.temperature
+    if not isinstance(theta, np.ndarray) and text(theta) is None:
+        return "temperature: is a function, and the checker has no formula to compare with; give a formula"
+    even = not isinstance(theta, np.ndarray) and _plain(theta) and all(_plain(f) for f in body.body)
+    for name, J in zip(witness.route.queries.names, witness.route.goals, strict=True):
+        if np.isfinite(J.ball) and not even:
+            return (
+                f"query '{name}': values at points of a body whose temperature or force varies cannot be re-checked "
+                "with thermal expansion; ask for averages over cells or groups"
+            )
+    return ""
+
+
 def _plain(given: Any) -> bool:
     """A number, exactly."""
     value = fixed(given)
@@ -99,6 +129,8 @@ def solid_obstacle(certificate: Certificate) -> str:
     if not isinstance(witness, Witness):
         return ""
     body = witness.route.solid
+    if body.thermal is not None and (why := _warm_obstacle(witness)):
+        return why
     data = [*body.body, *(t for _, given in body.traction for t in given if t is not None)]
     if certificate.guarantee is not Guarantee.ESTIMATE and any(text(f) is None for f in data):
         return (
@@ -108,6 +140,8 @@ def solid_obstacle(certificate: Certificate) -> str:
     for name, goal in zip(witness.route.queries.names, witness.route.queries.goals or (), strict=True):
         if isinstance(goal, Cells | CellStrain | CellStress) and isinstance(goal.cells, tuple):
             return f"query '{name}': averages over cells by their numbers cannot be re-checked; make a group of them"
+        if isinstance(goal, CellStressAlong) and trace_of(goal, body.d) != 0.0:
+            return f"query '{name}': stresses along a tensor with a trace cannot be re-checked; take its deviator"
     for _, given in body.dirichlet:
         for g in given:
             if g is not None and not _plain(g):

@@ -15,18 +15,25 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.evidence import Evidence
+from pinnpoint.certificates.settled import known_extremes
 from pinnpoint.certifiers.protocols import Liftable, Problem
 from pinnpoint.fem.lifted import AbstractLifted
 from pinnpoint.fem.lifted_solids import LiftedSolid
+from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.outputs.bundle import discrete
 from pinnpoint.outputs.bundle.continuous import continuous
 from pinnpoint.outputs.bundle.document import Document, wordless
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.outputs.bundle.solid import solid, solid_obstacle
+from pinnpoint.outputs.bundle.varied import varied_obstacle
+from pinnpoint.systems.goals import Cells
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.semilinear.cubic import CubicSystem
 from pinnpoint.transfer.elastic.route import Witness
+from pinnpoint.transfer.equilibrated import Witness as Fluxes
+from pinnpoint.transfer.monotone import Witness as Nonlinear
+from pinnpoint.transfer.norms import faces_of
 
 MOST_NAME = 1000
 """Characters of a query's name, for the checker."""
@@ -79,7 +86,9 @@ def write_bundle(
     is_problem = isinstance(problem, Problem)
     system = problem.system if is_problem else problem
     U = problem.extract(prediction).U if is_problem else vector("prediction", prediction)
-    against = _kept(problem) or obstacle(certificate, system) or wordless(certificate, problem)
+    against = _kept(problem) or _varied(problem, document) or obstacle(certificate, system)
+    against = against or wordless(certificate, problem) or _numbered(certificate, queries)
+    against = against or extreme_obstacle(certificate, U)
     if against and not partial:
         raise InputError(against)
     texts = (document or Document()).complete(certificate, problem, queries, options)
@@ -128,6 +137,27 @@ def _kept(problem: Any) -> str:
     )
 
 
+def _varied(problem: Any, document: Document | None) -> str:
+    """Why coefficients cannot be re-checked: the checker knows numbers, formulas, and tables of them."""
+    problem = problem.base if isinstance(problem, AbstractLifted) else problem
+    if not isinstance(problem, ReactionDiffusion):
+        return ""
+    if isinstance(problem.given["source"], Mapping):
+        return "problem: sources by groups have no witnesses for the checker yet"
+    arrays = [isinstance(problem.given[word], np.ndarray) for word in ("diffusion", "reaction")]
+    if document is None or not any(arrays):
+        return ""
+    return "problem: coefficients that come from a file have no witnesses for the checker yet"
+
+
+def _numbered(certificate: Certificate, queries: Queries) -> str:
+    """Why averages over cells that have no name cannot be re-checked."""
+    numbered = any(isinstance(goal, Cells) and isinstance(goal.cells, tuple) for goal in queries.goals)
+    if certificate.target != "continuous" or not numbered:
+        return ""
+    return "queries: cells by their numbers have no name for the checker; average over a group, or over a block"
+
+
 @dataclass(frozen=True, eq=False)
 class Claimed:
     """A certificate with all that it is about."""
@@ -162,11 +192,28 @@ class Claimed:
         out.array("system/u", self.U)
         if certificate.target == "continuous":
             witness = certificate.evidence.witness
-            own = isinstance(witness, Witness)
-            return proof | (solid(out, witness, problem) if own else continuous(out, witness, problem, queries))
+            own, extremes = isinstance(witness, Witness), certificate.evidence.extremes
+            if own:
+                return proof | solid(out, witness, problem)
+            return proof | continuous(out, witness, problem, queries, extremes, self.U)
         if isinstance(system, LinearSystem):
             return proof | discrete.linear(out, system, queries, self.evidence)
         return proof | discrete.cubic(out, system, queries, self.U, certificate.evidence.polish)
+
+
+def extreme_obstacle(certificate: Certificate, U: Vector) -> str:
+    """Why the checker cannot prove the largest error; empty where it can."""
+    for i, found in known_extremes(certificate, U).items():
+        name = certificate.names[i]
+        if not found.rechecked:
+            return (
+                f"query '{name}': the checker proves the largest error again by level sets, residuals and bands, not "
+                f"with Neumann data or barriers, and this one is by '{found.route}'; ask with checked=True for what it "
+                "can prove"
+            )
+        if found.upper > certificate.upper[i] or found.lower < certificate.lower[i]:
+            return f"query '{name}': boundary values of the prediction were changed, which the checker does not see"
+    return ""
 
 
 def obstacle(certificate: Certificate, system: Any) -> str:
@@ -183,6 +230,11 @@ def obstacle(certificate: Certificate, system: Any) -> str:
             "certificate: its transfer leaves no witnesses; bundles of the continuous target are for the problem's own "
             "transfer, certify(problem, …, target='continuous')"
         )
+    witness = certificate.evidence.witness
+    if certificate.target == "continuous" and isinstance(witness, Fluxes) and varied_obstacle(witness):
+        return varied_obstacle(witness)
+    if certificate.target == "continuous" and isinstance(witness, Nonlinear) and not checked(witness.route):
+        return "problem: bundles of cubic reactions are for c ≥ 0, and for boxes or Dirichlet data all around"
     if solid_obstacle(certificate):
         return solid_obstacle(certificate)
     if max(map(len, certificate.names)) > MOST_NAME:
@@ -190,3 +242,9 @@ def obstacle(certificate: Certificate, system: Any) -> str:
     if not np.all(np.isfinite(certificate.radius)):
         return "certificate: an interval is unbounded; leave out that query"
     return ""
+
+
+def checked(route: Any) -> bool:
+    """Whether the checker knows the norms that a nonlinear transfer uses."""
+    norms, model = route.norms, route.model
+    return bool(norms.fall == 0.0 and (norms.vanishing or model.d == 1 or faces_of(model) is not None))

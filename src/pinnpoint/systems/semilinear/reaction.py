@@ -149,7 +149,7 @@ class ReactionSystem(AbstractSemilinear):
     reaction
         g and its derivatives.
     phi
-        (Q, m + 1) shape functions at the quadrature points, nonnegative.
+        (Q, m + 1) shape functions at the quadrature points; bounds of the discrete root need nonnegative ones.
     v
         (C, Q) positive weights.
     A, b, space, cells, slot, weight
@@ -198,7 +198,7 @@ class ReactionSystem(AbstractSemilinear):
     def _at_rule(self, y: Vector) -> tuple[Vector, Vector]:
         """U at the quadrature points, (C, Q), and bounds of its rounding."""
         U = self._local(y)
-        size = np.abs(U) @ self.phi.T
+        size = np.abs(U) @ np.abs(self.phi).T
         return U @ self.phi.T, np.asarray(up(gamma(self.phi.shape[1] + 2) * size + TINY))
 
     @cached_property
@@ -227,6 +227,14 @@ class ReactionSystem(AbstractSemilinear):
         values = Ball(g.ravel(), None, np.asarray(up(error)).ravel())  # proofs.md, step 6h
         return self._linear.affine(exact(U), exact(self.b[free])) + self._scatter.affine(values)
 
+    def _require_positive(self) -> None:
+        """Refuse what is proved for shape functions that are nowhere negative."""
+        if float(self.phi.min()) < 0.0:
+            raise InputError(
+                "target: semilinear problems of degree 2 have the continuous target only; the discrete one needs shape "
+                "functions that are nowhere negative, degree = 1"
+            )
+
     def _top(self, u: Vector, slack: Vector) -> Vector:
         return self.reaction.top((u - slack).ravel(), (u + slack).ravel()).reshape(u.shape)
 
@@ -237,6 +245,7 @@ class ReactionSystem(AbstractSemilinear):
         J = self._cut(self.A.data + self._summed(first))
         if not rounding:
             return J, None
+        self._require_positive()
         if not self.reaction.formulas:
             error = error + slack * self._top(u, slack)
         size, apart = self._summed(np.abs(first)), self._summed(np.asarray(up(error)))
@@ -246,6 +255,8 @@ class ReactionSystem(AbstractSemilinear):
 
     def second(self, y: Vector, z: Ball, *, rounding: bool = True) -> tuple[Any, Any]:
         """G_ij = Σ v φ_i φ_j g″ z, z at the quadrature points."""
+        if rounding:
+            self._require_positive()
         u, slack = self._at_rule(y)
         second, error = self.reaction.values("second", u, slack if rounding else None)
         G = self._cut(self._summed(second * (self._spread(z.hi) @ self.phi.T)))
@@ -273,6 +284,7 @@ class ReactionSystem(AbstractSemilinear):
 
     def slope(self, y: Vector, reach: Vector | float) -> Vector:
         """The supremum of |g″| over the range of the cell, widened."""
+        self._require_positive()
         U = self._local(y)
         low, high = U.min(axis=1), U.max(axis=1)
         grown = up(reach + 2.0**-48 * (np.abs(low) + np.abs(high)))

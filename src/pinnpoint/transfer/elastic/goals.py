@@ -29,6 +29,7 @@ from pinnpoint.systems.goals import (
     Cells,
     CellStrain,
     CellStress,
+    CellStressAlong,
     Compliance,
     Goal,
     Patch,
@@ -50,6 +51,7 @@ from pinnpoint.transfer.elastic.loads import Load, StressLoad, Traction, root_me
 from pinnpoint.transfer.elastic.mollified import mollified
 from pinnpoint.transfer.elastic.reference import voigt
 from pinnpoint.transfer.elastic.solid import Solid
+from pinnpoint.transfer.elastic.thermal import mean
 from pinnpoint.transfer.facets import measures, normals
 from pinnpoint.transfer.places import cell_of, facet_at, in_domain
 from pinnpoint.transfer.work import Work
@@ -133,7 +135,7 @@ def functional(solid: Solid, goal: Goal | None, name: str, facets_of: Groups, ce
         return _displacement(solid, goal, goal.component, name)
     if isinstance(goal, Stress | Strain):
         return _at_point(solid, goal, name)
-    if isinstance(goal, Cells | CellStress | CellStrain):
+    if isinstance(goal, Cells | CellStress | CellStrain | CellStressAlong):
         return _cells(solid, goal, cells_of(goal.cells))
     if isinstance(goal, Patch) and goal.component is not None:
         return _patch(solid, facets_of(goal.group), goal, name)
@@ -155,11 +157,15 @@ def unit_tensor(d: int, i: int, j: int) -> Vector:
 
 def _tensor(solid: Solid, cells: Any, goal: Any) -> Vector:
     """CE_ij, or E_ij, on cells, (n, ns)."""
-    E = unit_tensor(solid.d, goal.i, goal.j)
+    along = isinstance(goal, CellStressAlong)
+    E = np.array(goal.along) if along else unit_tensor(solid.d, goal.i, goal.j)
     mu, lam = solid.mu[cells], solid.lam[cells]
     if isinstance(goal, Strain | CellStrain):
         return np.repeat(E[None], len(mu), axis=0)
     diagonal = np.array([1.0 if a == b else 0.0 for a, b in voigt(solid.d)])
+    if along:
+        trace = float(E @ diagonal)
+        return np.asarray(2.0 * mu[:, None] * E + lam[:, None] * trace * diagonal)
     # elasticity.md, step 10h
     return np.asarray(2.0 * mu[:, None] * E + (lam[:, None] * diagonal if goal.i == goal.j else 0.0))
 
@@ -170,35 +176,40 @@ def _displacement(solid: Solid, goal: Point | Ball, k: int, name: str) -> Functi
     if facet is not None:
         return _held_value(solid, x0, facet, k)  # elasticity.md, step 10i
     kernel, w, spent, outlook = _kernel(solid, x0, average, name)
-    tolerance = _tolerance(solid, kernel)
-    value, error, sure = displacement_term(kernel, solid.body, k, x0, tolerance, spent)  # elasticity.md, step 8d
+    forces = solid.forces_in(cell_of(solid.topology, x0), name)
+    tolerance = _tolerance(solid, kernel, forces)
+    value, error, sure = displacement_term(kernel, forces, k, x0, tolerance, spent)  # elasticity.md, step 8d
     body = tuple(w if c == k else None for c in range(solid.d))
-    error += _other_kernel(solid, w, kernel.of_rounded_displacement)
+    error += _other_kernel(solid, w, kernel.of_rounded_displacement, forces)
     return _pointed(Load(body), value, error, kernel, sure, outlook, spent)
 
 
 def _at_point(solid: Solid, goal: Stress | Strain, name: str) -> Functional:
     x0, d = np.array(goal.at), solid.d
     kernel, w, spent, outlook = _kernel(solid, x0, 0.0, name)
-    tolerance = _tolerance(solid, kernel) / kernel.radius
-    T = _tensor(solid, w.cells, goal)
     cell = cell_of(solid.topology, x0)
+    forces = solid.forces_in(cell, name)
+    tolerance = _tolerance(solid, kernel, forces) / kernel.radius
+    T = _tensor(solid, w.cells, goal)
     mu, lam = float(solid.mu[cell]), float(solid.lam[cell])
     half = 0.5 if isinstance(goal, Strain) else mu
     slopes = [(2.0 * half, goal.i, goal.i)] if goal.i == goal.j else [(half, goal.i, goal.j), (half, goal.j, goal.i)]
     slopes += [(lam, k, k) for k in range(d)] if isinstance(goal, Stress) and goal.i == goal.j else []
     tolerance *= 1.0 if isinstance(goal, Strain) else mu
-    value, error, sure = tensor_term(kernel, solid.body, slopes, x0, tolerance, spent)  # elasticity.md, step 8e
-    error += _other_kernel(solid, w, kernel.of_rounded_gradient) * sum(abs(c) for c, _, _ in slopes)
+    value, error, sure = tensor_term(kernel, forces, slopes, x0, tolerance, spent)  # elasticity.md, step 8e
+    error += _other_kernel(solid, w, kernel.of_rounded_gradient, forces) * sum(abs(c) for c, _, _ in slopes)
+    if solid.thermal is not None and isinstance(goal, Stress) and goal.i == goal.j:
+        here, wrong = solid.thermal.at(x0, cell)
+        value, error = value - here, float(up(error + wrong + UNIT * abs(value - here)))  # elasticity.md, step 12d
     load = StressLoad(w, T)
     made = _pointed(Load(stress=load), value, error, kernel, sure, outlook, spent)
     return _with_norm(solid, made, load)
 
 
-def _other_kernel(solid: Solid, w: Density, reach: float) -> float:
+def _other_kernel(solid: Solid, w: Density, reach: float, forces: Sequence[Any]) -> float:
     """What the rounding of λ and μ does to the kernel's data term, where the force is not affine."""
     V = solid.points[solid.topology.cells[slice(None) if w.cells is None else w.cells]]
-    rough = [f for f in solid.body if enclosed(f) and fixed(f) is None]
+    rough = [f for f in forces if enclosed(f) and fixed(f) is None]
     top = sum(float(np.max(supremum(f, V)[0], initial=0.0)) for f in rough)
     return at_most(up(solid.off * reach * top, 8)) if rough else 0.0  # elasticity.md, step 9f
 
@@ -227,11 +238,11 @@ def _with_norm(solid: Solid, J: Functional, S: StressLoad) -> Functional:
     return replace(J, stress_norm=at_most(up(math.sqrt(sum_up(up(square, 16))), 4)))
 
 
-def _tolerance(solid: Solid, kernel: Kelvin) -> float:
+def _tolerance(solid: Solid, kernel: Kelvin, forces: Sequence[Any]) -> float:
     """An error of the data term that does not show: of the size of the solution's change over a cell's ball."""
-    strength = max(solid.height(f) for f in solid.body)
+    strength = max(solid.height(f) for f in forces)
     small = _small(solid, kernel.radius)
-    least = max(solid.floor(f) for f in solid.body)
+    least = max(solid.floor(f) for f in forces)
     return max(0.5 * small * strength, least, 1e-300) * kernel.radius**2 / kernel.mu
 
 
@@ -308,7 +319,7 @@ def _held_value(solid: Solid, x0: Vector, facet: int, k: int) -> Functional:
     )
 
 
-def _cells(solid: Solid, goal: Cells | CellStress | CellStrain, cells: Index) -> Functional:
+def _cells(solid: Solid, goal: Cells | CellStress | CellStrain | CellStressAlong, cells: Index) -> Functional:
     """An average over cells."""
     T = solid.topology
     size, slack = T.volumes[cells], solid.slack[cells]
@@ -321,8 +332,25 @@ def _cells(solid: Solid, goal: Cells | CellStress | CellStrain, cells: Index) ->
             raise InputError("query: averages over cells need a component")
         body = tuple(weight if c == goal.component else None for c in range(solid.d))
         return Functional(Load(body), scale=wrong)
-    load = StressLoad(weight, _tensor(solid, cells, goal))
-    return _with_norm(solid, Functional(Load(stress=load), scale=wrong), load)
+    load, found = StressLoad(weight, _tensor(solid, cells, goal)), Functional(scale=wrong)
+    trace = trace_of(goal, solid.d)
+    if solid.thermal is not None and trace != 0.0:
+        here, off = mean(solid.expansion, np.asarray(cells), T.volumes, solid.slack)
+        here, off = trace * here, float(up(abs(trace) * off * (1.0 + gamma(4)) + UNIT * abs(trace * here), 2))
+        found = replace(found, constant=-here, error=off, data=off, proved=solid.expansion.proved)
+    rounded = load
+    if isinstance(goal, CellStressAlong):  # what cancels in CE is rounded all the same
+        diagonal = np.array([1.0 if a == b else 0.0 for a, b in voigt(solid.d)])
+        spread = abs(trace) * np.abs(solid.lam[cells])[:, None] * diagonal
+        rounded = StressLoad(weight, up(2.0 * solid.mu[cells][:, None] * np.abs(goal.along) + spread, 4))
+    return _with_norm(solid, replace(found, load=Load(stress=load)), rounded)
+
+
+def trace_of(goal: CellStress | CellStrain | CellStressAlong, d: int) -> float:
+    """The trace of E of a stress's average; zero for strains, which have no part of the temperature."""
+    if isinstance(goal, CellStressAlong):
+        return math.fsum(x for x, (a, b) in zip(goal.along, voigt(d), strict=True) if a == b)
+    return 1.0 if isinstance(goal, CellStress) and goal.i == goal.j else 0.0
 
 
 def _patch(solid: Solid, facets: Index, goal: Patch, name: str) -> Functional:
@@ -412,6 +440,11 @@ def _reaction(solid: Solid, facets: Index, goal: Reaction, name: str) -> Functio
 
 
 def _compliance(solid: Solid, name: str) -> Functional:
+    if solid.thermal is not None:
+        raise InputError(
+            f"query '{name}': the work of the loads is not certified with thermal expansion; ask for averages over the "
+            "loaded groups instead"
+        )
     given = [g for _, each in solid.dirichlet for g in each if g is not None]
     if any(fixed(g) != (0.0, 0.0) for g in given):
         raise InputError(

@@ -19,6 +19,7 @@ from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.transfer import PRODUCTS, Route, TransferBound, TransferContext, with_reserve
 from pinnpoint.rounding.arithmetic import UNIT, at_most, norm_up, require_round_to_nearest, up
 from pinnpoint.systems.queries import Queries
+from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.elastic.equilibrium import Equilibrium
 from pinnpoint.transfer.elastic.gaps import Gap
 from pinnpoint.transfer.elastic.goals import Functional, functionals
@@ -130,7 +131,7 @@ class Elastic(Route):
         }
         evidence = Evidence(
             indicators=self._indicators(bounds, shares, radius),
-            remarks=tuple(f"query '{n}': {J.outlook}" for n, J in self._named() if J.outlook),
+            remarks=self._remarks(radius, gap),
             witness=Witness(self, primal, duals),
         )
         claims, here = self._claims(), np.array([f.center for f in found])
@@ -222,6 +223,16 @@ class Elastic(Route):
             total += shares.get(i, 0.0)
         return total
 
+    def _remarks(self, radius: Vector, gap: Gap) -> tuple[str, ...]:
+        """What a reader should know of single intervals: why they are wide, or unbounded."""
+        said = [f"query '{n}': {J.outlook}" for n, J in self._named() if J.outlook]
+        endless = [n for n, r in zip(self.queries.names, radius, strict=True) if not math.isfinite(r)]
+        if endless:
+            why = unbounded(self.solid, gap.energy) or "what is left of a cell's balance could not be bounded"
+            more = f" (and {len(endless) - 1} more)" if len(endless) > 1 else ""
+            said.append(f"query '{endless[0]}'{more}: unbounded, because {why}")
+        return tuple(said)
+
     def _named(self) -> Iterator[tuple[str, Functional]]:
         return zip(self.queries.names, self.goals, strict=True)
 
@@ -235,5 +246,41 @@ class Elastic(Route):
             said += [] if f is None else data_claims(f"body force {'xyz'[c]}", f)
         for t in load.traction:
             said += data_claims(f"traction {'xyz'[t.component]}", t.on.density)
+        if load.stress is not None:
+            said += data_claims("thermal stress", load.stress.weight)
         said += [Claim(f"{n}: {J.note}") for n, J in self._named() if J.note]
         return tuple(dict.fromkeys(said))
+
+
+def unbounded(solid: Solid, gap: Vector) -> str:
+    """The first of the data that is not enclosed somewhere, and where; empty where all are.
+
+    Parameters
+    ----------
+    gap
+        Bounds of the energy of what held displacements leave, (C,).
+    """
+    T = solid.topology
+    for c, f in enumerate(solid.load.body or ()):
+        if f is not None and not np.all(np.isfinite(f.error2)):
+            cells = np.arange(len(T.cells)) if f.cells is None else f.cells
+            return _words(f"the body force in {'xyz'[c]} is", solid.points[T.cells[cells[_first(f)]]])
+    for t in solid.load.traction:
+        if not np.all(np.isfinite(t.on.density.error2)):
+            at = solid.points[t.on.vertices[_first(t.on.density)]]
+            return _words(f"the traction in {'xyz'[t.component]} is", at)
+    endless: Index = np.flatnonzero(~np.isfinite(gap))
+    if endless.size:
+        what = "a held displacement, with its slopes, which its energy needs, is"
+        return _words(what, solid.points[T.cells[endless[0]]])
+    return ""
+
+
+def _first(f: Density) -> int:
+    return int(np.argmax(~np.isfinite(f.error2)))
+
+
+def _words(what: str, corners: Vector) -> str:
+    place = ", ".join(f"{x:.6g}" for x in corners.mean(axis=0))
+    why = "as of a root or a logarithm where its argument is zero; give data that are smooth there"
+    return f"{what} not bounded near ({place}), {why}"

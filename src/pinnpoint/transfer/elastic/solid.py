@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.mesh.topology import Topology
-from pinnpoint.rounding.arithmetic import gamma, sum_up, up
+from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
 from pinnpoint.taylor.bernstein import Density, from_linear, gram
 from pinnpoint.taylor.inputs import fixed
 from pinnpoint.taylor.simplices import density
 from pinnpoint.transfer.continuum import FLOOR, node_numbers, shape_table
-from pinnpoint.transfer.elastic.loads import Load, Traction
+from pinnpoint.transfer.elastic.loads import Load, StressLoad, Traction
 from pinnpoint.transfer.elastic.material import least_stiffness
 from pinnpoint.transfer.elastic.reference import voigt
+from pinnpoint.transfer.elastic.thermal import Thermal
 from pinnpoint.transfer.facets import FacetLoad, measures
 from pinnpoint.transfer.geometry import Shapes
 from pinnpoint.transfer.work import BUDGET
@@ -56,6 +57,10 @@ class Solid:
         Facet numbers, and what is given on them by components; None where a component is free, or not loaded.
     forces
         Facet numbers, and the total force that is spread evenly over them.
+    thermal
+        What a change of temperature does; None where there is none.
+    weights
+        Further force densities that are constant on each cell, (C, d); None where there are none.
     budget
         Units of work for each query.
     """
@@ -71,6 +76,8 @@ class Solid:
     dirichlet: Sequence[tuple[Index, Sequence[Any]]]
     traction: Sequence[tuple[Index, Sequence[Any]]]
     forces: Sequence[tuple[Index, Vector]] = ()
+    thermal: Thermal | None = None
+    weights: Vector | None = None
     budget: int = BUDGET
 
     __repr__ = brief
@@ -134,13 +141,32 @@ class Solid:
 
     @cached_property
     def load(self) -> Load:
-        """F and t."""
-        return Load(self._body_load(), tuple(self._tractions()))
+        """F, t, and S of thermal expansion."""
+        return Load(self._body_load(), tuple(self._tractions()), self._stress())
 
     def _body_load(self) -> tuple[Density | None, ...] | None:
         X = self.points[self.topology.cells]
-        found = tuple(None if fixed(f) == (0.0, 0.0) else self._density(f, X) for f in self.body)
-        return found if any(f is not None for f in found) else None
+        found = [None if fixed(f) == (0.0, 0.0) else self._density(f, X) for f in self.body]
+        if self.weights is not None:
+            found = [_added(f, w, self.d) for f, w in zip(found, self.weights.T, strict=True)]
+        return tuple(found) if any(f is not None for f in found) else None
+
+    def _stress(self) -> StressLoad | None:
+        if self.thermal is None:
+            return None
+        identity = np.array([1.0 if a == b else 0.0 for a, b in voigt(self.d)])
+        return StressLoad(self.expansion, np.tile(identity, (len(self.mu), 1)))  # elasticity.md, step 12a
+
+    @cached_property
+    def expansion(self) -> Density:
+        """κϑ on all cells."""
+        assert self.thermal is not None
+        given, cells = self.thermal.temperature, self.topology.cells
+        if not isinstance(given, np.ndarray):
+            return self.thermal.scaled(self._density(given, self.points[cells]))
+        rows, top = from_linear(given[cells]), np.abs(given[cells]).max(axis=1)
+        off = up(gamma(2) * top, 2)
+        return self.thermal.scaled(Density(rows, np.zeros(len(rows)), off, off))
 
     def _density(self, f: Any, X: Vector) -> Density:
         strength = self.height(f)
@@ -232,11 +258,30 @@ class Solid:
             found[:, c] += np.bincount(nodes.ravel(), local[..., c].ravel(), minlength=self.size)
         return found
 
+    def forces_in(self, cell: int, name: str) -> tuple[Any, ...]:
+        """What acts in a ball about a point of a cell, but for constants: f − κ∇ϑ."""
+        return self.body if self.thermal is None else self.thermal.pulled(self.body, cell, name)
+
     def blocking(self) -> Index:
-        """Facets that a ball may not cross: the boundary, and jumps of the material."""
+        """Facets that a ball may not cross: the boundary, and jumps of the material and of forces given by cells."""
         one, two = self.topology.facet_cells.T
         jump = (two < 0) | (self.lam[one] != self.lam[two]) | (self.mu[one] != self.mu[two])
+        if self.thermal is not None:
+            jump |= self.thermal.kappa[one] != self.thermal.kappa[two]  # elasticity.md, step 12d
+        if self.weights is not None:
+            jump |= np.any(self.weights[one] != self.weights[two], axis=1)  # elasticity.md, step 12f
         return np.nonzero(jump)[0]
+
+
+def _added(f: Density | None, values: Vector, d: int) -> Density | None:
+    """A density, and numbers on cells."""
+    if not np.any(values):
+        return f
+    if f is None:
+        return Density.constant(values, d)
+    rows = f.coefficients + values[:, None]
+    off = up(UNIT * np.abs(rows).max(axis=1), 2)
+    return Density(rows, f.high, up(f.error1 + off), up(f.error2 + off), None, f.proved)  # elasticity.md, step 12f
 
 
 def _corner_means(d: int) -> Vector:

@@ -25,11 +25,12 @@ MESH = frozenset("NODE,ELEMENT,NSET,ELSET,SURFACE,PART,END PART,ASSEMBLY,END ASS
 NAMED = {"NSET": "NSET", "ELSET": "ELSET", "SURFACE": "NAME"}
 SETS = ("GENERATE", "UNSORTED", "INSTANCE", "INTERNAL")
 PHYSICS = frozenset(
-    "MATERIAL,ELASTIC,DENSITY,SOLID SECTION,BOUNDARY,CLOAD,DLOAD,DSLOAD,STEP,STATIC,END STEP".split(",")
+    "MATERIAL,ELASTIC,DENSITY,EXPANSION,SOLID SECTION,INITIAL CONDITIONS,BOUNDARY,CLOAD,DLOAD,DSLOAD,TEMPERATURE,STEP,"
+    "STATIC,END STEP".split(",")
 )
 HARMLESS = frozenset(
     "HEADING,PREPRINT,RESTART,OUTPUT,NODE OUTPUT,ELEMENT OUTPUT,ENERGY OUTPUT,CONTACT OUTPUT,NODE PRINT,EL PRINT,"
-    "NODE FILE,EL FILE,SECTION PRINT,SECTION FILE,ENERGY PRINT,ENERGY FILE,FILE FORMAT,MONITOR,PRINT,EXPANSION,"
+    "NODE FILE,EL FILE,SECTION PRINT,SECTION FILE,ENERGY PRINT,ENERGY FILE,FILE FORMAT,MONITOR,PRINT,"
     "CONDUCTIVITY,SPECIFIC HEAT,USER MATERIAL OUTPUT,DIAGNOSTICS,FILTER,TIME POINTS".split(",")
 )
 """Output and names, and data of materials that statics without body forces and temperatures does not use."""
@@ -45,11 +46,15 @@ def read_abaqus_deck(text: Text) -> DeckData:
     _require_scopes(sections)
     nodes, node_ids, cell_ids, notes = _mesh(part)
     mesh = nodes.mesh
-    young, poisson, thickness, density = _materials(sections, part, cell_ids, mesh.dim)
+    young, poisson, thickness, density, expansion = _materials(sections, part, cell_ids, mesh.dim)
     steps = Steps(nodes, part, node_ids, cell_ids, thickness, density)
     cases = steps.read([s for s in sections if s.name in PHYSICS])
-    ignored = tuple(dict.fromkeys(f"*{s.name}" for s in sections if s.name in HARMLESS))
-    return DeckData(mesh, node_ids, cell_ids, young * thickness, poisson, plane, cases, ignored, nodes.degree, notes)
+    warm = any(case.meaning is not None and case.meaning.warmth is not None for case in cases.values())
+    passed = HARMLESS if warm else HARMLESS | {"EXPANSION"}
+    ignored = tuple(dict.fromkeys(f"*{s.name}" for s in sections if s.name in passed))
+    stiff = young * thickness
+    kept = (nodes.degree, notes, expansion if warm else None)
+    return DeckData(mesh, node_ids, cell_ids, stiff, poisson, plane, cases, ignored, *kept)
 
 
 def _require_known(sections: Sequence[Keyword]) -> str | None:
@@ -119,9 +124,13 @@ def _mesh(part: Part) -> tuple[Nodes, Index, Index, tuple[str, ...]]:
 
 
 def _materials(sections: Sequence[Keyword], part: Part, cell_ids: Index, dim: int) -> tuple[Vector, ...]:
-    """Young's modulus, Poisson's ratio, thickness and density of each cell; NaN for a density that is not given."""
+    """E, ν, thickness, density and expansion of each cell; NaN for a density that is not given.
+
+    Expansion is zero where it is not given, and NaN where it is more than a number.
+    """
     elastic: dict[str, tuple[float, float]] = {}
     density: dict[str, float] = {}
+    expansion: dict[str, float] = {}
     current = ""
     for s in sections:
         if s.name == "MATERIAL":
@@ -132,7 +141,11 @@ def _materials(sections: Sequence[Keyword], part: Part, cell_ids: Index, dim: in
         elif s.name == "DENSITY":
             rows = s.rows()
             density[current] = s.number(rows[0][0]) if len(rows) == 1 and len(rows[0]) == 1 else np.nan
-    found = np.full((len(cell_ids), 4), np.nan)
+        elif s.name == "EXPANSION":
+            rows, kind = s.rows(), s.options.get("TYPE", "ISO").upper()
+            plain = len(rows) == 1 and len(rows[0]) <= 2 and kind == "ISO" and set(s.options) <= {"TYPE", "ZERO"}
+            expansion[current] = s.number(rows[0][0]) if plain else np.nan
+    found = np.full((len(cell_ids), 5), np.nan)
     for s in sections:
         if s.name != "SOLID SECTION":
             continue
@@ -147,7 +160,7 @@ def _materials(sections: Sequence[Keyword], part: Part, cell_ids: Index, dim: in
         thickness = s.number(rows[0][0]) if rows and rows[0][0] and dim == 2 else 1.0
         if len(rows) > 1 or not thickness > 0.0:
             raise s.refuse("must have one data line at most, with a thickness > 0")
-        found[inside] = *elastic[name], thickness, density.get(name, np.nan)
+        found[inside] = *elastic[name], thickness, density.get(name, np.nan), expansion.get(name, 0.0)
     missing = np.isnan(found[:, 0])
     if missing.any():
         number = int(cell_ids[np.argmax(missing)])

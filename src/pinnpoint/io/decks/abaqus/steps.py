@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import numpy as np
@@ -16,33 +16,45 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Vector, attributes
 from pinnpoint.base.errors import InputError
 from pinnpoint.fem.elements import FACET_MEANS, Nodes
+from pinnpoint.fem.thermal import weight_load
 from pinnpoint.io.decks.abaqus.mesh import FACES, Part, members_of
 from pinnpoint.io.decks.abaqus.text import Keyword
 from pinnpoint.io.decks.deck import Subcase
 from pinnpoint.io.decks.rigid import space_with_bodies
-from pinnpoint.io.decks.solids import Meaning, weight
+from pinnpoint.io.decks.solids import Meaning
 from pinnpoint.mesh.mesh import Mesh
 
 NAMED = {"ENCASTRE": (1, 2, 3), "PINNED": (1, 2, 3), "XSYMM": (1,), "YSYMM": (2,), "ZSYMM": (3,)}
 NAMED |= {"XASYMM": (2, 3), "YASYMM": (1, 3), "ZASYMM": (1, 2)}
 KINDS = {"BOUNDARY": "fixed", "CLOAD": "forces", "DLOAD": "pressure", "DSLOAD": "surface"}
+KINDS |= {"TEMPERATURE": "warmth"}
 
 
 @dataclass
 class State:
-    """Fixed displacements (NaN where free), nodal forces, pressures by cell and face of both kinds, and gravity."""
+    """Fixed displacements (NaN where free), nodal forces, pressures by cell and face of both kinds, gravity.
+
+    And tractions by cell and face, and temperatures of the nodes.
+    """
 
     fixed: Vector
     forces: Vector
     pressure: Vector
     surface: Vector
     gravity: Vector
+    pull: Vector
+    warmth: Vector
 
     def copy(self) -> State:
         """A copy."""
-        return State(
-            self.fixed.copy(), self.forces.copy(), self.pressure.copy(), self.surface.copy(), self.gravity.copy()
-        )
+        return State(*(np.array(attributes(self, f.name)[f.name]) for f in fields(self)))
+
+    def clear(self, initial: Vector) -> None:
+        """No loads, and what is held is held at zero."""
+        for loads in (self.forces, self.pressure, self.surface, self.gravity, self.pull):
+            loads[:] = 0.0
+        self.warmth[:] = initial
+        self.fixed[~np.isnan(self.fixed)] = 0.0
 
 
 @dataclass
@@ -72,7 +84,9 @@ class Steps:
         """One subcase per step."""
         n, d, C = len(self.nodes), self.mesh.dim, len(self.mesh.cells)
         one, other = (np.zeros((C, d + 1)) for _ in range(2))
-        general = State(np.full((n, d), np.nan), np.zeros((n, d)), one, other, np.zeros((C, d)))
+        initial = self._initial(sections)
+        rest = (np.zeros((C, d)), np.zeros((C, d + 1, d)), initial.copy())
+        general = State(np.full((n, d), np.nan), np.zeros((n, d)), one, other, *rest)
         state, inside, solved, linear, label = general, False, False, False, ""
         cases: dict[int, Subcase] = {}
         for s in sections:
@@ -81,8 +95,7 @@ class Steps:
                 inside, solved = True, False
                 state = general.copy()
                 if linear:
-                    state.forces[:], state.pressure[:], state.surface[:], state.gravity[:] = 0.0, 0.0, 0.0, 0.0
-                    state.fixed[~np.isnan(state.fixed)] = 0.0
+                    state.clear(initial)
                 self.said.clear()
             elif s.name == "STATIC":
                 s.only(("DIRECT", "SOLVER"))
@@ -91,13 +104,15 @@ class Steps:
                 if not (inside and solved):
                     raise s.refuse("ends a step without *STEP and *STATIC; only static steps are read")
                 number = len(cases) + 1
-                cases[number] = self._subcase(number, label, state)
+                cases[number] = self._subcase(number, label, state, initial)
                 general, inside = general if linear else state, False
                 state = general
             elif s.name in KINDS:
                 if s.name != "BOUNDARY" and not inside:
                     raise s.refuse("loads belong into a *STEP")
-                self._say(s, state)
+                if s.name == "TEMPERATURE" and linear:
+                    raise s.refuse("temperatures of perturbation steps are not read; make it a general step")
+                self._say(s, state, initial)
                 if not inside and np.any(np.nan_to_num(state.fixed) != 0.0):
                     raise s.refuse("outside a *STEP only zero displacements are held; put other values into a *STEP")
         if inside or not cases:
@@ -112,8 +127,30 @@ class Steps:
             raise s.refuse("NLGEOM: large displacements are not read")
         return "PERTURBATION" in s.options, s.options.get("NAME", s.body.strip().partition("\n")[0].strip())
 
-    def _subcase(self, number: int, label: str, state: State) -> Subcase:
+    def _initial(self, sections: Sequence[Keyword]) -> Vector:
+        """Temperatures of the nodes where nothing is stressed; zero where they are not given."""
+        found = np.zeros(len(self.nodes))
+        for s in sections:
+            if s.name == "INITIAL CONDITIONS":
+                s.only(("TYPE",))
+                if s.options.get("TYPE", "").upper() != "TEMPERATURE":
+                    raise s.refuse("only TYPE=TEMPERATURE is read")
+                self._warm(s, found)
+        return found
+
+    def _warm(self, s: Keyword, warmth: Vector) -> None:
+        for row in s.rows():
+            if len(row) != 2:
+                raise s.refuse(f"needs a node or set and one temperature; got '{', '.join(row)[:40]}'")
+            rows = self._nodes(s, row[0])
+            if s.name == "TEMPERATURE":
+                self._once(s, rows, 0, np.full(len(rows), np.nan), s.number(row[1]))
+            warmth[rows] = s.number(row[1])
+
+    def _subcase(self, number: int, label: str, state: State, initial: Vector) -> Subcase:
         load = state.forces + self._pressed(state.pressure) + self._pressed(state.surface)
+        load = load + self._pulled(state.pull)
+        warmth = state.warmth - initial
         body = None
         if np.any(state.gravity):
             mass = np.where(state.gravity.any(axis=1), self.density * self.thickness, 0.0)
@@ -121,16 +158,41 @@ class Steps:
                 element = int(self.cell_ids[np.argmax(np.isnan(mass))])
                 raise InputError(f"*DLOAD GRAV: the material of element {element} has no *DENSITY")
             body = mass[:, None] * state.gravity
-            load = load + weight(self.nodes, body)
+            load = load + weight_load(self.nodes, body)
         try:
             space = space_with_bodies(self.nodes.points, state.fixed, [])
         except InputError as error:
             raise InputError(f"step {number}: {error}") from error
         key = hashlib.sha256(state.fixed.tobytes()).hexdigest()
         faces = self._faces(state.pressure + state.surface)
-        return Subcase(
-            number, label, space, load, key, Meaning(state.fixed.copy(), state.forces.copy(), *faces, (), body)
+        pulled, pull = self._pulled_faces(state.pull)
+        warm = warmth if np.any(warmth) else None
+        held, forces = state.fixed.copy(), state.forces.copy()
+        meaning = Meaning(held, forces, *faces, (), body, warmth=warm, pulled=pulled, pull=pull)
+        return Subcase(number, label, space, load, key, meaning)
+
+    def _pulled_faces(self, pull: Vector) -> tuple[Index, Vector]:
+        """Facets with tractions, and these, times the thickness in the plane."""
+        mesh, d = self.mesh, self.mesh.dim
+        facets, values = [np.zeros((0, d), dtype=np.intp)], [np.zeros((0, d))]
+        for k, corners in enumerate(FACES["tetra" if d == 3 else "triangle"]):
+            cells = np.flatnonzero(pull[:, k].any(axis=1))
+            facets.append(mesh.cells[cells][:, list(corners)])
+            values.append(pull[cells, k] * self.thickness[cells][:, None])
+        return np.concatenate(facets), np.concatenate(values)
+
+    def _pulled(self, pull: Vector) -> Vector:
+        """Nodal forces of tractions."""
+        facets, values = self._pulled_faces(pull)
+        total, (means, whole) = (
+            np.zeros((len(self.nodes), self.mesh.dim)),
+            FACET_MEANS[self.nodes.degree][self.mesh.dim],
         )
+        if len(facets):
+            force = values * self.mesh.facet_measures(facets)[:, None]
+            shares = force[:, None, :] * (np.array(means) / whole)[:, None]
+            np.add.at(total, self.nodes.facet_dofs(np.sort(facets, axis=1)), shares)
+        return total
 
     def _faces(self, pressure: Vector) -> tuple[Index, Vector]:
         """Pressed facets and what presses them, times the thickness in the plane."""
@@ -142,7 +204,7 @@ class Steps:
             values.append(pressure[cells, k] * self.thickness[cells])
         return np.concatenate(facets), np.concatenate(values)
 
-    def _say(self, s: Keyword, state: State) -> None:
+    def _say(self, s: Keyword, state: State, initial: Vector) -> None:
         s.only({"BOUNDARY": ("OP", "TYPE")}.get(s.name, ("OP",)))
         if s.options.get("TYPE", "DISPLACEMENT").upper() != "DISPLACEMENT":
             raise s.refuse("only TYPE=DISPLACEMENT is read")
@@ -151,8 +213,12 @@ class Steps:
             raise s.refuse(f"OP must be MOD or NEW; got '{operation[:10]}'")
         target = attributes(state, KINDS[s.name])[KINDS[s.name]]
         if operation == "NEW":
-            target[:] = np.nan if s.name == "BOUNDARY" else 0.0
+            target[:] = initial if s.name == "TEMPERATURE" else np.nan if s.name == "BOUNDARY" else 0.0
             state.gravity[:] = 0.0 if s.name == "DLOAD" else state.gravity
+            state.pull[:] = 0.0 if s.name == "DSLOAD" else state.pull
+        if s.name == "TEMPERATURE":
+            self._warm(s, target)
+            return
         for row in s.rows():
             if s.name == "BOUNDARY":
                 self._hold(s, row, target)
@@ -160,6 +226,8 @@ class Steps:
                 self._push(s, row, target)
             elif s.name == "DLOAD" and [text.upper() for text in row[1:2]] == ["GRAV"]:
                 self._fall(s, row, state.gravity)
+            elif s.name == "DSLOAD" and [text.upper() for text in row[1:2]] == ["TRVEC"]:
+                self._pull(s, row, state.pull)
             else:
                 self._press(s, row, target)
 
@@ -203,23 +271,44 @@ class Steps:
         self._once(s, cells, -1, np.full(len(cells), np.nan), 0.0)
         gravity[cells] = s.number(row[2]) * direction[: self.mesh.dim]
 
+    def _pull(self, s: Keyword, row: list[str], pull: Vector) -> None:
+        """A traction on a surface: its size and its direction, of any length."""
+        d = self.mesh.dim
+        if len(row) < 4 or len(row) > 6:
+            raise s.refuse("needs a surface, TRVEC, the size of the traction and its direction")
+        direction = np.array([s.number(text) if text else 0.0 for text in row[3:]] + [0.0] * (6 - len(row)))
+        length = float(np.linalg.norm(direction))
+        if not length > 0.0 or np.any(direction[d:]):
+            raise s.refuse("the direction of a traction must not be zero, and lie in the plane of plane elements")
+        vector = s.number(row[2]) / length * direction[:d]
+        for cells, k in self._on_surface(s, row[0]):
+            self._once(s, cells, k, np.full(len(cells), np.nan), 0.0)
+            pull[cells, k] = vector
+
+    def _on_surface(self, s: Keyword, text: str) -> list[tuple[Index, int]]:
+        """Cells with a face on a surface, and the number of the face."""
+        name = next((k for k in self.part.surfaces if k.upper() == _plain(text).upper()), None)
+        if name is None or any(not face for _, face in self.part.surfaces[name]):
+            raise s.refuse(f"the surface '{text[:40]}' is not given, or not by faces of elements")
+        return [self._on_face(s, elements, face) for elements, face in self.part.surfaces[name]]
+
+    def _on_face(self, s: Keyword, elements: str, face: str) -> tuple[Index, int]:
+        count = len(FACES["tetra" if self.mesh.dim == 3 else "triangle"])
+        if face not in [f"S{k + 1}" for k in range(count)]:
+            raise s.refuse(f"'{face[:10]}' is not a face of these elements")
+        return np.flatnonzero(np.isin(self.cell_ids, self._numbers(s, "ELSET", elements))), int(face[1]) - 1
+
     def _press(self, s: Keyword, row: list[str], pressure: Vector) -> None:
         if len(row) != 3 or (s.name == "DSLOAD" and row[1].upper() != "P") or row[1][:1].upper() != "P":
             raise s.refuse(
-                f"only pressures and GRAV are read: {'surface, P' if s.name == 'DSLOAD' else 'elements, P1'}, value"
+                f"only pressures, GRAV and TRVEC are read: "
+                f"{'surface, P' if s.name == 'DSLOAD' else 'elements, P1'}, value"
             )
-        faces = len(FACES["tetra" if self.mesh.dim == 3 else "triangle"])
-        pairs = [(row[0], row[1].upper().replace("P", "S"))]
         if s.name == "DSLOAD":
-            name = next((k for k in self.part.surfaces if k.upper() == _plain(row[0]).upper()), None)
-            if name is None or any(not face for _, face in self.part.surfaces[name]):
-                raise s.refuse(f"the surface '{row[0][:40]}' is not given, or not by faces of elements")
-            pairs = self.part.surfaces[name]
-        for elements, face in pairs:
-            if face not in [f"S{k + 1}" for k in range(faces)]:
-                raise s.refuse(f"'{face[:10]}' is not a face of these elements")
-            cells = np.flatnonzero(np.isin(self.cell_ids, self._numbers(s, "ELSET", elements)))
-            k = int(face[1]) - 1
+            parts = self._on_surface(s, row[0])
+        else:
+            parts = [self._on_face(s, row[0], row[1].upper().replace("P", "S"))]
+        for cells, k in parts:
             self._once(s, cells, k, np.full(len(cells), np.nan), s.number(row[2]))
             pressure[cells, k] = s.number(row[2])
 
@@ -249,7 +338,7 @@ class Steps:
             what = int(min(again)[1])
             name = (
                 f"node {int(self.node_ids[what])}"
-                if s.name in ("BOUNDARY", "CLOAD")
+                if s.name in ("BOUNDARY", "CLOAD", "TEMPERATURE")
                 else f"element {int(self.cell_ids[what])}"
             )
             raise s.refuse(f"{name} is given twice in one step; give it once")

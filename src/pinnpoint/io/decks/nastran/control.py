@@ -21,6 +21,8 @@ OUTPUT = frozenset(
 """Case control that asks for output or names things."""
 TITLES = frozenset("TITLE SUBTITLE LABEL XTITLE YTITLE PTITLE H3DTITLE PLTITLE ID".split())
 """Text to the end of the line, where a comma does not mean that it goes on."""
+WARM = re.compile(r"TEMP(?:ERATURE)?\s*\(\s*LOAD\s*\)", re.IGNORECASE)
+"""Temperatures as a load; initial ones are the materials' own, TREF."""
 EXECUTIVE = frozenset("ID TIME CEND DIAG NASTRAN APP INIT ASSIGN ECHOON ECHOOFF GEOMCHECK PROJ".split())
 
 
@@ -32,6 +34,7 @@ class Selection:
     label: str = ""
     spc: int | None = None
     load: int | None = None
+    warmth: int | None = None
 
 
 @dataclass
@@ -68,20 +71,21 @@ def read_control(data: bytes, where: Callable[[int], str]) -> Control:
         continued = line.endswith(",") and word not in TITLES
         place = where(number)
         if word == "SUBCASE":
-            current = Selection(_whole("SUBCASE", value, place), "", common.spc, common.load)
+            current = Selection(_whole("SUBCASE", value, place), "", common.spc, common.load, common.warmth)
             if current.number in control.cases:
                 raise InputError(f"SUBCASE {current.number} on {place}: is given twice")
             control.cases[current.number] = current
         elif word == "SOL":
             if value.upper().split(",")[0].strip() not in ("101", "1", "24", "SESTATIC", "SESTATICS"):
                 raise InputError(f"SOL on {place}: only linear statics, SOL 101, is read; got '{value[:30]}'")
-        elif word in ("SPC", "LOAD"):
+        elif word in ("SPC", "LOAD") or WARM.match(line):
             if (id(current), word) in said:
                 raise InputError(
                     f"{word} on {place}: is given twice; a subcase takes one set, SPCADD and LOAD join several"
                 )
             said.add((id(current), word))
-            setattr(current, word.lower(), _whole(word, value, place))
+            field_ = word.lower() if word in ("SPC", "LOAD") else "warmth"
+            setattr(current, field_, _whole(word, value, place))
         elif word == "ANALYSIS":
             if value.upper() not in ("STATICS", "STATIC"):
                 raise InputError(f"ANALYSIS on {place}: only STATICS is read; got '{value[:30]}'")

@@ -14,6 +14,7 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.thermal import weight_load
 from pinnpoint.io.decks.deck import DeckData, Subcase
 from pinnpoint.io.decks.middles import off_chords, on_edges
 from pinnpoint.io.decks.nastran.cards import Cards, read_cards
@@ -22,7 +23,8 @@ from pinnpoint.io.decks.nastran.coordinates import KINDS as SYSTEMS
 from pinnpoint.io.decks.nastran.loads import Loads, read_averages
 from pinnpoint.io.decks.nastran.mesh import VERTICES, Elements, Grids, read_elements, read_grids, read_materials
 from pinnpoint.io.decks.nastran.supports import Supports, read_rigid, rows_of
-from pinnpoint.io.decks.solids import Meaning, weight
+from pinnpoint.io.decks.nastran.temperatures import read_expansion, warmth
+from pinnpoint.io.decks.solids import Meaning
 from pinnpoint.io.decks.text import Text
 from pinnpoint.io.meshes.blocks import Block, Blocks, members
 from pinnpoint.mesh.mesh import Mesh
@@ -44,7 +46,7 @@ READ = {
         "MOMENT",
         "PLOAD4",
     ),
-    *("LOAD", "RBE2", "RBE3", "PARAM", "GRAV", *SYSTEMS),
+    *("LOAD", "RBE2", "RBE3", "PARAM", "GRAV", "TEMP", "TEMPD", *SYSTEMS),
 }
 HARMLESS = {
     "PLOTEL",
@@ -95,6 +97,7 @@ def read_nastran(text: Text) -> DeckData:
         log.warning("some GRIDs have axes of their own (field CD); displacements are read and told in the basic ones")
     supports = Supports(cards, grids, number, mesh.dim, rigid, references)
     loads = Loads(cards, grids, systems, nodes, number, elements, rigid, averages, density)
+    expansion = read_expansion(cards, elements)
     spaces: dict[int | None, Any] = {}
     cases = {}
     for case in control.cases.values():
@@ -105,12 +108,16 @@ def read_nastran(text: Text) -> DeckData:
             body = loads.body(case.load)
             if body is not None:
                 body = _planar(body, mesh.dim)
-                load = load + weight(nodes, body)
+                load = load + weight_load(nodes, body)
             held = supports.table(case.spc)[rows][:, : mesh.dim]
-            alone = _planar(loads.of(case.load, pressure=False), mesh.dim)
+            carried = loads.carried(case.load)
+            alone = _planar(loads.of(case.load, alone=True), mesh.dim)
             tied = tuple(r.name for r in rigid)
             faces = loads.pressed(case.load) if mesh.dim == 3 else (np.zeros((0, 2), dtype=np.intp), np.zeros(0))
-            meaning = Meaning(held, alone, *faces, tied, body)
+            pulled, pull = loads.pulled(case.load) if mesh.dim == 3 else (None, None)
+            warm = warmth(cards, grids, rows, case.warmth, expansion)
+            more: dict[str, Any] = {"warmth": warm, "pulled": pulled, "pull": pull, "carried": carried}
+            meaning = Meaning(held, alone, *faces, tied, body, **more)
         except InputError as error:
             raise InputError(f"SUBCASE {case.number}: {error}") from error
         cases[case.number] = Subcase(case.number, case.label, spaces[case.spc], load, f"SPC {case.spc}", meaning)
@@ -120,7 +127,8 @@ def read_nastran(text: Text) -> DeckData:
     mesh = _named(mesh, {name: np.asarray(mask)[rows[: len(mesh.points)]] for name, mask in sets.items()})
     plane = "stress" if mesh.dim == 2 else None
     passed = tuple(dict.fromkeys(ignored))
-    return DeckData(mesh, grids.ids[rows], elements.ids, young, poisson, plane, cases, passed, nodes.degree, notes)
+    kept = (plane, cases, passed, nodes.degree, notes, expansion[0])
+    return DeckData(mesh, grids.ids[rows], elements.ids, young, poisson, *kept)
 
 
 def read_nastran_mesh(text: Text) -> Blocks:

@@ -10,6 +10,7 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.fem.elements import FACET_MEANS, Nodes
+from pinnpoint.io.decks.carried import Carried
 from pinnpoint.io.decks.nastran.cards import Cards
 from pinnpoint.io.decks.nastran.coordinates import System, system_of
 from pinnpoint.io.decks.nastran.fields import blank, integers, reals
@@ -46,11 +47,11 @@ class Loads:
     density: Vector
     """Of each element, times the thickness."""
 
-    def of(self, chosen: int | None, *, pressure: bool = True) -> Vector:
-        """(n, 3) forces on the nodes, those of pressures and gravity among them or not."""
-        total = np.zeros((len(self.grids.ids), 6))
-        for factor, number in self._parts(chosen):
-            total += factor * self._set(number, pressure=pressure)
+    def of(self, chosen: int | None, *, alone: bool = False) -> Vector:
+        """(n, 3) forces on the nodes; alone: without those of faces, of pressures and of averaging elements."""
+        total = self._total(chosen, pressure=not alone)
+        if alone:
+            total[[one.reference for one in self.averages]] = 0.0
         forces = total[:, :3].copy()
         used = self.number >= 0
         for row in np.flatnonzero((total[:, 3:] != 0.0).any(axis=1) | (~used & (total != 0.0).any(axis=1))).tolist():
@@ -58,6 +59,25 @@ class Loads:
             forces[row] = 0.0 if not used[row] else forces[row]
             forces[rows] += part
         return np.asarray(forces[rows_of(self.number)])
+
+    def _total(self, chosen: int | None, *, pressure: bool) -> Vector:
+        """(m, 6) forces and moments on all GRIDs."""
+        total = np.zeros((len(self.grids.ids), 6))
+        for factor, number in self._parts(chosen):
+            total += factor * self._set(number, pressure=pressure)
+        return total
+
+    def carried(self, chosen: int | None) -> tuple[Carried, ...]:
+        """What averaging elements carry."""
+        total = self._total(chosen, pressure=False)
+        found = []
+        for one in self.averages:
+            load = total[one.reference]
+            if np.any(load):
+                even = bool(np.all(one.weights == one.weights[0]))
+                at = self.grids.points[one.reference]
+                found.append(Carried(one.name, self.number[one.rows], at, load[:3].copy(), load[3:].copy(), even))
+        return tuple(found)
 
     def _parts(self, chosen: int | None) -> list[tuple[float, int]]:
         if chosen is None:
@@ -108,12 +128,40 @@ class Loads:
         for factor, number in self._parts(chosen):
             table = self.cards.get("PLOAD4")
             table = None if table is None else table.take(table.whole(0) == number)
+            table = None if table is None else table.take(~table.beyond(8))
             if table is not None and len(table):
                 base, _, P = self._faces(table)
                 facets.append(np.sort(self.number[base], axis=1))
                 values.append(factor * P)
         every, at = np.unique(np.concatenate(facets), axis=0, return_inverse=True)
         return every, np.bincount(at.ravel(), np.concatenate(values), minlength=len(every)).astype(np.float64)
+
+    def pulled(self, chosen: int | None) -> tuple[Index, Vector]:
+        """Facets by mesh vertices, each once, and the traction on each, of pressures with a direction of their own."""
+        facets, values = [np.zeros((0, 3), dtype=np.intp)], [np.zeros((0, 3))]
+        for factor, number in self._parts(chosen):
+            table = self.cards.get("PLOAD4")
+            table = None if table is None else table.take((table.whole(0) == number) & table.beyond(8))
+            if table is not None and len(table):
+                base, _, P = self._faces(table)
+                facets.append(np.sort(self.number[base], axis=1))
+                values.append(factor * P[:, None] * self._directions(table))
+        every, at = np.unique(np.concatenate(facets), axis=0, return_inverse=True)
+        total = np.zeros((len(every), 3))
+        np.add.at(total, at.ravel(), np.concatenate(values))
+        return every, total
+
+    def _directions(self, table: Cards) -> Vector:
+        """Unit directions of pressures that have one of their own, fields N1 to N3."""
+        direction = np.stack([table.real(k, 0.0) for k in (9, 10, 11)], axis=1)
+        length = np.linalg.norm(direction, axis=1)
+        wrong = (table.whole(8, 0) != 0) | ~(length > 0.0) | table.beyond(12)
+        if wrong.any():
+            raise table.refuse(
+                int(np.argmax(wrong)),
+                "a direction of its own is read in the basic system, by N1 to N3, no more",
+            )
+        return np.asarray(direction / length[:, None])
 
     def _set(self, number: int, *, pressure: bool = True) -> Vector:
         """(m, 6) forces and moments of one set."""
@@ -157,8 +205,6 @@ class Loads:
         """GRID rows of the vertices of pressed faces and of those opposite to them, and the even pressure."""
         if self.elements.kind != "CTETRA":
             raise table.refuse(0, "pressure on triangles pushes them out of their plane, which is not read")
-        if table.beyond(8).any():
-            raise table.refuse(int(np.argmax(table.beyond(8))), "only pressure normal to the face is read")
         P = table.real(2)
         for k in (3, 4, 5):
             other = table.given(k)
@@ -182,7 +228,11 @@ class Loads:
         X = self.grids.points[base]
         force = 0.5 * np.cross(X[:, 1] - X[:, 0], X[:, 2] - X[:, 0])
         inward = np.einsum("fk,fk->f", force, self.grids.points[tip] - X[:, 0])
+        area = np.linalg.norm(force, axis=1)
         force *= (np.sign(inward) * P)[:, None]
+        own = table.beyond(8)
+        if own.any():
+            force[own] = (area * P)[own, None] * self._directions(table.take(own))
         means, whole = FACET_MEANS[self.nodes.degree][3]
         total, rows = np.zeros((len(self.grids.ids), 3)), rows_of(self.number)
         shares = force[:, None, :] * (np.array(means) / whole)[:, None]

@@ -129,6 +129,13 @@ def _middles(table: Cards, first: int, sides: int) -> Index:
     return np.stack([table.whole(first + k) for k in range(sides)], axis=1)
 
 
+def materials_of(cards: dict[str, Cards], elements: Elements) -> list[Cards]:
+    """The MAT1 of each property that elements have, in order; `read_materials` has refused what is missing."""
+    table, stuff = cards["PSOLID" if elements.kind == "CTETRA" else "PSHELL"], cards["MAT1"]
+    known = {int(p): int(m) for p, m in zip(table.whole(0), table.whole(1), strict=True)}
+    return [stuff.take(stuff.whole(0) == known[number]) for number in np.unique(elements.properties).tolist()]
+
+
 def read_materials(cards: dict[str, Cards], elements: Elements) -> tuple[Vector, Vector, Vector]:
     """Young's modulus and density (times the thickness in 2D) and Poisson's ratio per element: E, ν, ρ."""
     name = "PSOLID" if elements.kind == "CTETRA" else "PSHELL"

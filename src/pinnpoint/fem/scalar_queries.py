@@ -1,0 +1,89 @@
+"""What can be asked of a scalar problem beside points, balls and groups: averages over cells, derivatives, fluxes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.errors import InputError
+from pinnpoint.fem.blocks import block_queries
+from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.fields import Component, FieldQueries, slope_rows
+from pinnpoint.fem.problem import ScalarProblem
+from pinnpoint.systems.goals import Block, Cells, Goal, Slope
+from pinnpoint.systems.queries import Queries
+
+Names = str | Sequence[str] | None
+"""One name, or one for each query."""
+
+
+class ScalarQueries(ScalarProblem):
+    """Averages over cells and blocks, derivatives and fluxes at points."""
+
+    @cached_property
+    def _queries(self) -> FieldQueries:
+        return FieldQueries(self.nodes, 1)
+
+    def mean(self, name: str | None = None) -> Queries:
+        """The average over the domain."""
+        return self._queries.cells(None, None if name is None else [name], None)
+
+    def cells(self, where: Any, side: ArrayLike | None = None, name: Names = None) -> Queries:
+        """The average over a group of cells, or over cells with these numbers; with `side`, over blocks about points.
+
+        A block is the square or cube {|x_i − at_i| ≤ side/2}, exactly that whatever the cells are: those that its faces
+        cut count with the part inside. It must lie in the domain.
+        """
+        names = [name] if isinstance(name, str) else name
+        if side is not None:
+            return block_queries(self._queries, where, side, names)
+        if not isinstance(where, str) and np.ndim(where) > 1:
+            raise InputError("side: blocks about points need the length of their sides")
+        return self._queries.cells(where, names, None)
+
+    def gradients(self, X: ArrayLike, direction: Component, names: Sequence[str] | None = None) -> Queries:
+        """Derivatives ∂u/∂x_direction ('x', 'y', 'z') at points; on the mesh, in the cells that hold them."""
+        return self._queries.gradients(X, direction, names, None)
+
+    def fluxes(self, X: ArrayLike, direction: Component, names: Sequence[str] | None = None) -> Queries:
+        """Fluxes κ ∂u/∂x_direction at points; on the mesh, in the cells that hold them."""
+        if self.diffusion.ndim != 1:
+            raise InputError("direction: fluxes at points need a scalar diffusion; ask for gradients")
+        slopes = self._queries.gradients(X, direction, names, None)
+        assert slopes.points is not None
+        cell, bary = self._queries.locator.locate(slopes.points)
+        goals = [replace(g, flux=True) for g in slopes.goals if isinstance(g, Slope)]
+        rows = partial(flux_rows, cell=cell, bary=bary, axis=goals[0].axis, kappa=self.diffusion[cell])
+        made_for = {**slopes.made_for, "matrix": self.fingerprint("matrix")}
+        return Queries(
+            rows(self.nodes), slopes.names, points=slopes.points, goals=goals, on_nodes=rows, made_for=made_for
+        )
+
+    def cell_numbers(self, where: Any) -> Index:
+        """Numbers of the cells of a group, of all cells for None, or these numbers."""
+        return self._queries.chosen(where)[0]
+
+    def ask_one(self, goal: Goal | None, name: str) -> Queries:
+        """A query for what is asked of the PDE's own solution, one of this file."""
+        if isinstance(goal, Block):
+            return self.cells([goal.at], goal.side, name)
+        if isinstance(goal, Slope):
+            return (self.fluxes if goal.flux else self.gradients)([goal.at], "xyz"[goal.axis], [name])
+        if isinstance(goal, Cells) and not isinstance(goal.cells, tuple):
+            return self._queries.cells(goal.cells, [name], None)
+        raise InputError(
+            f"query '{name}': is not known beyond this mesh; ask for points, averages over balls, blocks and groups, "
+            "derivatives and fluxes"
+        )
+
+
+def flux_rows(nodes: Nodes, *, cell: Index, bary: Vector, axis: int, kappa: Vector) -> Any:
+    """κ times derivatives at points of cells, as rows over an element's nodes."""
+    return sp.csr_array(sp.diags_array(kappa) @ slope_rows(nodes, cell=cell, bary=bary, axis=axis, k=0, count=1))

@@ -1,0 +1,138 @@
+"""Witnesses of coefficients that vary inside cells: their models on cells, and lower bounds."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.formulas.expressions import Expression
+from pinnpoint.outputs.bundle.document import text
+from pinnpoint.outputs.bundle.files import Writer
+from pinnpoint.rounding.arithmetic import TINY, gamma
+from pinnpoint.systems.goals import Point
+from pinnpoint.taylor.geometry import orders, path_order
+from pinnpoint.taylor.spaces import MANY
+from pinnpoint.taylor.tables import bernstein
+from pinnpoint.transfer.anchors import NEUMANN
+from pinnpoint.transfer.coefficients import Coefficients
+from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.transfer.equilibrated import Witness
+from pinnpoint.transfer.goals import Functional
+from pinnpoint.transfer.medium import Piece
+from pinnpoint.transfer.places import cell_of
+
+MOST_REGIONS = 64
+"""Regions with coefficients of their own that a bundle has formulas for."""
+
+
+def varied_obstacle(witness: Witness) -> str:
+    """Why the checker cannot prove what rests on coefficients that vary inside cells; empty where it can."""
+    model = witness.route.model
+    given = model.coefficients
+    if given is None:
+        return ""
+    points = any(isinstance(goal, Point) for goal in witness.route.queries.goals or ())
+    if points and (given.convective or not given.scalar):
+        return (
+            "queries: points where there is convection or a matrix have no witnesses for the checker; ask for averages"
+        )
+    return _of_coefficients(given) or _of_problem(model, witness)
+
+
+def _of_coefficients(given: Coefficients) -> str:
+    parts = [part for row in words(given).values() for part in row]
+    if len(given.diffusion) > MOST_REGIONS:
+        return f"problem: coefficients of more than {MOST_REGIONS} kinds of cells have no witnesses for the checker"
+    if any(x is None for part in parts for x in _leaves(part)):
+        return "problem: coefficients that are no formulas have no witnesses for the checker"
+    return ""
+
+
+def _of_problem(model: Continuum, witness: Witness) -> str:
+    given = model.coefficients
+    assert given is not None
+    if model.exchange is not None:
+        return "problem: Robin groups beside coefficients that vary inside cells have no witnesses for the checker"
+    if given.convective and np.any(model.kind == NEUMANN):
+        return (
+            "problem: convection has witnesses for the checker where values are given on all of the boundary; here "
+            "some of it is free"
+        )
+    if witness.route.lifted:
+        return "problem: a lift where coefficients vary inside cells has no witnesses for the checker"
+    if witness.compared:
+        return "problem: where coefficients vary, intervals cut by known bounds have no witnesses for the checker"
+    if witness.mismatch > 0.0 and (given.convective or any(J.lift is not None for J in witness.route.goals)):
+        return (
+            "problem: Dirichlet data that the elements do not meet exactly have no witnesses for the checker beside "
+            "convection, and beside fluxes where coefficients vary; give numbers"
+        )
+    if any(J.field is not None for J in witness.route.goals):
+        return "queries: densities of gradients have no witnesses for the checker"
+    return ""
+
+
+def _leaves(given: Any) -> list[Any]:
+    return [x for row in given for x in _leaves(row)] if isinstance(given, list) else [given]
+
+
+def words(given: Coefficients) -> dict[str, list[Any]]:
+    """A, b and c of each region in the words of a case; None for what is no formula."""
+
+    def said(what: Any) -> Any:
+        return [said(x) for x in what] if isinstance(what, tuple) else 0.0 if what is None else text(what)
+
+    table = {"diffusion": [said(A) for A in given.diffusion], "reaction": [said(c) for c in given.reaction]}
+    return table | ({"convection": [said(b) for b in given.convection]} if given.convective else {})
+
+
+def medium(out: Writer, model: Continuum) -> dict[str, Any]:
+    """Regions with their formulas, models of all coefficients, lower bounds of c − ½∇·b, and R of matrices."""
+    if model.medium is None:
+        return {}
+    own, given, d = model.medium, model.medium.coefficients, model.d
+    out.array("medium/region", given.regions)
+    out.array("medium/floor", own.floor)
+    pieces = {"a": own.diffusion[0][0]}
+    if not given.scalar:
+        out.array("medium/metric", own.metric.R)
+        pieces = {f"a{i}{j}": own.diffusion[i][j] for i in range(d) for j in range(i, d)}
+    pieces["c"] = own.reaction
+    if own.convection is not None:
+        pieces |= {f"b{i}": b for i, b in enumerate(own.convection)} | {"t": own.transposed}
+    which = path_order(own.vertices)
+    for name, piece in pieces.items():
+        beta, error = _bernstein(piece, which)
+        out.array(f"medium/{name}_beta", beta)
+        out.array(f"medium/{name}_error", error)
+    return {"medium": words(given)}
+
+
+def _bernstein(piece: Piece, which: Index) -> tuple[Vector, Vector]:
+    """Bernstein coefficients (C, M) of models in the cells' own order of vertices, and bounds of the errors."""
+    S, C = piece.space, piece.C
+    if S.size == 1:
+        return np.broadcast_to(C.T, (len(which), 1)), np.broadcast_to(piece.e, len(which))
+    beta = (bernstein(S.d, S.q)[0] @ C).T
+    error = (piece.e + gamma(S.size + 6) * np.abs(C).sum(axis=0)) * MANY + TINY  # taylor.md, step 6f
+    index = sorted(a for a in product(range(S.q + 1), repeat=S.d + 1) if sum(a) == S.q)
+    at = {a: k for k, a in enumerate(index)}
+    found = np.empty_like(beta)
+    for k, order in enumerate(orders(S.d)):
+        here = which == k
+        found[here] = beta[here][:, [at[tuple(a[i] for i in order)] for a in index]]
+    return found, np.asarray(error)
+
+
+def diffusion_at(model: Continuum, goal: Any, J: Functional) -> float | None:
+    """κ at a point, of a kernel where it varies."""
+    given = model.coefficients
+    if given is None or not isinstance(goal, Point) or not np.isfinite(J.ball):
+        return None
+    kappa = given.diffusion[int(given.regions[cell_of(model.topology, np.array(goal.at))])]
+    if isinstance(kappa, tuple):
+        return None
+    return float(kappa(np.array([goal.at]))[0]) if isinstance(kappa, Expression) else float(kappa)  # type: ignore[arg-type]

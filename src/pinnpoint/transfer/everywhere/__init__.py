@@ -1,0 +1,1 @@
+"""Bounds that hold at every point of the domain."""

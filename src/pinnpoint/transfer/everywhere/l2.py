@@ -1,0 +1,146 @@
+"""‖u − u_h‖₂ from the energy bound: Aubin and Nitsche's argument with a computed constant, for any state.
+
+Let w solve a_c(w, ·) = (e, ·). Then ‖e‖₂² = a_c(e, w) = a_c(e, w − R_h w) + R(R_h w), R the weak residual of u_h. It
+need not vanish on the linear elements: what a solver leaves, and the error of the data, are counted.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import CertificationError
+from pinnpoint.rounding.arithmetic import at_most, down, gamma, norm_up, sum_up, up
+from pinnpoint.taylor.bernstein import gram
+from pinnpoint.transfer.anchors import DIRICHLET
+from pinnpoint.transfer.cells import COUNT, State
+from pinnpoint.transfer.continuum import Continuum, shape_table
+from pinnpoint.transfer.estimator import CHUNK, Bounds, Side
+from pinnpoint.transfer.everywhere.mesh_constant import RESERVE, MeshConstant
+from pinnpoint.transfer.facets import measures
+from pinnpoint.transfer.geometry import Shapes
+
+LEAST = 1e-13
+"""Of the state: bounds of the error are not taken smaller."""
+
+
+@dataclass(frozen=True)
+class MeanError:
+    """A bound of ‖u − u_h‖₂, u with the Dirichlet values of u_h.
+
+    Attributes
+    ----------
+    value
+        E, the bound; infinite where none is proved.
+    constant
+        M_h of the mesh, None where there is none.
+    defect
+        The part of E that the residual against linear elements is responsible for.
+    reason
+        Why there is no bound.
+    """
+
+    value: float
+    constant: MeshConstant | None
+    defect: float
+    reason: str = ""
+
+
+def l2_error(model: Continuum, side: Side, bounds: Bounds) -> MeanError:
+    """E ≥ ‖u − u_h‖₂ for a state with its flux, where the mesh constant is at hand.
+
+    *Guarantee:* deterministic, as far as the data are enclosed. *Assumes:* κ, c ≥ 0 constant on each cell. *Cost:* the
+    mesh constant, once a mesh; one pass over the cells.
+    """
+    try:
+        M = model.mesh_constant
+    except CertificationError as error:
+        return MeanError(math.inf, None, math.inf, str(error))
+    if float(model.reaction.min()) < 0.0:
+        return MeanError(math.inf, M, math.inf, "the reaction is negative somewhere")
+    C, most = second_constant(model), float(model.reaction.max())
+    factor = 1.0 if bool(np.all(model.reaction == most)) else float(up(1.0 + most * C * C))
+    energy = model.estimator.energy(bounds)
+    norm, rounding = residual_norm(model, side, C)
+    defect = float(up(C * norm, 4))  # band.md, step 2b
+    value = float(up(M.with_reaction(most, factor) * energy + defect))  # band.md, step 2a
+    # so that another program can prove it
+    value = float(up(value * (1.0 + RESERVE) + 4.0 * C * rounding + _floor(model, side)))
+    return MeanError(at_most(value), M, at_most(defect))
+
+
+def _floor(model: Continuum, side: Side) -> float:
+    """Next to nothing against ‖u_h‖₂, and more than the rounding of its energy."""
+    return LEAST * float(np.abs(side.nodal).max(initial=0.0)) * math.sqrt(float(model.topology.volumes.sum()))
+
+
+def second_constant(model: Continuum) -> float:
+    """C with ‖v‖₂ ≤ C‖v‖_{a_c} for v that vanish on Γ_D: the smallest of Friedrichs', 1/√c and paths."""
+    found, anchors = [model.anchors.friedrichs], model.anchors
+    least = float(model.reaction.min())
+    if least > 0.0:
+        found.append(float(up(1.0 / down(math.sqrt(least)))))
+    volume = up(model.topology.volumes * (1.0 + anchors.slack), 4)
+    paths = sum_up(up(volume * anchors.reach**2, 8))
+    found.append(float(up(math.sqrt(paths + float(anchors.convex.max()) ** 2), 8)))  # band.md, step 2c
+    return min(at_most(c) for c in found)
+
+
+def residual_norm(model: Continuum, side: Side, C: float) -> tuple[float, float]:
+    """Upper bound of sup R(v)/‖v‖_{a_c} over linear elements v that vanish on Γ_D, and how much of it is rounding.
+
+    C is that of `second_constant`.
+    """
+    r, wrong, lumped, data = linear_residual(model, side)
+    held = np.zeros(len(r), dtype=bool)
+    held[model.topology.facets[model.kind == DIRICHLET]] = True
+    free = np.flatnonzero(~held)
+    root, times = np.sqrt(lumped[free]), C * math.sqrt(model.d + 2.0)
+    nodes, rounding = norm_up(up((np.abs(r) + wrong)[free] / root, 8)), norm_up(up(wrong[free] / root, 8))
+    # band.md, step 2d
+    return at_most(float(up(times * nodes + C * norm_up(data), 8))), at_most(float(up(times * rounding, 8)))
+
+
+def linear_residual(model: Continuum, side: Side) -> tuple[Vector, Vector, Vector, Vector]:
+    """R(λ_i) for every vertex, as computed without the data's error, and a bound of its rounding.
+
+    And lower bounds of the lumped masses Σ|K|/(d + 1), and upper bounds of ‖ε‖_K of the source on each cell.
+    """
+    d, T, N = model.d, model.topology, len(model.points)
+    table = shape_table(d, 1) @ gram(d)
+    r, wrong, lumped, size = np.zeros(N), np.zeros(N), np.zeros(N), np.zeros(N)
+    data = np.empty(len(T.cells))
+    for start in range(0, len(T.cells), CHUNK):
+        part = slice(start, start + CHUNK)
+        cells, shapes = T.cells[part], Shapes.of(model.points, T.cells[part])
+        k, c, f = model.kappa[part], model.reaction[part], side.source
+        state = State.of(shapes, side.nodal[model.cell_nodes[part]].T, model.degree)
+        source = np.ascontiguousarray(f.coefficients[part].T)
+        mass = table @ (source - c * state.coefficients)
+        local = (mass - k * np.einsum("cn,icn->in", state.slopes.mean(axis=0), shapes.gradients)) * shapes.volume
+        top = np.abs(source).max(axis=0)
+        blur = 3.0 * (shapes.slack + gamma(COUNT)) * (top + c * state.top + d * k * state.size * shapes.steep)
+        blur = up((blur + c * state.blur) * shapes.volume, 16)  # band.md, step 2e
+        low = down(shapes.volume * (1.0 - shapes.slack), 4) / (d + 1.0)
+        for i in range(d + 1):
+            r += np.bincount(cells[:, i], local[i], minlength=N)
+            size += np.bincount(cells[:, i], np.abs(local[i]), minlength=N)
+            wrong += np.bincount(cells[:, i], blur, minlength=N)
+            lumped += np.bincount(cells[:, i], low, minlength=N)
+        data[part] = up(np.sqrt(shapes.volume * (1.0 + shapes.slack)) * f.error2[part], 8)
+    if side.load is not None:
+        load, m = side.load, d - 1
+        area, slack = measures(model.points[load.vertices])
+        b = load.density.coefficients
+        local = (b @ (shape_table(m, 1) @ gram(m)).T) * area[:, None]
+        blur = up(area * ((slack + gamma(80)) * np.abs(b).max(axis=1) + (1.0 + slack) * load.density.error1), 16)
+        for i in range(d):
+            r += np.bincount(load.vertices[:, i], local[:, i], minlength=N)
+            size += np.bincount(load.vertices[:, i], np.abs(local[:, i]), minlength=N)
+            wrong += np.bincount(load.vertices[:, i], blur, minlength=N)
+    terms = int(np.bincount(T.cells.ravel()).max()) + (d + 1) * (len(T.cells) // CHUNK + 2) + d
+    sums = gamma(2.0 * terms)  # of the sums over cells, and over facets
+    return r, np.asarray(up(wrong * (1.0 + 2.0 * sums) + sums * size, 8)), np.asarray(down(lumped * (1.0 - sums))), data

@@ -1,0 +1,64 @@
+"""What the cubic leaves over: norms of functions that vanish on the Dirichlet part."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pinnpoint_verify.checker import DIRICHLET, NEUMANN, PI, Side, total, up
+from pinnpoint_verify.reader import Array, need
+
+
+class Norms:
+    """What the cubic leaves: ‖v‖₂ ≤ C₂E, ‖v‖₄ ≤ C₄E, max|v| ≤ C E in 1D, for v that vanish on the Dirichlet part."""
+
+    def __init__(self, p: Side) -> None:
+        mesh, self.p, self.d = p.mesh, p, p.mesh.d
+        gradient = float(up(1.0 / math.sqrt(mesh.kappa.min())))
+        second = min(mesh.friedrichs, float(up(1.0 / math.sqrt(max(mesh.c.min(), 1e-300)))))
+        self.vanishing = bool(np.all(mesh.kind != NEUMANN))
+        if mesh.d == 1:
+            need(np.count_nonzero(mesh.kind) == 2, "remainder: not one interval")
+            h, fixed = up(np.ptp(mesh.points[mesh.cells][:, :, 0], axis=1)), np.count_nonzero(mesh.kind == DIRICHLET)
+            self.top = float(up(math.sqrt(total(up(h / mesh.kappa)) / (4.0 if fixed == 2 else 1.0))))
+            self.top = self.top if fixed else float(up(mesh.reach + mesh.step).max())
+            second = min(second, float(up(self.top * math.sqrt(total(h)))))
+            fourth = self.top * second
+        elif self.vanishing:
+            fourth = math.sqrt(0.5) * second * gradient if mesh.d == 2 else math.sqrt(second * gradient**3 / 27.0**0.5)
+        else:  # a box, by the faces across each axis that are fixed
+            P, kind = mesh.points[mesh.facets[mesh.kind > 0]], mesh.kind[mesh.kind > 0]
+            on = [[np.all(P[:, :, i] == e, axis=1) for e in (X.min(), X.max())] for i, X in enumerate(mesh.points.T)]
+            need(np.all(np.any(on, axis=(0, 1))), "remainder: no box, and not all of the boundary is fixed")
+            faces = np.array([sum(np.all(kind[face] == DIRICHLET) for face in two) for two in on])
+            widths = np.ptp(mesh.points, axis=0)
+            mu = float(mesh.kappa.min() * PI**2 * np.sum(faces**2 / (2.0 * widths) ** 2) + mesh.c.min())
+            second = float(up(1.0 / math.sqrt(mu)))
+            lines = np.where(faces == 0, 1.0 / widths, 0.0) * second + np.where(faces == 2, 1.0, 2.0) * gradient
+            fourth = math.sqrt(second ** (4 - mesh.d) * float(np.prod(lines)))
+        self.second, self.gradient, self.fourth = second, gradient, float(up(math.sqrt(fourth)))
+
+    def weighted(self, R: float, kappa: float, point: bool) -> float:
+        """Upper bound of ‖vΦ‖₂/E for the kernel of a ball of radius R."""
+        if self.d == 3:  # Φ ≤ 1/(4πκ|x − x₀|) and Hardy's inequality
+            free = 2.0 * self.gradient if self.vanishing else 4.0 * self.gradient + 2.0 * self.second / R
+            return float(up(free / (4.0 * PI * kappa)))
+        if self.d == 2:  # ∫ over the ball of |Φ|⁴; 5.529 ≥ ∫_0^1 (−log s − 3/2 + 2s − s²/2)⁴ ds, 24 = ∫_0^1 log⁴ s ds
+            fourth = math.sqrt(math.sqrt(3.1415926535897936 * R * R * (5.529 if point else 24.0)))
+            return float(up(self.fourth * fourth / (4.0 * PI * kappa)))
+        largest, square = (3.0 / 16.0, 1.397 / 256.0) if point else (0.5, 1.0 / 12.0)
+        return float(up(min(self.top * math.sqrt(2.0 * R * square), self.second * largest) * R / kappa))
+
+    def remainder(self, eta: float, eta_d: float, z: Array, goal: dict[str, Any]) -> tuple[float, float]:
+        """Upper bounds of ∫q⁺G and ∫q⁻G, q = λe²(3u_h + e), G ≥ 0 the Green function of the query."""
+        lam, A = float(self.p.mesh.cubic.max()), float(np.max(np.abs(z))) * self.second + self.fourth**2 * eta_d
+        if goal["radius"] is not None:
+            A += self.weighted(goal["radius"], goal["kappa"], goal["kind"] == "point")
+        both = 0.6495190528383291 * math.sqrt(lam) * A * eta * eta  # 3√3/8
+        own = [
+            3.0 * max(0.0, float(np.max(e * self.p.nodal))) * self.second * eta**2 + self.fourth**2 * eta**3
+            for e in (1.0, -1.0)
+        ]
+        return float(up(min(both, lam * A * own[0]))), float(up(min(both, lam * A * own[1])))

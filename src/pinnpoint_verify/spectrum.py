@@ -1,0 +1,287 @@
+"""Negative reactions: between which eigenvalues they lie, by counts of negative pivots; part of the proof.
+
+q = max(−c, 0), a = ∫κ∇v·∇w + c⁺vw, a(v, ·) = λ(qv, ·). From below by Crouzeix–Raviart functions φ_F = 1 − dλ_i, from
+above by quadratics (docs/indefinite.md, 1 to 4). Matrices are entries with bounds of their errors.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+
+from pinnpoint_verify.checker import (
+    DIRICHLET,
+    UNIT,
+    Ball,
+    Mesh,
+    Query,
+    Side,
+    areas,
+    gamma,
+    length,
+    means,
+    mix,
+    quadratic,
+    total,
+    up,
+)
+from pinnpoint_verify.reader import Array, need
+
+Row = dict[str, Any]
+LEAST, SHARE = 1e-3, 0.1
+"""Of the largest q, to which it is raised; and of ‖∇(v − Πv)‖² that pays for c⁺."""
+
+
+class Sparse:
+    """A symmetric matrix over some numbers, with a bound of the norm of what is not known of it."""
+
+    def __init__(
+        self, at: Array, local: Ball, size: int, columns: Array | None = None, width: int | None = None
+    ) -> None:
+        n = at.shape[1]
+        to = at if columns is None else columns
+        rows, cols = np.repeat(at, to.shape[1], axis=1).ravel(), np.tile(to, (1, n)).ravel()
+        there, shape = (rows >= 0) & (cols >= 0), (size, size if width is None else width)
+        where = rows[there], cols[there]
+        self.A = sp.csr_array((local.m.ravel()[there], where), shape=shape)
+        loose = local.r + gamma(64) * np.abs(local.m)  # of sums over the cells of an entry
+        self.E = sp.csr_array((loose.ravel()[there], where), shape=shape)
+
+    @property
+    def error(self) -> float:
+        """‖·‖₂ of what is not known."""
+        return math.sqrt(_most(self.E) * _most(sp.csr_array(self.E.T)))
+
+
+def _most(A: Any) -> float:
+    """The largest row sum."""
+    return float(up((A @ np.ones(A.shape[1])).max(initial=0.0) * (1.0 + gamma(A.shape[1] + 4))))
+
+
+def negative(C: Any, error: float) -> tuple[int, float]:
+    """How many pivots of C = LDLᵀ + E are negative, and a bound of ‖E‖₂."""
+    C, one = sp.csr_array((C + C.T) * 0.5), np.ones(C.shape[0])
+    options = {"SymmetricMode": True, "Equil": False, "DiagPivotThresh": 0.0}
+    lu = spla.splu(sp.csc_array(C), permc_spec="MMD_AT_PLUS_A", options=options)
+    L, V = sp.csr_array(lu.L), sp.csr_array(lu.U)
+    pivots = V.diagonal()
+    good = np.array_equal(lu.perm_r, lu.perm_c) and np.all(np.isfinite(L.data)) and np.all(np.isfinite(pivots))
+    need(good and np.all(pivots != 0.0), "spectrum: no factorization with diagonal pivots")
+    G, f = sp.csr_array(sp.diags_array(pivots) @ L.T), gamma(int(np.diff(L.indptr).max()) + 4)
+    skew = abs(G - V) + 4.0 * UNIT * abs(G)
+    rows = (f * (abs(L) @ (abs(V) @ one)) + abs(L) @ (skew @ one)).max()
+    columns = (f * (abs(V).T @ (abs(L).T @ one)) + skew.T @ (abs(L).T @ one)).max()
+    off = math.sqrt(rows * columns) * (1.0 + 1e-9) + 8.0 * UNIT * _most(abs(C))
+    return int(np.count_nonzero(pivots < 0.0)), float(up(off + error))
+
+
+class Spectrum:
+    """t₋, t₊ and M of a problem, proved from m and the shifts that are stored."""
+
+    def __init__(self, mesh: Mesh, said: Row) -> None:
+        need(said.keys() == {"count", "above", "below", "first", "mesh"}, "spectrum: a key is missing")
+        need(type(said["count"]) is int and said["count"] >= 0, "spectrum: not a count")
+        self.mesh, self.q, self.m = mesh, np.maximum(-mesh.c, 0.0), said["count"]
+        self.weight = float(self.q.max())
+        held = mesh.kind == DIRICHLET
+        need(self.weight > 0.0 and np.any(held), "spectrum: of a reaction that is nowhere negative, or nothing is held")
+        E = mesh.points[mesh.cells]
+        squares = np.stack([((E[:, i] - E[:, j]) ** 2).sum(axis=1) for i, j in combinations(range(mesh.d + 1), 2)])
+        d, pi = mesh.d, 3.141592653589793
+        rest = 0.0 if d == 1 else squares.sum(axis=0) / (d * d * (d + 1) ** 2 * (d + 2))
+        self.C2 = up(squares.max(axis=0) / pi**2 + rest)  # ‖v − Πv‖² ≤ C² ‖∇(v − Πv)‖² on cells
+        self.low, self.above = 0.0, 0.0
+        self._crouzeix_raviart(held)
+        box = mesh.friedrichs
+        self.floor = 0.0 if math.isinf(box) else (1.0 - 1e-12) / box**2
+        if said["below"] is None:
+            need(said["above"] is None and self.m == 0 and self.floor > 0.0, "spectrum: nothing proves it")
+            self.above = self.floor / self.weight * (1.0 - 1e-12)
+        else:
+            if self.floor == 0.0:
+                self.floor = self._from_below(mesh.kappa * 0.0 + 1.0, float(said["first"]), 0, positive=False)
+            self.above = self._from_below(np.maximum(self.q, LEAST * self.weight), float(said["below"]), self.m)
+            if self.m:
+                self.low = -self._from_above(float(said["above"]))
+        need(self.above > 1.0 + 1e-12, "spectrum: the reaction is not proved to be below the next eigenvalue")
+        self.high = float(up(self.above / (self.above - 1.0) * (1.0 + 1e-12)))
+        self.gain = max(-self.low, self.high)
+        self.M = self._mesh_constant(said["mesh"], held)
+
+    def _stiffness(self) -> Ball:
+        """κ|K|∇λ_i·∇λ_j."""
+        found = [mix("nic,njc->nij", g.grad, g.grad) * (g.vol * g.kappa)[:, None, None] for g in self.mesh.parts()]
+        return Ball(*(np.concatenate([getattr(x, k) for x in found]) for k in "mr"))
+
+    def _crouzeix_raviart(self, held: Array) -> None:
+        mesh, d = self.mesh, self.mesh.d
+        number = np.where(held, -1, np.cumsum(~held) - 1)
+        self.at, self.size = number[mesh.cell_facets], int((~held).sum())
+        self.k = self._stiffness()
+        self.A = Sparse(self.at, float(d * d) * self.k, self.size)
+        alpha = d * d / ((d + 1) * (d + 2))
+        self.pattern = alpha * np.eye(d + 1) + 1.0 - 2.0 * d / (d + 1) + alpha
+        self.least = float(np.linalg.eigvalsh(self.pattern)[0]) * (1.0 - 1e-9)
+
+    def _mass(self, weight: Array) -> tuple[Sparse, float]:
+        """∫ w φ_F φ_G and a lower bound of it."""
+        vol = Ball(0.5 * (self.mesh.low + self.mesh.top), up(0.5 * (self.mesh.top - self.mesh.low)))
+        local = (vol * weight)[:, None, None] * Ball(self.pattern, 8.0 * UNIT)
+        each = np.repeat(self.mesh.low * weight * self.least, self.mesh.d + 1)
+        sums = np.bincount(self.at.ravel() + 1, each, minlength=self.size + 1)[1:]
+        return Sparse(self.at, local, self.size), float(sums.min() * (1.0 - 1e-12))
+
+    def _from_below(self, weight: Array, theta: float, m: int, positive: bool = True) -> float:
+        """λ_{m+1} ≥ θ/(1 + C²θ), θ lowered by what rounding may hide."""
+        mesh = self.mesh
+        M, floor = self._mass(weight)
+        A, error, C2 = self.A.A, self.A.error, float(np.max(self.C2 * weight / mesh.kappa)) * (1.0 + 1e-12)
+        c = np.maximum(mesh.c, 0.0)
+        if positive and np.any(c):
+            X = float(np.max(self.C2 * c / mesh.kappa)) * (1.0 + 1e-12)
+            t = X / (SHARE + X)
+            more, _ = self._mass(c * (1.0 - t))
+            A, error = A + more.A, error + more.error + 8.0 * UNIT * _most(abs(A) + abs(more.A))
+            C2 = C2 / (1.0 - X * (1.0 - t) / t * (1.0 + 1e-12)) * (1.0 + 1e-12)
+        size = _most(abs(A) + theta * abs(M.A))
+        found, off = negative(A - theta * M.A, error + theta * M.error + 8.0 * UNIT * size)
+        need(found <= m, f"spectrum: {found} eigenvalues may lie below, {m} are claimed")
+        low = (theta - off / floor) * (1.0 - 1e-12)
+        need(low > 0.0, "spectrum: rounding hides the eigenvalue")
+        return low / (1.0 + C2 * low) * (1.0 - 1e-12)
+
+    def _from_above(self, theta: float) -> float:
+        """λ̄/(1 − λ̄) for λ_m ≤ λ̄ by quadratics with coefficients b_jk of λ_jλ_k, θ raised."""
+        mesh, d = self.mesh, self.mesh.d
+        pairs = [(j, k) for j in range(d + 1) for k in range(j, d + 1)]
+        T, G = np.zeros((len(pairs), len(pairs), d + 1, d + 1)), np.zeros((len(pairs), len(pairs)))
+        two, four = means(d, 2).m, means(d, 4).m
+        for p, one in enumerate(pairs):
+            for q, other in enumerate(pairs):
+                scale = (1.0 + (one[0] != one[1])) * (1.0 + (other[0] != other[1]))
+                G[p, q] = scale * four[(*one, *other)]
+                for i, b in (one, one[::-1]):
+                    for j, f in (other, other[::-1]):
+                        T[p, q, i, j] += scale * two[b, f]
+        edges = np.unique(np.concatenate([mesh.cells[:, list(e)] for e in combinations(range(d + 1), 2)]), axis=0)
+        keys = edges[:, 0] * mesh.n + edges[:, 1]
+
+        def place(S: Array, j: int, k: int) -> Array:
+            return S[:, j] if j == k else mesh.n + np.searchsorted(keys, S[:, j] * mesh.n + S[:, k])
+
+        held, free = mesh.facets[mesh.kind == DIRICHLET], np.ones(mesh.n + len(edges), dtype=bool)
+        for j, k in pairs:
+            if k < d:  # of a facet's d vertices
+                free[place(held, j, k)] = False
+        number = np.where(free, np.cumsum(free) - 1, -1)
+        at, size = number[np.stack([place(mesh.cells, j, k) for j, k in pairs], axis=1)], int(free.sum())
+        vol = Ball(0.5 * (mesh.low + mesh.top), up(0.5 * (mesh.top - mesh.low)))
+        gram = Ball(G, 16.0 * UNIT * np.abs(G))
+        local = mix("pqij,nij->npq", Ball(T, 16.0 * UNIT * T), self.k)
+        A = Sparse(at, local + (vol * np.maximum(mesh.c, 0.0))[:, None, None] * gram, size)
+        M = Sparse(at, (vol * self.q)[:, None, None] * gram, size)
+        least = float(np.linalg.eigvalsh(G)[0]) * (1.0 - 1e-9)
+        sums = np.bincount(at.ravel() + 1, np.repeat(mesh.low, len(pairs)), minlength=size + 1)[1:]
+        bulk = _most(abs(A.A) + theta * abs(M.A))
+        found, off = negative(A.A - theta * M.A, A.error + theta * M.error + 8.0 * UNIT * bulk)
+        need(found >= self.m, f"spectrum: {found} eigenvalues are below, {self.m} are claimed")
+        share = off / (self.floor * least * float(sums.min())) * (1.0 + 1e-12)
+        need(share < 0.5, "spectrum: rounding hides the eigenvalue")
+        below = theta / (1.0 - share) * (1.0 + 1e-12)
+        need(below < 1.0 - 1e-12, "spectrum: the reaction is not proved to be above an eigenvalue")
+        return float(up(below / (1.0 - below) * (1.0 + 1e-12)))
+
+    def _mesh_constant(self, said: Any, held: Array) -> float:
+        """√(max q) M_h with M_h² ≤ 1/λ⊥ + C_h², λ⊥ ≥ θ by one factorization; infinite where nothing is stored."""
+        mesh, d = self.mesh, self.mesh.d
+        if said == [] or np.any(mesh.c > 0.0):
+            return math.inf
+        C2 = float(np.max(self.C2 / mesh.kappa)) * (1.0 + 1e-12)
+        if d == 1:
+            return float(up(math.sqrt(self.weight * C2)))
+        theta, tau = (float(x) for x in said)
+        M, _ = self._mass(np.ones(mesh.C))
+        each = np.repeat(mesh.low * self.least, d + 1)
+        floor = np.bincount(self.at.ravel() + 1, each, minlength=self.size + 1)[1:] * (1.0 - 1e-12)
+        free = np.ones(mesh.n, dtype=bool)
+        free[mesh.facets[held].ravel()] = False
+        vertex = np.where(free, np.cumsum(free) - 1, -1)[mesh.cells]
+        B = Sparse(self.at, -float(d) * self.k, self.size, vertex, int(free.sum()))
+        diagonal = np.bincount(
+            vertex.ravel() + 1, np.einsum("nii->ni", self.k.m).ravel(), minlength=int(free.sum()) + 1
+        )[1:]
+        w = np.ldexp(1.0, np.rint(np.log2(tau / diagonal)).astype(int))
+        D = np.ldexp(1.0, -np.rint(0.5 * np.log2(floor)).astype(int))
+        scale, W = sp.diags_array(D), sp.diags_array(w)
+        S = scale @ (self.A.A + B.A @ W @ B.A.T - theta * M.A) @ scale
+        size = abs(self.A.A) + abs(B.A) @ W @ abs(B.A).T + theta * abs(M.A)
+        loose = self.A.E + theta * M.E + B.E @ W @ (abs(B.A) + B.E).T + abs(B.A) @ W @ B.E.T + gamma(64) * size
+        found, off = negative(sp.csr_array(S), _most(sp.csr_array(scale @ loose @ scale)))
+        need(found == 0, "spectrum: the mesh constant is not proved")
+        low = (theta - off * float(np.max(1.0 / (D * D * floor)))) * (1.0 - 1e-12)
+        need(low > 0.0, "spectrum: the mesh constant is not proved")
+        return float(up(math.sqrt(self.weight * (1.0 / low + C2)) * (1.0 + 1e-12)))
+
+    def defect(self, side: Side) -> float:
+        """√(max q/ℓ) sup R(v_h)/‖v_h‖_a over linear v_h, from the residuals of hat functions."""
+        if math.isinf(self.M):
+            return math.inf
+        mesh, d = self.mesh, self.mesh.d
+        value, off, heavy = np.zeros((3, mesh.n))
+        for g in mesh.parts():
+            side.measure(g)
+            T = mesh.cells[g.part]
+            rest, slope = side.f - g.c[:, None, None] * side.b, mix("njc->nc", side.slopes) / float(d + 1)
+            each = mix("njk,ijk->ni", rest, means(d, 3)) - g.kappa[:, None] * mix("nc,nic->ni", slope, g.grad)
+            each = each * g.vol[:, None]
+            np.add.at(value, T, each.m)
+            np.add.at(off, T, each.r + gamma(64) * np.abs(each.m) + (side.e1 * g.vol.top)[:, None])
+            np.add.at(heavy, T, np.repeat(g.vol.low[:, None] / (d + 1), d + 1, axis=1))
+        if side.load is not None:
+            facets = mesh.facets[side.load.at]
+            g, _, e1, _ = (a[side.load.at] for a in side.load.on(0, len(mesh.facets)))
+            area = areas(mesh.points[facets])
+            each = mix("njk,ijk->ni", g, means(d - 1, 3)) * area[:, None]
+            np.add.at(value, facets, each.m)
+            np.add.at(off, facets, each.r + gamma(64) * np.abs(each.m) + (e1 * area.top)[:, None])
+        free = np.ones(mesh.n, dtype=bool)
+        free[mesh.facets[mesh.kind == DIRICHLET].ravel()] = False
+        r = up((np.abs(value) + off * (1.0 + 1e-12)) / np.sqrt(heavy * (1.0 - 1e-12)))[free]
+        return float(up(math.sqrt(self.weight * (d + 2)) / self.floor * length(r)))
+
+    def ends(self, less: float, more: float, p: tuple[float, float], z: tuple[float, float]) -> tuple[float, float]:
+        """Bounds −less and more of B(e, ε) from E₋, E₊, and η and r of both sides; the narrower ones."""
+        found = up(self.high * less - self.low * more), up(self.high * more - self.low * less)
+        if math.isfinite(self.M):
+            extra = self.gain * (self.M * p[0] + p[1]) * (self.M * z[0] + z[1])
+            other = up(less + extra), up(more + extra)
+            found = other if sum(other) < sum(found) else found
+        return float(found[0]), float(found[1])
+
+    def missed(self, query: Query | None, p: Side, goal: Row, mismatch: float, eta: float) -> float:
+        """What data that the state does not meet changes."""
+        mesh = self.mesh
+        if goal["known"] or mismatch == 0.0:
+            return 0.0
+        whole, share = math.sqrt(self.weight * total(mesh.top)), math.sqrt(self.weight / self.floor)
+        if query is None:
+            return float(up(mismatch * (1.0 + self.gain * share * whole * math.sqrt(total(mesh.top / mesh.kappa)))))
+        z, own = query.z, 0.0
+        need(goal["kind"] != "flux", "spectrum: data of fluxes must be met exactly")
+        b = quadratic(z.nodal[mesh.nodes_of(mesh.cells)], mesh.d, mesh.degree)[0]
+        top = np.sqrt(np.maximum(mix("njk,jklm,nlm->n", b, means(mesh.d, 4), b).top, 0.0))
+        for density, size, m in ((query.w, mesh.top, mesh.d), (z.load, None, mesh.d - 1)):
+            if density is None:
+                continue
+            count = mesh.C if size is not None else len(mesh.facets)
+            f, high, _, e2 = (a[density.at] for a in density.on(0, count))
+            area = size[density.at] if size is not None else areas(mesh.points[mesh.facets[density.at]]).top
+            rms = np.sqrt(np.maximum(mix("njk,jklm,nlm->n", f, means(m, 4), f).top, 0.0) + high**2) + e2
+            own += total(up(rms * area))
+        heavy = total(up(self.q * top * mesh.top))
+        return float(up(mismatch * (own + heavy + whole * self.gain * share * eta)))

@@ -1,0 +1,129 @@
+"""Bundles of Robin problems: the checker proves them again, and refuses what was altered."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import pinnpoint as pp
+from pinnpoint.base.errors import InputError
+from pinnpoint_verify.claims import verify
+from pinnpoint_verify.reader import Refused
+from tests.soundness.test_bundle_forged import Forger
+
+CELLS = {"interval": 6, "square": 4, "cube": 2}
+
+
+def written(folder, mesh="square", degree=2, target="continuous", robin=None, **more):
+    """A bundle with a point, a flux through and an average over a Robin side."""
+    mesh = pp.io.generate(mesh, CELLS[mesh])
+    robin = {"left": (1.5, "1 + x"), "right": (1e4, 0.0)} if robin is None else robin
+    problem = pp.fem.ReactionDiffusion(mesh, "1 + x", 2.0, robin=robin, degree=degree, **more)
+    queries = problem.points(np.full((1, mesh.dim), 0.4)) + problem.flux("left") + problem.patch("right")
+    if "dirichlet" in more:
+        queries = queries + problem.flux("top")
+    certificate = pp.certify(problem, problem.space.U0, queries, target=target)
+    pp.write_bundle(folder, certificate, problem, problem.space.U0, queries)
+    return certificate
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+@pytest.mark.parametrize("mesh", CELLS)
+@pytest.mark.parametrize("target", ["continuous", "discrete"])
+def test_the_checker_proves_them(tmp_path, mesh, degree, target):
+    certificate = written(tmp_path / "b", mesh, degree, target)
+    lines = verify(tmp_path / "b")
+    assert sum("proved" in line for line in lines) >= len(certificate.names)
+
+
+def test_beside_values_and_fluxes(tmp_path):
+    """With Dirichlet data that are met but for rounding, a flux through them, and Neumann data."""
+    written(tmp_path / "b", dirichlet={"top": "0.1*x"}, neumann={"bottom": "x"})
+    assert verify(tmp_path / "b")
+    written(tmp_path / "c", dirichlet={"top": 0.3}, neumann={"bottom": "x"}, target="discrete")
+    assert verify(tmp_path / "c")
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3, 1e6])
+@pytest.mark.parametrize("degree", [1, 2])
+def test_two_programs_say_the_same(tmp_path, degree, size):
+    """Where most of the radius comes from Robin facets, by the trace and by α: no term is missing from either."""
+    robin = {"left": (size, f"{size}*cos(9*y)"), "right": (1.0, "sin(5*y)")}
+    certificate = written(tmp_path / "b", degree=degree, robin=robin)
+    lines = [line for line in verify(tmp_path / "b") if ": proved " in line]
+    radii = np.array([float(re.search(r"± ([\d.e+-]+);", line)[1]) for line in lines])
+    np.testing.assert_allclose(radii, certificate.radius, rtol=1e-2, atol=1e-7)
+
+
+def alpha(factor):
+    def change(forger):
+        forger.array("robin/alpha", lambda a: factor * a)
+
+    return change
+
+
+def no_robin(forger):
+    (forger.folder / "robin" / "alpha.npy").unlink()
+    (forger.folder / "robin" / "at.npy").unlink()
+
+
+def narrower(forger):
+    def less(data):
+        for row in data["queries"]:
+            middle, half = row["center"], 0.5 * row["radius"]
+            row |= {"lower": middle - half, "upper": middle + half, "radius": half}
+
+    forger.json("certificate.json", less)
+
+
+FORGED = {"α by a tenth": alpha(1.1), "α by a millionth": alpha(1.0 + 1e-6), "no α": no_robin, "narrower": narrower}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_what_was_altered_is_refused(tmp_path, what):
+    written(tmp_path / "b")
+    forger = Forger(tmp_path / "b")
+    FORGED[what](forger)
+    forger.seal()
+    with pytest.raises(Refused):
+        verify(tmp_path / "b")
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.0 + 1e-6, 10.0])
+def test_other_coefficients_are_those_of_no_case(tmp_path, monkeypatch, factor):
+    """Even where everything else is made to fit."""
+    written(tmp_path / "b")
+    forger = Forger(tmp_path / "b")
+    forger.array("robin/alpha", lambda a: factor * a)
+    forger.adapt(monkeypatch)
+    forger.seal()
+    with pytest.raises(Refused):
+        verify(tmp_path / "b")
+
+
+def test_case_files(tmp_path):
+    from pinnpoint.cli.main import main
+
+    (tmp_path / "c.toml").write_text(
+        '[mesh]\ngenerate = "square"\ncells = 4\n[problem]\nkind = "reaction-diffusion"\nsource = "1"\n'
+        '[problem.robin]\nright = { coefficient = 2.0, value = "y" }\n[prediction]\nzero = true\n'
+        '[[query]]\nname = "a"\nkind = "point"\nat = [0.4, 0.5]\n'
+        '[[query]]\nname = "f"\nkind = "flux"\ngroup = "right"\n'
+    )
+    assert main(["certify", str(tmp_path / "c.toml"), "--quiet", "--out", str(tmp_path / "o")]) == 0
+    assert json.loads((tmp_path / "o" / "certificate.json").read_text())["problem"]["robin"] == {"right": [2.0, "y"]}
+    assert main(["verify", str(tmp_path / "o" / "bundle")]) == 0
+
+
+def test_what_has_no_witnesses_is_told(tmp_path):
+    with pytest.raises(InputError, match="the checker knows numbers as coefficients"):
+        written(tmp_path / "b", robin={"left": ("1 + y", 0.0), "right": (1.0, 0.0)})
+    mesh = pp.io.generate("square", 4)
+    problem = pp.fem.ReactionDiffusion(mesh, 1.0, 1.0, 1.0, periodic={"left": "right"})
+    queries = problem.points([[0.4, 0.5]])
+    certificate = pp.certify(problem, problem.space.U0, queries)
+    with pytest.raises(InputError, match="periodic pairs have no witnesses"):
+        pp.write_bundle(tmp_path / "p", certificate, problem, problem.space.U0, queries)

@@ -1,0 +1,417 @@
+"""Bundles of coefficients that vary inside cells: the checker proves them again, and refuses what was altered."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache, partial
+
+import numpy as np
+import pytest
+
+import pinnpoint as pp
+from pinnpoint.base.errors import InputError
+from pinnpoint.cli.main import main
+from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.transfer.estimator import Side
+from pinnpoint_verify import checker, polynomials, varying, varying_samples
+from pinnpoint_verify.claims import verify
+from pinnpoint_verify.reader import Refused
+from tests.soundness.test_bundle_forged import Forger
+from tests.soundness.test_two_programs import DUAL, NAMES, PLAIN, anything, stored, written
+
+CELLS = {"interval": 6, "square": 4, "cube": 2}
+SCALAR = {"diffusion": "exp(x)*(1 + x**2)", "reaction": "1 + x"}
+MATRIX = {"diffusion": [["2", "x"], ["x", "3 + y"]], "reaction": "exp(x*y)"}
+STREAM = {"diffusion": "1 + x*y", "convection": ("y + x*x", "-x"), "reaction": "1 + x"}
+FREE = {"dirichlet": {"left": 0.5}, "neumann": {"right": "1 + x"}}
+
+
+def bundle(folder, mesh="square", degree=2, points=True, flux=True, **more):
+    """A bundle with an average, a point and a flux."""
+    grid = pp.io.generate(mesh, CELLS[mesh])
+    more = {"dirichlet": {"boundary": 0.0}, **more}
+    problem = pp.fem.ReactionDiffusion(grid, "1 + x", degree=degree, **more)
+    queries = problem.mean()
+    if points:
+        queries = queries + problem.points(np.full((1, grid.dim), 0.4))
+    if flux:
+        queries = queries + problem.flux(next(iter(more["dirichlet"])))
+    if "neumann" in more:
+        queries = queries + problem.patch("right")
+    certificate = pp.certify(problem, problem.space.U0, queries)
+    pp.write_bundle(folder, certificate, problem, problem.space.U0, queries)
+    return certificate
+
+
+def proved(lines):
+    """Radii that the checker proves."""
+    found = [re.search(r": proved .* ± ([\d.e+-]+);", line) for line in lines]
+    return np.array([float(m[1]) for m in found if m])
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+@pytest.mark.parametrize("mesh", CELLS)
+@pytest.mark.parametrize("more", [SCALAR, SCALAR | FREE], ids=["held", "free"])
+def test_scalars_are_proved_with_points_averages_and_fluxes(tmp_path, mesh, degree, more):
+    certificate = bundle(tmp_path / "b", mesh, degree, **more)
+    lines = verify(tmp_path / "b")
+    radii = proved(lines)
+    assert len(radii) == len(certificate.names)
+    assert np.all(radii <= 1.001 * certificate.radius)
+    assert np.all(radii >= 0.2 * certificate.radius - 1e-12)
+    assert not any("too coarse" in line for line in lines)
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+@pytest.mark.parametrize(
+    "more",
+    [MATRIX, MATRIX | FREE, STREAM, {"diffusion": [[2.0, 0.5], [0.5, 1.0]]}, {"diffusion": 0.1, "convection": (1, 2)}],
+    ids=["matrix", "free", "stream", "numbers", "winds"],
+)
+def test_matrices_and_convection_are_proved(tmp_path, degree, more):
+    certificate = bundle(tmp_path / "b", degree=degree, points=False, **more)
+    assert np.all(proved(verify(tmp_path / "b")) <= 1.001 * certificate.radius)
+
+
+def test_in_one_and_three_dimensions_too(tmp_path):
+    table = [["2 + x", 0, 0], [0, 3, "y"], [0, "y", 4]]
+    bundle(tmp_path / "b", "cube", 1, points=False, diffusion=table, convection=("y", "-x", "z"), reaction=1.0)
+    bundle(tmp_path / "c", "interval", 2, points=False, diffusion="1 + x", convection=("2 - x",))
+    assert verify(tmp_path / "b")
+    assert verify(tmp_path / "c")
+
+
+def test_data_that_elements_do_not_meet_move_points_and_averages(tmp_path):
+    bundle(tmp_path / "b", flux=False, **SCALAR, dirichlet={"boundary": "x*y**3"})
+    assert verify(tmp_path / "b")
+
+
+def test_points_of_the_boundary_and_averages_over_balls(tmp_path):
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("square", 4), 1.0, "1 + x*y", dirichlet={"boundary": "x"})
+    queries = problem.points([[1.0, 0.4]]) + problem.averages([[0.4, 0.5]], 0.2)
+    certificate = pp.certify(problem, problem.space.U0, queries)
+    pp.write_bundle(tmp_path / "b", certificate, problem, problem.space.U0, queries)
+    assert verify(tmp_path / "b")
+
+
+def test_models_too_coarse_for_a_lower_bound_are_told(tmp_path):
+    bundle(tmp_path / "b", diffusion="1 + 0.9*sin(20*x)*cos(20*y)")
+    assert any("cells, whose models are too coarse" in line for line in verify(tmp_path / "b"))
+
+
+def test_regions_have_formulas_of_their_own(tmp_path):
+    grid = pp.io.generate("square", 4)
+    left = np.nonzero(grid.points[grid.cells].mean(axis=1)[:, 0] < 0.5)[0]
+    grid = Mesh(
+        grid.points,
+        grid.cells,
+        {"left half": left, "right half": np.setdiff1d(np.arange(32), left)},
+        grid.facet_groups,
+    )
+    table = {"left half": "1 + x", "right half": "3 - y"}
+    problem = pp.fem.ReactionDiffusion(grid, 1.0, table, dirichlet={"boundary": 0.0})
+    queries = problem.points([[0.3, 0.4]])
+    certificate = pp.certify(problem, problem.space.U0, queries)
+    pp.write_bundle(tmp_path / "b", certificate, problem, problem.space.U0, queries)
+    assert any("which cells the groups of coefficients are" in line for line in verify(tmp_path / "b"))
+
+
+# Two programs, from witnesses that have nothing to do with each other.
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_both_programs_find_the_same_bounds(tmp_path, d, degree):
+    rng = np.random.default_rng(7 * d + degree)
+    y = "xyz"[d - 1]
+    kinds: list[dict] = [{"diffusion": f"1 + x*{y}", "reaction": "2*x + 1"}]
+    if d > 1:
+        table = [["2", f"0.5*{y}", 0.1], [f"0.5*{y}", "3 + x", "0.2"], [0.1, "0.2", f"2 + {y}"]]
+        kinds.append({"diffusion": [row[:d] for row in table[:d]], "reaction": 1.0})
+    for more in kinds:
+        grid = pp.io.generate({1: "interval", 2: "square", 3: "cube"}[d], {1: 9, 2: 3, 3: 1}[d])
+        problem = pp.fem.ReactionDiffusion(
+            grid, 1.0, degree=degree, dirichlet={"left": 0.0}, neumann={"right": 1.0}, **more
+        )
+        model = problem.transfer(problem.mean()).model
+        arrays = Arrays(written(problem, model), model)
+        one, two = (anything(rng, model, rough=1.0) for _ in range(2))
+        stored(arrays, one, *NAMES)
+        stored(arrays, two, *DUAL)
+        check(arrays, model, degree, one, Side(two.nodal, two.source, two.flux, two.load, transposed=True))
+
+
+def test_both_programs_find_the_same_bounds_with_convection():
+    rng = np.random.default_rng(3)
+    problem = pp.fem.ReactionDiffusion(
+        pp.io.generate("square", 3), 1.0, "1 + x", "2", {"boundary": 0.0}, convection=("x*y", "1 - x"), degree=2
+    )
+    model = problem.transfer(problem.mean()).model
+    arrays = Arrays(written(problem, model), model)
+    sides = []
+    for names, transposed in ((NAMES, False), (DUAL, True)):
+        flux, nodal = rng.normal(size=(len(model.topology.facets), 2)), rng.normal(size=model.size)
+        sides.append(Side(nodal, model.load, flux, transposed=transposed))
+        arrays[names[0]], arrays[names[3]] = nodal, flux
+        arrays[f"{names[1]}_at"], arrays[f"{names[1]}_beta"] = np.arange(len(model.kappa)), model.load.coefficients
+        f = model.load
+        arrays[f"{names[1]}_rest"] = np.stack([f.high, f.error1, f.error2], axis=1)
+    check(arrays, model, 2, *sides)
+
+
+class Arrays(dict):
+    """A bundle's arrays, with those of the coefficients."""
+
+    def __init__(self, given, model):
+        super().__init__(given)
+        from pinnpoint.outputs.bundle.varied import medium
+
+        medium(self, model)
+
+    def array(self, name, a):
+        self[name] = np.asarray(a)
+
+    def __call__(self, name, *shape, **more):
+        return self[name]
+
+
+def check(arrays, model, degree, one, two):
+    mesh = checker.Mesh(arrays, degree)
+    p = varying.VariedSide(arrays, mesh, *NAMES)
+    asked = checker.Query(arrays, p, 0, flux=False)
+    for g in mesh.parts():
+        p.measure(g)
+        asked.measure(g)
+    p.finish()
+    bounds, (pair,) = model.estimator.measure(one, [(two, 1.0, True)])
+    low, high, _ = model.estimator.product_bound(bounds, pair)
+    value, radius = asked.bound(None, PLAIN)
+    found = [checker.energy(p), checker.energy(asked.z), value, radius]
+    energies = [model.estimator.energy(bounds), model.estimator.energy(pair.dual)]
+    others = [*energies, pair.value + 0.5 * (low + high), 0.5 * (high - low) + pair.data]
+    assert mesh.medium.loose == 0
+    assert found == pytest.approx(others, rel=1e-7, abs=1e-7 * energies[0] * energies[1])
+
+
+# What was altered.
+
+
+def scaled(name, factor):
+    return lambda forger: forger.array(name, lambda a: factor * a)
+
+
+def zeroed(name):
+    return lambda forger: forger.array(name, np.zeros_like)
+
+
+def narrower(forger):
+    def less(data):
+        for row in data["queries"]:
+            middle, half = row["center"], 0.9 * row["radius"]
+            row |= {"lower": middle - half, "upper": middle + half, "radius": half}
+
+    forger.json("certificate.json", less)
+
+
+def other_formula(files):
+    def change(forger):
+        def less(data):
+            part = data["medium"] if "medium" in data else data["problem"]
+            part["reaction"] = ["1 + 1.001*x"] if "medium" in data else "1 + 1.001*x"
+
+        for file in files:
+            forger.json(file, less)
+
+    return change
+
+
+def no_medium(forger):
+    for file in (forger.folder / "medium").iterdir():
+        file.unlink()
+    (forger.folder / "medium").rmdir()
+    forger.json("proof.json", lambda data: data.pop("medium"))
+
+
+FORGED = {
+    "A's models by a thousandth": scaled("medium/a_beta", 1.001),
+    "c's models by a thousandth": scaled("medium/c_beta", 1.001),
+    "errors of A are left out": zeroed("medium/a_error"),
+    "α by a millionth": scaled("continuous/kappa", 1.0 + 1e-6),
+    "α by a tenth": scaled("continuous/kappa", 1.1),
+    "m by a tenth": scaled("medium/floor", 1.1),
+    "c by a tenth": scaled("continuous/reaction", 1.1),
+    "narrower": narrower,
+    "another reaction in the case": other_formula(["case.json"]),
+    "another reaction in the proof": other_formula(["proof.json"]),
+    "another reaction in both": other_formula(["case.json", "proof.json"]),
+    "nothing varies": no_medium,
+    "the density of a point": scaled("dual/w1_beta", 1.01),
+    "∫fΨ": lambda forger: forger.json("proof.json", lambda data: data["goals"][1].update(constant=0.0)),
+}
+COARSE = {"diffusion": "1 + 0.5*sin(12*x)", "reaction": "1 + x"}
+"""Errors of its models count."""
+
+
+@cache
+def honest(root):
+    bundle(root, **COARSE)
+    return root
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_what_was_altered_is_refused(tmp_path, tmp_path_factory, what):
+    import shutil
+
+    root = tmp_path_factory.getbasetemp() / "honest-varying"
+    shutil.copytree(honest(root), tmp_path / "b")
+    assert what != "narrower" or verify(tmp_path / "b")
+    forger = Forger(tmp_path / "b")
+    FORGED[what](forger)
+    forger.seal()
+    with pytest.raises(Refused):
+        verify(tmp_path / "b")
+
+
+@pytest.mark.parametrize("what", ["metric", "a01_beta", "t_beta", "b0_beta"])
+def test_altered_matrices_and_streams_are_refused(tmp_path, what):
+    bundle(tmp_path / "b", points=False, **(MATRIX if what in ("metric", "a01_beta") else STREAM))
+    forger = Forger(tmp_path / "b")
+    forger.array(f"medium/{what}", lambda a: 0.99 * a)
+    forger.seal()
+    with pytest.raises(Refused):
+        verify(tmp_path / "b")
+
+
+@pytest.mark.parametrize("term", ["rest", "fuzz", "flux_error"])
+def test_a_checker_without_a_term_proves_less(tmp_path, monkeypatch, term):
+    """Every term of the checker shows: without it, what it proves is narrower."""
+    bundle(tmp_path / "b", points=False, **COARSE)
+    before, read = proved(verify(tmp_path / "b")), varying.VariedSide.read
+
+    def without(self, g):
+        read(self, g)
+        getattr(self, term)[...] = 0.0
+
+    monkeypatch.setattr(varying.VariedSide, "read", without)
+    monkeypatch.setattr("pinnpoint_verify.claims.near", lambda *a: True)
+    after = proved(verify(tmp_path / "b"))
+    assert np.any(after < before * (1.0 - 1e-6))
+
+
+# The pieces.
+
+
+def values(d, bary, c):
+    """Of polynomials with coefficients c at points."""
+    return c @ varying_samples.basis(d, c.shape[1], bary).T
+
+
+def test_products_and_projections_of_polynomials_are_enclosed():
+    rng = np.random.default_rng(0)
+    for d, q in ((1, 5), (2, 4), (3, 3)):
+        bary = rng.dirichlet(np.ones(d + 1), 40)
+        at = partial(values, d, bary)
+        p = checker.Ball(rng.normal(size=(6, len(polynomials.indices(d, q)))))
+        v, b = rng.normal(size=(6, d + 1)), rng.normal(size=(6, d + 1, d + 1))
+        linear, square = v @ bary.T, np.einsum("njk,qj,qk->nq", b, bary, bary)
+        np.testing.assert_allclose(at(polynomials.by_linear(p, checker.Ball(v), d).m), at(p.m) * linear, atol=1e-12)
+        np.testing.assert_allclose(at(polynomials.by_quadratic(p, checker.Ball(b), d).m), at(p.m) * square, atol=1e-12)
+        beta, high, off = polynomials.projected(p, d)
+        X, w = varying_samples.rule(d, 8)
+        gap = p.m @ varying_samples.basis(d, p.m.shape[1], X).T - np.einsum("njk,qj,qk->nq", beta, X, X)
+        np.testing.assert_allclose(np.sqrt((gap**2) @ w), high, rtol=1e-10)
+        assert np.abs(np.einsum("nq,q,qj,qk->njk", gap, w, X, X)).max() < 1e-13
+        assert off.max() < 1e-12
+        least = at(p.m).min(axis=1)
+        stack = checker.Ball(p.m[:, None])
+        assert not len(polynomials.not_above(stack, np.zeros((6, 1)), polynomials.lowest(stack, np.zeros((6, 1))), d))
+        assert len(polynomials.not_above(stack, np.zeros((6, 1)), least + 1e-3, d)) == 6
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_the_kernel_of_a_point_gives_its_value(d):
+    """u(x₀) = ∫ w u + ∫ fΨ for a smooth u, by quadrature in polar coordinates."""
+    x0 = np.full(d, 0.5)
+    kernel = varying_samples.Kernel("1 + x*x", "2 + x", x0, 0.4)
+    unit, weights = varying_samples.directions(d, 24)
+    t, w = np.polynomial.legendre.leggauss(120)
+    r, w = (0.5 + 0.5 * t) ** 3, 1.5 * w * (0.5 + 0.5 * t) ** 2
+    X = x0 + 0.4 * r[:, None, None] * unit
+    sphere = {1: 2.0, 2: 2 * np.pi, 3: 4 * np.pi}[d] * 0.4**d
+    shells = sphere * (w * r ** (d - 1))[:, None] * weights
+    x = X[..., 0]
+    u = np.exp(x)  # −((1 + x²)eˣ)′ + (2 + x)eˣ
+    f = u * (2 + x - (1 + x * x) - 2 * x)
+    value = np.sum(shells * (kernel.density(X) * u + f * kernel.weight(X) * kernel.potential(X)))
+    assert value == pytest.approx(np.exp(0.5), rel=1e-6)
+
+
+# Words.
+
+
+def case(tmp_path, problem, extra=""):
+    (tmp_path / "c.toml").write_text(
+        f'[mesh]\ngenerate = "square"\ncells = 4\n[problem]\nkind = "reaction-diffusion"\nsource = "1"\n{problem}\n'
+        f"[problem.dirichlet]\nboundary = 0.0\n{extra}[prediction]\nzero = true\n"
+        '[[query]]\nname = "m"\nkind = "mean"\n'
+    )
+    assert main(["certify", str(tmp_path / "c.toml"), "--quiet", "--out", str(tmp_path / "o")]) == 0
+    return tmp_path / "o" / "bundle"
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        'diffusion = "1 + x*y"\nreaction = "x"',
+        'diffusion = [["2", "x"], ["x", 3]]',
+        'convection = ["y", "-x"]',
+        'diffusion = "2"\nreaction = "1 + x"\ndegree = 2',
+    ],
+)
+def test_case_files(tmp_path, problem):
+    assert main(["verify", str(case(tmp_path, problem))]) == 0
+
+
+def test_case_files_of_the_discrete_target(tmp_path):
+    folder = case(tmp_path, 'diffusion = "1 + x*y"\nconvection = ["y", "-x"]', "")
+    assert json.loads((folder / "proof.json").read_text())["target"] == "continuous"
+    assert (
+        main(
+            [
+                "certify",
+                str(tmp_path / "c.toml"),
+                "--quiet",
+                "--set",
+                "certificate.target=discrete",
+                "--out",
+                str(tmp_path / "d"),
+            ]
+        )
+        == 0
+    )
+    assert main(["verify", str(tmp_path / "d" / "bundle")]) == 0
+
+
+def test_the_reason_is_told_rather_than_a_key(tmp_path, capsys):
+    np.savez(tmp_path / "kappa.npz", values=np.linspace(1.0, 2.0, 32))
+    folder = case(tmp_path, 'diffusion = { file = "kappa.npz" }')
+    assert main(["verify", str(folder)]) != 0
+    said = "".join(capsys.readouterr())
+    assert "coefficients that come from a file have no witnesses for the checker" in said
+
+
+@pytest.mark.parametrize(
+    ("word", "more"),
+    [
+        ("some of it is free", {"convection": (1.0, 0.0), "points": False, "dirichlet": {"left": 0.0}}),
+        ("points where there is convection or a matrix", {"diffusion": [["2", "x"], ["x", "3"]]}),
+        (
+            "do not meet exactly",
+            {"diffusion": "1 + x", "points": False, "degree": 2, "dirichlet": {"boundary": "0.1*x"}},
+        ),
+    ],
+)
+def test_what_has_no_witnesses_is_told(tmp_path, word, more):
+    with pytest.raises(InputError, match=word):
+        bundle(tmp_path / "b", **more)
