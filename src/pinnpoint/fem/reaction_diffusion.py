@@ -19,6 +19,7 @@ from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.families.loads import LoadFamily, vectors
 from pinnpoint.certifiers.protocols import Forecast as Cost
 from pinnpoint.fem import assembly
+from pinnpoint.fem.bending import Bending
 from pinnpoint.fem.coefficients import (
     Data,
     function,
@@ -48,6 +49,7 @@ from pinnpoint.fem.scalar_queries import ScalarQueries
 from pinnpoint.fem.sources import body, by_groups, source_of
 from pinnpoint.fem.varied import reaction_parts
 from pinnpoint.formulas.expressions import Expression
+from pinnpoint.mesh.bent.shapes import Shape
 from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.gluing import glued
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
@@ -109,6 +111,9 @@ class ReactionDiffusion(ScalarQueries):
         1, or 2 for quadratic elements: unknowns at the vertices, then at the edge midpoints, see `Nodes`.
     floating
         Accept a problem with neither Dirichlet data nor reaction, as the linear part of another one.
+    geometry
+        Table from boundary groups of a plane mesh to the curves that they are: `Circle`, `Ellipse`, `LevelSet`. The
+        domain is bounded by these, and so is what is certified; see docs/curved.md.
 
     Attributes
     ----------
@@ -124,6 +129,8 @@ class ReactionDiffusion(ScalarQueries):
         The Dirichlet groups resolved into parts that share no facet.
     sides, loops
         The Robin groups and the periodic pairs, where there are any.
+    bending
+        The map onto the domain where it is curved; then all data are those carried back to the straight mesh.
     """
 
     mesh: Mesh
@@ -143,6 +150,7 @@ class ReactionDiffusion(ScalarQueries):
     total_load: Vector
     sides: Robin | None
     loops: Periodic | None
+    bending: Bending | None
 
     components = 1
 
@@ -164,8 +172,17 @@ class ReactionDiffusion(ScalarQueries):
         quadrature: int | None = None,
         degree: int = 1,
         floating: bool = False,
+        geometry: Mapping[str, Shape] | None = None,
     ) -> None:
         mesh = as_mesh(mesh)
+        bending = Bending.of(mesh, geometry)
+        if bending is not None:
+            plain = {"source": source, "diffusion": diffusion, "reaction": reaction, "robin": robin or {}}
+            plain |= {"dirichlet": {BOUNDARY: 0.0} if dirichlet is None and not robin else dirichlet or {}}
+            plain |= {"neumann": neumann or {}, "convection": convection, "periodic": periodic}
+            mesh, data = bending.translated({name: parsed(what, name) for name, what in plain.items()})
+            source, diffusion, reaction = data["source"], data["diffusion"], data["reaction"]
+            dirichlet, neumann, robin = data["dirichlet"], data["neumann"], data.get("robin")
         loops = Periodic.of(mesh, degree, periodic)
         nodes = Nodes(mesh, degree, None if loops is None else loops.same)
         order = whole("quadrature", ORDER[nodes.degree] if quadrature is None else quadrature, low=1)
@@ -238,6 +255,7 @@ class ReactionDiffusion(ScalarQueries):
             | ({} if loops is None else {"periodic": loops.pairs}),
             sides=sides,
             loops=loops,
+            bending=bending,
             held=held,
             total_load=np.array([float(b.sum())]),
         )
@@ -264,14 +282,23 @@ class ReactionDiffusion(ScalarQueries):
 
     def points(self, X: ArrayLike, names: Sequence[str] | None = None) -> Queries:
         """Values at points."""
-        return self._queries.points(X, names, None)
+        found = self._queries.points(X, names, None)
+        if self.bending is not None:
+            self.bending.require_outside(np.asarray(found.points), np.zeros(len(found)), "points")
+        return found
 
     def averages(self, X: ArrayLike, radius: ArrayLike, names: Sequence[str] | None = None) -> Queries:
         """Averages over balls that lie in the domain."""
-        return self._queries.averages(X, radius, names, None)
+        found = self._queries.averages(X, radius, names, None)
+        if self.bending is not None:
+            reach = np.array([g.radius for g in found.goals if isinstance(g, Ball)])
+            self.bending.require_outside(np.asarray(found.points), reach, "averages")
+        return found
 
     def patch(self, group: str, component: Component = None, name: str | None = None) -> Queries:
         """The average over a boundary group."""
+        if self.bending is not None:
+            self.bending.require_straight(group)
         return self._queries.patch(group, None if name is None else [name], component)
 
     def flux(self, group: str, name: str | None = None) -> Queries:
@@ -357,7 +384,10 @@ class ReactionDiffusion(ScalarQueries):
 
     def refined(self, mesh: Mesh, parents: Index) -> Self:
         """The same problem on a refined mesh, whose cells came from these."""
-        given = {name: what[parents] if _by_cell(what) else what for name, what in self.given.items()}
+        own_ = self.given if self.bending is None else self.bending.given
+        given = {name: what[parents] if _by_cell(what) else what for name, what in own_.items()}
+        if self.bending is not None:
+            mesh = self.bending.on(mesh)
         order = None if self.quadrature == ORDER[self.degree] else self.quadrature
         return type(self)(mesh, **given, quadrature=order, degree=self.degree)
 
@@ -430,6 +460,8 @@ class ReactionDiffusion(ScalarQueries):
         return lift_of(self, prediction)
 
     def _require_open(self) -> None:
+        if self.bending is not None:
+            raise InputError("lift: predictions on curved domains are not lifted; certify without lift")
         if self.loops is not None:
             raise InputError(
                 "lift: a prediction is not proved to be the same on both sides of a periodic pair; certify without it"
@@ -513,6 +545,8 @@ class ReactionDiffusion(ScalarQueries):
 
     def extract(self, prediction: Prediction, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""
+        if self.bending is not None:
+            return extract(self.bending.nodes(self.nodes), self.space, 1, prediction, how)
         if self.loops is None:
             return extract(self.nodes, self.space, 1, prediction, how)
         return self.loops.extracted(extract(Nodes(self.mesh, self.degree), self.space, 1, prediction, how))

@@ -1,0 +1,207 @@
+"""The geometry of a scalar problem: the mesh with its boundary on given curves, and the data carried back to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.base.arrays import Index, Vector, set_fields
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.fem.bent import Carried, Spread, Through, carried, on_groups, turned
+from pinnpoint.fem.coefficients import own
+from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.operators import is_opaque
+from pinnpoint.fem.sources import by_groups
+from pinnpoint.fem.varied import Parts, diffusion_parts, reaction_parts
+from pinnpoint.mesh.bent.arcs import arcs
+from pinnpoint.mesh.bent.maps import Bends, Profiles
+from pinnpoint.mesh.bent.projection import projected
+from pinnpoint.mesh.bent.shapes import Shape
+from pinnpoint.mesh.bent.simple import require_simple
+from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.taylor.minima import minimum
+
+MARK = "bent cells: "
+"""How the groups of cells begin that stand for what is given on bent and on straight cells."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bending:
+    """What the domain is.
+
+    Attributes
+    ----------
+    mesh
+        The straight mesh with its vertices on the curves.
+    bends
+        The map onto the domain.
+    geometry
+        Curves by group; None where the mesh is of second order.
+    words
+        What the domain is, for people.
+    """
+
+    mesh: Mesh
+    bends: Bends
+    geometry: Mapping[str, Shape]
+    words: tuple[str, ...]
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """The data as it was given."""
+
+    __repr__ = brief
+
+    @classmethod
+    def of(cls, mesh: Mesh, geometry: Mapping[str, Shape] | None, *, far: bool = False) -> Bending | None:
+        """From curves of boundary groups; None where there are none."""
+        if not geometry:
+            return None
+        for group, shape in geometry.items():
+            _require_shape(group, shape, mesh.dim)
+            if not len(mesh.facets(group)):
+                raise InputError(f"geometry: group '{group}' has no facets")
+        points, offset = projected(mesh, geometry, far=far)
+        groups = {name: cells for name, cells in mesh.cell_groups.items() if not name.startswith(MARK)}
+        moved = Mesh(points, mesh.cells, groups, mesh.facet_groups)
+        profiles = joined([arcs(points, offset, moved.facets(g), shape, g) for g, shape in geometry.items()])
+        bends = Bends(moved, profiles, offset)
+        require_cover(bends)
+        words = tuple(f"the boundary '{group}' is {shape.words}" for group, shape in geometry.items())
+        return cls(moved, bends, dict(geometry), words)
+
+    def translated(self, given: Mapping[str, Any]) -> tuple[Mesh, dict[str, Any]]:
+        """The mesh with groups for bent cells, and the data of the problem on it."""
+        if given.get("convection") is not None:
+            raise InputError("geometry: convection beside curved boundaries is not supported; leave one of them out")
+        if given.get("periodic"):
+            raise InputError("geometry: periodic pairs beside curved boundaries are not supported")
+        if is_opaque(given["diffusion"]) or is_opaque(given["reaction"]):
+            raise InputError("geometry: curved boundaries need a diffusion and a reaction by numbers or formulas")
+        set_fields(self, given={name: own(what) for name, what in given.items()} | {"geometry": self.geometry})
+        bent = np.zeros(len(self.mesh.cells), dtype=bool)
+        bent[self.bends.cells] = True
+        groups: dict[str, Index] = {}
+        made: dict[str, Any] = {
+            "source": self._source(given["source"], bent, groups),
+            "diffusion": self._split(diffusion_parts(given["diffusion"], self.mesh), bent, groups),
+            "reaction": self._split(reaction_parts(given["reaction"], self.mesh), bent, groups),
+            "dirichlet": on_groups(self.bends, given["dirichlet"], "dirichlet", Carried),
+            "neumann": on_groups(self.bends, given["neumann"], "neumann", Through),
+        }
+        if given.get("robin"):
+            each = {group: _pair(pair) for group, pair in given["robin"].items()}
+            alpha = on_groups(self.bends, {g: a for g, (a, _) in each.items()}, "robin", Through)
+            value = on_groups(self.bends, {g: v for g, (_, v) in each.items()}, "robin", Through)
+            made["robin"] = {group: (alpha[group], value[group]) for group in each}
+        mesh = Mesh.trusted(
+            self.mesh.points, self.mesh.cells, {**self.mesh.cell_groups, **groups}, dict(self.mesh.facet_groups)
+        )
+        return mesh, made
+
+    def _source(self, given: Any, bent: Vector, groups: dict[str, Index]) -> Any:
+        if not callable(given) and not isinstance(given, Mapping) and float(given) == 0.0:
+            return given
+        parts = by_groups(given, self.mesh)
+        labels = np.empty(len(self.mesh.cells), dtype=np.intp)
+        for i, (_, _, cells) in enumerate(parts):
+            labels[cells] = i
+        return self._split(Parts("source", labels, tuple(f for _, f, _ in parts)), bent, groups)
+
+    def _split(self, parts: Parts, bent: Vector, groups: dict[str, Index]) -> Any:
+        """A table from groups of cells that are bent or not to what is given there."""
+        table = {}
+        if parts.name == "reaction" and all(not callable(v) and v == 0.0 for v in parts.values):
+            return 0.0
+        for i, value in enumerate(parts.values):
+            for here in (False, True):
+                cells = np.flatnonzero((parts.labels == i) & (bent == here))
+                if not len(cells):
+                    continue
+                name = f"{MARK}{parts.name} {i}{' bent' if here else ''}"
+                groups[name] = cells
+                table[name] = value
+                if here:
+                    diffusion = parts.name == "diffusion"
+                    table[name] = (
+                        turned(self.bends, value) if diffusion else carried(self.bends, value, parts.name, Spread)
+                    )
+        return table
+
+    def nodes(self, nodes: Nodes) -> Nodes:
+        """The nodes of the straight mesh where they are in the domain."""
+        found = copy(nodes)
+        set_fields(found, points=self.bends.moved(nodes.points)[0])
+        return found
+
+    def on(self, mesh: Mesh) -> Mesh:
+        """A refined mesh with its vertices on the curves."""
+        points, _ = projected(mesh, self.geometry, far=True)
+        groups = {name: cells for name, cells in mesh.cell_groups.items() if not name.startswith(MARK)}
+        return Mesh(points, mesh.cells, groups, mesh.facet_groups)
+
+    def require_straight(self, group: str) -> None:
+        """Refuse averages over groups that touch curves."""
+        moved = np.zeros(len(self.mesh.points), dtype=bool)
+        moved[self.mesh.cells[self.bends.cells]] = True
+        if moved[self.mesh.facets(group)].all(axis=1).any():
+            raise InputError(f"patch: group '{group}' is curved or touches a curve; its averages are not supported")
+
+    def require_outside(self, X: Vector, reach: Vector, what: str) -> None:
+        """Refuse balls about points, or points, that meet bent cells."""
+        cell, _ = self.bends.locator.locate(X, what)
+        inside = self.bends.row_of[cell] < len(self.bends.cells)
+        if inside.any():
+            k = int(np.argmax(inside))
+            raise InputError(
+                f"{what}: {X[k].tolist()} lies in a cell at a curved boundary, where points are not supported; move it "
+                "inside by about a cell, or refine the mesh"
+            )
+        for k in np.flatnonzero(reach > 0.0).tolist():
+            V = self.bends.vertices
+            away = np.sqrt(((V.mean(axis=1) - X[k]) ** 2).sum(axis=1))
+            wide = np.sqrt(((V - V.mean(axis=1, keepdims=True)) ** 2).sum(axis=2)).max(axis=1)
+            if float((away - wide).min()) <= float(reach[k]) * (1.0 + 1e-9):
+                raise InputError(
+                    f"{what}: the ball of radius {float(reach[k]):g} about {X[k].tolist()} may meet cells at a curved "
+                    "boundary; make it smaller, or refine the mesh"
+                )
+
+
+def joined(parts: list[Profiles]) -> Profiles:
+    """Profiles of several curves together."""
+    rows = [
+        (p.edges, p.direction, p.direction_error, p.shape, p.value_error, p.slope_error) for p in parts
+    ]
+    return Profiles(*(np.concatenate([row[i] for row in rows]) for i in range(6)))
+
+
+def require_cover(bends: Bends) -> None:
+    """Refuse a map that is not proved to cover its domain once."""
+    low = minimum(Spread(bends, 1.0, "geometry"), bends.vertices)  # curved.md, step 1b
+    if not float(low.min()) > 0.0:
+        k = int(np.argmin(low))
+        raise InputError(
+            f"geometry: the cell about {bends.vertices[k].mean(axis=0).tolist()} is turned over by the curve (the lower "
+            f"bound of its Jacobian is {float(low[k]):.3e}); refine the mesh there"
+        )
+    require_simple(bends)  # curved.md, step 1c
+
+
+def _pair(given: Any) -> tuple[Any, Any]:
+    return (given["coefficient"], given["value"]) if isinstance(given, Mapping) else (given[0], given[1])
+
+
+def _require_shape(group: str, shape: Any, dim: int) -> None:
+    if not isinstance(shape, Shape):
+        raise InputError(
+            f"geometry '{group}': must be pp.Circle, pp.Ellipse or pp.LevelSet; got {type(shape).__name__}"
+        )
+    if dim != 2 or shape.dim not in (None, 2):
+        raise InputError(
+            f"geometry '{group}': {shape.words} in {dim}D; curves by description are for plane meshes. In space give a "
+            "second-order mesh"
+        )
