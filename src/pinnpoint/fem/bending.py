@@ -15,6 +15,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.fem.bent import Carried, Spread, Through, carried, on_groups, turned
 from pinnpoint.fem.coefficients import own
 from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.fields import FieldQueries
 from pinnpoint.fem.operators import is_opaque
 from pinnpoint.fem.sources import by_groups
 from pinnpoint.fem.varied import Parts, diffusion_parts, reaction_parts
@@ -23,7 +24,9 @@ from pinnpoint.mesh.bent.maps import Bends, Profiles
 from pinnpoint.mesh.bent.projection import projected
 from pinnpoint.mesh.bent.shapes import Shape
 from pinnpoint.mesh.bent.simple import require_simple
+from pinnpoint.mesh.curves import curve_notes
 from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.systems.targets import CURVED, ISOPARAMETRIC
 from pinnpoint.taylor.minima import minimum
 
 MARK = "bent cells: "
@@ -72,6 +75,17 @@ class Bending:
         require_cover(bends)
         words = tuple(f"the boundary '{group}' is {shape.words}" for group, shape in geometry.items())
         return cls(moved, bends, dict(geometry), words)
+
+    @property
+    def domain(self) -> str:
+        """What intervals are of."""
+        return CURVED if self.geometry else ISOPARAMETRIC
+
+    def notes(self) -> tuple[str, ...]:
+        """What the domain is, and what looks curved besides."""
+        if not self.geometry:
+            return self.words
+        return (*(f"{words}; intervals are for it" for words in self.words), *curve_notes(self.mesh, self.geometry))
 
     def translated(self, given: Mapping[str, Any]) -> tuple[Mesh, dict[str, Any]]:
         """The mesh with groups for bent cells, and the data of the problem on it."""
@@ -143,12 +157,6 @@ class Bending:
         groups = {name: cells for name, cells in mesh.cell_groups.items() if not name.startswith(MARK)}
         return Mesh(points, mesh.cells, groups, mesh.facet_groups)
 
-    def require_straight(self, group: str) -> None:
-        """Refuse averages over groups that touch curves."""
-        moved = np.zeros(len(self.mesh.points), dtype=bool)
-        moved[self.mesh.cells[self.bends.cells]] = True
-        if moved[self.mesh.facets(group)].all(axis=1).any():
-            raise InputError(f"patch: group '{group}' is curved or touches a curve; its averages are not supported")
 
     def require_outside(self, X: Vector, reach: Vector, what: str) -> None:
         """Refuse balls about points, or points, that meet bent cells."""
@@ -169,6 +177,34 @@ class Bending:
                     f"{what}: the ball of radius {float(reach[k]):g} about {X[k].tolist()} may meet cells at a curved "
                     "boundary; make it smaller, or refine the mesh"
                 )
+
+
+class BentQueries(FieldQueries):
+    """Queries where Φ is the identity; others are refused."""
+
+    def __init__(self, nodes: Nodes, count: int, bending: Bending) -> None:
+        super().__init__(nodes, count)
+        self.bending = bending
+
+    def require_away(self, X: Vector, reach: Vector, what: str) -> None:
+        """Refuse places in or next to bent cells."""
+        self.bending.require_outside(X, reach, what)
+
+    def require_straight(self, facets: Index, what: str) -> None:
+        """Refuse facets of bent cells."""
+        mesh = self.bending.mesh
+        near = np.zeros(len(mesh.points), dtype=bool)
+        near[mesh.cells[self.bending.bends.cells]] = True
+        if near[facets].all(axis=1).any():
+            raise InputError(f"{what}: is curved or touches a curve, and averages over it are not supported")
+
+    def require_straight_cells(self, cells: Index) -> None:
+        """Refuse bent cells."""
+        if np.isin(cells, self.bending.bends.cells).any():
+            raise InputError(
+                "cells: averages over cells at curved boundaries, and over the whole of a curved domain, are not "
+                "supported; ask for points, or for averages over balls"
+            )
 
 
 def joined(parts: list[Profiles]) -> Profiles:

@@ -19,9 +19,11 @@ import numpy as np
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.fem.coefficients import function
+from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.bent.maps import Bends, Local, total
 from pinnpoint.taylor import functions
 from pinnpoint.taylor.inputs import enclosed, fixed, model_of
+from pinnpoint.taylor.jets import jet_of
 from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.transfer.coefficients import Coefficient, matrix
 
@@ -55,6 +57,20 @@ class Carried:
         """The model from those of the coordinates of the straight mesh."""
         local = self.bends.at(coordinates)
         return at(self.given, local)  # curved.md, step 1a
+
+
+@dataclass(frozen=True, eq=False)
+class CarriedFormula(Carried):
+    """g∘Φ of a formula, with its derivatives."""
+
+    __repr__ = brief
+
+    def along(self, coordinates: Sequence[TaylorModel], direction: Sequence[TaylorModel]) -> TaylorModel:
+        """The derivative along a direction of the straight mesh: ∇g∘Φ · J e."""
+        local = self.bends.at(coordinates)
+        slope = jet_of(self.given, local.x).gradient
+        turn = [total([a * e for a, e in zip(row, direction, strict=True)]) for row in local.J]
+        return total([g * t for g, t in zip(slope, turn, strict=True)])  # curved.md, step 3a
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +158,7 @@ def carried(bends: Bends, given: Any, name: str, kind: type[Carried]) -> Any:
             return given
     elif fixed(given) is not None and kind is Carried:
         return given
-    made = kind(bends, given, name)
+    made = (CarriedFormula if kind is Carried and isinstance(given, Expression) else kind)(bends, given, name)
     return made if not callable(given) or enclosed(given) else partial(made.__call__)
 
 
