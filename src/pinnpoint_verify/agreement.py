@@ -21,7 +21,7 @@ MOST_STEPS = 1000
 """Of Newton's method, from the prediction to the base point."""
 MOST_NUMBERS = 2**28
 """Of the randomized method's draw."""
-GOAL = {"kind", "known", "acts", "constant", "error", "scale", "radius", "kappa", "own", "compared"}
+GOAL = {"kind", "known", "acts", "constant", "error", "scale", "radius", "kappa", "own", "compared", "raised"}
 """Of every query's bounded form."""
 OWN: dict[str, set[str]] = {
     "point": {"at", "average"},
@@ -177,6 +177,8 @@ def goals_agree(rows: list[Row], proof: Row, case: Row, mesh: Mesh, harmonic: bo
         name, kind, own = row["name"], goal["kind"], goal["own"]
         need(kind in OWN, f"{name!r}: unknown kind of query")
         need(given.keys() == GOAL | OWN[kind], f"{name!r}: a wrong form")
+        fits = isinstance(given["raised"], bool) and not (given["raised"] and (given["compared"] or given["known"]))
+        need(fits and (not given["raised"] or proof["raised"] is not None), f"{name!r}: no lifted Dirichlet data")
         need((goal["radius"] is None) == (goal["kappa"] is None), f"{name!r}: a ball without its diffusion")
         need(row["kind"] in _words(goal), f"{name!r}: another kind of query")
         need(lift == (own is not None), f"{name!r}: a value of its own, but nothing was lifted, or none")

@@ -157,7 +157,6 @@ class Bending:
         groups = {name: cells for name, cells in mesh.cell_groups.items() if not name.startswith(MARK)}
         return Mesh(points, mesh.cells, groups, mesh.facet_groups)
 
-
     def require_outside(self, X: Vector, reach: Vector, what: str) -> None:
         """Refuse balls about points, or points, that meet bent cells."""
         cell, _ = self.bends.locator.locate(X, what)
@@ -209,9 +208,7 @@ class BentQueries(FieldQueries):
 
 def joined(parts: list[Profiles]) -> Profiles:
     """Profiles of several curves together."""
-    rows = [
-        (p.edges, p.direction, p.direction_error, p.shape, p.value_error, p.slope_error) for p in parts
-    ]
+    rows = [(p.edges, p.direction, p.direction_error, p.shape, p.value_error, p.slope_error) for p in parts]
     return Profiles(*(np.concatenate([row[i] for row in rows]) for i in range(6)))
 
 
@@ -221,8 +218,8 @@ def require_cover(bends: Bends) -> None:
     if not float(low.min()) > 0.0:
         k = int(np.argmin(low))
         raise InputError(
-            f"geometry: the cell about {bends.vertices[k].mean(axis=0).tolist()} is turned over by the curve (the lower "
-            f"bound of its Jacobian is {float(low[k]):.3e}); refine the mesh there"
+            f"geometry: the cell about {bends.vertices[k].mean(axis=0).tolist()} is turned over by the curve (the "
+            f"lower bound of its Jacobian is {float(low[k]):.3e}); refine the mesh there"
         )
     require_simple(bends)  # curved.md, step 1c
 

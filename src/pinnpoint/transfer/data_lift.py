@@ -1,7 +1,7 @@
 """A lift of the Dirichlet data that the elements do not meet, in the plane: docs/curved.md, section 3.
 
-On a facet of Γ_D let m = g − u_h less the line through its end values, t its parameter. On the facet's cell, v₃ opposite,
-E(v₃ + r (F(t) − v₃)) = r m(t): zero on the other facets, m on this one. With h the height and L the longest side at v₃
+On a facet of Γ_D let m = g − u_h less the line through its end values, t its parameter. On the facet's cell, v₃
+opposite, E(v₃ + r (F(t) − v₃)) = r m(t): zero on the other facets, m on this one. With h the height and L the longest side at v₃
 
     ‖∇E‖_K ≤ |K|^{1/2} (‖m‖/h + L/(2|K|) ‖m′‖),      ‖E‖_K = (|K|/2)^{1/2} ‖m‖,
 
@@ -55,10 +55,10 @@ class DataLift:
     ----------
     facets, cells, sign
         Their numbers, the cells they belong to, and 1 where the flux through them is stored outward, else −1.
+    value, slope, error
+        Polynomials near m and m′ in ξ = 2t − 1, (Q + 1, F), and bounds of the errors of both, (2, F).
     moments, moment_error
         ∫ m λ_j dt for both ends j, (F, 2), and bounds of their errors.
-    value, slope
-        Bounds of ‖m‖ and ‖m′‖, (F,).
     ends
         An upper bound of |g − u_h| at vertices.
     gradient, size
@@ -70,6 +70,9 @@ class DataLift:
     facets: Index
     cells: Index
     sign: Vector
+    value: Vector
+    slope: Vector
+    error: Vector
     moments: Vector
     moment_error: Vector
     ends: float
@@ -119,7 +122,10 @@ class DataLift:
         for row, each in zip(every, (gradient, size, up(gradient + np.sqrt(bottom) * size, 8)), strict=True):
             np.add.at(row, cells, each)
         found = up(every, 8)
-        return cls(facets, cells, T.sign[cells, local], moments, up(wrong + error[:, None], 2), ends, *found)
+        polynomials = (P, P1, np.stack([error, error1]))
+        return cls(
+            facets, cells, T.sign[cells, local], *polynomials, moments, up(wrong + error[:, None], 2), ends, *found
+        )
 
     def over(self, primal: Bounds) -> Bounds:
         """The bounds of a state with E added to it."""
@@ -214,5 +220,3 @@ def _norms(
     # curved.md, step 3a
     gradient = up((base * value + np.maximum(one, two) * slope) / (2.0 * down(np.sqrt(low), 2)), 8)
     return np.asarray(gradient), np.asarray(up(np.sqrt(0.5 * high) * value, 8))
-
-

@@ -112,6 +112,10 @@ class Witness:
         flux = model.fluxes(z[None, :], [source], [aim], [field], transposed=True)[..., 0]
         return Side(z, source, flux, J.load, field, transposed=True, wanted=wanted)
 
+    def data_lift(self) -> DataLift | None:
+        """The lift of the Dirichlet data."""
+        return DataLift.of(self.route.model, self.state)
+
     def potential(self, i: int) -> None:
         """No kernel is left over in a linear problem."""
 
@@ -208,6 +212,7 @@ class Equilibrated(Route):
         duals = {i: self._dual_state(i, adjoint[i], context) for i, J in enumerate(self.goals) if J.acts}
         side = model.primal(state)
         lift = self._lift(state, mismatch)
+        self._require_met(mismatch, lift)
         primal, pairs_ = self._measure(side, duals, lift)
         extreme = extreme_queries(self.queries.goals)
         found = [self._enclosed(i, state, primal, pairs_.get(i), duals.get(i)) for i in range(len(self.goals))]
@@ -326,7 +331,15 @@ class Equilibrated(Route):
                 f"maximum principle, which needs a reaction ≥ 0; the lower bound found is {medium.least_reaction:.3e}. "
                 f"Give data that the elements meet: numbers, or polynomials of degree {self.model.degree}"
             )
-        if mismatch > 0.0 and not (is_met(self.model) and (medium is None or self.model.exchange is None)):
+        return mismatch, sure
+
+    def _met(self) -> bool:
+        """Whether fluxes know what Dirichlet data changes that the elements do not meet: then it is rounding."""
+        return is_met(self.model) and (self.model.medium is None or self.model.exchange is None)
+
+    def _require_met(self, mismatch: float, lift: DataLift | None) -> None:
+        """Refuse fluxes where data is not met and not lifted."""
+        if mismatch > 0.0 and lift is None and not self._met():
             for J, name in zip(self.goals, self.queries.names, strict=True):
                 if J.lift is not None:
                     raise InputError(
@@ -334,7 +347,6 @@ class Equilibrated(Route):
                         f"numbers, or polynomials of degree {self.model.degree}; the data given differs by up to "
                         f"{mismatch:.3g}. Say target='discrete'"
                     )
-        return mismatch, sure
 
     def _energy(self, primal: Bounds, state: Vector) -> float:
         """Upper bound of ‖u* − ũ‖_a."""
@@ -353,6 +365,8 @@ class Equilibrated(Route):
         # continuous.md, step 7b
         if J.lift is None:
             return float(up(mismatch * J.reach)) if J.reach != 1.0 else mismatch
+        if not self._met():
+            return math.inf  # lifted data say more
         medium = self.model.medium
         if medium is not None:
             return varied_flux_change(self.model, medium, mismatch, duals[i], found.dual)
@@ -418,7 +432,7 @@ class Equilibrated(Route):
         return None if q is None else q.on_all(len(self.model.kappa))
 
     def _measure(
-        self, primal: Side, nodal_of: Mapping[int, Vector], lift: DataLift | None
+        self, primal: Side, nodal_of: Mapping[int, Vector], lift: DataLift | None = None
     ) -> tuple[Bounds, dict[int, Pair]]:
         model = self.model
         asked = list(nodal_of)

@@ -57,7 +57,8 @@ def interpolated(level: Expression, A: Vector, along: Vector, D: Vector) -> Vect
             step = np.where(rate != 0.0, value / rate, 0.0)
         eta = eta - np.where(np.isfinite(step), np.clip(step, -1.0, 1.0), 0.0)
     Q = eta.reshape(len(A), TERMS) / (tau * (1.0 - tau))
-    return np.linalg.solve(np.vander(s, TERMS, increasing=True), Q.T).T.copy()
+    found: Vector = np.linalg.solve(np.vander(s, TERMS, increasing=True), Q.T).T.astype(np.float64)
+    return np.ascontiguousarray(found)
 
 
 def slope_error(level: Expression, A: Vector, along: Vector, off: Vector, D: Vector, q: Vector) -> Vector:

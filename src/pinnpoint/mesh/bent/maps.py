@@ -130,8 +130,8 @@ class Bends:
     @cached_property
     def cells(self) -> Index:
         """Numbers of the cells on which Φ is not the identity."""
-        moved = (self.offset > 0.0).any(axis=1)[self.mesh.cells].any(axis=1)
-        return np.flatnonzero(moved | (self._edge_of >= 0).any(axis=1))
+        moved: Any = (self.offset > 0.0).any(axis=1)
+        return np.flatnonzero(moved[self.mesh.cells].any(axis=1) | (self._edge_of >= 0).any(axis=1))
 
     @cached_property
     def row_of(self) -> Index:

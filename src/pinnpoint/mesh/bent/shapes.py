@@ -177,4 +177,5 @@ class Cylinder:
     @property
     def words(self) -> str:
         """For people."""
-        return f"the cylinder of radius {self.radius!r} about the line through {list(self.center)!r} along {list(self.axis)!r}"
+        line = f"the line through {list(self.center)!r} along {list(self.axis)!r}"
+        return f"the cylinder of radius {self.radius!r} about {line}"
