@@ -20,12 +20,15 @@ from pinnpoint.fem.operators import is_opaque
 from pinnpoint.fem.sources import by_groups
 from pinnpoint.fem.varied import Parts, diffusion_parts, reaction_parts
 from pinnpoint.mesh.bent.arcs import arcs
-from pinnpoint.mesh.bent.maps import Bends, Profiles
+from pinnpoint.mesh.bent.faces import require_apart
+from pinnpoint.mesh.bent.maps import TERMS, Bends, Profiles
 from pinnpoint.mesh.bent.projection import projected
 from pinnpoint.mesh.bent.shapes import Shape
 from pinnpoint.mesh.bent.simple import require_simple
 from pinnpoint.mesh.curves import curve_notes
 from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.mesh.middles import STRAIGHT
+from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.systems.targets import CURVED, ISOPARAMETRIC
 from pinnpoint.taylor.minima import minimum
 
@@ -60,7 +63,9 @@ class Bending:
 
     @classmethod
     def of(cls, mesh: Mesh, geometry: Mapping[str, Shape] | None, *, far: bool = False) -> Bending | None:
-        """From curves of boundary groups; None where there are none."""
+        """From curves of boundary groups, or from mid-side nodes; None where there are neither."""
+        if mesh.middles is not None:
+            return cls._of_second_order(mesh, geometry)
         if not geometry:
             return None
         for group, shape in geometry.items():
@@ -69,12 +74,39 @@ class Bending:
                 raise InputError(f"geometry: group '{group}' has no facets")
         points, offset = projected(mesh, geometry, far=far)
         groups = {name: cells for name, cells in mesh.cell_groups.items() if not name.startswith(MARK)}
-        moved = Mesh(points, mesh.cells, groups, mesh.facet_groups)
+        moved = Mesh(points, mesh.cells, groups, mesh.facet_groups, remarks=mesh.remarks)
         profiles = joined([arcs(points, offset, moved.facets(g), shape, g) for g, shape in geometry.items()])
         bends = Bends(moved, profiles, offset)
         require_cover(bends)
         words = tuple(f"the boundary '{group}' is {shape.words}" for group, shape in geometry.items())
         return cls(moved, bends, dict(geometry), words)
+
+    @classmethod
+    def _of_second_order(cls, mesh: Mesh, geometry: Mapping[str, Shape] | None) -> Bending:
+        """The isoparametric domain of a second-order mesh."""
+        if geometry:
+            raise InputError(
+                "geometry: the mesh has mid-side nodes, which are a geometry of their own; read it with straight=True "
+                "(mesh.straight in a case file), or give no curves"
+            )
+        assert mesh.middles is not None
+        A, B, M = (*(mesh.points[mesh.middles.edges[:, i]] for i in (0, 1)), mesh.middles.points)
+        D = M - 0.5 * (A + B)
+        wrong = up(4.0 * UNIT * (np.abs(A) + np.abs(B) + np.abs(M)), 2)
+        shape = np.zeros((len(D), TERMS))
+        shape[:, 0] = 4.0
+        profiles = Profiles(mesh.middles.edges, D, wrong, shape, np.zeros(len(D)), np.zeros(len(D)))
+        plain = copy(mesh)
+        set_fields(plain, middles=None)
+        bends = Bends(plain, profiles, np.zeros_like(mesh.points))
+        require_cover(bends)
+        away = float(np.sqrt((D * D).sum(axis=1)).max())
+        words = (
+            f"the domain is the isoparametric domain of {mesh.middles.source}: {len(D)} mid-side nodes are off the "
+            f"middles of their edges, by up to {away:.3g}; nodes within {STRAIGHT:g} of an edge's length count as in "
+            "its middle",
+        )
+        return cls(plain, bends, {}, words)
 
     @property
     def domain(self) -> str:
@@ -114,6 +146,7 @@ class Bending:
         mesh = Mesh.trusted(
             self.mesh.points, self.mesh.cells, {**self.mesh.cell_groups, **groups}, dict(self.mesh.facet_groups)
         )
+        set_fields(mesh, remarks=self.mesh.remarks)
         return mesh, made
 
     def _source(self, given: Any, bent: Vector, groups: dict[str, Index]) -> Any:
@@ -153,6 +186,8 @@ class Bending:
 
     def on(self, mesh: Mesh) -> Mesh:
         """A refined mesh with its vertices on the curves."""
+        if not self.geometry:
+            raise InputError("tolerance: meshes of second order are not refined; give a finer one, or curves")
         points, _ = projected(mesh, self.geometry, far=True)
         groups = {name: cells for name, cells in mesh.cell_groups.items() if not name.startswith(MARK)}
         return Mesh(points, mesh.cells, groups, mesh.facet_groups)
@@ -221,7 +256,7 @@ def require_cover(bends: Bends) -> None:
             f"geometry: the cell about {bends.vertices[k].mean(axis=0).tolist()} is turned over by the curve (the "
             f"lower bound of its Jacobian is {float(low[k]):.3e}); refine the mesh there"
         )
-    require_simple(bends)  # curved.md, step 1c
+    (require_simple if bends.d == 2 else require_apart)(bends)  # curved.md, step 1c
 
 
 def _pair(given: Any) -> tuple[Any, Any]:

@@ -74,7 +74,7 @@ class FiniteElements(Problem):
         self, certificate: Certificate, queries: Queries, U: Vector, certifier: Certifier, *, own: bool
     ) -> Certificate:
         """The same intervals with what they are of, notes on its mesh, and an estimate of the mesh's part."""
-        notes = (*unjoined_notes(self.mesh), *self.curve_notes(), *self.given.get("notes", ()))
+        notes = (*unjoined_notes(self.mesh), *self.curve_notes(), *self.mesh.remarks, *self.given.get("notes", ()))
         if certificate.target == "continuous":
             of = self.domain if own else TRANSFERRED
             return replace(certificate, interval_of=of, notes=(*notes, *certificate.evidence.remarks))

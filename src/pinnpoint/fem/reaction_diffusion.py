@@ -174,7 +174,7 @@ class ReactionDiffusion(ScalarQueries):
         floating: bool = False,
         geometry: Mapping[str, Shape] | None = None,
     ) -> None:
-        mesh = as_mesh(mesh)
+        mesh = as_mesh(mesh, bent=True)
         bending = Bending.of(mesh, geometry)
         if bending is not None:
             plain = {"source": source, "diffusion": diffusion, "reaction": reaction, "robin": robin or {}}

@@ -115,17 +115,9 @@ class Bends:
     @cached_property
     def _edge_of(self) -> Index:
         """The profile of each edge of each cell, (C, slots); −1 where it is straight."""
-        n, T = len(self.mesh.points), self.mesh.cells
-        known = self.profiles.edges[:, 0] * n + self.profiles.edges[:, 1]
-        order = np.argsort(known, kind="stable")
-        found = np.full((len(T), len(self.slots)), -1, dtype=np.intp)
-        for k, (a, b) in enumerate(self.slots):
-            key = np.minimum(T[:, a], T[:, b]) * n + np.maximum(T[:, a], T[:, b])
-            at = np.searchsorted(known[order], key)
-            at = np.minimum(at, len(known) - 1)
-            same = known[order][at] == key
-            found[same, k] = order[at[same]]
-        return found
+        T, n = self.mesh.cells, len(self.mesh.points)
+        columns = [edge_rows(self.profiles.edges, np.sort(T[:, [a, b]], axis=1), n) for a, b in self.slots]
+        return np.stack(columns, axis=1)
 
     @cached_property
     def cells(self) -> Index:
@@ -300,6 +292,15 @@ class Bends:
             Y += D * (both * q)[:, None]
             J += D[:, :, None] * rise[:, None, :]
         return Y, J, rows
+
+
+def edge_rows(edges: Index, wanted: Index, n: int) -> Index:
+    """Where each wanted edge is among `edges`, both (…, 2) with the smaller of n vertices first; −1 where it is not."""
+    known = edges[:, 0] * n + edges[:, 1]
+    order = np.argsort(known, kind="stable")
+    key = wanted[:, 0] * n + wanted[:, 1]
+    at = order[np.minimum(np.searchsorted(known[order], key), len(known) - 1)]
+    return np.where(known[at] == key, at, -1)
 
 
 def middles(coordinates: Sequence[TaylorModel]) -> Vector:

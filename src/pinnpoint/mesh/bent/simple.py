@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
-from pinnpoint.mesh.bent.maps import Bends
+from pinnpoint.mesh.bent.maps import Bends, edge_rows
 
 MARGIN = 1e-9
 
@@ -43,14 +43,10 @@ def require_simple(bends: Bends) -> None:
 
 def _kites(bends: Bends, facets: Index) -> tuple[Vector, Vector]:
     """Four points around the curve over each boundary facet, and whether it is curved."""
-    P, n = bends.profiles, len(bends.mesh.points)
+    P = bends.profiles
     A, B = bends.mesh.points[facets[:, 0]], bends.mesh.points[facets[:, 1]]
-    known = P.edges[:, 0] * n + P.edges[:, 1]
-    order = np.argsort(known, kind="stable")
-    key = facets[:, 0] * n + facets[:, 1]
-    at = np.minimum(np.searchsorted(known[order], key), len(known) - 1)
-    curved = known[order][at] == key
-    e = order[at]
+    e = edge_rows(P.edges, facets, len(bends.mesh.points))
+    curved = e >= 0
     low, high = P.spread()
     middle = 0.5 * (A + B)
     size = 1.0 + MARGIN
