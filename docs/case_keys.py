@@ -25,11 +25,11 @@ PLAIN = SCALAR.format(kind="reaction-diffusion", more="")
 SAMPLES = [
     f'title = "a"\nunits = "SI"\n{MESH}{PLAIN}{PREDICTION}{QUERY}',
     f"{MESH}{PLAIN}[problem.robin]\nGROUP = {{coefficient = 1, value = 0}}\n{PREDICTION}{QUERY}",
-    f'{MESH}{PLAIN}[geometry]\nGROUP = {{circle = [0, 0], radius = 1}}\n{PREDICTION}{QUERY}',
-    f'{MESH}{PLAIN}[geometry]\nGROUP = {{ellipse = [0, 0], axes = [2, 1], angle = 0.3}}\n{PREDICTION}{QUERY}',
+    f"{MESH}{PLAIN}[geometry]\nGROUP = {{circle = [0, 0], radius = 1}}\n{PREDICTION}{QUERY}",
+    f"{MESH}{PLAIN}[geometry]\nGROUP = {{ellipse = [0, 0], axes = [2, 1], angle = 0.3}}\n{PREDICTION}{QUERY}",
     f'{MESH}{PLAIN}[geometry]\nGROUP = {{level = "x - y"}}\n{PREDICTION}{QUERY}',
-    f'{MESH}{PLAIN}[geometry]\nGROUP = {{sphere = [0, 0, 0], radius = 1}}\n{PREDICTION}{QUERY}',
-    f'{MESH}{PLAIN}[geometry]\nGROUP = {{cylinder = [0, 0, 0], axis = [0, 0, 1], radius = 1}}\n{PREDICTION}{QUERY}',
+    f"{MESH}{PLAIN}[geometry]\nGROUP = {{sphere = [0, 0, 0], radius = 1}}\n{PREDICTION}{QUERY}",
+    f"{MESH}{PLAIN}[geometry]\nGROUP = {{cylinder = [0, 0, 0], axis = [0, 0, 1], radius = 1}}\n{PREDICTION}{QUERY}",
     f'{MESH}{PLAIN}[problem.periodic]\nGROUP = "other"\n{PREDICTION}{QUERY}',
     f'[units]\nlength = "m"\nsolution = "K"\nflux = "W"\n[mesh]\nfile = "a.msh"\n{PLAIN}{PREDICTION}{QUERY}',
     MESH
@@ -85,7 +85,9 @@ ABOUT = {
     "mesh.generate": About('"square"', "A standard domain."),
     "mesh.cells": About("32", "Cells per unit length of a generated mesh; default 32, and for a bracket its own."),
     "mesh.dofs": About("5000", "Unknowns of a generated bracket, instead of `cells`."),
-    "mesh.straight": About("true", "Leave out the mid-side nodes of a second-order mesh ([curved domains](curved.md))."),
+    "mesh.straight": About(
+        "true", "Leave out the mid-side nodes of a second-order mesh ([curved domains](curved.md))."
+    ),
     "problem": About("[problem]", "The PDE."),
     "problem.kind": About('"reaction-diffusion"', "Which PDE; a deck is elasticity."),
     "problem.degree": About("2", "Of the elements: linear or quadratic."),

@@ -62,7 +62,9 @@ class Raised:
         rest = z.osc + z.defect / np.sqrt(p.mesh.low)
         left = total(up(np.sqrt(z.square) * self.gradient + rest * self.size))
         center = center - query.sign * float(across.m)
-        return center, float(up(radius + float(across.r) + left + 8.0 * 2.0**-53 * (abs(center) + abs(float(across.m)))))
+        return center, float(
+            up(radius + float(across.r) + left + 8.0 * 2.0**-53 * (abs(center) + abs(float(across.m))))
+        )
 
     def compare(self, facets: Array, value: Array, bary: Array) -> None:
         """The polynomials of some facets against samples (n, q) of g − u_h at barycentric points (q, 2) and at ends."""

@@ -11,7 +11,7 @@ from pinnpoint.cases.tables import Table
 from pinnpoint.io.decks.problems import ABAQUS, NASTRAN
 from pinnpoint.io.meshes.read import SUFFIXES
 
-DOMAINS = ("interval", "square", "cube", "lshape", "dumbbell", "frame", "fichera", "bracket")
+DOMAINS = ("interval", "square", "cube", "lshape", "dumbbell", "frame", "fichera", "disc", "annulus", "bracket")
 
 
 def read_mesh_spec(root: Table) -> MeshSpec | None:

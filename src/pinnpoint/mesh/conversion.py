@@ -22,7 +22,8 @@ def as_mesh(mesh: Any, *, bent: bool = False) -> Mesh:
         if mesh.middles is not None and not bent:
             away = float(mesh.middles.distances(mesh.points).max())
             raise InputError(
-                f"mesh: {len(mesh.middles.edges)} mid-side nodes are off the middle of their edges, by up to {away:.3g}; "
+                f"mesh: {len(mesh.middles.edges)} mid-side nodes are off the middles of their edges, by up to "
+                f"{away:.3g}; "
                 "bent cells are for reaction-diffusion. Read the mesh with straight=True (mesh.straight in a case file)"
             )
         return mesh

@@ -17,8 +17,8 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.base.tables import ReadOnly
 from pinnpoint.base.threads import on_all_cores
 from pinnpoint.mesh.cover import first_overlap
-from pinnpoint.mesh.middles import Middles
 from pinnpoint.mesh.facets import both, chunks, facet_keys, facet_table, sides
+from pinnpoint.mesh.middles import Middles
 
 BOUNDARY = "boundary"
 """The name that always stands for the whole boundary."""

@@ -1,7 +1,8 @@
 """A lift of the Dirichlet data that the elements do not meet, in the plane: docs/curved.md, section 3.
 
 On a facet of Γ_D let m = g − u_h less the line through its end values, t its parameter. On the facet's cell, v₃
-opposite, E(v₃ + r (F(t) − v₃)) = r m(t): zero on the other facets, m on this one. With h the height and L the longest side at v₃
+opposite, E(v₃ + r (F(t) − v₃)) = r m(t): zero on the other facets, m on this one. With h the height and L the longest
+side at v₃
 
     ‖∇E‖_K ≤ |K|^{1/2} (‖m‖/h + L/(2|K|) ‖m′‖),      ‖E‖_K = (|K|/2)^{1/2} ‖m‖,
 

@@ -31,8 +31,8 @@ def read_mesh(path: PathLike, *, straight: bool = False) -> Mesh:
     without a name are refused in MSH files; VTU, VTK and XDMF number their groups, and field data of a VTU that hold
     [number, dimension] name them; others are left out. Quadrilaterals, hexahedra, prisms and pyramids are cut into
     simplices. Second-order triangles and tetrahedra are bent cells where their mid-side nodes are off the middle of an
-    edge. Groups of any other dimension are refused. A planar mesh is cut to two coordinates when z = 0 everywhere, a straight one to one.
-    Points that no cell uses are left out. `logging` says what was left out.
+    edge. Groups of any other dimension are refused. A planar mesh is cut to two coordinates when z = 0 everywhere, a
+    straight one to one. Points that no cell uses are left out. `logging` says what was left out.
 
     Parameters
     ----------

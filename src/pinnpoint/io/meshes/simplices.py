@@ -63,7 +63,7 @@ def simplified(file: Blocks) -> tuple[Blocks, Sides | None, tuple[str, ...]]:
         else:
             blocks.append(block)
     top = [text for text in said if "tetrahedra" in text] or said
-    notes = ()
+    notes: tuple[str, ...] = ()
     if top:
         flat = f"; their faces are up to {warped:.2g} off the cut ones" if warped > 0.0 else ""
         notes = (
@@ -98,7 +98,7 @@ def cut(block: Block) -> Block:
 
 def _triangles(quads: Index, owner: Index) -> tuple[Index, Index]:
     """Each quadrilateral as two triangles, cut from the vertex with the smallest number."""
-    start = np.argmin(quads, axis=1)
+    start = np.argmin(quads, axis=1)  # curved.md, step 4a
     turned = np.take_along_axis(quads, (start[:, None] + np.arange(4)) % 4, axis=1)
     return np.concatenate([turned[:, [0, 1, 2]], turned[:, [0, 2, 3]]]), np.concatenate([owner, owner])
 
@@ -143,5 +143,3 @@ def _sides(edges: Index, nodes: Index) -> Sides:
             f"point {k}: neighbouring elements have other nodes in the middle of the same side; join them in the mesher"
         )
     return Sides(edges[order[fresh]], nodes[order[fresh]])
-
-

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
-from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.arrays import Index, Mask, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.mesh.bent.maps import Bends, edge_rows
 
@@ -41,7 +41,7 @@ def require_simple(bends: Bends) -> None:
         )
 
 
-def _kites(bends: Bends, facets: Index) -> tuple[Vector, Vector]:
+def _kites(bends: Bends, facets: Index) -> tuple[Vector, Mask]:
     """Four points around the curve over each boundary facet, and whether it is curved."""
     P = bends.profiles
     A, B = bends.mesh.points[facets[:, 0]], bends.mesh.points[facets[:, 1]]
@@ -55,7 +55,7 @@ def _kites(bends: Bends, facets: Index) -> tuple[Vector, Vector]:
     return np.stack([A, above, B, below], axis=1), curved
 
 
-def _near(middle: Vector, reach: Vector, curved: Vector) -> Index:
+def _near(middle: Vector, reach: Vector, curved: Mask) -> Index:
     """Pairs of facets, one of them curved, whose circles meet."""
     tree = cKDTree(middle)
     found = tree.query_pairs(2.0 * float(reach.max()) * (1.0 + MARGIN), output_type="ndarray")
