@@ -177,14 +177,14 @@ def goals_agree(rows: list[Row], proof: Row, case: Row, mesh: Mesh, harmonic: bo
         name, kind, own = row["name"], goal["kind"], goal["own"]
         need(kind in OWN, f"{name!r}: unknown kind of query")
         need(given.keys() == GOAL | OWN[kind], f"{name!r}: a wrong form")
-        fits = isinstance(given["raised"], bool) and not (given["raised"] and (given["compared"] or given["known"]))
-        need(fits and (not given["raised"] or proof["raised"] is not None), f"{name!r}: no lifted Dirichlet data")
         need((goal["radius"] is None) == (goal["kappa"] is None), f"{name!r}: a ball without its diffusion")
         need(row["kind"] in _words(goal), f"{name!r}: another kind of query")
         need(lift == (own is not None), f"{name!r}: a value of its own, but nothing was lifted, or none")
         need(min(goal["error"], goal["scale"], (own or [0.0, 0.0])[1]) >= 0.0, f"{name!r}: a negative bound")
         fits = all(isinstance(goal[k], bool) for k in ("known", "acts", "compared"))
         need(fits and not (goal["known"] and goal["acts"]), f"{name!r}: both known and to be found")
+        fits = isinstance(given["raised"], bool) and not (given["raised"] and (given["compared"] or given["known"]))
+        need(fits and (not given["raised"] or proof["raised"] is not None), f"{name!r}: no lifted Dirichlet data")
         need(
             not goal["known"] or kind in ("point", "patch", "everywhere"),
             f"{name!r}: a {kind} is not known from the data",

@@ -21,6 +21,7 @@ from pinnpoint.fem.sources import by_groups
 from pinnpoint.fem.varied import Parts, diffusion_parts, reaction_parts
 from pinnpoint.mesh.bent.arcs import arcs
 from pinnpoint.mesh.bent.faces import require_apart
+from pinnpoint.mesh.bent.surfaces import quadratic_faces, surface_words
 from pinnpoint.mesh.bent.maps import TERMS, Bends, Profiles
 from pinnpoint.mesh.bent.projection import projected
 from pinnpoint.mesh.bent.shapes import Shape
@@ -58,6 +59,8 @@ class Bending:
     words: tuple[str, ...]
     given: Mapping[str, Any] = field(default_factory=dict)
     """The data as it was given."""
+    isoparametric: bool = False
+    """Whether the domain has quadratic faces near given surfaces, in space."""
 
     __repr__ = brief
 
@@ -72,6 +75,8 @@ class Bending:
             _require_shape(group, shape, mesh.dim)
             if not len(mesh.facets(group)):
                 raise InputError(f"geometry: group '{group}' has no facets")
+        if mesh.dim == 3:
+            return cls._of_second_order(quadratic_faces(mesh, geometry, far=far), None, geometry)
         points, offset = projected(mesh, geometry, far=far)
         groups = {name: cells for name, cells in mesh.cell_groups.items() if not name.startswith(MARK)}
         moved = Mesh(points, mesh.cells, groups, mesh.facet_groups, remarks=mesh.remarks)
@@ -82,8 +87,10 @@ class Bending:
         return cls(moved, bends, dict(geometry), words)
 
     @classmethod
-    def _of_second_order(cls, mesh: Mesh, geometry: Mapping[str, Shape] | None) -> Bending:
-        """The isoparametric domain of a second-order mesh."""
+    def _of_second_order(
+        cls, mesh: Mesh, geometry: Mapping[str, Shape] | None, surfaces: Mapping[str, Shape] | None = None
+    ) -> Bending:
+        """The isoparametric domain of a second-order mesh, whose mid-side nodes may have come from surfaces."""
         if geometry:
             raise InputError(
                 "geometry: the mesh has mid-side nodes, which are a geometry of their own; read it with straight=True "
@@ -106,17 +113,19 @@ class Bending:
             f"middles of their edges, by up to {away:.3g}; nodes within {STRAIGHT:g} of an edge's length count as in "
             "its middle",
         )
-        return cls(plain, bends, {}, words)
+        if surfaces is None:
+            return cls(plain, bends, {}, words)
+        return cls(plain, bends, dict(surfaces), surface_words(bends, surfaces), isoparametric=True)
 
     @property
     def domain(self) -> str:
         """What intervals are of."""
-        return CURVED if self.geometry else ISOPARAMETRIC
+        return ISOPARAMETRIC if self.isoparametric or not self.geometry else CURVED
 
     def notes(self) -> tuple[str, ...]:
         """What the domain is, and what looks curved besides."""
-        if not self.geometry:
-            return self.words
+        if not self.geometry or self.isoparametric:
+            return (*self.words, *curve_notes(self.mesh, self.geometry)) if self.geometry else self.words
         return (*(f"{words}; intervals are for it" for words in self.words), *curve_notes(self.mesh, self.geometry))
 
     def translated(self, given: Mapping[str, Any]) -> tuple[Mesh, dict[str, Any]]:
@@ -266,10 +275,11 @@ def _pair(given: Any) -> tuple[Any, Any]:
 def _require_shape(group: str, shape: Any, dim: int) -> None:
     if not isinstance(shape, Shape):
         raise InputError(
-            f"geometry '{group}': must be pp.Circle, pp.Ellipse or pp.LevelSet; got {type(shape).__name__}"
+            f"geometry '{group}': must be pp.Circle, pp.Ellipse, pp.LevelSet, pp.Sphere or pp.Cylinder; got "
+            f"{type(shape).__name__}"
         )
-    if dim != 2 or shape.dim not in (None, 2):
+    if dim == 1 or shape.dim not in (None, dim):
         raise InputError(
-            f"geometry '{group}': {shape.words} in {dim}D; curves by description are for plane meshes. In space give a "
-            "second-order mesh"
+            f"geometry '{group}': {shape.words} in {dim}D; circles and ellipses are for plane meshes, spheres and "
+            "cylinders for tetrahedra"
         )

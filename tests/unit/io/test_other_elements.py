@@ -51,12 +51,15 @@ def test_second_order_triangles_of_gmsh_are_bent_cells_or_straight_ones(tmp_path
     file = tmp_path / "disc.msh"
     file.write_text(RING6)
     mesh = pp.io.read_mesh(file)
-    assert len(mesh.points) == 5 and len(mesh.cells) == 4 and mesh.middles.source == "disc.msh"
+    assert len(mesh.points) == 5
+    assert len(mesh.cells) == 4
+    assert mesh.middles.source == "disc.msh"
     assert sorted(map(tuple, mesh.middles.edges.tolist())) == [(1, 2), (1, 4), (2, 3), (3, 4)]
     assert np.allclose(np.hypot(*mesh.middles.points.T), 1.0)
     assert len(mesh.facets("rim")) == 4
     flat = pp.io.read_mesh(file, straight=True)
-    assert flat.middles is None and "0.293" in flat.remarks[0]
+    assert flat.middles is None
+    assert "0.293" in flat.remarks[0]
     problem = pp.fem.ReactionDiffusion(flat, source=1.0)
     certificate = pp.certify(problem, problem.space.U0, problem.points([[0.1, 0.1]]))
     assert any("mid-side" in note for note in certificate.notes)
@@ -72,7 +75,8 @@ def test_ten_node_tetrahedra_have_the_same_edges_in_both_orders():
     blocks = Blocks(np.concatenate([X, middle]), [Block("tetra10", np.arange(10)[None, :])])
     file, sides, _ = simplified(blocks)
     mesh = build_mesh(file, sides)
-    assert mesh.middles.edges.tolist() == [[2, 3]] and len(mesh.points) == 4
+    assert mesh.middles.edges.tolist() == [[2, 3]]
+    assert len(mesh.points) == 4
 
 
 @pytest.mark.parametrize("kind", ["hexahedron", "wedge", "pyramid"])
@@ -91,7 +95,8 @@ def test_cells_are_cut_into_their_volume_whatever_the_numbers_of_their_vertices(
         made = cut(Block(kind, number[None, :], {"all": np.array([0])}))
         V = points[made.cells]
         volumes = np.abs(np.linalg.det(V[:, 1:] - V[:, :1])) / 6.0
-        assert np.isclose(volumes.sum(), size) and volumes.min() > 1e-3
+        assert np.isclose(volumes.sum(), size)
+        assert volumes.min() > 1e-3
         assert made.groups["all"].tolist() == list(range(len(made.cells)))
         for face in FACES[kind]:  # every face is cut from its smallest vertex
             if len(face) == 4:
@@ -119,7 +124,8 @@ def test_hexahedra_and_their_faces_make_one_mesh_and_say_so():
     ]
     file, sides, said = simplified(Blocks(points, blocks))
     mesh = build_mesh(file, sides, remarks=said)
-    assert sides is None and np.isclose(mesh.volumes.sum(), 1.0)
+    assert sides is None
+    assert np.isclose(mesh.volumes.sum(), 1.0)
     assert np.isclose(mesh.facet_measures(mesh.facets("floor")).sum(), 1.0)
     assert said[0].startswith("27 hexahedra were cut into 162 tetrahedra; intervals")
     problem = pp.fem.ReactionDiffusion(mesh, source=1.0)

@@ -87,7 +87,8 @@ def test_the_smaller_of_two_complete_intervals_is_issued(monkeypatch):
     lifted = pp.certify(p, p.space.U0, p.points(X))
     monkeypatch.setattr(DataLift, "of", classmethod(lambda cls, *given: None))
     plain = pp.certify(p, p.space.U0, p.points(X))
-    assert lifted.contains(truth).all() and plain.contains(truth).all()
+    assert lifted.contains(truth).all()
+    assert plain.contains(truth).all()
     assert (lifted.terms["boundary"] < plain.terms["boundary"] / 20.0).all()
     assert (lifted.radius < plain.radius / 2.0).all()
 
@@ -105,7 +106,8 @@ def test_lifted_data_of_any_size_hold_the_truth_of_random_harmonic_functions():
         c = pp.certify(p, p.space.U0, p.points(X))
         missed, count = missed + int((~c.contains(truth)).sum()), count + 3
         narrow += int((c.radius < 0.05 * np.abs(truth).max()).sum())
-    assert missed == 0 and narrow > count // 2
+    assert missed == 0
+    assert narrow > count // 2
 
 
 def test_fluxes_need_no_data_that_the_elements_meet():
@@ -114,7 +116,8 @@ def test_fluxes_need_no_data_that_the_elements_meet():
     x, w = np.polynomial.legendre.leggauss(30)
     x, w = 0.5 * (x + 1.0), 0.5 * w
     u = np.exp(x)[:, None] * np.sin(2.0 * x + 0.3)[None, :]
-    assert c.contains([-3.0 * float(w @ u @ w)]).all() and c.radius[0] < 1e-3
+    assert c.contains([-3.0 * float(w @ u @ w)]).all()
+    assert c.radius[0] < 1e-3
 
 
 def test_bundles_of_lifted_data_verify_and_forged_ones_do_not(tmp_path, capsys):
@@ -124,7 +127,8 @@ def test_bundles_of_lifted_data_verify_and_forged_ones_do_not(tmp_path, capsys):
     folder = pp.write_bundle(tmp_path / "b", c, p, p.space.U0, queries)
     assert verify(str(folder)) == 0
     proof = json.loads((folder / "proof.json").read_text())
-    assert proof["raised"] is not None and all(goal["raised"] for goal in proof["goals"])
+    assert proof["raised"] is not None
+    assert all(goal["raised"] for goal in proof["goals"])
     capsys.readouterr()
     for name, scale in (("value", 0.5), ("slope", 0.5), ("value", 0.0)):
         forged = shutil.copytree(folder, tmp_path / f"{name}{scale}")

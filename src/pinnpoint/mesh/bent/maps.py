@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.arrays import Index, Vector, digest
 from pinnpoint.base.brief import brief
 from pinnpoint.mesh.location import Locator
 from pinnpoint.mesh.mesh import Mesh
@@ -27,6 +27,8 @@ from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.taylor import functions
 from pinnpoint.taylor.models import TaylorModel, constant, settled
 
+KEPT = 4
+"""Sets of simplices of which Φ and J are kept: entries of A, determinants and data ask for the same ones."""
 TERMS = 7
 """Coefficients of an edge's profile, powers of s from the zeroth on."""
 
@@ -71,12 +73,12 @@ class Local:
     J: tuple[tuple[TaylorModel, ...], ...]
     rows: Index
 
-    @property
+    @cached_property
     def cofactors(self) -> tuple[tuple[TaylorModel, ...], ...]:
         """The matrix det J · J^{−T}."""
         return cofactors(self.J)
 
-    @property
+    @cached_property
     def determinant(self) -> TaylorModel:
         """The determinant of J."""
         return total([a * b for a, b in zip(self.J[0], self.cofactors[0], strict=True)])
@@ -188,8 +190,23 @@ class Bends:
         """The rows of the cells that hold points (N, d)."""
         return np.asarray(self.row_of[self.locator.locate(X)[0]])
 
+    @cached_property
+    def _seen(self) -> dict[str, Local]:
+        return {}
+
     def at(self, coordinates: Sequence[TaylorModel]) -> Local:
-        """Φ and J from models of the coordinates over simplices, each within one cell."""
+        """Φ and J from models of the coordinates over simplices, each within one cell; the last ones are kept."""
+        S = coordinates[0].space
+        name = f"{S.d} {S.q} {digest(*(a for x in coordinates for a in (x.C[: 1 + S.d], x.e)))}"
+        found = self._seen.get(name)
+        if found is None:
+            found = self._at(coordinates)
+            if len(self._seen) >= KEPT:
+                self._seen.clear()
+            self._seen[name] = found
+        return found
+
+    def _at(self, coordinates: Sequence[TaylorModel]) -> Local:
         rows = self.rows(middles(coordinates))
         G, wrong = (g[rows] for g in self._gradients)
         table = {name: what[rows] for name, what in self._table.items()}
