@@ -17,6 +17,7 @@ import numpy as np
 
 from pinnpoint_verify.checker import DIRICHLET, Ball, Query, Side, gamma, total, up
 from pinnpoint_verify.reader import Bundle, need
+from pinnpoint_verify.varying import VariedSide
 
 Array = Any
 TERMS = 11
@@ -27,7 +28,9 @@ class Raised:
 
     def __init__(self, bundle: Bundle, p: Side, said: dict[str, Any]) -> None:
         mesh = p.mesh
-        need(mesh.d == 2 and mesh.medium is None, "raised: Dirichlet data is lifted in the plane, κ constant on cells")
+        medium = mesh.medium
+        fits = mesh.d == 2 and (medium is None or not (medium.convective or float(medium.floor.min()) < 0.0))
+        need(fits, "raised: Dirichlet data is lifted in the plane, without convection, where c ≥ 0")
         self.p, self.ends = p, float(said["ends"])
         self.at = at = np.nonzero(mesh.kind == DIRICHLET)[0]
         self.P, self.P1 = bundle("raised/value", len(at), TERMS), bundle("raised/slope", len(at), TERMS)
@@ -40,9 +43,10 @@ class Raised:
         apex = mesh.points[mesh.cells[cell, self.local]]
         base, one, two = (up(np.sqrt(((a - b) ** 2).sum(axis=1)) * (1.0 + 1e-14)) for a, b in _sides(V, apex))
         gradient = up((base * value + np.maximum(one, two) * slope) / (2.0 * np.sqrt(mesh.low[cell])) * (1.0 + 1e-14))
-        gradient, size = up(np.sqrt(mesh.kappa[cell]) * gradient), up(np.sqrt(0.5 * mesh.top[cell]) * value)
+        kappa, c = (mesh.kappa[cell], mesh.c[cell]) if medium is None else _tops(medium, cell)
+        gradient, size = up(np.sqrt(kappa) * gradient), up(np.sqrt(0.5 * mesh.top[cell]) * value)
         every = np.zeros((3, mesh.C))
-        for row, each in zip(every, (gradient, size, up(gradient + np.sqrt(mesh.c[cell]) * size)), strict=True):
+        for row, each in zip(every, (gradient, size, up(gradient + np.sqrt(c) * size)), strict=True):
             np.add.at(row, cell, each)
         self.gradient, self.size, self.energy = up(every * (1.0 + 1e-14))
 
@@ -60,7 +64,8 @@ class Raised:
         off = gamma(2 * TERMS) * np.abs(self.P).sum(axis=1) + self.error[:, 0]
         across = Ball(t * moments, up(np.abs(t) * off[:, None])).total()
         rest = z.osc + z.defect / np.sqrt(p.mesh.low)
-        left = total(up(np.sqrt(z.square) * self.gradient + rest * self.size))
+        q = up((np.sqrt(z.square) + (z.fuzz if isinstance(z, VariedSide) else 0.0)) * p.mesh.growth)
+        left = total(up(q * self.gradient + rest * self.size))
         center = center - query.sign * float(across.m)
         return center, float(
             up(radius + float(across.r) + left + 8.0 * 2.0**-53 * (abs(center) + abs(float(across.m))))
@@ -85,6 +90,16 @@ class Raised:
 
     def _scale(self) -> float:
         return float(np.abs(self.p.nodal).max(initial=0.0))
+
+
+def _tops(medium: Any, cell: Array) -> tuple[Array, Array]:
+    """Upper bounds of A's largest eigenvalue and of c on some cells, from Bernstein coefficients of their models."""
+
+    def top(word: str | None) -> Any:
+        return 0.0 if word is None else up(np.abs(medium.beta[word][cell]).max(axis=1) + medium.error[word][cell])
+
+    rows = [sum(top(medium.entry(i, j)) for j in range(medium.d)) for i in range(medium.d)]
+    return up(np.max(rows, axis=0) * (1.0 + 1e-14)), top("c")
 
 
 def _sides(V: Array, apex: Array) -> tuple[tuple[Array, Array], ...]:

@@ -73,8 +73,6 @@ def _of_problem(model: Continuum, witness: Witness) -> str:
             "problem: Dirichlet data that the elements do not meet exactly have no witnesses for the checker beside "
             "convection, and beside fluxes where coefficients vary; give numbers"
         )
-    if witness.lifted:
-        return "problem: lifted Dirichlet data where coefficients vary has no witnesses for the checker"
     if any(J.field is not None for J in witness.route.goals):
         return "queries: densities of gradients have no witnesses for the checker"
     return ""
