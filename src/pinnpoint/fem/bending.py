@@ -21,11 +21,11 @@ from pinnpoint.fem.sources import by_groups
 from pinnpoint.fem.varied import Parts, diffusion_parts, reaction_parts
 from pinnpoint.mesh.bent.arcs import arcs
 from pinnpoint.mesh.bent.faces import require_apart
-from pinnpoint.mesh.bent.surfaces import quadratic_faces, surface_words
 from pinnpoint.mesh.bent.maps import TERMS, Bends, Profiles
 from pinnpoint.mesh.bent.projection import projected
 from pinnpoint.mesh.bent.shapes import Shape
 from pinnpoint.mesh.bent.simple import require_simple
+from pinnpoint.mesh.bent.surfaces import quadratic_faces, surface_words
 from pinnpoint.mesh.curves import curve_notes
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.middles import STRAIGHT

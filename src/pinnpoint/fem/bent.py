@@ -26,6 +26,7 @@ from pinnpoint.taylor.inputs import enclosed, fixed, model_of
 from pinnpoint.taylor.jets import jet_of
 from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.transfer.coefficients import Coefficient, matrix
+from pinnpoint.transfer.data_lift import differentiable
 
 
 def at(given: Coefficient, local: Local) -> TaylorModel:
@@ -158,7 +159,8 @@ def carried(bends: Bends, given: Any, name: str, kind: type[Carried]) -> Any:
             return given
     elif fixed(given) is not None and kind is Carried:
         return given
-    made = (CarriedFormula if kind is Carried and isinstance(given, Expression) else kind)(bends, given, name)
+    smooth = isinstance(given, Expression) and differentiable(given)
+    made = (CarriedFormula if kind is Carried and smooth else kind)(bends, given, name)
     return made if not callable(given) or enclosed(given) else partial(made.__call__)
 
 

@@ -45,7 +45,9 @@ class Directed(Protocol):
 
 def differentiable(given: Any) -> bool:
     """Whether derivatives of Dirichlet data can be enclosed."""
-    return not callable(given) or isinstance(given, Expression | Directed)
+    if isinstance(given, Expression):
+        return not any(kind == "fold" or what == "abs" for kind, what in given.program)
+    return not callable(given) or isinstance(given, Directed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -255,6 +255,7 @@ class Equilibrated(Route):
     def _lift(self, state: Vector, mismatch: float) -> DataLift | None:
         """The lift of Dirichlet data that is not met, where there is one and it could matter."""
         small = mismatch <= TRIFLE * float(np.abs(state).max(initial=0.0))
+        small = small and (mismatch == 0.0 or self._met() or all(J.lift is None for J in self.goals))
         return None if small or self.indefinite is not None else DataLift.of(self.model, state)
 
     def _narrower(

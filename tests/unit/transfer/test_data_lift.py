@@ -140,3 +140,11 @@ def test_bundles_of_lifted_data_verify_and_forged_ones_do_not(tmp_path, capsys):
 def test_vertices_of_data_that_is_no_polynomial_are_met_to_rounding():
     lift = DataLift.of((p := problem(6)).transfer(p.points([[0.5, 0.5]])).model, solved(p))
     assert 0.0 < lift.ends < 1e-13
+
+
+@pytest.mark.parametrize("given", ["abs(x - 0.3)", "max(x, 0.4)", "sqrt(x)"])
+def test_data_without_derivatives_keep_the_maximum_principle(given):
+    p = problem(5, given=given)
+    c = pp.certify(p, p.space.U0, p.points([[0.5, 0.4]]))
+    assert np.isfinite(c.radius).all()
+    assert not any("lifted" in claim.claim for claim in c.assumptions)

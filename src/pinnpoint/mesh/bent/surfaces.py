@@ -64,7 +64,7 @@ def surface_words(bends: Bends, geometry: Mapping[str, Shape]) -> tuple[str, ...
         bound = float(supremum(_Level(bends, shape), V)[0].max())  # curved.md, step 2d
         slope = np.sqrt((gradient(shape.level, V.reshape(-1, 3))[1] ** 2).sum(axis=1)).min()
         said.append(
-            f"the boundary '{group}' has quadratic faces through points of {shape.words}, about {bound / slope:.2g} from "
-            "it at most; intervals are for these faces"
+            f"the boundary '{group}' has quadratic faces through points of {shape.words}, about {bound / slope:.2g} "
+            "from it at most; intervals are for these faces"
         )
     return tuple(said)
