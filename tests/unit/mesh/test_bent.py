@@ -161,14 +161,15 @@ def test_turned_cells_and_boundaries_that_meet_are_refused():
     slit = Mesh(np.array(points, dtype=float), cells)
     edges = np.array([[2, 3], [4, 5]])
     middle = slit.points[edges].mean(axis=1)
-    near = Mesh(slit.points, cells, middles=Middles(edges, [*middle, [0.0, 0.1], [0.0, 0.0]]))
+    near = Mesh(slit.points, cells, middles=Middles(edges, middle + np.array([[0.0, 0.1], [0.0, 0.0]])))
     with pytest.raises(pp.InputError, match="meets itself"):
         pp.fem.ReactionDiffusion(near)
 
 
 def test_distances_between_triangles_are_not_overestimated():
     rng = np.random.default_rng(3)
-    one, two = rng.normal(size=(200, 3, 3)), [*rng.normal(size=(200, 3, 3)), [[2.0, 0.0, 0.0]]]
+    one, two = rng.normal(size=(2, 200, 3, 3))
+    two = two + np.array([2.0, 0.0, 0.0])
     bary = rng.dirichlet(np.ones(3), 400)
     P, Q = np.einsum("qi,nik->nqk", bary, one), np.einsum("qi,nik->nqk", bary, two)
     seen = np.sqrt(((P - Q) ** 2).sum(axis=2)).min(axis=1)
