@@ -108,8 +108,8 @@ def test_a_flux_through_a_circle_and_a_tolerance_with_vertices_put_on_it():
     c = pp.certify(problem, problem.space.U0, problem.flux("hole"))
     assert c.contains([flux]).all()
     assert c.radius[0] < 1e-2
-    found = pp.certify_to(problem, problem.space.U0, problem.points(X[:1]), tolerance=2e-5)
-    assert found.certificate.radius[0] <= 2e-5
+    found = pp.certify_to(problem, problem.space.U0, problem.points(X[:1]), tolerance=2e-4)
+    assert found.certificate.radius[0] <= 2e-4
     assert found.certificate.contains(torsion(X[:1])).all()
     moved = found.problem.mesh
     r = np.hypot(*moved.points[np.unique(moved.facets("hole"))].T)
