@@ -21,7 +21,7 @@ MOST_STEPS = 1000
 """Of Newton's method, from the prediction to the base point."""
 MOST_NUMBERS = 2**28
 """Of the randomized method's draw."""
-GOAL = {"kind", "known", "acts", "constant", "error", "scale", "radius", "kappa", "own", "compared"}
+GOAL = {"kind", "known", "acts", "constant", "error", "scale", "radius", "kappa", "own", "compared", "raised"}
 """Of every query's bounded form."""
 OWN: dict[str, set[str]] = {
     "point": {"at", "average"},
@@ -183,6 +183,8 @@ def goals_agree(rows: list[Row], proof: Row, case: Row, mesh: Mesh, harmonic: bo
         need(min(goal["error"], goal["scale"], (own or [0.0, 0.0])[1]) >= 0.0, f"{name!r}: a negative bound")
         fits = all(isinstance(goal[k], bool) for k in ("known", "acts", "compared"))
         need(fits and not (goal["known"] and goal["acts"]), f"{name!r}: both known and to be found")
+        fits = isinstance(given["raised"], bool) and not (given["raised"] and (given["compared"] or given["known"]))
+        need(fits and (not given["raised"] or proof["raised"] is not None), f"{name!r}: no lifted Dirichlet data")
         need(
             not goal["known"] or kind in ("point", "patch", "everywhere"),
             f"{name!r}: a {kind} is not known from the data",

@@ -227,6 +227,11 @@ def continuous(case: Row, proof: Row, bundle: Bundle) -> list[Place]:
         sure, unsure = exactly(words), exactly(words, "declared", estimate=True)
         formulas = None not in (given.get("dirichlet") or {}).values()
         found.append(Place([sure, unsure] if opaque and formulas else [sure if formulas else unsure]))
+        count = sum(bool(goal["raised"]) for goal in proof["goals"])
+        if count:
+            words = f"Dirichlet data of {count} queries: lifted into the cells of its facets"
+            sure, unsure = exactly(words), exactly(words, "declared", estimate=True)
+            found.append(Place([sure, unsure] if opaque and formulas else [sure if formulas else unsure]))
         if any(goal["kind"] == "flux" for goal in proof["goals"]):
             words = "Dirichlet data of fluxes: met but for rounding, by energies of its extension"
             sure, unsure = exactly(words), exactly(words, "declared", estimate=True)

@@ -439,6 +439,7 @@ class Side:
         need(np.all(mesh.kind[loaded] == NEUMANN), f"{load}: not on Neumann facets")
         self.square, self.osc, self.defect, self.facet = np.zeros((4, mesh.C))
         self.edges: Any = None  # what is left on Robin facets
+        self.raised: Any = None  # energy norms of a lift of Dirichlet data, by cell
 
     def measure(self, g: Cells) -> None:
         """Measure a range of cells."""
@@ -526,6 +527,8 @@ def energy(p: Side, z: Side | None = None, both: Any = 0.0, s: float = 1.0, sign
 
         cost, more = edges(p.edges, None if z is None else z.edges, sign, s, p.mesh.C)
         cells = np.minimum(up(cells + more), squares(flat + cost))
+    if p.raised is not None:
+        cells = (np.sqrt(cells) + s * p.raised) ** 2
     return float(up((math.sqrt(total(up(cells))) + add("mean")) * p.mesh.growth))
 
 class Query:

@@ -29,6 +29,7 @@ from pinnpoint_verify.fields import lines as declared_lines
 from pinnpoint_verify.functionals import functionals_agree
 from pinnpoint_verify.gaps import missed
 from pinnpoint_verify.lines import on_a_line
+from pinnpoint_verify.raised import Raised
 from pinnpoint_verify.reader import Bundle, Refused, need
 from pinnpoint_verify.robin import is_robin
 from pinnpoint_verify.rows import ALONE, Row, near, rows_agree
@@ -39,7 +40,7 @@ from pinnpoint_verify.systems import Found
 from pinnpoint_verify.varying import VariedSide, is_supported
 
 COMMON = {"target", "method", "radius_terms", "components", "degree", "weighted"}
-CONTINUOUS = {"goals", "lift", "source", "range", "mismatch", "dirichlet", "neumann"}
+CONTINUOUS = {"goals", "lift", "source", "range", "mismatch", "raised", "dirichlet", "neumann"}
 ELASTIC = {"goals", "solid"}
 """Keys of proof.json."""
 
@@ -99,13 +100,19 @@ def continuous(bundle: Bundle, proof: Row, case: Row, rows: list[Row], d: Discre
             samples.dual(i, query, g, goals[i], rows[i])
     p.finish()
     norms = Norms(p) if np.any(mesh.cubic) else None
-    mismatch, found = samples.boundary(p), []
+    extended = Raised(bundle, p, proof["raised"]) if proof["raised"] is not None else None
+    mismatch, found = samples.boundary(p, extended), []
     own = (energy(p), spectrum.defect(p)) if spectrum is not None else (0.0, 0.0)
     for i, (row, goal) in enumerate(zip(rows, goals, strict=True)):
         best = (goal["constant"], goal["error"]) if goal["known"] else (0.0, math.inf)
         if i in asked:
             turned = None if spectrum is None else _turned(spectrum, own)
-            best = asked[i].bound(norms, goal, turned)
+            if goal["raised"]:
+                need(extended is not None and norms is None and turned is None, f"{row['name']!r}: no lifted data")
+                assert extended is not None
+                best = extended.bound(asked[i], goal)
+            else:
+                best = asked[i].bound(norms, goal, turned)
         if mesh.d == 1 and goal["kind"] == "point" and not goal["known"] and not varied:
             line = on_a_line(p, float(goal["at"][0]))
             line = line if spectrum is None else (line[0], float(up(spectrum.gain * line[1])))
@@ -120,7 +127,8 @@ def continuous(bundle: Bundle, proof: Row, case: Row, rows: list[Row], d: Discre
         kept = goal.get("own") or [0.0, 0.0]  # of a prediction that was kept unprojected
         loss = 2.0**-52 * (abs(kept[0]) + abs(best[0]) * (kept[0] != 0.0))
         if spectrum is None:
-            moved = missed(asked.get(i), p, goal, mismatch)
+            own_ends = extended is not None and goal["raised"]
+            moved = missed(asked.get(i), p, goal, extended.ends if extended is not None and own_ends else mismatch)
             moved *= reach(asked[i], mesh) if goal["kind"] == "gradient" and moved else 1.0
         else:
             moved = spectrum.missed(asked.get(i), p, goal, mismatch, energy(asked[i].z) if i in asked else 0.0)

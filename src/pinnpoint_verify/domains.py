@@ -31,6 +31,8 @@ HOLES = {
 """Boxes that are taken out."""
 MORE = {"lshape": "reentrant", "fichera": "reentrant", "frame": "hole", "dumbbell": "bridge"}
 """Groups that are no sides."""
+FREE = {"bracket": 3, "disc": 2, "annulus": 2}
+"""Domains of which only the dimension is compared."""
 SLIP = 1e-12
 """Of the coordinates of holes."""
 
@@ -38,7 +40,7 @@ SLIP = 1e-12
 def named(case: Row) -> str:
     """The domain that the case names, empty where the mesh is a file or given in Python."""
     kind = (case.get("mesh") or {}).get("generate")
-    need(kind is None or kind in ENDS or kind == "bracket", f"case.json: unknown domain {str(kind)[:100]!r}")
+    need(kind is None or kind in ENDS or kind in FREE, f"case.json: unknown domain {str(kind)[:100]!r}")
     return kind or ""
 
 
@@ -55,8 +57,8 @@ def domain_agrees(nodes: Array, cells: Array, case: Row, certificate: Row) -> No
     Then the number of cells over a point is the same everywhere inside, and by the size it is one.
     """
     kind, d = named(case), nodes.shape[1]
-    need(kind != "bracket" or d == 3, "mesh: not the domain 'bracket' of the case")
-    if kind in ("", "bracket"):
+    need(FREE.get(kind, d) == d, f"mesh: not the domain {kind!r} of the case")
+    if kind == "" or kind in FREE:
         return
     ends = np.array(ENDS[kind])
     fits = d == len(ends) and np.array_equal(nodes.min(axis=0), ends[:, 0])
@@ -93,7 +95,7 @@ def count_agrees(kind: str, d: int, size: float, count: int, case: Row, certific
 def sides_agree(nodes: Array, groups: dict[str, Array], case: Row) -> None:
     """Groups of a domain that the case names, where they are its sides: facets there, and all of them."""
     kind, d = named(case), nodes.shape[1]
-    if kind in ("", "bracket"):
+    if kind == "" or kind in FREE:
         return
     known = {name for names in SIDES[:d] for name in names} | {"boundary", MORE.get(kind, "boundary")}
     need(groups.keys() <= known, f"group {str(sorted(groups.keys() - known))[:100]}: not one of the domain {kind!r}")

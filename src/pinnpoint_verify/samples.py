@@ -175,7 +175,7 @@ class Samples:
             slip += 1e-9 * float(np.abs(p.f).max(initial=0.0))
             need(low - slip <= f.min() and f.max() <= high + slip, "range: the source has other values (sampled)")
 
-    def boundary(self, p: Side) -> float:
+    def boundary(self, p: Side, raised: Any = None) -> float:
         """Max |g_D − u_h| on Γ_D: proved for numbers, the stored bound compared with samples for formulas; g_N."""
         mesh, claimed, seen, m = self.mesh, float(self.proof["mismatch"]), list[int](), self.mesh.d - 1
         lift = self.lift
@@ -193,6 +193,12 @@ class Samples:
             at = np.einsum("njk,qj,qk->nq", b, bary, bary, optimize=True) if sampled else b
             X = np.einsum("qi,nic->nqc", bary, mesh.points[T])
             gap = 0.0 if given is None else np.abs(self.value(given, X) - at if sampled else at - given)
+            if raised is not None:
+                need(given is not None and lift is None, "raised: data of which nothing is known")
+                at, X = (np.concatenate([np.eye(2), bary]) for _ in range(2))
+                X = np.einsum("qi,nic->nqc", at, mesh.points[T])
+                own = np.einsum("njk,qj,qk->nq", b, at, at, optimize=True)
+                raised.compare(facets, (self.value(given, X) if sampled else given) - own, bary)
             size = float(np.abs(b).max(initial=0.0))
             size += 0.0 if lift is None else float(np.abs(lift(X).v).max(initial=0.0))
             top = (1e-13 * size + 1e-9 * claimed) * sampled

@@ -306,7 +306,7 @@ def test_cancellation_in_energies_is_covered():
         both = -np.nextafter(P * s * s + Z / (s * s), 0.0)
         zero = np.zeros(1)
         mesh = SimpleNamespace(growth=1.0, c=zero, convex=zero)
-        none = {"facet": zero, "osc": zero, "mean": 0.0, "edges": None}
+        none = {"facet": zero, "osc": zero, "mean": 0.0, "edges": None, "raised": None}
         p, z = (SimpleNamespace(mesh=mesh, square=np.array([x]), **none) for x in (P, Z))
         true = exactly(P) * exactly(s) ** 2 + exactly(Z) / exactly(s) ** 2 + exactly(both)
         assert exactly(checker.energy(p, z, np.array([both]), s)) ** 2 >= true

@@ -11,7 +11,7 @@ from pinnpoint.cases.tables import Table
 from pinnpoint.io.decks.problems import ABAQUS, NASTRAN
 from pinnpoint.io.meshes.read import SUFFIXES
 
-DOMAINS = ("interval", "square", "cube", "lshape", "dumbbell", "frame", "fichera", "bracket")
+DOMAINS = ("interval", "square", "cube", "lshape", "dumbbell", "frame", "fichera", "disc", "annulus", "bracket")
 
 
 def read_mesh_spec(root: Table) -> MeshSpec | None:
@@ -32,10 +32,13 @@ def read_mesh_spec(root: Table) -> MeshSpec | None:
             raise InputError("mesh.dofs: give cells or dofs, not both")
     else:
         table.refuse(["dofs"], "only for generate = 'bracket'; remove it")
+    straight = table.flag("straight", False)
+    if straight and file is None:
+        raise InputError("mesh.straight: only for a mesh file; remove it")
     cells = table.whole("cells", 32 if domain and domain != "bracket" else None, low=1)
     dofs = table.whole("dofs", None, low=1)
     table.done()
-    return MeshSpec(file, domain, cells, dofs)
+    return MeshSpec(file, domain, cells, dofs, straight or None)
 
 
 def read_problem(table: Table) -> ProblemSpec:

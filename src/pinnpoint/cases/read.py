@@ -11,6 +11,7 @@ from typing import Any
 from pinnpoint.base.arrays import attributes
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import PathLike, read_bytes
+from pinnpoint.cases.geometry import read_geometry
 from pinnpoint.cases.goals import read_certificate, read_limit, read_queries, read_units
 from pinnpoint.cases.kinds import KINDS
 from pinnpoint.cases.overrides import apply_overrides
@@ -56,6 +57,9 @@ def read_case(path: PathLike, overrides: Sequence[str] = ()) -> Case:
     }
     kind = KINDS[sections["problem"].kind]
     sections["units"] = read_units(root, kind)
+    geometry = read_geometry(root.table("geometry"), kind)
+    if geometry:
+        sections["geometry"] = geometry
     certificate = root.table("certificate")
     sections["queries"] = read_queries(root, kind, read_limit(certificate))
     sections["certificate"] = read_certificate(certificate, kind)

@@ -12,6 +12,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.cases.kinds import KINDS, Kind, ProblemSpec
 from pinnpoint.cases.tables import Value
 from pinnpoint.formulas.expressions import Expression
+from pinnpoint.mesh.bent.shapes import Shape
 from pinnpoint.systems.limits import Limit
 
 
@@ -23,6 +24,8 @@ class MeshSpec:
     generate: str | None = None
     cells: int | None = None
     dofs: int | None = None
+    straight: bool | None = None
+    """Whether mid-side nodes are left out."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,8 @@ class Case:
     overrides: tuple[str, ...] = ()
     words: Mapping[str, str] = field(default_factory=dict)
     """What the file calls things that have two names, by the first one."""
+    geometry: Mapping[str, Shape] = field(default_factory=dict)
+    """Curves that boundary groups are."""
     derived: tuple[DerivedSpec, ...] = ()
     """What follows from several queries; `queries` has these once the mesh is known."""
 

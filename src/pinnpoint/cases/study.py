@@ -192,7 +192,7 @@ def open_mesh(case: Case) -> Mesh:
     if case.mesh is None:
         return read_deck(str(case.problem.deck)).mesh
     if case.mesh.file is not None:
-        return read_mesh(case.mesh.file)
+        return read_mesh(case.mesh.file, straight=bool(case.mesh.straight))
     with in_words(arguments_of(case)):
         return generate(str(case.mesh.generate), case.mesh.cells, dofs=case.mesh.dofs)
 
@@ -260,7 +260,7 @@ def _require_sense(case: Case) -> None:
 def make_problem(case: Case, mesh: Mesh) -> Any:
     """The assembled finite-element problem."""
     with in_words(arguments_of(case)):
-        problem = case.kind.build(case.problem, mesh, Setting(case.certificate.quadrature, case.words))
+        problem = case.kind.build(case.problem, mesh, Setting(case.certificate.quadrature, case.words, case.geometry))
         if case.certificate.target == "continuous":
             problem.require_transfer()
         return problem

@@ -14,6 +14,8 @@ from pinnpoint.cases.study import arguments_of, build
 from pinnpoint.cli.peak import peak
 from pinnpoint.fem.lifted import AbstractLifted
 from pinnpoint.fem.loads import Load
+from pinnpoint.fem.problem import FiniteElements
+from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.curves import curve_notes
 from pinnpoint.mesh.mesh import BOUNDARY, CELLS, Mesh
@@ -47,9 +49,11 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{kind} {shape.angle:.1f} to {shape.widest:.1f} degrees; smallest radius ratio {shape.ratio:.3f} of 1")
     for note in unjoined_notes(mesh):
         print(note)
-    for line in groups(mesh, case.units):
+    bending = problem.bending if isinstance(problem, ReactionDiffusion) else None
+    for line in groups(mesh if bending is None else bending.mesh, case.units):
         print(line)
-    for note in curve_notes(mesh):
+    curved = problem.curve_notes() if isinstance(problem, FiniteElements) else curve_notes(mesh)
+    for note in (*curved, *mesh.remarks):
         print(f"note: {note}")
     for kind, table in problem.conditions.items():
         for group, value in table.items():

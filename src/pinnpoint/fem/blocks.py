@@ -30,6 +30,7 @@ def block_queries(asked: FieldQueries, X: ArrayLike, side: ArrayLike, names: Seq
     X = asked.as_points("at", X)
     sides = per_query("side", side, len(X), sign="positive")
     asked.locator.locate(X, "at")
+    asked.require_away(X, 0.5 * sides * np.sqrt(mesh.dim), "at")
     blocks = (corners_of(x, s) for x, s in zip(X, sides.tolist(), strict=True))
     rows = partial(density_rows, densities=tuple(over_block(mesh.points, mesh.cells, *ends)[0] for ends in blocks))
     offsets, weights = block_rule(mesh.dim)

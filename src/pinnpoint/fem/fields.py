@@ -80,6 +80,7 @@ class FieldQueries:
     def points(self, X: ArrayLike, names: Sequence[str] | None, component: Component) -> Queries:
         """Values at points, by the shape functions there."""
         X, k = self.as_points("points", X), self._said(component)
+        self.require_away(X, np.zeros(len(X)), "points")
         goals = [Point(tuple(x), k) for x in X.tolist()]
         return self._sampled(X, sp.eye_array(len(X), format="csr"), X, names, component, "points", goals)
 
@@ -90,6 +91,7 @@ class FieldQueries:
         offsets, weights = ball_rule(self.mesh.dim)
         where = (X[:, None, :] + R[:, None, None] * offsets[None, :, :]).reshape(-1, self.mesh.dim)
         self.locator.locate(X, "at")
+        self.require_away(X, R, "at")
         for x, r in zip(X, R, strict=True):
             gap = boundary_distance(self.mesh, x)
             if r * (1.0 - 1e-9) > gap:
@@ -112,6 +114,7 @@ class FieldQueries:
         facets = self.mesh.facets(group)
         if not len(facets):
             raise InputError(f"group '{group}': has no facets to average over")
+        self.require_straight(facets, f"group '{group}'")
         size = self.mesh.facet_measures(facets)
         bary, weights = rule(self.mesh.dim - 1, 2 * self.nodes.degree)
         X = at_points(self.mesh.points[facets], bary).reshape(-1, self.mesh.dim)
@@ -134,6 +137,7 @@ class FieldQueries:
     def cells(self, where: Any, names: Sequence[str] | None, component: Component) -> Queries:
         """The average over a group of cells, over cells with these numbers, or, None, over the domain."""
         cells, said, k = *self.chosen(where), component_of(component, self.count)
+        self.require_straight_cells(cells)
         size = self.mesh.volumes[cells]
         rows = partial(cell_rows, cells=cells, share=size / size.sum(), k=k, count=self.count)
         ell = rows(self.nodes)
@@ -179,11 +183,21 @@ class FieldQueries:
         """Derivatives ∂u/∂x_direction in the cells that hold the points; of vectors they are known on the mesh only."""
         X = self.as_points("points", X)
         cell, bary = self.locator.locate(X)
+        self.require_away(X, np.zeros(len(X)), "points")
         axis = component_of(direction, self.mesh.dim) if self.mesh.dim > 1 else 0
         k = component_of(component, self.count)
         rows = partial(slope_rows, cell=cell, bary=bary, axis=axis, k=k, count=self.count)
         goals = [Slope(tuple(x), axis) for x in X.tolist()] if self.count == 1 else None
         return Queries(rows(self.nodes), names, points=X, goals=goals, on_nodes=rows, made_for=self.made_for)
+
+    def require_away(self, X: Vector, reach: Vector, what: str) -> None:
+        """Refuse places where the mesh is not the domain; a straight one is it everywhere."""
+
+    def require_straight(self, facets: Index, what: str) -> None:
+        """Refuse facets that are not the boundary."""
+
+    def require_straight_cells(self, cells: Index) -> None:
+        """Refuse cells that are not a part of the domain."""
 
     def as_points(self, name: str, X: Any) -> Vector:
         """Points (P, d), checked."""

@@ -57,6 +57,15 @@ class FiniteElements(Problem):
         """A state as it is drawn: with values at nodes that stand for nothing in the system."""
         return U
 
+    @property
+    def domain(self) -> str:
+        """What intervals of the PDE's own solution are of."""
+        return DOMAINS[self.mesh.dim]
+
+    def curve_notes(self) -> tuple[str, ...]:
+        """What looks curved and is not."""
+        return curve_notes(self.mesh)
+
     @abstractmethod
     def enriched(self, U: Vector) -> Enrichment:
         """The problem on linear elements and edge bubbles, around its discrete solution U."""
@@ -65,9 +74,9 @@ class FiniteElements(Problem):
         self, certificate: Certificate, queries: Queries, U: Vector, certifier: Certifier, *, own: bool
     ) -> Certificate:
         """The same intervals with what they are of, notes on its mesh, and an estimate of the mesh's part."""
-        notes = (*unjoined_notes(self.mesh), *curve_notes(self.mesh), *self.given.get("notes", ()))
+        notes = (*unjoined_notes(self.mesh), *self.curve_notes(), *self.mesh.remarks, *self.given.get("notes", ()))
         if certificate.target == "continuous":
-            of = DOMAINS[self.mesh.dim] if own else TRANSFERRED
+            of = self.domain if own else TRANSFERRED
             return replace(certificate, interval_of=of, notes=(*notes, *certificate.evidence.remarks))
         estimate = mesh_estimate(self, queries, U, certifier, certificate.evidence.state)
         if estimate.sizes is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any, Self
 
@@ -19,6 +19,7 @@ from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.families.loads import LoadFamily, vectors
 from pinnpoint.certifiers.protocols import Forecast as Cost
 from pinnpoint.fem import assembly
+from pinnpoint.fem.bending import Bending, BentQueries
 from pinnpoint.fem.coefficients import (
     Data,
     function,
@@ -36,7 +37,7 @@ from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.enriched import Enriched, Enrichment, diffusive
 from pinnpoint.fem.enrichments import body_load, given_values, surface_load
 from pinnpoint.fem.extraction import Extraction, extract
-from pinnpoint.fem.fields import Component
+from pinnpoint.fem.fields import Component, FieldQueries
 from pinnpoint.fem.flow import require_continuous
 from pinnpoint.fem.forecast import Forecast, cost, require_worth
 from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
@@ -48,6 +49,7 @@ from pinnpoint.fem.scalar_queries import ScalarQueries
 from pinnpoint.fem.sources import body, by_groups, source_of
 from pinnpoint.fem.varied import reaction_parts
 from pinnpoint.formulas.expressions import Expression
+from pinnpoint.mesh.bent.shapes import Shape
 from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.gluing import glued
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
@@ -109,6 +111,9 @@ class ReactionDiffusion(ScalarQueries):
         1, or 2 for quadratic elements: unknowns at the vertices, then at the edge midpoints, see `Nodes`.
     floating
         Accept a problem with neither Dirichlet data nor reaction, as the linear part of another one.
+    geometry
+        Table from boundary groups of a plane mesh to the curves that they are: `Circle`, `Ellipse`, `LevelSet`. The
+        domain is bounded by these, and so is what is certified; see docs/curved.md.
 
     Attributes
     ----------
@@ -124,6 +129,8 @@ class ReactionDiffusion(ScalarQueries):
         The Dirichlet groups resolved into parts that share no facet.
     sides, loops
         The Robin groups and the periodic pairs, where there are any.
+    bending
+        The map onto the domain where it is curved; then all data are those carried back to the straight mesh.
     """
 
     mesh: Mesh
@@ -143,6 +150,7 @@ class ReactionDiffusion(ScalarQueries):
     total_load: Vector
     sides: Robin | None
     loops: Periodic | None
+    bending: Bending | None
 
     components = 1
 
@@ -164,8 +172,17 @@ class ReactionDiffusion(ScalarQueries):
         quadrature: int | None = None,
         degree: int = 1,
         floating: bool = False,
+        geometry: Mapping[str, Shape] | None = None,
     ) -> None:
-        mesh = as_mesh(mesh)
+        mesh = as_mesh(mesh, bent=True)
+        bending = Bending.of(mesh, geometry)
+        if bending is not None:
+            plain = {"source": source, "diffusion": diffusion, "reaction": reaction, "robin": robin or {}}
+            plain |= {"dirichlet": {BOUNDARY: 0.0} if dirichlet is None and not robin else dirichlet or {}}
+            plain |= {"neumann": neumann or {}, "convection": convection, "periodic": periodic}
+            mesh, data = bending.translated({name: parsed(what, name) for name, what in plain.items()})
+            source, diffusion, reaction = data["source"], data["diffusion"], data["reaction"]
+            dirichlet, neumann, robin = data["dirichlet"], data["neumann"], data.get("robin")
         loops = Periodic.of(mesh, degree, periodic)
         nodes = Nodes(mesh, degree, None if loops is None else loops.same)
         order = whole("quadrature", ORDER[nodes.degree] if quadrature is None else quadrature, low=1)
@@ -238,15 +255,29 @@ class ReactionDiffusion(ScalarQueries):
             | ({} if loops is None else {"periodic": loops.pairs}),
             sides=sides,
             loops=loops,
+            bending=bending,
             held=held,
             total_load=np.array([float(b.sum())]),
         )
         frozen(b, K, by_cell, self.total_load)
 
+    @cached_property
+    def _queries(self) -> FieldQueries:
+        return FieldQueries(self.nodes, 1) if self.bending is None else BentQueries(self.nodes, 1, self.bending)
+
     @property
     def A(self) -> Any:
         """The matrix over all nodes."""
         return self.system.A
+
+    @property
+    def domain(self) -> str:
+        """What intervals of the PDE's own solution are of."""
+        return super().domain if self.bending is None else self.bending.domain
+
+    def curve_notes(self) -> tuple[str, ...]:
+        """What looks curved and is not; and what is."""
+        return super().curve_notes() if self.bending is None else self.bending.notes()
 
     def load(self, source: Data = 0.0, neumann: Mapping[str, Any] | None = None) -> Vector:
         """The right-hand side of another source and other fluxes."""
@@ -357,7 +388,10 @@ class ReactionDiffusion(ScalarQueries):
 
     def refined(self, mesh: Mesh, parents: Index) -> Self:
         """The same problem on a refined mesh, whose cells came from these."""
-        given = {name: what[parents] if _by_cell(what) else what for name, what in self.given.items()}
+        own_ = self.given if self.bending is None else self.bending.given
+        given = {name: what[parents] if _by_cell(what) else what for name, what in own_.items()}
+        if self.bending is not None:
+            mesh = self.bending.on(mesh)
         order = None if self.quadrature == ORDER[self.degree] else self.quadrature
         return type(self)(mesh, **given, quadrature=order, degree=self.degree)
 
@@ -430,6 +464,8 @@ class ReactionDiffusion(ScalarQueries):
         return lift_of(self, prediction)
 
     def _require_open(self) -> None:
+        if self.bending is not None:
+            raise InputError("lift: predictions on curved domains are not lifted; certify without lift")
         if self.loops is not None:
             raise InputError(
                 "lift: a prediction is not proved to be the same on both sides of a periodic pair; certify without it"
@@ -513,6 +549,8 @@ class ReactionDiffusion(ScalarQueries):
 
     def extract(self, prediction: Prediction, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""
+        if self.bending is not None:
+            return extract(self.bending.nodes(self.nodes), self.space, 1, prediction, how)
         if self.loops is None:
             return extract(self.nodes, self.space, 1, prediction, how)
         return self.loops.extracted(extract(Nodes(self.mesh, self.degree), self.space, 1, prediction, how))

@@ -13,9 +13,19 @@ from pinnpoint.mesh.mesh import Mesh
 VERTICES = {1: 2, 2: 3, 3: 4}
 
 
-def as_mesh(mesh: Any) -> Mesh:
-    """A `Mesh`; scikit-fem's linear simplices are converted with their named subdomains and boundaries."""
+def as_mesh(mesh: Any, *, bent: bool = False) -> Mesh:
+    """A `Mesh`; scikit-fem's linear simplices are converted with their named subdomains and boundaries.
+
+    One whose cells are bent is refused unless `bent` says that they are understood.
+    """
     if isinstance(mesh, Mesh):
+        if mesh.middles is not None and not bent:
+            away = float(mesh.middles.distances(mesh.points).max())
+            raise InputError(
+                f"mesh: {len(mesh.middles.edges)} mid-side nodes are off the middles of their edges, by up to "
+                f"{away:.3g}; "
+                "bent cells are for reaction-diffusion. Read the mesh with straight=True (mesh.straight in a case file)"
+            )
         return mesh
     if not has(mesh, "p", "t"):
         raise InputError(f"mesh: must be a pinnpoint or scikit-fem mesh; got {type(mesh).__name__}")

@@ -6,6 +6,7 @@ circle through the same turns. Corners are not: squares, hexagons and octagons t
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,9 +82,12 @@ def curves(mesh: Mesh) -> tuple[Curve, ...]:
     return tuple(sorted(found, key=lambda curve: -curve.gap))
 
 
-def curve_notes(mesh: Mesh) -> tuple[str, ...]:
-    """For people: what looks curved, and how far the mesh is from it; nothing where all is straight."""
-    found = curves(mesh)
+def curve_notes(mesh: Mesh, known: Collection[str] = ()) -> tuple[str, ...]:
+    """For people: what looks curved, and how far the mesh is from it; nothing where all is straight.
+
+    Groups that are `known` have curves of their own.
+    """
+    found = [curve for curve in curves(mesh) if curve.group not in known]
     if not found:
         return ()
     body, what = ("polygon", "curve") if mesh.dim == 2 else ("polyhedron", "curved surface")

@@ -13,6 +13,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.base.tables import ReadOnly
 from pinnpoint.mesh.bracket import bracket_mesh
 from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.mesh.round import annulus_mesh, disc_mesh
 
 MAX_CELLS = 20_000_000
 BRIDGE = (3.0 / 8.0, 5.0 / 8.0)
@@ -33,6 +34,8 @@ def generate(kind: str, cells: int | None = None, *, dofs: int | None = None) ->
     lshape    (−1, 1)² without [0, 1] × [−1, 0]                            left, right, bottom, top, reentrant
     dumbbell  (0, 1)², (2, 3) × (0, 1) and the bridge [1, 2] × (3/8, 5/8)  left, right, bottom, top, bridge
     frame     (−1, 1)² without [−½, ½]²                                    left, right, bottom, top, hole
+    disc      the unit disc's polygon: for the disc itself give geometry   rim
+    annulus   that of the ring between the circles of radii ½ and 1        hole, outer
     fichera   (−1, 1)³ without [0, 1]³                                     those of the cube, reentrant
     bracket   `io.bracket`: plate, bolt holes, lugs, ribs, in mm           bolt1 … bolt4, bolts, pin, base, surface
     ========= ============================================================ =====================================
@@ -161,5 +164,7 @@ KINDS: dict[str, tuple[Callable[[int], Mesh], int, int]] = {
     "dumbbell": (_dumbbell, 5, 2),
     "frame": (_frame, 6, 2),
     "fichera": (_reentrant(3), 42, 3),
+    "disc": (disc_mesh, 6, 2),
+    "annulus": (annulus_mesh, 10, 2),
 }
 """Domain to its builder, its simplices at one grid cell per unit, and its dimension."""

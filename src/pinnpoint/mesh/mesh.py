@@ -18,6 +18,7 @@ from pinnpoint.base.tables import ReadOnly
 from pinnpoint.base.threads import on_all_cores
 from pinnpoint.mesh.cover import first_overlap
 from pinnpoint.mesh.facets import both, chunks, facet_keys, facet_table, sides
+from pinnpoint.mesh.middles import Middles
 
 BOUNDARY = "boundary"
 """The name that always stands for the whole boundary."""
@@ -44,6 +45,10 @@ class Mesh:
         Name to facets, F × d vertex numbers.
     unnamed
         Dimension and number of a file's groups that have no name, and how to name them.
+    middles
+        Mid-side nodes of a second-order mesh that are off the middle of their edges; the cells are then bent.
+    remarks
+        What a reader of certificates should know of how the mesh was made.
     """
 
     points: Vector
@@ -51,6 +56,8 @@ class Mesh:
     cell_groups: Mapping[str, Index]
     facet_groups: Mapping[str, Index]
     unnamed: Mapping[tuple[int, str], str]
+    middles: Middles | None
+    remarks: tuple[str, ...]
 
     __repr__ = brief
 
@@ -61,6 +68,9 @@ class Mesh:
         cell_groups: Mapping[str, Any] | None = None,
         facet_groups: Mapping[str, Any] | None = None,
         unnamed: Mapping[tuple[int, str], str] | None = None,
+        *,
+        middles: Middles | None = None,
+        remarks: tuple[str, ...] = (),
     ) -> None:
         X = floats("points", points)
         X = X[:, None] if X.ndim == 1 else X
@@ -81,7 +91,7 @@ class Mesh:
             for k, v in (facet_groups or {}).items()
         }
         groups = {str(k): members(f"cell group '{k}'", v, len(T)) for k, v in (cell_groups or {}).items()}
-        set_fields(self, points=X, cells=T, unnamed=dict(unnamed or {}))
+        set_fields(self, points=X, cells=T, unnamed=dict(unnamed or {}), middles=middles, remarks=tuple(remarks))
         set_fields(self, cell_groups=ReadOnly(groups), facet_groups=ReadOnly(facets))
         frozen(X, T, *groups.values(), *facets.values())
         self._require_volumes()
@@ -95,7 +105,7 @@ class Mesh:
     ) -> Mesh:
         """A mesh from arrays that are known to be one: nothing is copied and nothing is checked."""
         mesh = object.__new__(cls)
-        set_fields(mesh, points=points, cells=cells, unnamed={})
+        set_fields(mesh, points=points, cells=cells, unnamed={}, middles=None, remarks=())
         set_fields(mesh, cell_groups=ReadOnly(cell_groups), facet_groups=ReadOnly(facet_groups))
         frozen(points, cells, *cell_groups.values(), *facet_groups.values())
         return mesh

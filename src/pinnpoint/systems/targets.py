@@ -11,7 +11,9 @@ DOMAINS = {
     3: "the PDE's solution on the mesh's polyhedron",
 }
 """By dimension: the domain is what the cells cover."""
-BY_TARGET = {"discrete": (SYSTEM, MESH), "continuous": (TRANSFERRED, *DOMAINS.values())}
+CURVED = "the PDE's solution on the domain that the given curves bound"
+ISOPARAMETRIC = "the PDE's solution on the isoparametric domain of the mesh"
+BY_TARGET = {"discrete": (SYSTEM, MESH), "continuous": (TRANSFERRED, *DOMAINS.values(), CURVED, ISOPARAMETRIC)}
 ESTIMATED = (
     "mesh: about what the mesh leaves, |PDE's value - discrete value|; an estimate from quadratic elements, part of no "
     "interval and no guarantee"

@@ -24,6 +24,7 @@ from pinnpoint.taylor.bernstein import Density, pairs
 from pinnpoint.transfer.ceilings import Ceilings
 from pinnpoint.transfer.coefficients import Field
 from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.transfer.data_lift import DataLift
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.everywhere.asked import asked_for, extreme_queries
 from pinnpoint.transfer.everywhere.grounds import require_grounds
@@ -38,6 +39,8 @@ log = logging.getLogger(__name__)
 
 LARGE = 0.3
 """A share of the radius that integration should not have."""
+TRIFLE = 1e-13
+"""Dirichlet data that is met to this share of the state is not lifted: that is rounding."""
 BATCH = 4_000_000
 """Coefficients of dual sources held at once."""
 
@@ -90,6 +93,8 @@ class Witness:
     mismatch: float
     compared: frozenset[int] = frozenset()
     """Queries whose intervals are cut by bounds known beforehand."""
+    lifted: frozenset[int] = frozenset()
+    """Queries whose intervals are those with the lift of the Dirichlet data."""
 
     __repr__ = brief
 
@@ -106,6 +111,10 @@ class Witness:
         aim = J.load if wanted is None else wanted
         flux = model.fluxes(z[None, :], [source], [aim], [field], transposed=True)[..., 0]
         return Side(z, source, flux, J.load, field, transposed=True, wanted=wanted)
+
+    def data_lift(self) -> DataLift | None:
+        """The lift of the Dirichlet data."""
+        return DataLift.of(self.route.model, self.state)
 
     def potential(self, i: int) -> None:
         """No kernel is left over in a linear problem."""
@@ -202,7 +211,9 @@ class Equilibrated(Route):
         adjoint = context.adjoint()
         duals = {i: self._dual_state(i, adjoint[i], context) for i, J in enumerate(self.goals) if J.acts}
         side = model.primal(state)
-        primal, pairs_ = self._measure(side, duals)
+        lift = self._lift(state, mismatch)
+        self._require_met(mismatch, lift)
+        primal, pairs_ = self._measure(side, duals, lift)
         extreme = extreme_queries(self.queries.goals)
         found = [self._enclosed(i, state, primal, pairs_.get(i), duals.get(i)) for i in range(len(self.goals))]
         if self.indefinite is None and model.medium is None:
@@ -214,6 +225,7 @@ class Equilibrated(Route):
         if mismatch > 0.0:
             # continuous.md, step 7a
             terms["boundary"] = np.array([self._missed(i, mismatch, duals, found[i]) for i in range(len(self.goals))])
+        found, lifted = self._narrower(found, terms, lift, state, primal, pairs_, duals)
         proved = sure and model.load.proved and all(J.proved for J in self.goals)
         proved = proved and (model.boundary_load is None or model.boundary_load.density.proved)
         proved = proved and (model.exchange is None or model.exchange.alpha.proved)
@@ -228,15 +240,67 @@ class Equilibrated(Route):
             indicators=indicators(model, primal, pairs_, self._sums(terms), self.tolerance),
             mismatched_cells=model.mismatched_cells(state, mismatch),
             remarks=(*foreseen(model), *remarks(self.queries.names, self.goals, found, model.budget)),
-            witness=Witness(self, state, duals, mismatch, frozenset(i for i, f in enumerate(found) if f.compared)),
+            witness=Witness(
+                self, state, duals, mismatch, frozenset(i for i, f in enumerate(found) if f.compared), lifted
+            ),
         )
-        claims, here = self._claims(mismatch, sure), np.array([f.center for f in found])
+        claims, here = self._claims(mismatch, sure, lifted), np.array([f.center for f in found])
         if context.discrete is None:
             return TransferBound(with_reserve(terms), claims, details, None, here, proved, evidence)
         center, terms["algebra"] = context.discrete(state)  # continuous.md, step 9a
         shift = here - center  # continuous.md, step 9a
         terms["rounding"] = up(terms["rounding"] + 2.0 * UNIT * (np.abs(here) + np.abs(shift)))
         return TransferBound(with_reserve(terms), claims, details, shift, None, proved, evidence)
+
+    def _lift(self, state: Vector, mismatch: float) -> DataLift | None:
+        """The lift of Dirichlet data that is not met, where there is one and it could matter."""
+        small = mismatch <= TRIFLE * float(np.abs(state).max(initial=0.0))
+        small = small and (mismatch == 0.0 or self._met() or all(J.lift is None for J in self.goals))
+        return None if small or self.indefinite is not None else DataLift.of(self.model, state)
+
+    def _narrower(
+        self,
+        found: list[Enclosed],
+        terms: dict[str, Vector],
+        lift: DataLift | None,
+        state: Vector,
+        primal: Bounds,
+        pairs_: Mapping[int, Pair],
+        duals: Mapping[int, Vector],
+    ) -> tuple[list[Enclosed], frozenset[int]]:
+        """The intervals with the lifted data in the place of those that are wider; which these are."""
+        if lift is None:
+            return found, frozenset()
+        raised, chosen, over = list(found), set(), lift.over(primal)
+        for i, pair in pairs_.items():
+            if self.goals[i].known or i not in duals:
+                continue
+            other, more = self._raised(i, lift, state, over, pair, duals[i])
+            if other.radius + more < found[i].radius + terms["boundary"][i]:  # curved.md, step 3d
+                raised[i] = other
+                chosen.add(i)
+                for name, value in attributes(other, "transfer", "quadrature", "rounding").items():
+                    terms[name][i] = value
+                terms["boundary"][i] = more
+        return raised, frozenset(chosen)
+
+    def _raised(
+        self, i: int, lift: DataLift, state: Vector, over: Bounds, pair: Pair, dual: Vector
+    ) -> tuple[Enclosed, float]:
+        """J(u*) from the state with a lift of the data added, and what the lift costs."""
+        model, J = self.model, self.goals[i]
+        enclosed = self._enclosed(i, state, over, pair, dual)
+        value, off = pair.across
+        rest = lift.left(model, pair.dual)
+        center = enclosed.center - J.sign * value  # curved.md, step 3c
+        rounding = float(up(enclosed.rounding + off + 4.0 * UNIT * (abs(center) + abs(value))))
+        if J.lift is None:
+            corner = lift.ends * abs(J.reach)
+        elif model.medium is not None:
+            corner = varied_flux_change(model, model.medium, lift.ends, dual, enclosed.dual)
+        else:
+            corner = flux_change(model, lift.ends, dual)
+        return replace(enclosed, center=center, rounding=rounding), float(up(rest + corner, 4))
 
     def _extremes(self, side: Side, primal: Bounds, mismatch: tuple[float, bool]) -> Extremes:
         setting = Setting(self.model, side, primal)
@@ -268,7 +332,15 @@ class Equilibrated(Route):
                 f"maximum principle, which needs a reaction ≥ 0; the lower bound found is {medium.least_reaction:.3e}. "
                 f"Give data that the elements meet: numbers, or polynomials of degree {self.model.degree}"
             )
-        if mismatch > 0.0 and not (is_met(self.model) and (medium is None or self.model.exchange is None)):
+        return mismatch, sure
+
+    def _met(self) -> bool:
+        """Whether fluxes know what Dirichlet data changes that the elements do not meet: then it is rounding."""
+        return is_met(self.model) and (self.model.medium is None or self.model.exchange is None)
+
+    def _require_met(self, mismatch: float, lift: DataLift | None) -> None:
+        """Refuse fluxes where data is not met and not lifted."""
+        if mismatch > 0.0 and lift is None and not self._met():
             for J, name in zip(self.goals, self.queries.names, strict=True):
                 if J.lift is not None:
                     raise InputError(
@@ -276,7 +348,6 @@ class Equilibrated(Route):
                         f"numbers, or polynomials of degree {self.model.degree}; the data given differs by up to "
                         f"{mismatch:.3g}. Say target='discrete'"
                     )
-        return mismatch, sure
 
     def _energy(self, primal: Bounds, state: Vector) -> float:
         """Upper bound of ‖u* − ũ‖_a."""
@@ -295,6 +366,8 @@ class Equilibrated(Route):
         # continuous.md, step 7b
         if J.lift is None:
             return float(up(mismatch * J.reach)) if J.reach != 1.0 else mismatch
+        if not self._met():
+            return math.inf  # lifted data say more
         medium = self.model.medium
         if medium is not None:
             return varied_flux_change(self.model, medium, mismatch, duals[i], found.dual)
@@ -359,7 +432,9 @@ class Equilibrated(Route):
         q = self.goals[i].field
         return None if q is None else q.on_all(len(self.model.kappa))
 
-    def _measure(self, primal: Side, nodal_of: Mapping[int, Vector]) -> tuple[Bounds, dict[int, Pair]]:
+    def _measure(
+        self, primal: Side, nodal_of: Mapping[int, Vector], lift: DataLift | None = None
+    ) -> tuple[Bounds, dict[int, Pair]]:
         model = self.model
         asked = list(nodal_of)
         size = len(model.kappa) * len(pairs(model.d))
@@ -379,6 +454,8 @@ class Equilibrated(Route):
                 side = Side(nodal[k], sources[k], fluxes[..., k], loads[k], fields[k], True, wanted[k])
                 duals.append((side, self.goals[i].sign, self.goals[i].lift is None))
             bounds, some = model.estimator.measure(primal, duals)
+            if lift is not None:
+                some = [replace(p, across=lift.across(fluxes[..., k])) for k, p in enumerate(some)]
             found |= dict(zip(these, some, strict=True))
         assert bounds is not None
         return bounds, found
@@ -390,7 +467,7 @@ class Equilibrated(Route):
         lift = self.goals[i].lift
         return z if lift is None else lift - z  # continuous.md, step 5b
 
-    def _claims(self, mismatch: float, sure: bool) -> tuple[Claim, ...]:
+    def _claims(self, mismatch: float, sure: bool, lifted: frozenset[int]) -> tuple[Claim, ...]:
         model, said = self.model, []
         said.append(Claim("continuous target: the weak solution on the domain that the mesh covers"))
         said += coefficient_claims(model)
@@ -405,6 +482,8 @@ class Equilibrated(Route):
             how = "verified" if sure else "declared"
             why = "maximum principle" + ("" if self.indefinite is None else ", and what the reaction makes of it")
             said.append(Claim(f"Dirichlet data met to {mismatch:.3e}; {why}", how))
+            if lifted:
+                said.append(Claim(f"Dirichlet data of {len(lifted)} queries: lifted into the cells of its facets", how))
             if any(J.lift is not None for J in self.goals):
                 said.append(Claim("Dirichlet data of fluxes: met but for rounding, by energies of its extension", how))
         said += [Claim(f"{n}: {J.note}") for n, J in zip(self.queries.names, self.goals, strict=True) if J.note]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -92,6 +92,10 @@ class Bounds:
     """Bounds of the part of δ that is orthogonal to quadratics; zero where coefficients are constant on cells."""
     gaps: Gaps | None = None
     """What the flux leaves on Robin facets."""
+    defect: Vector = field(default_factory=lambda: np.zeros(0))
+    """Bounds of |∫_K ϱ|."""
+    lift: Vector | None = None
+    """Bounds of the energy norms of a lift of Dirichlet data that the state is taken with."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +111,8 @@ class Pair:
     """Bounds of what the errors of the sources do to `value`."""
     gap: Vector | None = None
     """Products of what both fluxes leave on Robin facets."""
+    across: tuple[float, float] = (0.0, 0.0)
+    """∫ (τ·n) m of the dual flux τ and the lifted Dirichlet data m, and a bound of the error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,6 +325,7 @@ class Estimator:
             (row["osc"], at_most(data)),
             row["high"],
             gaps,
+            row["defect"],
         )
 
     def energy(self, p: Bounds) -> float:
@@ -376,10 +383,18 @@ class Estimator:
             gap = None if pair is None or pair.gap is None else sign * pair.gap
             cost, more = p.gaps.on_cells(len(q), s, None if d is None else d.gaps, gap)
             each = np.minimum(up(each + more, 32), self._squares(q + cost, convex * o, o))  # robin.md, step 2b
+        if p.lift is not None:
+            each = (np.sqrt(each) + s * p.lift) ** 2  # curved.md, step 3b
         total = math.sqrt(sum_up(up(each, 32)))
         F = s * kept(p.means, p.data[1]) + (0.0 if d is None else kept(d.means, d.data[1]) / s)
         bound = up(total * (1.0 + 32.0 * UNIT) + F, 8)  # continuous.md, step 2b
         return at_most(float(bound if self.growth == 1.0 else up(bound * self.growth, 2)))  # varying.md, step 3b
+
+    def deviation(self, p: Bounds) -> Vector:
+        """Bounds of ‖A^{-1/2}δ‖_K on each cell."""
+        near = self.anchors.slack + gamma(COUNT)
+        square = np.maximum(p.square, 0.0) + 4.0 * near * p.size * p.size + p.high * p.high
+        return np.asarray(up(np.sqrt(square) + p.fuzz, 16))
 
     def _squares(self, q: Vector, convex: Vector, o: Vector) -> Vector:
         """E_K of step 2b, from q and p together and the two bounds of the oscillation."""

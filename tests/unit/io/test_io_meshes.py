@@ -375,8 +375,8 @@ REFUSED = {
     "element count": (gmsh("$Elements\n5", "$Elements\n6"), "announces 6 entries and holds 5"),
     "fraction": (gmsh("1 3 7", "1 3 7.5"), "should be whole"),
     "element cut short": (gmsh("5 2 2 2 1 1 3 7", "5 2 2 2 1 1 3"), "cut short"),
-    "quads": (gmsh("5 2 2 2 1 1 3 7", "5 3 2 2 1 1 2 3 7"), "1 of type quad: only straight"),
-    "second order": (gmsh("5 2 2 2 1 1 3 7", "5 9 2 2 1 1 2 3 7 1 2"), "1 of type triangle6"),
+    "quads": (gmsh("5 2 2 2 1 1 3 7", "5 16 2 2 1 1 2 3 7 1 2 3 7"), "1 of type quad8: not supported"),
+    "third order": (gmsh("5 2 2 2 1 1 3 7", "5 21 2 2 1 1 2 3 7 1 2 3 7 1 2"), "1 of type triangle10"),
     "unknown type": (gmsh("5 2 2 2 1 1 3 7", "5 92 2 2 1 1 2 3"), "Gmsh's type 92"),
     "group of points in 2D": (
         (

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from pinnpoint.base.brief import brief
 from pinnpoint.base.units import SCALAR, Quantities
 from pinnpoint.cases.tables import Table
+from pinnpoint.mesh.bent.shapes import Shape
 from pinnpoint.mesh.mesh import Mesh
 
 LINEAR = ("exact", "norm", "inexact", "localized", "randomized")
@@ -52,6 +53,8 @@ class Setting:
 
     quadrature: int | None = None
     words: Mapping[str, str] = field(default_factory=dict)
+    geometry: Mapping[str, Shape] = field(default_factory=dict)
+    """Curves that boundary groups are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +114,8 @@ class Kind(Generic[Spec]):
     refines: bool = False
     distributes: bool = False
     decks: bool = False
+    curved: bool = False
+    """Whether boundary groups may be curves by description."""
 
     __repr__ = brief
 

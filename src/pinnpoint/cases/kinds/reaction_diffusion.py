@@ -85,6 +85,7 @@ def build(spec: ScalarSpec, mesh: Mesh, setting: Setting) -> ReactionDiffusion:
     f, A, c, *sides = spec.coefficients
     A, c = (given.on(mesh) if isinstance(given, CoefficientFile) else given for given in (A, c))
     more = {"convection": spec.convection, "robin": spec.robin, "periodic": spec.periodic}
+    more |= {"geometry": setting.geometry}
     return ReactionDiffusion(mesh, f, A, c, *sides, **more, degree=spec.degree, quadrature=setting.quadrature)
 
 
@@ -100,4 +101,5 @@ KIND = Kind(
     lifts=True,
     refines=True,
     distributes=True,
+    curved=True,
 )

@@ -12,8 +12,11 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.mesh.mesh import BOUNDARY, CELLS, Mesh
+from pinnpoint.mesh.middles import Middles
 
 DIMENSION = {"vertex": 0, "line": 1, "triangle": 2, "tetra": 3}
+OTHER = {"line3": 1, "triangle6": 2, "quad": 2, "tetra10": 3, "hexahedron": 3, "wedge": 3, "pyramid": 3}
+"""Dimensions of kinds that become simplices."""
 AXES = "xyz"
 log = logging.getLogger(__name__)
 
@@ -51,8 +54,11 @@ class Blocks:
     middles: int = 0
 
 
-def build_mesh(file: Blocks) -> Mesh:
-    """The mesh of the blocks of highest dimension; those one dimension lower name boundary groups."""
+def build_mesh(file: Blocks, halves: Any = None, source: str = "the mesh", remarks: tuple[str, ...] = ()) -> Mesh:
+    """The mesh of the blocks of highest dimension; those one dimension lower name boundary groups.
+
+    `halves` are mid-side nodes of second-order elements, `source` what to call the file, `remarks` what was cut.
+    """
     blocks = [b for b in file.blocks if len(b.cells)]
     dim = _dimension(blocks)
     _require_no_lower_groups(blocks, dim)
@@ -72,7 +78,12 @@ def build_mesh(file: Blocks) -> Mesh:
             log.warning("%d of %d points belong to no cell and are left out", left, len(X))
         X, cells = X[used], number[cells]
     facets = {n: number[f] for n, f in facet_groups.items()}
-    mesh = Mesh(_cut(X, dim), cells, cell_groups, facets, file.unnamed)
+    X, middles = _cut(X, dim), None
+    if halves is not None:
+        mine = used[halves.edges].all(axis=1)
+        places = _cut(np.asarray(file.points, dtype=np.float64)[halves.nodes[mine]], dim)
+        middles = Middles(np.sort(number[halves.edges[mine]], axis=1), places, source).off(X)
+    mesh = Mesh(X, cells, cell_groups, facets, file.unnamed, middles=middles, remarks=remarks)
     sets = {name: number[p[used[p]]] for name, p in file.point_sets.items() if name not in facet_groups}
     if sets:
         mesh = mesh.with_facets(_facets_of_sets(mesh, sets))
@@ -106,7 +117,7 @@ def numbered(
     blocks: list[Block] = []
     unnamed: dict[tuple[int, str], str] = {}
     for kind, cells, tags in kinds:
-        dim = DIMENSION.get(kind, -1)
+        dim = {**DIMENSION, **OTHER}.get(kind, -1)
         groups = {}
         for tag, rows in members(tags).items():
             if (tag, dim) in known:
@@ -159,8 +170,8 @@ def _dimension(blocks: Sequence[Block]) -> int:
     if foreign:
         listed = ", ".join(f"{count} of type {kind}" for kind, count in sorted(foreign.items()))
         raise InputError(
-            f"{listed}: only straight intervals, triangles and tetrahedra are supported; "
-            "mesh again with simplices of first order"
+            f"{listed}: not supported; mesh again with triangles or tetrahedra of first or second order, or with "
+            "quadrilaterals or hexahedra of first order"
         )
     dim = max((DIMENSION[b.kind] for b in blocks), default=0)
     if dim == 0:

@@ -100,7 +100,7 @@ def _read_41(data: bytes, names: Names, binary: bool, size: int) -> Blocks:
         if physical and (dim, entity) not in physical:
             raise InputError(f"section $Entities: entity {entity} of dimension {dim} is used but not given")
         groups = {_group(names, dim, tag): np.arange(n) for tag in physical.get((dim, entity), [])}
-        found.append(Block(name, find(cells), groups))
+        found.append(Block(name, _as_others(name, find(cells)), groups))
     elements.close()
     _require_count("Elements", sum(len(b.cells) for b in found), int(count))
     return Blocks(np.concatenate([np.zeros((0, 3)), *points]), found)
@@ -180,7 +180,7 @@ def _runs_text(section: Section) -> list[tuple[int, int, Index]]:
 def _tagged(names: Names, kind: int, tags: int, rows: Index) -> Block:
     name, _, dim = ELEMENTS[kind]
     groups = {_group(names, dim, t): r for t, r in members(np.abs(rows[:, 0])).items()} if tags else {}
-    return Block(name, rows[:, tags:], groups)
+    return Block(name, _as_others(name, rows[:, tags:]), groups)
 
 
 def _merged(names: Names, runs: list[tuple[int, int, Index]]) -> list[Block]:
@@ -222,6 +222,11 @@ def _element(kind: int, count: int) -> tuple[str, int, int]:
     if kind not in ELEMENTS:
         raise InputError(f"{count} elements of Gmsh's type {kind}: not supported; mesh with simplices of first order")
     return ELEMENTS[kind]
+
+
+def _as_others(kind: str, cells: Index) -> Index:
+    """Nodes in the order of VTK: the last two mid-side nodes of tetrahedra are the other way round in Gmsh."""
+    return cells[:, [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]] if kind == "tetra10" else cells
 
 
 def _group(names: Names, dim: int, tag: int) -> str:

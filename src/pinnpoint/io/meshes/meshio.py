@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pinnpoint.base.arrays import Index
 from pinnpoint.base.errors import DependencyMissingError, InputError
 from pinnpoint.io.meshes.blocks import DIMENSION, Blocks, numbered
+from pinnpoint.io.meshes.simplices import KNOWN
 
 FORMATS = {".vtu": "vtu", ".vtk": "vtk", ".xdmf": "xdmf"}
 TAGS = ("gmsh:physical", "medit:ref", "cell_tags", "CellEntityIds", "MaterialIds")
@@ -38,7 +39,7 @@ def read_foreign(path: Path, data: bytes) -> Blocks:
     tags = next((mesh.cell_data[t] for t in TAGS if t in mesh.cell_data), None)
     kinds = []
     for i, b in enumerate(mesh.cells):
-        cells = np.asarray(b.data) if b.type in DIMENSION else np.zeros((len(b.data), 1), dtype=np.intp)
+        cells = np.asarray(b.data) if b.type in (*DIMENSION, *KNOWN) else np.zeros((len(b.data), 1), dtype=np.intp)
         kinds.append((b.type, cells, np.zeros(len(cells), dtype=np.intp) if tags is None else _whole(tags[i])))
     blocks, unnamed = numbered(kinds, mesh.field_data)
     return Blocks(np.atleast_2d(mesh.points), blocks, unnamed=unnamed)

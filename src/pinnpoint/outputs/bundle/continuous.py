@@ -20,6 +20,7 @@ from pinnpoint.systems.goals import Block, Everywhere, Slope
 from pinnpoint.systems.queries import Ball, Flux, Patch, Point
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.equilibrated import Equilibrated
+from pinnpoint.transfer.equilibrated import Witness as EquilibratedWitness
 from pinnpoint.transfer.facets import FacetLoad
 from pinnpoint.transfer.monotone import Monotone
 from pinnpoint.transfer.reactions import CubicTerm
@@ -52,6 +53,7 @@ def continuous(
             "error": J.error,
             "scale": J.scale,
             "compared": i in witness.compared,
+            "raised": isinstance(witness, EquilibratedWitness) and i in witness.lifted,
             "radius": J.ball if np.isfinite(J.ball) else None,
             "kappa": diffusion_at(model, goal, J) if J.kernel is None else J.kernel.kappa,
             "own": None if own is None else [float(own[0][i]), float(own[1][i])],
@@ -79,10 +81,23 @@ def continuous(
         "lift": None if lift is None else _lift(out, lift),
         "source": text(model.source),
         "mismatch": witness.mismatch,
+        "raised": _raised(out, witness),
         "range": list(model.range) if witness.compared else None,
         "dirichlet": [text(given) for _, given in model.dirichlet],
         "neumann": [text(given) for _, given in model.neumann],
     }
+
+
+def _raised(out: Writer, witness: Any) -> dict[str, Any] | None:
+    """The lift of the Dirichlet data that some intervals rest on."""
+    lift = witness.data_lift() if isinstance(witness, EquilibratedWitness) and witness.lifted else None
+    if lift is None:
+        return None
+    order = np.argsort(lift.facets, kind="stable")
+    out.array("raised/value", np.ascontiguousarray(lift.value[:, order].T))
+    out.array("raised/slope", np.ascontiguousarray(lift.slope[:, order].T))
+    out.array("raised/error", np.ascontiguousarray(lift.error[:, order].T))
+    return {"ends": lift.ends}
 
 
 def _place(goal: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.fem.bent import Turned
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.outputs.bundle.document import text
 from pinnpoint.outputs.bundle.files import Writer
@@ -34,6 +35,8 @@ def varied_obstacle(witness: Witness) -> str:
     given = model.coefficients
     if given is None:
         return ""
+    if any(isinstance(part, Turned) for A in given.diffusion if isinstance(A, tuple) for row in A for part in row):
+        return "problem: curved domains have no witnesses for the checker"
     points = any(isinstance(goal, Point) for goal in witness.route.queries.goals or ())
     if points and (given.convective or not given.scalar):
         return (

@@ -1,0 +1,285 @@
+"""The geometry of a scalar problem: the mesh with its boundary on given curves, and the data carried back to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.base.arrays import Index, Vector, set_fields
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.fem.bent import Carried, Spread, Through, carried, on_groups, turned
+from pinnpoint.fem.coefficients import own
+from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.fields import FieldQueries
+from pinnpoint.fem.operators import is_opaque
+from pinnpoint.fem.sources import by_groups
+from pinnpoint.fem.varied import Parts, diffusion_parts, reaction_parts
+from pinnpoint.mesh.bent.arcs import arcs
+from pinnpoint.mesh.bent.faces import require_apart
+from pinnpoint.mesh.bent.maps import TERMS, Bends, Profiles
+from pinnpoint.mesh.bent.projection import projected
+from pinnpoint.mesh.bent.shapes import Shape
+from pinnpoint.mesh.bent.simple import require_simple
+from pinnpoint.mesh.bent.surfaces import quadratic_faces, surface_words
+from pinnpoint.mesh.curves import curve_notes
+from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.mesh.middles import STRAIGHT
+from pinnpoint.rounding.arithmetic import UNIT, up
+from pinnpoint.systems.targets import CURVED, ISOPARAMETRIC
+from pinnpoint.taylor.minima import minimum
+
+MARK = "bent cells: "
+"""How the groups of cells begin that stand for what is given on bent and on straight cells."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bending:
+    """What the domain is.
+
+    Attributes
+    ----------
+    mesh
+        The straight mesh with its vertices on the curves.
+    bends
+        The map onto the domain.
+    geometry
+        Curves by group; None where the mesh is of second order.
+    words
+        What the domain is, for people.
+    """
+
+    mesh: Mesh
+    bends: Bends
+    geometry: Mapping[str, Shape]
+    words: tuple[str, ...]
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """The data as it was given."""
+    isoparametric: bool = False
+    """Whether the domain has quadratic faces near given surfaces, in space."""
+
+    __repr__ = brief
+
+    @classmethod
+    def of(cls, mesh: Mesh, geometry: Mapping[str, Shape] | None, *, far: bool = False) -> Bending | None:
+        """From curves of boundary groups, or from mid-side nodes; None where there are neither."""
+        if mesh.middles is not None:
+            return cls._of_second_order(mesh, geometry)
+        if not geometry:
+            return None
+        for group, shape in geometry.items():
+            _require_shape(group, shape, mesh.dim)
+            if not len(mesh.facets(group)):
+                raise InputError(f"geometry: group '{group}' has no facets")
+        if mesh.dim == 3:
+            return cls._of_second_order(quadratic_faces(mesh, geometry, far=far), None, geometry)
+        points, offset = projected(mesh, geometry, far=far)
+        groups = {name: cells for name, cells in mesh.cell_groups.items() if not name.startswith(MARK)}
+        moved = Mesh(points, mesh.cells, groups, mesh.facet_groups, remarks=mesh.remarks)
+        profiles = joined([arcs(points, offset, moved.facets(g), shape, g) for g, shape in geometry.items()])
+        bends = Bends(moved, profiles, offset)
+        require_cover(bends)
+        words = tuple(f"the boundary '{group}' is {shape.words}" for group, shape in geometry.items())
+        return cls(moved, bends, dict(geometry), words)
+
+    @classmethod
+    def _of_second_order(
+        cls, mesh: Mesh, geometry: Mapping[str, Shape] | None, surfaces: Mapping[str, Shape] | None = None
+    ) -> Bending:
+        """The isoparametric domain of a second-order mesh, whose mid-side nodes may have come from surfaces."""
+        if geometry:
+            raise InputError(
+                "geometry: the mesh has mid-side nodes, which are a geometry of their own; read it with straight=True "
+                "(mesh.straight in a case file), or give no curves"
+            )
+        assert mesh.middles is not None
+        A, B, M = (*(mesh.points[mesh.middles.edges[:, i]] for i in (0, 1)), mesh.middles.points)
+        D = M - 0.5 * (A + B)
+        wrong = up(4.0 * UNIT * (np.abs(A) + np.abs(B) + np.abs(M)), 2)
+        shape = np.zeros((len(D), TERMS))
+        shape[:, 0] = 4.0
+        profiles = Profiles(mesh.middles.edges, D, wrong, shape, np.zeros(len(D)), np.zeros(len(D)))
+        plain = copy(mesh)
+        set_fields(plain, middles=None)
+        bends = Bends(plain, profiles, np.zeros_like(mesh.points))
+        require_cover(bends)
+        away = float(np.sqrt((D * D).sum(axis=1)).max())
+        words = (
+            f"the domain is the isoparametric domain of {mesh.middles.source}: {len(D)} mid-side nodes are off the "
+            f"middles of their edges, by up to {away:.3g}; nodes within {STRAIGHT:g} of an edge's length count as in "
+            "its middle",
+        )
+        if surfaces is None:
+            return cls(plain, bends, {}, words)
+        return cls(plain, bends, dict(surfaces), surface_words(bends, surfaces), isoparametric=True)
+
+    @property
+    def domain(self) -> str:
+        """What intervals are of."""
+        return ISOPARAMETRIC if self.isoparametric or not self.geometry else CURVED
+
+    def notes(self) -> tuple[str, ...]:
+        """What the domain is, and what looks curved besides."""
+        if not self.geometry or self.isoparametric:
+            return (*self.words, *curve_notes(self.mesh, self.geometry)) if self.geometry else self.words
+        return (*(f"{words}; intervals are for it" for words in self.words), *curve_notes(self.mesh, self.geometry))
+
+    def translated(self, given: Mapping[str, Any]) -> tuple[Mesh, dict[str, Any]]:
+        """The mesh with groups for bent cells, and the data of the problem on it."""
+        if given.get("convection") is not None:
+            raise InputError("geometry: convection beside curved boundaries is not supported; leave one of them out")
+        if given.get("periodic"):
+            raise InputError("geometry: periodic pairs beside curved boundaries are not supported")
+        if is_opaque(given["diffusion"]) or is_opaque(given["reaction"]):
+            raise InputError("geometry: curved boundaries need a diffusion and a reaction by numbers or formulas")
+        set_fields(self, given={name: own(what) for name, what in given.items()} | {"geometry": self.geometry})
+        bent = np.zeros(len(self.mesh.cells), dtype=bool)
+        bent[self.bends.cells] = True
+        groups: dict[str, Index] = {}
+        made: dict[str, Any] = {
+            "source": self._source(given["source"], bent, groups),
+            "diffusion": self._split(diffusion_parts(given["diffusion"], self.mesh), bent, groups),
+            "reaction": self._split(reaction_parts(given["reaction"], self.mesh), bent, groups),
+            "dirichlet": on_groups(self.bends, given["dirichlet"], "dirichlet", Carried),
+            "neumann": on_groups(self.bends, given["neumann"], "neumann", Through),
+        }
+        if given.get("robin"):
+            each = {group: _pair(pair) for group, pair in given["robin"].items()}
+            alpha = on_groups(self.bends, {g: a for g, (a, _) in each.items()}, "robin", Through)
+            value = on_groups(self.bends, {g: v for g, (_, v) in each.items()}, "robin", Through)
+            made["robin"] = {group: (alpha[group], value[group]) for group in each}
+        mesh = Mesh.trusted(
+            self.mesh.points, self.mesh.cells, {**self.mesh.cell_groups, **groups}, dict(self.mesh.facet_groups)
+        )
+        set_fields(mesh, remarks=self.mesh.remarks)
+        return mesh, made
+
+    def _source(self, given: Any, bent: Vector, groups: dict[str, Index]) -> Any:
+        if not callable(given) and not isinstance(given, Mapping) and float(given) == 0.0:
+            return given
+        parts = by_groups(given, self.mesh)
+        labels = np.empty(len(self.mesh.cells), dtype=np.intp)
+        for i, (_, _, cells) in enumerate(parts):
+            labels[cells] = i
+        return self._split(Parts("source", labels, tuple(f for _, f, _ in parts)), bent, groups)
+
+    def _split(self, parts: Parts, bent: Vector, groups: dict[str, Index]) -> Any:
+        """A table from groups of cells that are bent or not to what is given there."""
+        table = {}
+        if parts.name == "reaction" and all(not callable(v) and v == 0.0 for v in parts.values):
+            return 0.0
+        for i, value in enumerate(parts.values):
+            for here in (False, True):
+                cells = np.flatnonzero((parts.labels == i) & (bent == here))
+                if not len(cells):
+                    continue
+                name = f"{MARK}{parts.name} {i}{' bent' if here else ''}"
+                groups[name] = cells
+                table[name] = value
+                if here:
+                    diffusion = parts.name == "diffusion"
+                    table[name] = (
+                        turned(self.bends, value) if diffusion else carried(self.bends, value, parts.name, Spread)
+                    )
+        return table
+
+    def nodes(self, nodes: Nodes) -> Nodes:
+        """The nodes of the straight mesh where they are in the domain."""
+        found = copy(nodes)
+        set_fields(found, points=self.bends.moved(nodes.points)[0])
+        return found
+
+    def on(self, mesh: Mesh) -> Mesh:
+        """A refined mesh with its vertices on the curves."""
+        if not self.geometry:
+            raise InputError("tolerance: meshes of second order are not refined; give a finer one, or curves")
+        points, _ = projected(mesh, self.geometry, far=True)
+        groups = {name: cells for name, cells in mesh.cell_groups.items() if not name.startswith(MARK)}
+        return Mesh(points, mesh.cells, groups, mesh.facet_groups)
+
+    def require_outside(self, X: Vector, reach: Vector, what: str) -> None:
+        """Refuse balls about points, or points, that meet bent cells."""
+        cell, _ = self.bends.locator.locate(X, what)
+        inside = self.bends.row_of[cell] < len(self.bends.cells)
+        if inside.any():
+            k = int(np.argmax(inside))
+            raise InputError(
+                f"{what}: {X[k].tolist()} lies in a cell at a curved boundary, where points are not supported; move it "
+                "inside by about a cell, or refine the mesh"
+            )
+        for k in np.flatnonzero(reach > 0.0).tolist():
+            V = self.bends.vertices
+            away = np.sqrt(((V.mean(axis=1) - X[k]) ** 2).sum(axis=1))
+            wide = np.sqrt(((V - V.mean(axis=1, keepdims=True)) ** 2).sum(axis=2)).max(axis=1)
+            if float((away - wide).min()) <= float(reach[k]) * (1.0 + 1e-9):
+                raise InputError(
+                    f"{what}: the ball of radius {float(reach[k]):g} about {X[k].tolist()} may meet cells at a curved "
+                    "boundary; make it smaller, or refine the mesh"
+                )
+
+
+class BentQueries(FieldQueries):
+    """Queries where Φ is the identity; others are refused."""
+
+    def __init__(self, nodes: Nodes, count: int, bending: Bending) -> None:
+        super().__init__(nodes, count)
+        self.bending = bending
+
+    def require_away(self, X: Vector, reach: Vector, what: str) -> None:
+        """Refuse places in or next to bent cells."""
+        self.bending.require_outside(X, reach, what)
+
+    def require_straight(self, facets: Index, what: str) -> None:
+        """Refuse facets of bent cells."""
+        mesh = self.bending.mesh
+        near = np.zeros(len(mesh.points), dtype=bool)
+        near[mesh.cells[self.bending.bends.cells]] = True
+        if near[facets].all(axis=1).any():
+            raise InputError(f"{what}: is curved or touches a curve, and averages over it are not supported")
+
+    def require_straight_cells(self, cells: Index) -> None:
+        """Refuse bent cells."""
+        if np.isin(cells, self.bending.bends.cells).any():
+            raise InputError(
+                "cells: averages over cells at curved boundaries, and over the whole of a curved domain, are not "
+                "supported; ask for points, or for averages over balls"
+            )
+
+
+def joined(parts: list[Profiles]) -> Profiles:
+    """Profiles of several curves together."""
+    rows = [(p.edges, p.direction, p.direction_error, p.shape, p.value_error, p.slope_error) for p in parts]
+    return Profiles(*(np.concatenate([row[i] for row in rows]) for i in range(6)))
+
+
+def require_cover(bends: Bends) -> None:
+    """Refuse a map that is not proved to cover its domain once."""
+    low = minimum(Spread(bends, 1.0, "geometry"), bends.vertices)  # curved.md, step 1b
+    if not float(low.min()) > 0.0:
+        k = int(np.argmin(low))
+        raise InputError(
+            f"geometry: the cell about {bends.vertices[k].mean(axis=0).tolist()} is turned over by the curve (the "
+            f"lower bound of its Jacobian is {float(low[k]):.3e}); refine the mesh there"
+        )
+    (require_simple if bends.d == 2 else require_apart)(bends)  # curved.md, step 1c
+
+
+def _pair(given: Any) -> tuple[Any, Any]:
+    return (given["coefficient"], given["value"]) if isinstance(given, Mapping) else (given[0], given[1])
+
+
+def _require_shape(group: str, shape: Any, dim: int) -> None:
+    if not isinstance(shape, Shape):
+        raise InputError(
+            f"geometry '{group}': must be pp.Circle, pp.Ellipse, pp.LevelSet, pp.Sphere or pp.Cylinder; got "
+            f"{type(shape).__name__}"
+        )
+    if dim == 1 or shape.dim not in (None, dim):
+        raise InputError(
+            f"geometry '{group}': {shape.words} in {dim}D; circles and ellipses are for plane meshes, spheres and "
+            "cylinders for tetrahedra"
+        )
