@@ -223,7 +223,7 @@ class Estimator:
             return Given(*rows)
         q = side.field
         field = np.ascontiguousarray(np.moveaxis(q.coefficients[part], 0, -1))
-        return Given(*rows, field, q.high[part], q.error1[part], q.error2[part])
+        return Given(*rows, field, q.high[part].T, q.error1[part].T, q.error2[part].T)
 
     def _left(
         self, shapes: Shapes, side: Side, state: State, f: Given, part: slice
