@@ -43,7 +43,7 @@ class Known:
 
 
 def bumpy() -> Known:
-    """sin πx sin 2πy + xy and a bump that vanishes on the boundary; the elements meet xy."""
+    """The sum of sin πx sin 2πy, xy and a bump that vanishes on the boundary; the elements meet xy."""
     px, py, dx, dy = "(x*(1-x))", "(y*(1-y))", "(1-2*x)", "(1-2*y)"
     a, b = "(-40*(x-0.6))", "(-40*(y-0.4))"
     return Known(
@@ -57,7 +57,7 @@ def bumpy() -> Known:
 
 
 def drifting() -> Known:
-    """sin πx sin πy (1 + x/2)."""
+    """The product sin πx sin πy (1 + x/2)."""
     s, c, t, k, m = "sin(pi*x)", "cos(pi*x)", "sin(pi*y)", "cos(pi*y)", "(1+x/2)"
     return Known(
         f"{s}*{t}*{m}",
