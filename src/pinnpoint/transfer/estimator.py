@@ -26,7 +26,7 @@ from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding.arithmetic import UNIT, at_most, down, gamma, sum_up, up
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.anchors import NEUMANN, Anchors
-from pinnpoint.transfer.cells import COUNT, Remains, State, inner, mean_product, remains
+from pinnpoint.transfer.cells import COUNT, Keeper, Remains, State, inner, mean_product, remains
 from pinnpoint.transfer.coefficients import Field
 from pinnpoint.transfer.facets import FacetLoad, left_over
 from pinnpoint.transfer.geometry import Shapes
@@ -154,8 +154,10 @@ class Estimator:
         """Of the flux."""
         return self.degree - 1
 
-    def measure(self, primal: Side, duals: Sequence[tuple[Side, float, bool]]) -> tuple[Bounds, list[Pair]]:
-        """Bounds of a primal side, and of each dual with it.
+    def measure(
+        self, primal: Side, duals: Sequence[tuple[Side, float, bool]], keeper: Keeper | None = None
+    ) -> tuple[Bounds, list[Pair]]:
+        """Bounds of a primal side, and of each dual with it; the keeper is shown what the primal side leaves.
 
         A dual comes with the sign of the residual in its value (+1, or −1 for a flux) and whether its source acts on
         the primal state (∫ w u_h is part of the value).
@@ -179,6 +181,8 @@ class Estimator:
                 rows["osc"][i, part], rows["def"][i, part] = left.data
                 if i == 0:
                     first = (state, given, left, action)
+                    if keeper is not None:
+                        keeper.take(part, shapes, state, left)
                     continue
                 _, sign, acts = duals[i - 1]
                 product[i - 1, part] = self._inner(shapes, first[2], left, part)  # continuous.md, step 3b
