@@ -23,6 +23,7 @@ from pinnpoint.transfer.equilibrated import Equilibrated
 from pinnpoint.transfer.facets import FacetLoad
 from pinnpoint.transfer.monotone import Monotone
 from pinnpoint.transfer.reactions import CubicTerm
+from pinnpoint.transfer.regional import Regional
 
 
 def continuous(
@@ -77,12 +78,20 @@ def continuous(
     return about | {
         "goals": said,
         "lift": None if lift is None else _lift(out, lift),
-        "source": text(model.source),
+        "source": _source(out, model.source),
         "mismatch": witness.mismatch,
         "range": list(model.range) if witness.compared else None,
         "dirichlet": [text(given) for _, given in model.dirichlet],
         "neumann": [text(given) for _, given in model.neumann],
     }
+
+
+def _source(out: Writer, given: Any) -> Any:
+    """The source in the words of a case; of each group, with the groups that cells are in, where it is given so."""
+    if not isinstance(given, Regional):
+        return text(given)
+    out.array("source/region", given.regions)
+    return [text(part) for part in given.parts]
 
 
 def _place(goal: Any) -> dict[str, Any]:
