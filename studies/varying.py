@@ -1,17 +1,20 @@
 """Random problems with coefficients that vary: whether the truth is inside, and how wide intervals are.
 
-    python studies/varying.py --cases 500
+    python studies/varying.py [--cases 500] [--seconds 400] [--quick]
 
 For each kind so many problems on lines and in the plane, and an eighth of that in space (tests/support/varied.py), with
-an average over a free side or the flux through the boundary, and some point values. Prints a table.
+an average over a free side or the flux through the boundary, and a point value. What was found is kept in
+results/varying.json after every few cases, so that the campaign may be stopped and goes on where it was.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,38 +24,67 @@ import pinnpoint as pp
 from tests.support.varied import ask, draw
 
 KINDS = ("scalar", "constant matrix", "matrix", "convection")
-SIZES = {1: (4, 16), 2: (3, 9), 3: (2, 4)}
+SIZES = {1: (4, 24), 2: (3, 13), 3: (2, 5)}
+OUT = Path(__file__).parent / "results" / "varying.json"
+DECADES = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0]
 
 
-def campaign(kind: str, d: int, cases: int) -> list[tuple[float, float, bool]]:
+def one(kind: str, d: int, seed: int) -> list[tuple[float, float, bool]]:
     """Radius relative to the truth, distance relative to the radius, and whether the truth is inside."""
-    found = []
-    for seed in range(cases):
-        rng = np.random.default_rng([seed, d, 7])
-        case = draw(seed, kind, d, int(rng.integers(*SIZES[d])))
-        queries, truth = ask(case, rng, points=d < 3 and seed % 4 == 0)
-        c = pp.certify(case.problem, case.problem.space.U0, queries)
-        relative, off = c.radius / np.maximum(np.abs(truth), 0.01), np.abs(c.center - truth) / c.radius
-        rows = zip(relative, off, c.contains(truth), strict=True)
-        found += [(float(r), float(o), bool(inside)) for r, o, inside in rows]
-    return found
+    rng = np.random.default_rng([seed, d, 7])
+    case = draw(seed, kind, d, int(rng.integers(*SIZES[d])))
+    queries, truth = ask(case, rng, points=d < 3 or seed % 8 == 0)
+    c = pp.certify(case.problem, case.problem.space.U0, queries)
+    assert str(c.guarantee) == "deterministic"
+    relative, off = c.radius / np.maximum(np.abs(truth), 0.01), np.abs(c.center - truth) / c.radius
+    rows = zip(relative, off, c.contains(truth), strict=True)
+    return [(float(r), float(o), bool(inside)) for r, o, inside in rows]
+
+
+def added(row: dict[str, Any], found: list[tuple[float, float, bool]], seconds: float) -> dict[str, Any]:
+    """A row of the table with one case more; radii relative to the truth are counted by decades."""
+    radii = [r for r, _, _ in found]
+    below = row.get("radius / truth below", {})
+    return {
+        "cases": row.get("cases", 0) + 1,
+        "intervals": row.get("intervals", 0) + len(found),
+        "missed": row.get("missed", 0) + sum(not inside for _, _, inside in found),
+        "largest distance / radius": max([row.get("largest distance / radius", 0.0), *(o for _, o, _ in found)]),
+        "radius / truth below": {f"{t:g}": below.get(f"{t:g}", 0) + sum(r < t for r in radii) for t in DECADES},
+        "seconds": round(row.get("seconds", 0.0) + seconds, 2),
+    }
+
+
+def keep(path: Path, table: dict[str, Any]) -> None:
+    """Write the table."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def main() -> None:
-    """Print the table."""
+    """Go on with the campaign for some time; 1 if an interval missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=500)
-    cases = parser.parse_args().cases
-    print("| kind | dimension | intervals | missed | largest distance / radius | median radius / truth | seconds |")
-    print("|---|---|---|---|---|---|---|")
+    parser.add_argument("--seconds", type=float, default=400.0, help="stop after so much processor time")
+    parser.add_argument("--quick", action="store_true", help="16 cases of each kind, as the tests run it")
+    parser.add_argument("--out", type=Path, default=OUT)
+    given = parser.parse_args()
+    cases = 16 if given.quick else given.cases
+    table = json.loads(given.out.read_text(encoding="utf-8")) if given.out.exists() else {}
     for kind in KINDS:
         for d, count in ((1, cases // 2), (2, cases // 2), (3, cases // 8)):
-            start = time.perf_counter()
-            rows = campaign(kind, d, count)
-            missed = sum(not inside for _, _, inside in rows)
-            worst, middle = max(o for _, o, _ in rows), float(np.median([r for r, _, _ in rows]))
-            spent = time.perf_counter() - start
-            print(f"| {kind} | {d} | {len(rows)} | {missed} | {worst:.2f} | {middle:.1e} | {spent:.0f} |", flush=True)
+            name = f"{kind}, {d}D"
+            for seed in range(table.get(name, {}).get("cases", 0), count):
+                if time.process_time() > given.seconds:
+                    break
+                start = time.process_time()
+                found = one(kind, d, seed)
+                table[name] = added(table.get(name, {}), found, time.process_time() - start)
+                if seed % 20 == 0:
+                    keep(given.out, table)
+            keep(given.out, table)
+            print(name, table.get(name), flush=True)
+    sys.exit(1 if any(row["missed"] for row in table.values()) else 0)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ from pinnpoint_verify.checker import (
     up,
 )
 from pinnpoint_verify.reader import Array, need
+from pinnpoint_verify.spectrum import negative
 
 Row = dict[str, Any]
 PI_UP = 3.1415926535897936
@@ -46,7 +47,7 @@ CELLS = 400
 
 
 def mesh_constant(mesh: Mesh, said: Row) -> float:
-    """M_h, once the stored eigenvalue is proved: λ⊥ ≥ eigenvalue by A + BwBᵀ − θM ⪰ −ζD⁻²."""
+    """M_h, once the stored eigenvalue is proved: λ⊥ ≥ eigenvalue by one factorization (band.md, steps 1f, 1j)."""
     d, X = mesh.d, mesh.points[mesh.cells]
     need(np.any(mesh.kind == DIRICHLET), "mesh constant: nothing is fixed")
     edges = np.stack([((X[:, i] - X[:, j]) ** 2).sum(axis=1) for i, j in combinations(range(d + 1), 2)])
@@ -91,11 +92,32 @@ def _eigenvalue(mesh: Mesh, free: Array, theta: float, tau: float) -> float:
     w = np.where(own > 0.0, 2.0 ** np.rint(np.log2(tau / np.where(own > 0.0, own, 1.0))), 0.0)
     D = 2.0 ** -np.rint(0.5 * np.log2(m))
     W, scale = sp.diags_array(w), sp.diags_array(D)
+    there, ratio = np.flatnonzero(own > 0.0), float(np.max(1.0 / (D * D * m)))
+    zeta = _bordered([A, A_off, theta * M], [B[:, there], B_off[:, there]], D, own[there], theta, tau)
+    if zeta * ratio < 0.3 * theta:
+        return theta * (1.0 - slack) - float(up(zeta * ratio)) - 1e-13 * theta
     S = sp.csr_array(scale @ (A + B @ W @ B.T - theta * M) @ scale)
     size = sp.csr_array(abs(A) + abs(B) @ W @ abs(B).T + theta * abs(M))
     wrong = A_off + abs(B) @ W @ B_off.T + B_off @ W @ (abs(B) + B_off).T + gamma(24) * size
     loss = float(up(np.max(D * (wrong @ D) * (1.0 + 1e-9))))
-    return theta * (1.0 - slack) - float(up((_defect(S) + loss) * np.max(1.0 / (D * D * m)))) - 1e-13 * theta
+    return theta * (1.0 - slack) - float(up((_defect(S) + loss) * ratio)) - 1e-13 * theta
+
+
+def _bordered(inner: list[Any], side: list[Any], D: Array, own: Array, theta: float, tau: float) -> float:
+    """ζ < ϱ with D(A − θM)D ⪰ −ζI where BᵀDx = 0, from the matrix with the corner −ϱ; infinite where none is proved."""
+    (A, A_off, M), (B, B_off), nv = inner, side, len(own)
+    Y, corner = 64.0 * 2.0 ** np.rint(0.5 * np.log2(theta / own)), 4096.0 * 2.0 ** np.rint(np.log2(theta / tau))
+    scale, border = sp.diags_array(D), sp.diags_array(Y)
+    C = scale @ B @ border
+    S = sp.block_array([[scale @ (A - M) @ scale, C], [C.T, -corner * sp.eye_array(nv)]], format="csr")
+    rows = D * ((A_off + gamma(24) * (abs(A) + abs(M))) @ D + B_off @ Y)
+    columns = Y * (B_off.T @ D)
+    wrong = float(up(max(rows.max(initial=0.0), columns.max(initial=0.0)) * (1.0 + 1e-9)))
+    try:
+        count, zeta = negative(S, wrong)
+    except RuntimeError:  # a pivot is zero
+        return math.inf
+    return zeta if count <= nv and zeta < corner else math.inf
 
 
 def _defect(S: Any) -> float:

@@ -132,11 +132,17 @@ def header_agrees(certificate: Row, case: Row, proof: Row) -> None:
         need(same(made.get(key), mesh.get(key)), f"certificate: inputs.mesh.{key} is not the case's")
     used = {"case"} | ({"mesh"} if mesh else set()) | ({"deck"} if "deck" in case["problem"] else set())
     used |= {"prediction"} if case["prediction"]["source"] in ("file", "onnx", "torch", "model") else set()
+    used |= {word for word in ("diffusion", "reaction") if from_file(case["problem"].get(word))}
     need(inputs.keys() == used, "certificate: inputs are not those that the case names")
     for name, about in inputs.items():
         fits = is_text(about.get("file")) and bool(DIGEST.fullmatch(str(about.get("sha256"))))
         fits = fits or "generate" in about
         need(fits and ("generate" in about) != ("file" in about), f"certificate: inputs.{name} is not a file")
+
+
+def from_file(given: Any) -> bool:
+    """Whether a case reads a coefficient from a file: the cells' numbers are then declared."""
+    return isinstance(given, dict) and is_text(given.get("file")) and given.keys() <= {"name", "file", "grid", "field"}
 
 
 def needed(query: Row) -> tuple[str, ...]:

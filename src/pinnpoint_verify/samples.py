@@ -32,7 +32,7 @@ from pinnpoint_verify.lifts import Lift, alike, lift_agrees, own_value
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.reference import compare, directions, distance, potential, radial, rule
 from pinnpoint_verify.robin_matrix import robin_matrix
-from pinnpoint_verify.rows import is_number
+from pinnpoint_verify.rows import from_file, is_number
 from pinnpoint_verify.varying_samples import Coefficients, Kernel, constants_agree, point_agrees
 
 Row = dict[str, Any]
@@ -53,13 +53,15 @@ class Samples:
         problem, lift = case["problem"], proof["lift"] is not None
         self.lift = Lift(bundle, proof["lift"]) if lift and proof["lift"]["kind"] != "opaque" else None
         self.source = plain(problem.get("source")) if self.lift else proof["source"]
+        self.parts, self.region = self._by_groups(proof["source"])
         self.held = [plain(v) for v in (problem.get("dirichlet") or {}).values()] if self.lift else proof["dirichlet"]
         self.over = list(problem.get("dirichlet") or {})
         need(len(self.over) == len(proof["dirichlet"]), "dirichlet: not that of the case")
         for key in ("source", "dirichlet", "neumann"):
-            given = [problem.get(key)] if key == "source" else list((problem.get(key) or {}).values())
+            table = key != "source" or self.parts
+            given = list((problem.get(key) or {}).values()) if table else [problem.get(key)]
             given += [pair[1] for pair in (problem.get("robin") or {}).values()] if key == "neumann" else []
-            data = [proof[key]] if key == "source" else proof[key]
+            data = proof[key] if table else [proof[key]]
             fits = data == [None] * len(data) if lift else alike(data, [plain(v) for v in given])
             need(fits, f"{key}: not that of the case")
         self.varied = Coefficients(mesh, proof, case) if mesh.medium is not None else None
@@ -67,6 +69,7 @@ class Samples:
         constant = () if self.varied is not None else (("diffusion", mesh.kappa), ("reaction", mesh.c))
         for key, values in (*constant, ("cubic", mesh.cubic)):
             given = plain(problem.get(key))
+            self.blind += [f"the {key} on each cell, which comes from a file"] if from_file(given) else []
             known = list(given.values()) if isinstance(given, dict) else [given]
             fits = not all(isinstance(v, int | float) for v in known) or np.all(np.isin(values, known))
             need(fits, f"{key}: not that of the case")
@@ -79,6 +82,34 @@ class Samples:
             self.blind.append("fluxes of the prediction that was lifted")
         elif self.lift and self.source is None:
             self.blind.append("source data")
+
+    def _by_groups(self, given: Any) -> tuple[list[Any], Array]:
+        """Formulas of the groups that a source is given by, and the group of each cell; none of one formula."""
+        if not isinstance(given, list):
+            return [], np.zeros(0, dtype=int)
+        table = self.case["problem"].get("source")
+        need(isinstance(table, dict) and given and None not in given, "source: not that of the case")
+        region = self.bundle("source/region", None, whole=len(given))
+        need(len(region) == self.mesh.C, "source: a group for each cell")
+        self.source = None
+        self.blind.append("which cells are in the groups of the source")
+        return given, region
+
+    def _settle(self, goal: Row, name: str) -> None:
+        """Of a source by groups, the formula about a point."""
+        if self.parts:
+            x0 = np.array(goal["at"], dtype=float)
+            gaps = ((self.mesh.points[self.mesh.cells].mean(axis=1) - x0) ** 2).sum(axis=1)
+            cell = self.cell_of(x0, np.argsort(gaps)[:64])
+            need(cell >= 0, f"{name!r}: the point is outside the mesh")
+            self.source = self.parts[self.region[cell]]
+
+    def _parted(self) -> Array:
+        """Facets between groups of the source."""
+        mesh = self.mesh
+        if not self.parts:
+            return np.zeros(len(mesh.facets), dtype=bool)
+        return (mesh.neighbour >= 0) & (self.region[mesh.owner] != self.region[mesh.neighbour])
 
     def value(self, given: Any, X: Array) -> Array:
         """Dirichlet data at points, less the prediction where that was lifted."""
@@ -147,12 +178,26 @@ class Samples:
         if self.varied is not None:
             self.varied.models(g)
             self.varied.bounds(g)
+        if self.parts:
+            return self._grouped(p, g)
         if self.source is None:
             return
         u = p.nodal[self.mesh.cells[g.part]]
 
         def f(X: Array, bary: Array, at: Array) -> Array:
             return self.rest(X, g.kappa[at, None], g.c[at, None]) - g.cubic[at, None] * (u[at] @ bary.T) ** 3
+
+        compare("source", p.given, self.mesh.points[self.mesh.cells[g.part]], f)
+
+    def _grouped(self, p: Side, g: Cells) -> None:
+        """The source of each group on a range of cells."""
+        own = self.region[g.part]
+
+        def f(X: Array, bary: Array, at: Array) -> Array:
+            return np.asarray(np.select([own[at][:, None] == k for k in range(len(self.parts))], values(X)))
+
+        def values(X: Array) -> list[Array]:
+            return [np.broadcast_to(formula(part, X), X.shape[:-1]) for part in self.parts]
 
         compare("source", p.given, self.mesh.points[self.mesh.cells[g.part]], f)
 
@@ -238,11 +283,12 @@ class Samples:
         """x₀, R, the radius of the average, C and its error; the ball must lie where the coefficients are constant."""
         if i in self.balls:
             return self.balls[i]
+        self._settle(goal, row["name"])
         mesh, name, d = self.mesh, row["name"], self.mesh.d
         x0, a, R = np.array(goal["at"], dtype=float), float(goal["average"]), float(goal["radius"])
         need(goal["at"] == row["at"] and (a > 0.0) == (row["kind"] == "average"), f"{name!r}: not the query's ball")
         facets = mesh.points[mesh.facets]
-        jump = (mesh.neighbour < 0) | (mesh.kappa[mesh.owner] != mesh.kappa[mesh.neighbour])
+        jump = (mesh.neighbour < 0) | (mesh.kappa[mesh.owner] != mesh.kappa[mesh.neighbour]) | self._parted()
         if not self.harmonic:
             jump |= mesh.c[mesh.owner] != mesh.c[mesh.neighbour]
         inside = 0.0 < R <= distance(x0, facets[jump]) * (1.0 + 1e-12) and a <= R
@@ -402,6 +448,10 @@ class Samples:
         """The kernel of a point where coefficients vary."""
         assert self.varied is not None
         if i not in self.kernels:
+            self._settle(goal, row["name"])
+            walls = self.mesh.points[self.mesh.facets[self._parted()]]
+            whole = not len(walls) or goal["radius"] <= distance(np.array(goal["at"]), walls) * (1.0 + 1e-12)
+            need(whole, f"{row['name']!r}: the ball leaves where the source is one formula")
             fits = goal["kind"] == "point" and goal["at"] == row["at"] and self.source is not None
             need(fits, f"{row['name']!r}: a kernel of no point, or a source without a formula")
             self.kernels[i] = self.varied.kernel(goal, row["name"])
@@ -411,6 +461,7 @@ class Samples:
         """The height of a derivative's density and its error; the ball, and −∫f∂_lΦ, are compared on the way."""
         if i in self.slopes:
             return self.slopes[i]
+        self._settle(goal, row["name"])
         name, d = row["name"], self.mesh.d
         x0, R, kappa, c = self._constant(goal, name)
         factor = kappa if goal["flux"] else 1.0
@@ -442,7 +493,7 @@ class Samples:
         x0, R = np.array(goal["at"], dtype=float), float(goal["radius"])
         need(x0.shape == (mesh.d,), f"{name!r}: the point has another dimension")
         jump = (mesh.neighbour < 0) | (mesh.kappa[mesh.owner] != mesh.kappa[mesh.neighbour])
-        jump |= mesh.c[mesh.owner] != mesh.c[mesh.neighbour]
+        jump |= (mesh.c[mesh.owner] != mesh.c[mesh.neighbour]) | self._parted()
         inside = 0.0 < R <= distance(x0, mesh.points[mesh.facets][jump]) * (1.0 + 1e-12)
         need(inside, f"{name!r}: the ball leaves where the coefficients are constant")
         gaps = ((mesh.points[mesh.cells].mean(axis=1) - x0) ** 2).sum(axis=1)

@@ -163,8 +163,23 @@ def test_site_builds_without_a_warning(tmp_path):
     assert not re.search(r"<(?:script|link|img)[^>]+(?:src|href)=\"https?://", api)
 
 
+def test_stored_radii_and_campaigns_are_what_the_pages_say():
+    results = ROOT / "studies" / "results"
+    rows = json.loads((results / "radii.json").read_text(encoding="utf-8"))
+    assert all(row["missed"] == 0 and row["guarantee"] == "deterministic" for row in rows.values())
+    assert all(row["radius"] <= row["wanted"] for row in rows.values() if row["wanted"] is not None)
+    found = json.loads((results / "varying.json").read_text(encoding="utf-8"))
+    for kind in ("scalar", "constant matrix", "matrix", "convection"):
+        lines, plane, space = (found[f"{kind}, {d}D"] for d in (1, 2, 3))
+        assert lines["cases"] + plane["cases"] >= 500
+        assert space["cases"] >= 60
+        assert lines["missed"] == plane["missed"] == space["missed"] == 0
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [pytest.param("comparison", marks=pytest.mark.optional), "method_costs", "pinnacle"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("comparison", marks=pytest.mark.optional), "method_costs", "pinnacle", "radii"]
+)
 def test_studies_behind_the_tables_run_in_their_quick_form(name, tmp_path):
     if name == "comparison":
         pytest.importorskip("pymor", reason="pip install 'pinnpoint[compare]'")
@@ -177,6 +192,10 @@ def test_studies_behind_the_tables_run_in_their_quick_form(name, tmp_path):
         right, wrong = (rows[f"PoissonInv, the source of its {what}"] for what in ("a and u", "code"))
         assert right["published, error at most"] < 1e-4
         assert wrong["published, error at least"] > 0.12
+    if name == "radii":
+        assert all(row["missed"] == 0 and row["guarantee"] == "deterministic" for row in rows.values())
+        turning = rows["A(x) 1:10, turning by x + 2y"]  # 1.6e-2 where each component of q has the rest of all of them
+        assert turning["radius"] < 1.5e-2
     if name == "comparison":
         assert all(row["ours"]["bounds below the error"] == 0 for row in rows["loads"]["rows"])
         assert rows["operator"]["pymor"]["bounds below the error"] == 0

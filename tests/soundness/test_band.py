@@ -36,7 +36,7 @@ def missed(setting, exact, per_cell=12):
     (band,) = local(setting)
     mismatch = model.mismatch(setting.side.nodal)[0]
     true = math.sqrt(float((model.topology.volumes * (off**2).mean(axis=1)).sum()))
-    E = l2_error(model, setting.side, setting.bounds).value + mismatch * math.sqrt(float(model.topology.volumes.sum()))
+    E = l2_error(setting).value + mismatch * math.sqrt(float(model.topology.volumes.sum()))
     fine = np.isfinite(band.bounds)
     wrong = int(np.sum(off.max(axis=1) > band.bounds + mismatch + 1e-14))
     return wrong + int(true > E * (1 + 1e-3)), float(np.max(off.max(axis=1)[fine] / (band.bounds[fine] + mismatch)))
@@ -163,7 +163,7 @@ def test_the_theorem_with_the_true_error_in_the_mean(seed, monkeypatch):
     problem, exact = _square(seed)
     setting = solved(problem)
     off = off_in_cells(setting, exact, 40)
-    found = l2_error(setting.model, setting.side, setting.bounds)
+    found = l2_error(setting)
     true = math.sqrt(float((setting.model.topology.volumes * (off**2).mean(axis=1)).sum()))
 
     def wrong(value):

@@ -80,7 +80,7 @@ def proved(bundle, degree):
 @pytest.mark.parametrize("name", CASES)
 def test_the_error_in_the_mean_is_proved_again(name):
     setting, bundle = both(name)
-    found = l2_error(setting.model, setting.side, setting.bounds)
+    found = l2_error(setting)
     p, residual = proved(bundle, CASES[name][2])
     M = found.constant
     said = {"shift": M.shift, "penalty": M.penalty, "eigenvalue": M.eigenvalue, "error": found.value}

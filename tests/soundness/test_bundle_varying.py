@@ -350,10 +350,10 @@ def test_the_kernel_of_a_point_gives_its_value(d):
 # Words.
 
 
-def case(tmp_path, problem, extra=""):
+def case(tmp_path, problem, extra="", fixed="boundary"):
     (tmp_path / "c.toml").write_text(
         f'[mesh]\ngenerate = "square"\ncells = 4\n[problem]\nkind = "reaction-diffusion"\nsource = "1"\n{problem}\n'
-        f"[problem.dirichlet]\nboundary = 0.0\n{extra}[prediction]\nzero = true\n"
+        f"[problem.dirichlet]\n{fixed} = 0.0\n{extra}[prediction]\nzero = true\n"
         '[[query]]\nname = "m"\nkind = "mean"\n'
     )
     assert main(["certify", str(tmp_path / "c.toml"), "--quiet", "--out", str(tmp_path / "o")]) == 0
@@ -393,12 +393,22 @@ def test_case_files_of_the_discrete_target(tmp_path):
     assert main(["verify", str(tmp_path / "d" / "bundle")]) == 0
 
 
-def test_the_reason_is_told_rather_than_a_key(tmp_path, capsys):
+@pytest.mark.parametrize("word", ["diffusion", "reaction"])
+def test_coefficients_from_files_are_proved_with_and_told(tmp_path, capsys, word):
     np.savez(tmp_path / "kappa.npz", values=np.linspace(1.0, 2.0, 32))
-    folder = case(tmp_path, 'diffusion = { file = "kappa.npz" }')
+    folder = case(tmp_path, f'{word} = {{ file = "kappa.npz" }}')
+    assert main(["verify", str(folder)]) == 0
+    assert f"the {word} on each cell, which comes from a file: there was nothing to compare" in capsys.readouterr().out
+    forger = Forger(folder)
+    forger.array(f"continuous/{'kappa' if word == 'diffusion' else word}", lambda a: 1.001 * a)
+    forger.seal()
     assert main(["verify", str(folder)]) != 0
-    said = "".join(capsys.readouterr())
-    assert "coefficients that come from a file have no witnesses for the checker" in said
+
+
+def test_the_reason_is_told_rather_than_a_key(tmp_path, capsys):
+    folder = case(tmp_path, 'diffusion = "1+x"\nconvection = ["1", "0"]', fixed="left")
+    assert main(["verify", str(folder)]) != 0
+    assert "values are given on all of the boundary" in "".join(capsys.readouterr())
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 import pinnpoint as pp
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.systems.semilinear.reaction import Reaction
 from tests.support.varied import ask, draw, energy_bound, energy_error, solved
 
 KINDS = ("scalar", "constant matrix", "matrix", "convection")
@@ -243,3 +244,56 @@ def test_lifts_leave_what_the_prediction_misses():
         kept = pp.certify(p, f"1.001*{WAVE}", queries, lift=True)
         assert kept.contains(truth).all(), name
         assert kept.radius[0] < 3e-3 * pp.certify(p, p.space.U0, queries).radius[0], name
+
+
+def test_a_smaller_ball_serves_where_derivatives_are_not_bounded():
+    """κ = 1 + √x has no derivative at x = 0, where the largest ball about the centre ends."""
+    s, u = "sin(pi*y)", "x**2*(1-x)*sin(pi*y)"
+    f = f"-(sqrt(x)*(1-1.5*x)+(1+sqrt(x))*(2-6*x))*{s}+pi**2*(1+sqrt(x))*{u}"
+    given = {"source": f, "diffusion": "1+sqrt(x)", "dirichlet": {"boundary": 0.0}, "degree": 2}
+    p = pp.fem.ReactionDiffusion(generate("square", 12), **given)
+    found = pp.certify(p, p.space.U0, p.points([[0.5, 0.5]]))
+    assert found.guarantee == "deterministic"
+    assert found.contains(np.array([0.125])).all()
+    assert found.radius[0] < 2e-2
+
+
+def test_an_unbounded_interval_says_why():
+    """A kink of the slope in every ball: x = ½ itself."""
+    p = pp.fem.ReactionDiffusion(generate("interval", 7), 1.0, "1+sqrt((x-0.5)**2)", dirichlet={"boundary": 0.0})
+    found = pp.certify(p, p.space.U0, p.points([[0.5]]))
+    assert np.isinf(found.radius).all()
+    assert any("derivatives of the coefficients that are bounded about it" in note for note in found.notes)
+
+
+def test_flows_that_are_the_same_on_both_sides_of_a_pair():
+    """−Δu + (1 + y)u_x = f, periodic in x, u = sin 2πx sin πy; b·n that differs by what it says is refused."""
+    wave = "sin(2*pi*x)*sin(pi*y)"
+    f = f"5*pi**2*{wave}+(1+y)*2*pi*cos(2*pi*x)*sin(pi*y)"
+    sides = {"dirichlet": {"top": 0.0, "bottom": 0.0}, "periodic": {"left": "right"}, "degree": 2}
+    p = pp.fem.ReactionDiffusion(generate("square", 10), f, convection=("1+y", "0"), **sides)
+    found = pp.certify(p, p.space.U0, p.points([[0.3, 0.55]]) + p.flux("top"))
+    truth = np.array([math.sin(0.6 * math.pi) * math.sin(0.55 * math.pi), 0.0])
+    assert found.contains(truth).all()
+    assert found.radius[0] < 2e-3
+    q = pp.fem.ReactionDiffusion(generate("square", 4), 1.0, convection=("1+x", "0"), reaction=1.0, **sides)
+    with pytest.raises(pp.InputError, match=r"may jump at a periodic pair, for example at \[0\.0, 0\.125\]"):
+        pp.certify(q, q.space.U0, q.flux("top"))
+
+
+def test_matrices_that_are_not_positive_name_place_and_number():
+    with pytest.raises(pp.InputError, match=r"cell 0 at \[0\.\d+, 0\.\d+\] has eigenvalue -1\.000e\+00"):
+        pp.fem.ReactionDiffusion(generate("square", 3), 1.0, [[1.0, 2.0], [2.0, 1.0]])
+
+
+def test_general_reactions_are_given_as_text():
+    mesh = generate("square", 6)
+    one, two = (
+        pp.fem.Semilinear(mesh, g=g, source=1.0, dirichlet={"boundary": 0.0})
+        for g in ("sinh(u)", Reaction("sinh(u)", "cosh(u)", "sinh(u)"))
+    )
+    first, second = (pp.certify(p, p.linear.space.U0, p.points([[0.5, 0.5]])) for p in (one, two))
+    assert first.guarantee == "deterministic"
+    assert abs(first.center[0] - second.center[0]) <= first.radius[0] + second.radius[0]
+    with pytest.raises(pp.InputError, match=r"g .*not known"):
+        pp.fem.Semilinear(mesh, g="sinh(x)", source=1.0)

@@ -147,7 +147,7 @@ def draw(seed: int, kind: str, d: int, n: int) -> Case:
         convection=tuple(v.text for v in b) if kind == "convection" else None,
         degree=degree,
     )
-    return Case(d, kind, problem, u, first, flux, free, kind != "matrix" or d == 1)
+    return Case(d, kind, problem, u, first, flux, free, kind != "matrix" or d < 3)
 
 
 def ask(case: Case, rng: np.random.Generator, *, points: bool) -> tuple[Any, np.ndarray]:

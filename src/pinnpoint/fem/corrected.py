@@ -17,7 +17,7 @@ from pinnpoint.taylor.simplices import enclose
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.estimator import Side
 from pinnpoint.transfer.everywhere.corrected import Corrected, corrected
-from pinnpoint.transfer.everywhere.setting import Setting
+from pinnpoint.transfer.everywhere.setting import Setting, measured
 
 if TYPE_CHECKING:
     from pinnpoint.fem.lifted import Lifted
@@ -47,7 +47,7 @@ def solved(problem: ScalarProblem) -> Setting:
     state = _state(problem.system, model)
     flux = model.fluxes(state[None, :], [model.load], [model.boundary_load])[..., 0]
     side = Side(state, model.load, flux, model.boundary_load)
-    return Setting(model, side, model.estimator.measure(side, [])[0])
+    return measured(model, side)
 
 
 def _state(system: Any, model: Continuum) -> Vector:

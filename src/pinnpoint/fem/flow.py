@@ -13,10 +13,10 @@ from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.transfer.coefficients import Coefficients
 
-NUMBER = "Two sides are one only up to rounding, so that it must be a number there: give one"
+NUMBER = "It may depend on coordinates that are the same on both sides, to the last digit: write it without the others"
 
 
-def require_continuous(coefficients: Coefficients, T: Topology, mesh: Mesh, glued: Index | None) -> None:
+def require_continuous(coefficients: Coefficients, T: Topology, mesh: Mesh, glued: tuple[Index, Index] | None) -> None:
     """Refuse b whose normal component jumps between regions, or may do so between facets that are glued.
 
     B(v, v) has ½∫_F [b·n]v² on every facet where b·n jumps, and the dual problem's fluxes jump by [b·n]z there; the
@@ -25,7 +25,8 @@ def require_continuous(coefficients: Coefficients, T: Topology, mesh: Mesh, glue
     Parameters
     ----------
     glued
-        Vertex numbers of facets (n, d) that are glued to others; b·n is only known to agree there where it is a number.
+        Vertex numbers of facets (n, d) and of those that they are glued to, in the same order; b·n is known to agree
+        where it depends on coordinates alone that do.
     """
     if not coefficients.convective:
         return
@@ -41,14 +42,12 @@ def require_continuous(coefficients: Coefficients, T: Topology, mesh: Mesh, glue
         differs = np.array([not _same(flows[a][i], flows[b][i]) for i in range(d)])
         # varying.md, step 1e
         _refuse(np.any(across(V[here]) & differs, axis=1), V[here], "jumps between two groups of cells")
-    if glued is not None and len(glued):
-        moves = np.array([any(not _number(b[i]) for b in flows) for i in range(d)])
-        _refuse(
-            np.any(across(mesh.points[glued]) & moves, axis=1),
-            mesh.points[glued],
-            "may jump at a periodic pair",
-            NUMBER,
-        )
+    if glued is not None and len(glued[0]):
+        first, second = (mesh.points[facets] for facets in glued)
+        apart = np.any(first != second, axis=1)  # by axes
+        used = np.array([np.any([_axes(b[i], d) for b in flows], axis=0) for i in range(d)])
+        moves = (apart[:, None, :] & used[None]).any(axis=2)  # varying.md, step 1e
+        _refuse(np.any(across(first) & moves, axis=1), first, "may jump at a periodic pair", NUMBER)
 
 
 def across(V: Vector) -> Mask:
@@ -68,8 +67,11 @@ def _refuse(bad: Any, V: Vector, what: str, remedy: str = "Give one field for al
         )
 
 
-def _number(given: Any) -> bool:
-    return not callable(given) or (isinstance(given, Expression) and given.constant is not None)
+def _axes(given: Any, d: int) -> list[bool]:
+    """Along which axes a component may change."""
+    if not callable(given):
+        return [False] * d
+    return [name in given.variables_used for name in "xyz"[:d]] if isinstance(given, Expression) else [True] * d
 
 
 def _same(a: Any, b: Any) -> bool:

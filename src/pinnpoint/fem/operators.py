@@ -97,7 +97,9 @@ def averaged(given: Any, mesh: Mesh, order: int) -> Vector:
     else:
         K = per_cell("diffusion", given, mesh)
         if float(K.min()) <= 0.0:
-            raise InputError(f"diffusion: must be > 0; cell {int(np.argmin(K))} has {float(K.min())!r}")
+            worst = int(np.argmin(K))
+            where = np.round(mesh.points[mesh.cells[worst]].mean(axis=0), 6).tolist()
+            raise InputError(f"diffusion: must be > 0; cell {worst} at {where} has {float(K.min())!r}")
         return K
     if K.shape[1:] != (d, d) or not np.all(np.isfinite(K)):
         raise InputError(f"diffusion: must be finite {d} × {d} matrices; got shape {K.shape[1:]}")
@@ -105,7 +107,9 @@ def averaged(given: Any, mesh: Mesh, order: int) -> Vector:
         raise InputError("diffusion: matrices must be symmetric")
     low = np.linalg.eigvalsh(K)[:, 0]
     if float(low.min()) <= 0.0:
+        worst = int(np.argmin(low))
+        where = np.round(mesh.points[mesh.cells[worst]].mean(axis=0), 6).tolist()
         raise InputError(
-            f"diffusion: must be positive definite; cell {int(np.argmin(low))} has eigenvalue {low.min():.3e}"
+            f"diffusion: must be positive definite; cell {worst} at {where} has eigenvalue {low.min():.3e}"
         )
     return np.asarray(0.5 * (K + np.swapaxes(K, 1, 2)) if d > 1 else K[:, 0, 0])

@@ -524,7 +524,7 @@ class ReactionDiffusion(ScalarQueries):
             kind[numbers] = DIRICHLET
         if self.coefficients is not None:
             pairs = None if self.loops is None else self.loops.gluing
-            ends = None if pairs is None else np.concatenate([pairs.first, pairs.second])
+            ends = None if pairs is None else (pairs.first, pairs.second)
             require_continuous(self.coefficients, T, self.mesh, ends)
         medium = None if self.coefficients is None else Medium(self.coefficients, T.points[T.cells])
         kappa, c = self.diffusion, np.zeros(len(T.cells)) if self.reaction is None else self.reaction

@@ -27,6 +27,7 @@ from pinnpoint.fem.held import HeldBoundary
 from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.fem.scalar_queries import Names
+from pinnpoint.formulas.expressions import parse
 from pinnpoint.formulas.signs import everywhere
 from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.mesh import Mesh
@@ -62,7 +63,7 @@ class Semilinear(FiniteElements, Transferable):
     degree
         1, or 2 for quadratic elements: with the continuous target, and a cubic of one λ.
     g
-        In place of the cubic: a `Reaction` with g, g′ and g″ as formulas in u or as functions.
+        In place of the cubic: a formula in u, or a `Reaction` with g, g′ and g″ as formulas or as functions.
     """
 
     mesh: Mesh
@@ -88,12 +89,17 @@ class Semilinear(FiniteElements, Transferable):
         weight: Matrix | None = None,
         quadrature: int | None = None,
         degree: int = 1,
-        g: Reaction | None = None,
+        g: Reaction | str | None = None,
     ) -> None:
         if (cubic is None) == (g is None):
             raise InputError("cubic, g: give exactly one of them, λ of λu³ or a Reaction")
+        if isinstance(g, str):
+            g = Reaction(parse(g, variables=("u",), name="g"))
         if g is not None and not isinstance(g, Reaction):
-            raise InputError(f"g: must be a Reaction, Reaction('exp(u)', 'exp(u)', 'exp(u)'); got {type(g).__name__}")
+            raise InputError(
+                f"g: must be a formula of u, 'sinh(u)', or a Reaction, Reaction('exp(u)', 'exp(u)', 'exp(u)'); got "
+                f"{type(g).__name__}"
+            )
         mesh = as_mesh(mesh)
         lam = None if cubic is None else per_cell("cubic", cubic, mesh)
         acts = lam is None or bool(np.any(lam))

@@ -17,6 +17,7 @@ Arrays keep the cells on the last axis.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -111,6 +112,13 @@ class Remains:
     oscillation: Vector
     defect: Vector
     data: Vector
+
+
+class Keeper(Protocol):
+    """Who wants to see what a state leaves, cells by cells, while it is measured."""
+
+    def take(self, part: slice, shapes: Shapes, state: State, left: Remains) -> None:
+        """Some cells."""
 
 
 def remains(

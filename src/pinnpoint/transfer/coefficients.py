@@ -144,7 +144,8 @@ class Field:
     coefficients
         β of each component, (n, pairs, d), for the cell's own vertex order.
     high, error1, error2
-        Bounds of the root mean square of the rest's length, and of the mean and root mean square of the error's, (n,).
+        Bounds of the root mean square of each component's rest, and of the mean and root mean square of its error,
+        (n, d).
     cells
         Which cells the rows stand for; q vanishes on the others. None means all cells in order.
     """

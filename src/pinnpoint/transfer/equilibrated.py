@@ -28,7 +28,7 @@ from pinnpoint.transfer.data_lift import DataLift
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.everywhere.asked import asked_for, extreme_queries
 from pinnpoint.transfer.everywhere.grounds import require_grounds
-from pinnpoint.transfer.everywhere.setting import Setting
+from pinnpoint.transfer.everywhere.setting import OnCells, Setting
 from pinnpoint.transfer.gaps import flux_change, is_met
 from pinnpoint.transfer.goals import Functional, functionals
 from pinnpoint.transfer.indefinite import Indefinite
@@ -213,8 +213,9 @@ class Equilibrated(Route):
         side = model.primal(state)
         lift = self._lift(state, mismatch)
         self._require_met(mismatch, lift)
-        primal, pairs_ = self._measure(side, duals, lift)
         extreme = extreme_queries(self.queries.goals)
+        seen = OnCells.empty(model, side) if extreme and model.medium is None else None
+        primal, pairs_ = self._measure(side, duals, seen, lift)
         found = [self._enclosed(i, state, primal, pairs_.get(i), duals.get(i)) for i in range(len(self.goals))]
         if self.indefinite is None and model.medium is None:
             given = Ceilings.of(model, state, reacts=False)
@@ -236,7 +237,7 @@ class Equilibrated(Route):
             "work": np.array([J.work for J in self.goals]),
         }
         evidence = Evidence(
-            extremes=self._extremes(side, primal, (mismatch, sure)) if extreme else None,
+            extremes=self._extremes(Setting(model, side, primal, seen), (mismatch, sure)) if extreme else None,
             indicators=indicators(model, primal, pairs_, self._sums(terms), self.tolerance),
             mismatched_cells=model.mismatched_cells(state, mismatch),
             remarks=(*foreseen(model), *remarks(self.queries.names, self.goals, found, model.budget)),
@@ -302,8 +303,7 @@ class Equilibrated(Route):
             corner = flux_change(model, lift.ends, dual)
         return replace(enclosed, center=center, rounding=rounding), float(up(rest + corner, 4))
 
-    def _extremes(self, side: Side, primal: Bounds, mismatch: tuple[float, bool]) -> Extremes:
-        setting = Setting(self.model, side, primal)
+    def _extremes(self, setting: Setting, mismatch: tuple[float, bool]) -> Extremes:
         return asked_for(setting, mismatch, self.queries, self.cells_of, lifted=self.lifted)
 
     def _require_held(self) -> None:
@@ -433,14 +433,18 @@ class Equilibrated(Route):
         return None if q is None else q.on_all(len(self.model.kappa))
 
     def _measure(
-        self, primal: Side, nodal_of: Mapping[int, Vector], lift: DataLift | None = None
+        self,
+        primal: Side,
+        nodal_of: Mapping[int, Vector],
+        seen: OnCells | None = None,
+        lift: DataLift | None = None,
     ) -> tuple[Bounds, dict[int, Pair]]:
         model = self.model
         asked = list(nodal_of)
         size = len(model.kappa) * len(pairs(model.d))
         step = max(1, BATCH // size)
         found: dict[int, Pair] = {}
-        bounds = model.estimator.measure(primal, [])[0] if not asked else None
+        bounds = model.estimator.measure(primal, [], seen)[0] if not asked else None
         for a in range(0, len(asked), step):
             these = asked[a : a + step]
             nodal = np.stack([nodal_of[i] for i in these])
@@ -453,7 +457,7 @@ class Equilibrated(Route):
             for k, i in enumerate(these):
                 side = Side(nodal[k], sources[k], fluxes[..., k], loads[k], fields[k], True, wanted[k])
                 duals.append((side, self.goals[i].sign, self.goals[i].lift is None))
-            bounds, some = model.estimator.measure(primal, duals)
+            bounds, some = model.estimator.measure(primal, duals, seen if a == 0 else None)
             if lift is not None:
                 some = [replace(p, across=lift.across(fluxes[..., k])) for k, p in enumerate(some)]
             found |= dict(zip(these, some, strict=True))

@@ -26,7 +26,7 @@ from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding.arithmetic import UNIT, at_most, down, gamma, sum_up, up
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.anchors import NEUMANN, Anchors
-from pinnpoint.transfer.cells import COUNT, Remains, State, inner, mean_product, remains
+from pinnpoint.transfer.cells import COUNT, Keeper, Remains, State, inner, mean_product, remains
 from pinnpoint.transfer.coefficients import Field
 from pinnpoint.transfer.facets import FacetLoad, left_over
 from pinnpoint.transfer.geometry import Shapes
@@ -160,8 +160,10 @@ class Estimator:
         """Of the flux."""
         return self.degree - 1
 
-    def measure(self, primal: Side, duals: Sequence[tuple[Side, float, bool]]) -> tuple[Bounds, list[Pair]]:
-        """Bounds of a primal side, and of each dual with it.
+    def measure(
+        self, primal: Side, duals: Sequence[tuple[Side, float, bool]], keeper: Keeper | None = None
+    ) -> tuple[Bounds, list[Pair]]:
+        """Bounds of a primal side, and of each dual with it; the keeper is shown what the primal side leaves.
 
         A dual comes with the sign of the residual in its value (+1, or −1 for a flux) and whether its source acts on
         the primal state (∫ w u_h is part of the value).
@@ -185,6 +187,8 @@ class Estimator:
                 rows["osc"][i, part], rows["def"][i, part] = left.data
                 if i == 0:
                     first = (state, given, left, action)
+                    if keeper is not None:
+                        keeper.take(part, shapes, state, left)
                     continue
                 _, sign, acts = duals[i - 1]
                 product[i - 1, part] = self._inner(shapes, first[2], left, part)  # continuous.md, step 3b
@@ -229,7 +233,7 @@ class Estimator:
             return Given(*rows)
         q = side.field
         field = np.ascontiguousarray(np.moveaxis(q.coefficients[part], 0, -1))
-        return Given(*rows, field, q.high[part], q.error1[part], q.error2[part])
+        return Given(*rows, field, q.high[part].T, q.error1[part].T, q.error2[part].T)
 
     def _left(
         self, shapes: Shapes, side: Side, state: State, f: Given, part: slice

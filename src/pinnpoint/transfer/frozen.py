@@ -20,7 +20,6 @@ from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.rounding.arithmetic import UNIT, up
-from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.jets import ZERO, jet_of, plus, times
 from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.transfer.coefficients import Field
@@ -109,15 +108,14 @@ def field(point: Point, table: Table, points: Vector, cells: Index, volumes: Vec
     parts = [
         point.enclosed(partial(_row, point, table, i), found, rho, target / point.place.d) for i in range(point.place.d)
     ]
-    high, error2 = (
-        np.asarray(up(np.sqrt(np.sum(rows, axis=0)), 8))
-        for rows in ([p.high**2 for p in parts], [p.error2**2 for p in parts])
-    )
-    error1 = np.asarray(up(np.sum([p.error1 for p in parts], axis=0), 8))
-    whole = Density(np.zeros((len(high), 1)), high, error1, error2)
-    whole = added(whole, core(point, table, rho), found, touched(found, rho))
+    missing, near = core(point, table, rho), touched(found, rho)
+    parts = [added(p, missing, found, near) for p in parts]  # a bound of the length is one of each component
     beta = np.stack([p.coefficients for p in parts], axis=2)
-    return Field(beta, whole.high, whole.error1, whole.error2, found.cells)
+    high, error1, error2 = (
+        np.stack(rows, axis=1)
+        for rows in ([p.high for p in parts], [p.error1 for p in parts], [p.error2 for p in parts])
+    )
+    return Field(beta, high, error1, error2, found.cells)
 
 
 def _row(point: Point, table: Table, i: int, cap: float) -> Row:

@@ -44,7 +44,7 @@ from pinnpoint.transfer.mollifier import density as mollified
 from pinnpoint.transfer.places import cell_of, facet_at, in_domain
 from pinnpoint.transfer.robin_flux import robin_flux
 from pinnpoint.transfer.slopes import POWER, OddBump, reach_of, slope_term
-from pinnpoint.transfer.varying_points import found, reach, surroundings_at
+from pinnpoint.transfer.varying_points import bounded, found, reach, surroundings_at
 from pinnpoint.transfer.work import Work
 
 log = logging.getLogger(__name__)
@@ -314,6 +314,8 @@ def _varying(
     spent = Work(model.budget)
     size = _worth(model, small)
     at = found(place, R, model.points, T.cells, model.anchors.volume, small, model.source_at(cell), size, spent)
+    if not (bounded(at.source) and (at.field is None or bounded(at.field))):
+        outlook = UNBOUNDED_DERIVATIVES
     return Functional(
         source=at.source,
         field=at.field,
@@ -325,6 +327,12 @@ def _varying(
         outlook=outlook,
         work=spent.spent,
     )
+
+
+UNBOUNDED_DERIVATIVES = (
+    "its interval is unbounded: the kernel of a point needs derivatives of the coefficients that are bounded about it, "
+    "and in none of the balls tried they are; ask for an average, or write the coefficients otherwise"
+)
 
 
 def _outlook(model: Continuum, cell: int, R: float) -> str:

@@ -30,7 +30,7 @@ class Given:
     source, high, error1, error2
         The source as a `Density` on these cells, coefficients (pairs, n).
     field, field_high, field_error1, field_error2
-        The field as a `Field`, coefficients (pairs, d, n); None where there is none.
+        The field as a `Field`, coefficients (pairs, d, n), bounds (d, n); None where there is none.
     """
 
     source: Vector
@@ -115,7 +115,7 @@ def varied_weak(
             for i in range(d):
                 total = total + mean_product(w.field[:, i], _along(u, i), d)  # varying.md, step 4a
             wrong = wrong + slack * np.abs(w.field).max(axis=0).sum(axis=0) * u.size
-            off = off + w.field_error1 * np.sqrt(float(d)) * u.size
+            off = off + np.sum(w.field_error1, axis=0) * u.size
     return total * vol, np.asarray(up(wrong * vol, 16)), np.asarray(up(off * vol * (1.0 + 4.0 * shapes.slack), 16))
 
 

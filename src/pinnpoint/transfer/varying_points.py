@@ -35,6 +35,8 @@ from pinnpoint.transfer.work import Work
 Pairs = tuple[tuple[tuple[float, float], ...], ...]
 POWER = 2
 """k of the mollifier: cells that the sphere cuts cost little."""
+SMALLER = (1.0, 0.9, 0.7, 0.4)
+"""Shares of R that are tried until the coefficients' derivatives are bounded in the ball."""
 LONGEST = 8.0
 """Balls are not taken larger than this many lengths 1/ν, beyond which e^{νR} costs digits."""
 ILL = 1e8
@@ -114,14 +116,24 @@ def found(
     f, size
         The source, and the error of it that may be left to its integral.
     """
-    kernel = Kernel.build(place.d, 1.0, place.exponent(), radius, POWER)
-    point = Point(place, kernel)
-    w = point.density(points, cells, volumes, small)
-    # kernels.md, step 6a
-    q = None if place.table is None else field(point, place.table, points, cells, volumes, small)
+    for share in SMALLER:  # kernels.md, step 4d
+        point = Point(place, Kernel.build(place.d, 1.0, place.exponent(), share * radius, POWER))
+        if share < 1.0 and not point.promising(points, cells, volumes):
+            continue
+        kernel = point.kernel
+        w = point.density(points, cells, volumes, small)
+        # kernels.md, step 6a
+        q = None if place.table is None else field(point, place.table, points, cells, volumes, small)
+        if bounded(w) and (q is None or bounded(q)):
+            break
     tolerance = size * kernel.radius**2 / float(place.local.kappa.value)
     value, error, sure = data_term(place, kernel, f, tolerance, spent)
     return Found(w, q, value, error, sure, kernel.radius)
+
+
+def bounded(given: Density | Field) -> bool:
+    """Whether all errors are finite."""
+    return bool(np.all(np.isfinite(given.error2)) and np.all(np.isfinite(given.high)))
 
 
 def data_term(place: Surroundings, kernel: Kernel, f: Any, tolerance: float, spent: Work) -> tuple[float, float, bool]:

@@ -234,6 +234,12 @@ class Point:
             return added(w, faint, found, np.full(len(found.cells), fill_value=True))  # kernels.md, step 4c
         return added(w, self.core(rho), found, touched(found, rho))  # kernels.md, step 3e
 
+    def promising(self, points: Vector, cells: Index, volumes: Vector) -> bool:
+        """Whether models of w without any subdivision are bounded: a look that costs little."""
+        found = self.reached(points, cells, volumes)
+        f = density(self.weight(self.cap(found) ** 2), found.vertices, tolerance=math.inf, depth=0)
+        return bool(np.all(np.isfinite(f.error2)))
+
     def weight(self, cap: float) -> Weight:
         """The data w."""
         return Weight(self.place, self.kernel.radius, self.kernel.c, self.functions, cap, faint=self.faint is not None)

@@ -325,10 +325,10 @@ def test_matrices_that_vary(name):
     G = gram(d)
     value = float(share @ np.einsum("ni,ij,nj->n", w.coefficients, G, U.coefficients)) + at.value
     flux = float(share @ np.einsum("nic,c,ij,nj->n", q.coefficients, np.array(v, dtype=float), G, U.coefficients))
-    top, length = np.abs(U.coefficients).max(axis=1), math.sqrt(sum(a * a for a in v))
-    allowed = (w.error1 + length * q.error1) * top + (w.high + length * q.high) * U.high
-    rest = np.abs(w.coefficients).max(axis=1) + length * np.abs(q.coefficients).sum(axis=2).max(axis=1)
-    allowed = allowed + rest * U.error1 + (w.error2 + length * q.error2) * (U.high + U.error2)
+    top, each = np.abs(U.coefficients).max(axis=1), np.abs(np.array(v, dtype=float))
+    allowed = (w.error1 + q.error1 @ each) * top + (w.high + q.high @ each) * U.high
+    rest = np.abs(w.coefficients).max(axis=1) + (np.abs(q.coefficients) @ each).max(axis=1)
+    allowed = allowed + rest * U.error1 + (w.error2 + q.error2 @ each) * (U.high + U.error2)
     allowed = float(share @ allowed) + at.error
     truth = float(parse(u)(np.array([x0]))[0])
     assert abs(value + flux - truth) <= allowed

@@ -24,6 +24,7 @@ from pinnpoint.transfer.equilibrated import Witness as EquilibratedWitness
 from pinnpoint.transfer.facets import FacetLoad
 from pinnpoint.transfer.monotone import Monotone
 from pinnpoint.transfer.reactions import CubicTerm
+from pinnpoint.transfer.regional import Regional
 
 
 def continuous(
@@ -79,7 +80,7 @@ def continuous(
     return about | {
         "goals": said,
         "lift": None if lift is None else _lift(out, lift),
-        "source": text(model.source),
+        "source": _source(out, model.source),
         "mismatch": witness.mismatch,
         "raised": _raised(out, witness),
         "range": list(model.range) if witness.compared else None,
@@ -98,6 +99,14 @@ def _raised(out: Writer, witness: Any) -> dict[str, Any] | None:
     out.array("raised/slope", np.ascontiguousarray(lift.slope[:, order].T))
     out.array("raised/error", np.ascontiguousarray(lift.error[:, order].T))
     return {"ends": lift.ends}
+
+
+def _source(out: Writer, given: Any) -> Any:
+    """The source in the words of a case; of each group, with the groups that cells are in, where it is given so."""
+    if not isinstance(given, Regional):
+        return text(given)
+    out.array("source/region", given.regions)
+    return [text(part) for part in given.parts]
 
 
 def _place(goal: Any) -> dict[str, Any]:

@@ -88,6 +88,8 @@ def text(given: Any) -> Any:
     """What the case says; None for what is no formula, such as the residual of a network."""
     if isinstance(given, Expression):
         return given.text.strip() if given.constant is None else given.constant
+    if isinstance(given, Mapping):  # by groups
+        return {group: text(part) for group, part in given.items()}
     return None if callable(given) else float(given)
 
 

@@ -20,6 +20,7 @@ from pinnpoint.certifiers.protocols import Liftable, Problem
 from pinnpoint.fem.lifted import AbstractLifted
 from pinnpoint.fem.lifted_solids import LiftedSolid
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
+from pinnpoint.formulas.expressions import Expression
 from pinnpoint.outputs.bundle import discrete
 from pinnpoint.outputs.bundle.continuous import continuous
 from pinnpoint.outputs.bundle.document import Document, wordless
@@ -142,12 +143,10 @@ def _varied(problem: Any, document: Document | None) -> str:
     problem = problem.base if isinstance(problem, AbstractLifted) else problem
     if not isinstance(problem, ReactionDiffusion):
         return ""
-    if isinstance(problem.given["source"], Mapping):
-        return "problem: sources by groups have no witnesses for the checker yet"
-    arrays = [isinstance(problem.given[word], np.ndarray) for word in ("diffusion", "reaction")]
-    if document is None or not any(arrays):
-        return ""
-    return "problem: coefficients that come from a file have no witnesses for the checker yet"
+    parts = problem.given["source"].values() if isinstance(problem.given["source"], Mapping) else ()
+    if any(callable(part) and not isinstance(part, Expression) for part in parts):
+        return "problem: sources by groups have witnesses for the checker where they are numbers and formulas"
+    return ""
 
 
 def _numbered(certificate: Certificate, queries: Queries) -> str:

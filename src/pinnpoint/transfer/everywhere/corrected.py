@@ -86,8 +86,7 @@ def corrected(setting: Setting, X: Vector, mismatch: tuple[float, bool] = (0.0, 
     mismatch
         A bound of |g_D − u_h| on Γ_D, and whether it is proved.
     """
-    model = setting.model
-    error = l2_error(model, setting.side, setting.bounds)
+    error = l2_error(setting)
     if not math.isfinite(error.value):
         raise InputError(f"corrected: no bound of the error in the mean: {error.reason}; ask for points instead")
     box = Mirrors.of(setting, error)

@@ -82,6 +82,20 @@ class CrouzeixRaviart:
         error = product_up(self.stiffness_error, v) + product_up(B, w * lost) + product_up(wrong, w * (seen + lost))
         return np.asarray(up(error + gamma(16) * terms, 16))  # band.md, step 1g
 
+    def bordered(self, theta: float, D: Vector, Y: Vector, corner: float) -> tuple[Any, float]:
+        """The matrix [[D(A − θM̃)D, DBY], [YBᵀD, −corner I]] as computed, D and Y powers of two, and a bound ‖E‖₂.
+
+        E is what rounding does to A, B and the sums; M̃ is the mass as computed.
+        """
+        scale, side = sp.diags_array(D), sp.diags_array(Y)
+        inner, B = scale @ (self.stiffness - theta * self.mass) @ scale, scale @ self.coupling @ side
+        whole = sp.block_array([[inner, B], [B.T, -corner * sp.eye_array(len(Y))]], format="csc")  # band.md, step 1j
+        size = product_up(sp.csr_array(abs(self.stiffness)), D) + theta * product_up(sp.csr_array(abs(self.mass)), D)
+        rows = product_up(self.stiffness_error, D) + gamma(8) * size + product_up(self.coupling_error, Y)
+        columns = product_up(sp.csr_array(self.coupling_error.T), D)
+        wrong = max(float(np.max(up(D * rows, 8), initial=0.0)), float(np.max(up(Y * columns, 8), initial=0.0)))
+        return whole, wrong  # band.md, step 1j
+
 
 def mass_pattern(d: int) -> tuple[float, float]:
     """α and β: ∫φ_iφ_j = |K| (α [i = j] + β)."""

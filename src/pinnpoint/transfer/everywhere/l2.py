@@ -16,12 +16,11 @@ from pinnpoint.base.errors import CertificationError
 from pinnpoint.rounding.arithmetic import at_most, down, gamma, norm_up, sum_up, up
 from pinnpoint.taylor.bernstein import gram
 from pinnpoint.transfer.anchors import DIRICHLET
-from pinnpoint.transfer.cells import COUNT, State
 from pinnpoint.transfer.continuum import Continuum, shape_table
-from pinnpoint.transfer.estimator import CHUNK, Bounds, Side
+from pinnpoint.transfer.estimator import Side
 from pinnpoint.transfer.everywhere.mesh_constant import RESERVE, MeshConstant
+from pinnpoint.transfer.everywhere.setting import Setting
 from pinnpoint.transfer.facets import measures
-from pinnpoint.transfer.geometry import Shapes
 
 LEAST = 1e-13
 """Of the state: bounds of the error are not taken smaller."""
@@ -49,12 +48,13 @@ class MeanError:
     reason: str = ""
 
 
-def l2_error(model: Continuum, side: Side, bounds: Bounds) -> MeanError:
+def l2_error(setting: Setting) -> MeanError:
     """E ≥ ‖u − u_h‖₂ for a state with its flux, where the mesh constant is at hand.
 
     *Guarantee:* deterministic, as far as the data are enclosed. *Assumes:* κ, c ≥ 0 constant on each cell. *Cost:* the
     mesh constant, once a mesh; one pass over the cells.
     """
+    model, side = setting.model, setting.side
     try:
         M = model.mesh_constant
     except CertificationError as error:
@@ -63,8 +63,8 @@ def l2_error(model: Continuum, side: Side, bounds: Bounds) -> MeanError:
         return MeanError(math.inf, M, math.inf, "the reaction is negative somewhere")
     C, most = second_constant(model), float(model.reaction.max())
     factor = 1.0 if bool(np.all(model.reaction == most)) else float(up(1.0 + most * C * C))
-    energy = model.estimator.energy(bounds)
-    norm, rounding = residual_norm(model, side, C)
+    energy = setting.energy
+    norm, rounding = residual_norm(setting, C)
     defect = float(up(C * norm, 4))  # band.md, step 2b
     value = float(up(M.with_reaction(most, factor) * energy + defect))  # band.md, step 2a
     # so that another program can prove it
@@ -89,12 +89,13 @@ def second_constant(model: Continuum) -> float:
     return min(at_most(c) for c in found)
 
 
-def residual_norm(model: Continuum, side: Side, C: float) -> tuple[float, float]:
+def residual_norm(setting: Setting, C: float) -> tuple[float, float]:
     """Upper bound of sup R(v)/‖v‖_{a_c} over linear elements v that vanish on Γ_D, and how much of it is rounding.
 
     C is that of `second_constant`.
     """
-    r, wrong, lumped, data = linear_residual(model, side)
+    model = setting.model
+    r, wrong, lumped, data = linear_residual(setting)
     held = np.zeros(len(r), dtype=bool)
     held[model.topology.facets[model.kind == DIRICHLET]] = True
     free = np.flatnonzero(~held)
@@ -104,33 +105,21 @@ def residual_norm(model: Continuum, side: Side, C: float) -> tuple[float, float]
     return at_most(float(up(times * nodes + C * norm_up(data), 8))), at_most(float(up(times * rounding, 8)))
 
 
-def linear_residual(model: Continuum, side: Side) -> tuple[Vector, Vector, Vector, Vector]:
+def linear_residual(setting: Setting) -> tuple[Vector, Vector, Vector, Vector]:
     """R(λ_i) for every vertex, as computed without the data's error, and a bound of its rounding.
 
     And lower bounds of the lumped masses Σ|K|/(d + 1), and upper bounds of ‖ε‖_K of the source on each cell.
     """
+    model, side, seen = setting.model, setting.side, setting.cells
     d, T, N = model.d, model.topology, len(model.points)
-    table = shape_table(d, 1) @ gram(d)
     r, wrong, lumped, size = np.zeros(N), np.zeros(N), np.zeros(N), np.zeros(N)
-    data = np.empty(len(T.cells))
-    for start in range(0, len(T.cells), CHUNK):
-        part = slice(start, start + CHUNK)
-        cells, shapes = T.cells[part], Shapes.of(model.points, T.cells[part])
-        k, c, f = model.kappa[part], model.reaction[part], side.source
-        state = State.of(shapes, side.nodal[model.cell_nodes[part]].T, model.degree)
-        source = np.ascontiguousarray(f.coefficients[part].T)
-        mass = table @ (source - c * state.coefficients)
-        local = (mass - k * np.einsum("cn,icn->in", state.slopes.mean(axis=0), shapes.gradients)) * shapes.volume
-        top = np.abs(source).max(axis=0)
-        blur = 3.0 * (shapes.slack + gamma(COUNT)) * (top + c * state.top + d * k * state.size * shapes.steep)
-        blur = up((blur + c * state.blur) * shapes.volume, 16)  # band.md, step 2e
-        low = down(shapes.volume * (1.0 - shapes.slack), 4) / (d + 1.0)
-        for i in range(d + 1):
-            r += np.bincount(cells[:, i], local[i], minlength=N)
-            size += np.bincount(cells[:, i], np.abs(local[i]), minlength=N)
-            wrong += np.bincount(cells[:, i], blur, minlength=N)
-            lumped += np.bincount(cells[:, i], low, minlength=N)
-        data[part] = up(np.sqrt(shapes.volume * (1.0 + shapes.slack)) * f.error2[part], 8)
+    for i in range(d + 1):
+        here, local = T.cells[:, i], seen.moments[i]
+        r += np.bincount(here, local, minlength=N)
+        size += np.bincount(here, np.abs(local), minlength=N)
+        wrong += np.bincount(here, seen.blur, minlength=N)
+        lumped += np.bincount(here, seen.share, minlength=N)
+    data = np.asarray(up(np.sqrt(seen.norms.volume) * side.source.error2, 8))
     if side.load is not None:
         load, m = side.load, d - 1
         area, slack = measures(model.points[load.vertices])
@@ -141,6 +130,6 @@ def linear_residual(model: Continuum, side: Side) -> tuple[Vector, Vector, Vecto
             r += np.bincount(load.vertices[:, i], local[:, i], minlength=N)
             size += np.bincount(load.vertices[:, i], np.abs(local[:, i]), minlength=N)
             wrong += np.bincount(load.vertices[:, i], blur, minlength=N)
-    terms = int(np.bincount(T.cells.ravel()).max()) + (d + 1) * (len(T.cells) // CHUNK + 2) + d
+    terms = int(np.bincount(T.cells.ravel()).max()) + 2 * (d + 1) + d
     sums = gamma(2.0 * terms)  # of the sums over cells, and over facets
     return r, np.asarray(up(wrong * (1.0 + 2.0 * sums) + sums * size, 8)), np.asarray(down(lumped * (1.0 - sums))), data

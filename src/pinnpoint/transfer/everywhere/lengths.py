@@ -21,7 +21,7 @@ from pinnpoint.transfer.geometry import Shapes
 def mean_length(setting: Setting, mismatch: tuple[float, bool], given: Vector | None, name: str) -> Found:
     """An interval of ‖u − v‖₂ for a prediction v by its values at the nodes; None for v = 0."""
     model = setting.model
-    error = l2_error(model, setting.side, setting.bounds)
+    error = l2_error(setting)
     if not math.isfinite(error.value):
         raise InputError(f"query '{name}': no error in the mean is bounded: {error.reason}; ask for 'energy-error'")
     extent = up(math.sqrt(sum_up(up(model.topology.volumes * (1.0 + model.anchors.slack), 4))))

@@ -31,6 +31,7 @@ from pinnpoint.transfer.everywhere.l2 import MeanError, l2_error
 from pinnpoint.transfer.everywhere.level_sets import with_field
 from pinnpoint.transfer.everywhere.mirrors import unmet
 from pinnpoint.transfer.everywhere.neighbourhoods import Neighbourhoods
+from pinnpoint.transfer.everywhere.powers import power, root
 from pinnpoint.transfer.everywhere.residual import source_norms
 from pinnpoint.transfer.everywhere.setting import CellNorms, Setting
 
@@ -101,7 +102,8 @@ class Band:
         return Neighbourhoods(self.model.topology)
 
     @cached_property
-    def _rows(self) -> tuple[Vector, Vector, float]:
+    def _rows(self) -> tuple[Vector, Vector, float, list[int]]:
+        """Rows whose largest values and whose sums are wanted, a scale of the latter, and which of the first vary."""
         T, C = self.model.topology, len(self.model.kappa)
         outer, free = np.zeros(C), np.zeros(C)
         outer[T.facet_cells[T.boundary, 0]] = 1.0
@@ -110,14 +112,20 @@ class Band:
         n = self.norms
         tops = np.stack([outer, free, k, -k, self.model.reaction, n.peak, self.top])
         scale = float(n.peak.max(initial=0.0)) or 1.0
-        powers = [up(n.volume * (n.peak / scale) ** (2 * i) * n.means[i - 1], 64) for i in (1, 2, 3)]
-        return tops, np.stack([up(n.density**2), *powers]), scale
+        square = (n.peak / scale) ** 2
+        powers = [up(n.volume * power(square, i) * n.means[i - 1], 64) for i in (1, 2, 3)]
+        vary = [i for i, row in enumerate(tops) if row.min() < row.max()]  # others are what they are in any ball
+        return tops, np.stack([up(n.density**2), *powers]), scale, vary
 
-    def near(self, r: float) -> Near:
-        """What lies within r."""
-        tops, sums, scale = self._rows
-        top, total = self.neighbourhoods.gather(r, tops, sums)  # band.md, step 4d
-        size = {math.inf: top[5]} | {2.0 * i: up(scale * total[i] ** (0.5 / i), 64) for i in (1, 2, 3)}
+    def near(self, r: float, *, continued: bool = False) -> Near:
+        """What lies within r; whether that meets the boundary is not asked where e is continued across it."""
+        tops, sums, scale, vary = self._rows
+        rows = [i for i in vary if i > 1 or not continued]
+        top = tops.copy()
+        if continued:
+            top[:2] = 0.0
+        top[rows], total = self.neighbourhoods.gather(r, tops[rows], sums)  # band.md, step 4d
+        size = {math.inf: top[5]} | {2.0 * i: up(scale * root(total[i], i), 64) for i in (1, 2, 3)}
         size[3.0] = np.asarray(up(np.cbrt(size[2.0] * size[4.0] ** 2), 64))  # band.md, step 4c
         kappa = np.where(top[2] == -top[3], top[2], 0.0)
         return Near(top[0] == 0.0, top[1] == 0.0, kappa, top[4], up(np.sqrt(total[0]), 8), size, top[6])
@@ -129,17 +137,33 @@ class Band:
 
     def images(self, r: float) -> tuple[Vector, Vector] | None:
         """How many Dirichlet and how many Neumann faces of the box balls about each cell may meet."""
-        X, P = self.model.points, self.model.points[self.model.topology.cells]
-        if self.sides is None or 2.0 * r > float(np.min(np.ptp(X, axis=0))) * (1.0 - 1e-9):
+        if self.sides is None or 2.0 * r > self._narrow * (1.0 - 1e-9):
             return None
-        gaps = np.stack([P.min(axis=1) - X.min(axis=0), X.max(axis=0) - P.max(axis=1)], axis=1)
-        met = gaps <= r * (1.0 + 1e-9)
-        held, free = ((met & (self.sides == kind)).sum(axis=(1, 2)).astype(float) for kind in (DIRICHLET, NEUMANN))
+        held, free = np.zeros((2, len(self.model.kappa)))
+        for gap, kind in zip(self._gaps, self.sides.ravel(), strict=True):
+            (held if kind == DIRICHLET else free)[gap <= r * (1.0 + 1e-9)] += 1.0
         return held, free
+
+    @cached_property
+    def _narrow(self) -> float:
+        """The shortest side of the bounding box."""
+        return float(np.min(np.ptp(self.model.points, axis=0)))
+
+    @cached_property
+    def _gaps(self) -> Vector:
+        """Distances of each cell from the planes of the bounding box, (2 d, C), in the order of `sides`."""
+        X, cells = self.model.points, self.model.topology.cells
+        corners = [X[cells[:, i]].T for i in range(cells.shape[1])]
+        least, most = corners[0], corners[0]
+        for corner in corners[1:]:
+            least, most = np.minimum(least, corner), np.maximum(most, corner)
+        low, high = X.min(axis=0)[:, None], X.max(axis=0)[:, None]
+        return np.stack([least - low, high - most]).reshape(-1, len(cells))
 
     def within(self, r: float) -> Vector:
         """Bounds with balls of one radius; infinite where their hypotheses are not met."""
-        d, E, near, images = self.model.d, self.error.value, self.near(r), self.images(r)
+        d, E, images = self.model.d, self.error.value, self.images(r)
+        near = self.near(r, continued=images is not None)
         root, volume = down(math.sqrt(ball_volume(d, r)), 2), ball_volume_up(d, r)
         inside, zero = near.inside, np.zeros(len(near.kappa))
         held, free = (zero, zero) if images is None else images
@@ -188,7 +212,7 @@ def left_over(setting: Setting) -> Sequence[CellBounds]:
 
 def _found(setting: Setting, norms: CellNorms, top: Vector, flux: Vector | None) -> Sequence[CellBounds]:
     model = setting.model
-    error = l2_error(model, setting.side, setting.bounds)
+    error = l2_error(setting)
     if error.constant is None or not math.isfinite(error.value):
         return []
     sure = True

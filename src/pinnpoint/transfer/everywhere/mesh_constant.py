@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -26,15 +26,23 @@ from pinnpoint.rounding.matrices import product_up
 from pinnpoint.transfer.everywhere.crouzeix_raviart import CrouzeixRaviart, assemble
 
 PI_DOWN = 3.141592653589793  # float64's value is below π
-DENSE_UP_TO = 40
-"""Unknowns up to which eigenvalues are those of dense matrices."""
+STEPS = 40
+"""Of Lanczos' method at most."""
+CLOSE = 2e-3
+"""Relative change of its value over two steps at which it ends."""
+NARROW = 12_000
+"""Triangles up to which the narrower stencil mostly survives its rounding."""
+WIDE = 64.0
+"""How much larger than balanced the rows of vertices are: rounding there must stay below the corner."""
 BUDGET = {2: 40_000, 3: 8_000}
 """Cells up to which the factorization is tried, by dimension: a few seconds, and rounding leaves enough of it."""
 ENOUGH = {2: 6.0, 3: 16.0}
 """Penalties that the factorization mostly needs, against θ/(λ₁μ₁)."""
 RESERVE = 1e-9
 """Share of the eigenvalue that is left to other programs' roundings."""
-SHARES = (0.98, 0.9, 0.7)
+LOSSES = (0.005, 4.0)
+"""The same with the narrower stencil, where pivots may grow otherwise, and how much more may be lost to rounding."""
+SHARES = (0.985, 0.9, 0.7)
 """Of the computed eigenvalue, tried one after the other."""
 
 
@@ -92,11 +100,13 @@ def mesh_constant(topology: Topology, kappa: Vector, held: Mask) -> MeshConstant
     guess, smooth = suggestion(space)
     if not (math.isfinite(guess) and guess > 0.0):
         raise CertificationError("mesh constant: no eigenvalue was found; the mesh may be too distorted")
-    for share in SHARES:
+    narrow = [bordered_bound] if d == 3 or len(topology.cells) <= NARROW else []
+    for share, bound in product(SHARES, [*narrow, eigenvalue_bound]):
         for tau in penalties(d, guess, smooth):
-            low = eigenvalue_bound(space, share * guess, tau)
+            low = bound(space, share * guess, tau)
             if low > 0.7 * share * guess:
-                low = float(down(low - 0.25 * (share * guess - low) - RESERVE * low))  # another program may lose more
+                spare = LOSSES if bound is bordered_bound else (RESERVE, 0.25)  # another program may lose more
+                low = float(down(low - spare[1] * (share * guess - low) - spare[0] * low))
                 value = float(up(math.sqrt(up(1.0 / low) + up(C_h * C_h)), 4))  # band.md, step 1e
                 return MeshConstant(value, C_h, share * guess, tau, low)  # band.md, step 1a
     raise CertificationError("mesh constant: no factorization succeeded; refine the mesh, or make its cells less flat")
@@ -128,8 +138,8 @@ def eigenvalue_bound(space: CrouzeixRaviart, theta: float, tau: float) -> float:
     w = weights(space, tau)
     D = np.ldexp(1.0, -np.rint(0.5 * np.log2(space.mass_floor)).astype(int))
     S = scaled(space.penalised(w) - theta * space.mass, D)
-    defect = pivot_defect(S)  # band.md, step 1f
-    if not math.isfinite(defect):
+    negative, defect = pivots(sp.csc_array((S + S.T) * 0.5))  # band.md, step 1f
+    if negative:
         return -math.inf
     size = product_up(sp.csr_array(abs(space.mass)), D)
     loss = float(np.max(up(D * (space.penalised_error(w, D) + gamma(4) * (theta * size)))))  # band.md, step 1g
@@ -138,33 +148,53 @@ def eigenvalue_bound(space: CrouzeixRaviart, theta: float, tau: float) -> float:
     return float(down(theta * down(1.0 - space.mass_slack) - up(up(defect + loss) * ratio), 8))  # band.md, step 1g
 
 
-def pivot_defect(S: Any) -> float:
-    """ζ with S ⪰ −ζI from one sparse factorization with diagonal pivots, as `rounding.coercivity.lu_defect` proves it.
+def bordered_bound(space: CrouzeixRaviart, theta: float, tau: float) -> float:
+    """The same bound from a matrix with a narrower stencil, which rounding spoils sooner.
 
-    The same bound, in passes over the factors' arrays: factors here have millions of entries. Infinite where a pivot is
-    not positive.
+    S = [[D(A − θM)D, DBY], [YBᵀD, −ϱI]] with Y²/ϱ about the weights. If S + ζI has no more negative eigenvalues than Y
+    has entries, and ζ < ϱ, then D(A − θM)D + ζI ⪰ 0 where BᵀDx = 0.
+    """
+    D, K = _near_power(1.0 / np.sqrt(space.mass_floor)), space.linear_stiffness.diagonal()
+    Y = WIDE * _near_power(np.sqrt(theta / K))
+    corner = float(WIDE**2 * np.ldexp(1.0, int(np.rint(np.log2(theta / tau)))))
+    S, wrong = space.bordered(theta, D, Y, corner)
+    negative, defect = pivots(S)
+    zeta = float(up(defect + wrong))
+    if negative > len(Y) or not zeta < corner:  # band.md, step 1j
+        return -math.inf
+    ratio = float(np.max(up(1.0 / (D * D * space.mass_floor))))
+    return float(down(theta * down(1.0 - space.mass_slack) - up(zeta * ratio), 8))  # band.md, step 1g
+
+
+def _near_power(x: Vector) -> Vector:
+    """Powers of two."""
+    return np.asarray(np.ldexp(1.0, np.rint(np.log2(x)).astype(int)))
+
+
+def pivots(S: Any) -> tuple[int, float]:
+    """How many diagonal pivots of S = LDLᵀ + E are negative, and a bound of ‖E‖₂, as `rounding.inertia` proves it.
+
+    The same bound, in passes over the factors' arrays: factors here have millions of entries. Infinite where the
+    factorization fails.
     """
     n = S.shape[0]
     try:
         lu = spla.splu(
-            sp.csc_array((S + S.T) * 0.5),
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True, "Equil": False},
+            S, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True, "Equil": False}
         )
     except RuntimeError:
-        return math.inf
+        return n, math.inf
     L, V = lu.L.tocsc(), lu.U.tocsr()  # columns of L and rows of U, which are alike
     L.sort_indices()
     V.sort_indices()
-    pivots = V.data[V.indptr[:-1]] if np.array_equal(V.indices[V.indptr[:-1]], np.arange(n)) else np.zeros(n)
+    own = V.data[V.indptr[:-1]] if np.array_equal(V.indices[V.indptr[:-1]], np.arange(n)) else np.zeros(n)
     alike = np.array_equal(lu.perm_r, lu.perm_c) and np.array_equal(L.indptr, V.indptr)
     alike = alike and np.array_equal(L.indices, V.indices)
-    if not (alike and np.all(np.isfinite(pivots)) and float(pivots.min()) > 0.0 and np.all(np.isfinite(L.data))):
-        return math.inf
+    if not (alike and np.all(np.isfinite(own)) and np.all(own) and np.all(np.isfinite(L.data))):
+        return n, math.inf
     counts, start = np.diff(L.indptr), L.indptr[:-1]
     ell, v = np.abs(L.data), np.abs(V.data)
-    turned = L.data * np.repeat(pivots, counts)
+    turned = L.data * np.repeat(own, counts)
     skew = np.abs(turned - V.data) + (4.0 * UNIT) * np.abs(turned)  # proofs.md, step 3e
     rows = int(np.bincount(L.indices, minlength=n).max())
     f, most = gamma(rows + 4), 2 * rows + 2 * int(counts.max())
@@ -177,7 +207,8 @@ def pivot_defect(S: Any) -> float:
     down_l = np.add.reduceat(ell, start)
     by_columns = float(np.bincount(V.indices, (f * v + skew) * np.repeat(down_l, counts), minlength=n).max())
     slack = 1.0 + 4.0 * gamma(most + 10)
-    return float(up(math.sqrt(by_rows * by_columns) * slack + n * n * TINY, 8))  # proofs.md, step 3e
+    defect = float(up(math.sqrt(by_rows * by_columns) * slack + n * n * TINY, 8))
+    return int(np.count_nonzero(own < 0.0)), defect  # proofs.md, step 3j
 
 
 def penalties(d: int, guess: float, smooth: float) -> list[float]:
@@ -187,39 +218,38 @@ def penalties(d: int, guess: float, smooth: float) -> list[float]:
 
 
 def suggestion(space: CrouzeixRaviart) -> tuple[float, float]:
-    """λ⊥ in floating point, and 1/(λ₁μ₁) of the linear elements, λ₁ with their mass and μ₁ with K's own diagonal."""
+    """λ⊥ in floating point, NaN where none was found, and 1/(λ₁μ₁) of the linear elements.
+
+    Lanczos' method for T = (I − PK⁻¹Bᵀ)A⁻¹M, K = PᵀAP, which is symmetric in the product of A and whose largest
+    eigenvalue is 1/λ⊥. λ₁ is the linear elements' first eigenvalue with their mass, μ₁ with K's own diagonal.
+    """
     A, M, P, K = (sp.csc_array(X) for X in (space.stiffness, space.mass, space.injection, space.linear_stiffness))
-    if not K.shape[0]:
-        return 1.0 / _largest(lambda x: _factor(A)(M @ x), A, _factor(A)), 0.0
-    solve, linear = _factor(A), _factor(K)
-    lumped = P.T @ (M @ np.ones(A.shape[0]))
-    smooth = _growth(lambda x: linear(lumped * x), len(lumped)) * _growth(
-        lambda x: linear(K.diagonal() * x), len(lumped)
-    )
+    solve, linear = _factor(A), _factor(K) if K.shape[0] else None
+    back, smooth = sp.csr_array(space.coupling.T), 0.0
+    if linear is not None:
+        lumped, own = P.T @ (M @ np.ones(A.shape[0])), K.diagonal()
+        smooth = _growth(lambda x: linear(lumped * x), len(own)) * _growth(lambda x: linear(own * x), len(own))
 
-    def orthogonal(x: Vector) -> Vector:
+    def apply(x: Vector) -> Vector:
         y = solve(M @ x)
-        return np.asarray(y - P @ linear(space.coupling.T @ y))
+        return y if linear is None else np.asarray(y - P @ linear(back @ y))
 
-    return 1.0 / _largest(orthogonal, A, solve), smooth
-
-
-def _largest(apply: Solve, A: Any, solve: Solve) -> float:
-    """The largest eigenvalue of an operator that is symmetric in the product of A; NaN where none was found."""
-    n = A.shape[0]
-    start = apply(np.random.default_rng(0).standard_normal(n))
-    if n <= DENSE_UP_TO:
-        T = np.stack([apply(row) for row in np.eye(n)], axis=1)
-        return float(np.max(np.linalg.eigvals(T).real))
-    product = spla.LinearOperator(A.shape, matvec=lambda x: A @ apply(x), dtype=np.float64)
-    inverse = spla.LinearOperator(A.shape, matvec=solve, dtype=np.float64)
-    try:
-        found = spla.eigsh(
-            product, k=1, M=A, Minv=inverse, which="LA", v0=start, tol=1e-2, ncv=8, return_eigenvectors=False
-        )
-    except (spla.ArpackNoConvergence, RuntimeError):
-        return math.nan
-    return float(found[0])
+    basis, images = np.empty((STEPS, space.size)), np.empty((STEPS, space.size))
+    v, values, T = apply(np.random.default_rng(0).standard_normal(space.size)), [0.0, 0.0], np.zeros((STEPS, STEPS))
+    for k in range(min(STEPS, space.size)):
+        for _ in range(2 if k else 0):
+            v = v - basis[:k].T @ (images[:k] @ v)
+        image = A @ v
+        length = math.sqrt(max(float(v @ image), 0.0))
+        if not length > 1e-12 * max(values[-1], 1e-300):
+            break
+        basis[k], images[k] = v / length, image / length
+        v = apply(basis[k])
+        T[: k + 1, k] = T[k, : k + 1] = images[: k + 1] @ v
+        values.append(float(np.linalg.eigvalsh(T[: k + 1, : k + 1])[-1]))
+        if k > 3 and values[-1] - values[-3] < CLOSE * values[-1]:
+            break
+    return 1.0 / values[-1] if values[-1] > 0.0 else math.nan, smooth
 
 
 def _growth(apply: Solve, n: int) -> float:

@@ -35,11 +35,16 @@ class Neighbourhoods:
 
     @cached_property
     def places(self) -> tuple[Vector, Vector]:
-        """Centres (C, d), and upper bounds of the distances of vertices from them."""
-        P = self.topology.points[self.topology.cells]
-        centre = P.mean(axis=1)
-        far = np.sqrt(((P - centre[:, None]) ** 2).sum(axis=2).max(axis=1))
-        return centre, far * (1.0 + SLIP) + SLIP * float(np.ptp(P, axis=(0, 1)).max())
+        """Centres (C, d), from the lowest of each coordinate, and upper bounds of vertices' distances from them."""
+        X, cells = self.topology.points, self.topology.cells
+        corners = [X[cells[:, i]] for i in range(cells.shape[1])]
+        centre = sum(corners[1:], corners[0]) / len(corners)
+        square = np.zeros(len(cells))
+        for corner in corners:
+            away = corner - centre
+            square = np.maximum(square, np.einsum("cd,cd->c", away, away))
+        extent = float(np.ptp(X, axis=0).max())
+        return centre - centre.min(axis=0), np.sqrt(square) * (1.0 + SLIP) + SLIP * extent
 
     @cached_property
     def classes(self) -> list[tuple[float, Index]]:
@@ -54,7 +59,6 @@ class Neighbourhoods:
         Both are taken over a superset of these cells, itself included; sums are rounded up.
         """
         X, _ = self.places
-        X = X - X.min(axis=0)
         extent, d = X.max(axis=0), X.shape[1]
         top, total = np.full(tops.shape, -np.inf), np.zeros(sums.shape)
         for (s, mine), (t, theirs) in product(self.classes, self.classes):
@@ -62,35 +66,72 @@ class Neighbourhoods:
             side = max(reach / WINDOW[d], float(extent.max()) / MOST[d])
             away = int(np.ceil(reach / side)) + 1
             inner = tuple(np.floor(extent / side).astype(int) + 1)
-            at, source = (np.floor(X[these] / side).astype(int) for these in (mine, theirs))
+            at = (X[mine] / side).astype(np.intp).T
+            source = at if theirs is mine else (X[theirs] / side).astype(np.intp).T
             outer = tuple(n + 2 * away for n in inner)
             a, b = np.full((len(tops), *outer), -np.inf), np.zeros((len(sums), *outer))
-            flat = np.ravel_multi_index(tuple((source + away).T), outer)
-            _spread(a.reshape(len(tops), -1), b.reshape(len(sums), -1), flat, tops[:, theirs], sums[:, theirs])
+            flat = np.ravel_multi_index(tuple(source + away), outer)
+            _spread(a.reshape(len(tops), -1), b.reshape(len(sums), -1), flat, theirs, tops, sums)
             high, whole = np.full((len(tops), *inner), -np.inf), np.zeros((len(sums), *inner))
-            for shift in _window(d, reach / side, away):
-                part = (slice(None), *(slice(away + i, away + i + n) for i, n in zip(shift, inner, strict=True)))
-                np.maximum(high, a[part], out=high)
-                whole += b[part]
-            place = (slice(None), *at.T)
-            top[:, mine] = np.maximum(top[:, mine], high[place])
-            total[:, mine] += whole[place]
-        # band.md, step 4d
-        return top, np.asarray(up(total * (1.0 + 2.0 * gamma(tops.shape[1] + 10_000)), 4))
+            _swept(a, b, high, whole, _runs(d, reach / side, away), away)
+            place = np.ravel_multi_index(tuple(at), inner)
+            high, whole = (np.take(rows.reshape(len(rows), -1), place, axis=1) for rows in (high, whole))
+            if len(mine) == X.shape[0]:
+                return high, _rounded(whole)
+            top[:, mine] = np.maximum(top[:, mine], high)
+            total[:, mine] += whole
+        return top, _rounded(total)
 
 
-def _spread(a: Vector, b: Vector, flat: Index, tops: Vector, sums: Vector) -> None:
-    """Largest values and sums in each bin."""
+def _rounded(total: Vector) -> Vector:
+    """Sums over all cells, or fewer, rounded up."""
+    return np.asarray(up(total * (1.0 + 2.0 * gamma(total.shape[1] + 10_000)), 4))  # band.md, step 4d
+
+
+def _spread(a: Vector, b: Vector, flat: Index, cells: Index, tops: Vector, sums: Vector) -> None:
+    """Largest values and sums in each bin, of cells and the bins that they lie in."""
     order = np.argsort(flat, kind="stable")
     start = np.flatnonzero(np.diff(flat[order], prepend=-1))
-    bins = flat[order][start]
-    a[:, bins] = np.maximum.reduceat(tops[:, order], start, axis=1)
-    b[:, bins] = np.add.reduceat(sums[:, order], start, axis=1)
+    bins, chosen = flat[order][start], cells[order]
+    a[:, bins] = np.maximum.reduceat(np.take(tops, chosen, axis=1), start, axis=1)
+    b[:, bins] = np.add.reduceat(np.take(sums, chosen, axis=1), start, axis=1)
 
 
-def _window(d: int, reach: float, away: int) -> Index:
-    """Shifts between bins of which some points are within `reach` sides of each other."""
+def _swept(a: Vector, b: Vector, high: Vector, whole: Vector, runs: list[tuple[Index, int]], away: int) -> None:
+    """Largest values of `a` and sums of `b` over a window of bins about each bin, run by run along the last axis.
+
+    Of 1, 2, 4, … neighbours in a row both are made once. A run's largest value is that of two such blocks that may
+    overlap, its sum that of blocks side by side.
+    """
+    inner, longest = high.shape[1:], max(2 * half + 1 for _, half in runs)
+    tops, sums = [a], [b]
+    while 2 ** len(tops) <= longest:
+        k = 2 ** (len(tops) - 1)
+        one, two = tops[-1], sums[-1]
+        tops.append(np.maximum(one[..., :-k], one[..., k:]))
+        sums.append(two[..., :-k] + two[..., k:])
+
+    def block(blocks: list[Vector], shift: Index, start: int, level: int) -> Vector:
+        first = [slice(away + i, away + i + n) for i, n in zip(shift, inner[:-1], strict=True)]
+        return blocks[level][(slice(None), *first, slice(away + start, away + start + inner[-1]))]
+
+    for shift, half in runs:
+        length, level = 2 * half + 1, (2 * half + 1).bit_length() - 1
+        np.maximum(high, block(tops, shift, -half, level), out=high)
+        np.maximum(high, block(tops, shift, half + 1 - 2**level, level), out=high)
+        start = -half
+        for level in range(length.bit_length()):
+            if length >> level & 1:
+                whole += block(sums, shift, start, level)
+                start += 2**level
+
+
+def _runs(d: int, reach: float, away: int) -> list[tuple[Index, int]]:
+    """Shifts along all axes but the last, and how far bins may be apart along that, for points within `reach` sides."""
     steps = np.arange(-away, away + 1)
-    grid = np.stack(np.meshgrid(*[steps] * d, indexing="ij"), axis=-1).reshape(-1, d)
-    nearest = np.maximum(np.abs(grid) - 1, 0)
-    return np.asarray(grid[(nearest**2).sum(axis=1) <= reach * reach * (1.0 + SLIP) + SLIP])
+    grid = np.array(list(product(steps.tolist(), repeat=d - 1)), dtype=np.intp).reshape(len(steps) ** (d - 1), d - 1)
+    square = (np.maximum(np.abs(grid) - 1, 0) ** 2).sum(axis=1)
+    limit = reach * reach * (1.0 + SLIP) + SLIP
+    along = np.maximum(steps[away:] - 1, 0) ** 2
+    halves = (square[:, None] + along[None] <= limit).sum(axis=1) - 1
+    return [(shift, int(half)) for shift, half in zip(grid, halves, strict=True) if half >= 0]

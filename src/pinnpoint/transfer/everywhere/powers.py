@@ -23,13 +23,7 @@ LOOSE = gamma(400)
 
 
 @cache
-def _products(m: int, p: int, q: int) -> Any:
-    """From products of coefficients of degrees p and q to coefficients of degree p + q."""
-    return sp.csr_array(product_table(m, p, q).T)
-
-
-@cache
-def _means(m: int, p: int, q: int) -> Vector:
+def _means(m: int, p: int, q: int) -> Any:
     """Means of products of Bernstein polynomials of degrees p and q."""
 
     def weight(alpha: tuple[int, ...]) -> int:
@@ -41,13 +35,38 @@ def _means(m: int, p: int, q: int) -> Vector:
     def mean(a: tuple[int, ...], b: tuple[int, ...]) -> float:
         return float(weight(a) * weight(b) * mean_of_powers([x + y for x, y in zip(a, b, strict=True)]))
 
-    return np.array([[mean(a, b) for b in exponents(m, q)] for a in exponents(m, p)])
+    # as a sparse matrix: BLAS would spread such small products over threads, which wait for each other
+    return sp.csr_array(np.array([[mean(a, b) for b in exponents(m, q)] for a in exponents(m, p)]))
 
 
-def product(a: Vector, b: Vector, m: int, p: int, q: int) -> Vector:
-    """Coefficients of a product, (R, n), from those of its factors, (P, n) and (Q, n), of degrees p and q."""
-    outer = (a[:, None] * b[None]).reshape(-1, a.shape[1])
-    return np.asarray(_products(m, p, q) @ outer)
+@cache
+def _squares(m: int, p: int) -> Any:
+    """From products of coefficients i ≤ j of degree p to the coefficients of the square, degree 2p."""
+    size = len(exponents(m, p))
+    table = product_table(m, p, p).reshape(size, size, -1)
+    i, j = np.triu_indices(size)
+    return sp.csr_array(np.where((i < j)[:, None], table[i, j] + table[j, i], table[i, j]).T)
+
+
+def squared(a: Vector, m: int, p: int) -> Vector:
+    """Coefficients of the square, (R, n), of a polynomial of degree p, (P, n)."""
+    size, n = a.shape
+    outer, start = np.empty((size * (size + 1) // 2, n)), 0
+    for i in range(size):
+        np.multiply(a[i], a[i:], out=outer[start : start + size - i])
+        start += size - i
+    return np.asarray(_squares(m, p) @ outer)
+
+
+def root(x: Vector, k: int) -> Vector:
+    """x^(1/(2k)) for k = 1, 2, 3, off by a few roundings."""
+    y = np.sqrt(x)
+    return np.asarray(y if k == 1 else np.sqrt(y) if k == 2 else np.cbrt(y))
+
+
+def power(x: Vector, k: int) -> Vector:
+    """x^k for k = 1, 2, 3, off by a few roundings."""
+    return np.asarray(x if k == 1 else x * x if k == 2 else x * x * x)
 
 
 def powers(delta: Vector, kappa: Vector, fuzz: Vector) -> tuple[Vector, Vector]:
@@ -68,14 +87,14 @@ def powers(delta: Vector, kappa: Vector, fuzz: Vector) -> tuple[Vector, Vector]:
     g = np.zeros((len(exponents(d, 4)), n))
     for i in range(d):
         a = delta[:, i] / scale
-        g += product(a, a, d, 2, 2)  # everywhere.md, step 2d
+        g += squared(a, d, 2)  # everywhere.md, step 2d
     slip = d * LOOSE  # components are at most 1, and coefficients of g at most d
     top = np.minimum(g.max(axis=0), float(d)) + slip
-    square = product(g, g, d, 4, 4)
+    square = squared(g, d, 4)
     found = [
         g.mean(axis=0),
-        np.einsum("in,in->n", g, np.einsum("ij,jn->in", _means(d, 4, 4), g)),
-        np.einsum("in,in->n", square, np.einsum("ij,jn->in", _means(d, 8, 4), g)),
+        np.einsum("in,in->n", g, _means(d, 4, 4) @ g),
+        np.einsum("in,in->n", square, _means(d, 8, 4) @ g),
     ]
     unit = up(scale / np.sqrt(kappa), 4)
     z = up(fuzz / unit, 4)
@@ -83,6 +102,6 @@ def powers(delta: Vector, kappa: Vector, fuzz: Vector) -> tuple[Vector, Vector]:
     means = np.empty((3, n))
     for k, mean in enumerate(found, start=1):  # everywhere.md, step 2d
         raw = np.maximum(mean, 0.0) + 16.0 * slip * float(d) ** (k - 1) + TINY
-        share = up(raw ** (0.5 / k), 16) + z
-        means[k - 1] = np.minimum(1.0, up((share / high) ** (2 * k), 64))
+        part = (up(root(raw, k), 16) + z) / high
+        means[k - 1] = np.minimum(1.0, up(power(part * part, k), 64))
     return np.asarray(up(unit * high, 8)), means

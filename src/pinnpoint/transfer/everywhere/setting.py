@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.threads import on_all_cores
-from pinnpoint.rounding.arithmetic import down, up
-from pinnpoint.transfer.cells import State, remains
-from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.rounding.arithmetic import down, gamma, up
+from pinnpoint.taylor.bernstein import Density, gram
+from pinnpoint.transfer.cells import COUNT, Remains, State, remains
+from pinnpoint.transfer.continuum import Continuum, shape_table
 from pinnpoint.transfer.estimator import CHUNK, Bounds, Side
 from pinnpoint.transfer.everywhere.powers import powers
 from pinnpoint.transfer.geometry import Shapes
@@ -44,6 +47,60 @@ class CellNorms:
 
 
 @dataclass(frozen=True, eq=False)
+class OnCells:
+    """What a state and its flux leave on each cell, filled in part by part.
+
+    Attributes
+    ----------
+    norms
+        Of δ and ϱ.
+    moments, blur
+        ∫_K (f − c u_h)λ_i − κ∇u_h·∇λ_i as computed, (d + 1, C), and bounds of the rounding, (C,).
+    share
+        Lower bounds of |K|/(d + 1), (C,).
+    """
+
+    model: Continuum
+    source: Density
+    norms: CellNorms
+    moments: Vector
+    blur: Vector
+    share: Vector
+
+    __repr__ = brief
+
+    @classmethod
+    def empty(cls, model: Continuum, side: Side) -> OnCells:
+        """Of a state, with nothing filled in."""
+        C = len(model.kappa)
+        norms = CellNorms(np.empty(C), np.empty(C), np.empty((3, C)), np.empty(C))
+        return cls(model, side.source, norms, np.empty((model.d + 1, C)), np.empty(C), np.empty(C))
+
+    def take(self, part: slice, shapes: Shapes, state: State, left: Remains) -> None:
+        """Fill in some cells."""
+        norms, k, c, d = self.norms, self.model.kappa[part], self.model.reaction[part], shapes.d
+        low = down(shapes.volume * (1.0 - shapes.slack), 4)
+        norms.volume[part] = up(shapes.volume * (1.0 + shapes.slack), 4)
+        fuzz = up(left.fuzz / down(np.sqrt(low), 2), 8)  # κ^{-½}|Δδ| at every point
+        norms.peak[part], norms.means[:, part] = powers(left.delta, k, fuzz)
+        norms.density[part] = up(np.sqrt(left.oscillation**2 + left.defect**2 / low), 8)  # everywhere.md, step 2e
+        source = np.ascontiguousarray(self.source.coefficients[part].T)
+        mass = _against_linear(d) @ (source - c * state.coefficients)
+        slope = np.einsum("cn,icn->in", state.slopes.mean(axis=0), shapes.gradients)
+        self.moments[:, part] = (mass - k * slope) * shapes.volume
+        size = np.abs(source).max(axis=0) + c * state.top + d * k * state.size * shapes.steep
+        blur = 3.0 * (shapes.slack + gamma(COUNT)) * size + c * state.blur
+        self.blur[part] = up(blur * shapes.volume, 16)  # band.md, step 2e
+        self.share[part] = low / (d + 1.0)
+
+
+@cache
+def _against_linear(d: int) -> Any:
+    """Means of quadratics against λ_i, from their coefficients."""
+    return sp.csr_array(shape_table(d, 1) @ gram(d))
+
+
+@dataclass(frozen=True, eq=False)
 class Setting:
     """A state with its flux.
 
@@ -55,11 +112,14 @@ class Setting:
         ũ with its flux.
     bounds
         What the estimator says of it.
+    seen
+        What was kept of the cells on the way.
     """
 
     model: Continuum
     side: Side
     bounds: Bounds
+    seen: OnCells | None = None
 
     __repr__ = brief
 
@@ -76,9 +136,14 @@ class Setting:
         return self.model.estimator.energy(self.bounds)
 
     @cached_property
+    def cells(self) -> OnCells:
+        """Norms and moments of what is left on each cell."""
+        return on_cells(self.model, self.side) if self.seen is None else self.seen
+
+    @property
     def norms(self) -> CellNorms:
         """Of δ and ϱ."""
-        return cell_norms(self.model, self.side)
+        return self.cells.norms
 
     @property
     def proved(self) -> bool:
@@ -87,10 +152,16 @@ class Setting:
         return self.side.source.proved and (load is None or load.density.proved)
 
 
-def cell_norms(model: Continuum, side: Side) -> CellNorms:
-    """Norms of what a state and a flux leave on each cell."""
+def measured(model: Continuum, side: Side) -> Setting:
+    """A state with its flux, and everything in one pass over the cells."""
+    seen = OnCells.empty(model, side)
+    return Setting(model, side, model.estimator.measure(side, [], seen)[0], seen)
+
+
+def on_cells(model: Continuum, side: Side) -> OnCells:
+    """What a state and a flux leave on each cell."""
     T, C, estimator = model.topology, len(model.kappa), model.estimator
-    volume, peak, density, means = np.empty(C), np.empty(C), np.empty(C), np.empty((3, C))
+    found = OnCells.empty(model, side)
 
     def work(part: slice) -> None:
         shapes = Shapes.of(model.points, T.cells[part])
@@ -99,11 +170,7 @@ def cell_norms(model: Continuum, side: Side) -> CellNorms:
         source = np.ascontiguousarray(f.coefficients[part].T)
         s = estimator.outward(side.flux, part)
         left = remains(shapes, k, c, state, source, f.high[part], f.error1[part], f.error2[part], s, model.degree - 1)
-        low = down(shapes.volume * (1.0 - shapes.slack), 4)
-        volume[part] = up(shapes.volume * (1.0 + shapes.slack), 4)
-        fuzz = up(left.fuzz / down(np.sqrt(low), 2), 8)  # κ^{-½}|Δδ| at every point
-        peak[part], means[:, part] = powers(left.delta, k, fuzz)
-        density[part] = up(np.sqrt(left.oscillation**2 + left.defect**2 / low), 8)  # everywhere.md, step 2e
+        found.take(part, shapes, state, left)
 
     on_all_cores(work, [slice(a, min(a + CHUNK, C)) for a in range(0, C, CHUNK)])
-    return CellNorms(volume, peak, means, density)
+    return found

@@ -151,7 +151,7 @@ def test_the_l2_bound_of_a_state_that_solves_nothing():
     mesh = pp.io.generate("interval", 32)
     problem = pp.fem.ReactionDiffusion(mesh, source="0.01*pi**2*sin(pi*x)", diffusion=0.01)
     setting = setting_of(problem, np.zeros(33))
-    found = l2_error(setting.model, setting.side, setting.bounds)
+    found = l2_error(setting)
     assert math.sqrt(0.5) < found.value < 1.8 * math.sqrt(0.5)
     literal = found.constant.value * setting.energy + 0.1 * found.defect  # C_F in place of C_F κ_min^{−½}
     assert literal < math.sqrt(0.5)
@@ -182,7 +182,7 @@ def test_bounds_hold_and_are_not_far(name, degree):
     n = {"interval": 12, "square": 8, "cube": 3}[kind]
     problem = pp.fem.ReactionDiffusion(pp.io.generate(kind, n), degree=degree, **given)
     setting = setting_of(problem)
-    found = l2_error(setting.model, setting.side, setting.bounds)
+    found = l2_error(setting)
     true = l2_distance(setting, exact)
     assert true <= found.value * (1 + 1e-9) + 1e-14
     assert found.value <= 12.0 * true + 1e-10
@@ -204,7 +204,7 @@ def test_perturbed_states_stay_inside():
         state = U.copy()
         state[inner] += size * rng.uniform(1, 2) * np.sin(np.pi * problem.mesh.points[inner]).prod(axis=1)
         setting = setting_of(problem, state)
-        found = l2_error(setting.model, setting.side, setting.bounds)
+        found = l2_error(setting)
         true = l2_distance(setting, PROBLEMS["sine"][2])
         assert true <= found.value
         missed += true > found.value - found.defect  # the defect dropped
@@ -215,7 +215,7 @@ def test_dropped_terms_are_missed(monkeypatch):
     """M_h, E and the norms near a cell, each taken too small."""
     problem = pp.fem.ReactionDiffusion(pp.io.generate("square", 8), source="2*pi**2*sin(pi*x)*sin(pi*y)")
     setting, exact = setting_of(problem), PROBLEMS["sine"][2]
-    found, true = l2_error(setting.model, setting.side, setting.bounds), l2_distance(setting, exact)
+    found, true = l2_error(setting), l2_distance(setting, exact)
     assert true > 0.1 * found.value
     assert found.value == pytest.approx(found.constant.value * setting.energy + found.defect, rel=1e-8)
     X, u = values_in_cells(setting, 20, np.random.default_rng(2))
@@ -268,5 +268,5 @@ def test_without_a_mesh_constant_there_is_no_band(monkeypatch):
     problem = pp.fem.ReactionDiffusion(pp.io.generate("square", 4), source="1", reaction=1.0, dirichlet={})
     setting = setting_of(problem)
     assert local(setting) == []
-    assert "no facet is Dirichlet" in l2_error(setting.model, setting.side, setting.bounds).reason
-    assert l2.l2_error(setting.model, setting.side, setting.bounds).value == math.inf
+    assert "no facet is Dirichlet" in l2_error(setting).reason
+    assert l2.l2_error(setting).value == math.inf

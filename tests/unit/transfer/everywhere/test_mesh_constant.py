@@ -14,7 +14,7 @@ from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.transfer.everywhere import mesh_constant as module
 from pinnpoint.transfer.everywhere.crouzeix_raviart import assemble, mass_pattern
-from pinnpoint.transfer.everywhere.mesh_constant import eigenvalue_bound, mesh_constant, suggestion
+from pinnpoint.transfer.everywhere.mesh_constant import bordered_bound, eigenvalue_bound, mesh_constant, suggestion
 
 
 def checkerboard(T, contrast):
@@ -93,7 +93,7 @@ def test_the_constant_lies_above_what_a_finer_mesh_attains(name, n):
     assert low <= found.value <= 4.0 * low  # 0.29 to 0.64 of it in the long run
 
 
-def test_the_factorization_proves_what_is_true_and_nothing_more():
+def test_the_factorization_proves_what_is_true_and_nothing_more(monkeypatch):
     """Against dense eigenvalues over the complement: any θ above λ⊥ is refused, whatever the penalty."""
     for T, contrast in ((distorted("square", 5), 30.0), (distorted("cube", 2), 1.0)):
         space = assemble(T, checkerboard(T, contrast), T.boundary)
@@ -103,10 +103,16 @@ def test_the_factorization_proves_what_is_true_and_nothing_more():
         assert suggestion(space)[0] == pytest.approx(true, rel=1e-2)
         for tau in (1e2, 1e4, 1e8):
             assert not eigenvalue_bound(space, 1.001 * true, tau) > true
-        assert 0.97 * true < max(eigenvalue_bound(space, 0.98 * true, tau) for tau in (1e3, 1e5, 1e6)) < true
+            assert not bordered_bound(space, 1.001 * true, tau) > true
+        for bound in (eigenvalue_bound, bordered_bound):
+            assert 0.97 * true < max(bound(space, 0.98 * true, tau) for tau in (1e3, 1e5, 1e6)) < true
         bare = dense.eigvalsh(A, M)[0]
         assert bare < 0.9 * true  # without the complement the claim would be another one
         assert not eigenvalue_bound(space, 0.98 * true, 1e-9) > 0.0
+        assert not bordered_bound(space, 0.98 * true, 1e-9) > 0.0
+        monkeypatch.setattr(module, "pivots", lambda S, own=module.pivots, off=1e-2 * true: (own(S)[0], off))
+        assert bordered_bound(space, 0.98 * true, 1e6) == -math.inf  # rounding above the corner proves nothing
+        monkeypatch.undo()
 
 
 @pytest.mark.parametrize(("kind", "n"), [("square", 3), ("cube", 1)])
@@ -149,6 +155,13 @@ def test_matrices_are_enclosed(kind, n):
     off = np.abs(np.vectorize(Fraction)(space.penalised(w).toarray()) - exact).astype(float)
     v = np.random.default_rng(4).uniform(0.1, 1.0, len(T.facets))
     assert np.all(off @ v <= space.penalised_error(w, v))
+    D, Y, theta = np.ones(len(T.facets)), 2.0 ** (np.arange(len(T.points)) % 3), Fraction(7, 3)
+    S, wrong = space.bordered(float(theta), D, Y, 0.25)
+    stored = np.vectorize(Fraction)(space.mass.toarray())
+    left = np.concatenate([A - Fraction(float(theta)) * stored, (B @ np.diag([Fraction(y) for y in Y])).T])
+    off = np.abs(np.vectorize(Fraction)(S.toarray()[:, : len(D)]) - left).astype(float)
+    assert np.linalg.norm(off, 2) <= wrong < 1e-9
+    assert np.array_equal(S.toarray()[len(D) :, len(D) :], -0.25 * np.eye(len(Y)))
 
 
 def _det(E):
