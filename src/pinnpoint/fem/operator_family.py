@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pinnpoint.base.arrays import Index, Vector, number, whole
 from pinnpoint.base.brief import brief
-from pinnpoint.base.errors import CertificationError
-from pinnpoint.certificates.population import Population
-from pinnpoint.fem.problem import ScalarProblem
+from pinnpoint.base.errors import InputError
+from pinnpoint.certificates.population import CERTIFIED, Instances, Population, joined
+from pinnpoint.fem.scalar_queries import ScalarQueries
+from pinnpoint.mesh.refine import Refiner
+from pinnpoint.rounding.arithmetic import require_round_to_nearest
 from pinnpoint.systems.queries import Queries
+from pinnpoint.transfer.operators.prepared import Enclosures, Prepared, prepare
+
+CHUNK = 8
+"""Instances whose fields stay in the caches together."""
+ONE_SOLVE = 12
+"""Steps that a plain solve by the same means takes, to an error of about 1e-7."""
+MOST = 48
+"""Steps after which an instance is not gone on with."""
+LESS = 0.95
+"""Further steps must make the gap smaller by this factor."""
+RANGE = 2.0**-400, 2.0**400
+"""Coefficients beyond these could overflow in a sum."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,16 +45,48 @@ class OperatorFamily:
         Names of cell groups that κ is constant on, in the order of a row of `kappas`; None for one number a cell.
     """
 
-    problem: ScalarProblem
+    problem: ScalarQueries
     groups: tuple[str, ...] | None = None
 
     __repr__ = brief
+
+    @classmethod
+    def of(cls, problem: Any, diffusion: str | Sequence[str], loads: ArrayLike | None) -> OperatorFamily:
+        """Check what was asked for."""
+        if loads is not None:
+            raise InputError("loads: a family in which κ and the load both change is not supported; make one per load")
+        if isinstance(diffusion, str):
+            if diffusion != "cells":
+                raise InputError(f"diffusion: must be 'cells' or a list of cell groups; got {diffusion!r}")
+            return cls(problem)
+        groups = tuple(diffusion)
+        held = np.zeros(len(problem.mesh.cells), dtype=int)
+        for group in groups:
+            held[problem.mesh.cells_of(group)] += 1
+        if np.any(held != 1):
+            cell = int(np.argmax(held != 1))
+            raise InputError(f"diffusion: groups must hold every cell once; cell {cell} is in {held[cell]} of them")
+        return cls(problem, groups)
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row of `kappas`."""
+        return len(self.problem.mesh.cells) if self.groups is None else len(self.groups)
+
+    def on_cells(self, kappas: Vector) -> Vector:
+        """κ on every cell, (S, C)."""
+        if self.groups is None:
+            return kappas
+        found = np.empty((len(kappas), len(self.problem.mesh.cells)))
+        for k, group in enumerate(self.groups):
+            found[:, self.problem.mesh.cells_of(group)] = kappas[:, [k]]
+        return found
 
     def prepare(
         self,
         queries: Queries,
         *,
-        steps: int = 3,
+        steps: int | None = None,
         dual_steps: int | None = None,
         tolerance: float | None = None,
         budget: int | str | None = None,
@@ -44,28 +96,101 @@ class OperatorFamily:
         Parameters
         ----------
         queries
-            Means, averages over cells, blocks, balls.
+            The mean, averages over cells, blocks, balls and Neumann groups.
         steps
-            Preconditioned steps for the state and its flux, from the reference.
+            Preconditioned steps for the state and its flux; 3 by default.
         dual_steps
-            The same for each query's dual; `steps` − 1, and at least one, by default.
+            The same for each query's dual; 1 by default.
         tolerance
-            Instead of `steps`: go on with an instance until its `gap` is below, or a step makes it less than 5 %
+            Instead of `steps`: go on with an instance until its `gap` is below, or further steps make it less than 5 %
             smaller.
         budget
-            Instead of steps: applications of the reference's inverse a instance, or ``"one solve"``.
+            Instead of steps: how often the reference's inverse is applied for an instance, or ``"one solve"`` for as
+            often as a plain solve by the same means would.
         """
-        raise CertificationError("operators: not yet")
+        if sum(x is not None for x in (steps, tolerance, budget)) > 1:
+            raise InputError("steps, tolerance, budget: are three ways to say the same; give one")
+        aim = None if tolerance is None else number("tolerance", tolerance, above=0.0)
+        made = _prepared(self, queries)
+        chosen = (
+            3 if steps is None else whole("steps", steps),
+            1 if dual_steps is None else whole("dual_steps", dual_steps),
+        )
+        if budget is not None:
+            chosen = _afforded(budget, len(made.with_duals))
+        notes = (
+            "κ is one number on each cell, as stored, and the domain the one that the mesh covers",
+            "predictions are piecewise linear with the problem's Dirichlet values on the boundary",
+        )
+        return PopulationCertifier(self, queries, chosen[0], chosen[1], aim, made, notes)
+
+
+def _afforded(budget: int | str, duals: int) -> tuple[int, int]:
+    """Steps and dual steps for so many applications of the reference's inverse."""
+    if isinstance(budget, str) and budget != "one solve":
+        raise InputError(f"budget: must be a whole number or 'one solve'; got {budget!r}")
+    total = ONE_SOLVE if isinstance(budget, str) else whole("budget", budget, low=2)
+    for steps in (3, 2, 1):
+        left = total - 2 * steps
+        if left >= 2 * duals or steps == 1:
+            return (steps if duals else total // 2), max(0, left // (2 * duals)) if duals else 0
+    raise AssertionError
+
+
+def _prepared(family: OperatorFamily, queries: Queries) -> Prepared:
+    """The reference κ = 1 with loads and fluxes, or a refusal."""
+    problem: Any = family.problem
+    mesh = problem.mesh
+    if mesh.dim != 2:
+        raise InputError(
+            f"operators: stream functions need two dimensions; the mesh has {mesh.dim}. Certify instances one by one"
+        )
+    if problem.degree != 1:
+        raise InputError("operators: linear elements only; say degree=1")
+    if problem.reaction is not None or problem.reaction_varies:
+        raise InputError("operators: a reaction ties fluxes to the state; families have none. Certify one by one")
+    refused = {"convection": problem.given.get("convection"), "robin": problem.sides, "periodic": problem.loops}
+    for name, given in refused.items():
+        if given is not None:
+            raise InputError(f"operators: families of diffusion coefficients have no {name}; certify one by one")
+    if queries.L.shape[1] != len(mesh.points):
+        raise InputError("queries: belong to another mesh; make them from the family's problem")
+    given = problem.given
+    plain = type(problem)(
+        mesh, given["source"], 1.0, 0.0, given["dirichlet"], given["neumann"], quadrature=problem.quadrature
+    )
+    T = plain.topology
+    model = plain.continuum(T)
+    values = np.zeros(len(mesh.points))
+    free = plain.space.free
+    held = np.setdiff1d(np.arange(len(values)), free) if free is not None else np.zeros(0, dtype=np.intp)
+    values[held] = plain.space.U0[held]
+    mismatch, _ = model.mismatch(values)
+    if mismatch != 0.0:
+        raise InputError(
+            f"operators: Dirichlet data must be numbers that the elements meet exactly; they are missed by {mismatch:.3e}"
+        )
+    groups = partial(T.numbers_of_group, mesh)
+    return prepare(model, values, queries.goals, queries.names, groups, problem.cell_numbers)
 
 
 @dataclass(frozen=True, eq=False)
 class PopulationCertifier:
-    """What no κ changes, for one family and its queries."""
+    """What no κ changes, for one family and its queries.
+
+    *Guarantee:* deterministic, rounding covered ([operators](operators.md)). *Assumes:* nothing; where the source is an
+    opaque function it is refused. *Cost:* per instance `steps` times two, and `dual_steps` times two for each query
+    but the mean, applications of the reference's inverse: sine and cosine transforms on lattices of squares (with the
+    extra ``fast``), substitutions elsewhere.
+    """
 
     family: OperatorFamily
     queries: Queries
     steps: int
     dual_steps: int
+    tolerance: float | None
+    prepared: Prepared
+    notes: tuple[str, ...] = ()
 
     __repr__ = brief
 
@@ -75,21 +200,200 @@ class PopulationCertifier:
         Parameters
         ----------
         kappas
-            κ > 0, (S, cells) or (S, groups): an array, memory-mapped, zarr, or any sequence of rows.
+            κ > 0, (S, cells) or (S, groups): an array, memory-mapped, zarr, or any sequence of rows; or a generator.
         predictions
             Values at the nodes, (S, nodes).
         streams
-            Values at the nodes of predicted stream functions ψ, (S, nodes): the flux is then that of the reference
-            plus curl ψ = (∂_y ψ, −∂_x ψ) to begin with.
+            Values at the nodes of predicted stream functions ψ, (S, nodes): steps for the flux begin with that of the
+            reference plus curl ψ = (∂_y ψ, −∂_x ψ).
         """
-        raise CertificationError("operators: not yet")
+        given = (kappas, predictions) if streams is None else (kappas, predictions, streams)
+        parts = list(self.certify_chunks(zip(*given, strict=True)))
+        if not parts:
+            raise InputError("kappas: are none; give at least one row")
+        whole_ = joined(parts)
+        sized = all(hasattr(x, "__len__") and hasattr(x, "__getitem__") for x in given)
+        return replace(whole_, instances=Instances(*given) if sized else None)
 
     def certify_chunks(
         self, instances: Iterable[Sequence[Any]], chunk: int = 256, first: int = 0
     ) -> Iterator[Population]:
-        """Certify a stream of (κ, prediction) or (κ, prediction, stream), `chunk` instances at a time."""
-        raise CertificationError("operators: not yet")
+        """Certify a stream of (κ, prediction) or (κ, prediction, ψ), `chunk` instances at a time."""
+        require_round_to_nearest()
+        rows: list[Sequence[Any]] = []
+        for row in instances:
+            rows.append(row)
+            if len(rows) == chunk:
+                yield self._population(rows, first)
+                first, rows = first + len(rows), []
+        if rows:
+            yield self._population(rows, first)
 
-    def refine(self, population: Population, rows: Any) -> Population:
-        """Certify some rows of a population again: with more steps, then on a mesh twice as fine."""
-        raise CertificationError("operators: not yet")
+    def refine(self, population: Population, rows: ArrayLike, *, meshes: int = 1) -> Population:
+        """Certify some rows of a population again: with more steps, and on meshes up to `meshes` times twice as fine.
+
+        `rows` are numbers of rows, as ``population.undecided(0.02)`` gives them. Every row of what comes out is the
+        better one of what was tried; `number` says which instance it is.
+        """
+        given = population.instances
+        if given is None:
+            raise InputError("population: its coefficients came from a generator and are gone; give arrays")
+        which = np.asarray(rows, dtype=np.intp).ravel()
+        if not len(which):
+            raise InputError("rows: are none; there is nothing to refine")
+        some = given.only(which)
+        finest, best = self, replace(self, tolerance=1e-300)._again(some)
+        for _ in range(meshes):
+            finest, some = finest._finer(some)
+            best = _better(best, replace(finest, tolerance=1e-300)._again(some))
+        return replace(best, number=population.number[which], instances=given.only(which))
+
+    def _again(self, some: Instances) -> Population:
+        return self.certify_many(*(x for x in (some.kappas, some.predictions, some.streams) if x is not None))
+
+    def _finer(self, some: Instances) -> tuple[PopulationCertifier, Instances]:
+        """The family on a mesh twice as fine, and its instances there."""
+        problem: Any = self.family.problem
+        refiner = Refiner(problem.mesh)
+        refiner.uniform()
+        finer = problem.refined(refiner.mesh, refiner.parents)
+        family = OperatorFamily(finer, self.family.groups)
+        asked = finer.ask(self.queries.goals, self.queries.names)
+        made = replace(self, family=family, queries=asked, prepared=_prepared(family, asked))
+        kappas = some.kappas
+        if self.family.groups is None:
+            kappas = [np.asarray(k, dtype=np.float64)[refiner.parents] for k in kappas]
+        predictions = [refiner.prolong(np.asarray(u, dtype=np.float64)) for u in some.predictions]
+        return made, Instances(kappas, predictions)
+
+    def _population(self, rows: Sequence[Sequence[Any]], first: int) -> Population:
+        """Of some rows at once."""
+        S, N = len(rows), len(self.family.problem.mesh.points)
+        kappas, states = np.ones((S, self.family.width)), np.zeros((S, N))
+        streams = np.zeros((S, N)) if any(len(row) > 2 for row in rows) else None
+        status = []
+        for i, row in enumerate(rows):
+            wanted = [("kappa", row[0], kappas[i]), ("prediction", row[1], states[i])]
+            if streams is not None and len(row) > 2:
+                wanted.append(("stream", row[2], streams[i]))
+            status.append(_read(wanted))
+        raw = states.copy()
+        overwritten = self._admissible(states)
+        values = np.asarray((self.queries.L @ states.T).T + self.queries.constants)
+        cells = self.family.on_cells(kappas)
+        good = np.flatnonzero([s == CERTIFIED for s in status])
+        found, steps = self._enclosed(cells[good], states[good], None if streams is None else streams[good])
+        return self._put_together(
+            found, steps, good, status, first, values, overwritten, cells.max(axis=1) / cells.min(axis=1), raw
+        )
+
+    def _admissible(self, states: Vector) -> Vector:
+        """Set the Dirichlet values; the largest differences."""
+        space: Any = self.family.problem.space
+        if space.free is None:
+            return np.zeros(len(states))
+        held = np.setdiff1d(np.arange(states.shape[1]), space.free)
+        away = np.abs(states[:, held] - space.U0[held]).max(axis=1, initial=0.0)
+        states[:, held] = space.U0[held]  # operators.md, step 4b
+        return np.asarray(away)
+
+    def _enclosed(self, kappas: Vector, states: Vector, streams: Vector | None) -> tuple[Enclosures | None, Index]:
+        """Proved numbers, and how many steps they took."""
+        if not len(kappas):
+            return None, np.zeros(0, dtype=np.intp)
+        if self.tolerance is None:
+            return self._at(kappas, states, streams, self.steps), np.full(len(kappas), self.steps)
+        best = self._at(kappas, states, streams, 2)
+        steps, going, count = np.full(len(kappas), 2), best.gap > self.tolerance, 2
+        while going.any() and count < MOST:
+            count = count + 1 if count < 4 else 2 * count - count // 2
+            rows = np.flatnonzero(going)
+            now = self._at(kappas[rows], states[rows], None if streams is None else streams[rows], count)
+            less, smaller = now.gap < LESS * best.gap[rows], now.gap < best.gap[rows]
+            took = rows[smaller]
+            for name, kept in vars(best).items():
+                kept[took] = vars(now)[name][smaller]
+            steps[took] = count
+            going[rows] = less & (now.gap > self.tolerance)
+        return best, steps
+
+    def _at(self, kappas: Vector, states: Vector, streams: Vector | None, steps: int) -> Enclosures:
+        parts = [slice(a, a + CHUNK) for a in range(0, len(kappas), CHUNK)]
+        extra = max(0, steps - self.steps)
+        each = [
+            self.prepared.enclose(
+                kappas[p], states[p], None if streams is None else streams[p], steps, self.dual_steps + extra
+            )
+            for p in parts
+        ]
+        return Enclosures(*(np.concatenate([vars(e)[name] for e in each]) for name in vars(each[0])))
+
+    def _put_together(
+        self,
+        found: Enclosures | None,
+        steps: Index,
+        good: Index,
+        status: list[str],
+        first: int,
+        values: Vector,
+        overwritten: Vector,
+        contrast: Vector,
+        raw: Vector,
+    ) -> Population:
+        S, Q = values.shape
+        above = {name: np.full(S, math.inf) for name in ("error", "energy", "norm", "gap")}
+        below = {name: np.zeros(S) for name in ("lower", "energy_lower", "norm_lower")}
+        boxes = {"center": np.zeros((S, Q)), "radius": np.full((S, Q), math.inf)}
+        taken = np.zeros(S, dtype=np.intp)
+        if found is not None:
+            taken[good] = steps
+            for name, kept in (above | below | boxes).items():
+                kept[good] = vars(found)[name]
+        lost = ~np.isfinite(above["gap"])
+        for i in np.flatnonzero(lost):
+            if status[i] == CERTIFIED:
+                status[i] = "the steps left the range of floating-point numbers, so nothing is proved; rescale κ"
+        return Population(
+            self.queries.names,
+            np.arange(first, first + S),
+            **above,
+            **below,
+            **boxes,
+            value=values,
+            overwritten=overwritten,
+            steps=taken,
+            contrast=contrast,
+            status=tuple(status),
+            notes=self.notes,
+        )
+
+
+def _read(wanted: Sequence[tuple[str, Any, Vector]]) -> str:
+    """Copy rows to where they belong, or say why not."""
+    for name, given, into in wanted:
+        try:
+            row = np.asarray(given, dtype=np.float64).ravel()
+        except (TypeError, ValueError):
+            return f"{name}: does not hold real numbers"
+        if row.size != into.size:
+            return f"{name}: must have {into.size} entries; it has {row.size}"
+        if not np.all(np.isfinite(row)):
+            return f"{name}: holds NaN or infinity"
+        if name == "kappa" and not (row.min() >= RANGE[0] and row.max() <= RANGE[1]):
+            return f"kappa: must be > 0 and of moderate size; its least entry is {row.min():.3e}, its largest {row.max():.3e}"
+        into[:] = row
+    return CERTIFIED
+
+
+def _better(one: Population, two: Population) -> Population:
+    """Row by row and query by query the narrower of two proofs of the same instances."""
+    kept: dict[str, Any] = {}
+    for name in ("error", "energy", "norm", "gap"):
+        kept[name] = np.minimum(vars(one)[name], vars(two)[name])
+    for name in ("lower", "energy_lower", "norm_lower"):
+        kept[name] = np.maximum(vars(one)[name], vars(two)[name])
+    narrower = two.radius < one.radius
+    kept["center"] = np.where(narrower, two.center, one.center)
+    kept["radius"] = np.where(narrower, two.radius, one.radius)
+    kept["steps"] = np.maximum(one.steps, two.steps)
+    return replace(one, **kept)

@@ -1,0 +1,363 @@
+"""Instances on squares cut in two: sine and cosine transforms are the reference's inverse, fields are in float32."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.fft import dctn, dstn
+
+from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.mesh.topology import Topology
+from pinnpoint.transfer.operators.any_mesh import Sums
+from pinnpoint.transfer.operators.particular import Geometry, Particular
+from pinnpoint.transfer.operators.sums import StateSums
+
+Single = NDArray[np.float32]
+PRODUCTS = 96
+"""Up to so many squares along an axis, products with the matrices of sines and cosines beat fast transforms."""
+SMALL = 1e-12
+"""A field's steps end where its rᵀz has fallen this far, in float32."""
+WORTH = 1e-9
+"""Meshes whose lines are further from even than this, against their spacing, count as any triangulation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """A mesh that is a lattice of squares, each cut from its low corner to its high one.
+
+    Attributes
+    ----------
+    shape
+        Squares along x and y.
+    h
+        Their nominal side.
+    uneven
+        Upper bound of the relative distance of true differences of coordinates from h.
+    """
+
+    shape: tuple[int, int]
+    h: float
+    uneven: float
+
+    __repr__ = brief
+
+    @classmethod
+    def of(cls, topology: Topology) -> Lattice | None:
+        """The lattice of a mesh, or None where it is none."""
+        X, cells = topology.points, topology.cells
+        x, y = np.unique(X[:, 0]), np.unique(X[:, 1])
+        nx, ny = len(x) - 1, len(y) - 1
+        if min(nx, ny) < 2 or len(X) != (nx + 1) * (ny + 1) or len(cells) != 2 * nx * ny:
+            return None
+        if not (np.array_equal(X[:, 0], np.repeat(x, ny + 1)) and np.array_equal(X[:, 1], np.tile(y, nx + 1))):
+            return None
+        if not np.array_equal(cells, expected_cells(nx, ny)):
+            return None
+        h = float((x[-1] - x[0]) / nx)
+        away = max(float(np.abs(np.diff(x) - h).max()), float(np.abs(np.diff(y) - h).max())) / h
+        uneven = away * (1.0 + 1e-9) + 2.0**-50  # operators.md, step 5e
+        return cls((nx, ny), h, uneven) if uneven < WORTH else None
+
+
+def expected_cells(nx: int, ny: int) -> Index:
+    """Sorted vertices of the triangles of all squares, lower and upper in turn."""
+    low = (np.arange(nx)[:, None] * (ny + 1) + np.arange(ny)[None, :]).ravel()
+    lower = np.stack([low, low + ny + 1, low + ny + 2], axis=1)
+    upper = np.stack([low, low + 1, low + ny + 2], axis=1)
+    return np.stack([lower, upper], axis=1).reshape(-1, 3)
+
+
+class Sines:
+    """The inverse of the 5-point matrix on interior nodes, for fields (…, nx + 1, ny + 1) in float32."""
+
+    def __init__(self, nx: int, ny: int) -> None:
+        lx, ly = (2.0 - 2.0 * np.cos(np.pi * np.arange(1, n) / n) for n in (nx, ny))
+        self.inverse = (1.0 / ((lx[:, None] + ly[None, :]) * (4.0 * nx * ny))).astype(np.float32)
+        self.x, self.y = (None if max(nx, ny) > PRODUCTS else self._matrix(n) for n in (nx, ny))
+
+    @staticmethod
+    def _matrix(n: int) -> Single:
+        i = np.arange(1, n)
+        return np.asarray(2.0 * np.sin(np.pi * np.outer(i, i) / n), dtype=np.float32)
+
+    def __call__(self, r: Single) -> Single:
+        z = np.zeros_like(r)
+        inner = np.ascontiguousarray(r[..., 1:-1, 1:-1])
+        if self.x is not None and self.y is not None:
+            z[..., 1:-1, 1:-1] = self.x @ ((self.x @ inner @ self.y) * self.inverse) @ self.y
+            return z
+        across = dstn(inner, type=1, axes=(-2, -1))
+        across *= self.inverse
+        z[..., 1:-1, 1:-1] = dstn(across, type=1, axes=(-2, -1))
+        return z
+
+
+class Cosines:
+    """The pseudo-inverse of the natural 5-point matrix on all nodes."""
+
+    def __init__(self, nx: int, ny: int) -> None:
+        lx, ly = (2.0 - 2.0 * np.cos(np.pi * np.arange(n + 1) / n) for n in (nx, ny))
+        total = lx[:, None] + ly[None, :]
+        total[0, 0] = 1.0
+        inverse = 1.0 / (total * (4.0 * nx * ny))
+        inverse[0, 0] = 0.0
+        self.inverse = inverse.astype(np.float32)
+        ends = [np.ones(n + 1) for n in (nx, ny)]
+        for e in ends:
+            e[[0, -1]] = 2.0
+        self.ends = (ends[0][:, None] * ends[1][None, :]).astype(np.float32)
+        small = max(nx, ny) <= PRODUCTS
+        self.x, self.y = (self._matrix(n, e) if small else None for n, e in zip((nx, ny), ends, strict=True))
+
+    @staticmethod
+    def _matrix(n: int, ends: Vector) -> Single:
+        i = np.arange(n + 1)
+        return np.asarray(np.cos(np.pi * np.outer(i, i) / n) * (2.0 / ends), dtype=np.float32)
+
+    def __call__(self, r: Single) -> Single:
+        if self.x is not None and self.y is not None:
+            return np.asarray(self.x @ ((self.x @ (r * self.ends) @ self.y.T) * self.inverse) @ self.y.T)
+        across = dctn(r * self.ends, type=1, axes=(-2, -1))
+        across *= self.inverse
+        return np.asarray(dctn(across, type=1, axes=(-2, -1)))
+
+
+def power(x: Any) -> Any:
+    """The power of two next to positive numbers: products with it are exact."""
+    return np.exp2(np.round(np.log2(np.maximum(x, 1e-300))))
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Steps and sums on a lattice whose whole boundary is held at zero.
+
+    Attributes
+    ----------
+    loads
+        The primal one, then one a query with a dual.
+    rows, states
+        Of the loads and the reference κ = 1, in float32 and to the scales `row_scale` and `state_scale`.
+    fluxes, single, flux_scale
+        Values at centroids, (1 + Q, nx, ny, 2, 2), and the same in float32 to a scale.
+    """
+
+    lattice: Lattice
+    geometry: Geometry
+    loads: tuple[Particular, ...]
+    rows: Single
+    row_scale: Vector
+    states: Single
+    fluxes: Vector
+    single: Single
+    flux_scale: Vector
+    sines: Sines
+    cosines: Cosines
+    all_rows: Vector
+
+    __repr__ = brief
+
+    @classmethod
+    def of(cls, lattice: Lattice, geometry: Geometry, loads: tuple[Particular, ...], states: Vector) -> Grid:
+        """From loads and reference states (N, 1 + Q)."""
+        nx, ny = lattice.shape
+        nodes, m = (nx + 1, ny + 1), len(loads)
+        rows = np.stack([p.row.reshape(nodes) for p in loads])
+        rows[:, [0, -1]], rows[:, :, [0, -1]] = 0.0, 0.0
+        fluxes = np.stack([p.flux.reshape(nx, ny, 2, 2) for p in loads])
+        row_scale = power(np.abs(rows).max(axis=(1, 2)))
+        flux_scale = power(np.abs(fluxes).max(axis=(1, 2, 3, 4)))
+        start = np.ascontiguousarray(states.T).reshape(m, *nodes)
+        return cls(
+            lattice,
+            geometry,
+            loads,
+            (rows / row_scale[:, None, None]).astype(np.float32),
+            row_scale,
+            (start / row_scale[:, None, None]).astype(np.float32),
+            fluxes,
+            (fluxes / flux_scale[:, None, None, None, None]).astype(np.float32),
+            flux_scale,
+            Sines(nx, ny),
+            Cosines(nx, ny),
+            np.stack([p.row for p in loads], axis=1),
+        )
+
+    @property
+    def more(self) -> float:
+        """Relative error of areas and gradients beyond that of the geometry."""
+        return 4.0 * self.lattice.uneven  # operators.md, step 5e
+
+    @property
+    def holes(self) -> tuple[Particular, ...]:
+        """A lattice of squares has none."""
+        return ()
+
+    def sums(self, kappas: Vector, predictions: Vector, streams: Vector | None, steps: int, dual_steps: int) -> Sums:
+        """For rows of κ (I, C), predictions and stream functions (I, N)."""
+        (nx, ny), count = self.lattice.shape, len(kappas)
+        kappa = kappas.reshape(count, nx, ny, 2)
+        guess = predictions.reshape(count, nx + 1, ny + 1)
+        inverse = 1.0 / kappa
+        unit = power(np.sqrt(kappa.min(axis=(1, 2, 3)) * kappa.max(axis=(1, 2, 3))))
+        with np.errstate(all="ignore"):
+            walk = _Walk.of(self, kappa, inverse, unit)
+            begun = None if streams is None else streams.reshape(count, nx + 1, ny + 1)
+            u, psi = walk.primal(guess, begun, steps)
+            z, turned = walk.duals(dual_steps)
+            return self._measured(kappa, inverse, unit, guess, (u, psi), (z, turned))
+
+    def _measured(self, kappa: Vector, inverse: Vector, unit: Vector, guess: Vector, first: Any, rest: Any) -> Sums:
+        from pinnpoint.transfer.operators.grid_compiled import measure_dual, measure_primal
+
+        (nx, ny), count, Q = self.lattice.shape, len(kappa), len(self.loads) - 1
+        h, area = self.lattice.h, 0.5 * self.lattice.h**2
+        (u, psi), (z, turned) = first, rest
+        delta = np.empty((nx, ny, 2, 2))
+        one, many = np.zeros((count, 5)), np.zeros((count, Q, 4))
+        scale, turns = self.row_scale / unit[:, None], self.flux_scale
+        for g in range(count):
+            one[g] = measure_primal(
+                kappa[g],
+                inverse[g],
+                u[g],
+                psi[g],
+                guess[g],
+                self.fluxes[0],
+                scale[g, 0] / h,
+                turns[0] / h,
+                1.0 / h,
+                delta,
+            )
+            for q in range(Q):
+                many[g, q] = measure_dual(
+                    kappa[g], inverse[g], u[g], z[g, q], turned[g, q], self.fluxes[q + 1],
+                    scale[g, 0] / h, scale[g, q + 1] / h, turns[q + 1] / h, delta,
+                )  # fmt: skip
+        zero, none, no = np.zeros(count), np.zeros((count, 0)), np.zeros((count, Q, 0))
+        top, stream = _tops(u) * scale[:, 0], _tops(psi) * turns[0]
+        one, many = one * area, many * area
+        own = StateSums(one[:, 0], one[:, 1], one[:, 2], zero, zero, top, stream, none)
+        other = StateSums(one[:, 3], one[:, 4], zero, zero, zero, _tops(guess), stream, none)
+        values = np.zeros((count, Q))
+        if Q:
+            U = u.reshape(count, -1).astype(np.float64) * scale[:, :1]
+            Z = z.reshape(count, Q, -1).astype(np.float64) * scale[:, 1:, None]
+            values = U @ self.all_rows[:, 1:] + Z @ self.all_rows[:, 0]
+        duals = StateSums(
+            *(many[..., k] for k in range(4)), values, _tops(z) * scale[:, 1:], _tops(turned) * turns[1:], no
+        )
+        return own, other, duals
+
+
+def _tops(fields: Any) -> Vector:
+    """max |field| over the nodes."""
+    return np.asarray(np.maximum(fields.max(axis=(-2, -1)), -fields.min(axis=(-2, -1))), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    """The steps of some instances, in float32 and scaled: κ by a power of two each, loads by their own scales."""
+
+    grid: Grid
+    wx: Single
+    wy: Single
+    vx: Single
+    vy: Single
+    inverse: Single
+    unit: Vector
+
+    @classmethod
+    def of(cls, grid: Grid, kappa: Vector, inverse: Vector, unit: Vector) -> _Walk:
+        from pinnpoint.transfer.operators.grid_compiled import weigh
+
+        (nx, ny), count = grid.lattice.shape, len(kappa)
+        by = unit[:, None, None, None]
+        direct, over = (kappa / by).astype(np.float32), (inverse * by).astype(np.float32)
+        weights = []
+        for k in (direct, over):
+            wx, wy = np.empty((count, nx, ny + 1), np.float32), np.empty((count, nx + 1, ny), np.float32)
+            weigh(k, wx, wy)
+            weights += [wx, wy]
+        return cls(grid, *weights, over, unit)
+
+    def primal(self, guess: Vector, begun: Vector | None, steps: int) -> tuple[Single, Single]:
+        """States and stream functions, (I, nodes)."""
+        from pinnpoint.transfer.operators.grid_compiled import dots, operate
+
+        grid, count = self.grid, len(guess)
+        rows = np.broadcast_to(grid.rows[:1], (count, 1, *grid.rows.shape[1:]))
+        own = np.zeros((count, 2, *grid.rows.shape[1:]), np.float32)
+        own[:, 0] = grid.states[0]
+        near = guess * (self.unit / grid.row_scale[0])[:, None, None]
+        own[:, 1, 1:-1, 1:-1] = near[:, 1:-1, 1:-1]
+        q = np.zeros_like(own)
+        energy = operate(self.wx, self.wy, own, q, True)
+        work = dots(own, np.broadcast_to(rows, own.shape))
+        scale = np.where(energy > 0.0, work / np.where(energy > 0.0, energy, 1.0), 0.0)
+        which = np.where(work[:, 1] * scale[:, 1] > work[:, 0] * scale[:, 0], 1, 0)  # operators.md, step 4a
+        pick = np.arange(count)
+        by = scale[pick, which].astype(np.float32)[:, None, None]
+        u, r = (by * own[pick, which])[:, None], (rows[:, 0] - by * q[pick, which])[:, None]
+        u = self._steps(self.wx, self.wy, grid.sines, r, u, steps, fixed=True)
+        return u[:, 0], self._streams(slice(0, 1), steps, begun)[:, 0]
+
+    def duals(self, steps: int) -> tuple[Single, Single]:
+        """Dual states and stream functions, (I, Q, nodes)."""
+        from pinnpoint.transfer.operators.grid_compiled import dots, operate
+
+        grid, count = self.grid, len(self.unit)
+        rows, own = (
+            np.ascontiguousarray(np.broadcast_to(x[1:], (count, *x[1:].shape))) for x in (grid.rows, grid.states)
+        )
+        if not rows.shape[1]:
+            return rows, rows
+        q = np.zeros_like(own)
+        energy, work = operate(self.wx, self.wy, own, q, True), dots(own, rows)
+        by = np.where(energy > 0.0, work / np.where(energy > 0.0, energy, 1.0), 0.0).astype(np.float32)[..., None, None]
+        z = self._steps(self.wx, self.wy, grid.sines, rows - by * q, by * own, steps, fixed=True)
+        return z, self._streams(slice(1, None), steps, None)
+
+    def _streams(self, which: slice, steps: int, begun: Vector | None) -> Single:
+        from pinnpoint.transfer.operators.grid_compiled import operate, stream_load
+
+        grid, count = self.grid, len(self.unit)
+        flux = grid.single[which]
+        nodes = tuple(n + 1 for n in grid.lattice.shape)
+        x = np.zeros((count, len(flux), *nodes), np.float32)
+        if begun is not None:
+            x[:, 0] = (begun - begun.mean(axis=(1, 2), keepdims=True)) / grid.flux_scale[0]
+        if not steps:
+            return x
+        r = np.empty_like(x)
+        stream_load(self.inverse, flux, np.float32(0.5 * grid.lattice.h), r)
+        if begun is not None:
+            q = np.zeros_like(x)
+            operate(self.vx, self.vy, x, q, False)
+            r -= q
+        return self._steps(self.vx, self.vy, grid.cosines, r, x, steps, fixed=False)
+
+    @staticmethod
+    def _steps(wx: Single, wy: Single, precondition: Any, r: Single, x: Single, steps: int, *, fixed: bool) -> Single:
+        """Conjugate gradients from x, whose residual is r; nothing here is trusted."""
+        from pinnpoint.transfer.operators.grid_compiled import advance, dots, operate, turn
+
+        r, x = np.ascontiguousarray(r), np.ascontiguousarray(x)
+        if fixed:
+            r[..., [0, -1], :], r[..., :, [0, -1]] = 0.0, 0.0
+        p, q = np.zeros_like(r), np.zeros_like(r)
+        old = first = np.zeros(r.shape[:2])
+        for k in range(steps):
+            z = precondition(r)
+            new = dots(r, z)
+            first = new if k == 0 else first
+            going = new > SMALL * first  # operators.md, step 4c
+            turn(z, np.where(going & (old > 0.0), new / np.where(old > 0.0, old, 1.0), 0.0), p)
+            curvature = operate(wx, wy, p, q, fixed)
+            going &= curvature > 0.0
+            advance(x, p, np.where(going, new / np.where(going, curvature, 1.0), 0.0), r, q, k == steps - 1)
+            old = new
+        return x
