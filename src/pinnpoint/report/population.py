@@ -128,7 +128,9 @@ def render_population(view: PopulationView) -> str:
         section("errors", "How wrong are they?", _histogram(view), _bounds_note(view)),
         section("features", "What makes them wrong?", _features(view)),
         section("worst", "The worst of them", _worst(view)),
-        section("remedy", "What would decide more", f'<p class="advice">{text(view.remedy)}</p>' if view.remedy else ""),
+        section(
+            "remedy", "What would decide more", f'<p class="advice">{text(view.remedy)}</p>' if view.remedy else ""
+        ),
         section("queries", "Values that were asked for", _queries(view)),
         section("refused", "What was refused", _refused(view)),
         section("notes", "What it rests on", _list(view.notes)),
@@ -200,7 +202,9 @@ def _histogram(view: PopulationView) -> str:
         count = np.histogram(values, edges)[0]
         x, y = np.repeat(edges, 2), np.concatenate([[0], np.repeat(count, 2), [0]])
         lines.append(Line(f"proved to be {label}", x, y.astype(float), colour))
-    level = Line(f"accepted, {short(view.accept)}", np.full(2, view.accept), np.array([0.0, lines[0].y.max()]), OPEN, True)
+    level = Line(
+        f"accepted, {short(view.accept)}", np.full(2, view.accept), np.array([0.0, lines[0].y.max()]), OPEN, True
+    )
     lines += [level] if view.accept <= 1.5 * top else []
     picture = Plot(f"Instances over the {view.what}", view.what, "instances", lines).svg()
     return f'<div class="plots"><div>{picture}</div>{_quantiles(upper, lower)}</div>'

@@ -17,11 +17,14 @@ import torch
 from pinnpoint.base.arrays import Vector, floats, number, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.problem import ScalarProblem
+from pinnpoint.certificates.population import Population
+from pinnpoint.fem.operator_family import OperatorFamily, PopulationCertifier
 from pinnpoint.fem.random_fields import on_triangles
+from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.mesh.domains import generate
 from pinnpoint.models.networks.safetensors import read_metadata, read_state, write_safetensors
 from pinnpoint.models.networks.two_heads import FILE
+from pinnpoint.systems.queries import Queries
 from pinnpoint.training.gaps import EnergyGap
 from pinnpoint.training.polarized import Polarized
 from pinnpoint.training.trainer import seeded
@@ -60,7 +63,7 @@ class TwoHeads:
         Of every step, the mean relative η².
     """
 
-    problem: ScalarProblem
+    problem: ReactionDiffusion
     network: Any = None
     seed: int = 0
     losses: list[float] = field(default_factory=list, init=False)
@@ -79,7 +82,7 @@ class TwoHeads:
         if not isinstance(self.network, torch.nn.Module):
             raise InputError(f"network: must be a torch module; got {type(self.network).__name__}")
         self._optimizer: Any = None
-        self._shift: Vector | None = None
+        self._kept: tuple[Any, PopulationCertifier, Vector] | None = None
 
     def train(
         self,
@@ -166,17 +169,24 @@ class TwoHeads:
         u, psi = (torch.cat(part).double().numpy() for part in zip(*parts, strict=True))
         return u, psi
 
-    def certify(self, kappas: Any, queries: Any = None, *, steps: int = 0, **options: Any) -> Any:
+    def certify(self, kappas: Any, queries: Queries | None = None, *, steps: int = 0, **options: Any) -> Population:
         """The population of the network's answers; without `steps` nothing is solved for any instance.
 
-        `queries` and `options` are those of ``problem.operators().prepare``; the domain's mean by default.
+        `queries` and `options` are those of ``problem.operators().prepare``; the domain's mean by default. What does
+        not depend on κ is prepared at the first call and kept for others that ask the same.
         """
-        asked = self.problem.mean() if queries is None else queries  # type: ignore[attr-defined]
-        family = self.problem.operators(diffusion="cells")  # type: ignore[attr-defined]
-        certifier = family.prepare(asked, steps=steps, **options)
+        certifier, shift = self.prepared(queries, steps=steps, **options)
         states, streams = self.predict(kappas)
-        cells = self._kappa(kappas).double().numpy()
-        return certifier.certify_many(cells, states, self.streams(certifier, streams))
+        return certifier.certify_many(self._kappa(kappas).double().numpy(), states, streams + shift)
+
+    def prepared(self, queries: Queries | None = None, **options: Any) -> tuple[PopulationCertifier, Vector]:
+        """The certifier, and what is added to the network's ψ so that it counts from the certifier's own flux."""
+        asked = (queries, options)
+        if self._kept is None or self._kept[0] != asked:
+            family = OperatorFamily.of(self.problem, "cells", None)
+            made = family.prepare(self.problem.mean() if queries is None else queries, **options)
+            self._kept = (asked, made, self.gap.stream(made.prepared.loads[0].flux))
+        return self._kept[1], self._kept[2]
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the weights as safetensors."""
@@ -212,7 +222,9 @@ class TwoHeads:
         self.network.load_state_dict({k: torch.as_tensor(v).to(own[k].dtype) for k, v in state.items()})
 
     @classmethod
-    def load(cls, problem: ScalarProblem, path: str | os.PathLike[str] | None = None, network: Any = None) -> TwoHeads:
+    def load(
+        cls, problem: ReactionDiffusion, path: str | os.PathLike[str] | None = None, network: Any = None
+    ) -> TwoHeads:
         """From a file of `save`; without one the network that comes with the package."""
         if path is None:
             with as_file(files("pinnpoint") / "data" / FILE) as own:
@@ -228,7 +240,7 @@ class TwoHeads:
         return heads
 
 
-def _squares(problem: ScalarProblem) -> int | None:
+def _squares(problem: ReactionDiffusion) -> int | None:
     """Squares a side, if the mesh is the generated one of the unit square."""
     n = math.isqrt(len(problem.mesh.cells) // 2)
     if n < 1 or 2 * n * n != len(problem.mesh.cells):

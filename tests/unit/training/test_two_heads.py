@@ -198,3 +198,38 @@ def test_another_network_on_another_mesh_is_trained_as_well():
     heads = TwoHeads(pp.fem.ReactionDiffusion(mesh, source=2.0), Linear())
     heads.train(lambda rng, count: rng.uniform(1.0, 2.0, (count, C)), 150, rate=3e-2)
     assert heads.losses[-1] < 0.3 * heads.losses[0]
+
+
+def test_answers_are_certified_without_a_solve(monkeypatch):
+    """Model and certificate in one object: the true energy error lies between the bounds, and nothing is solved."""
+    problem = square(16)
+    heads = TwoHeads.load(problem)
+    K = np.concatenate([darcy_fields(16, 4, 1), np.ones((1, 16, 16))])
+    heads.prepared(steps=0)
+
+    def none(*args, **kwargs):
+        raise AssertionError("something was solved")
+
+    with monkeypatch.context() as taken:
+        for module, name in ((spla, "splu"), (spla, "spsolve"), (spla, "cg"), (np.linalg, "solve")):
+            taken.setattr(module, name, none)
+        population = heads.certify(K)
+    assert population.certified.all()
+    assert not population.steps.any()
+    states, streams = heads.predict(K)
+    eta, flux = heads.gap(*(torch.as_tensor(a) for a in (on_triangles(K), states, streams)))
+    np.testing.assert_allclose(population.energy, np.sqrt(eta.numpy()), rtol=1e-6)  # the loss is the certificate
+    norm = np.sqrt(flux.numpy())
+    assert np.all(population.norm_lower <= norm)
+    error = ENERGY - 2.0 * float(problem.b @ states[-1]) + energy(problem, states[-1])  # ‖u‖² − 2∫fv + ‖v‖², κ = 1
+    assert population.energy_lower[-1] ** 2 <= error <= population.energy[-1] ** 2
+    better = heads.certify(K, steps=4)
+    assert np.all(better.gap <= population.gap)
+    assert np.all(better.lower <= population.error)
+    assert np.all(population.lower <= better.error)
+    far = np.abs(better.center - population.center) - better.radius - population.radius
+    assert far.max() <= 0.0
+
+
+def energy(problem, U):
+    return float(U @ (problem.A @ U))
