@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # what type checkers see; a test compares it with the table b
     from pinnpoint.monitoring import conformal as conformal
     from pinnpoint.monitoring.monitor import Decision, Monitor
     from pinnpoint.outputs.bundle import write_bundle
+    from pinnpoint.outputs.populations import write_population
     from pinnpoint.rounding.bounds import Coercivity
     from pinnpoint.rounding.coercivity import verify_coercivity
     from pinnpoint.systems.linear import LinearSystem
@@ -87,6 +88,7 @@ _HOMES = {
     "observed_orders": "certificates.rates",
     "verify_coercivity": "rounding.coercivity",
     "write_bundle": "outputs.bundle",
+    "write_population": "outputs.populations",
 }
 """The module that each public name comes from."""
 
@@ -145,4 +147,5 @@ __all__ = [
     "observed_orders",
     "verify_coercivity",
     "write_bundle",
+    "write_population",
 ]

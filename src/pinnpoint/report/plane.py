@@ -62,8 +62,9 @@ class Plane:
         key = "ramp-" + "".join(c if c.isalnum() else "-" for c in title)
         return (
             f'<figure class="still"><figcaption>{text(title)}</figcaption><svg viewBox="0 0 {wide} {high}" role="img" '
-            f'aria-label="{text(title)}"><image width="{wide}" height="{high}" href="data:image/png;base64,{png}"/></svg>'
-            f'<figcaption class="still-scale"><span>{near(lo, 3)}</span><svg width="120" height="10" aria-hidden="true">'
-            f'<defs><linearGradient id="{key}">{stops}</linearGradient></defs><rect width="120" height="10" '
-            f'fill="url(#{key})"/></svg><span>{near(hi, 3)}</span></figcaption></figure>'
+            f'aria-label="{text(title)}"><image width="{wide}" height="{high}" href="data:image/png;base64,{png}"/>'
+            f'</svg><figcaption class="still-scale"><span>{near(lo, 3)}</span>'
+            f'<svg width="120" height="10" aria-hidden="true"><defs><linearGradient id="{key}">{stops}'
+            f"</linearGradient></defs>"
+            f'<rect width="120" height="10" fill="url(#{key})"/></svg><span>{near(hi, 3)}</span></figcaption></figure>'
         )

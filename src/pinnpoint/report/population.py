@@ -104,6 +104,11 @@ class PopulationView:
     __repr__ = brief
 
     @property
+    def counts(self) -> dict[str, int]:
+        """Instances of each verdict."""
+        return {word: sum(v == word for v in self.verdicts) for word in ("within", "beyond", "undecided", "refused")}
+
+    @property
     def furthest(self) -> int | None:
         """The row with the largest proved error, or where none is above zero the largest bound."""
         known = np.isfinite(self.upper)
@@ -139,12 +144,8 @@ def render_population(view: PopulationView) -> str:
     return document(view.title, parts, asset("page.js"), first="shares")
 
 
-def _counts(view: PopulationView) -> dict[str, int]:
-    return {word: sum(v == word for v in view.verdicts) for word in ("within", "beyond", "undecided", "refused")}
-
-
 def _verdict(view: PopulationView) -> str:
-    n, S = _counts(view), len(view.verdicts)
+    n, S = view.counts, len(view.verdicts)
     if n["within"] == S:
         css, mark, words = "", "✓", f"All {S} predictions are proved good enough"
     elif n["beyond"]:
@@ -155,14 +156,15 @@ def _verdict(view: PopulationView) -> str:
     more = "Nothing is proved of any of them."
     if i is not None:
         more = (
-            f"The worst one, number {int(view.numbers[i])}, is off by at least <b>{below(float(view.lower[i]))}</b> and at "
-            f"most <b>{above(float(view.upper[i]))}</b>: the {text(view.what)}, proved, rounding included."
+            f"The worst one, number {int(view.numbers[i])}, is off by at least <b>{below(float(view.lower[i]))}</b> "
+            f"and at most <b>{above(float(view.upper[i]))}</b>: the {text(view.what)}, proved, rounding included."
         )
-    return f'<section class="verdict{css}"><span class="mark">{mark}</span><div><h2>{words}</h2><p>{more}</p></div></section>'
+    said = f"<div><h2>{words}</h2><p>{more}</p></div>"
+    return f'<section class="verdict{css}"><span class="mark">{mark}</span>{said}</section>'
 
 
 def _shares(view: PopulationView) -> str:
-    n, S = _counts(view), max(len(view.verdicts), 1)
+    n, S = view.counts, max(len(view.verdicts), 1)
     kinds = (
         ("within", GOOD, f"proved to be at most {short(view.accept)}"),
         ("undecided", OPEN, "undecided"),
@@ -257,7 +259,7 @@ def _worst(view: PopulationView) -> str:
     figures = [
         plane.figure(worst.kappa, "κ"),
         plane.figure(worst.prediction, "prediction"),
-        plane.figure(worst.wrong, "where it is wrong"),
+        plane.figure(np.sqrt(worst.wrong), "where it is wrong"),
     ]
     features = ", ".join(f"{text(k)} {near(float(v[i]), 4)}" for k, v in view.features.items())
     return (
