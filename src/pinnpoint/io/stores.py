@@ -15,7 +15,7 @@ SUFFIXES = (".npy", *HDF5, ".zarr")
 
 
 def open_rows(path: PathLike, name: str | None = None) -> Any:
-    """An array that is read row by row: anything with a shape, a length and slices.
+    """An array that is read row by row: anything with a shape and slices.
 
     Parameters
     ----------
