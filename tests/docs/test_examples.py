@@ -107,3 +107,12 @@ def test_solids_quick_form(tmp_path):
     (row,) = json.loads((tmp_path / "s.json").read_text(encoding="utf-8")).values()
     assert row["guarantee"] == "deterministic"
     assert row["queries"]["mean u_x at x = 1"]["relative"] < 1e-4
+
+
+def test_demo_of_an_operator_needs_no_torch_and_no_solve(tmp_path, capsys):
+    """Answers like those of its training are proved good without a solve, others are proved bad."""
+    assert main(["demo", "operator", "--out", str(tmp_path / "out"), "--quiet"]) == 0
+    assert "3 and 12, as in its training" in capsys.readouterr().out
+    data = json.loads((tmp_path / "out" / "population.json").read_text(encoding="utf-8"))
+    assert data["shares"] == {"within": 0.5, "beyond": 0.5, "undecided": 0.0, "refused": 0.0}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"population.csv", "population.json", "report.html"}

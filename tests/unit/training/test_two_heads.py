@@ -81,7 +81,7 @@ def test_training_needs_no_solved_instance(monkeypatch):
     for name in ("solve", "lstsq", "inv", "pinv"):
         monkeypatch.setattr(np.linalg, name, none)
         monkeypatch.setattr(torch.linalg, name, none)
-    monkeypatch.setattr("pinnpoint.training.gaps.splu", none)
+    monkeypatch.setattr("pinnpoint.fem.source_flux.splu", none)
     seen = []
 
     def drawn(rng, count):
