@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # what type checkers see; a test compares it with the table b
     from pinnpoint.certificates.batch import CertificateBatch
     from pinnpoint.certificates.certificate import Certificate
     from pinnpoint.certificates.claims import Claim, Guarantee
+    from pinnpoint.certificates.population import Population
     from pinnpoint.certificates.rates import observed_orders
     from pinnpoint.certifiers.exact import Exact
     from pinnpoint.certifiers.families.loads import LoadFamily
@@ -77,6 +78,7 @@ _HOMES = {
     "NonlinearSystem": "systems.nonlinear",
     "Norm": "certifiers.norm",
     "PinnpointError": "base.errors",
+    "Population": "certificates.population",
     "Projection": "systems.spaces",
     "Queries": "systems.queries",
     "Randomized": "certifiers.randomized",
@@ -135,6 +137,7 @@ __all__ = [
     "NonlinearSystem",
     "Norm",
     "PinnpointError",
+    "Population",
     "Projection",
     "Queries",
     "Randomized",

@@ -128,7 +128,7 @@ def test_a_hole_needs_its_own_flux(monkeypatch):
 
 
 def test_the_lower_bound_counts_what_the_flux_leaves_of_the_load():
-    """(0, 1), one cell, f = 4π² sin 2πx, σ = 0, u_k = 0, u_θ = u: without ν the error would be at least 4.4; it is 0."""
+    """(0, 1), one cell, f = 4π² sin 2πx, σ = 0, u_k = 0, u_θ = u: without ν the error would be above 4.4; it is 0."""
     size = np.array([2.0 * np.pi**2])
     one = np.array([0.0])
     nu = np.array([4.0 * np.pi**2 / np.sqrt(2.0) / np.pi])

@@ -224,8 +224,7 @@ def joined(parts: Sequence[Population]) -> Population:
     def stacked(name: str) -> Any:
         return np.concatenate([vars(p)[name] for p in parts])
 
-    arrays = ("number", "error", "lower", "energy", "energy_lower", "norm", "norm_lower", "gap", "center", "radius")
-    arrays += ("value", "overwritten", "steps", "contrast")
+    arrays = [name for name, what in vars(first).items() if isinstance(what, np.ndarray) and name != "cells"]
     kept = {name: stacked(name) for name in arrays}
     cells = None if any(p.cells is None for p in parts) else stacked("cells")
     status = tuple(s for p in parts for s in p.status)

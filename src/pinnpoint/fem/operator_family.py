@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Index, Vector, number, whole
+from pinnpoint.base.arrays import Index, Vector, has, number, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.population import CERTIFIED, Instances, Population, joined
@@ -21,8 +21,10 @@ from pinnpoint.rounding.arithmetic import require_round_to_nearest
 from pinnpoint.systems.queries import Queries
 from pinnpoint.transfer.operators.prepared import Enclosures, Prepared, prepare
 
-CHUNK = 8
-"""Instances whose fields stay in the caches together."""
+CHUNK = 8, 4
+"""Instances whose fields stay in the caches together: without and with duals."""
+MANY = 32
+"""Instances that are read at once: few enough for memory to be used again."""
 ONE_SOLVE = 12
 """Steps that a plain solve by the same means takes, to an error of about 1e-7."""
 MOST = 48
@@ -152,6 +154,7 @@ def _prepared(family: OperatorFamily, queries: Queries) -> Prepared:
     refused = {"convection": problem.given.get("convection"), "robin": problem.sides, "periodic": problem.loops}
     for name, given in refused.items():
         if given is not None:
+            # operators.md, step 6a
             raise InputError(f"operators: families of diffusion coefficients have no {name}; certify one by one")
     if queries.L.shape[1] != len(mesh.points):
         raise InputError("queries: belong to another mesh; make them from the family's problem")
@@ -168,7 +171,7 @@ def _prepared(family: OperatorFamily, queries: Queries) -> Prepared:
     mismatch, _ = model.mismatch(values)
     if mismatch != 0.0:
         raise InputError(
-            f"operators: Dirichlet data must be numbers that the elements meet exactly; they are missed by {mismatch:.3e}"
+            f"operators: Dirichlet data must be numbers that the elements meet exactly; they miss by {mismatch:.3e}"
         )
     groups = partial(T.numbers_of_group, mesh)
     return prepare(model, values, queries.goals, queries.names, groups, problem.cell_numbers)
@@ -208,15 +211,15 @@ class PopulationCertifier:
             reference plus curl ψ = (∂_y ψ, −∂_x ψ).
         """
         given = (kappas, predictions) if streams is None else (kappas, predictions, streams)
-        parts = list(self.certify_chunks(zip(*given, strict=True)))
+        parts = list(self.certify_chunks(zip(*given, strict=True), MANY))
         if not parts:
             raise InputError("kappas: are none; give at least one row")
         whole_ = joined(parts)
-        sized = all(hasattr(x, "__len__") and hasattr(x, "__getitem__") for x in given)
+        sized = all(has(x, "__len__", "__getitem__") for x in given)
         return replace(whole_, instances=Instances(*given) if sized else None)
 
     def certify_chunks(
-        self, instances: Iterable[Sequence[Any]], chunk: int = 256, first: int = 0
+        self, instances: Iterable[Sequence[Any]], chunk: int = MANY, first: int = 0
     ) -> Iterator[Population]:
         """Certify a stream of (κ, prediction) or (κ, prediction, ψ), `chunk` instances at a time."""
         require_round_to_nearest()
@@ -269,7 +272,7 @@ class PopulationCertifier:
     def _population(self, rows: Sequence[Sequence[Any]], first: int) -> Population:
         """Of some rows at once."""
         S, N = len(rows), len(self.family.problem.mesh.points)
-        kappas, states = np.ones((S, self.family.width)), np.zeros((S, N))
+        kappas, states = np.empty((S, self.family.width)), np.empty((S, N))
         streams = np.zeros((S, N)) if any(len(row) > 2 for row in rows) else None
         status = []
         for i, row in enumerate(rows):
@@ -277,15 +280,16 @@ class PopulationCertifier:
             if streams is not None and len(row) > 2:
                 wanted.append(("stream", row[2], streams[i]))
             status.append(_read(wanted))
-        raw = states.copy()
+            if status[i] != CERTIFIED:
+                kappas[i], states[i] = 1.0, 0.0
         overwritten = self._admissible(states)
         values = np.asarray((self.queries.L @ states.T).T + self.queries.constants)
         cells = self.family.on_cells(kappas)
         good = np.flatnonzero([s == CERTIFIED for s in status])
-        found, steps = self._enclosed(cells[good], states[good], None if streams is None else streams[good])
-        return self._put_together(
-            found, steps, good, status, first, values, overwritten, cells.max(axis=1) / cells.min(axis=1), raw
-        )
+        taken = slice(None) if len(good) == S else good
+        found, steps = self._enclosed(cells[taken], states[taken], None if streams is None else streams[taken])
+        contrast = kappas.max(axis=1) / kappas.min(axis=1)
+        return self._put_together(found, steps, good, status, first, values, overwritten, contrast)
 
     def _admissible(self, states: Vector) -> Vector:
         """Set the Dirichlet values; the largest differences."""
@@ -318,7 +322,8 @@ class PopulationCertifier:
         return best, steps
 
     def _at(self, kappas: Vector, states: Vector, streams: Vector | None, steps: int) -> Enclosures:
-        parts = [slice(a, a + CHUNK) for a in range(0, len(kappas), CHUNK)]
+        size = CHUNK[1 if self.prepared.with_duals else 0]
+        parts = [slice(a, a + size) for a in range(0, len(kappas), size)]
         extra = max(0, steps - self.steps)
         each = [
             self.prepared.enclose(
@@ -338,27 +343,24 @@ class PopulationCertifier:
         values: Vector,
         overwritten: Vector,
         contrast: Vector,
-        raw: Vector,
     ) -> Population:
         S, Q = values.shape
-        above = {name: np.full(S, math.inf) for name in ("error", "energy", "norm", "gap")}
-        below = {name: np.zeros(S) for name in ("lower", "energy_lower", "norm_lower")}
-        boxes = {"center": np.zeros((S, Q)), "radius": np.full((S, Q), math.inf)}
+        kept: dict[str, Any] = {name: np.full(S, math.inf) for name in ("error", "energy", "norm", "gap")}
+        kept |= {name: np.zeros(S) for name in ("lower", "energy_lower", "norm_lower")}
+        kept |= {"center": np.zeros((S, Q)), "radius": np.full((S, Q), math.inf)}
         taken = np.zeros(S, dtype=np.intp)
         if found is not None:
             taken[good] = steps
-            for name, kept in (above | below | boxes).items():
-                kept[good] = vars(found)[name]
-        lost = ~np.isfinite(above["gap"])
+            for name, into in kept.items():
+                into[good] = vars(found)[name]
+        lost = ~np.isfinite(kept["gap"])
         for i in np.flatnonzero(lost):
             if status[i] == CERTIFIED:
                 status[i] = "the steps left the range of floating-point numbers, so nothing is proved; rescale κ"
         return Population(
             self.queries.names,
             np.arange(first, first + S),
-            **above,
-            **below,
-            **boxes,
+            **kept,
             value=values,
             overwritten=overwritten,
             steps=taken,
@@ -380,7 +382,7 @@ def _read(wanted: Sequence[tuple[str, Any, Vector]]) -> str:
         if not np.all(np.isfinite(row)):
             return f"{name}: holds NaN or infinity"
         if name == "kappa" and not (row.min() >= RANGE[0] and row.max() <= RANGE[1]):
-            return f"kappa: must be > 0 and of moderate size; its least entry is {row.min():.3e}, its largest {row.max():.3e}"
+            return f"kappa: must be > 0 and of moderate size; it lies between {row.min():.3e} and {row.max():.3e}"
         into[:] = row
     return CERTIFIED
 

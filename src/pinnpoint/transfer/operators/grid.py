@@ -85,6 +85,7 @@ class Sines:
         return np.asarray(2.0 * np.sin(np.pi * np.outer(i, i) / n), dtype=np.float32)
 
     def __call__(self, r: Single) -> Single:
+        """Applied to fields."""
         z = np.zeros_like(r)
         inner = np.ascontiguousarray(r[..., 1:-1, 1:-1])
         if self.x is not None and self.y is not None:
@@ -119,6 +120,7 @@ class Cosines:
         return np.asarray(np.cos(np.pi * np.outer(i, i) / n) * (2.0 / ends), dtype=np.float32)
 
     def __call__(self, r: Single) -> Single:
+        """Applied to fields."""
         if self.x is not None and self.y is not None:
             return np.asarray(self.x @ ((self.x @ (r * self.ends) @ self.y.T) * self.inverse) @ self.y.T)
         across = dctn(r * self.ends, type=1, axes=(-2, -1))
@@ -142,7 +144,7 @@ class Grid:
     rows, states
         Of the loads and the reference κ = 1, in float32 and to the scales `row_scale` and `state_scale`.
     fluxes, single, flux_scale
-        Values at centroids, (1 + Q, nx, ny, 2, 2), and the same in float32 to a scale.
+        Values at centroids, (1 + Q, 2 triangles, 2, nx, ny), and the same in float32 to a scale.
     """
 
     lattice: Lattice
@@ -167,7 +169,7 @@ class Grid:
         nodes, m = (nx + 1, ny + 1), len(loads)
         rows = np.stack([p.row.reshape(nodes) for p in loads])
         rows[:, [0, -1]], rows[:, :, [0, -1]] = 0.0, 0.0
-        fluxes = np.stack([p.flux.reshape(nx, ny, 2, 2) for p in loads])
+        fluxes = np.stack([np.moveaxis(p.flux.reshape(nx, ny, 2, 2), (2, 3), (0, 1)) for p in loads])
         row_scale = power(np.abs(rows).max(axis=(1, 2)))
         flux_scale = power(np.abs(fluxes).max(axis=(1, 2, 3, 4)))
         start = np.ascontiguousarray(states.T).reshape(m, *nodes)
@@ -199,10 +201,10 @@ class Grid:
     def sums(self, kappas: Vector, predictions: Vector, streams: Vector | None, steps: int, dual_steps: int) -> Sums:
         """For rows of κ (I, C), predictions and stream functions (I, N)."""
         (nx, ny), count = self.lattice.shape, len(kappas)
-        kappa = kappas.reshape(count, nx, ny, 2)
+        kappa = np.ascontiguousarray(np.moveaxis(kappas.reshape(count, nx, ny, 2), 3, 1))
         guess = predictions.reshape(count, nx + 1, ny + 1)
         inverse = 1.0 / kappa
-        unit = power(np.sqrt(kappa.min(axis=(1, 2, 3)) * kappa.max(axis=(1, 2, 3))))
+        unit = power(np.sqrt(kappas.min(axis=1) * kappas.max(axis=1)))
         with np.errstate(all="ignore"):
             walk = _Walk.of(self, kappa, inverse, unit)
             begun = None if streams is None else streams.reshape(count, nx + 1, ny + 1)
@@ -216,45 +218,34 @@ class Grid:
         (nx, ny), count, Q = self.lattice.shape, len(kappa), len(self.loads) - 1
         h, area = self.lattice.h, 0.5 * self.lattice.h**2
         (u, psi), (z, turned) = first, rest
-        delta = np.empty((nx, ny, 2, 2))
+        delta = np.empty((4, nx, ny))
         one, many = np.zeros((count, 5)), np.zeros((count, Q, 4))
         scale, turns = self.row_scale / unit[:, None], self.flux_scale
         for g in range(count):
-            one[g] = measure_primal(
-                kappa[g],
-                inverse[g],
-                u[g],
-                psi[g],
-                guess[g],
-                self.fluxes[0],
-                scale[g, 0] / h,
-                turns[0] / h,
-                1.0 / h,
-                delta,
-            )
+            medium = kappa[g], inverse[g], u[g]
+            steep = scale[g] / h, turns / h
+            own = psi[g], guess[g], self.fluxes[0], steep[0][0], steep[1][0], 1.0 / h
+            one[g] = measure_primal(*medium, *own, delta)
             for q in range(Q):
-                many[g, q] = measure_dual(
-                    kappa[g], inverse[g], u[g], z[g, q], turned[g, q], self.fluxes[q + 1],
-                    scale[g, 0] / h, scale[g, q + 1] / h, turns[q + 1] / h, delta,
-                )  # fmt: skip
+                of = z[g, q], turned[g, q], self.fluxes[q + 1], steep[0][0], steep[0][q + 1], steep[1][q + 1]
+                many[g, q] = measure_dual(*medium, *of, delta)
         zero, none, no = np.zeros(count), np.zeros((count, 0)), np.zeros((count, Q, 0))
         top, stream = _tops(u) * scale[:, 0], _tops(psi) * turns[0]
         one, many = one * area, many * area
-        own = StateSums(one[:, 0], one[:, 1], one[:, 2], zero, zero, top, stream, none)
+        first_sums = StateSums(one[:, 0], one[:, 1], one[:, 2], zero, zero, top, stream, none)
         other = StateSums(one[:, 3], one[:, 4], zero, zero, zero, _tops(guess), stream, none)
         values = np.zeros((count, Q))
         if Q:
             U = u.reshape(count, -1).astype(np.float64) * scale[:, :1]
             Z = z.reshape(count, Q, -1).astype(np.float64) * scale[:, 1:, None]
             values = U @ self.all_rows[:, 1:] + Z @ self.all_rows[:, 0]
-        duals = StateSums(
-            *(many[..., k] for k in range(4)), values, _tops(z) * scale[:, 1:], _tops(turned) * turns[1:], no
-        )
-        return own, other, duals
+        square, energy, cross, form = np.moveaxis(many, 2, 0)
+        tops = _tops(z) * scale[:, 1:], _tops(turned) * turns[1:]
+        return first_sums, other, StateSums(square, energy, cross, form, values, *tops, no)
 
 
 def _tops(fields: Any) -> Vector:
-    """max |field| over the nodes."""
+    """Max |field| over the nodes."""
     return np.asarray(np.maximum(fields.max(axis=(-2, -1)), -fields.min(axis=(-2, -1))), dtype=np.float64)
 
 
@@ -277,12 +268,11 @@ class _Walk:
         (nx, ny), count = grid.lattice.shape, len(kappa)
         by = unit[:, None, None, None]
         direct, over = (kappa / by).astype(np.float32), (inverse * by).astype(np.float32)
-        weights = []
-        for k in (direct, over):
-            wx, wy = np.empty((count, nx, ny + 1), np.float32), np.empty((count, nx + 1, ny), np.float32)
-            weigh(k, wx, wy)
-            weights += [wx, wy]
-        return cls(grid, *weights, over, unit)
+        wx, vx = (np.empty((count, nx, ny + 1), np.float32) for _ in range(2))
+        wy, vy = (np.empty((count, nx + 1, ny), np.float32) for _ in range(2))
+        weigh(direct, wx, wy)
+        weigh(over, vx, vy)
+        return cls(grid, wx, wy, vx, vy, over, unit)
 
     def primal(self, guess: Vector, begun: Vector | None, steps: int) -> tuple[Single, Single]:
         """States and stream functions, (I, nodes)."""

@@ -1,8 +1,9 @@
 """Steps and sums on squares cut in two, compiled with numba: fields in float32, sums in float64.
 
-Node (i, j) has the neighbours (i ± 1, j) and (i, j ± 1); the square (i, j) has a lower triangle (00, 10, 11) and an upper
-one (00, 01, 11), κ[…, 0] and κ[…, 1]. Sums may be reordered and contracted: their bounds hold for any order. Importing
-this module needs the extra ``fast``.
+Node (i, j) has the neighbours (i ± 1, j) and (i, j ± 1); the square (i, j) has a lower triangle (00, 10, 11) and an
+upper one (00, 01, 11), κ[0] and κ[1]. Steps, which are not trusted, may be reordered as the compiler likes. Of what is
+measured only the sums over squares may: each square's part is computed in functions of their own as it is written, but
+for contractions, which save roundings. Importing this module needs the extra ``fast``.
 """
 
 from __future__ import annotations
@@ -11,50 +12,52 @@ import numpy as np
 from numba import njit
 
 LOOSE = {"reassoc", "contract", "nsz"}
+STRICT = {"contract"}
 
 
 @njit(cache=True, nogil=True, fastmath=LOOSE)
 def weigh(kappa, wx, wy):  # type: ignore[no-untyped-def]
-    """Weights of the edges along x, (I, nx, ny + 1), and along y, (I, nx + 1, ny): half of each triangle beside them."""
+    """Weights of edges along x, (I, nx, ny + 1), and along y, (I, nx + 1, ny): half of each triangle beside them."""
     half = np.float32(0.5)
     for f in range(kappa.shape[0]):
-        k = kappa[f]
-        nx, ny = k.shape[0], k.shape[1]
+        low, high = kappa[f, 0], kappa[f, 1]
+        nx, ny = low.shape
         for i in range(nx):
-            wx[f, i, 0] = half * k[i, 0, 0]
-            wx[f, i, ny] = half * k[i, ny - 1, 1]
+            wx[f, i, 0] = half * low[i, 0]
+            wx[f, i, ny] = half * high[i, ny - 1]
             for j in range(1, ny):
-                wx[f, i, j] = half * (k[i, j, 0] + k[i, j - 1, 1])
+                wx[f, i, j] = half * (low[i, j] + high[i, j - 1])
         for j in range(ny):
-            wy[f, 0, j] = half * k[0, j, 1]
-            wy[f, nx, j] = half * k[nx - 1, j, 0]
+            wy[f, 0, j] = half * high[0, j]
+            wy[f, nx, j] = half * low[nx - 1, j]
         for i in range(1, nx):
             for j in range(ny):
-                wy[f, i, j] = half * (k[i, j, 1] + k[i - 1, j, 0])
+                wy[f, i, j] = half * (high[i, j] + low[i - 1, j])
 
 
 @njit(cache=True, nogil=True, fastmath=LOOSE)
 def operate(wx, wy, p, q, fixed):  # type: ignore[no-untyped-def]
-    """q = A p for fields (I, m, nodes); returns pᵀq. `fixed`: rows of the boundary are zero, as p is there."""
+    """Q = A p for fields (I, m, nodes); returns pᵀq. `fixed`: rows of the boundary are zero, as p is there."""
     count, m, NX, NY = p.shape
     nx, ny = NX - 1, NY - 1
-    out = np.zeros((count, m))
+    out, line = np.zeros((count, m)), np.empty(NY, np.float32)
     for g in range(count):
         X, Y = wx[g], wy[g]
         for f in range(m):
             P, R = p[g, f], q[g, f]
-            total = 0.0
+            total = np.float64(0.0)
             for i in range(1, nx):
                 row = np.float32(0.0)
                 for j in range(1, ny):
-                    v = (
+                    line[j] = (
                         X[i - 1, j] * (P[i, j] - P[i - 1, j])
                         + X[i, j] * (P[i, j] - P[i + 1, j])
                         + Y[i, j - 1] * (P[i, j] - P[i, j - 1])
                         + Y[i, j] * (P[i, j] - P[i, j + 1])
                     )
-                    R[i, j] = v
-                    row += v * P[i, j]
+                for j in range(1, ny):
+                    row += line[j] * P[i, j]
+                    R[i, j] = line[j]
                 total += row
             if not fixed:
                 for i in range(NX):
@@ -85,7 +88,7 @@ def dots(a, b):  # type: ignore[no-untyped-def]
     out = np.zeros((a.shape[0], a.shape[1]))
     for g in range(a.shape[0]):
         for f in range(a.shape[1]):
-            total = 0.0
+            total = np.float64(0.0)
             for i in range(a.shape[2]):
                 row = np.float32(0.0)
                 for j in range(a.shape[3]):
@@ -97,7 +100,7 @@ def dots(a, b):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=LOOSE)
 def advance(x, p, alpha, r, q, last):  # type: ignore[no-untyped-def]
-    """x += α p, and r −= α q unless this was the last step."""
+    """X += α p, and r −= α q unless this was the last step."""
     for g in range(x.shape[0]):
         for f in range(x.shape[1]):
             a = np.float32(alpha[g, f])
@@ -111,7 +114,7 @@ def advance(x, p, alpha, r, q, last):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=LOOSE)
 def turn(z, beta, p):  # type: ignore[no-untyped-def]
-    """p = z + β p."""
+    """P = z + β p."""
     for g in range(p.shape[0]):
         for f in range(p.shape[1]):
             b = np.float32(beta[g, f])
@@ -122,65 +125,76 @@ def turn(z, beta, p):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=LOOSE)
 def stream_load(inverse, flux, half, r):  # type: ignore[no-untyped-def]
-    """−∫ κ⁻¹ σ₀·curl φ_i from values at centroids (m, nx, ny, 2 triangles, 2), half = h/2, inverse (I, nx, ny, 2)."""
+    """−∫ κ⁻¹ σ₀·curl φ_i from values at centroids (m, 2 triangles, 2, nx, ny), half = h/2, κ⁻¹ (I, 2, nx, ny)."""
     for g in range(r.shape[0]):
         for f in range(r.shape[1]):
             R = r[g, f]
-            R[:] = 0.0
-            for i in range(inverse.shape[1]):
-                for j in range(inverse.shape[2]):
-                    c, e = half * inverse[g, i, j, 0], half * inverse[g, i, j, 1]
-                    x0, y0 = c * flux[f, i, j, 0, 0], c * flux[f, i, j, 0, 1]
-                    x1, y1 = e * flux[f, i, j, 1, 0], e * flux[f, i, j, 1, 1]
+            R[:] = np.float32(0.0)
+            for i in range(inverse.shape[2]):
+                for j in range(inverse.shape[3]):
+                    c, e = half * inverse[g, 0, i, j], half * inverse[g, 1, i, j]
+                    x0, y0 = c * flux[f, 0, 0, i, j], c * flux[f, 0, 1, i, j]
+                    x1, y1 = e * flux[f, 1, 0, i, j], e * flux[f, 1, 1, i, j]
                     R[i, j] += x1 - y0
                     R[i + 1, j] += x0 + y0
                     R[i, j + 1] -= x1 + y1
                     R[i + 1, j + 1] += y1 - x0
 
 
+@njit(cache=True, nogil=True, fastmath=STRICT, forceinline=True)
+def _left(k, w, t, v, fx, fy, gx, gy, x, y, r, s):  # type: ignore[no-untyped-def]
+    """δ̄ = σ̄ − κ∇v of a square's two triangles, and its parts of Σ κ⁻¹|δ̄|², Σ κ|∇v|² and Σ δ̄·∇v."""
+    dx, dy, ex, ey = fx - k * x, fy - k * y, gx - t * r, gy - t * s
+    square = w * (dx * dx + dy * dy) + v * (ex * ex + ey * ey)  # operators.md, step 1b
+    energy = k * (x * x + y * y) + t * (r * r + s * s)
+    return dx, dy, ex, ey, square, energy, (dx * x + dy * y) + (ex * r + ey * s)
+
+
+@njit(cache=True, nogil=True, fastmath=STRICT, forceinline=True)
+def _slopes(scale, a, b, c, d):  # type: ignore[no-untyped-def]
+    """Gradients on the lower and the upper triangle from values at the corners 00, 10, 01, 11."""
+    return scale * (b - a), scale * (d - b), scale * (d - c), scale * (c - a)
+
+
+@njit(cache=True, nogil=True, fastmath=STRICT, forceinline=True)
+def _flux(turns, e, f, g, h, fx, fy, gx, gy):  # type: ignore[no-untyped-def]
+    """σ̄₀ + (∂_y ψ, −∂_x ψ)."""
+    return fx + turns * (h - f), fy - turns * (f - e), gx + turns * (g - e), gy - turns * (h - g)
+
+
+@njit(cache=True, nogil=True, fastmath=STRICT, forceinline=True)
+def _both(k, w, t, v, left, first, one, two):  # type: ignore[no-untyped-def]
+    """Parts of Σ κ⁻¹ δ̄_p·δ̄_d and Σ κ∇u·∇z."""
+    product = w * (left[0] * first[0] + left[1] * first[1]) + v * (left[2] * first[2] + left[3] * first[3])
+    return product, k * (one[0] * two[0] + one[1] * two[1]) + t * (one[2] * two[2] + one[3] * two[3])
+
+
 @njit(cache=True, nogil=True, fastmath=LOOSE)
 def measure_primal(kappa, inverse, u, psi, guess, flux, scale, turns, near, delta):  # type: ignore[no-untyped-def]
-    """Σ κ⁻¹|δ̄|², Σ κ|∇u|², Σ δ̄·∇u, Σ κ⁻¹|δ̄|² and Σ κ|∇v|² of a prediction v with the same flux; max |u|, |ψ|, |v|.
+    """Σ κ⁻¹|δ̄|², Σ κ|∇u|², Σ δ̄·∇u, and the first two of a prediction with the same flux.
 
-    Sums are over both triangles of each square, without their area. u and ψ are float32 and stand for `scale` and `turns`
-    times their values over h, v for `near` times. δ̄ of u is stored.
+    Sums are over both triangles of each square, without their area; ∇u is `scale` times differences, that of ψ `turns`
+    times, of the prediction `near` times. δ̄ of u is stored.
     """
     square, energy, cross, other, size = 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(kappa.shape[0]):
-        s, t, z, o, y = 0.0, 0.0, 0.0, 0.0, 0.0
-        for j in range(kappa.shape[1]):
-            a, b, c, d = float(u[i, j]), float(u[i + 1, j]), float(u[i, j + 1]), float(u[i + 1, j + 1])
-            e, f, g, h = float(psi[i, j]), float(psi[i + 1, j]), float(psi[i, j + 1]), float(psi[i + 1, j + 1])
-            m, n, p, q = guess[i, j], guess[i + 1, j], guess[i, j + 1], guess[i + 1, j + 1]
-            k, w = kappa[i, j, 0], inverse[i, j, 0]
-            x, v = scale * (b - a), scale * (d - b)
-            fx, fy = flux[i, j, 0, 0] + turns * (h - f), flux[i, j, 0, 1] - turns * (f - e)
-            dx, dy = fx - k * x, fy - k * v
-            delta[i, j, 0, 0], delta[i, j, 0, 1] = dx, dy
-            s += w * (dx * dx + dy * dy)
-            t += k * (x * x + v * v)
-            z += dx * x + dy * v
-            x, v = near * (n - m), near * (q - n)
-            dx, dy = fx - k * x, fy - k * v
-            o += w * (dx * dx + dy * dy)
-            y += k * (x * x + v * v)
-            k, w = kappa[i, j, 1], inverse[i, j, 1]
-            x, v = scale * (d - c), scale * (c - a)
-            fx, fy = flux[i, j, 1, 0] + turns * (g - e), flux[i, j, 1, 1] - turns * (h - g)
-            dx, dy = fx - k * x, fy - k * v
-            delta[i, j, 1, 0], delta[i, j, 1, 1] = dx, dy
-            s += w * (dx * dx + dy * dy)
-            t += k * (x * x + v * v)
-            z += dx * x + dy * v
-            x, v = near * (q - p), near * (p - m)
-            dx, dy = fx - k * x, fy - k * v
-            o += w * (dx * dx + dy * dy)
-            y += k * (x * x + v * v)
-        square += s
-        energy += t
-        cross += z
-        other += o
-        size += y
+    for i in range(kappa.shape[1]):
+        for j in range(kappa.shape[2]):
+            k, w, t, v = kappa[0, i, j], inverse[0, i, j], kappa[1, i, j], inverse[1, i, j]
+            a, b = np.float64(u[i, j]), np.float64(u[i + 1, j])
+            c, d = np.float64(u[i, j + 1]), np.float64(u[i + 1, j + 1])
+            e, f = np.float64(psi[i, j]), np.float64(psi[i + 1, j])
+            g, h = np.float64(psi[i, j + 1]), np.float64(psi[i + 1, j + 1])
+            own = flux[0, 0, i, j], flux[0, 1, i, j], flux[1, 0, i, j], flux[1, 1, i, j]
+            sigma = _flux(turns, e, f, g, h, *own)
+            dx, dy, ex, ey, p, q, r = _left(k, w, t, v, *sigma, *_slopes(scale, a, b, c, d))
+            delta[0, i, j], delta[1, i, j], delta[2, i, j], delta[3, i, j] = dx, dy, ex, ey
+            square += p
+            energy += q
+            cross += r
+            slopes = _slopes(near, guess[i, j], guess[i + 1, j], guess[i, j + 1], guess[i + 1, j + 1])
+            _, _, _, _, p, q, r = _left(k, w, t, v, *sigma, *slopes)
+            other += p
+            size += q
     return square, energy, cross, other, size
 
 
@@ -188,30 +202,22 @@ def measure_primal(kappa, inverse, u, psi, guess, flux, scale, turns, near, delt
 def measure_dual(kappa, inverse, u, z, psi, flux, scale, scale_z, turns, first):  # type: ignore[no-untyped-def]
     """Σ κ⁻¹|δ̄_d|², Σ κ|∇z|², Σ κ⁻¹ δ̄_p·δ̄_d and Σ κ∇u·∇z; `first` is δ̄_p."""
     square, energy, cross, form = 0.0, 0.0, 0.0, 0.0
-    for i in range(kappa.shape[0]):
-        s, t, r, o = 0.0, 0.0, 0.0, 0.0
-        for j in range(kappa.shape[1]):
-            a, b, c, d = float(z[i, j]), float(z[i + 1, j]), float(z[i, j + 1]), float(z[i + 1, j + 1])
-            e, f, g, h = float(psi[i, j]), float(psi[i + 1, j]), float(psi[i, j + 1]), float(psi[i + 1, j + 1])
-            m, n, p, q = float(u[i, j]), float(u[i + 1, j]), float(u[i, j + 1]), float(u[i + 1, j + 1])
-            k, w = kappa[i, j, 0], inverse[i, j, 0]
-            x, y = scale_z * (b - a), scale_z * (d - b)
-            dx = flux[i, j, 0, 0] + turns * (h - f) - k * x
-            dy = flux[i, j, 0, 1] - turns * (f - e) - k * y
-            s += w * (dx * dx + dy * dy)
-            t += k * (x * x + y * y)
-            r += w * (dx * first[i, j, 0, 0] + dy * first[i, j, 0, 1])
-            o += k * (x * (scale * (n - m)) + y * (scale * (q - n)))
-            k, w = kappa[i, j, 1], inverse[i, j, 1]
-            x, y = scale_z * (d - c), scale_z * (c - a)
-            dx = flux[i, j, 1, 0] + turns * (g - e) - k * x
-            dy = flux[i, j, 1, 1] - turns * (h - g) - k * y
-            s += w * (dx * dx + dy * dy)
-            t += k * (x * x + y * y)
-            r += w * (dx * first[i, j, 1, 0] + dy * first[i, j, 1, 1])
-            o += k * (x * (scale * (q - p)) + y * (scale * (p - m)))
-        square += s
-        energy += t
-        cross += r
-        form += o
+    for i in range(kappa.shape[1]):
+        for j in range(kappa.shape[2]):
+            k, w, t, v = kappa[0, i, j], inverse[0, i, j], kappa[1, i, j], inverse[1, i, j]
+            a, b = np.float64(z[i, j]), np.float64(z[i + 1, j])
+            c, d = np.float64(z[i, j + 1]), np.float64(z[i + 1, j + 1])
+            e, f = np.float64(psi[i, j]), np.float64(psi[i + 1, j])
+            g, h = np.float64(psi[i, j + 1]), np.float64(psi[i + 1, j + 1])
+            own = flux[0, 0, i, j], flux[0, 1, i, j], flux[1, 0, i, j], flux[1, 1, i, j]
+            sigma, slopes = _flux(turns, e, f, g, h, *own), _slopes(scale_z, a, b, c, d)
+            dx, dy, ex, ey, p, q, _ = _left(k, w, t, v, *sigma, *slopes)
+            square += p
+            energy += q
+            a, b = np.float64(u[i, j]), np.float64(u[i + 1, j])
+            c, d = np.float64(u[i, j + 1]), np.float64(u[i + 1, j + 1])
+            other = first[0, i, j], first[1, i, j], first[2, i, j], first[3, i, j]
+            p, q = _both(k, w, t, v, (dx, dy, ex, ey), other, slopes, _slopes(scale, a, b, c, d))
+            cross += p
+            form += q
     return square, energy, cross, form

@@ -135,15 +135,16 @@ def _particular(model: Continuum, side: Side, geometry: Geometry) -> Particular:
     size = norm_up(np.asarray(up(lengths, 16)))
     rough = np.asarray(up(shapes.diameter / PI_DOWN * bounds.oscillation + bounds.facet, 8))  # operators.md, step 1c
     total, means = norm_up(rough), bounds.means
+    kept: Vector | None = rough
     if total <= SEEN * size:
-        rough, means = None, float(up(means + total))
+        kept, means = None, float(up(means + total))
     row = model.vector(side.source, side.load)
     return Particular(
         np.ascontiguousarray(flux.T),
         divergence,
         slip,
         size,
-        rough,
+        kept,
         means,
         row,
         sum_up(np.abs(row)),

@@ -1,4 +1,4 @@
-"""A family prepared for its queries: loads, fluxes and reference states that no κ changes, and the instances' bounds."""
+"""A family prepared for its queries: loads, fluxes and reference states that no κ changes; bounds of instances."""
 
 from __future__ import annotations
 
@@ -35,6 +35,9 @@ from pinnpoint.transfer.operators.sums import (
     two_sided,
 )
 from pinnpoint.transfer.operators.triangles import Triangles, rings
+
+EXACTLY = 2
+"""Steps for the reference itself: the second takes what rounding left of the first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +108,8 @@ class Prepared:
         center, radius = np.zeros((len(kappas), self.count)), np.full((len(kappas), self.count), math.inf)
         if self.with_duals:
             dual = self._dual_norms(duals, tails, rough, root, most)
-            found = intervals(own, primal, duals, dual, both, self.asked, self.fuzz, most)
-            center[:, self.with_duals], radius[:, self.with_duals] = found
+            both_ = intervals(own, primal, duals, dual, both, self.asked, self.fuzz, most)
+            center[:, self.with_duals], radius[:, self.with_duals] = both_
         for q in self.means:
             center[:, q], radius[:, q] = self._mean(squares)
         for q, (value, error) in self.constants.items():
@@ -183,56 +186,58 @@ def prepare(
     triangles = Triangles.of(model.topology, model.kind, geometry)
     zero = not np.any(values)
     total = _total(model, geometry) if zero else (0.0, 0.0)
-    functionals: list[Functional | None] = []
-    for goal, name in zip(goals, names, strict=True):
-        if isinstance(goal, Cells) and goal.cells is None and total[0] != 0.0:
-            functionals.append(None)
-        else:
-            functionals.append(_functional(model, goal, name, facets_of, cells_of))
-    duals = [q for q, J in enumerate(functionals) if J is not None and J.acts]
-    acting = [J for J in functionals if J is not None and J.acts]
-    cells = len(model.topology.cells)
-    none = Density.constant(np.zeros(cells), model.d)
-    loads = [(model.load, model.boundary_load)]
-    loads += [(none if J.source is None else J.source.on_all(cells), J.load) for J in acting]
-    rows = np.stack([model.vector(w, g) for w, g in loads], axis=1)
-    start = np.zeros_like(rows)
-    start[:, 0] = values
-    exactly = 2  # a second step takes what rounding left of the first
-    ones = np.ones(cells)
-    states = triangles.primal_steps(ones, rows, start, exactly)
-    around = rings(model.topology, model.kind)
-    lifts = np.zeros((len(values), len(around)))
-    for j, nodes in enumerate(around):
-        lifts[nodes, j] = 1.0
-    fields = triangles.primal_steps(ones, np.zeros_like(lifts), lifts, exactly) if around else lifts
-    found = particulars(
-        model, np.concatenate([states, fields], axis=1).T, [*loads, *[(none, None)] * len(around)], geometry
-    )
-    own, holes = tuple(found[: len(loads)]), tuple(_hole(f, geometry) for f in found[len(loads) :])
+    functionals: list[Functional | None] = [
+        None
+        if isinstance(goal, Cells) and goal.cells is None and total[0] != 0.0  # operators.md, step 2f
+        else _functional(model, goal, name, facets_of, cells_of)
+        for goal, name in zip(goals, names, strict=True)
+    ]
+    acting = {q: J for q, J in enumerate(functionals) if J is not None and J.acts}
+    own, holes, states = _referred(model, triangles, geometry, values, list(acting.values()))
     engine = _engine(model, geometry, triangles, own, holes, states, values, lattice=zero and lattice)
     asked = Asked(
-        np.array([J.constant for J in acting]),
-        np.array([J.error for J in acting]),
-        np.array([J.scale for J in acting]),
+        np.array([J.constant for J in acting.values()]),
+        np.array([J.error for J in acting.values()]),
+        np.array([J.scale for J in acting.values()]),
         np.array([_row_bound(p) for p in own[1:]]),
         _row_bound(own[0]),
     )
-    known = {q: (J.constant, J.error) for q, J in enumerate(functionals) if J is not None and not J.acts}
     return Prepared(
         engine,
         own,
         Fuzz.of(geometry, holes, engine.more),
         Weights.of(own, geometry, model.d),
         asked,
-        tuple(duals),
+        tuple(acting),
         tuple(q for q, J in enumerate(functionals) if J is None),
-        known,
+        {q: (J.constant, J.error) for q, J in enumerate(functionals) if J is not None and not J.acts},
         len(names),
         total,
         zero,
-        all(p.proved for p in own) and all(J.proved for J in acting),
+        all(p.proved for p in own) and all(J.proved for J in acting.values()),
     )
+
+
+def _referred(
+    model: Continuum, triangles: Triangles, geometry: Geometry, values: Vector, acting: Sequence[Functional]
+) -> tuple[tuple[Particular, ...], tuple[Particular, ...], Vector]:
+    """Loads with fluxes around the reference's states, fields of holes, and these states, (N, 1 + Q)."""
+    cells = len(model.topology.cells)
+    none, ones = Density.constant(np.zeros(cells), model.d), np.ones(cells)
+    loads = [(model.load, model.boundary_load)]
+    loads += [(none if J.source is None else J.source.on_all(cells), J.load) for J in acting]
+    rows = np.stack([model.vector(w, g) for w, g in loads], axis=1)
+    start = np.zeros_like(rows)
+    start[:, 0] = values
+    states = triangles.primal_steps(ones, rows, start, EXACTLY)
+    around = rings(model.topology, model.kind)
+    lifts = np.zeros((len(values), len(around)))
+    for j, nodes in enumerate(around):
+        lifts[nodes, j] = 1.0
+    fields = triangles.primal_steps(ones, np.zeros_like(lifts), lifts, EXACTLY) if around else lifts
+    everything = np.concatenate([states, fields], axis=1).T
+    found = particulars(model, everything, [*loads, *[(none, None)] * len(around)], geometry)
+    return tuple(found[: len(loads)]), tuple(_hole(f, geometry) for f in found[len(loads) :]), states
 
 
 def _engine(
@@ -301,6 +306,6 @@ def _functional(model: Continuum, goal: Goal | None, name: str, facets_of: Group
             "jumps; ask for the average over a block or a ball about it, or certify the instance alone"
         )
     raise InputError(
-        f"query '{name}': of families with a coefficient for each instance, means and averages over cells, blocks, balls "
-        "and Neumann groups are certified"
+        f"query '{name}': of families with a coefficient for each instance, means and averages over cells, blocks, "
+        "balls and Neumann groups are certified"
     )

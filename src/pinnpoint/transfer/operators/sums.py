@@ -78,7 +78,7 @@ class Fuzz:
     def of(cls, geometry: Geometry, holes: Sequence[Particular] = (), more: float = 0.0) -> Fuzz:
         """For a mesh; `more` is a relative error of areas and gradients beyond that of the geometry."""
         C, slack = len(geometry.area), geometry.slack + more
-        # operators.md, steps 5a and 5c
+        # operators.md, step 5a; operators.md, step 5c
         return cls(geometry, float(up(gamma(4 * C + 128) + 4.0 * slack)), gamma(32 + 2 * len(holes)) + slack, (*holes,))
 
     def slope(self, top: Vector, most: Vector) -> Vector:
@@ -146,7 +146,7 @@ def norms(
 ) -> Norms:
     """√A from below and above, its rounding, and ν."""
     off = fuzz.flux(given, sums, root, most)
-    square = np.maximum(sums.square + tail, 0.0)
+    square = np.maximum(sums.square + tail, 0.0)  # operators.md, step 2a
     high = up(np.sqrt(square * (1.0 + 2.0 * fuzz.relative)) + off, 8)  # operators.md, step 5c
     low = np.maximum(down(np.sqrt(square * (1.0 - 2.0 * fuzz.relative)), 8) - off, 0.0)
     rest = np.sqrt(rough * (1.0 + 2.0 * fuzz.relative)) + given.means * root  # operators.md, step 1c

@@ -88,7 +88,7 @@ class Triangles:
         g = self.gradient @ streams
         found = np.empty_like(g)
         found[0::2], found[1::2] = g[1::2], -g[0::2]
-        return found
+        return np.asarray(found)
 
     def against_curls(self, fields: Vector) -> Vector:
         """Σ_K field·curl φ over the unknowns of ψ, (n, m), of values at the cells (2C, m)."""
