@@ -191,6 +191,34 @@ def pinnacle() -> str:
     )
 
 
+def labels() -> str:
+    """Labels of Darcy data sets and their proved errors, in per cent."""
+    rows = []
+    for name, row in read("labels")["rows"].items():
+        least, most = row["mean, at least"], row["mean, at most"]
+        middle = len(least) // 2
+        half = [0.5 * (x[middle - 1] + x[middle]) if len(x) % 2 == 0 else x[middle] for x in (least, most)]
+        rows.append(
+            [
+                name,
+                f"{_down(half[0])} to {_up(half[1])} %",
+                f"{_down(least[-1])} to {_up(most[-1])} %",
+                f"{_down(row['blocks, at least, median'])} to {_up(row['blocks, at most, median'])} %",
+                f"{_down(row['blocks, at least, largest'])} %",
+            ]
+        )
+    head = ["label", "mean of u off by, median", "largest", "averages over blocks, median", "largest, at least"]
+    return table(head, rows)
+
+
+def _down(share: float) -> str:
+    return f"{math.floor(1e4 * share) / 100.0:.2f}"
+
+
+def _up(share: float) -> str:
+    return f"{math.ceil(1e4 * share) / 100.0:.2f}"
+
+
 def about(lower: float, upper: float) -> str:
     """An interval as its middle and its radius, digits as far as the radius reaches; outward."""
     radius, middle = 0.5 * (upper - lower), 0.5 * (upper + lower)
@@ -221,6 +249,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "bracket-discrete": ("solids.md", partial(solid_rows, "bracket", discrete=True)),
     "bracket": ("solids.md", partial(solid_rows, "bracket")),
     "pinnacle": ("pinnacle.md", pinnacle),
+    "labels": ("labels.md", labels),
     **{f"case-{section}": ("case.md", partial(keys, section)) for section in SECTIONS},
 }
 

@@ -164,7 +164,9 @@ def test_site_builds_without_a_warning(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [pytest.param("comparison", marks=pytest.mark.optional), "method_costs", "pinnacle"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("comparison", marks=pytest.mark.optional), "method_costs", "pinnacle", "labels"]
+)
 def test_studies_behind_the_tables_run_in_their_quick_form(name, tmp_path):
     if name == "comparison":
         pytest.importorskip("pymor", reason="pip install 'pinnpoint[compare]'")
@@ -177,6 +179,10 @@ def test_studies_behind_the_tables_run_in_their_quick_form(name, tmp_path):
         right, wrong = (rows[f"PoissonInv, the source of its {what}"] for what in ("a and u", "code"))
         assert right["published, error at most"] < 1e-4
         assert wrong["published, error at least"] > 0.12
+    if name == "labels":
+        assert rows["certified"] == rows["count"]
+        for row in rows["rows"].values():  # every label of so coarse a grid is proved wrong
+            assert all(0.0 < a < b for a, b in zip(row["mean, at least"], row["mean, at most"], strict=True))
     if name == "comparison":
         assert all(row["ours"]["bounds below the error"] == 0 for row in rows["loads"]["rows"])
         assert rows["operator"]["pymor"]["bounds below the error"] == 0

@@ -65,17 +65,17 @@ def state(q: Any) -> Any:
     """The elements that vanish on the boundary with (∇u, ∇φ) = (q, ∇φ)."""
     T = tables(q.shape[2])
     S, inverse = torch.as_tensor(T.sines, dtype=q.dtype), torch.as_tensor(T.inner, dtype=q.dtype)
-    return F.pad(S @ ((S @ _tested(q)[:, 1:-1, 1:-1] @ S) * inverse) @ S, (1, 1, 1, 1))
+    return F.pad(S @ ((S @ _against_hats(q)[:, 1:-1, 1:-1] @ S) * inverse) @ S, (1, 1, 1, 1))
 
 
 def stream(t: Any) -> Any:
     """The elements with (curl ψ, curl φ) = (t, curl φ)."""
     T = tables(t.shape[2])
     C, inverse = torch.as_tensor(T.cosines, dtype=t.dtype), torch.as_tensor(T.natural, dtype=t.dtype)
-    return C @ ((C.T @ _tested(torch.stack([-t[:, 1], t[:, 0]], 1)) @ C) * inverse) @ C.T
+    return C @ ((C.T @ _against_hats(torch.stack([-t[:, 1], t[:, 0]], 1)) @ C) * inverse) @ C.T
 
 
-def _tested(q: Any) -> Any:
+def _against_hats(q: Any) -> Any:
     x, y = F.pad(q[:, 0], (1, 1, 1, 1)), F.pad(q[:, 1], (1, 1, 1, 1))
     across = x[:, :-1, :-1] + x[:, :-1, 1:] - x[:, 1:, :-1] - x[:, 1:, 1:]
     along = y[:, :-1, :-1] + y[:, 1:, :-1] - y[:, :-1, 1:] - y[:, 1:, 1:]

@@ -159,19 +159,19 @@ def gradients(u: Array) -> Array:
 
 def state(q: Array) -> Array:
     """The elements that vanish on the boundary with (∇u, ∇φ) = (q, ∇φ) for all such φ."""
-    T, r = tables(q.shape[2]), tested(q)[:, 1:-1, 1:-1]
+    T, r = tables(q.shape[2]), against_hats(q)[:, 1:-1, 1:-1]
     S, inverse = T.sines.astype(np.float32), T.inner.astype(np.float32)
     return np.pad(S @ ((S @ r @ S) * inverse) @ S, ((0, 0), (1, 1), (1, 1)))
 
 
 def stream(t: Array) -> Array:
     """The elements with (curl ψ, curl φ) = (t, curl φ) for all φ."""
-    T, r = tables(t.shape[2]), tested(np.stack([-t[:, 1], t[:, 0]], axis=1))
+    T, r = tables(t.shape[2]), against_hats(np.stack([-t[:, 1], t[:, 0]], axis=1))
     C, inverse = T.cosines.astype(np.float32), T.natural.astype(np.float32)
     return np.asarray(C @ ((C.T @ r @ C) * inverse) @ C.T)
 
 
-def tested(q: Array) -> Array:
+def against_hats(q: Array) -> Array:
     """(q, ∇φ) for the hat function of every node."""
     half = np.float32(0.5 / q.shape[2])
     x, y = (np.pad(c, ((0, 0), (1, 1), (1, 1))) for c in (q[:, 0], q[:, 1]))
