@@ -10,7 +10,7 @@ import pytest
 import pinnpoint as pp
 from pinnpoint.base.errors import DependencyMissingError
 from pinnpoint.models.networks import two_heads
-from pinnpoint.models.networks.two_heads import gradients, state, stream, against_hats
+from pinnpoint.models.networks.two_heads import against_hats, gradients, state, stream
 
 
 def test_chunks_are_read_one_after_another():
