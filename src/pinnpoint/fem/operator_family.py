@@ -5,26 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Index, Vector, has, number, whole
+from pinnpoint.base.arrays import Index, Vector, has, number, vector, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.population import CERTIFIED, Instances, Population, joined
+from pinnpoint.fem.assembly import StiffnessProduct
 from pinnpoint.fem.scalar_queries import ScalarQueries
 from pinnpoint.mesh.refine import Refiner
 from pinnpoint.rounding.arithmetic import require_round_to_nearest
 from pinnpoint.systems.queries import Queries
 from pinnpoint.transfer.operators.prepared import Enclosures, Prepared, prepare
 
-CHUNK = 8, 4
-"""Instances whose fields stay in the caches together: without and with duals."""
-MANY = 32
-"""Instances that are read at once: few enough for memory to be used again."""
+MANY = 2**18
+"""Coefficients that are read at once: few enough for memory to be used again."""
 ONE_SOLVE = 12
 """Steps that a plain solve by the same means takes, to an error of about 1e-7."""
 MOST = 48
@@ -74,6 +73,17 @@ class OperatorFamily:
     def width(self) -> int:
         """Numbers in a row of `kappas`."""
         return len(self.problem.mesh.cells) if self.groups is None else len(self.groups)
+
+    @cached_property
+    def product(self) -> StiffnessProduct:
+        """Stiffness matrices of all instances as one sparse product."""
+        nodes: Any = self.problem.nodes
+        return StiffnessProduct.of(nodes)
+
+    def matrix(self, kappa: ArrayLike) -> Any:
+        """The stiffness matrix of one instance over all nodes, from its row of `kappas`."""
+        row = vector("kappa", kappa, self.width, sign="positive")
+        return self.product.matrix(self.on_cells(row[None])[0])
 
     def on_cells(self, kappas: Vector) -> Vector:
         """κ on every cell, (S, C)."""
@@ -211,7 +221,7 @@ class PopulationCertifier:
             reference plus curl ψ = (∂_y ψ, −∂_x ψ).
         """
         given = (kappas, predictions) if streams is None else (kappas, predictions, streams)
-        parts = list(self.certify_chunks(zip(*given, strict=True), MANY))
+        parts = list(self.certify_chunks(zip(*given, strict=True)))
         if not parts:
             raise InputError("kappas: are none; give at least one row")
         whole_ = joined(parts)
@@ -219,10 +229,11 @@ class PopulationCertifier:
         return replace(whole_, instances=Instances(*given) if sized else None)
 
     def certify_chunks(
-        self, instances: Iterable[Sequence[Any]], chunk: int = MANY, first: int = 0
+        self, instances: Iterable[Sequence[Any]], chunk: int | None = None, first: int = 0
     ) -> Iterator[Population]:
         """Certify a stream of (κ, prediction) or (κ, prediction, ψ), `chunk` instances at a time."""
         require_round_to_nearest()
+        chunk = max(4, MANY // len(self.family.problem.mesh.cells)) if chunk is None else whole("chunk", chunk, low=1)
         rows: list[Sequence[Any]] = []
         for row in instances:
             rows.append(row)
@@ -282,23 +293,23 @@ class PopulationCertifier:
             status.append(_read(wanted))
             if status[i] != CERTIFIED:
                 kappas[i], states[i] = 1.0, 0.0
+        for name, read in (("kappa", kappas), ("prediction", states), ("stream", streams)):
+            _judge(name, read, status)
+        ends = kappas.min(axis=1), kappas.max(axis=1)
         overwritten = self._admissible(states)
         values = np.asarray((self.queries.L @ states.T).T + self.queries.constants)
         cells = self.family.on_cells(kappas)
         good = np.flatnonzero([s == CERTIFIED for s in status])
         taken = slice(None) if len(good) == S else good
         found, steps = self._enclosed(cells[taken], states[taken], None if streams is None else streams[taken])
-        contrast = kappas.max(axis=1) / kappas.min(axis=1)
-        return self._put_together(found, steps, good, status, first, values, overwritten, contrast)
+        return self._put_together(found, steps, good, status, first, values, overwritten, ends[1] / ends[0])
 
     def _admissible(self, states: Vector) -> Vector:
         """Set the Dirichlet values; the largest differences."""
         space: Any = self.family.problem.space
-        if space.free is None:
-            return np.zeros(len(states))
-        held = np.setdiff1d(np.arange(states.shape[1]), space.free)
-        away = np.abs(states[:, held] - space.U0[held]).max(axis=1, initial=0.0)
-        states[:, held] = space.U0[held]  # operators.md, step 4b
+        held, values = space.fixed, space.U0[space.fixed]
+        away = np.abs(states[:, held] - values).max(axis=1, initial=0.0)
+        states[:, held] = values  # operators.md, step 4b
         return np.asarray(away)
 
     def _enclosed(self, kappas: Vector, states: Vector, streams: Vector | None) -> tuple[Enclosures | None, Index]:
@@ -322,16 +333,7 @@ class PopulationCertifier:
         return best, steps
 
     def _at(self, kappas: Vector, states: Vector, streams: Vector | None, steps: int) -> Enclosures:
-        size = CHUNK[1 if self.prepared.with_duals else 0]
-        parts = [slice(a, a + size) for a in range(0, len(kappas), size)]
-        extra = max(0, steps - self.steps)
-        each = [
-            self.prepared.enclose(
-                kappas[p], states[p], None if streams is None else streams[p], steps, self.dual_steps + extra
-            )
-            for p in parts
-        ]
-        return Enclosures(*(np.concatenate([vars(e)[name] for e in each]) for name in vars(each[0])))
+        return self.prepared.enclose(kappas, states, streams, steps, self.dual_steps + max(0, steps - self.steps))
 
     def _put_together(
         self,
@@ -374,17 +376,28 @@ def _read(wanted: Sequence[tuple[str, Any, Vector]]) -> str:
     """Copy rows to where they belong, or say why not."""
     for name, given, into in wanted:
         try:
-            row = np.asarray(given, dtype=np.float64).ravel()
+            row = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError):
             return f"{name}: does not hold real numbers"
         if row.size != into.size:
             return f"{name}: must have {into.size} entries; it has {row.size}"
-        if not np.all(np.isfinite(row)):
-            return f"{name}: holds NaN or infinity"
-        if name == "kappa" and not (row.min() >= RANGE[0] and row.max() <= RANGE[1]):
-            return f"kappa: must be > 0 and of moderate size; it lies between {row.min():.3e} and {row.max():.3e}"
-        into[:] = row
+        into[:] = row.reshape(-1)
     return CERTIFIED
+
+
+def _judge(name: str, read: Vector | None, status: list[str]) -> None:
+    """Say of every row what is wrong with its numbers, and put harmless ones in their place."""
+    if read is None:
+        return
+    low, high = read.min(axis=1), read.max(axis=1)
+    least = RANGE[0] if name == "kappa" else -RANGE[1]
+    for i in np.flatnonzero(~((low >= least) & (high <= RANGE[1]))):  # NaN is neither
+        if status[i] == CERTIFIED and not np.all(np.isfinite(read[i])):
+            status[i] = f"{name}: holds NaN or infinity"
+        elif status[i] == CERTIFIED:
+            must = "be > 0 and of moderate size" if name == "kappa" else "be of moderate size"
+            status[i] = f"{name}: must {must}; it lies between {low[i]:.3e} and {high[i]:.3e}"
+        read[i] = 1.0
 
 
 def _better(one: Population, two: Population) -> Population:

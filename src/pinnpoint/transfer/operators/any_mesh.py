@@ -92,6 +92,11 @@ class AnyMesh:
         return start
 
 
+def joined(parts: Sequence[StateSums]) -> StateSums:
+    """One record of several."""
+    return StateSums(*(np.concatenate([vars(p)[f.name] for p in parts]) for f in fields(StateSums)))
+
+
 def stacked(parts: Sequence[StateSums]) -> StateSums:
     """One record of many instances."""
     return StateSums(*(np.stack([vars(p)[f.name] for p in parts]) for f in fields(StateSums)))

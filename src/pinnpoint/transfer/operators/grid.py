@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +13,15 @@ from scipy.fft import dctn, dstn
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.mesh.topology import Topology
-from pinnpoint.transfer.operators.any_mesh import Sums
+from pinnpoint.transfer.operators.any_mesh import Sums, joined
 from pinnpoint.transfer.operators.particular import Geometry, Particular
 from pinnpoint.transfer.operators.sums import StateSums
 
 Single = NDArray[np.float32]
-PRODUCTS = 96
+PRODUCTS = 160
 """Up to so many squares along an axis, products with the matrices of sines and cosines beat fast transforms."""
+CHUNK = 8, 4
+"""Instances whose fields stay in the caches together: without and with duals."""
 SMALL = 1e-12
 """A field's steps end where its rᵀz has fallen this far, in float32."""
 WORTH = 1e-9
@@ -71,61 +74,99 @@ def expected_cells(nx: int, ny: int) -> Index:
     return np.stack([lower, upper], axis=1).reshape(-1, 3)
 
 
-class Sines:
-    """The inverse of the 5-point matrix on interior nodes, for fields (…, nx + 1, ny + 1) in float32."""
+class Diagonal:
+    """M D M on both axes, D a diagonal, by matrices M whose rows and columns are even or odd about the middle.
+
+    Folded there, each product is two of half the size.
+    """
+
+    inverse: Single
+    matrices: tuple[Any, ...] = ()
+
+    def halved(self, matrices: Sequence[Vector], even: Sequence[Any]) -> None:
+        """Keep the halves: forward on each axis, then backward, and D in the order of waves that they give."""
+        order, parts = [], []
+        for M, yes in zip(matrices, even, strict=True):
+            order.append(np.concatenate([np.flatnonzero(yes), np.flatnonzero(~yes)]))
+            few = len(M) // 2
+            most = len(M) - few
+            forward = M[yes][:, :most], M[~yes][:, :few]
+            parts.append((*forward, M[:most][:, yes], M[:few][:, ~yes], most))
+        self.inverse = np.ascontiguousarray(self.inverse[np.ix_(*order)])
+        self.matrices = tuple(
+            tuple(np.ascontiguousarray(p, dtype=np.float32) if isinstance(p, np.ndarray) else p for p in part)
+            for part in parts
+        )
+
+    def product(self, fields: Single) -> None:
+        """Applied to fields in place."""
+        from pinnpoint.transfer.operators.grid_compiled import fold, unfold
+
+        x, y = self.matrices
+        a, b = np.empty_like(fields), np.empty_like(fields)
+        fold(fields, a)
+        for way in (0, 2):
+            np.matmul(x[way], a[..., : x[4], :], out=b[..., : x[4], :])
+            np.matmul(x[way + 1], a[..., x[4] :, :], out=b[..., x[4] :, :])
+            np.matmul(b[..., : y[4]], y[way].T, out=a[..., : y[4]])
+            np.matmul(b[..., y[4] :], y[way + 1].T, out=a[..., y[4] :])
+            if way == 0:
+                a *= self.inverse
+        unfold(a, fields)
+
+
+class Sines(Diagonal):
+    """The inverse of the 5-point matrix on interior nodes, for fields (I, m, nx + 1, ny + 1) in float32."""
 
     def __init__(self, nx: int, ny: int) -> None:
-        lx, ly = (2.0 - 2.0 * np.cos(np.pi * np.arange(1, n) / n) for n in (nx, ny))
+        waves = [np.arange(1, n) for n in (nx, ny)]
+        lx, ly = (2.0 - 2.0 * np.cos(np.pi * k / n) for k, n in zip(waves, (nx, ny), strict=True))
         self.inverse = (1.0 / ((lx[:, None] + ly[None, :]) * (4.0 * nx * ny))).astype(np.float32)
-        self.x, self.y = (None if max(nx, ny) > PRODUCTS else self._matrix(n) for n in (nx, ny))
-
-    @staticmethod
-    def _matrix(n: int) -> Single:
-        i = np.arange(1, n)
-        return np.asarray(2.0 * np.sin(np.pi * np.outer(i, i) / n), dtype=np.float32)
+        if max(nx, ny) <= PRODUCTS:
+            matrices = [2.0 * np.sin(np.pi * np.outer(k, k) / n) for k, n in zip(waves, (nx, ny), strict=True)]
+            self.halved(matrices, [k % 2 == 1 for k in waves])
 
     def __call__(self, r: Single) -> Single:
         """Applied to fields."""
         z = np.zeros_like(r)
         inner = np.ascontiguousarray(r[..., 1:-1, 1:-1])
-        if self.x is not None and self.y is not None:
-            z[..., 1:-1, 1:-1] = self.x @ ((self.x @ inner @ self.y) * self.inverse) @ self.y
+        if self.matrices:
+            self.product(inner)
+            z[..., 1:-1, 1:-1] = inner
             return z
-        across = dstn(inner, type=1, axes=(-2, -1))
+        across = dstn(inner, type=1, axes=(-2, -1), overwrite_x=True)
         across *= self.inverse
-        z[..., 1:-1, 1:-1] = dstn(across, type=1, axes=(-2, -1))
+        z[..., 1:-1, 1:-1] = dstn(across, type=1, axes=(-2, -1), overwrite_x=True)
         return z
 
 
-class Cosines:
+class Cosines(Diagonal):
     """The pseudo-inverse of the natural 5-point matrix on all nodes."""
 
     def __init__(self, nx: int, ny: int) -> None:
-        lx, ly = (2.0 - 2.0 * np.cos(np.pi * np.arange(n + 1) / n) for n in (nx, ny))
+        waves = [np.arange(n + 1) for n in (nx, ny)]
+        lx, ly = (2.0 - 2.0 * np.cos(np.pi * k / n) for k, n in zip(waves, (nx, ny), strict=True))
         total = lx[:, None] + ly[None, :]
         total[0, 0] = 1.0
         inverse = 1.0 / (total * (4.0 * nx * ny))
         inverse[0, 0] = 0.0
         self.inverse = inverse.astype(np.float32)
-        ends = [np.ones(n + 1) for n in (nx, ny)]
-        for e in ends:
-            e[[0, -1]] = 2.0
+        ends = [np.where((k == 0) | (k == k[-1]), 2.0, 1.0) for k in waves]
         self.ends = (ends[0][:, None] * ends[1][None, :]).astype(np.float32)
-        small = max(nx, ny) <= PRODUCTS
-        self.x, self.y = (self._matrix(n, e) if small else None for n, e in zip((nx, ny), ends, strict=True))
-
-    @staticmethod
-    def _matrix(n: int, ends: Vector) -> Single:
-        i = np.arange(n + 1)
-        return np.asarray(np.cos(np.pi * np.outer(i, i) / n) * (2.0 / ends), dtype=np.float32)
+        if max(nx, ny) <= PRODUCTS:
+            both = zip(waves, (nx, ny), ends, strict=True)
+            matrices = [np.cos(np.pi * np.outer(k, k) / n) * (2.0 / e) for k, n, e in both]
+            self.halved(matrices, [k % 2 == 0 for k in waves])
 
     def __call__(self, r: Single) -> Single:
         """Applied to fields."""
-        if self.x is not None and self.y is not None:
-            return np.asarray(self.x @ ((self.x @ (r * self.ends) @ self.y.T) * self.inverse) @ self.y.T)
-        across = dctn(r * self.ends, type=1, axes=(-2, -1))
+        across = r * self.ends
+        if self.matrices:
+            self.product(across)
+            return np.asarray(across)
+        across = dctn(across, type=1, axes=(-2, -1), overwrite_x=True)
         across *= self.inverse
-        return np.asarray(dctn(across, type=1, axes=(-2, -1)))
+        return np.asarray(dctn(across, type=1, axes=(-2, -1), overwrite_x=True))
 
 
 def power(x: Any) -> Any:
@@ -200,11 +241,17 @@ class Grid:
 
     def sums(self, kappas: Vector, predictions: Vector, streams: Vector | None, steps: int, dual_steps: int) -> Sums:
         """For rows of κ (I, C), predictions and stream functions (I, N)."""
+        size = CHUNK[1 if len(self.loads) > 1 else 0]
+        if len(kappas) > size:
+            parts = [slice(a, a + size) for a in range(0, len(kappas), size)]
+            of = [None if streams is None else streams[p] for p in parts]
+            each = [self.sums(kappas[p], predictions[p], s, steps, dual_steps) for p, s in zip(parts, of, strict=True)]
+            return joined([e[0] for e in each]), joined([e[1] for e in each]), joined([e[2] for e in each])
         (nx, ny), count = self.lattice.shape, len(kappas)
         kappa = np.ascontiguousarray(np.moveaxis(kappas.reshape(count, nx, ny, 2), 3, 1))
         guess = predictions.reshape(count, nx + 1, ny + 1)
         inverse = 1.0 / kappa
-        unit = power(np.sqrt(kappas.min(axis=1) * kappas.max(axis=1)))
+        unit = power(kappas[:, :: max(1, kappas.shape[1] // 64)].mean(axis=1))
         with np.errstate(all="ignore"):
             walk = _Walk.of(self, kappa, inverse, unit)
             begun = None if streams is None else streams.reshape(count, nx + 1, ny + 1)
@@ -213,7 +260,7 @@ class Grid:
             return self._measured(kappa, inverse, unit, guess, (u, psi), (z, turned))
 
     def _measured(self, kappa: Vector, inverse: Vector, unit: Vector, guess: Vector, first: Any, rest: Any) -> Sums:
-        from pinnpoint.transfer.operators.grid_compiled import measure_dual, measure_primal
+        from pinnpoint.transfer.operators.grid_compiled import against, measure_dual, measure_primal
 
         (nx, ny), count, Q = self.lattice.shape, len(kappa), len(self.loads) - 1
         h, area = self.lattice.h, 0.5 * self.lattice.h**2
@@ -234,13 +281,13 @@ class Grid:
         one, many = one * area, many * area
         first_sums = StateSums(one[:, 0], one[:, 1], one[:, 2], zero, zero, top, stream, none)
         other = StateSums(one[:, 3], one[:, 4], zero, zero, zero, _tops(guess), stream, none)
-        values = np.zeros((count, Q))
+        values, tops = np.zeros((count, Q)), (np.zeros((count, Q)), np.zeros((count, Q)))
         if Q:
             U = u.reshape(count, -1).astype(np.float64) * scale[:, :1]
-            Z = z.reshape(count, Q, -1).astype(np.float64) * scale[:, 1:, None]
-            values = U @ self.all_rows[:, 1:] + Z @ self.all_rows[:, 0]
+            found = against(z, np.ascontiguousarray(self.all_rows[:, 0]).reshape(nx + 1, ny + 1))
+            values = U @ self.all_rows[:, 1:] + found[..., 0] * scale[:, 1:]
+            tops = found[..., 1] * scale[:, 1:], _tops(turned) * turns[1:]
         square, energy, cross, form = np.moveaxis(many, 2, 0)
-        tops = _tops(z) * scale[:, 1:], _tops(turned) * turns[1:]
         return first_sums, other, StateSums(square, energy, cross, form, values, *tops, no)
 
 
@@ -276,6 +323,10 @@ class _Walk:
 
     def primal(self, guess: Vector, begun: Vector | None, steps: int) -> tuple[Single, Single]:
         """States and stream functions, (I, nodes)."""
+        return self.states(guess, steps), self._streams(slice(0, 1), steps, begun)[:, 0]
+
+    def states(self, guess: Vector, steps: int) -> Single:
+        """Steps from the reference's state or from predictions, (I, nodes)."""
         from pinnpoint.transfer.operators.grid_compiled import dots, operate
 
         grid, count = self.grid, len(guess)
@@ -292,23 +343,20 @@ class _Walk:
         pick = np.arange(count)
         by = scale[pick, which].astype(np.float32)[:, None, None]
         u, r = (by * own[pick, which])[:, None], (rows[:, 0] - by * q[pick, which])[:, None]
-        u = self._steps(self.wx, self.wy, grid.sines, r, u, steps, fixed=True)
-        return u[:, 0], self._streams(slice(0, 1), steps, begun)[:, 0]
+        return self._steps(self.wx, self.wy, grid.sines, r, u, steps, fixed=True)[:, 0]
 
     def duals(self, steps: int) -> tuple[Single, Single]:
         """Dual states and stream functions, (I, Q, nodes)."""
         from pinnpoint.transfer.operators.grid_compiled import dots, operate
 
         grid, count = self.grid, len(self.unit)
-        rows, own = (
-            np.ascontiguousarray(np.broadcast_to(x[1:], (count, *x[1:].shape))) for x in (grid.rows, grid.states)
-        )
-        if not rows.shape[1]:
-            return rows, rows
-        q = np.zeros_like(own)
-        energy, work = operate(self.wx, self.wy, own, q, True), dots(own, rows)
+        own = grid.states[None, 1:]
+        q = np.zeros((count, *own.shape[1:]), np.float32)
+        if not own.shape[1]:
+            return q, q
+        energy, work = operate(self.wx, self.wy, own, q, True), dots(own, grid.rows[None, 1:])
         by = np.where(energy > 0.0, work / np.where(energy > 0.0, energy, 1.0), 0.0).astype(np.float32)[..., None, None]
-        z = self._steps(self.wx, self.wy, grid.sines, rows - by * q, by * own, steps, fixed=True)
+        z = self._steps(self.wx, self.wy, grid.sines, grid.rows[None, 1:] - by * q, by * own, steps, fixed=True)
         return z, self._streams(slice(1, None), steps, None)
 
     def _streams(self, which: slice, steps: int, begun: Vector | None) -> Single:

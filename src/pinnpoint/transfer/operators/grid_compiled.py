@@ -37,14 +37,17 @@ def weigh(kappa, wx, wy):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=LOOSE)
 def operate(wx, wy, p, q, fixed):  # type: ignore[no-untyped-def]
-    """Q = A p for fields (I, m, nodes); returns pᵀq. `fixed`: rows of the boundary are zero, as p is there."""
-    count, m, NX, NY = p.shape
+    """Fill q = A p for fields (I, m, nodes); returns pᵀq. `fixed`: rows of the boundary are zero, as p is there.
+
+    Fields p (1, m, nodes) are the same for all instances.
+    """
+    count, m, NX, NY = q.shape
     nx, ny = NX - 1, NY - 1
     out, line = np.zeros((count, m)), np.empty(NY, np.float32)
     for g in range(count):
         X, Y = wx[g], wy[g]
         for f in range(m):
-            P, R = p[g, f], q[g, f]
+            P, R = p[g if p.shape[0] > 1 else 0, f], q[g, f]
             total = np.float64(0.0)
             for i in range(1, nx):
                 row = np.float32(0.0)
@@ -99,6 +102,22 @@ def dots(a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=LOOSE)
+def against(a, row):  # type: ignore[no-untyped-def]
+    """Σ a·row in float64 and max |a| of every field, (I, m, 2)."""
+    out = np.zeros((a.shape[0], a.shape[1], 2))
+    for g in range(a.shape[0]):
+        for f in range(a.shape[1]):
+            total, top = 0.0, np.float32(0.0)
+            for i in range(a.shape[2]):
+                for j in range(a.shape[3]):
+                    total += np.float64(a[g, f, i, j]) * row[i, j]
+                for j in range(a.shape[3]):
+                    top = max(top, abs(a[g, f, i, j]))
+            out[g, f, 0], out[g, f, 1] = total, top
+    return out
+
+
+@njit(cache=True, nogil=True, fastmath=LOOSE)
 def advance(x, p, alpha, r, q, last):  # type: ignore[no-untyped-def]
     """X += α p, and r −= α q unless this was the last step."""
     for g in range(x.shape[0]):
@@ -124,21 +143,80 @@ def turn(z, beta, p):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=LOOSE)
+def fold(x, y):  # type: ignore[no-untyped-def]
+    """Sums of what lies opposite across the middle of both axes, then the differences behind them."""
+    NX, NY = x.shape[2], x.shape[3]
+    fx, fy = NX // 2, NY // 2
+    hx, hy = NX - fx, NY - fy
+    for g in range(x.shape[0]):
+        for m in range(x.shape[1]):
+            X, Y = x[g, m], y[g, m]
+            for i in range(fx):
+                for j in range(fy):
+                    a, b = X[i, j], X[NX - 1 - i, j]
+                    c, d = X[i, NY - 1 - j], X[NX - 1 - i, NY - 1 - j]
+                    p, q, r, s = a + b, a - b, c + d, c - d
+                    Y[i, j], Y[i, hy + j], Y[hx + i, j], Y[hx + i, hy + j] = p + r, p - r, q + s, q - s
+            if hy > fy:
+                for i in range(fx):
+                    a, b = X[i, fy], X[NX - 1 - i, fy]
+                    Y[i, fy], Y[hx + i, fy] = a + b, a - b
+            if hx > fx:
+                for j in range(fy):
+                    a, b = X[fx, j], X[fx, NY - 1 - j]
+                    Y[fx, j], Y[fx, hy + j] = a + b, a - b
+            if hx > fx and hy > fy:
+                Y[fx, fy] = X[fx, fy]
+
+
+@njit(cache=True, nogil=True, fastmath=LOOSE)
+def unfold(y, x):  # type: ignore[no-untyped-def]
+    """The other way round: values from parts that are even and odd about the middle of both axes."""
+    NX, NY = x.shape[2], x.shape[3]
+    fx, fy = NX // 2, NY // 2
+    hx, hy = NX - fx, NY - fy
+    for g in range(x.shape[0]):
+        for m in range(x.shape[1]):
+            X, Y = x[g, m], y[g, m]
+            for i in range(fx):
+                for j in range(fy):
+                    a, b, c, d = Y[i, j], Y[i, hy + j], Y[hx + i, j], Y[hx + i, hy + j]
+                    p, q, r, s = a + b, a - b, c + d, c - d
+                    X[i, j], X[i, NY - 1 - j] = p + r, q + s
+                    X[NX - 1 - i, j], X[NX - 1 - i, NY - 1 - j] = p - r, q - s
+            if hy > fy:
+                for i in range(fx):
+                    a, c = Y[i, fy], Y[hx + i, fy]
+                    X[i, fy], X[NX - 1 - i, fy] = a + c, a - c
+            if hx > fx:
+                for j in range(fy):
+                    a, b = Y[fx, j], Y[fx, hy + j]
+                    X[fx, j], X[fx, NY - 1 - j] = a + b, a - b
+            if hx > fx and hy > fy:
+                X[fx, fy] = Y[fx, fy]
+
+
+@njit(cache=True, nogil=True, fastmath=LOOSE)
 def stream_load(inverse, flux, half, r):  # type: ignore[no-untyped-def]
     """−∫ κ⁻¹ σ₀·curl φ_i from values at centroids (m, 2 triangles, 2, nx, ny), half = h/2, κ⁻¹ (I, 2, nx, ny)."""
+    ny = inverse.shape[3]
+    line = np.empty((4, ny), np.float32)
     for g in range(r.shape[0]):
         for f in range(r.shape[1]):
             R = r[g, f]
             R[:] = np.float32(0.0)
             for i in range(inverse.shape[2]):
-                for j in range(inverse.shape[3]):
+                for j in range(ny):
                     c, e = half * inverse[g, 0, i, j], half * inverse[g, 1, i, j]
                     x0, y0 = c * flux[f, 0, 0, i, j], c * flux[f, 0, 1, i, j]
                     x1, y1 = e * flux[f, 1, 0, i, j], e * flux[f, 1, 1, i, j]
-                    R[i, j] += x1 - y0
-                    R[i + 1, j] += x0 + y0
-                    R[i, j + 1] -= x1 + y1
-                    R[i + 1, j + 1] += y1 - x0
+                    line[0, j], line[1, j], line[2, j], line[3, j] = x1 - y0, x1 + y1, x0 + y0, y1 - x0
+                for j in range(ny):
+                    R[i, j] += line[0, j]
+                    R[i + 1, j] += line[2, j]
+                for j in range(ny):
+                    R[i, j + 1] -= line[1, j]
+                    R[i + 1, j + 1] += line[3, j]
 
 
 @njit(cache=True, nogil=True, fastmath=STRICT, forceinline=True)

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import UNIT, down, gamma, up
 from pinnpoint.transfer.operators.particular import Geometry, Particular
@@ -114,13 +113,22 @@ class Norms:
 class Weights:
     """Sums of κ⁻¹ over cells with fixed weights: tails, products of tails and oscillations of all loads at once.
 
+    The columns are tails of all loads, products of the first with each other, and squares of `rough` of all.
+
     Attributes
     ----------
-    table
-        (C, columns), sparse: tails of all loads, products of the first with each other, squares of `rough` of all.
+    everywhere, dense
+        Numbers of the columns that most cells are in, and these columns, (C, n).
+    cells, few
+        The cells that the other columns have, and all columns there without the dense ones.
+    loads
+        1 + Q.
     """
 
-    table: sp.csr_array
+    everywhere: Index
+    dense: Vector
+    cells: Index
+    few: Vector
     loads: int
 
     __repr__ = brief
@@ -132,11 +140,17 @@ class Weights:
         columns = [p.divergence**2 * share for p in loads]  # operators.md, step 1b
         columns += [loads[0].divergence * p.divergence * share for p in loads[1:]]
         columns += [np.zeros(len(share)) if p.rough is None else p.rough**2 for p in loads]
-        return cls(sp.csr_array(np.stack(columns, axis=1)), len(loads))
+        table = np.stack(columns, axis=1)
+        everywhere = np.flatnonzero((table != 0.0).sum(axis=0) > len(share) // 4)
+        dense = np.ascontiguousarray(table[:, everywhere])
+        table[:, everywhere] = 0.0
+        cells = np.flatnonzero(np.any(table != 0.0, axis=1))
+        return cls(everywhere, dense, cells, table[cells], len(loads))
 
     def sums(self, inverse: Vector) -> tuple[Vector, Vector, Vector]:
         """Tails (S, 1 + Q), products of tails (S, Q), squares of oscillations (S, 1 + Q), with κ⁻¹ (S, C)."""
-        found = np.asarray((self.table.T @ inverse.T).T)
+        found = inverse[:, self.cells] @ self.few
+        found[:, self.everywhere] = inverse @ self.dense
         n = self.loads
         return found[:, :n], found[:, n : 2 * n - 1], found[:, 2 * n - 1 :]
 
