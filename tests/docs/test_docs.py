@@ -164,7 +164,9 @@ def test_site_builds_without_a_warning(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [pytest.param("comparison", marks=pytest.mark.optional), "method_costs", "pinnacle"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("comparison", marks=pytest.mark.optional), "method_costs", "pinnacle", "operators"]
+)
 def test_studies_behind_the_tables_run_in_their_quick_form(name, tmp_path):
     if name == "comparison":
         pytest.importorskip("pymor", reason="pip install 'pinnpoint[compare]'")
@@ -177,6 +179,10 @@ def test_studies_behind_the_tables_run_in_their_quick_form(name, tmp_path):
         right, wrong = (rows[f"PoissonInv, the source of its {what}"] for what in ("a and u", "code"))
         assert right["published, error at most"] < 1e-4
         assert wrong["published, error at least"] > 0.12
+    if name == "operators":
+        assert rows["total"]["disjoint"] == 0
+        assert rows["total"]["compared"] > 300
+        assert rows["total"]["narrow"] > 50
     if name == "comparison":
         assert all(row["ours"]["bounds below the error"] == 0 for row in rows["loads"]["rows"])
         assert rows["operator"]["pymor"]["bounds below the error"] == 0
