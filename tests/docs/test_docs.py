@@ -165,7 +165,7 @@ def test_site_builds_without_a_warning(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [pytest.param("comparison", marks=pytest.mark.optional), "method_costs", "pinnacle", "labels"]
+    "name", [pytest.param("comparison", marks=pytest.mark.optional), "method_costs", "pinnacle", "operators", "labels"]
 )
 def test_studies_behind_the_tables_run_in_their_quick_form(name, tmp_path):
     if name == "comparison":
@@ -183,6 +183,10 @@ def test_studies_behind_the_tables_run_in_their_quick_form(name, tmp_path):
         assert rows["certified"] == rows["count"]
         for row in rows["rows"].values():  # every label of so coarse a grid is proved wrong
             assert all(0.0 < a < b for a, b in zip(row["mean, at least"], row["mean, at most"], strict=True))
+    if name == "operators":
+        assert rows["total"]["disjoint"] == 0
+        assert rows["total"]["compared"] > 300
+        assert rows["total"]["narrow"] > 50
     if name == "comparison":
         assert all(row["ours"]["bounds below the error"] == 0 for row in rows["loads"]["rows"])
         assert rows["operator"]["pymor"]["bounds below the error"] == 0

@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
         problem = ReactionDiffusion(generate("square", CELLS), source=1.0)
         family, mean = problem.operators(diffusion="cells"), problem.mean()
         certifier, better = (family.prepare(mean, steps=steps) for steps in (0, STEPS))
-        given = on_triangles(K), states, streams + SourceFlux.of(problem).stream(certifier.prepared.loads[0].flux)
+        given = on_triangles(K), states, streams + SourceFlux.of(problem).shift(certifier)
         alone, population = certifier.certify_many(*given), better.certify_many(*given)
         stage("writing")
         told = {"network": "shipped with pinnpoint, trained by studies/train_two_heads.py without any solved instance"}

@@ -20,6 +20,7 @@ from pinnpoint.fem.scalar_queries import ScalarQueries
 from pinnpoint.mesh.refine import Refiner
 from pinnpoint.rounding.arithmetic import require_round_to_nearest
 from pinnpoint.systems.queries import Queries
+from pinnpoint.transfer.operators.patched import Patched, prepare_patches
 from pinnpoint.transfer.operators.prepared import Enclosures, Prepared, prepare
 
 MANY = 2**18
@@ -102,6 +103,7 @@ class OperatorFamily:
         dual_steps: int | None = None,
         tolerance: float | None = None,
         budget: int | str | None = None,
+        patches: bool = False,
     ) -> PopulationCertifier:
         """Everything that no κ changes.
 
@@ -119,11 +121,14 @@ class OperatorFamily:
         budget
             Instead of steps: how often the reference's inverse is applied for an instance, or ``"one solve"`` for as
             often as a plain solve by the same means would.
+        patches
+            In two dimensions too take fluxes from patches, as is always done in three, not from stream functions:
+            narrower by a little for few steps, and far dearer.
         """
         if sum(x is not None for x in (steps, tolerance, budget)) > 1:
             raise InputError("steps, tolerance, budget: are three ways to say the same; give one")
         aim = None if tolerance is None else number("tolerance", tolerance, above=0.0)
-        made = _prepared(self, queries)
+        made = _prepared(self, queries, patches=patches)
         chosen = (
             3 if steps is None else whole("steps", steps),
             1 if dual_steps is None else whole("dual_steps", dual_steps),
@@ -149,14 +154,12 @@ def _afforded(budget: int | str, duals: int) -> tuple[int, int]:
     raise AssertionError
 
 
-def _prepared(family: OperatorFamily, queries: Queries) -> Prepared:
+def _prepared(family: OperatorFamily, queries: Queries, *, patches: bool = False) -> Prepared | Patched:
     """The reference κ = 1 with loads and fluxes, or a refusal."""
     problem: Any = family.problem
     mesh = problem.mesh
-    if mesh.dim != 2:
-        raise InputError(
-            f"operators: stream functions need two dimensions; the mesh has {mesh.dim}. Certify instances one by one"
-        )
+    if mesh.dim == 1:
+        raise InputError("operators: families need two or three dimensions; on intervals certify one by one")
     if problem.degree != 1:
         raise InputError("operators: linear elements only; say degree=1")
     if problem.reaction is not None or problem.reaction_varies:
@@ -184,7 +187,13 @@ def _prepared(family: OperatorFamily, queries: Queries) -> Prepared:
             f"operators: Dirichlet data must be numbers that the elements meet exactly; they miss by {mismatch:.3e}"
         )
     groups = partial(T.numbers_of_group, mesh)
-    return prepare(model, values, queries.goals, queries.names, groups, problem.cell_numbers)
+    made = prepare if mesh.dim == 2 and not patches else prepare_patches
+    found = made(model, values, queries.goals, queries.names, groups, problem.cell_numbers)
+    if not found.proved:
+        raise InputError(
+            "source: the bounds of families need numbers or formulas; it is a function nothing is known of"
+        )
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +211,7 @@ class PopulationCertifier:
     steps: int
     dual_steps: int
     tolerance: float | None
-    prepared: Prepared
+    prepared: Prepared | Patched
     notes: tuple[str, ...] = ()
 
     __repr__ = brief

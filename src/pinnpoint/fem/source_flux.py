@@ -12,8 +12,10 @@ from scipy.sparse.linalg import splu
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
+from pinnpoint.fem.operator_family import PopulationCertifier
 from pinnpoint.fem.operators import numbers
 from pinnpoint.fem.problem import ScalarProblem
+from pinnpoint.transfer.operators.patched import Patched
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +71,12 @@ class SourceFlux:
         free[at] = 0.0
         tail = 0.25 * f * f * (e * e).sum(axis=(1, 2)) / 36.0
         return cls(mesh.cells, slopes, 0.5 * np.abs(double), -0.5 * f * (X.mean(axis=1) - middle), tail, free, float(f))
+
+    def shift(self, certifier: PopulationCertifier) -> Vector:
+        """What is added to a ψ that counts from σ₀, so that it counts from the certifier's own flux."""
+        if isinstance(certifier.prepared, Patched):
+            raise InputError("certifier: stream functions need two dimensions; certify by steps")
+        return self.stream(certifier.prepared.loads[0].flux)
 
     def stream(self, base: Vector) -> Vector:
         """The ψ with σ₀ = base + curl ψ, for another flux of the same divergence by its values at the centres (C, 2).

@@ -7,6 +7,7 @@ import io
 import json
 import math
 from collections.abc import Mapping
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -113,15 +114,14 @@ def population_view(
 
 
 def coefficient_features(population: Population, certifier: PopulationCertifier) -> dict[str, Vector]:
-    """Contrast of κ, its mean, the area of its larger values and the share of edges at which it jumps."""
+    """Contrast of κ, its mean, the share of its larger values and of facets at which it jumps."""
     found = {"contrast": np.asarray(population.contrast)}
     given, problem = population.instances, certifier.family.problem
     if given is None:
         return found
     mesh = problem.mesh
     X = mesh.points[mesh.cells]
-    e, f = X[:, 1] - X[:, 0], X[:, 2] - X[:, 0]
-    area = np.abs(e[:, 0] * f[:, 1] - e[:, 1] * f[:, 0])
+    area = np.abs(np.linalg.det(X[:, 1:] - X[:, :1]))
     area = area / area.sum()
     pairs = _neighbours(mesh.cells)
     values = np.full((3, len(population)), math.nan)
@@ -131,16 +131,17 @@ def coefficient_features(population: Population, certifier: PopulationCertifier)
         K = certifier.family.on_cells(np.array([np.asarray(given.kappas[int(i)], dtype=np.float64) for i in some]))
         middle = np.sqrt(K.min(axis=1) * K.max(axis=1))
         values[:, some] = K @ area, (middle[:, None] < K) @ area, (K[:, pairs[0]] != K[:, pairs[1]]).mean(axis=1)
-    names = ("mean of κ", "area of larger κ", "edges with a jump")
+    names = ("mean of κ", "share of larger κ", "facets with a jump")
     return found | dict(zip(names, values, strict=True))
 
 
 def _neighbours(cells: Any) -> Any:
-    """Pairs of cells with a common edge, (2, E)."""
-    edges = np.sort(cells[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
-    order = np.lexsort(edges.T)
-    same = np.flatnonzero((edges[order][1:] == edges[order][:-1]).all(axis=1))
-    return np.stack([order[same] // 3, order[same + 1] // 3])
+    """Pairs of cells with a common facet, (2, F)."""
+    v = cells.shape[1]
+    facets = np.sort(cells[:, list(combinations(range(v), v - 1))].reshape(-1, v - 1), axis=1)
+    order = np.lexsort(facets.T)
+    same = np.flatnonzero((facets[order][1:] == facets[order][:-1]).all(axis=1))
+    return np.stack([order[same] // v, order[same + 1] // v])
 
 
 def remedy(population: Population, certifier: PopulationCertifier, accept: float, query: str | int | None) -> str:
@@ -163,7 +164,7 @@ def remedy(population: Population, certifier: PopulationCertifier, accept: float
 def worst(population: Population, certifier: PopulationCertifier, row: int) -> Worst | None:
     """One instance as pictures; where it is wrong is drawn from the discrete solution, solved for this one."""
     given = population.instances
-    if given is None:
+    if given is None or certifier.family.problem.mesh.dim != 2:
         return None
     problem: Any = certifier.family.problem
     mesh = problem.mesh

@@ -185,7 +185,7 @@ class TwoHeads:
         if self._kept is None or self._kept[0] != asked:
             family = OperatorFamily.of(self.problem, "cells", None)
             made = family.prepare(self.problem.mean() if queries is None else queries, **options)
-            self._kept = (asked, made, self.gap.stream(made.prepared.loads[0].flux))
+            self._kept = (asked, made, self.gap.shift(made))
         return self._kept[1], self._kept[2]
 
     def save(self, path: str | os.PathLike[str]) -> Path:

@@ -162,11 +162,14 @@ def test_what_has_no_proof_is_refused(what, word):
         p.operators().prepare(p.mean())
 
 
-def test_points_and_solids_are_refused(problem):
+def test_points_intervals_and_unknown_functions_are_refused(problem):
     with pytest.raises(pp.InputError, match="ball"):
         problem.operators().prepare(problem.points([[0.5, 0.5]]))
-    cube = pp.fem.ReactionDiffusion(pp.io.generate("cube", 2), source=1.0)
-    with pytest.raises(pp.InputError, match="two dimensions"):
-        cube.operators().prepare(cube.mean())
+    line = pp.fem.ReactionDiffusion(pp.io.generate("interval", 4), source=1.0)
+    with pytest.raises(pp.InputError, match="two or three dimensions"):
+        line.operators().prepare(line.mean())
+    opaque = pp.fem.ReactionDiffusion(problem.mesh, source=lambda x: x[:, 0], dirichlet=ZERO)
+    with pytest.raises(pp.InputError, match="source"):
+        opaque.operators().prepare(opaque.mean())
     with pytest.raises(pp.InputError, match="cells"):
         problem.operators("nodes")

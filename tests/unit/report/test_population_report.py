@@ -79,10 +79,10 @@ def test_features_of_kappa_are_those_of_its_picture(certified):
     pixels = darcy_fields(CELLS, 12, 3)
     good = population.certified
     np.testing.assert_allclose(found["mean of κ"][good], pixels.mean(axis=(1, 2))[good])
-    np.testing.assert_allclose(found["area of larger κ"][good], (pixels > 6.0).mean(axis=(1, 2))[good])
+    np.testing.assert_allclose(found["share of larger κ"][good], (pixels > 6.0).mean(axis=(1, 2))[good])
     jumps = (np.diff(pixels, axis=1) != 0).sum(axis=(1, 2)) + (np.diff(pixels, axis=2) != 0).sum(axis=(1, 2))
     inner = 2 * CELLS * (CELLS - 1) + CELLS**2  # edges of squares, and diagonals
-    np.testing.assert_allclose(found["edges with a jump"][good], jumps[good] / inner)
+    np.testing.assert_allclose(found["facets with a jump"][good], jumps[good] / inner)
     assert np.isnan(found["mean of κ"][2])
 
 
@@ -128,3 +128,14 @@ def test_a_browser_shows_it_without_complaint(certified, tmp_path):
         assert not [e for e in browser.events if e.get("method") in ("Log.entryAdded", "Runtime.exceptionThrown")]
     finally:
         browser.close()
+
+
+def test_three_dimensions_have_everything_but_pictures(tmp_path):
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("cube", 2), source=1.0)
+    certifier = problem.operators().prepare(problem.mean(), steps=2)
+    kappas = np.random.default_rng(0).uniform(1.0, 2.0, (3, len(problem.mesh.cells)))
+    population = certifier.certify_many(kappas, np.zeros((3, len(problem.mesh.points))))
+    page = pp.write_population(population, certifier, tmp_path, accept=0.5)[2].read_text(encoding="utf-8")
+    assert "How wrong are they?" in page
+    assert "The worst of them" not in page
+    np.testing.assert_array_equal(coefficient_features(population, certifier)["facets with a jump"], 1.0)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.transfer.operators.particular import Particular
 from pinnpoint.transfer.operators.sums import StateSums
@@ -54,7 +55,8 @@ class AnyMesh:
         T, Q = self.triangles, len(self.loads) - 1
         rows = np.stack([p.row for p in self.loads], axis=1)
         fluxes = np.stack([p.flux.ravel() for p in self.loads], axis=1)
-        start = self._starts(kappa, rows, predicted)
+        weights = np.repeat(T.geometry.area * kappa, 2)
+        start = starts(T.gradient, weights, T.held, rows, self.states, predicted)
         begun = np.zeros((len(predicted), 1 + Q))
         if stream is not None:
             begun[:, :1] = T.admissible_streams(stream[:, None])
@@ -69,27 +71,24 @@ class AnyMesh:
                 turned[:, part], extra[part] = T.stream_steps(kappa, wanted[:, part], self.holes, begun[:, part], count)
         return T.sums(kappa, Found(states, turned, extra), fluxes, self.holes, rows, predicted)
 
-    def _starts(self, kappa: Vector, rows: Vector, predicted: Vector) -> Vector:
-        """The reference's states as multiples of least energy, or the prediction where its energy is less."""
-        T = self.triangles
-        weights = np.repeat(T.geometry.area * kappa, 2)[:, None]
-        held = np.ones(len(rows), dtype=bool)
-        held[T.free] = False
-        own = np.column_stack([self.states, predicted])
-        slopes = T.gradient @ own
-        energy = np.einsum("nm,nm->m", weights * slopes, slopes)
-        work = np.einsum("nm,nm->m", np.column_stack([rows, rows[:, 0]]), own)
-        start = own[:, :-1].copy()
-        with np.errstate(all="ignore"):
-            if not np.any(own[held, 0]):  # operators.md, step 4a
-                scale = np.where(energy > 0.0, work / energy, 0.0)
-                start *= scale[:-1]
-                gain = work * scale
-                if gain[-1] > gain[0]:
-                    start[:, 0] = scale[-1] * predicted
-            elif energy[-1] - 2.0 * work[-1] < energy[0] - 2.0 * work[0]:
-                start[:, 0] = predicted
-        return start
+
+def starts(gradient: Any, weights: Vector, held: Index, rows: Vector, states: Vector, predicted: Vector) -> Vector:
+    """The reference's states as multiples of least energy, or the prediction where its energy is less, (N, 1 + Q)."""
+    own = np.column_stack([states, predicted])
+    slopes = gradient @ own
+    energy = np.einsum("nm,nm->m", weights[:, None] * slopes, slopes)
+    work = np.einsum("nm,nm->m", np.column_stack([rows, rows[:, 0]]), own)
+    start = own[:, :-1].copy()
+    with np.errstate(all="ignore"):
+        if not np.any(own[held, 0]):  # operators.md, step 4a
+            scale = np.where(energy > 0.0, work / energy, 0.0)
+            start *= scale[:-1]
+            gain = work * scale
+            if gain[-1] > gain[0]:
+                start[:, 0] = scale[-1] * predicted
+        elif energy[-1] - 2.0 * work[-1] < energy[0] - 2.0 * work[0]:
+            start[:, 0] = predicted
+    return start
 
 
 def joined(parts: Sequence[StateSums]) -> StateSums:

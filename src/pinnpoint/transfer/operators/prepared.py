@@ -126,7 +126,7 @@ class Prepared:
                 center,
                 radius,
             )  # operators.md, step 2e
-        return _settled(found)
+        return settled(found)
 
     def _dual_norms(self, duals: StateSums, tails: Vector, rough: Vector, root: Vector, most: Vector) -> Norms:
         """Column by column: every dual has a load of its own."""
@@ -147,7 +147,7 @@ class Prepared:
         return center, np.asarray(up(0.5 * np.abs(ends[1] - ends[0]) + relative * size, 8))
 
 
-def _settled(found: tuple[Vector, ...]) -> Enclosures:
+def settled(found: tuple[Vector, ...]) -> Enclosures:
     """What came out as NaN proves nothing."""
     error, lower, energy, energy_low, norm, norm_low, gap, center, radius = found
 
@@ -185,11 +185,11 @@ def prepare(
     geometry = Geometry.of(model.points, model.topology.cells)
     triangles = Triangles.of(model.topology, model.kind, geometry)
     zero = not np.any(values)
-    total = _total(model, geometry) if zero else (0.0, 0.0)
+    total = total_load(model, geometry) if zero else (0.0, 0.0)
     functionals: list[Functional | None] = [
         None
         if isinstance(goal, Cells) and goal.cells is None and total[0] != 0.0  # operators.md, step 2f
-        else _functional(model, goal, name, facets_of, cells_of)
+        else bounded_form(model, goal, name, facets_of, cells_of)
         for goal, name in zip(goals, names, strict=True)
     ]
     acting = {q: J for q, J in enumerate(functionals) if J is not None and J.acts}
@@ -275,7 +275,7 @@ def _row_bound(p: Particular) -> float:
     return float(up(p.row_error + gamma(len(p.row) + 8) * p.row_size * 1.01))  # operators.md, step 5d
 
 
-def _total(model: Continuum, geometry: Geometry) -> tuple[float, float]:
+def total_load(model: Continuum, geometry: Geometry) -> tuple[float, float]:
     """f|Ω| where f is one number and no flux is given; else zeros."""
     if model.boundary_load is not None or len(model.sources) != 1:
         return 0.0, 0.0
@@ -287,7 +287,7 @@ def _total(model: Continuum, geometry: Geometry) -> tuple[float, float]:
     return f[0] * size, float(up(abs(f[0]) * wrong, 8))
 
 
-def _functional(model: Continuum, goal: Goal | None, name: str, facets_of: Groups, cells_of: Groups) -> Functional:
+def bounded_form(model: Continuum, goal: Goal | None, name: str, facets_of: Groups, cells_of: Groups) -> Functional:
     """The bounded form of a query, the same for every κ."""
     if isinstance(goal, Ball):
         x0 = np.array(goal.at)

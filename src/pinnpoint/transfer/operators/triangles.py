@@ -41,8 +41,8 @@ class Triangles:
     ----------
     gradient
         (2C, N): ∇v at the cells, components in turn.
-    free
-        Nodes that no Dirichlet value holds.
+    free, held
+        Nodes that no Dirichlet value holds, and the others.
     joined
         (N, n): nodal values of ψ from its unknowns: one for each connected Neumann part, one for every other node.
     loose
@@ -52,6 +52,7 @@ class Triangles:
     geometry: Geometry
     gradient: Any
     free: Index
+    held: Index
     joined: Any
     loose: Index
     state_factor: SparseLU
@@ -62,11 +63,8 @@ class Triangles:
     @classmethod
     def of(cls, topology: Topology, kind: Any, geometry: Geometry) -> Triangles:
         """Factors of the reference κ = 1."""
-        C, N = len(topology.cells), len(topology.points)
-        rows = np.repeat(np.arange(2 * C).reshape(C, 2)[:, None, :], 3, axis=1)
-        columns = np.repeat(topology.cells[:, :, None], 2, axis=2)
-        parts = geometry.gradients.ravel(), (rows.ravel(), columns.ravel())
-        gradient = sp.csr_array(parts, shape=(2 * C, N))
+        N = len(topology.points)
+        gradient = gradients(topology, geometry)
         held = np.unique(topology.facets[kind == DIRICHLET])
         free = np.setdiff1d(np.arange(N), held)
         joined, loose = _unknowns(topology, kind)
@@ -77,6 +75,7 @@ class Triangles:
             geometry,
             gradient,
             free,
+            held,
             joined,
             loose,
             SparseLU(_symmetric(A[free][:, free])),
@@ -185,6 +184,15 @@ class Triangles:
         values = rows[:, 1:].T @ found.states[:, 0] + rows[:, 0] @ found.states[:, 1:]
         duals = StateSums(squares[1:], energies[1:], crosses, forms, values, top[1:], stream[1:], extra[1:])
         return own, other, duals
+
+
+def gradients(topology: Topology, geometry: Geometry) -> Any:
+    """∇v at the cells from values at the nodes, components in turn, (dC, N)."""
+    (C, m), d = topology.cells.shape, topology.dim
+    rows = np.repeat(np.arange(d * C).reshape(C, d)[:, None, :], m, axis=1)
+    columns = np.repeat(topology.cells[:, :, None], d, axis=2)
+    parts = geometry.gradients.ravel(), (rows.ravel(), columns.ravel())
+    return sp.csr_array(parts, shape=(d * C, len(topology.points)))
 
 
 def _weighted(weights: Vector, one: Vector, two: Vector) -> Vector:
