@@ -4,7 +4,7 @@ Coefficients of contrast 1 to 1,000 on squares, L-shapes, frames with a hole and
 mean, averages over blocks and balls, the size of the solution, and the energy error of predictions of every quality.
 The fine mesh's intervals come from many steps there, and for some from fluxes of patches around a solved state.
 
-python studies/operators.py [--quick] [--out operators.json]
+python studies/operators.py [--quick] [--only KIND] [--out operators.json]
 """
 
 import argparse
@@ -97,9 +97,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", default="operators.json")
+    parser.add_argument("--only", choices=list(KINDS), help="one kind of problem")
     options = parser.parse_args()
     total, rows = {"compared": 0, "disjoint": 0, "narrow": 0}, []
     for k, kind in enumerate(KINDS):
+        if options.only not in (None, kind):
+            continue
         for c, contrast in enumerate(CONTRASTS):
             if options.quick and (k + c) % 4:
                 continue

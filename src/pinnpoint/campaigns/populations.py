@@ -18,7 +18,7 @@ from pinnpoint.base.files import PathLike
 from pinnpoint.campaigns.runner import Summary, run
 from pinnpoint.campaigns.tasks import Row
 from pinnpoint.fem.grids import GridMap
-from pinnpoint.fem.operator_family import PopulationCertifier
+from pinnpoint.fem.population_certifier import PopulationCertifier
 from pinnpoint.io.stores import open_rows
 
 CHUNK = 256
@@ -151,6 +151,4 @@ def certify_chunk(make: Make, arguments: tuple[Any, ...], job: tuple[int, Any, i
     start, source, stop = job
     certifier = _prepared(make, arguments)
     rows = source.rows(start, stop, certifier) if isinstance(source, Source) else source
-    return [
-        row for part in certifier.certify_chunks(rows, chunk=max(1, len(rows)), first=start) for row in part.rows()
-    ]
+    return [row for part in certifier.certify_chunks(rows, chunk=max(1, len(rows)), first=start) for row in part.rows()]

@@ -5,7 +5,8 @@ from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.elasticity import Elasticity
 from pinnpoint.fem.grids import from_grid, on_nodes
 from pinnpoint.fem.loads import Load, spread
-from pinnpoint.fem.operator_family import OperatorFamily, PopulationCertifier
+from pinnpoint.fem.operator_family import OperatorFamily
+from pinnpoint.fem.population_certifier import PopulationCertifier
 from pinnpoint.fem.random_fields import darcy_fields
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.fem.semilinear import Semilinear

@@ -12,8 +12,8 @@ from scipy.sparse.linalg import splu
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.operator_family import PopulationCertifier
 from pinnpoint.fem.operators import numbers
+from pinnpoint.fem.population_certifier import PopulationCertifier
 from pinnpoint.fem.problem import ScalarProblem
 from pinnpoint.transfer.operators.patched import Patched
 

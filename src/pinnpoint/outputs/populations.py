@@ -7,6 +7,7 @@ import io
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import PathLike, write_whole
 from pinnpoint.base.version import __version__
 from pinnpoint.certificates.population import Population
-from pinnpoint.fem.operator_family import PopulationCertifier
+from pinnpoint.fem.population_certifier import PopulationCertifier
 from pinnpoint.report.population import PopulationView, Worst, write_population_report
 
 TRIED = 8
@@ -151,7 +152,7 @@ def remedy(population: Population, certifier: PopulationCertifier, accept: float
         return ""
     some = population.instances.only(open_[:TRIED])
     steps = int(population.steps[open_[:TRIED]].max()) + MORE
-    more = certifier.family.prepare(certifier.queries, steps=steps, dual_steps=certifier.dual_steps + MORE)
+    more = replace(certifier, steps=steps, dual_steps=certifier.dual_steps + MORE, tolerance=None)
     given = [x for x in (some.kappas, some.predictions, some.streams) if x is not None]
     again = more.certify_many(*given)
     ratio = float(np.median(again.gap / population.gap[open_[:TRIED]]))

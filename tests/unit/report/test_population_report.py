@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -92,7 +93,7 @@ def test_the_remedy_is_tried(certified):
     middle = 0.5 * float(np.median(population.lower) + np.median(population.error))
     pages = {}
     for steps in (0, 6):
-        few = certifier.family.prepare(certifier.queries, steps=steps)
+        few = replace(certifier, steps=steps)
         again = few.certify_many(population.instances.kappas, population.instances.predictions)
         pages[steps] = remedy(again, few, middle, None)
     assert pages[0].startswith("More steps")

@@ -10,6 +10,7 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
+from pinnpoint.mesh.topology import Topology
 from pinnpoint.transfer.operators.particular import Particular
 from pinnpoint.transfer.operators.sums import StateSums
 from pinnpoint.transfer.operators.triangles import Found, Triangles
@@ -52,24 +53,40 @@ class AnyMesh:
         return stacked([e[0] for e in each]), stacked([e[1] for e in each]), stacked([e[2] for e in each])
 
     def _one(self, kappa: Vector, predicted: Vector, stream: Vector | None, steps: int, dual_steps: int) -> Sums:
-        T, Q = self.triangles, len(self.loads) - 1
         rows = np.stack([p.row for p in self.loads], axis=1)
         fluxes = np.stack([p.flux.ravel() for p in self.loads], axis=1)
+        found = self.fields(kappa, predicted, stream, steps, dual_steps)
+        return self.triangles.sums(kappa, found, fluxes, self.holes, rows, predicted)
+
+    def fields(self, kappa: Vector, predicted: Vector, stream: Vector | None, steps: int, dual_steps: int) -> Found:
+        """States, stream functions and multiples of holes' fields that the steps of one instance end with."""
+        T, Q = self.triangles, len(self.loads) - 1
+        rows = np.stack([p.row for p in self.loads], axis=1)
+        wanted = np.stack([p.flux.ravel() for p in self.loads], axis=1)
         weights = np.repeat(T.geometry.area * kappa, 2)
         start = starts(T.gradient, weights, T.held, rows, self.states, predicted)
         begun = np.zeros((len(predicted), 1 + Q))
         if stream is not None:
             begun[:, :1] = T.admissible_streams(stream[:, None])
-        first, rest = slice(0, 1), slice(1, None)
         states, turned = start.copy(), begun.copy()
         extra = np.zeros((1 + Q, len(self.holes)))
-        wanted = fluxes.copy()
         wanted[:, 0] -= np.repeat(kappa, 2) * (T.gradient @ self.lift)  # operators.md, step 4a
-        for part, count in ((first, steps), (rest, dual_steps)):
+        for part, count in ((slice(0, 1), steps), (slice(1, None), dual_steps)):
             if start[:, part].shape[1] and count:
                 states[:, part] = T.primal_steps(kappa, rows[:, part], start[:, part], count)
                 turned[:, part], extra[part] = T.stream_steps(kappa, wanted[:, part], self.holes, begun[:, part], count)
-        return T.sums(kappa, Found(states, turned, extra), fluxes, self.holes, rows, predicted)
+        return Found(states, turned, extra)
+
+    def facet_fluxes(self, topology: Topology, found: Found) -> Vector:
+        """The fluxes by their facets, (F, 1 + Q), rounded: each column is a flux in H(div) of its own."""
+        a, b = topology.facets.T
+        cell = topology.facet_cells[:, 0]
+        opposite = np.argmax(topology.cell_facets[cell] == np.arange(len(a))[:, None], axis=1)
+        turn = topology.orientation[cell] * np.where(opposite == 1, -1.0, 1.0)
+        t = np.stack([p.facets for p in self.loads], axis=1) + turn[:, None] * (found.streams[b] - found.streams[a])
+        for j, hole in enumerate(self.holes):
+            t += hole.facets[:, None] * found.extra[:, j]
+        return np.asarray(t)
 
 
 def starts(gradient: Any, weights: Vector, held: Index, rows: Vector, states: Vector, predicted: Vector) -> Vector:

@@ -84,6 +84,8 @@ class Particular:
         leaves of the load against w ∈ V. None where `means` has all of it.
     means
         The same for means, and for `rough` where that is None: over √(min κ).
+    facets
+        σ₀ by its facets, |F| σ₀·n, (F,).
     row
         ∫ w φ_i + ∫_N g φ_i, (N,), as computed.
     row_size, row_error
@@ -98,6 +100,7 @@ class Particular:
     size: float
     rough: Vector | None
     means: float
+    facets: Vector
     row: Vector
     row_size: float
     row_error: float
@@ -146,6 +149,7 @@ def _particular(model: Continuum, side: Side, geometry: Geometry) -> Particular:
         size,
         kept,
         means,
+        side.flux[:, 0].copy(),
         row,
         sum_up(np.abs(row)),
         _row_error(model, side, geometry),

@@ -266,7 +266,17 @@ def _hole(field: Particular, geometry: Geometry) -> Particular:
     rest = 0.0 if field.rough is None else math.sqrt(sum_up(np.asarray(up(field.rough**2, 8))))
     means = float(up(field.means + rest))
     return Particular(
-        field.flux, none, slip, field.size, None, means, field.row, field.row_size, field.row_error, field.proved
+        field.flux,
+        none,
+        slip,
+        field.size,
+        None,
+        means,
+        field.facets,
+        field.row,
+        field.row_size,
+        field.row_error,
+        field.proved,
     )
 
 
