@@ -12,6 +12,7 @@ and kills single workers in between. OUT/table.parquet has one row an instance; 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import random
@@ -66,7 +67,7 @@ class Drawn:
         return list(zip(on_triangles(K), states, strict=True))
 
 
-def drive(out: Path, count: int, cells: int, chunk: int) -> None:
+def drive(out: Path, table: str, count: int, cells: int, chunk: int) -> None:
     """One attempt, which may be killed."""
     import population_campaign as own  # by its name, so that workers know it by reference
     from distributed import Client, LocalCluster
@@ -77,7 +78,7 @@ def drive(out: Path, count: int, cells: int, chunk: int) -> None:
         done = campaigns.run_population(
             own.make,
             own.Drawn(count, cells),
-            out / "table.parquet",
+            out / table,
             client.get_executor(),
             arguments=(cells,),
             chunk=chunk,
@@ -90,17 +91,19 @@ def drive(out: Path, count: int, cells: int, chunk: int) -> None:
     (out / "last.json").write_text(json.dumps(result))
 
 
-def files(out: Path) -> int:
-    """Parquet files so far."""
-    return len(list((out / "table.parquet").glob("part-*.parquet"))) if out.exists() else 0
+def written(path: Path) -> int:
+    """Files of a Parquet table, or kilobytes of a CSV file, so far."""
+    if path.suffix == ".csv":
+        return path.stat().st_size // 1024 if path.exists() else 0
+    return len(list(path.glob("part-*.parquet")))
 
 
-def watch(out: Path, command: list[str], kills: int) -> dict[str, Any]:
+def watch(out: Path, table: str, command: list[str], kills: int) -> dict[str, Any]:
     """Start, kill, start again; the last attempt is left alone but for one of its workers."""
     rng, killed, workers, begun = random.Random(1), 0, 0, time.perf_counter()
     path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     for attempt in range(kills + 1):
-        before = files(out)
+        before = written(out / table)
         (out / "workers.json").unlink(missing_ok=True)
         run = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": path}, start_new_session=True)
         aim, wounded = before + rng.randrange(1, 3), False
@@ -114,10 +117,11 @@ def watch(out: Path, command: list[str], kills: int) -> dict[str, Any]:
                 except (ProcessLookupError, ValueError):
                     pass
                 wounded = True
-            if attempt < kills and files(out) >= aim:
+            if attempt < kills and written(out / table) >= aim:
                 time.sleep(rng.uniform(0.0, 0.5))
                 os.killpg(run.pid, signal.SIGKILL)
                 killed += 1
+                (out / "kills.json").write_text(json.dumps({"kills": killed, "workers killed": workers}))
                 break
         run.wait()
         if run.returncode == 0:
@@ -127,22 +131,34 @@ def watch(out: Path, command: list[str], kills: int) -> dict[str, Any]:
     return {"kills": killed, "workers killed": workers, "wall seconds": time.perf_counter() - begun}
 
 
-def check(out: Path, count: int) -> dict[str, Any]:
-    """Every instance once, and what the table says of them."""
+def read(path: Path) -> dict[str, np.ndarray]:
+    """Columns of the table."""
+    names = ("number", "status", "error", "error_lower")
+    if path.suffix == ".csv":
+        with path.open(encoding="utf-8") as stream:
+            rows = list(csv.DictReader(stream))
+        found = {name: np.array([row[name] for row in rows]) for name in names}
+        return {name: a if name == "status" else a.astype(float) for name, a in found.items()}
     import pyarrow.parquet as pq
 
-    table = pq.read_table(out / "table.parquet")
-    numbers = np.sort(table["number"].to_numpy())
+    table = pq.read_table(path, columns=list(names))
+    return {name: np.array(table[name].to_pylist()) for name in names}
+
+
+def check(out: Path, table: str, count: int) -> dict[str, Any]:
+    """Every instance once, and what the table says of them."""
+    columns = read(out / table)
+    numbers = columns["number"].astype(int)
     lost, twice = count - len(np.unique(numbers)), len(numbers) - len(np.unique(numbers))
-    error, lower = table["error"].to_numpy(), table["error_lower"].to_numpy()
+    size = sum(f.stat().st_size for f in ([out / table] if table.endswith(".csv") else (out / table).glob("part-*")))
     return {
         "rows": len(numbers),
         "lost": lost,
         "twice": twice,
-        "certified": int(np.sum(np.array(table["status"].to_pylist()) == "certified")),
-        "median error": float(np.median(error)),
-        "median lower bound": float(np.median(lower)),
-        "bytes a row": sum(f.stat().st_size for f in (out / "table.parquet").glob("part-*")) / max(1, len(numbers)),
+        "certified": int(np.sum(columns["status"] == "certified")),
+        "median error": float(np.median(columns["error"])),
+        "median lower bound": float(np.median(columns["error_lower"])),
+        "bytes a row": size / max(1, len(numbers)),
     }
 
 
@@ -154,18 +170,19 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=64)
     parser.add_argument("--kills", type=int, default=4)
     parser.add_argument("--chunk", type=int, default=CHUNK)
-    parser.add_argument("--quick", action="store_true", help="600 instances on 8 × 8 squares, two kills")
+    parser.add_argument("--table", default="table.parquet", help="or table.csv")
+    parser.add_argument("--quick", action="store_true", help="400 instances on 8 × 8 squares, one kill, CSV")
     parser.add_argument("--drive", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.quick:
-        options.count, options.cells, options.kills, options.chunk = 600, 8, 1, 20
+        options.count, options.cells, options.kills, options.chunk, options.table = 400, 8, 1, 4, "table.csv"
     if options.drive:
-        drive(options.out, options.count, options.cells, options.chunk)
+        drive(options.out, options.table, options.count, options.cells, options.chunk)
         return
     options.out.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, __file__, str(options.out), "--drive", "--count", str(options.count)]
-    command += ["--cells", str(options.cells), "--chunk", str(options.chunk)]
-    found = watch(options.out, command, options.kills) | check(options.out, options.count)
+    command += ["--cells", str(options.cells), "--chunk", str(options.chunk), "--table", options.table]
+    found = watch(options.out, options.table, command, options.kills) | check(options.out, options.table, options.count)
     found |= {"last": json.loads((options.out / "last.json").read_text()), "instances": options.count}
     (options.out / "result.json").write_text(json.dumps(found, indent=1))
     print(json.dumps(found, indent=1))

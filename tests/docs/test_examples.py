@@ -116,3 +116,15 @@ def test_demo_of_an_operator_needs_no_torch_and_no_solve(tmp_path, capsys):
     data = json.loads((tmp_path / "out" / "population.json").read_text(encoding="utf-8"))
     assert data["shares"] == {"within": 0.5, "beyond": 0.5, "undecided": 0.0, "refused": 0.0}
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"population.csv", "population.json", "report.html"}
+
+
+@pytest.mark.slow
+@pytest.mark.optional
+def test_a_killed_campaign_over_dask_has_every_instance_once(tmp_path):
+    """The study of populations in its quick form: a cluster and a worker are killed."""
+    pytest.importorskip("distributed", reason="pip install 'pinnpoint[dask]'")
+    command = [sys.executable, str(ROOT / "studies" / "population_campaign.py"), str(tmp_path / "out"), "--quick"]
+    subprocess.run(command, check=True, capture_output=True)
+    found = json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8"))
+    assert (found["rows"], found["certified"], found["lost"], found["twice"]) == (400, 400, 0, 0)
+    assert found["last"]["failed"] == 0
