@@ -8,6 +8,7 @@ from pinnpoint.fem.loads import Load, spread
 from pinnpoint.fem.operator_family import OperatorFamily
 from pinnpoint.fem.population_certifier import PopulationCertifier
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
+from pinnpoint.fem.reduced_certifier import ReducedCertifier
 from pinnpoint.fem.semilinear import Semilinear
 from pinnpoint.systems.semilinear.reaction import Reaction
 
@@ -18,6 +19,7 @@ __all__ = [
     "PopulationCertifier",
     "Reaction",
     "ReactionDiffusion",
+    "ReducedCertifier",
     "Semilinear",
     "bracket",
     "from_grid",
