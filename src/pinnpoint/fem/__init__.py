@@ -9,6 +9,7 @@ from pinnpoint.fem.operator_family import OperatorFamily
 from pinnpoint.fem.population_certifier import PopulationCertifier
 from pinnpoint.fem.random_fields import darcy_fields
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
+from pinnpoint.fem.reduced_certifier import ReducedCertifier
 from pinnpoint.fem.semilinear import Semilinear
 from pinnpoint.systems.semilinear.reaction import Reaction
 
@@ -19,6 +20,7 @@ __all__ = [
     "PopulationCertifier",
     "Reaction",
     "ReactionDiffusion",
+    "ReducedCertifier",
     "Semilinear",
     "bracket",
     "darcy_fields",

@@ -110,9 +110,9 @@ def starts(gradient: Any, weights: Vector, held: Index, rows: Vector, states: Ve
 
 def joined(parts: Sequence[StateSums]) -> StateSums:
     """One record of several."""
-    return StateSums(*(np.concatenate([vars(p)[f.name] for p in parts]) for f in fields(StateSums)))
+    return StateSums(*(np.concatenate([vars(p)[f.name] for p in parts]) for f in fields(StateSums) if f.name != "size"))
 
 
 def stacked(parts: Sequence[StateSums]) -> StateSums:
     """One record of many instances."""
-    return StateSums(*(np.stack([vars(p)[f.name] for p in parts]) for f in fields(StateSums)))
+    return StateSums(*(np.stack([vars(p)[f.name] for p in parts]) for f in fields(StateSums) if f.name != "size"))

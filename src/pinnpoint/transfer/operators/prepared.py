@@ -23,6 +23,7 @@ from pinnpoint.transfer.goals import Functional, Groups, ball_as_it_is, function
 from pinnpoint.transfer.operators.any_mesh import AnyMesh
 from pinnpoint.transfer.operators.grid import Grid, Lattice
 from pinnpoint.transfer.operators.particular import Geometry, Particular, particulars
+from pinnpoint.transfer.operators.reduced import Reduced
 from pinnpoint.transfer.operators.sums import (
     Asked,
     Fuzz,
@@ -36,6 +37,7 @@ from pinnpoint.transfer.operators.sums import (
 )
 from pinnpoint.transfer.operators.triangles import Triangles, rings
 
+Engine = AnyMesh | Grid | Reduced
 EXACTLY = 2
 """Steps for the reference itself: the second takes what rounding left of the first."""
 
@@ -77,7 +79,7 @@ class Prepared:
         f|Ω| and a bound of its error, where the energy gives the mean; else zeros.
     """
 
-    engine: AnyMesh | Grid
+    engine: Engine
     loads: tuple[Particular, ...]
     fuzz: Fuzz
     weights: Weights
@@ -132,7 +134,8 @@ class Prepared:
         """Column by column: every dual has a load of its own."""
         each = []
         for k in range(len(self.with_duals)):
-            sums = StateSums(*(vars(duals)[name][:, k] for name in StateSums.__dataclass_fields__))
+            columns = {name: x[:, k] for name, x in vars(duals).items() if isinstance(x, np.ndarray)}
+            sums = StateSums(**columns)
             each.append(norms(sums, tails[:, k + 1], rough[:, k + 1], self.loads[k + 1], self.fuzz, root, most))
         return Norms(*(np.stack([vars(e)[name] for e in each], axis=1) for name in Norms.__dataclass_fields__))
 
@@ -282,7 +285,7 @@ def _hole(field: Particular, geometry: Geometry) -> Particular:
 
 def _row_bound(p: Particular) -> float:
     """Of the error of row·v over max |v|, rounding of the product included."""
-    return float(up(p.row_error + gamma(len(p.row) + 8) * p.row_size * 1.01))  # operators.md, step 5d
+    return float(up(p.row_error + gamma(len(p.row) + 128) * p.row_size * 1.01))  # operators.md, step 5d
 
 
 def total_load(model: Continuum, geometry: Geometry) -> tuple[float, float]:

@@ -36,6 +36,8 @@ class StateSums:
         max |v| and max |ψ|.
     extra
         Σ_j |c_j| over the fields ξ_j of holes, (S, L) or (S, Q, L).
+    size
+        Of sums that come from products of basis functions: bounds of the norms behind them. Zero else.
     """
 
     square: Vector
@@ -46,6 +48,7 @@ class StateSums:
     top: Vector
     stream: Vector
     extra: Vector
+    size: Vector | float = 0.0
 
     __repr__ = brief
 
@@ -160,9 +163,10 @@ def norms(
 ) -> Norms:
     """√A from below and above, its rounding, and ν."""
     off = fuzz.flux(given, sums, root, most)
-    square = np.maximum(sums.square + tail, 0.0)  # operators.md, step 2a
-    high = up(np.sqrt(square * (1.0 + 2.0 * fuzz.relative)) + off, 8)  # operators.md, step 5c
-    low = np.maximum(down(np.sqrt(square * (1.0 - 2.0 * fuzz.relative)), 8) - off, 0.0)
+    square, loose = np.maximum(sums.square + tail, 0.0), 2.0 * fuzz.relative  # operators.md, step 2a
+    more = up(loose * sums.size * sums.size, 8) if np.any(sums.size) else 0.0  # operators.md, step 9c
+    high = up(np.sqrt(square * (1.0 + loose) + more) + off, 8)  # operators.md, step 5c
+    low = np.maximum(down(np.sqrt(np.maximum(square * (1.0 - loose) - more, 0.0)), 8) - off, 0.0)
     rest = np.sqrt(rough * (1.0 + 2.0 * fuzz.relative)) + given.means * root  # operators.md, step 1c
     for j, hole in enumerate(fuzz.holes):
         rest = rest + sums.extra[..., j] * hole.means * root
@@ -182,7 +186,7 @@ def own_norm(sums: StateSums, norm: Norms, fuzz: Fuzz, most: Vector, *, zero: bo
     wrong = (
         wrong + 2.0 * (norm.fuzz * (root + slope) + norm.high * slope) + 8.0 * UNIT * (sums.energy + abs(sums.cross))
     )
-    wrong = up(MORE * wrong, 32)
+    wrong = up(MORE * (wrong + 8.0 * fuzz.relative * sums.size * sums.size), 32)  # operators.md, step 9c
     low = np.maximum(down(np.sqrt(np.maximum(down(middle - wrong, 8), 0.0)), 4) - norm.rest, 0.0)
     high = np.sqrt(np.maximum(up(middle + wrong, 8), 0.0) + norm.high**2) + norm.rest  # operators.md, step 2d
     return np.maximum(down(low * low, 8), 0.0), np.asarray(up(np.asarray(up(high, 16)) ** 2, 8))
@@ -232,6 +236,8 @@ def intervals(
     slope, slope_d = fuzz.slope(own.top, most)[:, None], fuzz.slope(duals.top, most[:, None])
     size_u, size_z = np.sqrt(own.energy)[:, None], np.sqrt(duals.energy)
     form = 2.0 * fuzz.relative * size_u * size_z + slope * (size_z + slope_d) + size_u * slope_d
+    both_sizes = (own.size * np.ones(len(own.top)))[:, None] * duals.size
+    form = form + 8.0 * fuzz.relative * both_sizes  # operators.md, step 9c
     rows = asked.rows * u + asked.load * z  # operators.md, step 5d
     size = np.abs(duals.own) + np.abs(duals.form) + np.abs(product) + np.abs(asked.constant)
     more = asked.error + (2.0 * asked.scale + 16.0 * UNIT) * (size + radius)
