@@ -100,6 +100,7 @@ def loads() -> str:
 def operator() -> str:
     """A parameter in the operator."""
     found = read("comparison")["operator"]
+    many, one = tell(found["reduced, in batches [ms]"]), tell(found["reduced, alone [ms]"])
     return table(
         ["", "once", "a parameter", "error of its value", "bound / error"],
         [
@@ -118,7 +119,14 @@ def operator() -> str:
                 "–",
             ],
             [
-                "pinnpoint, `operators`: averages of the PDE's own solution",
+                f"pinnpoint, `operators(groups).reduce`, rank {found['rank']}: averages of the PDE's own solution",
+                f"{tell(found['reduced, once [s]'])} s",
+                f"{many} ms in batches, {one} ms alone",
+                f"± {tell(found['reduced, median radius'])}, {tell(100.0 * found['reduced, median radius / value'])} %",
+                "–",
+            ],
+            [
+                "pinnpoint, `operators`, any κ: the same averages",
                 f"{tell(found['family, once [s]'])} s",
                 f"{tell(found['family, per parameter [ms]'])} ms",
                 f"± {tell(found['family, median radius'])}, {tell(100.0 * found['family, median radius / value'])} %",

@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse.linalg as spla
 
 import pinnpoint as pp
+from pinnpoint.mesh.mesh import Mesh
 
 OUT = Path(__file__).parent / "results" / "comparison.json"
 POINTS = [[0.3, 0.4], [0.71, 0.62], [0.52, 0.81]]
@@ -170,12 +171,23 @@ def operator(cells: int, count: int, rank: int) -> dict[str, Any]:
 
     seconds, proved = timed(lambda: [certified(mu) for mu in test])
     error = np.abs(value - np.array([c.center for c in proved]))
+    names = [f"quarter {k}" for k in range(4)]
+    grouped = Mesh(mesh.points, mesh.cells, {name: quarter == k for k, name in enumerate(names)}, mesh.facet_groups)
+    parts = pp.fem.ReactionDiffusion(grouped, source=1.0)
+    averages = parts.mean() + parts.cells(POINTS, side=0.125, name=[f"block {i}" for i in range(len(POINTS))])
+    bases, few = timed(lambda: parts.operators(names).reduce(averages, rank=rank, within=(0.2, 2.0)))
+    few.certify_many(test[:1])
+    alone, _ = timed(lambda: [few.certify_many(test[i : i + 1]) for i in range(count)])
+    batch, small = timed(lambda: few.certify_many(np.tile(test, (20, 1))))
     asked = first.mean() + first.cells(POINTS, side=0.125, name=[f"block {i}" for i in range(len(POINTS))])
     once, certifier = timed(lambda: first.operators(diffusion="cells").prepare(asked, steps=4, dual_steps=3))
     kappas, zeros = test[:, quarter], np.zeros((count, len(mesh.points)))
     certifier.certify_many(kappas[:1], zeros[:1])  # what is compiled is compiled
     many, population = timed(lambda: certifier.certify_many(kappas, zeros))
     return {
+        "reduced, once [s]": bases, "reduced, in batches [ms]": 1e3 * batch / (20 * count),
+        "reduced, alone [ms]": 1e3 * alone / count, "reduced, median radius": float(np.median(small.radius)),
+        "reduced, median radius / value": float(np.median(small.radius / np.abs(small.center))),
         "family, once [s]": once, "family, per parameter [ms]": 1e3 * many / count,
         "family, median radius": float(np.median(population.radius)),
         "family, median radius / value": float(np.median(population.radius / np.abs(population.center))),
