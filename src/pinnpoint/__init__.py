@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # what type checkers see; a test compares it with the table b
     from pinnpoint.monitoring import conformal as conformal
     from pinnpoint.monitoring.monitor import Decision, Monitor
     from pinnpoint.outputs.bundle import write_bundle
+    from pinnpoint.outputs.population_tables import report_table
     from pinnpoint.outputs.populations import write_population
     from pinnpoint.rounding.bounds import Coercivity
     from pinnpoint.rounding.coercivity import verify_coercivity
@@ -88,6 +89,7 @@ _HOMES = {
     "certify": "certifiers.verb",
     "certify_to": "certifiers.tolerance",
     "observed_orders": "certificates.rates",
+    "report_table": "outputs.population_tables",
     "verify_coercivity": "rounding.coercivity",
     "write_bundle": "outputs.bundle",
     "write_population": "outputs.populations",
@@ -148,6 +150,7 @@ __all__ = [
     "certify",
     "certify_to",
     "observed_orders",
+    "report_table",
     "verify_coercivity",
     "write_bundle",
     "write_population",

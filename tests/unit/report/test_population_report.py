@@ -13,6 +13,7 @@ from scipy.sparse.linalg import spsolve
 
 import pinnpoint as pp
 from pinnpoint.fem.random_fields import darcy_fields, on_triangles
+from pinnpoint.outputs.population_tables import report_table
 from pinnpoint.outputs.populations import coefficient_features, remedy
 from pinnpoint.report.population import PopulationView, render_population
 from tests.support.browser import Browser, executable
@@ -140,3 +141,21 @@ def test_three_dimensions_have_everything_but_pictures(tmp_path):
     assert "How wrong are they?" in page
     assert "The worst of them" not in page
     np.testing.assert_array_equal(coefficient_features(population, certifier)["facets with a jump"], 1.0)
+
+
+@pytest.mark.parametrize("suffix", [".csv", pytest.param(".parquet", marks=pytest.mark.optional)])
+def test_the_report_of_a_campaigns_table_has_the_populations_numbers(certified, tmp_path, suffix):
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow", reason="pip install 'pinnpoint[parquet]'")
+    _, population = certified
+    rows = population.rows()
+    chunks = {"b": rows[6:], "a": rows[:6]}  # as they came in
+    pp.campaigns.run(chunks.get, {name: name for name in chunks}, tmp_path / f"t{suffix}")
+    page = report_table(tmp_path / f"t{suffix}", tmp_path / "r.html", accept=0.9).read_text(encoding="utf-8")
+    shares = population.accepted(0.9)
+    assert f"{round(12 * shares.within)} (" in page
+    assert "number 2: kappa" in page
+    assert "number 7" in page
+    pp.campaigns.run(lambda x: {"x": x}, {"a": 1}, tmp_path / f"other{suffix}")
+    with pytest.raises(pp.InputError, match="has no column 'number'"):
+        report_table(tmp_path / f"other{suffix}", tmp_path / "r.html", accept=0.9)
