@@ -214,7 +214,7 @@ class PopulationCertifier:
             taken[good] = steps
             for name, into in kept.items():
                 into[good] = vars(found)[name]
-        lost = ~np.isfinite(kept["gap"])
+        lost = ~np.isfinite(kept["energy"])
         for i in np.flatnonzero(lost):
             if status[i] == CERTIFIED:
                 status[i] = "the steps left the range of floating-point numbers, so nothing is proved; rescale κ"

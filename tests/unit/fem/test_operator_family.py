@@ -173,3 +173,12 @@ def test_points_intervals_and_unknown_functions_are_refused(problem):
         opaque.operators().prepare(opaque.mean())
     with pytest.raises(pp.InputError, match="cells"):
         problem.operators("nodes")
+
+
+def test_a_solution_that_vanishes_has_no_relative_error(problem):
+    still = pp.fem.ReactionDiffusion(problem.mesh, source=0.0, dirichlet=ZERO)
+    found = still.operators().prepare(still.mean()).certify_many(*given(problem, 2))
+    assert found.status == ("", "")
+    assert np.all(np.isinf(found.error))
+    assert np.all(np.abs(found.center) <= found.radius)
+    assert np.all(found.radius < 1e-100)
