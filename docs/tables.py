@@ -100,6 +100,7 @@ def loads() -> str:
 def operator() -> str:
     """A parameter in the operator."""
     found = read("comparison")["operator"]
+    many, one = tell(found["reduced, in batches [ms]"]), tell(found["reduced, alone [ms]"])
     return table(
         ["", "once", "a parameter", "error of its value", "bound / error"],
         [
@@ -115,6 +116,20 @@ def operator() -> str:
                 "–",
                 f"{tell(found['ours, per parameter [ms]'])} ms",
                 f"at most {tell(found['ours, widest radius'])}",
+                "–",
+            ],
+            [
+                f"pinnpoint, `operators(groups).reduce`, rank {found['rank']}: averages of the PDE's own solution",
+                f"{tell(found['reduced, once [s]'])} s",
+                f"{many} ms in batches, {one} ms alone",
+                f"± {tell(found['reduced, median radius'])}, {tell(100.0 * found['reduced, median radius / value'])} %",
+                "–",
+            ],
+            [
+                "pinnpoint, `operators`, any κ: the same averages",
+                f"{tell(found['family, once [s]'])} s",
+                f"{tell(found['family, per parameter [ms]'])} ms",
+                f"± {tell(found['family, median radius'])}, {tell(100.0 * found['family, median radius / value'])} %",
                 "–",
             ],
         ],
@@ -191,6 +206,43 @@ def pinnacle() -> str:
     )
 
 
+def labels() -> str:
+    """Labels of Darcy data sets and their proved errors, in per cent."""
+    rows = []
+    for name, row in read("labels")["rows"].items():
+        least, most = row["mean, at least"], row["mean, at most"]
+        middle = len(least) // 2
+        half = [0.5 * (x[middle - 1] + x[middle]) if len(x) % 2 == 0 else x[middle] for x in (least, most)]
+        rows.append(
+            [
+                name,
+                f"{_down(half[0])} to {_up(half[1])} %",
+                f"{_down(least[-1])} to {_up(most[-1])} %",
+                f"{_down(row['blocks, at least, median'])} to {_up(row['blocks, at most, median'])} %",
+                f"{_down(row['blocks, at least, largest'])} %",
+            ]
+        )
+    head = ["label", "mean of u off by, median", "largest", "averages over blocks, median", "largest, at least"]
+    return table(head, rows)
+
+
+def heads() -> str:
+    """Certified errors of the shipped operator with and without its second head."""
+    rows = []
+    for name, row in read("two-heads")["rows"].items():
+        least = f"{_up(row['median'])} %", f"{_up(row['largest'])} %", f"± {_up(row['mean of u'])} %"
+        rows.append([name.replace("1 steps", "1 step"), *least, f"{tell(row['ms'])} ms"])
+    return table(["from", "energy error at most, median", "largest", "mean of u", "an instance"], rows)
+
+
+def _down(share: float) -> str:
+    return f"{math.floor(1e4 * share) / 100.0:.2f}"
+
+
+def _up(share: float) -> str:
+    return f"{math.ceil(1e4 * share) / 100.0:.2f}"
+
+
 def about(lower: float, upper: float) -> str:
     """An interval as its middle and its radius, digits as far as the radius reaches; outward."""
     radius, middle = 0.5 * (upper - lower), 0.5 * (upper + lower)
@@ -221,6 +273,8 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "bracket-discrete": ("solids.md", partial(solid_rows, "bracket", discrete=True)),
     "bracket": ("solids.md", partial(solid_rows, "bracket")),
     "pinnacle": ("pinnacle.md", pinnacle),
+    "labels": ("labels.md", labels),
+    "two-heads": ("tutorials/operator.md", heads),
     **{f"case-{section}": ("case.md", partial(keys, section)) for section in SECTIONS},
 }
 

@@ -78,6 +78,10 @@ def main() -> None:
             lshape, solid, bracket = (certified(name, folder, text)[0] for name, text in cases.items())
             family = runpy.run_path(str(ROOT / "examples" / "load_family.py"))["path"]
             loads = four_loads(folder)
+            command(["demo", "operator", "--quiet", "--out", str(folder / "operator")])
+            operator = folder / "operator" / "report.html"
+            take(browser, docs / "population.png", operator, DESK)
+            take(browser, docs / "population-worst.png", operator, DESK, at="#worst")
             take(browser, docs / "demo.png", demo, DESK)
             take(browser, docs / "demo-relief.png", demo, DESK | {"dark": True}, ".pin3[data-row=q-0]", relief=True)
             take(browser, docs / "demo-phone.png", demo, PHONE)

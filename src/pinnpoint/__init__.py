@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # what type checkers see; a test compares it with the table b
     from pinnpoint.certificates.batch import CertificateBatch
     from pinnpoint.certificates.certificate import Certificate
     from pinnpoint.certificates.claims import Claim, Guarantee
+    from pinnpoint.certificates.population import Population
     from pinnpoint.certificates.rates import observed_orders
     from pinnpoint.certifiers.exact import Exact
     from pinnpoint.certifiers.families.loads import LoadFamily
@@ -32,6 +33,8 @@ if TYPE_CHECKING:  # what type checkers see; a test compares it with the table b
     from pinnpoint.monitoring import conformal as conformal
     from pinnpoint.monitoring.monitor import Decision, Monitor
     from pinnpoint.outputs.bundle import write_bundle
+    from pinnpoint.outputs.population_tables import report_table
+    from pinnpoint.outputs.populations import write_population
     from pinnpoint.rounding.bounds import Coercivity
     from pinnpoint.rounding.coercivity import verify_coercivity
     from pinnpoint.systems.linear import LinearSystem
@@ -81,6 +84,7 @@ _HOMES = {
     "NonlinearSystem": "systems.nonlinear",
     "Norm": "certifiers.norm",
     "PinnpointError": "base.errors",
+    "Population": "certificates.population",
     "Projection": "systems.spaces",
     "Queries": "systems.queries",
     "Randomized": "certifiers.randomized",
@@ -91,8 +95,10 @@ _HOMES = {
     "certify": "certifiers.verb",
     "certify_to": "certifiers.tolerance",
     "observed_orders": "certificates.rates",
+    "report_table": "outputs.population_tables",
     "verify_coercivity": "rounding.coercivity",
     "write_bundle": "outputs.bundle",
+    "write_population": "outputs.populations",
 }
 """The module that each public name comes from."""
 
@@ -143,6 +149,7 @@ __all__ = [
     "NonlinearSystem",
     "Norm",
     "PinnpointError",
+    "Population",
     "Projection",
     "Queries",
     "Randomized",
@@ -154,6 +161,8 @@ __all__ = [
     "certify",
     "certify_to",
     "observed_orders",
+    "report_table",
     "verify_coercivity",
     "write_bundle",
+    "write_population",
 ]

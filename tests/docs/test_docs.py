@@ -178,7 +178,8 @@ def test_stored_radii_and_campaigns_are_what_the_pages_say():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [pytest.param("comparison", marks=pytest.mark.optional), "method_costs", "pinnacle", "radii"]
+    "name",
+    [pytest.param("comparison", marks=pytest.mark.optional), "method_costs", "pinnacle", "radii", "operators", "labels"],
 )
 def test_studies_behind_the_tables_run_in_their_quick_form(name, tmp_path):
     if name == "comparison":
@@ -196,6 +197,14 @@ def test_studies_behind_the_tables_run_in_their_quick_form(name, tmp_path):
         assert all(row["missed"] == 0 and row["guarantee"] == "deterministic" for row in rows.values())
         turning = rows["A(x) 1:10, turning by x + 2y"]  # 1.6e-2 where each component of q has the rest of all of them
         assert turning["radius"] < 1.5e-2
+    if name == "labels":
+        assert rows["certified"] == rows["count"]
+        for row in rows["rows"].values():  # every label of so coarse a grid is proved wrong
+            assert all(0.0 < a < b for a, b in zip(row["mean, at least"], row["mean, at most"], strict=True))
+    if name == "operators":
+        assert rows["total"]["disjoint"] == 0
+        assert rows["total"]["compared"] > 300
+        assert rows["total"]["narrow"] > 50
     if name == "comparison":
         assert all(row["ours"]["bounds below the error"] == 0 for row in rows["loads"]["rows"])
         assert rows["operator"]["pymor"]["bounds below the error"] == 0

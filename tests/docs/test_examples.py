@@ -107,3 +107,24 @@ def test_solids_quick_form(tmp_path):
     (row,) = json.loads((tmp_path / "s.json").read_text(encoding="utf-8")).values()
     assert row["guarantee"] == "deterministic"
     assert row["queries"]["mean u_x at x = 1"]["relative"] < 1e-4
+
+
+def test_demo_of_an_operator_needs_no_torch_and_no_solve(tmp_path, capsys):
+    """Answers like those of its training are proved good without a solve, others are proved bad."""
+    assert main(["demo", "operator", "--out", str(tmp_path / "out"), "--quiet"]) == 0
+    assert "3 and 12, as in its training" in capsys.readouterr().out
+    data = json.loads((tmp_path / "out" / "population.json").read_text(encoding="utf-8"))
+    assert data["shares"] == {"within": 0.5, "beyond": 0.5, "undecided": 0.0, "refused": 0.0}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"population.csv", "population.json", "report.html"}
+
+
+@pytest.mark.slow
+@pytest.mark.optional
+def test_a_killed_campaign_over_dask_has_every_instance_once(tmp_path):
+    """The study of populations in its quick form: a cluster and a worker are killed."""
+    pytest.importorskip("distributed", reason="pip install 'pinnpoint[dask]'")
+    command = [sys.executable, str(ROOT / "studies" / "population_campaign.py"), str(tmp_path / "out"), "--quick"]
+    subprocess.run(command, check=True, capture_output=True)
+    found = json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8"))
+    assert (found["rows"], found["certified"], found["lost"], found["twice"]) == (400, 400, 0, 0)
+    assert found["last"]["failed"] == 0

@@ -6,6 +6,7 @@ from pinnpoint.campaigns.runner import Summary, run
 
 if TYPE_CHECKING:
     from pinnpoint.campaigns.case_files import certify_case
+    from pinnpoint.campaigns.populations import Stored, run_population
 
 if not TYPE_CHECKING:  # a type checker would take every misspelt name for Any
 
@@ -15,6 +16,10 @@ if not TYPE_CHECKING:  # a type checker would take every misspelt name for Any
             from pinnpoint.campaigns.case_files import certify_case
 
             return certify_case
+        if name in ("Stored", "run_population"):
+            from pinnpoint.campaigns import populations
+
+            return {"Stored": populations.Stored, "run_population": populations.run_population}[name]
         raise AttributeError(f"module 'pinnpoint.campaigns' has no attribute {name!r}")
 
 
@@ -22,4 +27,4 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *globals()})
 
 
-__all__ = ["Summary", "certify_case", "run"]
+__all__ = ["Stored", "Summary", "certify_case", "run", "run_population"]

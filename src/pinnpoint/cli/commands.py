@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 ABOUT = {
-    "demo": "certify a trained PINN that is wrong between its samples",
+    "demo": "certify a trained PINN that is wrong between its samples, or a neural operator",
     "init": "write a commented case file for a mesh",
     "check": "validate a case file; print groups, conditions, loads and memory",
     "certify": "certify a case file and write certificate, table and field",
@@ -34,7 +34,8 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
 
 
 def demo(parser: Any) -> None:
-    """Where the outputs go."""
+    """Which model, and where the outputs go."""
+    parser.add_argument("which", nargs="?", choices=("pinn", "operator"), default="pinn", help="what is certified")
     parser.add_argument("--out", type=Path, default=Path("pinnpoint-demo"), help="folder for the outputs")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 

@@ -49,6 +49,10 @@ def run(arguments: argparse.Namespace) -> int:
     """The main job on an embedded case."""
     out = arguments.out
     require_place(out)
+    if arguments.which == "operator":
+        from pinnpoint.cli.demo_operator import run as run_operator
+
+        return run_operator(arguments)
     bump = hidden_bump.load()
     with Stages(6, quiet=arguments.quiet) as stage, tempfile.TemporaryDirectory() as folder:
         x, y = bump.worst_point

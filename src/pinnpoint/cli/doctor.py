@@ -43,6 +43,7 @@ PACKAGES = {
     "starlette": "serve",
     "uvicorn": "serve",
     "pyarrow": "parquet",
+    "zarr": "zarr",
     "crepes": "conformal",
     "pyamg": "amg",
     "scikit-sparse": "cholmod",

@@ -3,20 +3,29 @@
 from pinnpoint.fem.bracket import bracket
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.elasticity import Elasticity
-from pinnpoint.fem.grids import from_grid
+from pinnpoint.fem.grids import from_grid, on_nodes
 from pinnpoint.fem.loads import Load, spread
+from pinnpoint.fem.operator_family import OperatorFamily
+from pinnpoint.fem.population_certifier import PopulationCertifier
+from pinnpoint.fem.random_fields import darcy_fields
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
+from pinnpoint.fem.reduced_certifier import ReducedCertifier
 from pinnpoint.fem.semilinear import Semilinear
 from pinnpoint.systems.semilinear.reaction import Reaction
 
 __all__ = [
     "Elasticity",
     "Load",
+    "OperatorFamily",
+    "PopulationCertifier",
     "Reaction",
     "ReactionDiffusion",
+    "ReducedCertifier",
     "Semilinear",
     "bracket",
+    "darcy_fields",
     "from_grid",
+    "on_nodes",
     "path_coercivity",
     "spread",
 ]

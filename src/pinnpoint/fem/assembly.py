@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.brief import brief
 from pinnpoint.base.threads import CORES, on_all_cores
 from pinnpoint.fem.coefficients import Function
 from pinnpoint.fem.elements import Nodes, quadratic_mass, quadratic_products, quadratic_stiffness
@@ -72,6 +73,37 @@ def scalar_matrix(cell_matrices: Vector, where: Pattern) -> Any:
     data = summed(cell_matrices, where)
     n = where.indptr.size - 1
     return sp.csr_array((data, where.indices.copy(), where.indptr.copy()), shape=(n, n))
+
+
+@dataclass(frozen=True, eq=False)
+class StiffnessProduct:
+    """Stiffness matrices of any κ, one number a cell, as one sparse product: their entries are S κ.
+
+    Attributes
+    ----------
+    where
+        Of the matrix.
+    S
+        (slots, cells): the entries of each cell's matrix for κ = 1.
+    """
+
+    where: Pattern
+    S: Any
+
+    __repr__ = brief
+
+    @classmethod
+    def of(cls, nodes: Nodes) -> StiffnessProduct:
+        """For one mesh, whatever κ is."""
+        where, C = pattern(nodes), len(nodes.mesh.cells)
+        unit = stiffness(nodes, np.ones(C))
+        cell = np.repeat(np.arange(C, dtype=where.slot.dtype), where.slot.size // max(C, 1))
+        return cls(where, sp.csr_array((unit.ravel(), (where.slot, cell)), shape=(where.size, C)))
+
+    def matrix(self, kappa: Vector) -> Any:
+        """∫ κ∇φ_i·∇φ_j over all nodes; the pattern is shared, not copied."""
+        n = self.where.indptr.size - 1
+        return sp.csr_array((self.S @ kappa, self.where.indices, self.where.indptr), shape=(n, n), copy=False)
 
 
 def stiffness(nodes: Nodes, diffusion: Vector) -> Vector:

@@ -42,6 +42,7 @@ from pinnpoint.fem.flow import require_continuous
 from pinnpoint.fem.forecast import Forecast, cost, require_worth
 from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
 from pinnpoint.fem.lifted import Lifted, lift_of, lifted
+from pinnpoint.fem.operator_family import OperatorFamily
 from pinnpoint.fem.operators import is_opaque, operator
 from pinnpoint.fem.periodic import Periodic
 from pinnpoint.fem.robin import Robin
@@ -292,6 +293,13 @@ class ReactionDiffusion(ScalarQueries):
         Each of `loads` is a vector, or a table of `load`'s arguments such as ``{"source": "x*y"}``.
         """
         return LoadFamily(self.system, vectors(self.load, loads), base, names=names)
+
+    def operators(self, diffusion: str | Sequence[str] = "cells", loads: ArrayLike | None = None) -> OperatorFamily:
+        """The family of problems in which every instance has its own κ, on each cell or on each of these groups.
+
+        `loads` are further right-hand sides as in `family`, which every instance may combine.
+        """
+        return OperatorFamily.of(self, diffusion, loads)
 
     def points(self, X: ArrayLike, names: Sequence[str] | None = None) -> Queries:
         """Values at points."""

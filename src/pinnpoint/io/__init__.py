@@ -3,9 +3,11 @@
 from typing import TYPE_CHECKING
 
 from pinnpoint.io.meshes.read import read_mesh
+from pinnpoint.io.stores import open_rows
 from pinnpoint.mesh.domains import generate
 
 if TYPE_CHECKING:
+    from pinnpoint.io.darcy import DarcyData, read_darcy
     from pinnpoint.io.decks import simjeb
     from pinnpoint.io.decks.problems import read_deck
 
@@ -17,6 +19,10 @@ if not TYPE_CHECKING:  # a type checker would take every misspelt name for Any
             from pinnpoint.io.decks.problems import read_deck
 
             return read_deck
+        if name in ("DarcyData", "read_darcy"):
+            from pinnpoint.io import darcy
+
+            return {"DarcyData": darcy.DarcyData, "read_darcy": darcy.read_darcy}[name]
         if name == "simjeb":
             from pinnpoint.io.decks import simjeb
 
@@ -28,4 +34,4 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *globals()})
 
 
-__all__ = ["generate", "read_deck", "read_mesh", "simjeb"]
+__all__ = ["DarcyData", "generate", "open_rows", "read_darcy", "read_deck", "read_mesh", "simjeb"]

@@ -29,6 +29,8 @@ class Line:
     colour: str = SERIES[0]
     dashed: bool = False
     marks: bool = False
+    joined: bool = True
+    """Whether its points are joined; else they are marks alone."""
     key: str = ""
     """The query it belongs to."""
 
@@ -172,8 +174,8 @@ def _line(line: Line, x: Vector, y: Vector, across: Axis, down: Axis) -> str:
     path = " ".join(f"{a:g},{b:g}" for a, b in points)
     dash = ' stroke-dasharray="5 4"' if line.dashed else ""
     key = f' data-row="{line.key}"' if line.key else ""
-    drawn = f'<polyline class="line" points="{path}" stroke="{line.colour}"{dash}/>'
-    if line.marks:
+    drawn = f'<polyline class="line" points="{path}" stroke="{line.colour}"{dash}/>' if line.joined else ""
+    if line.marks or not line.joined:
         drawn += "".join(f'<circle cx="{a:g}" cy="{b:g}" r="3" fill="{line.colour}"/>' for a, b in points)
     return f"<g{key}><title>{text(line.label)}</title>{drawn}</g>"
 

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -58,23 +58,10 @@ def render(
     bundle
         The folder that ``pinnpoint verify`` takes, as seen from the report.
     """
-    style = asset("report.css")
     script = asset("page.js" if view is None or view.surface.dim == 1 else "viewer.js")
     data = {**data, "sweep": sweep}
     title = data.get("title") or "Certificate"
-    policy = (
-        f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(style)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
     parts = [
-        "<!doctype html>\n",
-        f'<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">',
-        '<link rel="icon" href="data:,">',
-        f"<title>{text(title)} · pinnpoint</title><style>{style}</style></head><body>",
-        '<a class="skip" href="#intervals">To the intervals</a>',
-        f"<header><p>pinnpoint report</p><h1>{name(title)}</h1></header><main>",
         judge(data).html(),
         section("limits", "Are the limits kept?", verdicts(data, "limit")),
         section("accepted", "Is the prediction good enough?", verdicts(data)),
@@ -93,11 +80,28 @@ def render(
         section("assumptions", "What it rests on", assumptions(data)),
         section("origin", "Where it comes from", origin(data)),
         section("recheck", "See for yourself", recheck(data, bundle)),
-        "</main>",
-        _payload(data, view),
-        f"<script>{script}</script></body></html>\n",
     ]
-    return "".join(parts)
+    return document(title, parts, script, _payload(data, view))
+
+
+def document(title: str, parts: Sequence[str], script: str, payload: str = "", first: str = "intervals") -> str:
+    """A page of its own: parts, what its script reads, and a policy that lets nothing else in."""
+    style = asset("report.css")
+    policy = (
+        f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(style)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    head = [
+        "<!doctype html>\n",
+        f'<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">',
+        '<link rel="icon" href="data:,">',
+        f"<title>{text(title)} · pinnpoint</title><style>{style}</style></head><body>",
+        f'<a class="skip" href="#{first}">To the {first}</a>',
+        f"<header><p>pinnpoint report</p><h1>{name(title)}</h1></header><main>",
+    ]
+    return "".join([*head, *parts, "</main>", payload, f"<script>{script}</script></body></html>\n"])
 
 
 def _view(data: Mapping[str, Any], view: View | None) -> str:

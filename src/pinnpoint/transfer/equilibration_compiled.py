@@ -210,7 +210,7 @@ def _range(low, high, d, q, mesh, data, start, corner, touched, out, odd, most, 
 
 def solve_patches(topology: Topology, cells: Ingredients, kind: NDArray[np.int8], out: Vector) -> Index:
     """Solve the patch problems; fills ``out``, and returns the vertices where rotations do not span what is free."""
-    d, q = topology.dim, cells.width
+    d, q = topology.dim, cells.width  # continuous.md, step 1d
     start, corner = topology.corners
     around = np.array([[j for j in range(d + 1) if j != k] for k in range(d + 1)])
     number = {p: i for i, p in enumerate(pairs(d))}

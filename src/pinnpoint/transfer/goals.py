@@ -230,7 +230,7 @@ def _worth(model: Continuum, small: float) -> float:
     return max(0.5 * small * model.strength, 0.1 * model.floor, 1e-300)
 
 
-def _ball_as_it_is(model: Continuum, x0: Vector, radius: float) -> Functional:
+def ball_as_it_is(model: Continuum, x0: Vector, radius: float) -> Functional:
     """An average over a ball in which coefficients jump or vary: without a kernel."""
     spent = Work(model.budget)
     small = ROUGH * _small(model, radius)
@@ -263,7 +263,7 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: boo
     if average > R:
         edge = largest_ball(x0, model.outline())  # gradients.md, step 2a
         if average <= edge:
-            return _ball_as_it_is(model, x0, average)
+            return ball_as_it_is(model, x0, average)
         raise InputError(
             f"query '{name}': the ball of radius {average:g} about {x0.tolist()} crosses {_obstacle(model, x0)}, "
             f"{edge!r} away from its centre; make the radius smaller, or say target='discrete'"
@@ -302,7 +302,7 @@ def _varying(
 ) -> Functional:
     """A point value where coefficients vary inside cells."""
     if average > 0.0:
-        return _ball_as_it_is(model, x0, average)  # kernels.md, step 7a
+        return ball_as_it_is(model, x0, average)  # kernels.md, step 7a
     T, d = model.topology, model.d
     place = surroundings_at(coefficients, cell, x0, name)
     R = reach(place, x0, model.walls())  # kernels.md, step 2b

@@ -1,0 +1,116 @@
+"""What a certificate costs beside a solve: energy error and mean, and ten averages, for coefficients of contrast 4.
+
+Processor time of one thread, medians over rounds in one run: SuperLU on the lean 5-point matrix (analysis, factor and
+solve, without assembly), the solver by the same transforms (12 steps in float32), S κ beside assembly.
+
+OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/operators.py [--quick] [--out operators.json]
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+from scipy.fft import idctn
+
+import pinnpoint as pp
+
+TOP = 0.012
+"""About the largest value of the solutions; radii are shares of it."""
+
+
+def fields(n, count, seed=0, low=3.0, high=12.0, tau=3.0, alpha=2.0):
+    """A Gaussian field with covariance (−Δ + τ²)^−α, thresholded: one number a square."""
+    k = np.arange(n)
+    decay = tau ** (alpha - 1.0) * (np.pi**2 * (k[:, None] ** 2 + k[None, :] ** 2) + tau**2) ** (-alpha / 2.0)
+    waves = n * decay * np.random.default_rng(seed).normal(size=(count, n, n))
+    waves[:, 0, 0] = 0.0
+    return np.where(idctn(waves, axes=(1, 2), norm="ortho") >= 0.0, high, low)
+
+
+def five_point(k):
+    """The matrix of linear elements without the zeros of its diagonals."""
+    n = len(k)
+    wx, wy = np.zeros((n, n + 1)), np.zeros((n + 1, n))
+    wx[:, :-1] += 0.5 * k
+    wx[:, 1:] += 0.5 * k
+    wy[:-1] += 0.5 * k
+    wy[1:] += 0.5 * k
+    ix, iy, at = wx[:, 1:-1], wy[1:-1], np.arange((n - 1) ** 2).reshape(n - 1, n - 1)
+    diagonal = (ix[:-1] + ix[1:] + iy[:, :-1] + iy[:, 1:]).ravel()
+    values = [diagonal, *[-ix[1:-1].ravel()] * 2, *[-iy[:, 1:-1].ravel()] * 2]
+    rows = [at, at[:-1], at[1:], at[:, :-1], at[:, 1:]]
+    columns = [at, at[1:], at[:-1], at[:, 1:], at[:, :-1]]
+    entries = np.concatenate(values), tuple(np.concatenate([a.ravel() for a in part]) for part in (rows, columns))
+    return sp.csc_array(entries, shape=(at.size, at.size))
+
+
+def took(work, rounds):
+    """Median processor time in ms."""
+    work()
+    found = []
+    for _ in range(rounds):
+        start = time.process_time()
+        work()
+        found.append(1e3 * (time.process_time() - start))
+    return float(np.median(found))
+
+
+def measured(n, count, rounds):
+    """One row of the table."""
+    mesh = pp.io.generate("square", n)
+    p = pp.fem.ReactionDiffusion(mesh, source=1.0, dirichlet={"boundary": 0.0})
+    squares = fields(n, count)
+    kappas, guesses = squares.reshape(count, -1).repeat(2, axis=1), np.zeros((count, len(mesh.points)))
+    at = np.round(np.random.default_rng(1).uniform(0.1, 0.9, (10, 2)) * n) / n
+    family = p.operators()
+    mean = family.prepare(p.mean(), steps=3)
+    ten = family.prepare(p.mean() + p.cells(at, side=4 / 64), steps=3, dual_steps=1)
+    matrices, b = [five_point(k) for k in squares], np.full((n - 1) ** 2, 1.0 / n**2)
+    lean = {"permc_spec": "MMD_AT_PLUS_A", "options": {"SymmetricMode": True}, "diag_pivot_thresh": 0.0}
+    engine = mean.prepared.engine
+
+    def transforms():
+        from pinnpoint.transfer.operators.grid import _Walk
+
+        for a in range(0, count, 8):
+            k = np.ascontiguousarray(np.moveaxis(kappas[a : a + 8].reshape(-1, n, n, 2), 3, 1))
+            _Walk.of(engine, k, 1.0 / k, np.full(len(k), 8.0)).states(guesses[a : a + 8].reshape(-1, n + 1, n + 1), 12)
+
+    row = {
+        "superlu": took(lambda: [spla.splu(A, **lean).solve(b) for A in matrices], rounds) / count,
+        "transforms": took(transforms, rounds) / count,
+        "energy and mean": took(lambda: mean.certify_many(kappas, guesses), rounds) / count,
+        "ten averages": took(lambda: ten.certify_many(kappas, guesses), rounds) / count,
+        "product": took(lambda: [family.product.matrix(k) for k in kappas], rounds) / count,
+        "assembly": took(lambda: pp.fem.ReactionDiffusion(mesh, 1.0, kappas[0]).A, rounds),
+    }
+    few, many = mean.certify_many(kappas, guesses), ten.certify_many(kappas, guesses)
+    limit = family.prepare(p.mean(), steps=30).certify_many(kappas, guesses)
+    row["gap"], row["limit"] = float(np.median(few.gap)), float(np.median(limit.gap))
+    row["mean radius"] = float(np.median(few.radius / few.center))
+    row["average radius"] = float(np.median(many.radius[:, 1:]) / TOP)
+    row["worst radius"] = float(many.radius[:, 1:].max() / TOP)
+    row["of a solve"] = row["energy and mean"] / row["superlu"], row["ten averages"] / row["superlu"]
+    row["of transforms"] = row["energy and mean"] / row["transforms"], row["ten averages"] / row["transforms"]
+    return row
+
+
+def main():
+    """Measure and write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--out", default="operators.json")
+    options = parser.parse_args()
+    rows = {}
+    for n in (16,) if options.quick else (64, 128):
+        rows[n] = measured(n, 8 if options.quick else 32, 3 if options.quick else 5)
+        print(n, json.dumps(rows[n], indent=1), flush=True)
+    Path(options.out).write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Problems that differ in their diffusion coefficient alone: what no coefficient changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pinnpoint.base.arrays import Vector, vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.fem.assembly import StiffnessProduct
+from pinnpoint.fem.scalar_queries import ScalarQueries
+from pinnpoint.systems.queries import Queries
+from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.transfer.goals import Groups
+from pinnpoint.transfer.operators.patched import Patched, prepare_patches
+from pinnpoint.transfer.operators.prepared import Prepared, prepare
+
+
+@dataclass(frozen=True, eq=False)
+class DiffusionFamily:
+    """All problems −∇·(κ∇u) = f that differ from one in κ alone, κ one number on each cell or on each group.
+
+    Parameters
+    ----------
+    problem
+        Gives mesh, source, boundary data; its own diffusion is not used.
+    groups
+        Names of cell groups that κ is constant on, in the order of a row of `kappas`; None for one number a cell.
+    """
+
+    problem: ScalarQueries
+    groups: tuple[str, ...] | None = None
+
+    __repr__ = brief
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row of `kappas`."""
+        return len(self.problem.mesh.cells) if self.groups is None else len(self.groups)
+
+    @cached_property
+    def product(self) -> StiffnessProduct:
+        """Stiffness matrices of all instances as one sparse product."""
+        nodes: Any = self.problem.nodes
+        return StiffnessProduct.of(nodes)
+
+    def matrix(self, kappa: ArrayLike) -> Any:
+        """The stiffness matrix of one instance over all nodes, from its row of `kappas`."""
+        row = vector("kappa", kappa, self.width, sign="positive")
+        return self.product.matrix(self.on_cells(row[None])[0])
+
+    def on_cells(self, kappas: Vector) -> Vector:
+        """κ on every cell, (S, C)."""
+        if self.groups is None:
+            return kappas
+        found = np.empty((len(kappas), len(self.problem.mesh.cells)))
+        for k, group in enumerate(self.groups):
+            found[:, self.problem.mesh.cells_of(group)] = kappas[:, [k]]
+        return found
+
+
+def prepared(family: DiffusionFamily, queries: Queries, *, patches: bool = False) -> Prepared | Patched:
+    """The reference κ = 1 with loads and fluxes, or a refusal."""
+    problem: Any = family.problem
+    mesh = problem.mesh
+    if mesh.dim == 1:
+        raise InputError("operators: families need two or three dimensions; on intervals certify one by one")
+    if problem.degree != 1:
+        raise InputError("operators: linear elements only; say degree=1")
+    if problem.reaction is not None or problem.reaction_varies:
+        raise InputError("operators: a reaction ties fluxes to the state; families have none. Certify one by one")
+    refused = {"convection": problem.given.get("convection"), "robin": problem.sides, "periodic": problem.loops}
+    for name, given in refused.items():
+        if given is not None:
+            # operators.md, step 6a
+            raise InputError(f"operators: families of diffusion coefficients have no {name}; certify one by one")
+    if queries.L.shape[1] != len(mesh.points):
+        raise InputError("queries: belong to another mesh; make them from the family's problem")
+    model, values, groups = reference(problem)
+    made = prepare if mesh.dim == 2 and not patches else prepare_patches
+    found = made(model, values, queries.goals, queries.names, groups, problem.cell_numbers)
+    if not found.proved:
+        raise InputError(
+            "source: the bounds of families need numbers or formulas; it is a function nothing is known of"
+        )
+    return found
+
+
+def reference(problem: Any) -> tuple[Continuum, Vector, Groups]:
+    """The problem with κ = 1, its Dirichlet values at their nodes, and its boundary groups."""
+    mesh = problem.mesh
+    given = problem.given
+    plain = type(problem)(
+        mesh, given["source"], 1.0, 0.0, given["dirichlet"], given["neumann"], quadrature=problem.quadrature
+    )
+    T = plain.topology
+    model = plain.continuum(T)
+    values = np.zeros(len(mesh.points))
+    free = plain.space.free
+    held = np.setdiff1d(np.arange(len(values)), free) if free is not None else np.zeros(0, dtype=np.intp)
+    values[held] = plain.space.U0[held]
+    mismatch, _ = model.mismatch(values)
+    if mismatch != 0.0:
+        raise InputError(
+            f"operators: Dirichlet data must be numbers that the elements meet exactly; they miss by {mismatch:.3e}"
+        )
+    groups = partial(T.numbers_of_group, mesh)
+    return model, values, groups

@@ -1,0 +1,108 @@
+"""Families in which every instance has a diffusion coefficient of its own: prepared once, certified by the thousand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pinnpoint.base.arrays import number, whole
+from pinnpoint.base.errors import InputError
+from pinnpoint.fem.diffusion_families import DiffusionFamily, prepared
+from pinnpoint.fem.population_certifier import PopulationCertifier
+from pinnpoint.fem.reduced_certifier import ReducedCertifier, prepare_reduced
+from pinnpoint.systems.queries import Queries
+
+ONE_SOLVE = 12
+"""Steps that a plain solve by the same means takes, to an error of about 1e-7."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OperatorFamily(DiffusionFamily):
+    """All problems −∇·(κ∇u) = f that differ from one in κ alone, κ one number on each cell or on each group."""
+
+    @classmethod
+    def of(cls, problem: Any, diffusion: str | Sequence[str], loads: ArrayLike | None) -> OperatorFamily:
+        """Check what was asked for."""
+        if loads is not None:
+            raise InputError("loads: a family in which κ and the load both change is not supported; make one per load")
+        if isinstance(diffusion, str):
+            if diffusion != "cells":
+                raise InputError(f"diffusion: must be 'cells' or a list of cell groups; got {diffusion!r}")
+            return cls(problem)
+        groups = tuple(diffusion)
+        held = np.zeros(len(problem.mesh.cells), dtype=int)
+        for group in groups:
+            held[problem.mesh.cells_of(group)] += 1
+        if np.any(held != 1):
+            cell = int(np.argmax(held != 1))
+            raise InputError(f"diffusion: groups must hold every cell once; cell {cell} is in {held[cell]} of them")
+        return cls(problem, groups)
+
+    def prepare(
+        self,
+        queries: Queries,
+        *,
+        steps: int | None = None,
+        dual_steps: int | None = None,
+        tolerance: float | None = None,
+        budget: int | str | None = None,
+        patches: bool = False,
+    ) -> PopulationCertifier:
+        """Everything that no κ changes.
+
+        Parameters
+        ----------
+        queries
+            The mean, averages over cells, blocks, balls and Neumann groups.
+        steps
+            Preconditioned steps for the state and its flux; 3 by default.
+        dual_steps
+            The same for each query's dual; 1 by default.
+        tolerance
+            Instead of `steps`: go on with an instance until its `gap` is below, or further steps make it less than 5 %
+            smaller.
+        budget
+            Instead of steps: how often the reference's inverse is applied for an instance, or ``"one solve"`` for as
+            often as a plain solve by the same means would.
+        patches
+            In two dimensions too take fluxes from patches, as is always done in three, not from stream functions:
+            narrower by a little for few steps, and far dearer.
+        """
+        if sum(x is not None for x in (steps, tolerance, budget)) > 1:
+            raise InputError("steps, tolerance, budget: are three ways to say the same; give one")
+        aim = None if tolerance is None else number("tolerance", tolerance, above=0.0)
+        made = prepared(self, queries, patches=patches)
+        chosen = (
+            3 if steps is None else whole("steps", steps),
+            1 if dual_steps is None else whole("dual_steps", dual_steps),
+        )
+        if budget is not None:
+            chosen = _afforded(budget, len(made.with_duals))
+        notes = (
+            "κ is one number on each cell, as stored, and the domain the one that the mesh covers",
+            "predictions are piecewise linear with the problem's Dirichlet values on the boundary",
+        )
+        return PopulationCertifier(self, queries, chosen[0], chosen[1], aim, made, notes)
+
+    def reduce(self, queries: Queries, rank: int, within: tuple[float, float]) -> ReducedCertifier:
+        """Reduced bases for κ constant on groups, from coefficients between the bounds `within`.
+
+        *Guarantee:* for every κ, as `PopulationCertifier`'s; the bases only make intervals narrow.
+        """
+        return prepare_reduced(self, queries, rank, within)
+
+
+def _afforded(budget: int | str, duals: int) -> tuple[int, int]:
+    """Steps and dual steps for so many applications of the reference's inverse."""
+    if isinstance(budget, str) and budget != "one solve":
+        raise InputError(f"budget: must be a whole number or 'one solve'; got {budget!r}")
+    total = ONE_SOLVE if isinstance(budget, str) else whole("budget", budget, low=2)
+    for steps in (3, 2, 1):
+        left = total - 2 * steps
+        if left >= 2 * duals or steps == 1:
+            return (steps if duals else total // 2), max(0, left // (2 * duals)) if duals else 0
+    raise AssertionError

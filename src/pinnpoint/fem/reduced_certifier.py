@@ -1,0 +1,113 @@
+"""Families with a coefficient for each of a few groups: bases once, then microseconds for any coefficients."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pinnpoint.base.arrays import Vector, floats, number, whole
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.certificates.population import CERTIFIED, Population, joined
+from pinnpoint.fem.diffusion_families import DiffusionFamily, reference
+from pinnpoint.rounding.arithmetic import require_round_to_nearest
+from pinnpoint.systems.queries import Queries
+from pinnpoint.transfer.operators.any_mesh import AnyMesh
+from pinnpoint.transfer.operators.prepared import Prepared, prepare
+from pinnpoint.transfer.operators.reduced import Reduced
+
+CHUNK = 1024
+"""Parameters at once."""
+SNAPSHOTS = 4
+"""Coefficients behind the bases, for each of their functions."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedCertifier:
+    """Bases for states and stream functions of the problem and of each query's dual.
+
+    *Guarantee:* deterministic, rounding covered, discretisation included ([operators](operators.md), section 9), for
+    every κ > 0: outside of the range that the bases are made for intervals grow by themselves. *Cost:* per parameter a
+    few products with matrices of the rank's size, whatever the mesh.
+    """
+
+    family: DiffusionFamily
+    queries: Queries
+    prepared: Prepared
+    rows: Vector
+    notes: tuple[str, ...]
+
+    __repr__ = brief
+
+    def certify_many(self, kappas: ArrayLike) -> Population:
+        """Intervals of the queries for rows of κ, (S, groups).
+
+        The reduced state takes the prediction's place: `error` is its own relative energy error, `value` its values.
+        """
+        require_round_to_nearest()
+        rows = floats("kappas", kappas)
+        if rows.ndim != 2 or rows.shape[1] != self.family.width or not len(rows):
+            raise InputError(f"kappas: must have shape (instances, {self.family.width}); got {rows.shape}")
+        parts = [self._some(rows[a : a + CHUNK], a) for a in range(0, len(rows), CHUNK)]
+        return parts[0] if len(parts) == 1 else joined(parts)
+
+    def _some(self, kappas: Vector, first: int) -> Population:
+        S, Q = len(kappas), len(self.queries)
+        with np.errstate(invalid="ignore"):
+            bad = ~(np.isfinite(kappas).all(axis=1) & (kappas.min(axis=1) > 1e-100) & (kappas.max(axis=1) < 1e100))
+        used = np.where(bad[:, None], 1.0, kappas)
+        engine: Any = self.prepared.engine
+        found = self.prepared.enclose(used, np.zeros((S, 0)), None, 0, 0)
+        value = engine.sides[0].combined(used)[0] @ self.rows.T + self.queries.constants
+        kept = dict(vars(found))
+        for name in ("error", "energy", "norm", "gap"):
+            kept[name] = np.where(bad, math.inf, kept[name])
+        for name in ("lower", "energy_lower", "norm_lower"):
+            kept[name] = np.where(bad, 0.0, kept[name])
+        kept["center"] = np.where(bad[:, None], 0.0, found.center)
+        kept["radius"] = np.where(bad[:, None], math.inf, found.radius)
+        status = tuple("kappa: must be finite, > 0 and of moderate size" if b else CERTIFIED for b in bad)
+        return Population(
+            self.queries.names,
+            np.arange(first, first + S),
+            **kept,
+            value=value.reshape(S, Q),
+            overwritten=np.zeros(S),
+            steps=np.zeros(S, dtype=np.intp),
+            contrast=used.max(axis=1) / used.min(axis=1),
+            status=status,
+            notes=self.notes,
+        )
+
+
+def prepare_reduced(
+    family: DiffusionFamily, queries: Queries, rank: int, within: Any, seed: int = 0
+) -> ReducedCertifier:
+    """Bases of a rank from coefficients drawn between two bounds; which ones does not matter for proofs."""
+    problem: Any = family.problem
+    if family.groups is None:
+        raise InputError("rank: bases are for groups of cells; say operators(diffusion=[groups])")
+    rank = whole("rank", rank, low=1)
+    low, high = (number("within", x, above=0.0) for x in within)
+    if not low < high:
+        raise InputError(f"within: must be two rising numbers; got {within!r}")
+    model, values, groups = reference(problem)
+    if model.d != 2 or np.any(values):
+        raise InputError("rank: bases need two dimensions and u = 0 on Dirichlet groups")
+    full = prepare(model, values, queries.goals, queries.names, groups, problem.cell_numbers, lattice=False)
+    if not isinstance(full.engine, AnyMesh) or full.engine.holes or not full.proved:
+        raise InputError("rank: bases need a domain without holes between Dirichlet groups, and data that are formulas")
+    region = np.zeros(len(problem.mesh.cells), dtype=np.intp)
+    for k, group in enumerate(family.groups):
+        region[problem.mesh.cells_of(group)] = k
+    rng = np.random.default_rng(seed)
+    drawn = np.exp(rng.uniform(math.log(low), math.log(high), (SNAPSHOTS * rank, len(family.groups))))
+    engine = Reduced.of(full.engine, region, drawn, rank)
+    weights = engine.weights(full.weights, region, len(family.groups))
+    made = replace(full, engine=engine, weights=weights)
+    notes = (f"reduced bases of rank {rank}; κ is one number on each group", "the reduced state is the prediction")
+    return ReducedCertifier(family, queries, made, np.asarray(queries.L @ engine.sides[0].states), notes)

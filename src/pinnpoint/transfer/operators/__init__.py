@@ -1,0 +1,1 @@
+"""Instances with a diffusion coefficient of their own: proved errors from a few steps towards a reference."""

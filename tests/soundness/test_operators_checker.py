@@ -1,0 +1,74 @@
+"""Witnesses of instances are proved again by the checker, and forged ones are not."""
+
+import numpy as np
+import pytest
+
+import pinnpoint as pp
+from pinnpoint_verify.operators import KEYS, check
+from pinnpoint_verify.reader import Refused
+
+ZERO = {"boundary": 0.0}
+PARTS = ["center", "radius", "energies0", "energies1", "energies2", "energies3", "state", "prediction", "duals", "rim"]
+PARTS += ["points", "kappa", "source", "flux", "dual_fluxes", "members", "has_dual"]
+
+
+def made(kind, n, tmp_path):
+    rng = np.random.default_rng(4)
+    p = pp.fem.ReactionDiffusion(pp.io.generate(kind, n), source=1.0, dirichlet=ZERO)
+    queries = p.mean() + p.cells(np.arange(5, 30), name="some") + p.cells([7], name="one")
+    kappa = rng.uniform(1.0, 20.0, len(p.mesh.cells))
+    witness = p.operators().prepare(queries, dual_steps=2).witness(kappa, 1e-3 * rng.normal(size=len(p.mesh.points)))
+    return witness.save(tmp_path / "one.npz")
+
+
+@pytest.mark.parametrize("kind", ["square", "lshape", "frame"])
+def test_claims_are_proved_again(kind, tmp_path):
+    lines = check(made(kind, 6, tmp_path))
+    assert len(lines) == 4
+    assert "proved again" in lines[0]
+
+
+def forged(stored, name):
+    """The same witness with one thing made other than it is."""
+    given = {key: np.array(value) for key, value in stored.items()}
+    rng = np.random.default_rng(1)
+    if name in ("center", "radius"):
+        given[name] = given[name] * (1.001 if name == "center" else 0.99)
+    elif name.startswith("energies"):
+        k = int(name[-1])
+        given["energies"][k] *= 0.999 if k % 2 == 0 else 1.001
+    elif name in ("state", "prediction", "duals"):
+        inside = np.flatnonzero(given["state"])
+        given[name][..., inside] += 1e-3 * rng.normal(size=given[name][..., inside].shape)
+    elif name == "rim":
+        given["state"][np.flatnonzero(given["state"] == 0.0)[0]] = 1e-9
+    elif name == "points":
+        given[name] = given[name] * 1.001
+    elif name in ("kappa", "source", "flux", "dual_fluxes"):
+        given[name] = given[name] * 1.003
+    elif name == "members":
+        given[name][1, 60:90] = True
+    elif name == "has_dual":
+        given[name] = ~given[name]
+    return given
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_forged_witnesses_are_refused(name, tmp_path):
+    with np.load(made("square", 8, tmp_path)) as stored:
+        assert set(stored.files) >= KEYS
+        given = forged(dict(stored), name)
+    np.savez(tmp_path / "forged.npz", **given)
+    with pytest.raises((Refused, IndexError)):
+        check(tmp_path / "forged.npz")
+
+
+def test_what_the_checker_cannot_prove_gets_no_witness():
+    mesh = pp.io.generate("square", 4)
+    guess, kappa = np.zeros(len(mesh.points)), np.ones(len(mesh.cells))
+    wavy = pp.fem.ReactionDiffusion(mesh, source="sin(x)", dirichlet=ZERO)
+    with pytest.raises(pp.InputError, match="one number a cell"):
+        wavy.operators().prepare(wavy.mean()).witness(kappa, guess)
+    p = pp.fem.ReactionDiffusion(mesh, source=1.0, dirichlet=ZERO)
+    with pytest.raises(pp.InputError, match="averages over cells"):
+        p.operators().prepare(p.averages([[0.5, 0.5]], 0.2)).witness(kappa, guess)
