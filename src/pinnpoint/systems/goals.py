@@ -56,10 +56,14 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class Patch:
-    """The average over a boundary group; of a component or in a direction where the solution has several."""
+    """The average over a boundary group; of a component or in a direction where the solution has several.
+
+    At a time where it moves.
+    """
 
     group: str
     component: Direction | None = None
+    time: float | None = None
 
     __repr__ = brief
 
@@ -233,3 +237,8 @@ Extreme = Everywhere | L2Error | EnergyError | Maximum | Minimum
 """What is no linear functional of the solution; its rows are zero, and its intervals come from bounds on cells."""
 Goal = Linear | Extreme
 """What a query asks of the PDE's own solution."""
+
+
+def time_of(goal: Goal | None) -> float | None:
+    """The time that a query is about; None where the solution does not move, or none was said."""
+    return goal.time if isinstance(goal, Point | Ball | Gaussian | Cells | Patch) else None

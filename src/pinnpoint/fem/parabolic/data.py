@@ -106,7 +106,7 @@ def table_at(table: Mapping[str, Any], time: float) -> dict[str, Any]:
     return {group: At(given, time) if callable(given) else given for group, given in table.items()}
 
 
-def initial_data(given: Any, dim: int) -> Any:
+def initial_data(given: Any) -> Any:
     """The initial values: a number, a formula in space, or a function of points (N, d)."""
     found = parsed(given, "initial")
     if isinstance(found, Mapping | list | tuple):

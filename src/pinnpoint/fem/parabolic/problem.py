@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Self
+from functools import cached_property, partial
+from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,11 +26,12 @@ from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Index, Limits, Vector, digest, frozen, set_fields
 from pinnpoint.base.brief import brief
-from pinnpoint.base.errors import InputError
+from pinnpoint.base.errors import InputError, in_words
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.transfer import Route
 from pinnpoint.certifiers.exact import Exact
-from pinnpoint.certifiers.protocols import Certifier, Method, Transferable
+from pinnpoint.certifiers.families.loads import LoadFamily, vectors
+from pinnpoint.certifiers.protocols import Certifier, Method
 from pinnpoint.certifiers.standing import Standing
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import Data, function, require_defined
@@ -39,21 +40,23 @@ from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.enriched import Enrichment
 from pinnpoint.fem.extraction import Extraction
 from pinnpoint.fem.held import prescribed, resolve
+from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.fem.parabolic.data import in_time, initial_data, steady, table_at
 from pinnpoint.fem.parabolic.extraction import as_moving, extract_moving
 from pinnpoint.fem.parabolic.loads import TimeLoads
-from pinnpoint.fem.parabolic.queries import TIMES, asked_times, gaussians, moving, times_of
-from pinnpoint.fem.parabolic.storage import room_for
-from pinnpoint.fem.problem import FiniteElements
+from pinnpoint.fem.parabolic.queries import TIMES, times_of
+from pinnpoint.fem.parabolic.storage import require_blocks, room_for
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
 from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.models.given import Prediction
 from pinnpoint.solvers.direct import factorize
+from pinnpoint.solvers.protocol import Solver
+from pinnpoint.systems.evolution.blocks import SweepSolver, block_matrix
+from pinnpoint.systems.evolution.energy import step_stability
 from pinnpoint.systems.evolution.grid import TimeGrid
 from pinnpoint.systems.evolution.stepper import Stepper
-from pinnpoint.systems.goals import Ball, Cells, Gaussian, Goal, Point
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
@@ -61,7 +64,7 @@ from pinnpoint.systems.targets import DOMAINS, MESH
 
 
 @dataclass(frozen=True, eq=False)
-class Parabolic(FiniteElements, Transferable):
+class Parabolic(MovingQueries):
     """The time-stepped Galerkin system of u_t − ∇·(κ∇u) + b·∇u + c u = f, u(0) = u₀.
 
     u = g_D on Dirichlet groups and κ∂_n u = g_N on Neumann groups. A state is a row of nodal values for every level of
@@ -158,7 +161,7 @@ class Parabolic(FiniteElements, Transferable):
             M=M,
             given={
                 "source": in_time(source, "source", mesh.dim),
-                "initial": initial_data(initial, mesh.dim),
+                "initial": initial_data(initial),
                 **own,
                 "dirichlet": dirichlet,
                 "neumann": neumann,
@@ -239,12 +242,22 @@ class Parabolic(FiniteElements, Transferable):
     @cached_property
     def start(self) -> Vector:
         """The state at the initial time: Dirichlet values, and the L² projection of u₀ among functions with these."""
-        U, free, u0 = self.held[0].copy(), self.stationary.space.free, self.given["initial"]
-        require_defined("initial", u0, self.mesh.points[self.mesh.cells])
-        rest = assembly.load(self.nodes, function("initial", u0), self.quadrature) - self.M @ U
-        U[free] = factorize(sp.csr_array(self.M[free][:, free])).solve(rest[free])
+        U = self._projected(self.given["initial"], self.held[0])
         frozen(U)
         return U
+
+    def _projected(self, initial: Data, held: Vector) -> Vector:
+        """The L² projection among functions with these values at Dirichlet nodes."""
+        U, free, u0 = held.copy(), self.stationary.space.free, initial_data(initial)
+        require_defined("initial", u0, self.mesh.points[self.mesh.cells])
+        rest = assembly.load(self.nodes, function("initial", u0), self.quadrature) - self.M @ U
+        U[free] = self._mass.solve(rest[free])
+        return U
+
+    @cached_property
+    def _mass(self) -> Solver:
+        free = self.stationary.space.free
+        return factorize(sp.csr_array(self.M[free][:, free]))
 
     def states(self) -> Vector:
         """The discrete solution at all levels, (levels, n), as the sweep computes it."""
@@ -255,7 +268,7 @@ class Parabolic(FiniteElements, Transferable):
         out = room_for((self.grid.levels.size, len(self.nodes)), self.file)
         found = self.stepper.forward(self.start, lambda slab: self.loads.moments(self.grid, slab), self.held, out)
         frozen(found)
-        return found
+        return np.asarray(found)
 
     @cached_property
     def space(self) -> AdmissibleSpace:
@@ -271,7 +284,54 @@ class Parabolic(FiniteElements, Transferable):
     @cached_property
     def system(self) -> LinearSystem:
         """All steps as one compatible system."""
-        raise InputError("target: the block system is not there yet")
+        require_blocks(self.M, self.grid)
+        grid, free = self.grid, self.stationary.space.free
+        A = block_matrix(self.M, self.K, grid)
+        F = self.stepper.factors
+        blocks = {"A": "diffusion, reaction: the matrix", "b": "source, neumann: the load"}
+        with in_words(blocks):
+            system = LinearSystem(
+                A,
+                self.load(),
+                space=self.space,
+                reduction="galerkin",
+                row_points=np.tile(self.nodes.points[free], (grid.rows, 1)),
+                solver=SweepSolver.of(self.stepper),
+                made_on=self.mesh.fingerprint,
+            )
+        prove = partial(step_stability, F.M, F.K, grid, system.fingerprint)
+        set_fields(system, stability=prove)
+        return system
+
+    def load(self, source: Data = None, neumann: Mapping[str, Any] | None = None, initial: Data = None) -> Vector:
+        """The right-hand side of all levels; of another source, other fluxes and initial values where they are given.
+
+        Initial values u₀ enter the rows of the first slab with their L² projection among functions that vanish at
+        Dirichlet nodes, beside the problem's own, which stay in the states: give the problem ``initial=0`` to have
+        these alone.
+        """
+        loads = self.loads
+        if not (source is None and neumann is None and initial is None):
+            table = in_time(neumann or {}, "neumann", self.mesh.dim)
+            self.stationary.load(0.0, dict.fromkeys(table, 0.0))  # refuses groups that have another condition
+            given = in_time(0.0 if source is None else source, "source", self.mesh.dim)
+            loads = TimeLoads(self.nodes, given, table, self.quadrature)
+        found = np.zeros((self.grid.levels.size, len(self.nodes)))
+        for slab in range(self.grid.steps):
+            found[self.grid.own(slab)] = self.grid.unit * loads.moments(self.grid, slab)
+        if initial is not None:
+            U, (G, H) = self._projected(initial, np.zeros(len(self.nodes))), self.grid.coefficients(0)
+            MU, KU = self.M @ U, self.K @ U
+            for r in range(self.grid.per_slab):
+                found[1 + r] -= G[r, 0] * MU + H[r, 0] * KU
+        return found.ravel()
+
+    def family(self, loads: ArrayLike, base: ArrayLike | None = None, names: Sequence[str] | None = None) -> LoadFamily:
+        """Loads b₀ + Σ μ_k F_k of this problem.
+
+        Each of `loads` is a vector, or a table of `load`'s arguments such as ``{"initial": "x*(1-x)"}``.
+        """
+        return LoadFamily(self.system, vectors(self.load, loads), base, names=names)
 
     def fingerprint(self, what: str) -> str:
         """A digest of what queries may have been made from."""
@@ -281,66 +341,9 @@ class Parabolic(FiniteElements, Transferable):
             return digest(self.b) if what == "load" else digest(self.K.data, self.M.data, self.grid.levels)
         return super().fingerprint(what)
 
-    def points(self, X: ArrayLike, names: Sequence[str] | None = None, *, time: ArrayLike | None = None) -> Queries:
-        """Values at points and a time, or a time for each; the end by default."""
-        return self._at(self.stationary.points(X, names), time)
-
-    def averages(
-        self,
-        X: ArrayLike,
-        radius: ArrayLike | None = None,
-        names: Sequence[str] | None = None,
-        *,
-        spread: ArrayLike | None = None,
-        reach: ArrayLike | None = None,
-        time: ArrayLike | None = None,
-    ) -> Queries:
-        """Averages at a time over balls of a radius, or with Gaussian weights of a standard deviation `spread`.
-
-        A Gaussian weight is cut off smoothly at the distance `reach`, that of the boundary by default; see `Gaussian`.
-        """
-        if (radius is None) == (spread is None):
-            raise InputError("radius, spread: give one of them, of balls or of Gaussian weights")
-        if radius is None:
-            return self._at(gaussians(self.stationary._queries, X, spread, reach, names), time)  # type: ignore[arg-type]
-        return self._at(self.stationary.averages(X, radius, names), time)
-
-    def mean(self, name: str | None = None, *, time: ArrayLike | None = None) -> Queries:
-        """The average over the domain at a time."""
-        return self._at(self.stationary.mean(name), time)
-
-    def cells(self, where: Any, name: str | None = None, *, time: ArrayLike | None = None) -> Queries:
-        """The average over a group of cells, or over cells with these numbers, at a time."""
-        return self._at(self.stationary.cells(where, None, name), time)
-
-    def patch(self, group: str, name: str | None = None, *, time: ArrayLike | None = None) -> Queries:
-        """The average over a boundary group at a time."""
-        return self._at(self.stationary.patch(group, None, name), time)
-
-    def _at(self, found: Queries, time: ArrayLike | None) -> Queries:
-        return moving(found, self.grid, asked_times(self.grid, time, len(found)))
-
-    def ask(self, goals: Sequence[Goal | None], names: Sequence[str]) -> Queries:
-        """Queries for what is asked of the PDE's own solution."""
-        asked: Queries | None = None
-        for goal, name in zip(goals, names, strict=True):
-            if isinstance(goal, Point):
-                part = self.points([goal.at], [name], time=goal.time)
-            elif isinstance(goal, Ball):
-                part = self.averages([goal.at], goal.radius, [name], time=goal.time)
-            elif isinstance(goal, Gaussian):
-                part = self.averages([goal.at], None, [name], spread=goal.spread, reach=goal.reach, time=goal.time)
-            elif isinstance(goal, Cells) and not isinstance(goal.cells, tuple):
-                part = self._at(self.stationary._queries.cells(goal.cells, [name], None), goal.time)
-            else:
-                raise InputError(f"query '{name}': is not known beyond this mesh; ask for points and averages")
-            asked = part if asked is None else asked + part
-        assert asked is not None
-        return asked
-
     def prediction(self, given: Prediction) -> Prediction:
         """Values (steps + 1, nodes), or a function of points whose last coordinate is t."""
-        return as_moving(given, self.mesh.dim)  # type: ignore[no-any-return]
+        return cast(Prediction, as_moving(given, self.mesh.dim))
 
     def extract(self, prediction: Prediction, how: str = "nodal") -> Extraction:
         """Π_h: the admissible states of a prediction, level by level."""
@@ -348,7 +351,7 @@ class Parabolic(FiniteElements, Transferable):
 
     def whole(self, U: Vector) -> Vector:
         """A state as it is drawn: at the end."""
-        return np.asarray(U).reshape(self.grid.levels.size, -1)[-1]
+        return np.asarray(U.reshape(self.grid.levels.size, -1)[-1])
 
     def enriched(self, U: Vector) -> Enrichment:
         """Not known for states that move."""

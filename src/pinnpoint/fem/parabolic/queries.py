@@ -18,7 +18,7 @@ from pinnpoint.fem.fields import FieldQueries, ball_rule, value_rows
 from pinnpoint.fem.parabolic.data import joined
 from pinnpoint.mesh.location import boundary_distance
 from pinnpoint.systems.evolution.grid import TimeGrid
-from pinnpoint.systems.goals import Ball, Cells, Gaussian, Point
+from pinnpoint.systems.goals import Ball, Cells, Gaussian, Patch, Point
 from pinnpoint.systems.queries import Queries, Samples
 
 TIMES = "times"
@@ -58,7 +58,7 @@ def moving(found: Queries, grid: TimeGrid, times: Vector) -> Queries:
         when[owner.col] = times[owner.row]
         samples = Samples(joined(samples.points, when), samples.weights)
     goals = [
-        replace(goal, time=t) if isinstance(goal, Point | Ball | Gaussian | Cells) else goal
+        replace(goal, time=t) if isinstance(goal, Point | Ball | Gaussian | Cells | Patch) else goal
         for goal, t in zip(found.goals, times.tolist(), strict=True)
     ]
     return Queries(

@@ -10,6 +10,26 @@ import numpy as np
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.machine import free_memory
 from pinnpoint.solvers.choice import GB, ROOM
+from pinnpoint.systems.evolution.grid import TimeGrid
+
+COPIES = 6.0
+"""Of the block matrix that are held at a time: its two terms, itself, its free rows and columns, its transpose."""
+
+
+def block_bytes(M: Any, grid: TimeGrid) -> float:
+    """What the block matrix of all steps takes, with its enclosures and the sparse products of which it is made."""
+    entries = M.nnz * grid.steps * grid.per_slab * (grid.per_slab + 1)
+    return COPIES * 12.0 * float(entries)
+
+
+def require_blocks(M: Any, grid: TimeGrid) -> None:
+    """Refuse a block matrix that does not fit into memory, with its size."""
+    need, room = block_bytes(M, grid), ROOM * free_memory()
+    if need > room:
+        raise InputError(
+            f"target: the matrix of all {grid.steps} steps takes {need / GB:.3g} GB, and {room / GB:.3g} GB are at "
+            "hand; take fewer steps or a coarser mesh, or target='continuous', which does without it"
+        )
 
 
 def room_for(shape: tuple[int, ...], file: Any = None) -> Any:

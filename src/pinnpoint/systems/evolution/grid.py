@@ -2,9 +2,9 @@
 
 On a slab of length τ a scheme has m unknown levels after the one it starts from, and m rows
 
-    Σ_c (G_rc M + H_rc K) U_c = ∫ f L_r dt,    L_0 = 1, L_1 the Legendre polynomial of degree one on the slab,
+    Σ_c (G_rc M + H_rc K) U_c = unit ∫ f L_r dt,    L_0 = 1, L_1 the Legendre polynomial of degree one on the slab,
 
-for M U′ + K U = f, with c = 0 for the level before the slab.
+for M U′ + K U = f, with c = 0 for the level before the slab; `TimeGrid.unit` is one or six.
 """
 
 from __future__ import annotations
@@ -133,15 +133,20 @@ class TimeGrid:
         m = self.per_slab
         return slice(slab * m + 1, slab * m + m + 1)
 
+    @property
+    def unit(self) -> float:
+        """By which the rows are multiplied: six with "cg2", so that their coefficients are whole multiples of τ."""
+        return 6.0 if self.per_slab == 2 else 1.0
+
     def coefficients(self, slab: int) -> tuple[Vector, Vector]:
-        """G and H of a slab, each (m, m + 1); the first column is the level before it."""
+        """G and H of a slab, each (m, m + 1), times `unit`; the first column is the level before it."""
         tau, euler = float(self.lengths[slab]), slab < self.damped
-        if self.per_slab == 1:
+        if self.per_slab == 1:  # stepping.md, step 1a
             return np.array([[-1.0, 1.0]]), tau * np.array([[0.0, 1.0] if euler else [0.5, 0.5]])
-        G = np.array([[-1.0, 0.0, 1.0], [2.0 / 3.0, -4.0 / 3.0, 2.0 / 3.0]])
+        G = np.array([[-6.0, 0.0, 6.0], [4.0, -8.0, 4.0]])
         if euler:  # linear in time: the second row says that the level in the middle is the mean of the others
-            return G, tau * np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
-        return G, tau / 6.0 * np.array([[1.0, 4.0, 1.0], [-1.0, 0.0, 1.0]])
+            return G, tau * np.array([[0.0, 0.0, 6.0], [0.0, 0.0, 0.0]])
+        return G, tau * np.array([[1.0, 4.0, 1.0], [-1.0, 0.0, 1.0]])
 
     def matrices(self) -> tuple[Any, Any]:
         """G and H of all slabs, sparse (rows, levels): the block matrix is G ⊗ M + H ⊗ K."""

@@ -96,7 +96,7 @@ class Stepper:
         start
             (n,) or (n, k).
         loads
-            ∫ f L_r dt for every row; None for zero.
+            ∫ f L_r dt for every row, without the grid's `unit`; None for zero.
         held
             (levels, n) or (levels, n, k), of which the held entries are taken; None for zeros.
         out
@@ -115,7 +115,7 @@ class Stepper:
                 load = loads(slab) if callable(loads) else loads[before : before + grid.per_slab]
             else:
                 load = np.zeros((grid.per_slab, *start.shape))
-            self._step(slab, np.asarray(load), U[before : own.stop])
+            self._step(slab, grid.unit * np.asarray(load), U[before : own.stop])
         return np.asarray(U)
 
     def _step(self, slab: int, load: Vector, U: Vector) -> None:
