@@ -10,7 +10,7 @@ from flint import fmpq, fmpq_mat
 
 import pinnpoint as pp
 from pinnpoint.base.arrays import set_fields
-from tests.support.exactly import functional, holds
+from tests.support.exactly import functional, holds, rational, rational_matrix
 
 METHODS = {
     "exact": pp.Exact(),
