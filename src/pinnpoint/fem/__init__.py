@@ -5,6 +5,7 @@ from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.elasticity import Elasticity
 from pinnpoint.fem.grids import from_grid
 from pinnpoint.fem.loads import Load, spread
+from pinnpoint.fem.parabolic.problem import Parabolic
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.fem.semilinear import Semilinear
 from pinnpoint.systems.semilinear.reaction import Reaction
@@ -12,6 +13,7 @@ from pinnpoint.systems.semilinear.reaction import Reaction
 __all__ = [
     "Elasticity",
     "Load",
+    "Parabolic",
     "Reaction",
     "ReactionDiffusion",
     "Semilinear",
