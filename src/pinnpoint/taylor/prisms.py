@@ -116,15 +116,30 @@ def modes(f: Enclosed, vertices: Vector, start: float, end: float, count: int, o
     return made
 
 
-def _modes(f: Enclosed, V: Vector, start: float, end: float, count: int, q: int) -> tuple[Vector, ...]:
+def prism_models(f: Enclosed, V: Vector, start: float, end: float, q: int) -> tuple[TaylorModel, Index]:
+    """The model of f on simplices (N, m + 1, d) times an interval, and the order of vertices it stands in."""
     m = V.shape[1] - 1
     which = path_order(V)
     X = [lifted(x, q) for x in coordinates(Simplices(V, np.zeros((len(V), V.shape[2]))), which, q)]
     model = model_of(f, [*X, clock(start, end, len(V), m, q)])
     S = space(m + 1, q)
-    C, e = np.broadcast_to(model.C, (model.C.shape[0], len(V))), np.broadcast_to(model.e, len(V))
-    if model.space.size == 1:
-        C = np.concatenate([C, np.zeros((S.size - 1, len(V)))])
+    if model.space.size == S.size and model.C.shape[1] == len(V):
+        return model, which
+    C = np.zeros((S.size, len(V)))
+    C[: len(model.C)] = model.C
+    return TaylorModel(S, C, np.array(np.broadcast_to(model.e, len(V)))), which
+
+
+def bounds(f: Enclosed, V: Vector, start: float, end: float, q: int) -> tuple[float, float]:
+    """Bounds of f from below and above on simplices times an interval."""
+    low, high = prism_models(f, V, start, end, q)[0].bounds
+    return float(low.min()), float(high.max())
+
+
+def _modes(f: Enclosed, V: Vector, start: float, end: float, count: int, q: int) -> tuple[Vector, ...]:
+    m = V.shape[1] - 1
+    model, which = prism_models(f, V, start, end, q)
+    C, e = model.C, model.e
     by_power = split(C, m, q)
     P, rest = time_tables(count, q)
     perp = sum(rest[j] * np.abs(by_power[j]).sum(axis=0) for j in range(q + 1)) * MANY + TINY

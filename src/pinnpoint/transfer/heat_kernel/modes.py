@@ -8,14 +8,15 @@ from functools import cached_property
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, up
+from pinnpoint.taylor.geometry import Simplices
 from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.taylor.prisms import Modes, legendre, split
 from pinnpoint.taylor.spaces import space
 from pinnpoint.transfer.heat_kernel.kernel import HeatKernel
-from pinnpoint.transfer.heat_kernel.leaves import Leaves, leaves
+from pinnpoint.transfer.heat_kernel.leaves import Leaves, leaves, squared_distances
 
 ORDER = {1: 8, 2: 8, 3: 6}
 """Of the models in (ρ, s)."""
@@ -49,7 +50,7 @@ class KernelModes:
     time: float
     start: float
     count: int
-    cells: int
+    vertices: Vector
 
     __repr__ = brief
 
@@ -66,7 +67,7 @@ class KernelModes:
                 break
             depth += 1
         found = leaves(vertices, kernel.center, kernel.radius, KEPT[d], kernel.powers[1] - 1, depth)
-        return cls(kernel, found, time, start, count, len(vertices))
+        return cls(kernel, found, time, start, count, vertices)
 
     def pieces(self, start: float, end: float) -> list[tuple[float, float]]:
         """Intervals of s that make up the part of the slab (start, end) of time that is resolved."""
@@ -150,7 +151,7 @@ class KernelModes:
 
     def _modes(self, a: Vector, blur: Vector, mean: Vector, square: Vector, rest: Vector, lowest: int) -> Modes:
         L = self.leaves
-        made = Modes.zero(self.count, self.cells, L.m)
+        made = Modes.zero(self.count, len(self.vertices), L.m)
         bin_, reached = L.bin, L.is_inside | L.is_cut
         mean, square, rest = (np.where(reached, x[bin_], 0.0) for x in (mean, square, rest))
         for k in range(self.count):
@@ -164,6 +165,11 @@ class KernelModes:
         left = L.gather((none, np.zeros(len(bin_)), rest, rest))
         made.rest[L.cells] = left[3]
         return made
+
+    def reached(self) -> Index:
+        """Cells that come closer to the centre than 12√(κ · start): there Ψ is for s < start, but for e^{−18} of it."""
+        low = squared_distances(Simplices(self.vertices, np.zeros_like(self.vertices[:, 0])), self.kernel.center, 1.0)[2]
+        return np.flatnonzero(low <= 144.0 * self.kernel.kappa * self.start)
 
     @cached_property
     def unresolved(self) -> tuple[float, float]:
