@@ -90,6 +90,8 @@ class Bounds:
     """How much of `oscillation` and of `means` comes from the error of the data."""
     high: Vector
     """Bounds of the part of δ that is orthogonal to quadratics; zero where coefficients are constant on cells."""
+    defect: Vector
+    """Bounds of the means' integrals over cells."""
     gaps: Gaps | None = None
     """What the flux leaves on Robin facets."""
 
@@ -318,6 +320,7 @@ class Estimator:
             at_most(means),
             (row["osc"], at_most(data)),
             row["high"],
+            row["defect"],
             gaps,
         )
 

@@ -47,6 +47,7 @@ from pinnpoint.fem.parabolic.loads import TimeLoads
 from pinnpoint.fem.parabolic.queries import TIMES, times_of
 from pinnpoint.fem.parabolic.storage import require_blocks, room_for
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
+from pinnpoint.fem.sources import by_groups
 from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
 from pinnpoint.mesh.quality import unjoined_notes
@@ -61,6 +62,7 @@ from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
 from pinnpoint.systems.targets import DOMAINS, MESH
+from pinnpoint.transfer.slabs.route import SlabRoute
 
 
 @dataclass(frozen=True, eq=False)
@@ -371,7 +373,16 @@ class Parabolic(MovingQueries):
     def transfer(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Route:
         """The proved way to these queries' values of the PDE's own solution."""
         self.require_transfer()
-        raise InputError("target: no transfer is known for problems in time; say target='discrete'")
+        topology = self.stationary.topology
+        model = self.stationary.continuum(topology, budget)
+        if any(not steady(g) for g in self.given["neumann"].values()):
+            raise InputError("neumann: fluxes must not depend on time; say target='discrete'")
+        facets = {group: topology.facet_numbers(self.mesh.facets(group)) for group in self.given["neumann"]}
+        model = replace(model, neumann=[(facets[group], g) for group, g in self.given["neumann"].items()])
+        parts = resolve(self.mesh, self.given["dirichlet"], 1, "dirichlet")
+        dirichlet = [(topology.facet_numbers(part.facets), part.given[0]) for part in parts.parts]
+        sources = [(np.arange(len(self.mesh.cells))[cells], f) for _, f, cells in by_groups(self.given["source"], self.mesh)]
+        return SlabRoute(model, self.stepper, self.states, sources, self.given["initial"], dirichlet, queries)
 
     def prepared(self, method: Method, route: Route) -> Certifier:
         """The certifier of a route that stands on its own: it sweeps by itself."""
