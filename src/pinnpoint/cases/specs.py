@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pinnpoint.base.brief import brief
-from pinnpoint.cases.kinds import KINDS, Kind, ProblemSpec
+from pinnpoint.cases.kinds import KINDS, Kind, ProblemSpec, TimeSpec
 from pinnpoint.cases.tables import Value
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.systems.limits import Limit
@@ -63,6 +63,10 @@ class QuerySpec:
     """Where the true value must lie: its own, or the case's."""
     side: float | None = None
     """Of a block."""
+    time: float | None = None
+    """When, where the solution moves; the end by default."""
+    spread: float | None = None
+    """Of a Gaussian weight, in the place of a ball's radius."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,8 @@ class Case:
     """What the file calls things that have two names, by the first one."""
     derived: tuple[DerivedSpec, ...] = ()
     """What follows from several queries; `queries` has these once the mesh is known."""
+    time: TimeSpec | None = None
+    """The time grid of a kind that moves."""
 
     __repr__ = brief
 

@@ -19,6 +19,7 @@ from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.printed import changed_line
 from pinnpoint.certificates.transfer import Route, Transfer
 from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.mesh.refine import Refiner
 from pinnpoint.models.given import Prediction, as_prediction
 from pinnpoint.solvers.protocol import Solver
 from pinnpoint.systems.derived import Derived
@@ -255,6 +256,22 @@ class Transferable(Problem):
     @abstractmethod
     def refined(self, mesh: Mesh, parents: Index) -> Self:
         """The same problem on a refined mesh, whose cells came from these."""
+
+    cuts: int = 1
+    """How often marked cells are bisected at a time."""
+
+    @property
+    def unknowns(self) -> int:
+        """Of the discrete problem."""
+        return int(self.system.n)
+
+    def ahead(self, share: float) -> float:
+        """About how many unknowns the problem will have once so much of the cells is refined."""
+        return self.unknowns * (1.0 + 2.0 * share)
+
+    def carried(self, given: Vector, refiner: Refiner) -> Vector:
+        """Values at the nodes, before boundary conditions, as values at those of the refined problem."""
+        return refiner.prolong(given if self.components == 1 else given.reshape(-1, self.components))
 
     def unsolved(self, queries: Queries, budget: int | None = None) -> Certificate:
         """Intervals of extremes with no solve at all, where the problem has them."""

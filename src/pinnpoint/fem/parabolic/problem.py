@@ -51,6 +51,7 @@ from pinnpoint.fem.sources import by_groups
 from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
 from pinnpoint.mesh.quality import unjoined_notes
+from pinnpoint.mesh.refine import Refiner
 from pinnpoint.models.given import Prediction
 from pinnpoint.solvers.direct import factorize
 from pinnpoint.solvers.protocol import Solver
@@ -381,7 +382,9 @@ class Parabolic(MovingQueries):
         model = replace(model, neumann=[(facets[group], g) for group, g in self.given["neumann"].items()])
         parts = resolve(self.mesh, self.given["dirichlet"], 1, "dirichlet")
         dirichlet = [(topology.facet_numbers(part.facets), part.given[0]) for part in parts.parts]
-        sources = [(np.arange(len(self.mesh.cells))[cells], f) for _, f, cells in by_groups(self.given["source"], self.mesh)]
+        sources = [
+            (np.arange(len(self.mesh.cells))[cells], f) for _, f, cells in by_groups(self.given["source"], self.mesh)
+        ]
         return SlabRoute(model, self.stepper, self.states, sources, self.given["initial"], dirichlet, queries)
 
     def prepared(self, method: Method, route: Route) -> Certifier:
@@ -398,18 +401,32 @@ class Parabolic(MovingQueries):
         """Free values at all levels."""
         return self.grid.rows * self.stationary.space.n
 
+    @property
+    def cuts(self) -> int:  # type: ignore[override]
+        """Cells are halved as slabs are."""
+        return self.mesh.dim
+
+    def ahead(self, share: float) -> float:
+        """Slabs are halved too."""
+        return 2.0 * self.unknowns * (1.0 + (2.0**self.mesh.dim - 1.0) * share)
+
+    def carried(self, given: Vector, refiner: Refiner) -> Vector:
+        """Values at levels and nodes, as values at those of the refined problem."""
+        halves = TimeGrid(self.grid.halved, self.grid.scheme)
+        U = self.grid.at(halves.levels) @ given.reshape(self.grid.levels.size, -1)
+        return np.ascontiguousarray(refiner.prolong(np.ascontiguousarray(U.T)).T)
+
     def refined(self, mesh: Mesh, parents: Index) -> Self:
         """The same problem on a refined mesh with every slab halved."""
         given = dict(self.given)
         for name in ("diffusion", "reaction"):
             what = given[name]
             given[name] = what[parents] if isinstance(what, np.ndarray) and what.ndim in (1, 3) else what
-        nodes = np.sort(np.concatenate([self.grid.nodes, 0.5 * (self.grid.nodes[:-1] + self.grid.nodes[1:])]))
         order = None if self.quadrature == ORDER[self.degree] else self.quadrature
         made = type(self)(
             mesh,
             **given,
-            nodes=nodes,
+            nodes=self.grid.halved,
             scheme=self.grid.scheme,
             damped=2 * self.grid.damped,
             degree=self.degree,

@@ -118,8 +118,7 @@ class TimeGrid:
         """The times at which states are kept: the nodes, with "cg2" the middles of the slabs between them."""
         if self.per_slab == 1:
             return self.nodes
-        found = np.empty(2 * self.steps + 1)
-        found[::2], found[1::2] = self.nodes, 0.5 * (self.nodes[:-1] + self.nodes[1:])
+        found = self.halved
         frozen(found)
         return found
 
@@ -196,6 +195,13 @@ class TimeGrid:
         t = self.require_inside(time)
         nodes = np.append(self.nodes[self.nodes < t], t)
         return TimeGrid(nodes, self.scheme, min(self.damped, nodes.size - 1))
+
+    @property
+    def halved(self) -> Vector:
+        """The nodes of a grid with every slab cut into halves."""
+        found = np.empty(2 * self.steps + 1)
+        found[::2], found[1::2] = self.nodes, 0.5 * (self.nodes[:-1] + self.nodes[1:])
+        return found
 
     def reversed(self) -> TimeGrid:
         """The grid of the dual problem, in s = T − t, without damping; its slabs are as long as they were."""
