@@ -23,8 +23,8 @@ from pinnpoint.transfer.products import LOOSE, multiplied, projected
 
 INNER = 3
 """Powers kept on children of leaves that the rim cuts."""
-RIM_DEPTH = {1: 24, 2: 6, 3: 3}
-DEEPEST = {1: 8, 2: 5, 3: 3}
+RIM_DEPTH = {1: 24, 2: 6, 3: 2}
+DEEPEST = {1: 8, 2: 5, 3: 1}
 """Levels of leaves, at most, where ρ varies much on the cells."""
 NEAR = 6.0
 """Leaves are smaller than their distance from the centre by this factor, while there is depth."""
@@ -254,7 +254,7 @@ def _rim_rows(
     met = (low < 1.0) & (high > 1.0)
     top = np.where(met, up(np.maximum(1.0 - low, 0.0) / w, 4), 0.0)
     for i in range(number):
-        half = 0.5 * top ** (first + i)
+        half = 0.5 * top ** (first + i)  # slabs.md, step 4c
         rows[0][i, met] = half[met, None]
         rows[2][i], rows[3][i] = np.where(met, up(half, 8), 0.0), np.where(met, up(half, 8), 0.0)
     if not inner.size:

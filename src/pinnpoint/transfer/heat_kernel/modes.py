@@ -18,13 +18,13 @@ from pinnpoint.taylor.spaces import space
 from pinnpoint.transfer.heat_kernel.kernel import HeatKernel
 from pinnpoint.transfer.heat_kernel.leaves import Leaves, leaves, squared_distances
 
-ORDER = {1: 8, 2: 8, 3: 6}
+ORDER = {1: 10, 2: 8, 3: 6}
 """Of the models in (ρ, s)."""
-KEPT = {1: 6, 2: 6, 3: 4}
+KEPT = {1: 8, 2: 6, 3: 4}
 """Powers of ρ that are kept."""
-RATIO = 1.15
-"""Of s at the ends of a piece of a slab, at most."""
-DEPTH = {1: 14, 2: 7, 3: 4}
+RATIO = {2: 1.15, 3: 1.06}
+"""Of s at the ends of a piece of a slab, at most, by p."""
+DEPTH = {1: 14, 2: 7, 3: 2}
 """Of leaves, at most."""
 FADED = 40.0
 """Exponents beyond which G is bounded, not resolved."""
@@ -80,7 +80,7 @@ class KernelModes:
             return []
         found = []
         for a, b in zip(marks[:-1], marks[1:], strict=True):
-            n = max(1, math.ceil(math.log((b + self.kernel.spread) / (a + self.kernel.spread)) / math.log(RATIO)))
+            n = max(1, math.ceil(math.log((b + self.kernel.spread) / (a + self.kernel.spread)) / math.log(RATIO[min(max(self.kernel.powers[0], 2), 3)])))
             inner = np.geomspace(a + self.kernel.spread, b + self.kernel.spread, n + 1)[1:-1] - self.kernel.spread
             ends = [a, *inner.tolist(), b]
             found += list(zip(ends[:-1], ends[1:], strict=True))

@@ -46,11 +46,13 @@ def mismatch(model: Continuum, dirichlet: Sequence[tuple[Index, Any]], motion: M
 
 def _steady(model: Continuum, given: Sequence[tuple[Index, Any]], motion: Motion) -> float:
     """Data that does not depend on time: u_h is an average of its levels, but for the middle of quadratics."""
-    own = replace(model, dirichlet=list(given))
-    found = max(own.mismatch(level)[0] for level in motion.levels)
+    held = replace(model, dirichlet=list(given))
+    found = max(held.mismatch(level)[0] for level in motion.levels)
     facets = given[0][0]
-    spread = float(np.ptp(motion.levels[:, model.nodes_of(model.topology.facets[facets])], axis=0).max(initial=0.0))
-    return float(up(found + 9.0 * spread * (motion.grid.per_slab - 1), 8))  # slabs.md, step 5a
+    own = motion.levels[:, model.nodes_of(model.topology.facets[facets])]
+    spread = float(np.ptp(own, axis=0).max(initial=0.0))
+    blur = 4.0 * gamma(24) * float(np.abs(own).max(initial=0.0))
+    return float(up(found + blur + 9.0 * spread * (motion.grid.per_slab - 1), 8))  # slabs.md, step 5a
 
 
 def _slab(model: Continuum, facets: Index, given: Any, motion: Motion, n: int) -> float:

@@ -161,11 +161,12 @@ class Slabs:
         for k in range(self.count):
             weight = tau / (2 * k + 1)
             one, two = f.mode(k), psi.mode(k)
-            top = np.asarray(up(np.abs(one.coefficients).max(axis=1) + one.high + one.error2))
+            top = np.asarray(up(np.abs(one.coefficients).max(axis=1)))
             value, off, unknown = paired(one, top, two, T.volumes, slack)  # slabs.md, step 4e
+            beyond = sum_up(up(volumes * (one.high + one.error2) * two.error2, 8))  # f is known there in L² only
             data.value.append(weight * value)
             data.rounding = float(up(data.rounding + weight * (off + 1e-15 * abs(value)), 8))
-            data.unknown = float(up(data.unknown + weight * unknown, 8))
+            data.unknown = float(up(data.unknown + weight * (unknown + beyond), 8))
         both = sum_up(up(volumes * f.rest * psi.rest, 8))
         data.unknown = float(up(data.unknown + tau * both, 8))
 
@@ -229,7 +230,7 @@ class Slabs:
         shift, radius, theta = product_bound(sums, self.grid.nodes, self._eigenvalue)
         near, spread = data.early(kernel, self.source)
         values = [x for t in own for x in t.value] + [beginning, shift, near, *data.value]
-        center = math.fsum(values)
+        center = math.fsum(values)  # slabs.md, step 1a
         rounding = sum(t.rounding for t in own) + off + data.rounding + 4.0 * UNIT * (abs(center) + abs(shift))
         # jumps of rounding between slabs, at z_h and at u_h
         rounding += (len(own) + 1) * math.sqrt(volume) * (2.0 * jump_p * dual_top + jump_d * self.motion.top())

@@ -66,10 +66,11 @@ def _weighted(sums: Sums, nodes: Vector, eigenvalue: float, theta: float) -> tup
     """With φ = e^{−θλ(T−t)}."""
     T = float(nodes[-1])
     late = np.exp(-theta * eigenvalue * (T - nodes))
-    most, least = np.asarray(up(late[1:], 8)), np.asarray(down(late[:-1], 8))
+    slack = 1e-14 * (10.0 + theta * eigenvalue * T)  # of the exponent, and of exp
+    most, least = np.asarray(up(late[1:] * (1.0 + slack), 8)), np.asarray(down(late[:-1] * (1.0 - slack), 8))
     one = float(down(1.0 - theta, 1)) if theta else 1.0
     # slabs.md, step 3b
-    P = float(up(sum_up(up(most**2 * sums.primal, 8)) + 2.0 * up(late[0] ** 2 * sums.initial, 16)))
+    P = float(up(sum_up(up(most**2 * sums.primal, 8)) + 2.0 * up((late[0] * (1.0 + slack)) ** 2 * sums.initial, 16)))
     Q = float(up(sum_up(up(sums.dual / least**2, 8)) + 2.0 * sums.final))
     shift = math.fsum(sums.shift.tolist())
     # slabs.md, step 1c
