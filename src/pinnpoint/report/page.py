@@ -81,12 +81,7 @@ def render(
         section("accepted", "Is the prediction good enough?", verdicts(data)),
         section("notes", "Keep in mind", notes(data)),
         section("intervals", "Intervals", intervals(data)),
-        section(
-            "times",
-            "Over time",
-            figures.over_time(data),
-            "Proved at the marked times; between them lines only lead the eye.",
-        ),
+        section("times", "Over time", figures.over_time(data), figures.MARKED),
         section("derived", "Derived", derived(data), DERIVED),
         section("part", "The part", _view(data, view)),
         section("widths", "Where the widths come from", widths(data)),

@@ -85,8 +85,7 @@ def write_bundle(
     """
     problem = _as_certified(certificate, problem, prediction)
     is_problem = isinstance(problem, Problem)
-    moves = isinstance(problem, MovingQueries)  # its block matrix is not made where it is not needed
-    system = None if moves else problem.system if is_problem else problem
+    system = _system(problem)
     U = problem.extract(prediction).U if is_problem else vector("prediction", prediction)
     against = _moving(problem) or _kept(problem) or _varied(problem, document) or obstacle(certificate, system)
     against = against or wordless(certificate, problem) or _numbered(certificate, queries)
@@ -128,6 +127,13 @@ def _as_certified(certificate: Certificate, problem: Any, prediction: Any) -> An
     if not isinstance(problem, Liftable):
         raise InputError("problem: its prediction was lifted; hand in problem.lifted(prediction) of the problem")
     return problem.lifted(prediction)
+
+
+def _system(problem: Any) -> Any:
+    """What was certified; the block matrix of a problem in time is not made for nothing."""
+    if isinstance(problem, MovingQueries):
+        return None
+    return problem.system if isinstance(problem, Problem) else problem
 
 
 def _moving(problem: Any) -> str:
