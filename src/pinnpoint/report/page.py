@@ -95,8 +95,7 @@ def render(
         section("assumptions", "What it rests on", assumptions(data)),
         section("origin", "Where it comes from", origin(data)),
         section("recheck", "See for yourself", recheck(data, bundle)),
-        "</main>",
-        _payload(data, view),
+        f"</main>{_payload(data, view)}",
         f"<script>{script}</script></body></html>\n",
     ]
     return "".join(parts)
