@@ -2,8 +2,8 @@
 
 A radial function that is Σ a_i ξ^i within e for ξ = (ρ − ρ_b)/w_b ∈ [−1, 1] is on a simplex Σ a_i (ξ^i restricted),
 and ξ^i restricted does not depend on time: it is projected onto quadratics once. Cells are cut into children where ρ
-varies too much on them for such sums to be short; leaves that the rim ρ = 1 cuts take powers of (1 − ρ)₊/w instead, which
-are found on children further down.
+varies too much on them for such sums to be short; leaves that the rim ρ = 1 cuts take powers of (1 − ρ)₊/w instead,
+which are found on children further down.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import comb
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.arrays import Index, Mask, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import UNIT, gamma, up
 from pinnpoint.taylor.bernstein import pairs
@@ -67,7 +67,7 @@ def squared_distances(simplices: Simplices, x0: Vector, radius: float) -> tuple[
 
 
 def powers(xi: Vector, error: Vector, count: int) -> Powers:
-    """1, ξ, …, ξ^count of quadratics with coefficients ξ (N, pairs) that are within `error` of a function in [−1, 1]."""
+    """1, ξ, …, ξ^count of quadratics with coefficients ξ (N, pairs), within `error` of a function in [−1, 1]."""
     N, width = xi.shape
     m = {3: 1, 6: 2, 10: 3}[width]
     beta, high, wrong = np.zeros((count + 1, N, width)), np.zeros((count + 1, N)), np.zeros((count + 1, N))
@@ -113,11 +113,11 @@ class Leaves:
     levels: tuple[Level, ...]
     bin: Index
     rho: tuple[Vector, Vector]
-    rim: Vector
+    rim: Mask
     inside: Powers
     cut: Powers
-    is_inside: Vector
-    is_cut: Vector
+    is_inside: Mask
+    is_cut: Mask
     first: int
 
     __repr__ = brief
@@ -195,7 +195,7 @@ def leaves(vertices: Vector, x0: Vector, radius: float, count: int, first: int, 
     return Leaves(m, cells, tuple(levels), bins, rho, rim, inside, cut, inner, is_cut, first)
 
 
-def _bins(low: Vector, high: Vector, is_cut: Vector) -> tuple[Index, tuple[Vector, Vector], Vector]:
+def _bins(low: Vector, high: Vector, is_cut: Mask) -> tuple[Index, tuple[Vector, Vector], Mask]:
     """Leaves of like ranges of ρ together; those that the rim cuts are about ρ = 1."""
     half, middle = 0.5 * (high - low), 0.5 * (high + low)
     coarse = np.maximum(np.maximum(half, COARSE * middle), 1e-12)
@@ -223,7 +223,7 @@ def _rim(some: Simplices, x0: Vector, radius: float, w: Vector, first: int, coun
     width = len(pairs(m))
     if not n:
         return Powers(np.zeros((number, n, width)), *(np.zeros((number, n)) for _ in range(3)))
-    levels: list[tuple[Vector, tuple[Vector, Vector, Vector, Vector]]] = []
+    levels: list[tuple[Mask, tuple[Vector, Vector, Vector, Vector]]] = []
     here, scale = some, w
     for level in range(depth + 1):
         beta, error, low, high = squared_distances(here, x0, radius)
@@ -270,7 +270,9 @@ def _rim_rows(
         a = np.stack([comb(j, k) * middle ** (j - k) * (-step) ** k for k in range(min(j, INNER) + 1)])
         k = len(a)
         size = np.abs(a)
-        tail = sum((comb(j, r) * np.abs(middle) ** (j - r) * step**r for r in range(INNER + 1, j + 1)), np.zeros(len(c)))
+        tail = sum(
+            (comb(j, r) * np.abs(middle) ** (j - r) * step**r for r in range(INNER + 1, j + 1)), np.zeros(len(c))
+        )
         rows[0][i, inner] = np.einsum("kn,knp->np", a, P.beta[:k])
         rows[1][i, inner] = up(np.einsum("kn,kn->n", size, P.high[:k]), 16)
         blur = gamma(16 + 2 * j) * np.einsum("kn,kn->n", size, np.abs(P.beta[:k]).max(axis=2))

@@ -125,9 +125,7 @@ class Meter:
     def _corrections(self, parts: Sequence[Part], sources: list[list[Density]], states: Vector) -> Vector:
         """w_k of every part and mode, (parts · count, n)."""
         loads = [g for part in parts for g in part.loads]
-        vectors = [
-            self.model.vector(f, g) for f, g in zip([f for row in sources for f in row], loads, strict=True)
-        ]
+        vectors = [self.model.vector(f, g) for f, g in zip([f for row in sources for f in row], loads, strict=True)]
         rho = np.stack(vectors, axis=1) - self.apply(np.ascontiguousarray(states.T))
         return np.ascontiguousarray(self.solve(rho).T)  # slabs.md, step 2d
 
