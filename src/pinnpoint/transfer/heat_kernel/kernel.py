@@ -126,7 +126,8 @@ class HeatKernel:
         """Upper bounds of ∫₀^s ‖ω‖_{L¹} and ∫₀^s ‖ω‖_{L²}, of a point (s₀ = 0).
 
         |ω| ≤ (4πκs)^{−d/2} e^{−y/2} { (s/S)^{p_t}/(S B_t) + (4κs/R²)^p κ/(R²B) M }, y = r²/4κs, with
-        M = sup_y e^{−y/2}[8y^{p+1} + (4p + 4q + 2d)y^p]; the Gaussian integrates to 2^{d/2} in L¹, and to (4πκs)^{−d/4} in L².
+        M = sup_y e^{−y/2}[8y^{p+1} + (4p + 4q + 2d)y^p]; the Gaussian integrates to 2^{d/2} in L¹, and to
+        (4πκs)^{−d/4} in L².
         """
         p, q = self.powers
         a, b = self.time_powers

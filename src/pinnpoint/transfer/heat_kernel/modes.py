@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.arrays import Index, Mask, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, up
 from pinnpoint.taylor.geometry import Simplices
@@ -17,13 +17,13 @@ from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.taylor.prisms import Modes, legendre, split
 from pinnpoint.taylor.spaces import space
 from pinnpoint.transfer.heat_kernel.kernel import HeatKernel
-from pinnpoint.transfer.heat_kernel.leaves import Leaves, leaves, squared_distances
+from pinnpoint.transfer.heat_kernel.leaves import FINE, PLAIN, Leaves, leaves, squared_distances
 
 ORDER = {1: 10, 2: 8, 3: 6}
 """Of the models in (ρ, s)."""
 KEPT = {1: 8, 2: 6, 3: 4}
 """Powers of ρ that are kept."""
-RATIO = {2: 1.15, 3: 1.06}
+RATIO = {2: 1.15, 3: 1.08}
 """Of s at the ends of a piece of a slab, at most, by p."""
 DEPTH = {1: 14, 2: 7, 3: 2}
 """Of leaves, at most."""
@@ -67,7 +67,15 @@ class KernelModes:
             if kernel.early(start)[0] <= fine if kernel.spread == 0.0 else size / 2**depth <= 0.3 * width:
                 break
             depth += 1
-        found = leaves(vertices, kernel.center, kernel.radius, KEPT[d], kernel.powers[1] - 1, depth)
+        found = leaves(
+            vertices,
+            kernel.center,
+            kernel.radius,
+            KEPT[d],
+            kernel.powers[1] - 1,
+            depth,
+            PLAIN if kernel.powers[0] < 3 else FINE,
+        )
         return cls(kernel, found, time, start, count, vertices)
 
     def pieces(self, start: float, end: float) -> list[tuple[float, float]]:
@@ -126,7 +134,7 @@ class KernelModes:
         return [self._read(C, e, bins, middle, length, start, end, order) for C, e in found]
 
     @staticmethod
-    def _with_rim(model: TaylorModel, m: TaylorModel, power: int, rim: Vector, half: Vector) -> TaylorModel:
+    def _with_rim(model: TaylorModel, m: TaylorModel, power: int, rim: Mask, half: Vector) -> TaylorModel:
         """m^power times the model; where the rim cuts, (−1)^i w^power times the coefficient of ξ^i instead."""
         whole = model * m**power
         if not rim.any():
