@@ -78,6 +78,12 @@ class SlabRoute(Route):
                 "target: in time κ and c must be constant on each cell, without convection or Robin groups, for the "
                 "PDE's own solution; say target='discrete'"
             )
+        loose = not np.isfinite(self.model.anchors.reach).all()
+        if loose and self.model.boundary_load is not None:
+            raise InputError(
+                "neumann: fluxes need a Dirichlet group or a reaction in every part of the domain, so that their means "
+                "are bounded; say target='discrete'"
+            )
         for goal, name in zip(self.queries.goals, self.queries.names, strict=True):
             if not isinstance(goal, Point):
                 raise InputError(f"query '{name}': of the PDE's own solution points are known; say target='discrete'")
