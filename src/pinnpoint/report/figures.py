@@ -19,6 +19,7 @@ from pinnpoint.report.view import Field, View
 
 MOST_LINES = 8
 MOST_PINS = 200
+MARKED = "Proved at the marked times; between them lines only lead the eye."
 DEPTH = 1e-5
 """Parts of a sweep that are smaller than this share of the largest are not drawn."""
 

@@ -81,12 +81,7 @@ def render(
         section("accepted", "Is the prediction good enough?", verdicts(data)),
         section("notes", "Keep in mind", notes(data)),
         section("intervals", "Intervals", intervals(data)),
-        section(
-            "times",
-            "Over time",
-            figures.over_time(data),
-            "Proved at the marked times; between them lines only lead the eye.",
-        ),
+        section("times", "Over time", figures.over_time(data), figures.MARKED),
         section("derived", "Derived", derived(data), DERIVED),
         section("part", "The part", _view(data, view)),
         section("widths", "Where the widths come from", widths(data)),
@@ -100,8 +95,7 @@ def render(
         section("assumptions", "What it rests on", assumptions(data)),
         section("origin", "Where it comes from", origin(data)),
         section("recheck", "See for yourself", recheck(data, bundle)),
-        "</main>",
-        _payload(data, view),
+        f"</main>{_payload(data, view)}",
         f"<script>{script}</script></body></html>\n",
     ]
     return "".join(parts)

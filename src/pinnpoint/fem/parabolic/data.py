@@ -18,6 +18,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.fem.coefficients import Function, function, parsed
 from pinnpoint.formulas.expressions import Expression, parse
+from pinnpoint.mesh.mesh import BOUNDARY
 from pinnpoint.taylor.inputs import enclosed
 
 TIME = "t"
@@ -104,6 +105,15 @@ def at_time(name: str, given: Any, time: float) -> Function:
 def table_at(table: Mapping[str, Any], time: float) -> dict[str, Any]:
     """A table of boundary data at one time."""
     return {group: At(given, time) if callable(given) else given for group, given in table.items()}
+
+
+def moving_sides(dim: int, dirichlet: Any, neumann: Any) -> dict[str, dict[str, Any]]:
+    """Tables of values and fluxes with their formulas parsed; zero values all around where nothing is said."""
+    found = {"dirichlet": {BOUNDARY: 0.0} if dirichlet is None else dirichlet, "neumann": neumann or {}}
+    for name, table in found.items():
+        if not isinstance(table, Mapping):
+            raise InputError(f"{name}: must be a table from boundary groups to values; got {type(table).__name__}")
+    return {name: in_time(table, name, dim) for name, table in found.items()}
 
 
 def initial_data(given: Any) -> Any:

@@ -41,7 +41,7 @@ from pinnpoint.fem.enriched import Enrichment
 from pinnpoint.fem.extraction import Extraction
 from pinnpoint.fem.held import prescribed, resolve
 from pinnpoint.fem.parabolic.asking import MovingQueries
-from pinnpoint.fem.parabolic.data import in_time, initial_data, steady, table_at
+from pinnpoint.fem.parabolic.data import in_time, initial_data, moving_sides, steady, table_at
 from pinnpoint.fem.parabolic.extraction import as_moving, extract_moving
 from pinnpoint.fem.parabolic.loads import TimeLoads
 from pinnpoint.fem.parabolic.queries import TIMES, times_of
@@ -49,7 +49,7 @@ from pinnpoint.fem.parabolic.storage import require_blocks, room_for
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.fem.sources import by_groups
 from pinnpoint.mesh.conversion import as_mesh
-from pinnpoint.mesh.mesh import BOUNDARY, Mesh
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.mesh.refine import Refiner
 from pinnpoint.models.given import Prediction
@@ -64,6 +64,8 @@ from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
 from pinnpoint.systems.targets import DOMAINS, MESH
 from pinnpoint.transfer.slabs.route import SlabRoute
+
+COEFFICIENTS = ("diffusion", "reaction", "convection")
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,47 +132,25 @@ class Parabolic(MovingQueries):
         quadrature: int | None = None,
         file: Any = None,
     ) -> None:
-        mesh = as_mesh(mesh)
-        grid = TimeGrid.made(end, steps, nodes, grade, scheme, damped)
-        dirichlet = {BOUNDARY: 0.0} if dirichlet is None else in_time(dirichlet, "dirichlet", mesh.dim)
-        neumann = in_time(neumann or {}, "neumann", mesh.dim)
-        for name, table in (("dirichlet", dirichlet), ("neumann", neumann)):
-            if not isinstance(table, Mapping):
-                raise InputError(f"{name}: must be a table from boundary groups to values; got {type(table).__name__}")
+        mesh, grid = as_mesh(mesh), TimeGrid.made(end, steps, nodes, grade, scheme, damped)
+        sides = moving_sides(mesh.dim, dirichlet, neumann)
         stationary = ReactionDiffusion(
             mesh,
             0.0,
             diffusion,
             reaction,
-            dict.fromkeys(dirichlet, 0.0),
-            dict.fromkeys(neumann, 0.0),
+            *(dict.fromkeys(table, 0.0) for table in sides.values()),
             convection=convection,
             degree=degree,
             quadrature=quadrature,
             floating=True,
         )
-        M = assembly.scalar_matrix(
-            assembly.mass(stationary.nodes, None, np.zeros(0), np.zeros(0)), assembly.pattern(stationary.nodes)
-        )
+        where = assembly.pattern(stationary.nodes)
+        M = assembly.scalar_matrix(assembly.mass(stationary.nodes, None, np.zeros(0), np.zeros(0)), where)
         frozen(M.data, M.indices, M.indptr)
-        own = {
-            name: stationary.given[name] for name in ("diffusion", "reaction", "convection") if name in stationary.given
-        }
-        set_fields(
-            self,
-            mesh=mesh,
-            stationary=stationary,
-            grid=grid,
-            M=M,
-            given={
-                "source": in_time(source, "source", mesh.dim),
-                "initial": initial_data(initial),
-                **own,
-                "dirichlet": dirichlet,
-                "neumann": neumann,
-            },
-            file=file,
-        )
+        given = {"source": in_time(source, "source", mesh.dim), "initial": initial_data(initial)}
+        given |= {name: what for name, what in stationary.given.items() if name in COEFFICIENTS} | sides
+        set_fields(self, mesh=mesh, stationary=stationary, grid=grid, M=M, given=given, file=file)
 
     @property
     def K(self) -> Any:

@@ -19,6 +19,7 @@ from pinnpoint.certificates.settled import known_extremes
 from pinnpoint.certifiers.protocols import Liftable, Problem
 from pinnpoint.fem.lifted import AbstractLifted
 from pinnpoint.fem.lifted_solids import LiftedSolid
+from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.outputs.bundle import discrete
 from pinnpoint.outputs.bundle.continuous import continuous
@@ -84,9 +85,9 @@ def write_bundle(
     """
     problem = _as_certified(certificate, problem, prediction)
     is_problem = isinstance(problem, Problem)
-    system = problem.system if is_problem else problem
+    system = _system(problem)
     U = problem.extract(prediction).U if is_problem else vector("prediction", prediction)
-    against = _kept(problem) or _varied(problem, document) or obstacle(certificate, system)
+    against = _moving(problem) or _kept(problem) or _varied(problem, document) or obstacle(certificate, system)
     against = against or wordless(certificate, problem) or _numbered(certificate, queries)
     against = against or extreme_obstacle(certificate, U)
     if against and not partial:
@@ -126,6 +127,18 @@ def _as_certified(certificate: Certificate, problem: Any, prediction: Any) -> An
     if not isinstance(problem, Liftable):
         raise InputError("problem: its prediction was lifted; hand in problem.lifted(prediction) of the problem")
     return problem.lifted(prediction)
+
+
+def _system(problem: Any) -> Any:
+    """What was certified; the block matrix of a problem in time is not made for nothing."""
+    if isinstance(problem, MovingQueries):
+        return None
+    return problem.system if isinstance(problem, Problem) else problem
+
+
+def _moving(problem: Any) -> str:
+    """Why a problem in time cannot be re-checked."""
+    return "problem: steps in time have no witnesses for the checker yet" if isinstance(problem, MovingQueries) else ""
 
 
 def _kept(problem: Any) -> str:

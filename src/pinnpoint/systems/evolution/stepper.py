@@ -33,7 +33,7 @@ class SlabFactors:
         self.symmetric = is_symmetric(self.K)
         self._made: dict[bytes, Solver] = {}
         self._lock = threading.Lock()
-        one = predicted("superlu", Task(M.shape[0], int(K.nnz), None, 1, True))
+        one = predicted("superlu", Task.of(self.K, None, 1))
         self._keep = different * one < SHARE * free_memory()
 
     def of(self, G: Vector, H: Vector) -> Solver:
