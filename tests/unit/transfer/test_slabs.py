@@ -363,3 +363,15 @@ def test_what_is_not_proved_is_refused():
 
 def test_sums_are_rounded_up():
     assert sum_up(np.full(3, 0.1)) >= 0.3
+
+
+@pytest.mark.optional
+def test_random_problems_are_held():
+    """The quick form of studies/slabs.py."""
+    pytest.importorskip("flint")
+    from studies.slabs import campaign
+
+    found = campaign(4, 1, seed=7)
+    assert found["misses"] == 0
+    assert found["unproved"] == 0
+    assert found["narrow"] >= 1

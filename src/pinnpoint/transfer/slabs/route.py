@@ -34,7 +34,7 @@ SPAN = 1.5
 """S against R²/κ, at most."""
 FINE = 1e-4
 """What of a kernel may stay unresolved, against (h/R)^(2 · degree)."""
-SMALL = {1: 1e-3, 2: 1e-5}
+SMALL = {1: 2e-2, 2: 1e-3}
 """Errors of the source, against its size, by degree."""
 
 
