@@ -2,8 +2,8 @@
 
 On K × I, I of length τ, write f = Σ_{k<n} f_k(x) L_k(t) + f_⊥ with L_k the Legendre polynomials of I and f_⊥ orthogonal
 in time to them at every x. A Taylor model of f in d + 1 coordinates, Σ C_{αj} ξ^α θ^j within e, gives
-f_k = Σ_j P_kj Σ_α C_{αj} ξ^α with P_kj = (2k + 1)/2 ∫ θ^j L_k, within √(2k + 1) e, and then a quadratic and what is left of
-it as on simplices; f_⊥ has a root mean square over K × I of at most Σ_j ‖C_{·j}‖₁ rms(θ^j − Σ_k P_kj L_k) + e.
+f_k = Σ_j P_kj Σ_α C_{αj} ξ^α with P_kj = (2k + 1)/2 ∫ θ^j L_k, within √(2k + 1) e, and then a quadratic and what is
+left of it as on simplices; f_⊥ has a root mean square over K × I of at most Σ_j ‖C_{·j}‖₁ rms(θ^j − Σ_k P_kj L_k) + e.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Modes:
     @classmethod
     def zero(cls, count: int, cells: int, m: int) -> Modes:
         """The function that vanishes."""
-        rows = (np.zeros((count, cells)) for _ in range(3))
-        return cls(np.zeros((count, cells, len(pairs(m)))), *rows, np.zeros(cells))
+        high, one, two = (np.zeros((count, cells)) for _ in range(3))
+        return cls(np.zeros((count, cells, len(pairs(m)))), high, one, two, np.zeros(cells))
 
     @classmethod
     def steady(cls, f: Density, count: int) -> Modes:

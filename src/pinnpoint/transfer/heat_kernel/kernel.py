@@ -1,6 +1,7 @@
 """The cut-off backward heat kernel Ψ = χ(ρ) ϑ(s/S) G and the density ω that it turns a point value into.
 
-With s = T − t, r = |x − x₀|, ρ = r²/R², κ and c constant in B_R(x₀) and G = (4πκ(s + s₀))^{−d/2} e^{−r²/4κ(s + s₀) − cs},
+With s = T − t, r = |x − x₀|, ρ = r²/R², κ and c constant in B_R(x₀) and
+G = (4πκ(s + s₀))^{−d/2} e^{−r²/4κ(s + s₀) − cs},
 
     ∫ u(T) Ψ(·, s = 0) = ∫∫ ω u + ∫∫ f Ψ + ∫ u(0) Ψ(·, s = T),
 
@@ -124,8 +125,9 @@ class HeatKernel:
     def early(self, s: float) -> tuple[float, float]:
         """Upper bounds of ∫₀^s ‖ω‖_{L¹} and ∫₀^s ‖ω‖_{L²}, of a point (s₀ = 0).
 
-        |ω| ≤ (4πκs)^{−d/2} e^{−y/2} { (s/S)^{p_t}/(S B_t) + (4κs/R²)^p κ/(R²B) sup_y e^{−y/2}[8y^{p+1} + (4p + 4q + 2d)y^p] },
-        y = r²/4κs; the Gaussian integrates to 2^{d/2} in L¹, and to (4πκs)^{−d/4} in L².
+        |ω| ≤ (4πκs)^{−d/2} e^{−y/2} { (s/S)^{p_t}/(S B_t) + (4κs/R²)^p κ/(R²B) M }, y = r²/4κs, with
+        M = sup_y e^{−y/2}[8y^{p+1} + (4p + 4q + 2d)y^p]; the Gaussian integrates to 2^{d/2} in L¹, and to
+        (4πκs)^{−d/4} in L².
         """
         p, q = self.powers
         a, b = self.time_powers
@@ -177,4 +179,3 @@ def _sum(x: TaylorModel, p: int, q: int) -> TaylorModel:
     for j in range(p - 1, -1, -1):
         total = total * x + constant(float(math.comb(q + j, j)))
     return total
-

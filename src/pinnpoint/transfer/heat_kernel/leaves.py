@@ -2,8 +2,8 @@
 
 A radial function that is Σ a_i ξ^i within e for ξ = (ρ − ρ_b)/w_b ∈ [−1, 1] is on a simplex Σ a_i (ξ^i restricted),
 and ξ^i restricted does not depend on time: it is projected onto quadratics once. Cells are cut into children where ρ
-varies too much on them for such sums to be short; leaves that the rim ρ = 1 cuts take powers of (1 − ρ)₊/w instead, which
-are found on children further down.
+varies too much on them for such sums to be short; leaves that the rim ρ = 1 cuts take powers of (1 − ρ)₊/w instead,
+which are found on children further down.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import comb
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.arrays import Index, Mask, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import UNIT, gamma, up
 from pinnpoint.taylor.bernstein import pairs
@@ -21,19 +21,33 @@ from pinnpoint.taylor.geometry import Simplices
 from pinnpoint.taylor.simplices import gathered
 from pinnpoint.transfer.products import LOOSE, multiplied, projected
 
-INNER = 3
+INNER = {1: 12, 2: 4, 3: 3}
 """Powers kept on children of leaves that the rim cuts."""
 RIM_DEPTH = {1: 24, 2: 6, 3: 2}
 DEEPEST = {1: 8, 2: 5, 3: 1}
 """Levels of leaves, at most, where ρ varies much on the cells."""
-NEAR = 6.0
-"""Leaves are smaller than their distance from the centre by this factor, while there is depth."""
-WIDE = 0.15
-"""Half-widths of ρ on a leaf, at most, while there is depth."""
 
 
-COARSE = 0.04
-"""Half-widths of bins, against ρ, at least."""
+@dataclass(frozen=True)
+class Fineness:
+    """How finely leaves and bins are cut.
+
+    Attributes
+    ----------
+    near
+        Leaves are smaller than their distance from the centre by this factor, while there is depth.
+    wide
+        Half-widths of ρ on a leaf, at most, while there is depth.
+    coarse
+        Half-widths of bins, against ρ, at least.
+    """
+
+    near: float = 6.0
+    wide: float = 0.15
+    coarse: float = 0.04
+
+
+PLAIN, FINE = Fineness(), Fineness(12.0, 0.08, 0.02)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +81,7 @@ def squared_distances(simplices: Simplices, x0: Vector, radius: float) -> tuple[
 
 
 def powers(xi: Vector, error: Vector, count: int) -> Powers:
-    """1, ξ, …, ξ^count of quadratics with coefficients ξ (N, pairs) that are within `error` of a function in [−1, 1]."""
+    """1, ξ, …, ξ^count of quadratics with coefficients ξ (N, pairs), within `error` of a function in [−1, 1]."""
     N, width = xi.shape
     m = {3: 1, 6: 2, 10: 3}[width]
     beta, high, wrong = np.zeros((count + 1, N, width)), np.zeros((count + 1, N)), np.zeros((count + 1, N))
@@ -113,11 +127,11 @@ class Leaves:
     levels: tuple[Level, ...]
     bin: Index
     rho: tuple[Vector, Vector]
-    rim: Vector
+    rim: Mask
     inside: Powers
     cut: Powers
-    is_inside: Vector
-    is_cut: Vector
+    is_inside: Mask
+    is_cut: Mask
     first: int
 
     __repr__ = brief
@@ -160,7 +174,7 @@ class Leaves:
         return below
 
 
-def leaves(vertices: Vector, x0: Vector, radius: float, count: int, first: int, depth: int) -> Leaves:
+def leaves(vertices: Vector, x0: Vector, radius: float, count: int, first: int, depth: int, fine: Fineness) -> Leaves:
     """The leaves of the cells (C, d + 1, d) that meet the ball; `first` is the lowest power on cut leaves."""
     m = vertices.shape[1] - 1
     whole = Simplices(vertices, np.zeros((len(vertices), m)))
@@ -171,8 +185,8 @@ def leaves(vertices: Vector, x0: Vector, radius: float, count: int, first: int, 
     for level in range(most + 1):
         _, _, low, high = squared_distances(here, x0, radius)
         size = np.sqrt(((here.vertices[:, 1:] - here.vertices[:, :1]) ** 2).sum(axis=2).max(axis=1))
-        close = (np.sqrt(low) * radius < NEAR * size) & (level < depth)
-        rough = high - low > 2.0 * np.where((high > 1.0) & (low < 1.0), 0.5 * WIDE, WIDE)
+        close = (np.sqrt(low) * radius < fine.near * size) & (level < depth)
+        rough = high - low > 2.0 * np.where((high > 1.0) & (low < 1.0), 0.5 * fine.wide, fine.wide)
         split = (rough | close) & (low < 1.0) & (level < most)
         number_here = np.where(split, -1, number + np.cumsum(~split) - 1)
         number += int((~split).sum())
@@ -185,7 +199,7 @@ def leaves(vertices: Vector, x0: Vector, radius: float, count: int, first: int, 
     beta, error, low, high = squared_distances(every, x0, radius)
     is_cut, outside = (high > 1.0) & (low < 1.0), low >= 1.0
     bins = np.zeros(len(low), dtype=np.intp)
-    bins[~outside], rho, rim = _bins(low[~outside], high[~outside], is_cut[~outside])
+    bins[~outside], rho, rim = _bins(low[~outside], high[~outside], is_cut[~outside], fine.coarse)
     centre, half = rho[0][bins], rho[1][bins]
     xi = (beta - centre[:, None]) / half[:, None]
     off = up(error / half + gamma(8) * (np.abs(beta).max(axis=1) + centre) / half, 8)
@@ -195,11 +209,11 @@ def leaves(vertices: Vector, x0: Vector, radius: float, count: int, first: int, 
     return Leaves(m, cells, tuple(levels), bins, rho, rim, inside, cut, inner, is_cut, first)
 
 
-def _bins(low: Vector, high: Vector, is_cut: Vector) -> tuple[Index, tuple[Vector, Vector], Vector]:
+def _bins(low: Vector, high: Vector, is_cut: Mask, coarse: float) -> tuple[Index, tuple[Vector, Vector], Mask]:
     """Leaves of like ranges of ρ together; those that the rim cuts are about ρ = 1."""
     half, middle = 0.5 * (high - low), 0.5 * (high + low)
-    coarse = np.maximum(np.maximum(half, COARSE * middle), 1e-12)
-    rank = np.ceil(np.log(coarse) / np.log(1.5)).astype(np.int64)
+    least = np.maximum(np.maximum(half, coarse * middle), 1e-12)
+    rank = np.ceil(np.log(least) / np.log(1.5)).astype(np.int64)
     wide = 1.5 ** rank.astype(np.float64)
     place = np.floor(middle / (0.6 * wide)).astype(np.int64)
     reach = np.maximum(np.abs(high - 1.0), np.abs(1.0 - low))
@@ -223,7 +237,7 @@ def _rim(some: Simplices, x0: Vector, radius: float, w: Vector, first: int, coun
     width = len(pairs(m))
     if not n:
         return Powers(np.zeros((number, n, width)), *(np.zeros((number, n)) for _ in range(3)))
-    levels: list[tuple[Vector, tuple[Vector, Vector, Vector, Vector]]] = []
+    levels: list[tuple[Mask, tuple[Vector, Vector, Vector, Vector]]] = []
     here, scale = some, w
     for level in range(depth + 1):
         beta, error, low, high = squared_distances(here, x0, radius)
@@ -263,14 +277,15 @@ def _rim_rows(
     half = up(0.5 * (high - low)[inner], 4) + 4.0 * UNIT
     xi = (beta[inner] - c[:, None]) / half[:, None]
     off = up(error[inner] / half + gamma(8) * (np.abs(beta[inner]).max(axis=1) + c) / half, 8)
-    P = powers(xi, off, INNER)
+    kept = INNER[{3: 1, 6: 2, 10: 3}[width]]
+    P = powers(xi, off, kept)
     middle, step = (1.0 - c) / w[inner], half / w[inner]
     for i in range(number):
         j = first + i
-        a = np.stack([comb(j, k) * middle ** (j - k) * (-step) ** k for k in range(min(j, INNER) + 1)])
+        a = np.stack([comb(j, k) * middle ** (j - k) * (-step) ** k for k in range(min(j, kept) + 1)])
         k = len(a)
         size = np.abs(a)
-        tail = sum((comb(j, r) * np.abs(middle) ** (j - r) * step**r for r in range(INNER + 1, j + 1)), np.zeros(len(c)))
+        tail = sum((comb(j, r) * np.abs(middle) ** (j - r) * step**r for r in range(kept + 1, j + 1)), np.zeros(len(c)))
         rows[0][i, inner] = np.einsum("kn,knp->np", a, P.beta[:k])
         rows[1][i, inner] = up(np.einsum("kn,kn->n", size, P.high[:k]), 16)
         blur = gamma(16 + 2 * j) * np.einsum("kn,kn->n", size, np.abs(P.beta[:k]).max(axis=2))

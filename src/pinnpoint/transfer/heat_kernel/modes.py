@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.arrays import Index, Mask, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, up
 from pinnpoint.taylor.geometry import Simplices
@@ -16,13 +17,13 @@ from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.taylor.prisms import Modes, legendre, split
 from pinnpoint.taylor.spaces import space
 from pinnpoint.transfer.heat_kernel.kernel import HeatKernel
-from pinnpoint.transfer.heat_kernel.leaves import Leaves, leaves, squared_distances
+from pinnpoint.transfer.heat_kernel.leaves import FINE, PLAIN, Leaves, leaves, squared_distances
 
 ORDER = {1: 10, 2: 8, 3: 6}
 """Of the models in (ρ, s)."""
 KEPT = {1: 8, 2: 6, 3: 4}
 """Powers of ρ that are kept."""
-RATIO = {2: 1.15, 3: 1.06}
+RATIO = {2: 1.15, 3: 1.08}
 """Of s at the ends of a piece of a slab, at most, by p."""
 DEPTH = {1: 14, 2: 7, 3: 2}
 """Of leaves, at most."""
@@ -66,7 +67,15 @@ class KernelModes:
             if kernel.early(start)[0] <= fine if kernel.spread == 0.0 else size / 2**depth <= 0.3 * width:
                 break
             depth += 1
-        found = leaves(vertices, kernel.center, kernel.radius, KEPT[d], kernel.powers[1] - 1, depth)
+        found = leaves(
+            vertices,
+            kernel.center,
+            kernel.radius,
+            KEPT[d],
+            kernel.powers[1] - 1,
+            depth,
+            PLAIN if kernel.powers[0] < 3 else FINE,
+        )
         return cls(kernel, found, time, start, count, vertices)
 
     def pieces(self, start: float, end: float) -> list[tuple[float, float]]:
@@ -79,11 +88,17 @@ class KernelModes:
         if low >= min(high, self.kernel.span):
             return []
         found = []
-        for a, b in zip(marks[:-1], marks[1:], strict=True):
-            n = max(1, math.ceil(math.log((b + self.kernel.spread) / (a + self.kernel.spread)) / math.log(RATIO[min(max(self.kernel.powers[0], 2), 3)])))
+        for a, b in pairwise(marks):
+            n = max(
+                1,
+                math.ceil(
+                    math.log((b + self.kernel.spread) / (a + self.kernel.spread))
+                    / math.log(RATIO[min(max(self.kernel.powers[0], 2), 3)])
+                ),
+            )
             inner = np.geomspace(a + self.kernel.spread, b + self.kernel.spread, n + 1)[1:-1] - self.kernel.spread
             ends = [a, *inner.tolist(), b]
-            found += list(zip(ends[:-1], ends[1:], strict=True))
+            found += list(pairwise(ends))
         return found
 
     def slab(self, start: float, end: float) -> tuple[Modes, Modes] | None:
@@ -91,9 +106,9 @@ class KernelModes:
         pieces = self.pieces(start, end)
         if not pieces:
             return None
-        two = self._coefficients(np.array(pieces), start, end)
+        weight, psi = self._coefficients(np.array(pieces), start, end)
         low = self.leaves.first
-        return self._modes(*two[0], low), self._modes(*two[1], low + 2)
+        return self._modes(weight, low), self._modes(psi, low + 2)
 
     def _coefficients(self, pieces: Vector, start: float, end: float) -> list[tuple[Vector, ...]]:
         """For ω and Ψ: coefficients (modes, bins, powers), their rounding, errors and rests."""
@@ -119,7 +134,7 @@ class KernelModes:
         return [self._read(C, e, bins, middle, length, start, end, order) for C, e in found]
 
     @staticmethod
-    def _with_rim(model: TaylorModel, m: TaylorModel, power: int, rim: Vector, half: Vector) -> TaylorModel:
+    def _with_rim(model: TaylorModel, m: TaylorModel, power: int, rim: Mask, half: Vector) -> TaylorModel:
         """m^power times the model; where the rim cuts, (−1)^i w^power times the coefficient of ξ^i instead."""
         whole = model * m**power
         if not rim.any():
@@ -149,11 +164,12 @@ class KernelModes:
         mean, square = up(e @ share, 16), up(np.sqrt((e * e) @ share), 16)
         return a, blur, mean, square, np.asarray(up(rest + square, 32))
 
-    def _modes(self, a: Vector, blur: Vector, mean: Vector, square: Vector, rest: Vector, lowest: int) -> Modes:
+    def _modes(self, found: tuple[Vector, ...], lowest: int) -> Modes:
         L = self.leaves
+        a, blur, *spread = found
         made = Modes.zero(self.count, len(self.vertices), L.m)
         bin_, reached = L.bin, L.is_inside | L.is_cut
-        mean, square, rest = (np.where(reached, x[bin_], 0.0) for x in (mean, square, rest))
+        mean, square, rest = (np.where(reached, x[bin_], 0.0) for x in spread)
         for k in range(self.count):
             beta, high, one, two = L.rows(a[k], blur[k], lowest)
             grow = math.sqrt(2 * k + 1)
@@ -168,7 +184,9 @@ class KernelModes:
 
     def reached(self) -> Index:
         """Cells that come closer to the centre than 12√(κ · start): there Ψ is for s < start, but for e^{−18} of it."""
-        low = squared_distances(Simplices(self.vertices, np.zeros_like(self.vertices[:, 0])), self.kernel.center, 1.0)[2]
+        low = squared_distances(Simplices(self.vertices, np.zeros_like(self.vertices[:, 0])), self.kernel.center, 1.0)[
+            2
+        ]
         return np.flatnonzero(low <= 144.0 * self.kernel.kappa * self.start)
 
     @cached_property
@@ -192,7 +210,10 @@ def mode_table(
         for i, c in enumerate(L):
             for r in range(i + 1):
                 factor = float(c) * math.comb(i, r)
-                term, size = factor * a ** (i - r) * b**r, abs(factor) * np.maximum(np.abs(a), 1.0) ** (i - r) * np.abs(b) ** r
+                term, size = (
+                    factor * a ** (i - r) * b**r,
+                    abs(factor) * np.maximum(np.abs(a), 1.0) ** (i - r) * np.abs(b) ** r,
+                )
                 for j in range(q + 1):
                     if (r + j) % 2 == 0:
                         table[k, :, j] += (2 * k + 1) / (r + j + 1) * term * np.abs(b)

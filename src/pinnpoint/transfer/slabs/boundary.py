@@ -105,4 +105,3 @@ def _embedded(x: TaylorModel) -> TaylorModel:
     for i, a in enumerate(x.space.powers.tolist()):
         C[place[(*a, 0)]] = x.C[i]
     return TaylorModel(S, C, x.e)
-

@@ -119,6 +119,7 @@ class Source:
             return self._steady
         made = Modes(*(x.copy() for x in _rows(self._steady)))
         for cells, f, q in moving:
+            # slabs.md, step 2b
             found = modes(f, self.vertices[cells], float(self.nodes[n]), float(self.nodes[n + 1]), self.count, q)
             _put(made, found, cells)
         return made

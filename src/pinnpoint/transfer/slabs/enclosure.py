@@ -1,7 +1,7 @@
 """The value of a functional of the PDE's own solution, from its states and its query's kernel, slab by slab.
 
-The interface to problems is plain: a `Continuum` for the problem in space, the matrices M and K, a time grid with the states
-at its levels, the source by slabs and the initial values as a density. Nothing of these is trusted but the data.
+The interface to problems is plain: a `Continuum` for the problem in space, the matrices M and K, a time grid with the
+states at its levels, the source by slabs and the initial values as a density. Nothing of these is trusted but the data.
 """
 
 from __future__ import annotations

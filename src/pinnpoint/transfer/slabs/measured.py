@@ -10,7 +10,6 @@ import numpy as np
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
-from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import gamma, sum_up, up
 from pinnpoint.taylor.bernstein import Density, gram
 from pinnpoint.taylor.prisms import Modes
@@ -125,9 +124,7 @@ class Meter:
     def _corrections(self, parts: Sequence[Part], sources: list[list[Density]], states: Vector) -> Vector:
         """w_k of every part and mode, (parts · count, n)."""
         loads = [g for part in parts for g in part.loads]
-        vectors = [
-            self.model.vector(f, g) for f, g in zip([f for row in sources for f in row], loads, strict=True)
-        ]
+        vectors = [self.model.vector(f, g) for f, g in zip([f for row in sources for f in row], loads, strict=True)]
         rho = np.stack(vectors, axis=1) - self.apply(np.ascontiguousarray(states.T))
         return np.ascontiguousarray(self.solve(rho).T)  # slabs.md, step 2d
 
@@ -153,12 +150,12 @@ class Meter:
             bounds, pairs = self.model.estimator.measure(sides[0], [(side, 1.0, False) for side in sides[1:]])
             p = self._each(bounds)
             # slabs.md, step 1b
-            P, F, rp = self._square(p, bounds, w[0, k], sides[0])
+            P, F, rp = self._square(p, bounds, w[0, k])
             primal += float(up(weight * up(math.sqrt(P) + F) ** 2, 8))  # slabs.md, step 2f
             loose += float(up(tau / math.sqrt(2 * k + 1) * rp, 8))
             for i, (tally, pair) in enumerate(zip(tallies, pairs, strict=True)):
                 q = self._each(pair.dual)
-                Q, G, rd = self._square(q, pair.dual, w[i + 1, k], sides[i + 1])
+                Q, G, rd = self._square(q, pair.dual, w[i + 1, k])
                 tally.dual += float(up(weight * up(math.sqrt(Q) + G) ** 2, 8))
                 tally.loose += float(up(tau / math.sqrt(2 * k + 1) * rd, 8))
                 cross = sum_up(up(p[0] * q[1] + q[0] * p[1] + p[1] * q[1], 16))  # slabs.md, step 2f
@@ -220,17 +217,12 @@ class Meter:
         q = up(np.sqrt(np.maximum(b.square, 0.0) + near * b.size * b.size), 8)
         return np.asarray(q), np.asarray(up(b.fuzz + b.facet + self.model.anchors.convex * b.oscillation, 8))
 
-    def _square(self, each: tuple[Vector, Vector], b: Bounds, w: Vector, side: Side) -> tuple[float, float, float]:
+    def _square(self, each: tuple[Vector, Vector], b: Bounds, w: Vector) -> tuple[float, float, float]:
         """‖D‖² but for means, what these cost in the energy, and what they are in L² where that is infinite."""
         own, off = self.mass(w, w)
         P = float(up(sum_up(up((each[0] + each[1]) ** 2, 8)) + max(own, 0.0) + off))
         if math.isfinite(b.means):
             return P, b.means, 0.0
-        if side.aim is not None:
-            raise InputError(
-                "neumann: fluxes need a Dirichlet group or a reaction somewhere, so that their means are bounded; say "
-                "target='discrete'"
-            )
         return P, 0.0, math.sqrt(sum_up(up(b.defect**2 / self.model.anchors.volume, 8)))  # slabs.md, step 1d
 
     def _left(self, tau: float, given: Modes) -> tuple[float, float]:

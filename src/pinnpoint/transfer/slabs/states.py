@@ -42,7 +42,7 @@ class Motion:
         return float(up(4.0 * gamma(24) * top * np.sqrt(volume), 8))  # slabs.md, step 2a
 
     def top(self) -> float:
-        """Upper bound of |u_h|: quadratics are at most three times their largest value at the nodes, in time and space."""
+        """Upper bound of |u_h|: quadratics are at most three times their values at the nodes, in time and in space."""
         return float(up(np.abs(self.levels).max(initial=0.0) * (1.0 if self.grid.per_slab == 1 else 9.0)))
 
 

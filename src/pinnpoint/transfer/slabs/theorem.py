@@ -1,12 +1,12 @@
 """The product theorem in time: what the sums over slabs and modes say about a functional.
 
-With e = u − u_h, ε = z − z_h, D_p and D_d fields that represent the residuals in the energy of a_s, C ≥ the computed part of
+With e = u − u_h, ε = z − z_h, D_p and D_d fields that represent the residuals in the energy, C the computed part of
 (D_p, D_d), P ≥ ‖D_p‖², Q ≥ ‖D_d‖², X ≥ what of (D_p, D_d) is not in C, and r_p, r_d ≥ ∫‖ϱ‖ for residuals in L¹(L²):
 
     | ∫⟨R, ε⟩ + (e(0), ε(0)) − C/2 | ≤ ½ (√(P′Q′) + X) + r_p √(Q′/2) + r_d √(P′/2) + r_p r_d,
 
-P′ = P + 2‖e(0)‖², Q′ = Q + 2‖ε(T)‖². With λ ≤ the smallest eigenvalue of A, 0 ≤ θ < 1 and φ = e^{−θλ(T−t)} the same holds
-for φe and ε/φ with P and Q weighted, divided by 1 − θ.
+P′ = P + 2‖e(0)‖², Q′ = Q + 2‖ε(T)‖². With λ ≤ the smallest eigenvalue of A, 0 ≤ θ < 1 and φ = e^{−θλ(T−t)} the same
+holds for φe and ε/φ with P and Q weighted, divided by 1 − θ.
 """
 
 from __future__ import annotations
