@@ -147,7 +147,8 @@ def moments(data: Mapping[str, Any], view: View) -> str:
         f'<input type="range" min="0" max="{most}" step="1" value="{most}" aria-label="Time"></label>'
         f'<output class="when">{text(view.times[-1])}</output></p>'
     )
-    return f"{slider}<h3>Prediction and corrected field, with the proved values</h3>{''.join(plots)}"
+    title = "<h3>Prediction and corrected field, with the proved values</h3>"
+    return f'{slider}{title}<div class="plots"><div>{"".join(plots)}</div></div>'
 
 
 def curves(data: Mapping[str, Any], view: View) -> str:
