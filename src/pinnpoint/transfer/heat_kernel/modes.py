@@ -101,14 +101,15 @@ class KernelModes:
             found += list(pairwise(ends))
         return found
 
-    def slab(self, start: float, end: float) -> tuple[Modes, Modes] | None:
-        """ω and Ψ on the slab (start, end); None where they vanish."""
+    def slab(self, start: float, end: float, *, alone: bool = False) -> tuple[Modes, Modes] | None:
+        """ω and Ψ on the slab (start, end), or ω and nothing; None where they vanish."""
         pieces = self.pieces(start, end)
         if not pieces:
             return None
         weight, psi = self._coefficients(np.array(pieces), start, end)
         low = self.leaves.first
-        return self._modes(weight, low), self._modes(psi, low + 2)
+        omega = self._modes(weight, low)
+        return omega, omega if alone else self._modes(psi, low + 2)
 
     def _coefficients(self, pieces: Vector, start: float, end: float) -> list[tuple[Vector, ...]]:
         """For ω and Ψ: coefficients (modes, bins, powers), their rounding, errors and rests."""

@@ -18,7 +18,7 @@ from pinnpoint.certificates.transfer import Route, TransferBound, TransferContex
 from pinnpoint.rounding.arithmetic import require_round_to_nearest
 from pinnpoint.systems.evolution.grid import TimeGrid
 from pinnpoint.systems.evolution.stepper import Stepper
-from pinnpoint.systems.goals import Goal, Point, time_of
+from pinnpoint.systems.goals import Gaussian, Goal, Point, time_of
 from pinnpoint.systems.queries import Queries
 from pinnpoint.taylor.simplices import density
 from pinnpoint.transfer.continuum import Continuum
@@ -85,8 +85,11 @@ class SlabRoute(Route):
                 "are bounded; say target='discrete'"
             )
         for goal, name in zip(self.queries.goals, self.queries.names, strict=True):
-            if not isinstance(goal, Point):
-                raise InputError(f"query '{name}': of the PDE's own solution points are known; say target='discrete'")
+            if not isinstance(goal, Point | Gaussian):
+                raise InputError(
+                    f"query '{name}': of the PDE's own solution in time points and averages with Gaussian weights are "
+                    "known; ask for these, or say target='discrete'"
+                )
 
     @property
     def functionals(self) -> Queries:
@@ -161,8 +164,8 @@ class SlabRoute(Route):
         return self.model.spacing / extent
 
     def _kernel(self, goal: Goal | None, name: str, time: float) -> KernelModes:
-        """The kernel of a point at a time."""
-        assert isinstance(goal, Point)
+        """The kernel of a point, or of an average, at a time."""
+        assert isinstance(goal, Point | Gaussian)
         model, x0 = self.model, np.array(goal.at)
         R = 0.999999 * largest_ball(x0, model.walls())
         cell = cell_of(model.topology, x0)
@@ -172,13 +175,21 @@ class SlabRoute(Route):
                 "inside, or say target='discrete'"
             )
         kappa, c = float(model.kappa[cell]), float(model.reaction[cell])
-        two = model.degree == 2
+        two, spread = model.degree == 2, 0.0
+        if isinstance(goal, Gaussian):  # slabs.md, step 4f
+            if not goal.reach <= R / 0.999999:
+                raise InputError(
+                    f"query '{name}': its weight reaches {goal.reach:g}, beyond the boundary or a jump of the "
+                    f"coefficients, {R:.6g} away; give a smaller reach, or say target='discrete'"
+                )
+            two, R, spread = False, goal.reach, goal.spread**2 / (2.0 * kappa)
         kernel = HeatKernel(
             x0,
             kappa,
             c,
             R,
             min(time, SPAN * R * R / kappa),
+            spread,
             powers=(3, 4) if two else (2, 3),
             time_powers=(2, 2) if two else (1, 1),
         )
