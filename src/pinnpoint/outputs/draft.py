@@ -105,7 +105,7 @@ class Draft:
         study, method = self._study, self._study.method
         if study.case.certificate.target != "discrete" or not SAFE or not isinstance(study.problem, Problem):
             return None
-        if 8 * len(study.queries) * study.problem.system.n < MAPPED_FROM:
+        if self._moves or 8 * len(study.queries) * study.problem.system.n < MAPPED_FROM:
             return None
         if not isinstance(method, Exact) or method.file is not None or method.storage != "float64":
             return None
@@ -189,7 +189,7 @@ class Draft:
             study.prediction,
             study.queries,
             evidence=replace(evidence, state=certificate.evidence.state, corrected=corrected),
-            document=document(study.case, data),
+            document=None if self._moves and certificate.target == "discrete" else document(study.case, data),
             partial=True,
             begun=self._bundle,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,8 @@ class Stepped:
     claim: str
     fingerprint: str
     status: str = "verified"
+    made_of: Any = None
+    """The matrices of one level and the steps, for another program."""
 
     __repr__ = brief
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from pinnpoint.systems.goals import Cells
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.semilinear.cubic import CubicSystem
+from pinnpoint.systems.targets import SYSTEM as SOLUTION
 from pinnpoint.transfer.elastic.route import Witness
 from pinnpoint.transfer.equilibrated import Witness as Fluxes
 from pinnpoint.transfer.monotone import Witness as Nonlinear
@@ -83,7 +84,7 @@ def write_bundle(
     begun
         The writer of this folder, where Green vectors are being written already.
     """
-    problem = _as_certified(certificate, problem, prediction)
+    certificate, problem, prediction, queries = _as_stored(certificate, problem, prediction, queries)
     is_problem = isinstance(problem, Problem)
     system = _system(problem)
     U = problem.extract(prediction).U if is_problem else vector("prediction", prediction)
@@ -120,6 +121,17 @@ def _new(folder: str | os.PathLike[str]) -> Writer:
         ) from error
 
 
+def _as_stored(
+    certificate: Certificate, problem: Any, prediction: Any, queries: Queries
+) -> tuple[Certificate, Any, Any, Queries]:
+    """The same; steps in time as the system that they are, of whose mesh and times the checker knows nothing."""
+    if isinstance(problem, MovingQueries) and certificate.target == "discrete":
+        bare = Queries(queries.stored, queries.names, queries.constants, notes=queries.notes)
+        told = replace(certificate, points=None, times=None, interval_of=SOLUTION, mesh_estimate=None)
+        return told, problem.system, problem.extract(prediction).U, bare
+    return certificate, _as_certified(certificate, problem, prediction), prediction, queries
+
+
 def _as_certified(certificate: Certificate, problem: Any, prediction: Any) -> Any:
     """The problem that the certificate is of: where its prediction was lifted, the one of what that leaves."""
     if certificate.narrowing is None or isinstance(problem, AbstractLifted):
@@ -138,7 +150,9 @@ def _system(problem: Any) -> Any:
 
 def _moving(problem: Any) -> str:
     """Why a problem in time cannot be re-checked."""
-    return "problem: steps in time have no witnesses for the checker yet" if isinstance(problem, MovingQueries) else ""
+    if not isinstance(problem, MovingQueries):
+        return ""
+    return "problem: the PDE's own solution in time has no witnesses for the checker yet; certify target='discrete'"
 
 
 def _kept(problem: Any) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.base.arrays import Matrix, Vector, is_symmetric
+from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError
 from pinnpoint.rounding.arithmetic import UNIT, down, gamma, up
 from pinnpoint.rounding.bounds import Coercivity
@@ -20,6 +23,19 @@ GROWTH = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0)
 """γT that is tried where K is not positive definite, after one that only makes up for rounding."""
 MIDDLE = 6.0
 """How much larger than at its end a state may be in the middle of a slab."""
+
+
+@dataclass(frozen=True, eq=False)
+class StepMatrices:
+    """What a proof was made of: M and K over the free entries, the grid, γ, and ‖D|M|D‖/μ and ‖D|K|D‖/μ."""
+
+    M: Any
+    K: Any
+    grid: TimeGrid
+    gamma: float
+    sizes: tuple[float, float]
+
+    __repr__ = brief
 
 
 def step_stability(M: Matrix, K: Matrix, grid: TimeGrid, fingerprint: str) -> Stepped:
@@ -46,7 +62,8 @@ def step_stability(M: Matrix, K: Matrix, grid: TimeGrid, fingerprint: str) -> St
         f"steps in time are stable in the energy of the mass matrix, which is at least {mass.alpha:.6e} times diagonal "
         f"D⁻² ({mass.how}); {how}"
     )
-    return Stepped(columns, rows, mass.scale, mass.alpha, claim, fingerprint)
+    made_of = StepMatrices(M, K, grid, gamma_, (m / mass.alpha, k / mass.alpha))
+    return Stepped(columns, rows, mass.scale, mass.alpha, claim, fingerprint, made_of=made_of)
 
 
 def floor_of(M: Matrix, K: Matrix, end: float, mass: Coercivity) -> tuple[float, str]:
