@@ -365,6 +365,7 @@ def test_friedrichs_constant_knows_the_diffusion():
 def test_what_is_not_proved_is_refused():
     for given, word in (
         (dict(convection=["1"]), "convection"),
+        (dict(reaction=-2.0), "reaction"),
         (dict(source=lambda X, t: X[:, 0]), "source"),
         (dict(dirichlet={"left": 0.0}, neumann={"right": "t"}), "neumann"),
         (dict(dirichlet={}, neumann={"right": 1.0}), "neumann"),

@@ -290,8 +290,9 @@ class _Data:
         s = kernel.start
         if source.vanishes or s == 0.0:
             return 0.0, 0.0
-        low, high = source.range(kernel.reached(), kernel.time - s, kernel.time)
-        far = max(abs(x) for x in source.range(kernel.leaves.cells, kernel.time - s, kernel.time))
+        begin = max(0.0, kernel.time - s)
+        low, high = source.range(kernel.reached(), begin, kernel.time)
+        far = max(abs(x) for x in source.range(kernel.leaves.cells, begin, kernel.time))
         middle = 0.5 * (low + high)
         tail = math.exp(-18.0) * 2.0 ** (kernel.kernel.d / 2)  # of the Gaussian beyond the cells that it reaches
         spread = s * (0.5 * (high - low) + abs(middle) * kernel.kernel.lost(s) + (far + abs(middle)) * tail)

@@ -15,7 +15,7 @@ from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.transfer import Route, TransferBound, TransferContext, with_reserve
-from pinnpoint.rounding.arithmetic import require_round_to_nearest
+from pinnpoint.rounding.arithmetic import at_most, require_round_to_nearest
 from pinnpoint.systems.evolution.grid import TimeGrid
 from pinnpoint.systems.evolution.stepper import Stepper
 from pinnpoint.systems.goals import Gaussian, Goal, Point, time_of
@@ -78,6 +78,11 @@ class SlabRoute(Route):
                 "target: in time κ and c must be constant on each cell, without convection or Robin groups, for the "
                 "PDE's own solution; say target='discrete'"
             )
+        if float(self.model.reaction.min()) < 0.0:
+            raise InputError(
+                f"reaction: must be ≥ 0 in time for the PDE's own solution; got {float(self.model.reaction.min()):g}; "
+                "say target='discrete'"
+            )
         loose = not np.isfinite(self.model.anchors.reach).all()
         if loose and self.model.boundary_load is not None:
             raise InputError(
@@ -117,7 +122,12 @@ class SlabRoute(Route):
             missed[which], sure = mismatch(self.model, self.dirichlet, slabs.motion)
             proved = proved and sure and slabs.initial.proved
         every = [found[i] for i in range(len(times))]
-        terms = {name: np.array([getattr(f, name) for f in every]) for name in ("transfer", "quadrature", "rounding")}
+        parts = {
+            "transfer": [f.transfer for f in every],
+            "quadrature": [f.quadrature for f in every],
+            "rounding": [f.rounding for f in every],
+        }
+        terms = {name: np.array([at_most(x) for x in each]) for name, each in parts.items()}
         if missed.any():
             if not np.isfinite(missed).all():
                 raise CertificationError("dirichlet: the data's distance from its interpolant could not be bounded")
@@ -127,7 +137,9 @@ class SlabRoute(Route):
             "dual_energy_bound": np.array([math.sqrt(f.parts[1]) for f in every]),
             "theta": np.array([f.theta for f in every]),
         }
-        center = np.array([f.center for f in every])
+        center = np.array([f.center if math.isfinite(f.center) else 0.0 for f in every])
+        for name in terms:
+            terms[name] = np.where([math.isfinite(f.center) for f in every], terms[name], math.inf)
         return TransferBound(with_reserve(terms), self._claims(), details, None, center, proved, Evidence())
 
     @staticmethod
