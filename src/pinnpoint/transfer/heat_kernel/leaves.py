@@ -25,7 +25,7 @@ from pinnpoint.transfer.products import LOOSE, multiplied, projected
 INNER = {1: 12, 2: 4, 3: 3}
 """Powers kept on children of leaves that the rim cuts."""
 RIM_DEPTH = {1: 24, 2: 6, 3: 2}
-DEEPEST = {1: 8, 2: 5, 3: 1}
+DEEPEST = {1: 8, 2: 5, 3: 2}
 """Levels of leaves, at most, where ρ varies much on the cells."""
 
 
@@ -48,7 +48,7 @@ class Fineness:
     coarse: float = 0.04
 
 
-PLAIN, FINE = Fineness(), Fineness(12.0, 0.08, 0.02)
+PLAIN, FINE, SPACE = Fineness(), Fineness(12.0, 0.08, 0.02), Fineness(3.0, 0.25, 0.06)
 
 
 @dataclass(frozen=True, eq=False)
