@@ -41,7 +41,7 @@ SAMPLES = [
     'kind = "average"\nat = [0, 0]\nradius = 1\n[[query]]\nkind = "stress"\nat = [0, 0]\ncomponent = "xy"\n'
     '[[query]]\nkind = "patch"\ngroup = "GROUP"\ncomponent = [1, 0]\n[[query]]\nkind = "compliance"\n',
     f'{MESH}{PLAIN}{PREDICTION}[[query]]\nkind = "cells"\nat = [0, 0]\nside = 1\n',
-    f'{MESH}{MOVING}{PREDICTION}[time]\nend = 1\nsteps = 2\n[[query]]\nat = [0, 0]\ntime = 1\n'
+    f"{MESH}{MOVING}{PREDICTION}[time]\nend = 1\nsteps = 2\n[[query]]\nat = [0, 0]\ntime = 1\n"
     '[[query]]\nkind = "average"\nat = [0, 0]\nspread = 1\n',
     f"{MESH}{MOVING}{PREDICTION}[time]\nnodes = [0, 1]\n{QUERY}",
     *(
@@ -169,7 +169,9 @@ ABOUT = {
     "time.grade": About(
         '"both"', "Where steps are short: at the `end` or at `both` ends (rough initial values), or nowhere, `none`."
     ),
-    "time.scheme": About('"cg2"', "Linear in time (Crank–Nicolson with averaged data), or quadratic, `cg2`, for `degree = 2`."),
+    "time.scheme": About(
+        '"cg2"', "Linear in time (Crank–Nicolson with averaged data), or quadratic, `cg2`, for `degree = 2`."
+    ),
     "time.damped": About("4", "So many first steps of backward Euler, for rough initial values."),
     "prediction": About("[prediction]", "What is to be certified: exactly one of the first six."),
     "prediction.file": About('"field.npz"', "Nodal values, in the mesh's order, or matched by `points`.", chosen=True),
