@@ -2,11 +2,11 @@
 
     python studies/slabs.py [--cases 200] [--dimension 1] [--quick] [--seed 0]
 
-Truth from outside: u is a sum of products of cosines and sines in space and exponentials and sines in time with random
-decimals; f = u_t − κΔu + cu, the boundary data and u₀ follow from it as formulas, and its values are computed in 200-bit
-arithmetic. Dirichlet and mixed sides, with and without reaction, linear and quadratic elements, all gradings, damped
-steps, and states that solve the scheme, solve it badly, or solve nothing. `share` is |centre − truth| over the radius;
-an interval counts as narrow where its radius is below a tenth of the solution's size.
+Truth from outside: u is a sum of products of sines in space and exponentials and sines in time with random decimals;
+f = u_t − κΔu + cu, the boundary data and u₀ follow from it as formulas, and its values are computed in 200-bit
+arithmetic. Dirichlet data in space and time, with and without reaction, linear and quadratic elements, all gradings,
+damped steps, and states that solve the scheme, solve it badly, or solve nothing. `share` is |centre − truth| over the
+radius; an interval counts as narrow where its radius is below a tenth of the solution's size.
 """
 
 from __future__ import annotations

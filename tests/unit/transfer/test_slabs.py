@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from numpy.polynomial import Polynomial
 from numpy.polynomial.legendre import leggauss, legval
+from scipy.integrate import quad
+from scipy.special import betainc
 
 import pinnpoint as pp
 from pinnpoint.formulas.expressions import parse
@@ -285,6 +287,18 @@ def test_any_states_are_certified():
         assert abs(found.center - truth) <= found.transfer + found.quadrature + found.rounding
 
 
+@pytest.mark.parametrize(("kappa", "c", "sigma", "reach"), [(1.0, 0.0, 0.05, 0.3), (0.7, 2.0, 0.1, 0.35)])
+def test_gaussian_averages_are_held(kappa, c, sigma, reach):
+    problem = line(16, diffusion=kappa, reaction=c)
+    asked = problem.averages([[0.4]], spread=sigma, reach=reach)
+    weight = lambda r: (1.0 - betainc(3, 4, min(1.0, (r / reach) ** 2))) * math.exp(-r * r / 2 / sigma**2)  # noqa: E731
+    mass = quad(weight, -reach, reach)[0]
+    value = quad(lambda r: weight(r) * math.sin(PI * (0.4 + r)), -reach, reach)[0] / mass
+    c_ = pp.certify(problem, zero, asked)
+    assert c_.contains([value * math.exp(-(kappa * PI**2 + c) * 0.1)]).all()
+    assert c_.radius[0] < 8e-3
+
+
 # ---- sabotage -------------------------------------------------------------------------------------------------------
 
 
@@ -351,6 +365,7 @@ def test_friedrichs_constant_knows_the_diffusion():
 def test_what_is_not_proved_is_refused():
     for given, word in (
         (dict(convection=["1"]), "convection"),
+        (dict(reaction=-2.0), "reaction"),
         (dict(source=lambda X, t: X[:, 0]), "source"),
         (dict(dirichlet={"left": 0.0}, neumann={"right": "t"}), "neumann"),
         (dict(dirichlet={}, neumann={"right": 1.0}), "neumann"),

@@ -9,6 +9,7 @@ which are found on children further down.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import comb
 
 import numpy as np
@@ -24,7 +25,7 @@ from pinnpoint.transfer.products import LOOSE, multiplied, projected
 INNER = {1: 12, 2: 4, 3: 3}
 """Powers kept on children of leaves that the rim cuts."""
 RIM_DEPTH = {1: 24, 2: 6, 3: 2}
-DEEPEST = {1: 8, 2: 5, 3: 1}
+DEEPEST = {1: 8, 2: 5, 3: 2}
 """Levels of leaves, at most, where ρ varies much on the cells."""
 
 
@@ -47,7 +48,7 @@ class Fineness:
     coarse: float = 0.04
 
 
-PLAIN, FINE = Fineness(), Fineness(12.0, 0.08, 0.02)
+PLAIN, FINE, SPACE = Fineness(), Fineness(12.0, 0.08, 0.02), Fineness(3.0, 0.25, 0.06)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +62,11 @@ class Powers:
     high: Vector
     error1: Vector
     error2: Vector
+
+    @cached_property
+    def top(self) -> Vector:
+        """Bounds of the powers, (count, N)."""
+        return np.asarray(np.abs(self.beta).max(axis=2, initial=0.0))
 
 
 def squared_distances(simplices: Simplices, x0: Vector, radius: float) -> tuple[Vector, Vector, Vector, Vector]:
@@ -149,8 +155,11 @@ class Leaves:
             own = slice(skip, skip + count)
             A, Z = a[b][:, :count], size[b][:, :count]
             both = np.abs(A) + Z
-            beta[which] = np.einsum("ni,inp->np", A, P.beta[own])
-            top = np.abs(P.beta[own]).max(axis=2)
+            part = np.zeros((len(b), beta.shape[1]))
+            for i in range(count):
+                part += A[:, i, None] * P.beta[skip + i]
+            beta[which] = part
+            top = P.top[own]
             high[which] = up(np.einsum("ni,in->n", both, P.high[own]), 16)
             lost = (np.abs(a[b][:, count:]) + size[b][:, count:]).sum(axis=1)  # powers that are not kept are at most 1
             blur = lost + np.einsum("ni,in->n", Z + gamma(count + 4) * np.abs(A), top)

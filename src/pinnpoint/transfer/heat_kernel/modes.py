@@ -17,7 +17,7 @@ from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.taylor.prisms import Modes, legendre, split
 from pinnpoint.taylor.spaces import space
 from pinnpoint.transfer.heat_kernel.kernel import HeatKernel
-from pinnpoint.transfer.heat_kernel.leaves import FINE, PLAIN, Leaves, leaves, squared_distances
+from pinnpoint.transfer.heat_kernel.leaves import FINE, PLAIN, SPACE, Leaves, leaves, squared_distances
 
 ORDER = {1: 10, 2: 8, 3: 6}
 """Of the models in (ρ, s)."""
@@ -25,7 +25,7 @@ KEPT = {1: 8, 2: 6, 3: 4}
 """Powers of ρ that are kept."""
 RATIO = {2: 1.15, 3: 1.08}
 """Of s at the ends of a piece of a slab, at most, by p."""
-DEPTH = {1: 14, 2: 7, 3: 2}
+DEPTH = {1: 14, 2: 7, 3: 5}
 """Of leaves, at most."""
 FADED = 40.0
 """Exponents beyond which G is bounded, not resolved."""
@@ -67,15 +67,8 @@ class KernelModes:
             if kernel.early(start)[0] <= fine if kernel.spread == 0.0 else size / 2**depth <= 0.3 * width:
                 break
             depth += 1
-        found = leaves(
-            vertices,
-            kernel.center,
-            kernel.radius,
-            KEPT[d],
-            kernel.powers[1] - 1,
-            depth,
-            PLAIN if kernel.powers[0] < 3 else FINE,
-        )
+        cut = SPACE if d == 3 else PLAIN if kernel.powers[0] < 3 else FINE
+        found = leaves(vertices, kernel.center, kernel.radius, KEPT[d], kernel.powers[1] - 1, depth, cut)
         return cls(kernel, found, time, start, count, vertices)
 
     def pieces(self, start: float, end: float) -> list[tuple[float, float]]:
@@ -101,14 +94,15 @@ class KernelModes:
             found += list(pairwise(ends))
         return found
 
-    def slab(self, start: float, end: float) -> tuple[Modes, Modes] | None:
-        """ω and Ψ on the slab (start, end); None where they vanish."""
+    def slab(self, start: float, end: float, *, alone: bool = False) -> tuple[Modes, Modes] | None:
+        """ω and Ψ on the slab (start, end), or ω and nothing; None where they vanish."""
         pieces = self.pieces(start, end)
         if not pieces:
             return None
         weight, psi = self._coefficients(np.array(pieces), start, end)
         low = self.leaves.first
-        return self._modes(weight, low), self._modes(psi, low + 2)
+        omega = self._modes(weight, low)
+        return omega, omega if alone else self._modes(psi, low + 2)
 
     def _coefficients(self, pieces: Vector, start: float, end: float) -> list[tuple[Vector, ...]]:
         """For ω and Ψ: coefficients (modes, bins, powers), their rounding, errors and rests."""

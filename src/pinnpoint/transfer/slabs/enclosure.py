@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
-from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
+from pinnpoint.rounding.arithmetic import UNIT, down, gamma, sum_up, up
 from pinnpoint.solvers.direct import factorize
 from pinnpoint.systems.evolution.grid import TimeGrid
 from pinnpoint.systems.evolution.stepper import Stepper
@@ -146,10 +146,13 @@ class Slabs:
     def _query(self, kernel: KernelModes, slab: int, f: Modes, data: _Data) -> Modes:
         """ω on a slab; ∫∫fΨ is added to the data."""
         start, end = float(self.grid.nodes[slab]), float(self.grid.nodes[slab + 1])
-        two = kernel.slab(start, end)
+        weighed = kernel.kernel.spread > 0.0 and kernel.kernel.reaction > 0.0
+        two = kernel.slab(start, end, alone=self.source.vanishes and not weighed)
         C = len(self.model.topology.cells)
         if two is None:
             return Modes.zero(self.count, C, self.model.d)
+        if kernel.kernel.spread > 0.0:
+            data.weigh(self.meter.volumes, self.model.topology.volumes, float(self.grid.lengths[slab]), kernel, *two)
         if not self.source.vanishes:
             self._pair(f, two[1], float(self.grid.lengths[slab]), data)
         return two[0]
@@ -237,7 +240,8 @@ class Slabs:
         quadrature = sum(t.data for t in own) + unknown + data.unknown + spread + first * self.motion.top()
         P = float(primal.sum() + 2.0 * initial)
         Q = float(sums.dual.sum())
-        return Found(center, radius, float(up(quadrature, 64)), float(up(rounding, 64)), theta, (P, Q))
+        found = Found(center, radius, float(up(quadrature, 64)), float(up(rounding, 64)), theta, (P, Q))
+        return found if kernel.kernel.spread == 0.0 else data.divided(found)
 
     @property
     def _eigenvalue(self) -> float:
@@ -252,14 +256,43 @@ class _Data:
     def __init__(self) -> None:
         self.value: list[float] = []
         self.rounding, self.unknown = 0.0, 0.0
+        self.mass: list[float] = []
+        self.mass_error = 0.0
+
+    def weigh(self, above: Vector, volumes: Vector, tau: float, kernel: KernelModes, omega: Modes, psi: Modes) -> None:
+        """Add a slab to ∫∫ω + c∫∫Ψ, which is the integral of the weight at T: u = 1 solves the problem with f = c."""
+        for factor, w in ((1.0, omega), (kernel.kernel.reaction, psi)):
+            each = w.coefficients[0].mean(axis=1) * volumes  # slabs.md, step 4f
+            self.mass.append(factor * tau * math.fsum(each.tolist()))
+            blur = w.error1[0] + (gamma(16) + 1e-14) * np.abs(w.coefficients[0]).max(axis=1)
+            self.mass_error = float(up(self.mass_error + factor * tau * sum_up(up(above * blur, 8)), 8))
+
+    def divided(self, found: Found) -> Found:
+        """The value divided by the integral of the weight."""
+        mass = math.fsum(self.mass)
+        off = float(up(self.mass_error + 4.0 * UNIT * abs(mass)))
+        if not mass > 2.0 * off:
+            return replace(found, transfer=math.inf)
+        least = float(down(mass - off))
+        center = found.center / mass
+        rounding = up(found.rounding / least + 4.0 * UNIT * abs(center))
+        quadrature = up(found.quadrature / least + abs(center) * off / least)
+        return replace(
+            found,
+            center=center,
+            transfer=float(up(found.transfer / least)),
+            quadrature=float(quadrature),
+            rounding=float(rounding),
+        )
 
     def early(self, kernel: KernelModes, source: Source) -> tuple[float, float]:
         """∫∫ f Ψ over s < start: centre and radius, from the range of f on the cells that Ψ reaches, and beyond."""
         s = kernel.start
         if source.vanishes or s == 0.0:
             return 0.0, 0.0
-        low, high = source.range(kernel.reached(), kernel.time - s, kernel.time)
-        far = max(abs(x) for x in source.range(kernel.leaves.cells, kernel.time - s, kernel.time))
+        begin = max(0.0, kernel.time - s)
+        low, high = source.range(kernel.reached(), begin, kernel.time)
+        far = max(abs(x) for x in source.range(kernel.leaves.cells, begin, kernel.time))
         middle = 0.5 * (low + high)
         tail = math.exp(-18.0) * 2.0 ** (kernel.kernel.d / 2)  # of the Gaussian beyond the cells that it reaches
         spread = s * (0.5 * (high - low) + abs(middle) * kernel.kernel.lost(s) + (far + abs(middle)) * tail)

@@ -15,10 +15,10 @@ from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.transfer import Route, TransferBound, TransferContext, with_reserve
-from pinnpoint.rounding.arithmetic import require_round_to_nearest
+from pinnpoint.rounding.arithmetic import at_most, require_round_to_nearest
 from pinnpoint.systems.evolution.grid import TimeGrid
 from pinnpoint.systems.evolution.stepper import Stepper
-from pinnpoint.systems.goals import Goal, Point, time_of
+from pinnpoint.systems.goals import Gaussian, Goal, Point, time_of
 from pinnpoint.systems.queries import Queries
 from pinnpoint.taylor.simplices import density
 from pinnpoint.transfer.continuum import Continuum
@@ -78,6 +78,11 @@ class SlabRoute(Route):
                 "target: in time κ and c must be constant on each cell, without convection or Robin groups, for the "
                 "PDE's own solution; say target='discrete'"
             )
+        if float(self.model.reaction.min()) < 0.0:
+            raise InputError(
+                f"reaction: must be ≥ 0 in time for the PDE's own solution; got {float(self.model.reaction.min()):g}; "
+                "say target='discrete'"
+            )
         loose = not np.isfinite(self.model.anchors.reach).all()
         if loose and self.model.boundary_load is not None:
             raise InputError(
@@ -85,8 +90,11 @@ class SlabRoute(Route):
                 "are bounded; say target='discrete'"
             )
         for goal, name in zip(self.queries.goals, self.queries.names, strict=True):
-            if not isinstance(goal, Point):
-                raise InputError(f"query '{name}': of the PDE's own solution points are known; say target='discrete'")
+            if not isinstance(goal, Point | Gaussian):
+                raise InputError(
+                    f"query '{name}': of the PDE's own solution in time points and averages with Gaussian weights are "
+                    "known; ask for these, or say target='discrete'"
+                )
 
     @property
     def functionals(self) -> Queries:
@@ -114,7 +122,12 @@ class SlabRoute(Route):
             missed[which], sure = mismatch(self.model, self.dirichlet, slabs.motion)
             proved = proved and sure and slabs.initial.proved
         every = [found[i] for i in range(len(times))]
-        terms = {name: np.array([getattr(f, name) for f in every]) for name in ("transfer", "quadrature", "rounding")}
+        parts = {
+            "transfer": [f.transfer for f in every],
+            "quadrature": [f.quadrature for f in every],
+            "rounding": [f.rounding for f in every],
+        }
+        terms = {name: np.array([at_most(x) for x in each]) for name, each in parts.items()}
         if missed.any():
             if not np.isfinite(missed).all():
                 raise CertificationError("dirichlet: the data's distance from its interpolant could not be bounded")
@@ -124,7 +137,9 @@ class SlabRoute(Route):
             "dual_energy_bound": np.array([math.sqrt(f.parts[1]) for f in every]),
             "theta": np.array([f.theta for f in every]),
         }
-        center = np.array([f.center for f in every])
+        center = np.array([f.center if math.isfinite(f.center) else 0.0 for f in every])
+        for name in terms:
+            terms[name] = np.where([math.isfinite(f.center) for f in every], terms[name], math.inf)
         return TransferBound(with_reserve(terms), self._claims(), details, None, center, proved, Evidence())
 
     @staticmethod
@@ -161,8 +176,8 @@ class SlabRoute(Route):
         return self.model.spacing / extent
 
     def _kernel(self, goal: Goal | None, name: str, time: float) -> KernelModes:
-        """The kernel of a point at a time."""
-        assert isinstance(goal, Point)
+        """The kernel of a point, or of an average, at a time."""
+        assert isinstance(goal, Point | Gaussian)
         model, x0 = self.model, np.array(goal.at)
         R = 0.999999 * largest_ball(x0, model.walls())
         cell = cell_of(model.topology, x0)
@@ -172,13 +187,21 @@ class SlabRoute(Route):
                 "inside, or say target='discrete'"
             )
         kappa, c = float(model.kappa[cell]), float(model.reaction[cell])
-        two = model.degree == 2
+        two, spread = model.degree == 2, 0.0
+        if isinstance(goal, Gaussian):  # slabs.md, step 4f
+            if not goal.reach <= R / 0.999999:
+                raise InputError(
+                    f"query '{name}': its weight reaches {goal.reach:g}, beyond the boundary or a jump of the "
+                    f"coefficients, {R:.6g} away; give a smaller reach, or say target='discrete'"
+                )
+            two, R, spread = False, goal.reach, goal.spread**2 / (2.0 * kappa)
         kernel = HeatKernel(
             x0,
             kappa,
             c,
             R,
             min(time, SPAN * R * R / kappa),
+            spread,
             powers=(3, 4) if two else (2, 3),
             time_powers=(2, 2) if two else (1, 1),
         )
