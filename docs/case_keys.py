@@ -22,6 +22,7 @@ SOLID = '[problem]\nkind = "elasticity"\nyoung = 1\npoisson = 0.3\nbody = [0, 0]
 QUERY = "[[query]]\nat = [0, 0]\n"
 PREDICTION = "[prediction]\nzero = true\n"
 PLAIN = SCALAR.format(kind="reaction-diffusion", more="")
+MOVING = SCALAR.format(kind="parabolic", more="initial = 1\n")
 SAMPLES = [
     f'title = "a"\nunits = "SI"\n{MESH}{PLAIN}{PREDICTION}{QUERY}',
     f"{MESH}{PLAIN}[problem.robin]\nGROUP = {{coefficient = 1, value = 0}}\n{PREDICTION}{QUERY}",
@@ -45,6 +46,9 @@ SAMPLES = [
     'kind = "average"\nat = [0, 0]\nradius = 1\n[[query]]\nkind = "stress"\nat = [0, 0]\ncomponent = "xy"\n'
     '[[query]]\nkind = "patch"\ngroup = "GROUP"\ncomponent = [1, 0]\n[[query]]\nkind = "compliance"\n',
     f'{MESH}{PLAIN}{PREDICTION}[[query]]\nkind = "cells"\nat = [0, 0]\nside = 1\n',
+    f"{MESH}{MOVING}{PREDICTION}[time]\nend = 1\nsteps = 2\n[[query]]\nat = [0, 0]\ntime = 1\n"
+    '[[query]]\nkind = "average"\nat = [0, 0]\nspread = 1\n',
+    f"{MESH}{MOVING}{PREDICTION}[time]\nnodes = [0, 1]\n{QUERY}",
     *(
         f"{MESH}{PLAIN}[prediction]\n{source}\n{QUERY}"
         for source in (
@@ -111,6 +115,7 @@ ABOUT = {
         "number or formula, or a table group → number",
     ),
     "problem.source": About('"exp(x)*sin(3*y)"', "f."),
+    "problem.initial": About('"x*(1-x)"', "u at t = 0, for `parabolic`; t may stand in its source and boundary data."),
     "problem.cubic": About("20.0", "λ ≥ 0 in … + λu³ = f, for `semilinear`.", chosen=True),
     "problem.g": About('"sinh(u)"', "In the place of `cubic`: g in … + g(u) = f, a formula in u.", chosen=True),
     "problem.young": About("210e3", "Young's modulus."),
@@ -176,6 +181,17 @@ ABOUT = {
     "problem.force.GROUP.at": About(
         "[1.0, 0.5]", "The reference point; default: the group's centre.", "list of numbers"
     ),
+    "time": About("[time]", "The time grid of `parabolic`."),
+    "time.end": About("0.5", "Where it ends; with `steps`."),
+    "time.steps": About("32", "How many; with `end`."),
+    "time.nodes": About("[0.0, 0.1, 0.5]", "In the place of `end` and `steps`: all times, from 0.", "list of numbers"),
+    "time.grade": About(
+        '"both"', "Where steps are short: at the `end` or at `both` ends (rough initial values), or nowhere, `none`."
+    ),
+    "time.scheme": About(
+        '"cg2"', "Linear in time (Crank–Nicolson with averaged data), or quadratic, `cg2`, for `degree = 2`."
+    ),
+    "time.damped": About("4", "So many first steps of backward Euler, for rough initial values."),
     "prediction": About("[prediction]", "What is to be certified: exactly one of the first six."),
     "prediction.file": About('"field.npz"', "Nodal values, in the mesh's order, or matched by `points`.", chosen=True),
     "prediction.field": About('"u"', "Which field of the file."),
@@ -201,6 +217,8 @@ ABOUT = {
     ),
     "query.at": About("[0.5, 0.5]", "Where: the point, or the ball's centre.", "list of numbers"),
     "query.radius": About("0.1", "Of the ball."),
+    "query.time": About("0.5", "When, for `parabolic`; default: the end."),
+    "query.spread": About("0.05", "Of a Gaussian weight, in the place of `radius`, for `parabolic`.", chosen=True),
     "query.side": About("0.2", "Of the square or cube about `at`, for `cells`."),
     "query.group": About('"outlet"', "A boundary group, or a group of cells."),
     "query.component": About(

@@ -155,6 +155,9 @@ def stability(covered: bool) -> list[Expected]:
     words = [
         rf"{bound} \((?:{PROVERS})\)",
         r"the reduced operator is an M-matrix \(positive witness\)",
+        rf"steps in time are stable in the energy of the mass matrix, which is at least {NUMBER} times diagonal D⁻² "
+        rf"\((?:{PROVERS})\); the symmetric part of K is "
+        rf"(?:positive definite|at least −{NUMBER} times the mass matrix) \((?:{PROVERS})\)",
         r"the reduced operator is nonsingular \(approximate inverse\)",
         f"the reduced operator is nonsingular: scaled singular values ≥ {NUMBER}",
         rf"the reduced operator is nonsingular: scaled eigenvalues ≥ {NUMBER} in size \(counts of pivots\)",

@@ -36,6 +36,7 @@ from pinnpoint_verify.rows import ALONE, Row, near, rows_agree
 from pinnpoint_verify.samples import Samples
 from pinnpoint_verify.solid_claims import solid
 from pinnpoint_verify.spectrum import Spectrum
+from pinnpoint_verify.steps import stepped_bounds
 from pinnpoint_verify.systems import Found
 from pinnpoint_verify.varying import VariedSide, is_supported
 
@@ -258,7 +259,9 @@ def verify(path: Any) -> list[str]:
         if d.w.size:  # at the base point
             green = bundle("witness/base", len(rows), len(d.free))
             d.adjoint(green, base, "base")
-        found, how = d.bounds(bundle, proof), proof["coercivity"]
+        how = proof["coercivity"]
+        by_steps = how["how"] == "steps"
+        found = stepped_bounds(bundle, d, how)[0] if by_steps else d.bounds(bundle, proof)
         if not proof["weighted"]:
             start = d.L @ base + d.constants
             sensitivities_agree(green, rows, proof["method"], case, float(how["alpha"]), start)

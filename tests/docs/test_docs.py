@@ -179,7 +179,14 @@ def test_stored_radii_and_campaigns_are_what_the_pages_say():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [pytest.param("comparison", marks=pytest.mark.optional), "method_costs", "pinnacle", "radii", "operators", "labels"],
+    [
+        pytest.param("comparison", marks=pytest.mark.optional),
+        "method_costs",
+        "pinnacle",
+        "radii",
+        "operators",
+        "labels",
+    ],
 )
 def test_studies_behind_the_tables_run_in_their_quick_form(name, tmp_path):
     if name == "comparison":

@@ -18,7 +18,7 @@ STEP = re.compile(rf"\b({'|'.join(PROOFS)})\.md, step (\d+[a-z]?)\b")
 LOOSE = re.compile(r"\w+\.md, step|paper, eq\.")
 EQUATION = re.compile(r"\bpaper, eq\. ([A-Z\d]+\.\d+)\b")
 ROW = re.compile(r"^\| ([A-Z\d]+\.\d+) \|.*\| ([^|]+) \|$", flags=re.M)
-BARE = 12
+BARE = 14
 """Files of transfer, taylor and rounding that may go without a label: tables, loaders and protocols."""
 
 

@@ -28,8 +28,8 @@ export class Field {
     const whole = !this.vector || component < 0;
     const v = !this.vector ? this.column(0) : whole ? this.length : this.column(component);
     const part = this.vector && whole ? null : this.parts[this.vector ? component : 0];
-    let lo = part ? part.least : Infinity;
-    let hi = part ? part.most : -Infinity;
+    let lo = part ? (this.range?.[0] ?? part.least) : Infinity;
+    let hi = part ? (this.range?.[1] ?? part.most) : -Infinity;
     if (!part) {
       for (const x of v) {
         if (x < lo) lo = x;

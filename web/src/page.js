@@ -41,6 +41,17 @@ if (digits) {
   });
 }
 
+// One plot for each moment, of which a slider shows one.
+const slider = document.getElementById("moments");
+if (slider) {
+  const input = slider.querySelector("input");
+  const show = () => {
+    for (const plot of find(".moment")) plot.hidden = plot.dataset.moment !== input.value;
+    slider.querySelector("output").textContent = find(`.moment[data-moment="${input.value}"]`)[0].dataset.time;
+  };
+  slider.hidden = false;
+  input.addEventListener("input", show);
+}
 
 root.dataset.viewer = "none";
 

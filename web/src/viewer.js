@@ -36,11 +36,12 @@ export class Viewer {
     this.units = content.units ? ` [${content.units}]` : "";
     const data = content.view;
     this.dim = data.dim;
+    this.times = data.times ?? null; // loads are then moments, in this order
     const points = data.points.map((part) => scaled(bytes, part));
     const triangles = whole(bytes, data.triangles);
     this.cuts = (data.cuts ?? []).map((cut) => ({ level: cut.level, triangles: whole(bytes, cut.triangles) }));
     this.fields = data.fields.map((meta) => new Field(bytes, meta));
-    this.state = { name: this.fields[0].name, load: this.fields[0].load, component: -1, moved: false };
+    this.state = { name: this.fields[0].name, load: this.times?.at(-1) ?? this.fields[0].load, component: -1, moved: false };
     this.stage = make("div", { class: "stage" });
     const began = performance.now();
     const shape = { dim: data.dim, eye: data.eye, maps: data.maps, points, count: points[0].length, triangles, edges: whole(bytes, data.edges) };
@@ -117,7 +118,7 @@ export class Viewer {
       const pin = make("button", { type: "button", class: "pin3", "data-row": query.row, "aria-pressed": false, title: query.name,
         "aria-label": `Query ${i + 1}, ${query.name}`, onclick: () => select(query.row, "pin") }, String(query.mark ?? i + 1));
       const home = this.part.local(query.at);
-      const same = this.pins.filter((p) => p.query.load === query.load && p.home.distanceTo(home) < 1e-4).length;
+      const same = this.pins.filter((p) => (this.times || p.query.load === query.load) && p.home.distanceTo(home) < 1e-4).length;
       this.pins.push({ pin, query, home, aside: 22 * same, node: this.part.nearest(query.at) });
       this.layer.append(pin);
     });
@@ -129,7 +130,7 @@ export class Viewer {
     for (const { pin, query, home, node, aside } of this.pins ?? []) {
       const at = this.part.screen(this.part.carried(home, node));
       const inside = at.ahead && at.x > 0 && at.y > 0 && at.x < this.part.width && at.y < this.part.height;
-      pin.hidden = !inside || (query.load != null && query.load !== this.state.load);
+      pin.hidden = !inside || (!this.times && query.load != null && query.load !== this.state.load);
       pin.style.transform = `translate(${(at.x + aside).toFixed(1)}px, ${(at.y - lift).toFixed(1)}px)`;
     }
   }
@@ -150,7 +151,9 @@ export class Viewer {
     }
     this.tools.append(choice);
     const loads = [...new Set(this.fields.map((f) => f.load).filter((l) => l != null))];
-    if (loads.length > 1) {
+    if (this.times) {
+      this.loads = this.#slider(this.times);
+    } else if (loads.length > 1) {
       this.loads = this.#select("Load", loads, (value) => ((this.state.load = value), this.show()));
     }
     if (this.fields.some((f) => f.vector)) {
@@ -172,6 +175,15 @@ export class Viewer {
     const menu = make("select", { onchange: () => chosen(menu.value, menu.selectedIndex) }, ...options.map((o) => make("option", { value: o }, o)));
     this.tools.append(make("label", { class: "menu" }, make("span", {}, label), menu));
     return menu;
+  }
+
+  #slider(times) {
+    const said = make("output", { class: "when" }, this.state.load);
+    const shown = (load) => ((said.textContent = load), (this.state.load = load), this.show());
+    const input = make("input", { type: "range", min: 0, max: times.length - 1, step: 1, value: times.length - 1,
+      "aria-label": "Time", oninput: () => (input.setAttribute("aria-valuetext", times[input.value]), shown(times[input.value])) });
+    this.tools.append(make("label", { class: "menu" }, make("span", {}, "Time"), input, said));
+    return { set value(load) { input.value = times.indexOf(load); said.textContent = load; } };
   }
 
   #cut() {

@@ -100,13 +100,18 @@ def _query(table: Table, i: int, problem: Kind[Any], common: Limit | None) -> Qu
         raise InputError(f"{table.key('kind')}: '{kind}' does not fit kind = '{problem.name}'; {instead}")
     at, radius, group = _place(table, kind, problem)
     side = _side(table, kind, at)
+    time, spread = _moment(table, problem), None
+    if kind == "average" and radius is None:
+        spread = table.number("spread", sign="positive")
+    else:
+        table.refuse(["spread"], "is for averages of a solution that moves, in the place of radius; remove it")
     component = _component(table, kind, problem, at)
     tolerance, accept = (table.number(key, None, "positive") for key in ("tolerance", "accept"))
     own = read_limit(table)
-    table.known.extend(("at", "radius", "group", "side"))
+    table.known.extend(("at", "radius", "group", "side", "time", "spread"))
     table.done()
     limit = common if own is None else own
-    return QuerySpec(name, kind, at, radius, group, component, tolerance, accept, limit, side)
+    return QuerySpec(name, kind, at, radius, group, component, tolerance, accept, limit, side, time, spread)
 
 
 def read_limit(table: Table) -> Limit | None:
@@ -133,10 +138,21 @@ def _place(table: Table, kind: str, problem: Kind[Any]) -> tuple[tuple[float, ..
         return None, None, None if place == "domain" else table.text("group")
     table.refuse(["group"], f"does not belong to kind = '{kind}'; remove it")
     at = _coordinates(table)
+    if kind == "average" and problem.moves and table.has("spread"):
+        table.refuse(["radius"], "give radius, of a ball, or spread, of a Gaussian weight, not both")
+        return at, None, None
     if kind == "average":
         return at, table.number("radius", sign="positive"), None
     table.refuse(["radius"], f"does not belong to a {kind}; write kind = 'average' for a ball")
     return at, None, None
+
+
+def _moment(table: Table, problem: Kind[Any]) -> float | None:
+    """When, of a solution that moves."""
+    if problem.moves:
+        return table.number("time", None, "positive")  # type: ignore[no-any-return]
+    table.refuse(["time"], f"does not belong to kind = '{problem.name}', whose solution does not move; remove it")
+    return None
 
 
 def _side(table: Table, kind: str, at: tuple[float, ...] | None) -> float | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pinnpoint.base.errors import InputError
 from pinnpoint.cases.specs import PredictionSpec
-from pinnpoint.cases.tables import Table, components
+from pinnpoint.cases.tables import SPACE, Table, components
 from pinnpoint.formulas.expressions import Expression, parse
 from pinnpoint.io.fields import SUFFIXES as FIELD_SUFFIXES
 from pinnpoint.models.networks.mlp import ACTIVATIONS
@@ -16,7 +16,7 @@ from pinnpoint.models.runtimes.files import CODE_SUFFIXES
 SOURCES = ("file", "expression", "onnx", "torch", "model", "zero")
 
 
-def read_prediction(table: Table) -> PredictionSpec:
+def read_prediction(table: Table, variables: tuple[str, ...] = SPACE) -> PredictionSpec:
     """Exactly one source, with the keys that belong to it."""
     given = [s for s in SOURCES if table.has(s)]
     if len(given) != 1:
@@ -41,15 +41,15 @@ def read_prediction(table: Table) -> PredictionSpec:
     if source == "file":
         values = {"file": table.path("file", FIELD_SUFFIXES), "field": table.text("field", None)}
     elif source == "expression":
-        values["expression"] = components(table.key("expression"), table.take("expression"))
+        values["expression"] = components(table.key("expression"), table.take("expression"), variables=variables)
     elif source == "onnx":
-        values = {"onnx": table.path("onnx", (".onnx",)), "factor": _factor(table)}
+        values = {"onnx": table.path("onnx", (".onnx",)), "factor": _factor(table, variables)}
         values |= {"input": table.text("input", None), "output": table.text("output", None)}
     elif source == "model":
         values["model"] = table.path("model", CODE_SUFFIXES)
     elif source == "torch":
         _require_no_pickle(table)
-        values = {"torch": table.path("torch", (".safetensors",)), "factor": _factor(table)}
+        values = {"torch": table.path("torch", (".safetensors",)), "factor": _factor(table, variables)}
         if table.has("activation"):
             table.refuse(["factory"], "give prediction.activation or prediction.factory, not both")
             values["activation"] = table.choice("activation", tuple(ACTIVATIONS), None)
@@ -71,11 +71,11 @@ def _require_no_pickle(table: Table) -> None:
         )
 
 
-def _factor(table: Table) -> Expression | None:
+def _factor(table: Table, variables: tuple[str, ...]) -> Expression | None:
     """What a network's output is multiplied with."""
     if not table.has("factor"):
         return None
-    return parse(str(table.text("factor")), name=table.key("factor"))
+    return parse(str(table.text("factor")), variables, name=table.key("factor"))
 
 
 def _factory(table: Table) -> str:

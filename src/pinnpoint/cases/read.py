@@ -19,7 +19,8 @@ from pinnpoint.cases.plain import printable, require_plain
 from pinnpoint.cases.predictions import read_prediction
 from pinnpoint.cases.problems import read_mesh_spec, read_problem
 from pinnpoint.cases.specs import Case
-from pinnpoint.cases.tables import Table
+from pinnpoint.cases.tables import SPACE, SPACE_TIME, Table
+from pinnpoint.cases.times import read_time
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.systems.limits import Limit
 
@@ -53,9 +54,11 @@ def read_case(path: PathLike, overrides: Sequence[str] = ()) -> Case:
         "units": "",
         "mesh": read_mesh_spec(root),
         "problem": read_problem(root.table("problem", required=True)),
-        "prediction": read_prediction(root.table("prediction", required=True)),
     }
     kind = KINDS[sections["problem"].kind]
+    sections["time"] = read_time(root, kind)
+    variables = SPACE_TIME if kind.moves else SPACE
+    sections["prediction"] = read_prediction(root.table("prediction", required=True), variables)
     sections["units"] = read_units(root, kind)
     geometry = read_geometry(root.table("geometry"), kind)
     if geometry:
@@ -64,7 +67,7 @@ def read_case(path: PathLike, overrides: Sequence[str] = ()) -> Case:
     sections["queries"] = read_queries(root, kind, read_limit(certificate))
     sections["certificate"] = read_certificate(certificate, kind)
     root.done()
-    resolved = {name: _plain(value) for name, value in sections.items()}
+    resolved = {name: _plain(value) for name, value in sections.items() if name != "time" or value is not None}
     words = {word: other for word, other in kind.words.items() if other in root.data["problem"]}
     return Case(**sections, path=target, resolved=resolved, overrides=tuple(overrides), words=words)
 

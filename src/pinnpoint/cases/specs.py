@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pinnpoint.base.brief import brief
-from pinnpoint.cases.kinds import KINDS, Kind, ProblemSpec
+from pinnpoint.cases.kinds import KINDS, Kind, ProblemSpec, TimeSpec
 from pinnpoint.cases.tables import Value
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.bent.shapes import Shape
@@ -66,6 +66,10 @@ class QuerySpec:
     """Where the true value must lie: its own, or the case's."""
     side: float | None = None
     """Of a block."""
+    time: float | None = None
+    """When, where the solution moves; the end by default."""
+    spread: float | None = None
+    """Of a Gaussian weight, in the place of a ball's radius."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,8 @@ class Case:
     """Curves that boundary groups are."""
     derived: tuple[DerivedSpec, ...] = ()
     """What follows from several queries; `queries` has these once the mesh is known."""
+    time: TimeSpec | None = None
+    """The time grid of a kind that moves."""
 
     __repr__ = brief
 

@@ -34,6 +34,7 @@ from pinnpoint.certifiers.tolerance import MAX_DOFS, certify_to
 from pinnpoint.certifiers.verb import AnyMethod, foresee, narrowed, run, without_prediction
 from pinnpoint.fem.coefficients import require_defined
 from pinnpoint.fem.extraction import Formulas, NodeValues
+from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.io.decks.problems import Deck, read_deck
 from pinnpoint.io.decks.text import read_text
 from pinnpoint.io.fields import read_field
@@ -64,6 +65,12 @@ ARGUMENTS = {
     "factory": "prediction.factory",
     "polish": "certificate.polish",
     "until": "certificate.until",
+    "end": "time.end",
+    "steps": "time.steps",
+    "nodes": "time.nodes",
+    "grade": "time.grade",
+    "scheme": "time.scheme",
+    "damped": "time.damped",
 }
 """What arguments are called in a case file, beside those of its kind of problem."""
 SILENT = Events()
@@ -260,8 +267,10 @@ def _require_sense(case: Case) -> None:
 def make_problem(case: Case, mesh: Mesh) -> Any:
     """The assembled finite-element problem."""
     with in_words(arguments_of(case)):
-        problem = case.kind.build(case.problem, mesh, Setting(case.certificate.quadrature, case.words, case.geometry))
-        if case.certificate.target == "continuous":
+        certificate = case.certificate
+        setting = Setting(certificate.quadrature, case.words, case.geometry, case.time)
+        problem = case.kind.build(case.problem, mesh, setting)
+        if certificate.target == "continuous":
             problem.require_transfer()
         return problem
 
@@ -289,8 +298,11 @@ def open_prediction(case: Case, problem: Any, *, trust: bool = False) -> Any:
         given = spec.expression if isinstance(spec.expression, tuple) else (spec.expression,) * count
         if len(given) != count:
             raise InputError(f"prediction.expression: must have {count} components; got {len(given)}")
+        if case.kind.moves:
+            return problem.prediction(given[0])
         return Formulas(given)  # type: ignore[arg-type]
-    require_defined("prediction.factor", spec.factor, mesh.points[mesh.cells])
+    if not case.kind.moves:
+        require_defined("prediction.factor", spec.factor, mesh.points[mesh.cells])
     with in_words(arguments_of(case)):
         return open_model(case, lambda: smooth_prediction(case, count).value, trust=trust)
 
@@ -339,10 +351,18 @@ def _run(specs: list[QuerySpec], problem: Any) -> list[Queries]:
     if len(specs) > 1 and specs[0].kind == "point":
         component = {} if problem.components == 1 else {"component": specs[0].component}
         try:
-            return [problem.points([spec.at for spec in specs], **component, names=[spec.name for spec in specs])]
+            names = [spec.name for spec in specs]
+            return [problem.points([spec.at for spec in specs], **component, **when(specs, problem), names=names)]
         except InputError:
             pass  # one of them is refused: by itself it is named
     return [_query(spec, problem) for spec in specs]
+
+
+def when(specs: Sequence[QuerySpec], problem: Any) -> dict[str, Any]:
+    """The times that queries are about, where the solution moves; the end where none is said."""
+    if not isinstance(problem, MovingQueries):
+        return {}
+    return {"time": [problem.grid.end if spec.time is None else spec.time for spec in specs]}
 
 
 def _query(spec: QuerySpec, problem: Any) -> Queries:
@@ -352,16 +372,18 @@ def _query(spec: QuerySpec, problem: Any) -> Queries:
         words = "two axes such as 'xy'" if spec.kind in ("stress", "strain") else "'x', 'y' or 'z'"
         raise InputError(f"{label}: needs a component, {words}")
     named, block = {"name": spec.name}, {} if spec.side is None else {"side": spec.side}
+    moment = when([spec], problem)
+    weight = moment | ({} if spec.spread is None else {"spread": spec.spread})
 
     def along(asked: Callable[..., Queries]) -> Queries:
         return asked([spec.at], spec.component, [spec.name])
 
     ask: dict[str, Callable[[], Queries]] = {
-        "patch": lambda: problem.patch(spec.group, **component, **named),
+        "patch": lambda: problem.patch(spec.group, **component, **moment, **named),
         "flux": lambda: problem.flux(spec.group, **named) if spec.at is None else along(problem.fluxes),
         "gradient": lambda: along(problem.gradients),
-        "cells": lambda: problem.cells(spec.group or [spec.at], **component, **block, **named),
-        "mean": lambda: problem.mean(**component, **named),
+        "cells": lambda: problem.cells(spec.group or [spec.at], **component, **moment, **block, **named),
+        "mean": lambda: problem.mean(**component, **moment, **named),
         "reaction": lambda: problem.reaction(spec.group, **component, **named),
         "compliance": lambda: problem.compliance(**named),
         "everywhere": lambda: problem.everywhere(**named),
@@ -369,10 +391,10 @@ def _query(spec: QuerySpec, problem: Any) -> Queries:
         "minimum": lambda: problem.minimum(spec.group, **named),
         "l2-error": lambda: problem.l2_error(**named),
         "energy-error": lambda: problem.energy_error(**named),
-        "average": lambda: problem.averages([spec.at], spec.radius, **component, names=[spec.name]),
+        "average": lambda: problem.averages([spec.at], spec.radius, **component, **weight, names=[spec.name]),
         "stress": lambda: problem.stress(spec.group or [spec.at], **component, names=[spec.name]),
         "strain": lambda: problem.strain(spec.group or [spec.at], **component, names=[spec.name]),
-        "point": lambda: problem.points([spec.at], **component, names=[spec.name]),
+        "point": lambda: problem.points([spec.at], **component, **moment, names=[spec.name]),
     }
     try:
         if spec.at is not None and len(spec.at) != problem.mesh.dim:

@@ -15,6 +15,8 @@ from pinnpoint.formulas.expressions import Expression, parse
 Value = Expression | tuple[Expression | None, ...]
 """One formula for all components, or one for each; None leaves the component free."""
 PerGroup = float | Mapping[str, float]
+SPACE, SPACE_TIME = ("x", "y", "z"), ("x", "y", "z", "t")
+"""Coordinates in formulas, without and with time."""
 REQUIRED: Any = object()
 MOST_TEXT = 4000
 """Characters of a text, of which bundles hold no longer ones."""
@@ -138,7 +140,7 @@ class Table:
             raise InputError(f"{self.key(key)}: the table is empty; give a number, or one for each group")
         return {group: number(f"{self.key(key)}.{group}", v, sign) for group, v in value.items()}
 
-    def expression(self, key: str, default: Any = REQUIRED, variables: tuple[str, ...] = ("x", "y", "z")) -> Any:
+    def expression(self, key: str, default: Any = REQUIRED, variables: tuple[str, ...] = SPACE) -> Any:
         """A formula or a number."""
         self._asked(key, "number or formula" + ("" if variables[0] == "x" else f" in {', '.join(variables)}"), default)
         value = self.take(key, default)
@@ -177,23 +179,25 @@ def number(name: str, value: Any, sign: str = "any") -> float:
     return float(value)
 
 
-def components(name: str, value: Any, *, free: bool = False) -> Value:
+def components(name: str, value: Any, *, free: bool = False, variables: tuple[str, ...] = SPACE) -> Value:
     """A formula or number, or a list of 1 to 3 of them; with `free`, "free" leaves a component alone (None)."""
     if value == "free" and free:
         raise InputError(f'{name}: "free" is for single components, as in [0.0, "free"]; leave the whole group out')
     if not isinstance(value, list):
-        return parse(value, name=name)
+        return parse(value, variables, name=name)
     if not 1 <= len(value) <= 3:
         hint = ', "free" for one that is left alone' if free else ""
         raise InputError(f"{name}: must have one entry for each component, 1 to 3{hint}; got {len(value)}")
-    return tuple(None if free and v == "free" else _component(f"{name}.{i}", v, free) for i, v in enumerate(value))
+    return tuple(
+        None if free and v == "free" else _component(f"{name}.{i}", v, free, variables) for i, v in enumerate(value)
+    )
 
 
-def _component(name: str, value: Any, free: bool) -> Expression:
+def _component(name: str, value: Any, free: bool, variables: tuple[str, ...]) -> Expression:
     if value == "free":
         raise InputError(f'{name}: only a given displacement may be "free"; write 0 where nothing acts')
     try:
-        return parse(value, name=name)
+        return parse(value, variables, name=name)
     except InputError as error:
         if free and isinstance(value, str) and (value.strip().isalpha() or not value.strip()):  # none, null, nan, ...
             raise InputError(f'{error}; write "free" to leave the component alone') from error

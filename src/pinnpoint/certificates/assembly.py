@@ -108,6 +108,7 @@ def assemble(findings: Findings, bound: TransferBound | None = None, raw: ArrayL
         raw=found.raw if raw is None else raw,
         assumptions=tuple(claims),
         points=queries.points,
+        times=queries.times,
         dofs=found.dofs,
         accept=found.accept,
         limit=found.limit,

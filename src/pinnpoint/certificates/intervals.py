@@ -29,6 +29,7 @@ ARRAYS = (
     "sigma",
     "raw",
     "points",
+    "times",
     "mesh_estimate",
     "accept",
     "limit",
@@ -94,6 +95,8 @@ class Intervals:
     raw: Vector | None = None
     assumptions: tuple[Claim, ...] = ()
     points: Vector | None = None
+    times: Vector | None = None
+    """When, where the solution moves."""
     dofs: int | None = None
     interval_of: str = ""
     mesh_estimate: Vector | None = None

@@ -66,6 +66,8 @@ def _rows(certificate: Intervals) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"name": name}
         if c.points is not None:
             row["at"] = [float(x) for x in c.points[i]]
+        if c.times is not None:
+            row["time"] = float(c.times[i])
         row |= common | {"guarantee": worth[i]}
         row |= {key: None if a is None else _number(a[i]) for key, a in columns.items()}
         row |= {"residual_norm": length, "terms": _terms(c, i)}

@@ -195,6 +195,17 @@ def _floor(core: Core) -> Coercivity | None:
     return bound if bound.status == "verified" else None
 
 
+def _by_steps(core: Core) -> st.Stability | None:
+    """The proof by which the system itself says that it is stable, if it is for this very matrix."""
+    if core.system.stability is None:
+        return None
+    try:
+        found = core.system.stability()
+    except CertificationError:
+        return None
+    return found if found.fingerprint == core.fingerprint else None
+
+
 def _coercive(core: Core, bound: Coercivity, sharpen: Solver | None) -> st.Coercive:
     name = "the symmetric part of the reduced operator" if core.system.is_square else "Ĥ = ÂᵀWÂ"
     P = "the identity" if bound.scale is None and bound.P is None else ("P" if bound.P is not None else "diagonal D⁻²")
@@ -227,6 +238,9 @@ def _least_squares(core: Core, solver: Solver | None, sharpen: Solver | None) ->
 def _square(core: Core, solver: Solver | None, sharpen: Solver | None) -> st.Stability:
     """Coercivity first; then an M-matrix witness, an approximate inverse, and singular values."""
     B, errors = core.matrix, core.matrix_error
+    own = _by_steps(core) if errors is None else None
+    if own is not None:
+        return own
     symmetrised = None if errors is None else (lambda v: 0.5 * (errors[0](v) + errors[1](v)))
     tried = ""
     try:

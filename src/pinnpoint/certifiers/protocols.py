@@ -19,7 +19,8 @@ from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.printed import changed_line
 from pinnpoint.certificates.transfer import Route, Transfer
 from pinnpoint.mesh.mesh import Mesh
-from pinnpoint.models.given import Prediction
+from pinnpoint.mesh.refine import Refiner
+from pinnpoint.models.given import Prediction, as_prediction
 from pinnpoint.solvers.protocol import Solver
 from pinnpoint.systems.derived import Derived
 from pinnpoint.systems.queries import Goal, Queries
@@ -180,6 +181,14 @@ class Extraction:
         return replace(found, notes=(*found.notes, f"{changed_line(self.changed)}; it is judged as it was given"))
 
 
+class Method(Protocol):
+    """A way to certify, before it is prepared for a system."""
+
+    def prepare(self, system: Any, queries: Queries, *, discrete: bool = True) -> Certifier:
+        """Everything that does not depend on the state."""
+        ...
+
+
 class Problem(ABC):
     """A discretized PDE: its system, the way in for predictions, and what its certificates say."""
 
@@ -201,6 +210,10 @@ class Problem(ABC):
     @abstractmethod
     def extract(self, prediction: Prediction, how: str = "nodal") -> Extraction:
         """Π_h: the admissible vector of a prediction."""
+
+    def prediction(self, given: Prediction) -> Prediction:
+        """A prediction as it was handed in, made into values or a function of what the problem's points are."""
+        return cast(Prediction, as_prediction(given))
 
     def drawn(self, U: Vector) -> dict[str, Vector]:
         """Further fields of a state that people look at, by name, with a row for every node."""
@@ -232,6 +245,10 @@ class Transferable(Problem):
     def transfer(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Route:
         """The way from these queries' discrete values to the PDE's own solution."""
 
+    def prepared(self, method: Method, route: Route) -> Certifier:
+        """A method, ready for states that the route carries over."""
+        return method.prepare(self.system, route.functionals, discrete=False)
+
     @abstractmethod
     def ask(self, goals: Sequence[Goal | None], names: Sequence[str]) -> Queries:
         """Queries for what is asked of the PDE's own solution."""
@@ -239,6 +256,22 @@ class Transferable(Problem):
     @abstractmethod
     def refined(self, mesh: Mesh, parents: Index) -> Self:
         """The same problem on a refined mesh, whose cells came from these."""
+
+    cuts: int = 1
+    """How often marked cells are bisected at a time."""
+
+    @property
+    def unknowns(self) -> int:
+        """Of the discrete problem."""
+        return int(self.system.n)
+
+    def ahead(self, share: float) -> float:
+        """About how many unknowns the problem will have once so much of the cells is refined."""
+        return self.unknowns * (1.0 + 2.0 * share)
+
+    def carried(self, given: Vector, refiner: Refiner) -> Vector:
+        """Values at the nodes, before boundary conditions, as values at those of the refined problem."""
+        return refiner.prolong(given if self.components == 1 else given.reshape(-1, self.components))
 
     def unsolved(self, queries: Queries, budget: int | None = None) -> Certificate:
         """Intervals of extremes with no solve at all, where the problem has them."""

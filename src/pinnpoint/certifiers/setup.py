@@ -149,6 +149,8 @@ def _solver_for(core: Core, asked: Any, queries: int) -> tuple[Solver, Choice]:
                 f"got {type(asked).__name__} {asked!r}"
             )
         return asked, Choice(str(getattr(asked, "name", type(asked).__name__)), "the caller's own", 0.0, own=True)
+    if asked in (None, "auto") and core.system.solver is not None:
+        return core.system.solver, Choice(core.system.solver.name, "the system's own", 0.0)
     if asked == "krylov":
         return krylov_solver(core, 1e-12, None), Choice("krylov", "asked for", 0.0)
     small = core.system.n <= DENSE_UP_TO

@@ -19,7 +19,7 @@ from pinnpoint.certifiers.decided import DECIDED, TOLERANCE, first_aims, hopeles
 from pinnpoint.certifiers.protocols import Certifier, Problem, Step, Transferable
 from pinnpoint.certifiers.verb import AnyMethod, Way, default_method, run_by
 from pinnpoint.mesh.refine import Refiner, dorfler
-from pinnpoint.models.given import Prediction, as_prediction
+from pinnpoint.models.given import Prediction
 from pinnpoint.systems.queries import Queries
 
 THETA = 0.5
@@ -97,12 +97,12 @@ def certify_to(
     most = whole("max_dofs", max_dofs, low=1)
     method = default_method(problem) if method is None else method
     way = Way("continuous", None, extraction, None if decide else aims.limits(queries), budget)
-    prediction = as_prediction(prediction)
+    prediction = problem.prediction(prediction)
     refiner, history, notes = Refiner(problem.mesh), list[Step](), tuple[str, ...]()
     steps, least, best = list[tuple[int, float]](), math.inf, (problem, prediction, queries)
     while True:
         certificate, certifier = run_by(way, method, problem, prediction, queries)
-        dofs, cells = problem.system.n, len(problem.mesh.cells)
+        dofs, cells = problem.unknowns, len(problem.mesh.cells)
         if not history:  # refined facets lie in line: the first mesh shows the curve
             notes = tuple(note for note in certificate.notes if note not in certificate.evidence.remarks)
         if decide:
@@ -117,7 +117,7 @@ def certify_to(
         score = undecided(judged) if decide else worst
         if score <= least:
             best, least = (problem, prediction, queries), score
-        marked = _marked(certificate, aims.queries, theta)
+        marked = _marked(certificate, aims.queries, theta, cells)
         stopped = hopeless(certificate) if decide and not reached else ""
         if not (reached or stopped):
             stopped = _hopeless(certificate, aims) or _limits(problem, most, marked.size, cells)
@@ -130,10 +130,10 @@ def certify_to(
             return Refined(final, certifier, where, asked, said, tuple(history), reached, stopped)
         way = replace(way, tolerance=aims.limits(queries, certificate))
         del certificate, certifier  # the next mesh needs the room
-        refiner.refine(marked)
+        refiner.refine(marked, problem.cuts)
         if not callable(prediction):
             given = np.asarray(problem.extract(prediction, extraction).given)
-            prediction = refiner.prolong(given if problem.components == 1 else given.reshape(-1, problem.components))
+            prediction = problem.carried(given, refiner)
         problem = problem.refined(refiner.mesh, refiner.parents)
         queries = problem.ask(queries.goals, queries.names).deriving(queries.derived)
 
@@ -150,9 +150,11 @@ def _checked(problem: Problem, aims: Aims, theta: float) -> Aims:
     return aims
 
 
-def _marked(certificate: Certificate, limit: Vector, theta: float) -> Index:
+def _marked(certificate: Certificate, limit: Vector, theta: float, cells: int) -> Index:
+    """All cells where nothing is known of their shares."""
     shares, mismatched = certificate.evidence.indicators, certificate.evidence.mismatched_cells
-    assert shares is not None
+    if shares is None:
+        return np.arange(cells)
     marked = dorfler(shares, theta) if np.any(shares) else np.arange(len(shares))
     boundary = certificate.terms.get("boundary")
     if boundary is not None and mismatched is not None and np.any(boundary > 0.2 * limit):
@@ -180,10 +182,9 @@ def _hopeless(certificate: Certificate, aims: Aims) -> str:
     return "an interval is unbounded: the source or the boundary data could not be enclosed"
 
 
-def _limits(problem: Problem, most: int, marked: int, cells: int) -> str:
+def _limits(problem: Transferable, most: int, marked: int, cells: int) -> str:
     """Why to stop here; empty where the next mesh fits."""
-    n, d = problem.system.n, problem.mesh.dim
-    ahead = n * (1.0 + 2.0 * marked / cells)
+    d, ahead = problem.mesh.dim, problem.ahead(marked / cells)
     if ahead > most:
         return f"the next mesh would have about {ahead:.0f} unknowns, more than max_dofs = {most}"
     need = ahead * BYTES[d, problem.degree]

@@ -23,7 +23,7 @@ from pinnpoint.certifiers.nonlinear.base import AbstractNonlinearMethod
 from pinnpoint.certifiers.nonlinear.root import Root
 from pinnpoint.certifiers.protocols import Certifier, Liftable, Problem, Transferable
 from pinnpoint.mesh.quality import unjoined_notes
-from pinnpoint.models.given import Prediction, as_prediction
+from pinnpoint.models.given import Prediction
 from pinnpoint.models.runtimes.predictor import Predictor
 from pinnpoint.rounding.arithmetic import TINY, UNIT
 from pinnpoint.systems.goals import EnergyError, Everywhere, L2Error
@@ -254,7 +254,7 @@ def run_by(
     if problem is None:
         certifier: Certifier = method.prepare(system, queries)
         return certifier.certify(cast(ArrayLike, U), raw=raw, transfer=how.transfer), certifier
-    prediction = as_prediction(U)
+    prediction = problem.prediction(U)
     _require_own_values(queries, how.extraction)
     extracted = problem.extract(prediction, how.extraction)
     _require_fit(queries, problem, len(extracted.U))
@@ -262,7 +262,7 @@ def run_by(
     with _mesh_blamed(problem):
         if own and isinstance(problem, Transferable):
             route = problem.transfer(queries, how.tolerance, how.budget)
-            certifier = method.prepare(problem.system, route.functionals, discrete=False)
+            certifier = problem.prepared(method, route)
             certificate = certifier.certify(extracted.U, transfer=route)
             certificate = problem.beside(certificate, queries, extracted.U, outputs)
         else:

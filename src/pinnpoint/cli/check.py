@@ -11,9 +11,10 @@ from pinnpoint.base.errors import in_words
 from pinnpoint.base.units import Units, bracketed, label
 from pinnpoint.cases.read import read_case
 from pinnpoint.cases.study import arguments_of, build
-from pinnpoint.cli.peak import peak
+from pinnpoint.cli.peak import moving_bytes, peak
 from pinnpoint.fem.lifted import AbstractLifted
 from pinnpoint.fem.loads import Load
+from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.formulas.expressions import Expression
@@ -68,6 +69,10 @@ def run(arguments: argparse.Namespace) -> int:
     load = ", ".join(f"{v:.6g}" for v in np.atleast_1d(problem.total_load))
     print(f"total applied load{bracketed(label(case.units, 'load', mesh.dim))}: {load}")
     print(f"quadrature order {problem.quadrature}; {len(study.queries)} queries; method {case.certificate.method}")
+    if isinstance(problem, MovingQueries):
+        for line in moving(problem, len(study.queries), discrete=case.certificate.target == "discrete"):
+            print(line)
+        return 0
     print(f"unknowns: {problem.system.n} of {problem.system.N}")
     asked = str((case.certificate.options or {}).get("solver", "auto"))
     if case.kind.linear and asked in ("auto", *MODULES):
@@ -77,6 +82,20 @@ def run(arguments: argparse.Namespace) -> int:
         choice = None
     print(f"predicted memory: {memory(problem, len(study.queries), choice):.2f} GB")
     return 0
+
+
+def moving(problem: MovingQueries, queries: int, *, discrete: bool) -> list[str]:
+    """What is special of a problem in time: its grid, and what the sweeps need."""
+    grid, n = problem.grid, problem.stationary.space.n
+    short, long = float(grid.lengths.min()), float(grid.lengths.max())
+    damped = f", the first {grid.damped} damped" if grid.damped else ""
+    need = moving_bytes(problem, queries, discrete=discrete)
+    return [
+        f"time: 0 to {grid.end:g} in {grid.steps} steps of {short:.3g} to {long:.3g}, {grid.scheme}{damped}",
+        f"unknowns: {n * grid.rows}, {n} at each of {grid.rows} levels",
+        "solver: sweeps in time, one factorization for each length of a step",
+        f"predicted memory: {need / GB:.2f} GB",
+    ]
 
 
 def choice_for(problem: Any, queries: int, name: str) -> Choice:

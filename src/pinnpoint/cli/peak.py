@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from pinnpoint.cli.watch import LARGE
+from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.rounding.matrices import LOAD_AFTER, PRODUCTS
 from pinnpoint.solvers.choice import MODULES, Task, predicted
 
@@ -50,3 +51,23 @@ def factors(task: Task, components: int, degree: int, *, easy: bool) -> float:
     if components > 1:
         return 345.0 * math.pow(n, 1.6)
     return (400.0 if easy else 1100.0) * solid
+
+
+ENTRIES = 90.0
+"""Bytes for each entry of the matrix of all steps: itself, its parts, its enclosures."""
+
+
+def moving_bytes(problem: MovingQueries, queries: int, *, discrete: bool) -> float:
+    """Bytes at the peak of a problem in time: factors of all slabs, states, and the matrix of all steps if it is made.
+
+    The proof for the PDE's own solution takes cells and modes of a slab at a time, and data on all of them.
+    """
+    grid, K, n, dim = problem.grid, problem.stationary.A, len(problem.nodes), problem.mesh.dim
+    free, m = problem.stationary.space.n, grid.per_slab
+    different = len(set(grid.lengths.tolist()))
+    one = Task(m * free, m * m * int(K.nnz), dim, 1, True)
+    kept = different * 0.5 * factors(one, 1, problem.degree, easy=True)
+    build = len(problem.mesh.cells) * CELL[dim][0] * (1.0 if problem.degree == 1 else 3.0)
+    states = 8.0 * n * grid.levels.size * (4.0 + (3.0 * queries if discrete else queries))
+    blocks = ENTRIES * K.nnz * grid.steps * m * (m + 1) if discrete else 0.0
+    return PROGRAM + COMPILED + build + states + blocks + kept

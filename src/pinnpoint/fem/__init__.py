@@ -6,6 +6,7 @@ from pinnpoint.fem.elasticity import Elasticity
 from pinnpoint.fem.grids import from_grid, on_nodes
 from pinnpoint.fem.loads import Load, spread
 from pinnpoint.fem.operator_family import OperatorFamily
+from pinnpoint.fem.parabolic.problem import Parabolic
 from pinnpoint.fem.population_certifier import PopulationCertifier
 from pinnpoint.fem.random_fields import darcy_fields
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
@@ -17,6 +18,7 @@ __all__ = [
     "Elasticity",
     "Load",
     "OperatorFamily",
+    "Parabolic",
     "PopulationCertifier",
     "Reaction",
     "ReactionDiffusion",

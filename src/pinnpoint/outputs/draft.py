@@ -24,17 +24,21 @@ from pinnpoint.certifiers.base import AbstractCertifier
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.protocols import Certifier, Problem
 from pinnpoint.fem.lifted import AbstractLifted
+from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.io.meshes.vtu import write_vtu
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.outputs.bundle import begin_bundle, write_bundle
 from pinnpoint.outputs.bundle.document import Document
 from pinnpoint.outputs.bundle.files import Writer, foreign
 from pinnpoint.outputs.fields import BAND, Fields
+from pinnpoint.outputs.moments import drawn_times, require_moments_folder
 from pinnpoint.outputs.summary import summary, sweep
 from pinnpoint.outputs.tables import labels, write_csv
 from pinnpoint.report import Scene, View, write_report
 
 FILES = ("certificate.json", "certificate.csv", "field.vtu", "bundle", "report.html")
+MOVING = ("field.pvd", "field")
+"""Where the solution moves: the list of moments for viewers, and the folder with one file for each."""
 GREEN = "witness/green"
 MAPPED_FROM = 2**24
 """Bytes from which Green vectors are mapped from the bundle's file, which else would be a copy of them."""
@@ -62,7 +66,11 @@ class Draft:
         self.out = Path(out)
         self._made: list[Path] = []
         self._study = study
-        self._scene = draw(study.problem.mesh, study.problem.components, study.queries.points)
+        self._moves = isinstance(study.problem, MovingQueries)
+        frames = (
+            1 if not isinstance(study.problem, MovingQueries) else len(drawn_times(study.problem.grid, study.queries))
+        )
+        self._scene = draw(study.problem.mesh, study.problem.components, study.queries.points, frames)
         self._bundle: Writer | None = None
         self._begun: Begun | None = None
 
@@ -97,7 +105,7 @@ class Draft:
         study, method = self._study, self._study.method
         if study.case.certificate.target != "discrete" or not SAFE or not isinstance(study.problem, Problem):
             return None
-        if 8 * len(study.queries) * study.problem.system.n < MAPPED_FROM:
+        if self._moves or 8 * len(study.queries) * study.problem.system.n < MAPPED_FROM:
             return None
         if not isinstance(method, Exact) or method.file is not None or method.storage != "float64":
             return None
@@ -119,25 +127,35 @@ class Draft:
         fields = begin(lambda: Fields.of(study, certifier, shares, band))
 
         def view() -> View:
-            drawn = View.of(problem.mesh, fields.result().by_name, at, self._scene.result())
+            moments, scene = fields.result().moments, self._scene.result()
+            if moments is not None:
+                frames = moments.frames(drawn_times(problem.grid, study.queries))
+                return View.of(problem.mesh, frames, at, scene, moments=True)
+            drawn = View.of(problem.mesh, fields.result().by_name, at, scene)
             if problem.mesh.dim > 1:
                 _ = drawn.packed
             return drawn
 
         cellwise = None if band is None else {BAND: band}
-        written = begin(lambda: write_vtu(path, problem.mesh, fields.result().by_name, cellwise, nodes=problem.nodes))
-        return Begun(fields, begin(view), written)
+
+        def write() -> Path:
+            if (moments := fields.result().moments) is not None:
+                moments.write(self.part / MOVING[0], problem.mesh, problem.nodes)
+            return write_vtu(path, problem.mesh, fields.result().by_name, cellwise, nodes=problem.nodes)
+
+        return Begun(fields, begin(view), begin(write))
 
     def write(self, result: Result) -> list[Path]:
         """Write all outputs into the folder; they appear together, once every one of them is complete."""
         out, part = self.out, self.part
         whole = isinstance(result.study.problem, Problem)  # of many processes no one has the matrix of a bundle
-        names = [name for name in FILES if whole or name != FILES[3]]
+        names = [name for name in FILES if whole or name != FILES[3]] + list(MOVING if self._moves else ())
         try:
             self._write(result, whole=whole)
             out.mkdir(exist_ok=True)
-            if (out / FILES[3]).is_dir():  # folders are not replaced in one step: move the old one away first
-                os.replace(out / FILES[3], part / "old")
+            for name in (FILES[3], MOVING[1]):  # folders are not replaced in one step: move the old one away first
+                if name in names and (out / name).is_dir():
+                    os.replace(out / name, part / f"old {name}")
             for name in names:
                 os.replace(part / name, out / name)
         except OSError as error:
@@ -171,7 +189,7 @@ class Draft:
             study.prediction,
             study.queries,
             evidence=replace(evidence, state=certificate.evidence.state, corrected=corrected),
-            document=document(study.case, data),
+            document=None if self._moves and certificate.target == "discrete" else document(study.case, data),
             partial=True,
             begun=self._bundle,
         )
@@ -184,11 +202,11 @@ def document(case: Case, data: dict[str, Any]) -> Document:
     return Document({key: value for key, value in data.items() if key not in ("problem", "prediction", "inputs")})
 
 
-def draw(mesh: Mesh, components: int, at: Any = None) -> Future[Scene]:
+def draw(mesh: Mesh, components: int, at: Any = None, frames: int = 1) -> Future[Scene]:
     """Begin to draw a mesh for the report, cut at some points where it is solid."""
 
     def drawn() -> Scene:
-        scene = Scene(mesh, 3 * components, at)
+        scene = Scene(mesh, 3 * components * frames, at)
         _ = scene.opened if components == 1 else scene.closed
         return scene
 
@@ -216,7 +234,8 @@ def require_place(out: Path) -> None:
 def _require_ours(out: Path) -> None:
     """Refuse to replace what is not an output."""
     bundle = out / FILES[3]
-    for path in (out / name for name in FILES if name != FILES[3]):
+    require_moments_folder(out / MOVING[1])
+    for path in (out / name for name in (*FILES, MOVING[0]) if name != FILES[3]):
         if path.is_dir():
             raise InputError(f"--out: '{path}' is a folder, and a file is to go there; choose another place")
     if os.path.lexists(bundle) and (bundle.is_symlink() or not bundle.is_dir()):

@@ -12,7 +12,9 @@ from pinnpoint.cases.study import Study
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certifiers.protocols import Certifier, Problem
 from pinnpoint.fem.lifted import AbstractLifted
+from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.fem.problem import FiniteElements
+from pinnpoint.outputs.moments import Moments
 
 BAND = "proved bound of the error"
 """A bound of the prediction's error on each cell; at a node the largest of its cells'."""
@@ -28,6 +30,8 @@ class Fields:
 
     by_name: dict[str, Vector]
     evidence: Evidence
+    moments: Moments | None = None
+    """Where the solution moves: prediction, corrected field and difference over time; `by_name` has the last."""
 
     __repr__ = brief
 
@@ -43,6 +47,10 @@ class Fields:
             Bounds of the prediction's error on each cell.
         """
         problem, extracted = study.problem, study.problem.extract(study.prediction)
+        if isinstance(problem, MovingQueries):
+            evidence = certifier.evidence(extracted.U)
+            moments = Moments.of(problem.grid, extracted, evidence.corrected)
+            return cls(moments.at(moments.times.size - 1), evidence, moments)
         U, nodal = extracted.U, extracted.given if extracted.by_nodes else None
         space, n, count = problem.space, len(problem.nodes), problem.components
         evidence = certifier.evidence(U)

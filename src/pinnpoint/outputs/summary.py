@@ -25,6 +25,7 @@ def summary(result: Result) -> dict[str, Any]:
         units=case.units,
         inputs=provenance(case),
         problem={**case.to_dict()["problem"], "quadrature": study.problem.quadrature},
+        **({} if case.time is None else {"time": case.to_dict()["time"]}),
         prediction={"source": case.prediction.source, **made},
         **({"refinement": _refinement(result)} if result.history else {}),
     )
@@ -33,6 +34,7 @@ def summary(result: Result) -> dict[str, Any]:
         row["kind"] = query.kind
         row |= {} if query.at is None else {"at": [float(x) for x in query.at]}
         asked = {"component": query.component, "group": query.group, "ball": query.radius, "side": query.side}
+        asked["spread"] = query.spread
         asked["tolerance"] = _finite(study.limits[i])
         row |= {key: value for key, value in asked.items() if value is not None}
         if narrowing is not None:

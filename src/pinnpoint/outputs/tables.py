@@ -34,7 +34,13 @@ def write_csv(path: Path, certificate: Certificate, units: Sequence[str]) -> Non
     limits, verdicts = certificate.limits, certificate.verdicts
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        head = ["name", *(c + unit for c in columns), *(f"term {t}{unit}" for t in terms), "target", "guarantee"]
+        head = [
+            "name",
+            *(c if c == "time" else c + unit for c in columns),
+            *(f"term {t}{unit}" for t in terms),
+            "target",
+            "guarantee",
+        ]
         head += [f"accept{unit}", "verdict", *(word + unit for word in WORDS), "limit"]
         routes = certificate.details.get("routes", {})
         writer.writerow([*head, f"mesh_estimate{unit}", "interval_of", "unit", *(["route"] if routes else [])])
@@ -57,7 +63,7 @@ def write_csv(path: Path, certificate: Certificate, units: Sequence[str]) -> Non
 
 
 def _columns(certificate: Certificate) -> dict[str, Vector | None]:
-    return {
+    return ({} if certificate.times is None else {"time": certificate.times}) | {
         "value": certificate.value,
         "value_radius": certificate.value_radius,
         "raw": certificate.raw,

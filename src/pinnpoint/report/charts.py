@@ -48,6 +48,10 @@ class Plot:
     levels: Sequence[tuple[float, str]] = field(default_factory=tuple)
     pins: Sequence[tuple[float, float, str, str]] = field(default_factory=tuple)
     """x, y, what to write, where to go."""
+    bands: Sequence[tuple[Vector, Vector, Vector]] = field(default_factory=tuple)
+    """x, and between which values of y an area is filled; finite."""
+    within: tuple[float, float] | None = None
+    """Values of y that the axis holds besides."""
 
     def svg(self) -> str:
         """The picture; lines that are nowhere finite or, on a logarithmic axis, positive are left out."""
@@ -57,7 +61,9 @@ class Plot:
             return ""
         xs = np.concatenate([x for _, x, _ in lines] + [np.array([p[0] for p in self.pins])])
         levels = [v for v, _ in self.levels if math.isfinite(v) and (v > 0.0 or not self.log_y)]
-        ys = np.concatenate([y for _, _, y in lines] + [np.array(levels), np.array([p[1] for p in self.pins])])
+        more = [np.array(levels), np.array([p[1] for p in self.pins]), np.array(self.within or ())]
+        more += [y for band in self.bands for y in band[1:]]
+        ys = np.concatenate([y for _, _, y in lines] + more)
         across, down = Axis.of(xs, self.log_x), Axis.of(ys, self.log_y, 0.05)
         parts = [f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{text(self.title)}">']
         parts += _grid(across, down, self.x, self.y)
@@ -66,6 +72,8 @@ class Plot:
                 at = _y(down, value)
                 parts.append(f'<line class="level" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at}" y2="{at}"/>')
                 parts.append(f'<text class="tick" x="{LEFT + 4}" y="{at - 4}">{text(name)}</text>')
+        for band in self.bands:
+            parts.append(_band(*band, across, down))
         for line, x, y in lines:
             parts.append(_line(line, x, y, across, down))
         for px, py, mark, target in self.pins:
@@ -167,6 +175,12 @@ def _grid(across: Axis, down: Axis, x: str, y: str) -> list[str]:
     turn = f'transform="rotate(-90 13 {middle})"'
     parts.append(f'<text class="name" x="13" y="{middle}" text-anchor="middle" {turn}>{text(y)}</text>')
     return parts
+
+
+def _band(x: Vector, lower: Vector, upper: Vector, across: Axis, down: Axis) -> str:
+    ends = [*zip(x.tolist(), upper.tolist(), strict=True), *reversed([*zip(x.tolist(), lower.tolist(), strict=True)])]
+    path = " ".join(f"{_x(across, a):g},{_y(down, b):g}" for a, b in ends)
+    return f'<polygon class="band" points="{path}"/>'
 
 
 def _line(line: Line, x: Vector, y: Vector, across: Axis, down: Axis) -> str:

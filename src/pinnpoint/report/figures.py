@@ -10,7 +10,8 @@ import numpy as np
 from pinnpoint.base.units import bracketed, common, label, of_field, of_row
 from pinnpoint.report.charts import Line, Plot
 from pinnpoint.report.colours import MAPS
-from pinnpoint.report.markup import SERIES, text
+from pinnpoint.report.markup import SERIES, clip, text
+from pinnpoint.report.moments import moment_of, series_of
 from pinnpoint.report.numbers import above, near, short
 from pinnpoint.report.sections import urgency
 from pinnpoint.report.still import HEIGHT, WIDTH
@@ -18,6 +19,7 @@ from pinnpoint.report.view import Field, View
 
 MOST_LINES = 8
 MOST_PINS = 200
+MARKED = "Proved at the marked times; between them lines only lead the eye."
 DEPTH = 1e-5
 """Parts of a sweep that are smaller than this share of the largest are not drawn."""
 
@@ -93,8 +95,66 @@ def sweep(data: Mapping[str, Any]) -> str:
     return f'<div class="plots">{"".join(plots)}</div>' if plots else ""
 
 
+def over_time(data: Mapping[str, Any]) -> str:
+    """What is proved of one place at several times, as a band, beside the prediction."""
+    rows, plots = data["queries"], []
+    for some in series_of(rows)[:MOST_LINES]:
+        if any(rows[i]["lower"] is None or rows[i]["upper"] is None for i in some):
+            continue
+        t, low, high, mid, said = (
+            np.array([np.nan if rows[i].get(key) is None else rows[i][key] for i in some], dtype=float)
+            for key in ("time", "lower", "upper", "center", "value")
+        )
+        raw = [rows[i].get("raw") for i in some]
+        said = np.where(
+            [r is None for r in raw], said, np.array([np.nan if r is None else r for r in raw], dtype=float)
+        )
+        lines = [
+            Line("centre of the proved interval", t, mid, SERIES[0], marks=True),
+            Line("prediction", t, said, SERIES[1], dashed=True, marks=True),
+        ]
+        pins = [(float(t[k]), float(mid[k]), str(i + 1), f"q-{i}") for k, i in enumerate(some)]
+        title = f"{rows[some[0]]['name']} and {len(some) - 1} more: proved intervals over time"
+        y = f"u{bracketed(of_row(data, rows[some[0]]))}"
+        picture = Plot(title, "time", y, lines, pins=pins, bands=[(t, low, high)]).svg()
+        names = ", ".join(str(rows[i]["name"]) for i in some)
+        plots.append(f"<div><h3><bdi>{text(clip(names, 60))}</bdi></h3>{picture}</div>")
+    return f'<div class="plots">{"".join(plots)}</div>' if plots else ""
+
+
+def moments(data: Mapping[str, Any], view: View) -> str:
+    """Curves over an interval at every moment; a slider shows one of them, the last without it."""
+    x, rows, plots = view.surface.points[:, 0], data["queries"], []
+    unit, length = bracketed(of_field(data)), bracketed(label(data.get("units", ""), "length"))
+    plain = [f for f in view.fields if f.name in ("prediction", "corrected")]
+    ends = min(float(f.values.min()) for f in plain), max(float(f.values.max()) for f in plain)
+    for k, time in enumerate(view.times):
+        lines = [
+            Line(f.label, x, f.values[:, 0], SERIES[i % len(SERIES)], dashed=f.name == "prediction")
+            for i, f in enumerate(f for f in plain if f.load == time)
+        ]
+        pins = [
+            (row["at"][0], row["center"], str(i + 1), f"q-{i}")
+            for i, row in enumerate(rows)
+            if row.get("at") and moment_of(row, view.times) == time
+        ]
+        picture = Plot(f"Fields, {time}", f"x{length}", f"u{unit}", lines, pins=pins, within=ends).svg()
+        hidden = "" if k == len(view.times) - 1 else " hidden"
+        plots.append(f'<div class="moment" data-moment="{k}" data-time="{text(time)}"{hidden}>{picture}</div>')
+    most = len(view.times) - 1
+    slider = (
+        '<p class="view-tools" id="moments" hidden><label class="menu"><span>Time</span>'
+        f'<input type="range" min="0" max="{most}" step="1" value="{most}" aria-label="Time"></label>'
+        f'<output class="when">{text(view.times[-1])}</output></p>'
+    )
+    title = "<h3>Prediction and corrected field, with the proved values</h3>"
+    return f'{slider}{title}<div class="plots"><div>{"".join(plots)}</div></div>'
+
+
 def curves(data: Mapping[str, Any], view: View) -> str:
     """Fields over an interval: what was predicted and corrected, their difference, the influences."""
+    if view.times:
+        return moments(data, view)
     x, rows = view.surface.points[:, 0], data["queries"]
     unit, length = bracketed(of_field(data)), bracketed(label(data.get("units", ""), "length"))
     plain = [f for f in view.fields if f.query is None and f.name != "error"]
@@ -137,7 +197,7 @@ def picture(data: Mapping[str, Any], view: View) -> str:
     still = view.still
     if still is None:
         return ""
-    load = view.fields[0].load
+    load = view.times[-1] if view.times else view.fields[0].load
     fields = [f for f in view.fields if f.query is None and f.load == load][:3]
     images = [
         f'<image data-field="{text(f.label)}" width="{WIDTH}" height="{HEIGHT}" href="{still.png(f.unit, _map(f))}"'

@@ -19,6 +19,7 @@ from pinnpoint.report.answers import verdicts
 from pinnpoint.report.derived import NOTE as DERIVED
 from pinnpoint.report.derived import derived
 from pinnpoint.report.markup import name, text
+from pinnpoint.report.moments import moment_of
 from pinnpoint.report.sections import assumptions, intervals, notes, origin, recheck, section, widths
 from pinnpoint.report.verdict import judge
 from pinnpoint.report.view import View
@@ -67,6 +68,7 @@ def render(
         section("accepted", "Is the prediction good enough?", verdicts(data)),
         section("notes", "Keep in mind", notes(data)),
         section("intervals", "Intervals", intervals(data)),
+        section("times", "Over time", figures.over_time(data), figures.MARKED),
         section("derived", "Derived", derived(data), DERIVED),
         section("part", "The part", _view(data, view)),
         section("widths", "Where the widths come from", widths(data)),
@@ -131,7 +133,7 @@ def _payload(data: Mapping[str, Any], view: View | None) -> str:
             "name": row.get("query", row["name"]),
             "at": row.get("at"),
             "ball": row.get("ball"),
-            "load": row.get("load"),
+            "load": row.get("load") if not view.times else moment_of(row, view.times),
         }
         for i in figures.foremost(rows, MOST_PINS)
         for row in (rows[i],)

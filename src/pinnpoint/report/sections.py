@@ -129,6 +129,10 @@ def _where(row: Mapping[str, Any]) -> str:
         parts.append(f"radius {row['ball']:.4g}")
     if row.get("side") is not None:
         parts.append(f"side {row['side']:.4g}")
+    if row.get("spread") is not None:
+        parts.append(f"spread {row['spread']:.4g}")
+    if row.get("time") is not None:
+        parts.append(f"time {row['time']:.4g}")
     return ", ".join(parts)
 
 

@@ -107,6 +107,8 @@ class View:
     fields: tuple[Field, ...]
     left_out: int = 0
     """Influences that would have made the report too large."""
+    times: tuple[str, ...] = ()
+    """Where loads are moments: their names, one after the other."""
 
     __repr__ = brief
 
@@ -117,6 +119,8 @@ class View:
         fields: Mapping[str, Any] | Sequence[tuple[str, Mapping[str, Any]]],
         at: Any = None,
         scene: Scene | None = None,
+        *,
+        moments: bool = False,
     ) -> View:
         """What can be seen of a mesh.
 
@@ -132,6 +136,8 @@ class View:
             Where the queries sit, (K, d): solids are cut there.
         scene
             Of this mesh and these queries, where it was made before; used if it has the right number of nodes.
+        moments
+            Whether the loads of a list are moments: a slider goes through them, with one scale of colours for all.
         """
         mesh = _mesh(mesh)
         each = [(None, fields)] if isinstance(fields, Mapping) else [(str(load), f) for load, f in fields]
@@ -146,7 +152,8 @@ class View:
         greens = [f for f in found if f.query is not None]
         size = 2 * len(seen.nodes)
         room = max(1, (BUDGET - size * sum(f.values.shape[1] for f in plain)) // size)
-        return cls(scene, (*plain, *greens[:room]), max(0, len(greens) - room))
+        times = tuple(load for load, _ in each if load is not None) if moments else ()
+        return cls(scene, (*plain, *greens[:room]), max(0, len(greens) - room), times)
 
     @property
     def surface(self) -> Surface:
@@ -163,6 +170,7 @@ class View:
     def packed(self) -> tuple[dict[str, Any], str]:
         """What the viewer reads, and the bytes it speaks of in base64."""
         s, packer = self.surface, Packer()
+        ranges = self._ranges() if self.times else {}
         return {
             "dim": s.dim,
             "eye": EYE,
@@ -171,8 +179,17 @@ class View:
             "triangles": packer.whole(s.triangles),
             "edges": packer.whole(s.edges),
             "cuts": [{"level": level, "triangles": packer.whole(T)} for level, T in s.cuts],
-            "fields": [self._packed(f, packer) for f in self.fields],
+            "fields": [self._packed(f, packer) | ranges.get(f.name, {}) for f in self.fields],
+            **({"times": list(self.times)} if self.times else {}),
         }, packer.base64()
+
+    def _ranges(self) -> dict[str, dict[str, list[float]]]:
+        """The least and the largest value of every field over all moments."""
+        found: dict[str, list[float]] = {}
+        for f in self.fields:
+            ends = found.setdefault(f.name, [float("inf"), -float("inf")])
+            ends[:] = min(ends[0], float(f.values.min())), max(ends[1], float(f.values.max()))
+        return {name: {"range": ends} for name, ends in found.items()}
 
     @staticmethod
     def _packed(field: Field, packer: Packer) -> dict[str, Any]:

@@ -101,11 +101,11 @@ class Coercive:
         """By ‖v‖_S ≤ left where W = S⁻¹, else from √α ‖v‖_P ≤ ‖v‖_S."""
         if isinstance(form, InverseForm):
             return left
-        return _dual_from(form, float(up(left / down(math.sqrt(self.form.alpha)))), self.form.P)
+        return dual_from(form, float(up(left / down(math.sqrt(self.form.alpha)))), self.form.P)
 
     def solution_norm(self, rho: Ball, right: float) -> float:
         """√α ‖e‖_P ≤ ‖e‖_S ≤ ‖ρ‖_{S⁻¹} ≤ right."""
-        return _dual_from(DiagonalForm(), float(up(right / down(math.sqrt(self.form.alpha)))), self.form.P)
+        return dual_from(DiagonalForm(), float(up(right / down(math.sqrt(self.form.alpha)))), self.form.P)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,11 +135,11 @@ class Normal:
         if self.matches or not isinstance(self.W, DiagonalForm):
             return left
         inverse = None if self.W.w is None else np.asarray(1.0 / self.W.w)  # powers of two: exact
-        return _dual_from(form, left, DiagonalForm(inverse))
+        return dual_from(form, left, DiagonalForm(inverse))
 
     def solution_norm(self, rho: Ball, right: float) -> float:
         """‖e‖_P ≤ ‖ρ‖_W/√α."""
-        return _dual_from(DiagonalForm(), float(up(right / down(math.sqrt(self.alpha)))), self.P)
+        return dual_from(DiagonalForm(), float(up(right / down(math.sqrt(self.alpha)))), self.P)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +163,7 @@ class InversePositive:
 
     def green_error(self, left: float, form: Form) -> float:
         """‖B⁻ᵀ|s|‖₁ = |s|ᵀ B⁻¹ 1 bounds the Euclidean norm."""
-        return _dual_from(form, float(up(left * float(np.max(up(1.0 / self.v))))), DiagonalForm())
+        return dual_from(form, float(up(left * float(np.max(up(1.0 / self.v))))), DiagonalForm())
 
     def solution_norm(self, rho: Ball, right: float) -> float:
         """|e| ≤ w max(|ρ|/v)."""
@@ -188,19 +188,19 @@ class ApproximateInverse:
 
     def green_error(self, left: float, form: Form) -> float:
         """‖B⁻ᵀs‖₂ ≤ ‖B⁻ᵀs‖₁ ≤ ‖B⁻¹‖_∞ ‖s‖₁."""
-        return _dual_from(form, float(up(self.bound * left)), DiagonalForm())
+        return dual_from(form, float(up(self.bound * left)), DiagonalForm())
 
     def solution_norm(self, rho: Ball, right: float) -> float:
         """√n ‖e‖_∞."""
         return float(up(math.sqrt(rho.size) * right))
 
 
-def _dual_from(form: Form, length: float, P: Form) -> float:
+def dual_from(form: Form, length: float, P: Form) -> float:
     """Upper bound of ‖v‖_{W⁻¹} when only ‖v‖_P ≤ length is known."""
     if isinstance(P, MatrixForm):  # P ⪰ α_P Q, so ‖v‖_Q ≤ ‖v‖_P / √α_P
-        return _dual_from(form, float(up(length / down(math.sqrt(P.alpha)))), P.P)
+        return dual_from(form, float(up(length / down(math.sqrt(P.alpha)))), P.P)
     if isinstance(form, MatrixForm):  # W ⪰ α_W Q, so ‖v‖_{W⁻¹} ≤ ‖v‖_{Q⁻¹} / √α_W
-        return float(up(_dual_from(form.P, length, P) / down(math.sqrt(form.alpha))))
+        return float(up(dual_from(form.P, length, P) / down(math.sqrt(form.alpha))))
     if not (isinstance(form, DiagonalForm) and isinstance(P, DiagonalForm)):
         raise CertificationError("the energy weight needs a coercive operator")
     if form.w is None or P.w is None:

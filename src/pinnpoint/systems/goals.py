@@ -17,41 +17,64 @@ Where = str | tuple[int, ...] | None
 
 @dataclass(frozen=True)
 class Point:
-    """The value at a point; of one component where the solution has several."""
+    """The value at a point; of one component where the solution has several, at a time where it moves."""
 
     at: tuple[float, ...]
     component: int | None = None
+    time: float | None = None
 
     __repr__ = brief
 
 
 @dataclass(frozen=True)
 class Ball:
-    """The average over a ball; of one component where the solution has several."""
+    """The average over a ball; of one component where the solution has several, at a time where it moves."""
 
     at: tuple[float, ...]
     radius: float
     component: int | None = None
+    time: float | None = None
+
+    __repr__ = brief
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """The average at a time with the weight χ(r²/reach²) exp(−r²/(2 spread²)), divided by its integral.
+
+    r is the distance from the point, χ(ρ) = 1 − I_ρ(3, 4) with the regularised incomplete beta function I for ρ ≤ 1,
+    and 0 beyond: 1 at the point, and zero with three derivatives at the distance `reach`.
+    """
+
+    at: tuple[float, ...]
+    spread: float
+    reach: float
+    time: float | None = None
 
     __repr__ = brief
 
 
 @dataclass(frozen=True)
 class Patch:
-    """The average over a boundary group; of a component or in a direction where the solution has several."""
+    """The average over a boundary group; of a component or in a direction where the solution has several.
+
+    At a time where it moves.
+    """
 
     group: str
     component: Direction | None = None
+    time: float | None = None
 
     __repr__ = brief
 
 
 @dataclass(frozen=True)
 class Cells:
-    """The average over cells; of one component where the solution has several."""
+    """The average over cells; of one component where the solution has several, at a time where it moves."""
 
     cells: Where
     component: int | None = None
+    time: float | None = None
 
     __repr__ = brief
 
@@ -208,9 +231,14 @@ class Minimum:
     __repr__ = brief
 
 
-Place = Point | Ball | Patch | Cells | Block | Slope | Flux
+Place = Point | Ball | Gaussian | Patch | Cells | Block | Slope | Flux
 Linear = Place | Strain | Stress | CellStrain | CellStress | CellStressAlong | Reaction | Compliance
 Extreme = Everywhere | L2Error | EnergyError | Maximum | Minimum
 """What is no linear functional of the solution; its rows are zero, and its intervals come from bounds on cells."""
 Goal = Linear | Extreme
 """What a query asks of the PDE's own solution."""
+
+
+def time_of(goal: Goal | None) -> float | None:
+    """The time that a query is about; None where the solution does not move, or none was said."""
+    return goal.time if isinstance(goal, Point | Ball | Gaussian | Cells | Patch) else None

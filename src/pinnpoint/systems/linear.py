@@ -30,6 +30,8 @@ from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.rounding.bounds import Coercivity, fingerprint
 from pinnpoint.rounding.forms import Form
 from pinnpoint.rounding.stability import form_of
+from pinnpoint.rounding.stepped import Stepped
+from pinnpoint.solvers.protocol import Solver
 from pinnpoint.systems.spaces import AdmissibleSpace
 
 ENERGY = "energy"
@@ -71,6 +73,11 @@ class LinearSystem:
         else depends on them. Unknowns of a node that follow each other in U may be named by `node_size`.
     floor
         A function that proves the reduced operator's coercivity without a factorization, for large systems.
+    stability
+        A function that proves |sᵀÂ⁻¹ρ| ≤ left(s) right(ρ) for the reduced operator as it is stored, in place of a
+        factorization.
+    solver
+        Of the reduced operator, in place of a factorization; it is not trusted.
     made_on
         A digest of the mesh whose nodes the unknowns belong to; queries that were made on another one are refused.
     """
@@ -87,6 +94,8 @@ class LinearSystem:
     modes: Vector | None
     node_size: int
     floor: Callable[[], Coercivity] | None
+    stability: Callable[[], Stepped] | None
+    solver: Solver | None
     made_on: str | None = field(repr=False)
 
     __repr__ = brief
@@ -105,6 +114,8 @@ class LinearSystem:
         modes: Any | None = None,
         node_size: int = 1,
         floor: Callable[[], Coercivity] | None = None,
+        stability: Callable[[], Stepped] | None = None,
+        solver: Solver | None = None,
         made_on: str | None = None,
     ) -> None:
         A = _operator(A)
@@ -132,7 +143,7 @@ class LinearSystem:
             )
         set_fields(self, weight=_weight(weight, self.M, square=self.is_square), row_points=self._points(row_points))
         set_fields(self, modes=self._modes(modes), node_size=self._node_size(whole("node_size", node_size, low=1)))
-        set_fields(self, floor=floor, made_on=made_on)
+        set_fields(self, floor=floor, stability=stability, solver=solver, made_on=made_on)
         frozen(self.b, self.b_error, self.weight, self.row_points, self.modes)
         frozen(*(a.data for a in (self.A_error, self.weight) if a is not None and sp.issparse(a)))
 

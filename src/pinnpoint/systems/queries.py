@@ -36,6 +36,7 @@ from pinnpoint.systems.goals import Flux as Flux
 from pinnpoint.systems.goals import Goal as Goal
 from pinnpoint.systems.goals import Patch as Patch
 from pinnpoint.systems.goals import Point as Point
+from pinnpoint.systems.goals import time_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,6 +259,12 @@ class Queries:
     def L(self) -> Any:
         """The rows ℓ_i, which cannot be written into."""
         return shown(self.stored)
+
+    @property
+    def times(self) -> Vector | None:
+        """When, where all queries are about a time."""
+        each = [time_of(goal) for goal in self.goals]
+        return None if any(t is None for t in each) else np.array(each, dtype=np.float64)
 
     def __len__(self) -> int:
         return int(self.stored.shape[0])

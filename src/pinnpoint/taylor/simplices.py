@@ -216,9 +216,9 @@ def _resolve(
     remainder = np.repeat(rows[2][chosen], count)
     limits = np.repeat(limit[chosen] * growth, count)
     finer = _resolve(f, simplices[chosen].children(), q, limits, remainder, depth - 1, growth, most)
-    gathered = _gather(m, finer)
-    better = ~(gathered[2] > rows[2][chosen])
-    for row, value in zip(rows, gathered, strict=True):
+    parents = gathered(m, finer)
+    better = ~(parents[2] > rows[2][chosen])
+    for row, value in zip(rows, parents, strict=True):
         row[chosen[better]] = value[better]
     return rows
 
@@ -252,7 +252,7 @@ def _read(model: TaylorModel, which: Index, m: int, q: int) -> Rows:
     return np.where(lost[:, None], 0.0, beta), np.where(lost, 0.0, high), error, error
 
 
-def _gather(m: int, finer: Rows) -> Rows:
+def gathered(m: int, finer: Rows) -> Rows:
     """What 2^m children each say about their parents."""
     count, n = 2**m, len(pairs(m))
     beta, high, error1, error2 = (r.reshape(-1, count, *r.shape[1:]) for r in finer)
@@ -280,4 +280,4 @@ def _limits(tolerance: Vector | float | None, N: int) -> Vector:
     return np.array(np.broadcast_to(t, N))
 
 
-__all__ = ["density", "enclose", "projected", "quadratic", "root_mean_square", "supremum"]
+__all__ = ["density", "enclose", "gathered", "projected", "quadratic", "root_mean_square", "supremum"]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -90,10 +90,10 @@ class Bounds:
     """How much of `oscillation` and of `means` comes from the error of the data."""
     high: Vector
     """Bounds of the part of δ that is orthogonal to quadratics; zero where coefficients are constant on cells."""
+    defect: Vector
+    """Bounds of |∫_K ϱ|."""
     gaps: Gaps | None = None
     """What the flux leaves on Robin facets."""
-    defect: Vector = field(default_factory=lambda: np.zeros(0))
-    """Bounds of |∫_K ϱ|."""
     lift: Vector | None = None
     """Bounds of the energy norms of a lift of Dirichlet data that the state is taken with."""
 
@@ -328,8 +328,8 @@ class Estimator:
             at_most(means),
             (row["osc"], at_most(data)),
             row["high"],
-            gaps,
             row["defect"],
+            gaps,
         )
 
     def energy(self, p: Bounds) -> float:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from pinnpoint.base.errors import InputError
-from pinnpoint.cases.kinds import elasticity, reaction_diffusion, semilinear
-from pinnpoint.cases.kinds.base import LINEAR, NONLINEAR, Kind, ProblemSpec, Setting
+from pinnpoint.cases.kinds import elasticity, parabolic, reaction_diffusion, semilinear
+from pinnpoint.cases.kinds.base import LINEAR, NONLINEAR, Kind, ProblemSpec, Setting, TimeSpec
 
-__all__ = ["KINDS", "LINEAR", "NONLINEAR", "Kind", "ProblemSpec", "Setting", "register"]
-KINDS: dict[str, Kind[Any]] = {module.KIND.name: module.KIND for module in (reaction_diffusion, elasticity, semilinear)}
+__all__ = ["KINDS", "LINEAR", "NONLINEAR", "Kind", "ProblemSpec", "Setting", "TimeSpec", "register"]
+MODULES = (reaction_diffusion, elasticity, semilinear, parabolic)
+KINDS: dict[str, Kind[Any]] = {module.KIND.name: module.KIND for module in MODULES}
 """By name."""
 
 

@@ -48,13 +48,31 @@ Spec = TypeVar("Spec", bound=ProblemSpec)
 
 
 @dataclass(frozen=True)
+class TimeSpec:
+    """The [time] table of a case."""
+
+    end: float | None = None
+    steps: int | None = None
+    nodes: tuple[float, ...] | None = None
+    grade: str = "end"
+    scheme: str = "cg1"
+    damped: int = 0
+
+    __repr__ = brief
+
+
+@dataclass(frozen=True)
 class Setting:
-    """What a builder needs to know beside the spec: the order of quadrature, and which of two words the file uses."""
+    """What a builder needs to know beside the spec.
+
+    The order of quadrature, which of two words the file uses, and the times of a kind that moves.
+    """
 
     quadrature: int | None = None
     words: Mapping[str, str] = field(default_factory=dict)
     geometry: Mapping[str, Shape] = field(default_factory=dict)
     """Curves that boundary groups are."""
+    time: TimeSpec | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +108,8 @@ class Kind(Generic[Spec]):
     rechecked
         Whether the checker of bundles knows the kind and compares the stored system with its own; of others it proves
         what was certified of the system as it is stored.
+    moves
+        Whether its solution depends on time: the case has a table [time], and queries have times.
     lifts, refines, distributes, decks
         Whether a smooth prediction can be kept unprojected, a tolerance refines the mesh, many processes can share it,
         and a deck can give it.
@@ -110,6 +130,7 @@ class Kind(Generic[Spec]):
     instead: Mapping[str, str] = field(default_factory=dict)
     quantities: Quantities = SCALAR
     rechecked: bool = False
+    moves: bool = False
     lifts: bool = False
     refines: bool = False
     distributes: bool = False

@@ -10,7 +10,7 @@ from typing import Any
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.cases.tables import REQUIRED, Table, number
+from pinnpoint.cases.tables import REQUIRED, SPACE, Table, number
 from pinnpoint.fem.grids import GRIDS, from_grid
 from pinnpoint.formulas.expressions import Expression, parse
 from pinnpoint.io.fields import read_array
@@ -68,13 +68,13 @@ def read_reaction(table: Table) -> Any:
     return parse(found, name=table.key("reaction")) if isinstance(found, float) else found
 
 
-def read_source(table: Table) -> Any:
+def read_source(table: Table, variables: tuple[str, ...] = SPACE) -> Any:
     """A number or a formula, or a table from groups to these."""
     if not isinstance(table.data.get("source"), dict):
         table._asked("source", "number or formula, or a table group → these", 0.0)
-        return parse(table.take("source", 0.0), name=table.key("source"))
+        return parse(table.take("source", 0.0), variables, name=table.key("source"))
     value, key = table.take("source", 0.0), table.key("source")
-    return {group: parse(f, name=f"{key}.{group}") for group, f in _filled(key, value).items()}
+    return {group: parse(f, variables, name=f"{key}.{group}") for group, f in _filled(key, value).items()}
 
 
 def read_convection(table: Table) -> Any:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from pinnpoint.base.errors import InputError
-from pinnpoint.cases.tables import Table, Value, components
+from pinnpoint.cases.tables import SPACE, Table, Value, components
 from pinnpoint.formulas.expressions import Expression
 
 
-def read_conditions(table: Table, *, vector: bool = False, free: bool = False) -> dict[str, Value]:
+def read_conditions(
+    table: Table, *, vector: bool = False, free: bool = False, variables: tuple[str, ...] = SPACE
+) -> dict[str, Value]:
     """Group → number, formula or one for each component; with `free`, components may be left alone."""
     conditions: dict[str, Value] = {}
     for group in table.data:
         value = table.take(group)
         if isinstance(value, list) and not vector:
             raise InputError(f"{table.key(group)}: has one component; give a number or a formula, not a list")
-        conditions[group] = components(table.key(group), value, free=free)
+        conditions[group] = components(table.key(group), value, free=free, variables=variables)
         if isinstance(value, list) and all(v is None for v in conditions[group]):  # type: ignore[union-attr]
             raise InputError(f"{table.key(group)}: every component is free, so nothing is fixed; remove it")
     return conditions

@@ -19,11 +19,13 @@ from pinnpoint.mesh.quadrature import rule
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.rounding.arithmetic import UNIT
 from pinnpoint.rounding.coercivity import equilibration, lu_defect, scaled, symmetric_part, verify_coercivity, z_part
+from pinnpoint.rounding.stepped import Stepped
 from pinnpoint.solvers.amg import Multigrid
 from pinnpoint.solvers.choice import GB, ROOM, Task, predicted
 from pinnpoint.solvers.direct import factorize
 from pinnpoint.solvers.petsc import Petsc
 from pinnpoint.solvers.protocol import Solver, answer, is_accurate
+from pinnpoint.systems.evolution.energy import StepMatrices, step_weights
 from pinnpoint.systems.goals import Cells, CellStrain, CellStress, CellStressAlong, Flux, Patch, Reaction
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Queries
@@ -37,6 +39,8 @@ COEFFICIENTS = ("diffusion", "reaction", "young", "poisson")
 """Of A; where they are tables the bundle says which cell has which number."""
 ROWS = 65_536
 """Rows whose residuals are made at a time, in extended precision."""
+ROOMY = 0.01
+"""γT of a floor that another program can prove as well, where one is needed at all."""
 CLOSE = 1e-8
 """Coercivity bounds below this are close to rounding."""
 SMALL_STEP = 1e-9
@@ -120,9 +124,55 @@ def linear(out: Writer, system: LinearSystem, queries: Queries, evidence: Eviden
     out.array("witness/green", green)
     if B is None:
         return {"coercivity": {"how": "declared", "alpha": coercivity}}
+    steps = _by_steps(system)
+    if steps is not None:
+        return {"coercivity": stepped(out, steps)}
     if positive is None and z_part(B)[1] > 0.0:
         _require_room(system, B)
     return {"coercivity": _coercive(out, B, solver, positive)}
+
+
+def _by_steps(system: LinearSystem) -> Stepped | None:
+    """The proof from matrices of one level, where the system has it."""
+    try:
+        return None if system.stability is None else system.stability()
+    except CertificationError:
+        return None
+
+
+class _Renamed:
+    """A writer of one of two witnesses of coercivity."""
+
+    def __init__(self, out: Writer, name: str) -> None:
+        self.out, self.name = out, name
+
+    def array(self, name: str, a: Any) -> None:
+        """Under its name here."""
+        self.out.array(f"steps/{self.name}_{name.removeprefix('witness/')}", a)
+
+
+def stepped(out: Writer, steps: Stepped) -> dict[str, Any]:
+    """Matrices and lengths of steps in time, and what proves that the one is definite and how far the other falls."""
+    made: StepMatrices = steps.made_of
+    M, K, grid = made.M, made.K, made.grid
+    grows = 0.0 if made.gamma == 0.0 else max(made.gamma, ROOMY / grid.end)
+    out.sparse("steps/m", M)
+    out.sparse("steps/k", K)
+    out.array("steps/lengths", grid.lengths)
+    S = sp.csr_array(K + grows * M)
+    mass, floor = (_coercive(_Renamed(out, name), B, factorize(B)) for name, B in (("mass", M), ("floor", S)))
+    again = step_weights(grid, grows, 2.0 * made.sizes[0], 2.0 * made.sizes[1])
+    lengths = [float(np.linalg.norm(w)) for w in again]
+    alpha = 0.5 * mass["alpha"] / (float(steps.scale.max()) ** 2 * lengths[0] * lengths[1])
+    return {
+        "how": "steps",
+        "alpha": alpha,
+        "scheme": grid.scheme,
+        "damped": grid.damped,
+        "gamma": grows,
+        "mass": mass,
+        "floor": floor,
+    }
 
 
 def _solved(system: LinearSystem, solver: Solver, state: Vector | None) -> Vector:
@@ -186,7 +236,7 @@ def cubic(out: Writer, system: CubicSystem, queries: Any, U: Vector, polish: int
     return {"coercivity": _coercive(out, B, factorize(B))}
 
 
-def _coercive(out: Writer, B: Any, solver: Solver, positive: Vector | None = None) -> dict[str, Any]:
+def _coercive(out: Writer | _Renamed, B: Any, solver: Solver, positive: Vector | None = None) -> dict[str, Any]:
     """α and D with (B + Bᵀ)/2 ⪰ αD⁻²: a vector w of an M-matrix, or a shift to factorise at."""
     S = symmetric_part(B).S
     D = equilibration(S)

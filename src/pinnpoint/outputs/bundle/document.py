@@ -32,6 +32,7 @@ from pinnpoint.systems.goals import (
     Everywhere,
     Extreme,
     Flux,
+    Gaussian,
     Goal,
     L2Error,
     Maximum,
@@ -163,7 +164,7 @@ def said(goal: Goal | None) -> dict[str, Any]:
         return row | {"group": goal.cells, "component": list(goal.along)}
     if isinstance(goal, Maximum | Minimum) and goal.cells is not None:
         row["group"] = goal.cells
-    given = None if isinstance(goal, Flux | Compliance | Extreme) else goal.component
+    given = None if isinstance(goal, Flux | Compliance | Extreme | Gaussian) else goal.component
     if given is None:
         return row
     return row | {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from pinnpoint.certificates.settled import known_extremes
 from pinnpoint.certifiers.protocols import Liftable, Problem
 from pinnpoint.fem.lifted import AbstractLifted
 from pinnpoint.fem.lifted_solids import LiftedSolid
+from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.outputs.bundle import discrete
@@ -31,6 +32,7 @@ from pinnpoint.systems.goals import Cells
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.semilinear.cubic import CubicSystem
+from pinnpoint.systems.targets import SYSTEM as SOLUTION
 from pinnpoint.transfer.elastic.route import Witness
 from pinnpoint.transfer.equilibrated import Witness as Fluxes
 from pinnpoint.transfer.monotone import Witness as Nonlinear
@@ -83,11 +85,11 @@ def write_bundle(
     begun
         The writer of this folder, where Green vectors are being written already.
     """
-    problem = _as_certified(certificate, problem, prediction)
+    certificate, problem, prediction, queries = _as_stored(certificate, problem, prediction, queries)
     is_problem = isinstance(problem, Problem)
-    system = problem.system if is_problem else problem
+    system = _system(problem)
     U = problem.extract(prediction).U if is_problem else vector("prediction", prediction)
-    against = _kept(problem) or _varied(problem, document) or obstacle(certificate, system)
+    against = _moving(problem) or _kept(problem) or _varied(problem, document) or obstacle(certificate, system)
     against = against or wordless(certificate, problem) or _numbered(certificate, queries)
     against = against or extreme_obstacle(certificate, U)
     if against and not partial:
@@ -120,6 +122,17 @@ def _new(folder: str | os.PathLike[str]) -> Writer:
         ) from error
 
 
+def _as_stored(
+    certificate: Certificate, problem: Any, prediction: Any, queries: Queries
+) -> tuple[Certificate, Any, Any, Queries]:
+    """The same; steps in time as the system that they are, of whose mesh and times the checker knows nothing."""
+    if isinstance(problem, MovingQueries) and certificate.target == "discrete":
+        bare = Queries(queries.stored, queries.names, queries.constants, notes=queries.notes)
+        told = replace(certificate, points=None, times=None, interval_of=SOLUTION, mesh_estimate=None)
+        return told, problem.system, problem.extract(prediction).U, bare
+    return certificate, _as_certified(certificate, problem, prediction), prediction, queries
+
+
 def _as_certified(certificate: Certificate, problem: Any, prediction: Any) -> Any:
     """The problem that the certificate is of: where its prediction was lifted, the one of what that leaves."""
     if certificate.narrowing is None or isinstance(problem, AbstractLifted):
@@ -127,6 +140,20 @@ def _as_certified(certificate: Certificate, problem: Any, prediction: Any) -> An
     if not isinstance(problem, Liftable):
         raise InputError("problem: its prediction was lifted; hand in problem.lifted(prediction) of the problem")
     return problem.lifted(prediction)
+
+
+def _system(problem: Any) -> Any:
+    """What was certified; the block matrix of a problem in time is not made for nothing."""
+    if isinstance(problem, MovingQueries):
+        return None
+    return problem.system if isinstance(problem, Problem) else problem
+
+
+def _moving(problem: Any) -> str:
+    """Why a problem in time cannot be re-checked."""
+    if not isinstance(problem, MovingQueries):
+        return ""
+    return "problem: the PDE's own solution in time has no witnesses for the checker yet; certify target='discrete'"
 
 
 def _kept(problem: Any) -> str:

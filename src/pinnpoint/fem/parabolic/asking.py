@@ -1,0 +1,110 @@
+"""What can be asked of a problem in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pinnpoint.base.arrays import Mask, per_query
+from pinnpoint.base.errors import InputError
+from pinnpoint.certifiers.protocols import Transferable
+from pinnpoint.fem.parabolic.queries import asked_times, gaussians, moving
+from pinnpoint.fem.problem import FiniteElements
+from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
+from pinnpoint.systems.evolution.grid import TimeGrid
+from pinnpoint.systems.goals import Ball, Cells, Gaussian, Goal, Patch, Point, time_of
+from pinnpoint.systems.queries import Queries
+
+
+class MovingQueries(FiniteElements, Transferable):
+    """Functionals in space, each at a time."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def stationary(self) -> ReactionDiffusion: ...  # noqa: D102
+        @property
+        def grid(self) -> TimeGrid: ...  # noqa: D102
+
+    def points(self, X: ArrayLike, names: Sequence[str] | None = None, *, time: ArrayLike | None = None) -> Queries:
+        """Values at points and a time, or a time for each; the end by default."""
+        return self._at(self.stationary.points(X, names), time)
+
+    def averages(
+        self,
+        X: ArrayLike,
+        radius: ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+        *,
+        spread: ArrayLike | None = None,
+        reach: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+    ) -> Queries:
+        """Averages at a time over balls of a radius, or with Gaussian weights of a standard deviation `spread`.
+
+        A Gaussian weight is cut off smoothly at the distance `reach`, that of the boundary by default; see `Gaussian`.
+        """
+        if (radius is None) == (spread is None):
+            raise InputError("radius, spread: give one of them, of balls or of Gaussian weights")
+        if radius is None:
+            return self._at(gaussians(self.stationary._queries, X, spread, reach, names), time)  # type: ignore[arg-type]
+        return self._at(self.stationary.averages(X, radius, names), time)
+
+    def mean(self, name: str | None = None, *, time: ArrayLike | None = None) -> Queries:
+        """The average over the domain at a time."""
+        return self._at(self.stationary.mean(name), time)
+
+    def cells(self, where: Any, name: str | None = None, *, time: ArrayLike | None = None) -> Queries:
+        """The average over a group of cells, or over cells with these numbers, at a time."""
+        return self._at(self.stationary.cells(where, None, name), time)
+
+    def patch(self, group: str, name: str | None = None, *, time: ArrayLike | None = None) -> Queries:
+        """The average over a boundary group at a time."""
+        return self._at(self.stationary.patch(group, None, name), time)
+
+    def _at(self, found: Queries, time: ArrayLike | None) -> Queries:
+        return moving(found, self.grid, asked_times(self.grid, time, len(found)))
+
+    def ask(self, goals: Sequence[Goal | None], names: Sequence[str]) -> Queries:
+        """Queries for what is asked of the PDE's own solution."""
+        asked: Queries | None = None
+        for goal, name in zip(goals, names, strict=True):
+            if isinstance(goal, Point):
+                part = self.points([goal.at], [name], time=goal.time)
+            elif isinstance(goal, Ball):
+                part = self.averages([goal.at], goal.radius, [name], time=goal.time)
+            elif isinstance(goal, Gaussian):
+                part = self.averages([goal.at], None, [name], spread=goal.spread, reach=goal.reach, time=goal.time)
+            elif isinstance(goal, Patch):
+                part = self.patch(goal.group, name, time=goal.time)
+            elif isinstance(goal, Cells) and not isinstance(goal.cells, tuple):
+                part = self._at(self.stationary._queries.cells(goal.cells, [name], None), goal.time)
+            else:
+                raise InputError(f"query '{name}': is not known beyond this mesh; ask for points and averages")
+            asked = part if asked is None else asked + part
+        assert asked is not None
+        return asked
+
+    def near(self, queries: Queries, radius: ArrayLike, duration: ArrayLike) -> Mask:
+        """Rows of the system near queries in space and before their times, (queries, rows), for `Localized`.
+
+        Parameters
+        ----------
+        radius
+            Of the ball about each query's point.
+        duration
+            Slabs count that end later than so long before the query's time, and begin before it.
+        """
+        if queries.points is None:
+            raise InputError("queries: have no points to be near to")
+        free, grid = self.stationary.space.free, self.grid
+        R, S = (per_query(name, x, len(queries)) for name, x in (("radius", radius), ("duration", duration)))
+        X = self.nodes.points if free is None else self.nodes.points[free]
+        far = np.sqrt(np.sum((X[None] - queries.points[:, None]) ** 2, axis=2))
+        t = np.array([grid.end if time_of(goal) is None else time_of(goal) for goal in queries.goals])
+        when = (grid.nodes[None, 1:] > (t - S)[:, None]) & (grid.nodes[None, :-1] < t[:, None])
+        when = np.repeat(when, grid.per_slab, axis=1)
+        return np.asarray((when[:, :, None] & (far <= R[:, None])[:, None, :]).reshape(len(queries), -1))

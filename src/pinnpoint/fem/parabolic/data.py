@@ -1,0 +1,124 @@
+"""Data in space and time: numbers, formulas in x, y, z and t, functions of points and times.
+
+A function of space and time is asked at points whose last coordinate is t, (N, d + 1). Somebody's function may take
+them so, or take points and times apart, ``f(X, t)`` with (N, d) and (N,).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.fem.coefficients import Function, function, parsed
+from pinnpoint.formulas.expressions import Expression, parse
+from pinnpoint.mesh.mesh import BOUNDARY
+from pinnpoint.taylor.inputs import enclosed
+
+TIME = "t"
+
+
+def variables(dim: int) -> tuple[str, ...]:
+    """Names of the coordinates of space and time, in the order of the columns."""
+    return (*("x", "y", "z")[:dim], TIME)
+
+
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """f(X, t) as a function of points of space and time."""
+
+    f: Any
+
+    __repr__ = brief
+
+    def __call__(self, points: Vector) -> Any:
+        """Values at (N, d + 1)."""
+        return self.f(points[:, :-1], points[:, -1])
+
+
+@dataclass(frozen=True, eq=False)
+class At:
+    """A function of space and time at one time, as a function of space."""
+
+    f: Any
+    time: float
+
+    __repr__ = brief
+
+    def __call__(self, X: Vector) -> Any:
+        """Values at (N, d)."""
+        return self.f(joined(X, self.time))
+
+
+def joined(X: Vector, time: Any) -> Vector:
+    """Points (N, d) at a time, or at (N,) of them, as (N, d + 1)."""
+    return np.column_stack([X, np.broadcast_to(np.asarray(time, dtype=np.float64), len(X))])
+
+
+def of_columns(f: Any) -> Any:
+    """A callable as a function of points whose last coordinate is t: two arguments are points and times."""
+    if isinstance(f, Expression | Apart) or enclosed(f):
+        return f
+    try:
+        inspect.signature(f).bind(None, None)
+    except (TypeError, ValueError):
+        return f
+    return Apart(f)
+
+
+def in_time(given: Any, name: str, dim: int) -> Any:
+    """Data with texts parsed as formulas in space and time, in tables too."""
+    if isinstance(given, Mapping):
+        return {key: in_time(value, f"{name} '{key}'", dim) for key, value in given.items()}
+    if isinstance(given, str):
+        return parse(given, variables(dim), name=name)
+    if isinstance(given, Expression):
+        return of_space(given, name, dim)
+    return of_columns(given) if callable(given) else parsed(given, name)
+
+
+def of_space(given: Expression, name: str, dim: int) -> Expression:
+    """A formula that was parsed elsewhere, with t for its last coordinate."""
+    if given.variables == variables(dim):
+        return given
+    return parse(given.text, variables(dim), name=name)
+
+
+def steady(given: Any) -> bool:
+    """Whether data are known not to depend on time."""
+    if isinstance(given, Mapping):
+        return all(steady(value) for value in given.values())
+    return not callable(given) or (isinstance(given, Expression) and TIME not in given.variables_used)
+
+
+def at_time(name: str, given: Any, time: float) -> Function:
+    """Data at one time as a function of points (N, d), its values checked."""
+    return function(name, At(given, time) if callable(given) else given)
+
+
+def table_at(table: Mapping[str, Any], time: float) -> dict[str, Any]:
+    """A table of boundary data at one time."""
+    return {group: At(given, time) if callable(given) else given for group, given in table.items()}
+
+
+def moving_sides(dim: int, dirichlet: Any, neumann: Any) -> dict[str, dict[str, Any]]:
+    """Tables of values and fluxes with their formulas parsed; zero values all around where nothing is said."""
+    found = {"dirichlet": {BOUNDARY: 0.0} if dirichlet is None else dirichlet, "neumann": neumann or {}}
+    for name, table in found.items():
+        if not isinstance(table, Mapping):
+            raise InputError(f"{name}: must be a table from boundary groups to values; got {type(table).__name__}")
+    return {name: in_time(table, name, dim) for name, table in found.items()}
+
+
+def initial_data(given: Any) -> Any:
+    """The initial values: a number, a formula in space, or a function of points (N, d)."""
+    found = parsed(given, "initial")
+    if isinstance(found, Mapping | list | tuple):
+        raise InputError(f"initial: must be a number, a formula or a function of points; got {type(given).__name__}")
+    return found

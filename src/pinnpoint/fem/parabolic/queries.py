@@ -1,0 +1,112 @@
+"""What can be asked of a solution that moves: functionals in space, each at its time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from scipy.special import betainc
+
+from pinnpoint.base.arrays import Vector, digest, per_query
+from pinnpoint.base.errors import InputError
+from pinnpoint.fem.fields import FieldQueries, ball_rule, value_rows
+from pinnpoint.fem.parabolic.data import joined
+from pinnpoint.mesh.location import boundary_distance
+from pinnpoint.systems.evolution.grid import TimeGrid
+from pinnpoint.systems.goals import Ball, Cells, Gaussian, Patch, Point
+from pinnpoint.systems.queries import Queries, Samples
+
+TIMES = "times"
+"""What queries say of the time grid that they were made for."""
+WITHIN = 1.0 - 1e-9
+"""Balls reach so much of the way to the boundary where nothing else is said."""
+
+
+def times_of(grid: TimeGrid) -> str:
+    """A digest of the levels."""
+    return digest(grid.levels)
+
+
+def asked_times(grid: TimeGrid, time: ArrayLike | None, count: int) -> Vector:
+    """One time for each query; the end where None is given."""
+    each = per_query("time", grid.end if time is None else time, count)
+    return np.array([grid.require_inside(t) for t in each.tolist()])
+
+
+def moving(found: Queries, grid: TimeGrid, times: Vector) -> Queries:
+    """Functionals in space, each at its time, as functionals of the states at all levels."""
+    L, W = sp.coo_array(found.stored), grid.at(times)
+    n, rows = found.stored.shape[1], []
+    width = int(np.diff(W.indptr).max())
+    for j in range(width):
+        has = np.diff(W.indptr) > j
+        at = np.minimum(W.indptr[:-1] + j, W.nnz - 1)
+        level, share = np.where(has, W.indices[at], 0), np.where(has, W.data[at], 0.0)
+        entries = L.data * share[L.row], (L.row, L.col + n * level[L.row].astype(np.int64))
+        rows.append(sp.csr_array(entries, shape=(len(found), n * grid.levels.size)))
+    whole = sp.csr_array(sum(rows[1:], rows[0]))
+    whole.eliminate_zeros()
+    samples = found.samples
+    if isinstance(samples, Samples):
+        owner = sp.coo_array(samples.weights)
+        when = np.zeros(len(samples.points))
+        when[owner.col] = times[owner.row]
+        samples = Samples(joined(samples.points, when), samples.weights)
+    goals = [
+        replace(goal, time=t) if isinstance(goal, Point | Ball | Gaussian | Cells | Patch) else goal
+        for goal, t in zip(found.goals, times.tolist(), strict=True)
+    ]
+    return Queries(
+        whole,
+        found.names,
+        found.constants,
+        points=found.points,
+        samples=samples,
+        notes=found.notes,
+        goals=goals,
+        made_for={**found.made_for, TIMES: times_of(grid)},
+    )
+
+
+def gaussians(
+    asked: FieldQueries, X: ArrayLike, spread: ArrayLike, reach: ArrayLike | None, names: Sequence[str] | None
+) -> Queries:
+    """Averages with Gaussian weights that are cut off at a distance; see `Gaussian`."""
+    X = asked.as_points("at", X)
+    asked.locator.locate(X, "at")
+    sigma = per_query("spread", spread, len(X), sign="positive")
+    gaps = np.array([boundary_distance(asked.mesh, x) for x in X])
+    R = WITHIN * gaps if reach is None else per_query("reach", reach, len(X), sign="positive")
+    for x, r, gap in zip(X, R, gaps, strict=True):
+        if not 0.0 < r * WITHIN <= gap:
+            raise InputError(
+                f"reach: the weight about {x.tolist()} reaches {r:g} and leaves the domain, whose boundary is "
+                f"{gap:.6g} away; move it or make it smaller"
+            )
+    offsets, weights = ball_rule(asked.mesh.dim)
+    rho = np.sum(offsets**2, axis=1)
+    shape = weights * (1.0 - betainc(3.0, 4.0, np.minimum(rho, 1.0)))
+    mixes = shape[None, :] * np.exp(-0.5 * rho[None, :] * (R / sigma)[:, None] ** 2)
+    mixes /= mixes.sum(axis=1, keepdims=True)
+    where = (X[:, None, :] + R[:, None, None] * offsets[None, :, :]).reshape(-1, asked.mesh.dim)
+    at = np.repeat(np.arange(len(X)), len(weights))
+    mix: Any = sp.csr_array((mixes.ravel(), (at, np.arange(at.size))), shape=(len(X), at.size))
+    cell, bary = asked.locator.locate(where, "at")
+    rows = partial(value_rows, cell=cell, bary=bary, mix=mix, k=0, count=1)
+    goals = [Gaussian(tuple(x), s, r) for x, s, r in zip(X.tolist(), sigma.tolist(), R.tolist(), strict=True)]
+    note = f"on the mesh, Gaussian averages are those of a product rule with {len(weights)} points"
+    return Queries(
+        rows(asked.nodes),
+        names,
+        points=X,
+        samples=Samples(where, mix),
+        notes=(note,),
+        goals=goals,
+        on_nodes=rows,
+        made_for=asked.made_for,
+    )

@@ -1,0 +1,1 @@
+"""Problems in time by slabs: fluxes of every mode in time, and the product bound that they give."""

@@ -1,0 +1,135 @@
+"""The data of a problem in time on its slabs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError
+from pinnpoint.formulas.expressions import Expression
+from pinnpoint.taylor.inputs import Enclosed, enclosed, fixed
+from pinnpoint.taylor.prisms import Modes, bounds, modes
+from pinnpoint.taylor.simplices import density
+
+ORDERS = (4, 5, 6, 8, 10)
+"""Of the models in space and time that are tried."""
+TRIAL = 64
+"""Cells on which they are tried."""
+TIME = "t"
+
+
+def moves(f: Any) -> bool:
+    """Whether data may depend on time."""
+    return enclosed(f) and not (isinstance(f, Expression) and TIME not in f.variables_used)
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """F on the cells, slab by slab.
+
+    Attributes
+    ----------
+    pieces
+        Cells, and what is given on them: a number, a formula in space and time, or smooth data of d + 1 coordinates.
+    vertices
+        Of all cells, (C, d + 1, d).
+    nodes
+        Of the time grid.
+    share
+        Errors that are small enough, against the size of the data.
+    """
+
+    pieces: Sequence[tuple[Index, Any]]
+    vertices: Vector
+    nodes: Vector
+    count: int
+    share: float
+
+    __repr__ = brief
+
+    def __post_init__(self) -> None:
+        for _, f in self.pieces:
+            if not (enclosed(f) or fixed(f) is not None):
+                raise InputError(
+                    "source: on the continuous target it must be a number or a formula, of which integrals are "
+                    f"enclosed; got {type(f).__name__}. Say target='discrete'"
+                )
+
+    @cached_property
+    def vanishes(self) -> bool:
+        """Whether f = 0."""
+        return all(fixed(f) == (0.0, 0.0) for _, f in self.pieces)
+
+    @cached_property
+    def _steady(self) -> Modes:
+        """Of what does not depend on time."""
+        m = self.vertices.shape[1] - 1
+        made = Modes.zero(self.count, len(self.vertices), m)
+        for cells, f in self.pieces:
+            if not moves(f):
+                V = self.vertices[cells]
+                rough = density(f, V)
+                found = density(f, V, tolerance=self.share * float(np.abs(rough.coefficients).max(initial=1e-300)))
+                one = Modes.steady(found, self.count)
+                _put(made, one, cells)
+        return made
+
+    @cached_property
+    def _orders(self) -> list[int]:
+        """A degree for every piece."""
+        return [self._order(cells, f) if moves(f) else 0 for cells, f in self.pieces]
+
+    def _order(self, cells: Index, f: Enclosed) -> int:
+        some = self.vertices[cells[np.linspace(0, len(cells) - 1, min(TRIAL, len(cells))).astype(np.intp)]]
+        slab = int(np.argmax(np.diff(self.nodes)))
+        start, end = float(self.nodes[slab]), float(self.nodes[slab + 1])
+        for q in ORDERS:
+            if q < self.count:
+                continue
+            found = modes(f, some, start, end, self.count, q)
+            if float(found.error1[0].max()) <= self.share * float(np.abs(found.coefficients).max(initial=1e-300)):
+                return q
+        return ORDERS[-1]
+
+    def range(self, cells: Index, start: float, end: float) -> tuple[float, float]:
+        """Bounds of f from below and above on some cells, from a time to another."""
+        low, high = np.inf, -np.inf
+        for own, f in self.pieces:
+            here = np.intersect1d(own, cells)
+            if not here.size:
+                continue
+            known = fixed(f)
+            if known is None:
+                least, most = bounds(f, self.vertices[here], start, end, ORDERS[1])
+            else:
+                least, most = known[0] - known[1], known[0] + known[1]
+            low, high = min(low, least), max(high, most)
+        return float(low), float(high)
+
+    def slab(self, n: int) -> Modes:
+        """Modes of f on a slab."""
+        moving = [(cells, f, q) for (cells, f), q in zip(self.pieces, self._orders, strict=True) if q]
+        if not moving:
+            return self._steady
+        made = Modes(*(x.copy() for x in _rows(self._steady)))
+        for cells, f, q in moving:
+            # slabs.md, step 2b
+            found = modes(f, self.vertices[cells], float(self.nodes[n]), float(self.nodes[n + 1]), self.count, q)
+            _put(made, found, cells)
+        return made
+
+
+def _rows(m: Modes) -> tuple[Vector, ...]:
+    return m.coefficients, m.high, m.error1, m.error2, m.rest
+
+
+def _put(made: Modes, part: Modes, cells: Index) -> None:
+    for whole, own in zip(_rows(made)[:4], _rows(part)[:4], strict=True):
+        whole[:, cells] = own
+    made.rest[cells] = part.rest

@@ -1,0 +1,299 @@
+"""The value of a functional of the PDE's own solution, from its states and its query's kernel, slab by slab.
+
+The interface to problems is plain: a `Continuum` for the problem in space, the matrices M and K, a time grid with the
+states at its levels, the source by slabs and the initial values as a density. Nothing of these is trusted but the data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.rounding.arithmetic import UNIT, down, gamma, sum_up, up
+from pinnpoint.solvers.direct import factorize
+from pinnpoint.systems.evolution.grid import TimeGrid
+from pinnpoint.systems.evolution.stepper import Stepper
+from pinnpoint.taylor.bernstein import Density, gram
+from pinnpoint.taylor.prisms import Modes
+from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.transfer.facets import FacetLoad
+from pinnpoint.transfer.heat_kernel.modes import KernelModes
+from pinnpoint.transfer.products import paired
+from pinnpoint.transfer.slabs.data import Source
+from pinnpoint.transfer.slabs.measured import Meter, Part, Tally
+from pinnpoint.transfer.slabs.states import Motion, slab_modes
+from pinnpoint.transfer.slabs.theorem import Sums, product_bound
+
+BATCH = 3_000_000
+"""Coefficients of sources held at once."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A value: centre, and what its radius is made of."""
+
+    center: float
+    transfer: float
+    quadrature: float
+    rounding: float
+    theta: float
+    parts: tuple[float, float]
+    """P′ and Q′."""
+
+
+@dataclass(frozen=True, eq=False)
+class Slabs:
+    """A problem in time until the time of its queries.
+
+    Attributes
+    ----------
+    stepper
+        M, K, the grid and the free entries.
+    levels
+        States at the grid's levels, (levels, n): any that have the boundary values.
+    source
+        f.
+    initial
+        u₀ on the cells.
+    flux
+        Prescribed flux, which does not depend on time.
+    """
+
+    model: Continuum
+    stepper: Stepper
+    levels: Vector
+    source: Source
+    initial: Density
+    flux: FacetLoad | None
+    count: int
+
+    __repr__ = brief
+
+    @property
+    def grid(self) -> TimeGrid:
+        """Until the queries' time."""
+        return self.stepper.grid
+
+    @cached_property
+    def meter(self) -> Meter:
+        """The estimator, with solves in space."""
+        free, K = self.stepper.free, sp.csr_array(self.stepper.K)
+        own = slice(None) if free is None else free
+        inner = K if free is None else sp.csr_array(K[free][:, free])
+        loose = not math.isfinite(float(self.model.anchors.reach.max()))
+        if loose:  # constants have no energy: any w will do, and this one is found
+            M = sp.csr_array(self.stepper.M)
+            inner = sp.csr_array(inner + 1e-6 / self.grid.end * (M if free is None else M[free][:, free]))
+        solver = factorize(inner)
+
+        def solve(rho: Vector) -> Vector:
+            w = np.zeros_like(rho)
+            w[own] = solver.solve(np.ascontiguousarray(rho[own]))
+            return w
+
+        return Meter(self.model, solve, lambda v: np.asarray(K @ v), self.count)
+
+    @cached_property
+    def motion(self) -> Motion:
+        """u_h."""
+        return Motion(self.grid, self.levels)
+
+    def enclose(self, kernels: Sequence[KernelModes]) -> list[Found]:
+        """The values of the queries with these kernels."""
+        grid, n, Q = self.grid, self.levels.shape[1], len(kernels)
+        steps, meter = grid.steps, self.meter
+        back = self.stepper.dual()
+        Z = np.zeros((grid.levels.size, n, Q))
+        primal, loose = np.zeros(steps), np.zeros(steps)
+        tallies: list[list[Tally]] = [[] for _ in range(steps)]
+        waiting: list[tuple[int, list[Modes], Modes]] = []
+        data = [_Data() for _ in kernels]
+        most = max(1, BATCH // (len(self.model.topology.cells) * 6 * self.count * (Q + 1)))
+
+        def flush() -> None:
+            groups = [(float(grid.lengths[s]), self._parts(s, f, given, Z, steps)) for s, given, f in waiting]
+            for (s, _, _), (P, r, own) in zip(waiting, meter.slabs(groups), strict=True):
+                primal[s], loose[s], tallies[s] = P, r, own
+            waiting.clear()
+
+        def load(reversed_slab: int) -> Vector:
+            if len(waiting) >= most:
+                flush()
+            s = steps - 1 - reversed_slab
+            f = self.source.slab(s)
+            given = [self._query(kernel, s, f, data[i]) for i, kernel in enumerate(kernels)]
+            waiting.append((s, given, f))
+            tau, rows = float(grid.lengths[s]), []
+            for r in range(grid.per_slab):
+                vectors = [self.model.vector(w.mode(r), None) for w in given]
+                rows.append((-1.0) ** r * tau / (2 * r + 1) * np.stack(vectors, axis=1))
+            return np.stack(rows)
+
+        back.forward(np.zeros((n, Q)), load, None, Z)
+        flush()
+        return [
+            self._found(i, kernel, Z[-1, :, i], float(np.abs(Z[:, :, i]).max()), primal, loose, tallies, data[i])
+            for i, kernel in enumerate(kernels)
+        ]
+
+    def _query(self, kernel: KernelModes, slab: int, f: Modes, data: _Data) -> Modes:
+        """ω on a slab; ∫∫fΨ is added to the data."""
+        start, end = float(self.grid.nodes[slab]), float(self.grid.nodes[slab + 1])
+        weighed = kernel.kernel.spread > 0.0 and kernel.kernel.reaction > 0.0
+        two = kernel.slab(start, end, alone=self.source.vanishes and not weighed)
+        C = len(self.model.topology.cells)
+        if two is None:
+            return Modes.zero(self.count, C, self.model.d)
+        if kernel.kernel.spread > 0.0:
+            data.weigh(self.meter.volumes, self.model.topology.volumes, float(self.grid.lengths[slab]), kernel, *two)
+        if not self.source.vanishes:
+            self._pair(f, two[1], float(self.grid.lengths[slab]), data)
+        return two[0]
+
+    def _pair(self, f: Modes, psi: Modes, tau: float, data: _Data) -> None:
+        """∫∫ f Ψ over a slab."""
+        T, slack = self.model.topology, self.model.anchors.slack
+        volumes = self.meter.volumes
+        for k in range(self.count):
+            weight = tau / (2 * k + 1)
+            one, two = f.mode(k), psi.mode(k)
+            top = np.asarray(up(np.abs(one.coefficients).max(axis=1)))
+            value, off, unknown = paired(one, top, two, T.volumes, slack)  # slabs.md, step 4e
+            beyond = sum_up(up(volumes * (one.high + one.error2) * two.error2, 8))  # f is known there in L² only
+            data.value.append(weight * value)
+            data.rounding = float(up(data.rounding + weight * (off + 1e-15 * abs(value)), 8))
+            data.unknown = float(up(data.unknown + weight * (unknown + beyond), 8))
+        both = sum_up(up(volumes * f.rest * psi.rest, 8))
+        data.unknown = float(up(data.unknown + tau * both, 8))
+
+    def _parts(self, slab: int, f: Modes, given: Sequence[Modes], Z: Vector, steps: int) -> list[Part]:
+        """The primal and the dual sides of a slab."""
+        m = self.grid.per_slab
+        u, rate = self.motion.modes(slab, self.count)
+        none: list[FacetLoad | None] = [None] * (self.count - 1)
+        parts = [Part(u, f, rate, [self.flux, *none])]
+        own = slice((steps - 1 - slab) * m, (steps - slab) * m + 1)
+        for i, w in enumerate(given):
+            z, dz = slab_modes(Z[own, :, i][::-1], float(self.grid.lengths[slab]), self.count)
+            parts.append(Part(z, w, -dz, [None, *none]))  # slabs.md, step 3a
+        return parts
+
+    @cached_property
+    def _start(self) -> tuple[Density, float]:
+        """e₀ = u₀ − u_h(0), and an upper bound of ‖e₀‖²."""
+        beta = self.meter.density(self.levels[0])
+        f = self.initial
+        blur = gamma(24) * (np.abs(beta).max(axis=1) * 3.0 + np.abs(f.coefficients).max(axis=1))
+        gap = f.coefficients - beta
+        e = Density(gap, f.high, up(f.error1 + blur), up(f.error2 + blur), proved=f.proved)
+        square = np.maximum(np.einsum("cp,pq,cq->c", gap, gram(self.model.d), gap, optimize=True), 0.0)
+        square = square + gamma(80) * np.abs(gap).max(axis=1) ** 2 + f.high**2
+        size = sum_up(up(self.meter.volumes * (np.sqrt(square) + e.error2) ** 2, 32))
+        return e, size
+
+    def _found(
+        self,
+        i: int,
+        kernel: KernelModes,
+        z0: Vector,
+        top: float,
+        primal: Vector,
+        loose: Vector,
+        tallies: list[list[Tally]],
+        data: _Data,
+    ) -> Found:
+        own = [row[i] for row in tallies]
+        e0, initial = self._start
+        beginning, off, unknown = self.meter.against(e0, z0)  # slabs.md, step 3a
+        volume = float(sum_up(self.meter.volumes))
+        dual_top = top * (1.0 if self.grid.per_slab == 1 else 9.0)
+        jump_p, jump_d = self.motion.jump(volume), float(up(4.0 * gamma(24) * top * math.sqrt(volume), 8))
+        loose_dual = np.array([t.loose for t in own]) + jump_d
+        first, second = kernel.unresolved
+        earliest = int(np.searchsorted(self.grid.nodes, kernel.time - kernel.start, side="right")) - 1
+        loose_dual[max(0, min(earliest, len(own) - 1))] += second  # slabs.md, step 4d
+        sums = Sums(
+            primal,
+            np.array([t.dual for t in own]),
+            np.array([t.shift for t in own]),
+            np.array([t.slip for t in own]),
+            np.array([t.cross for t in own]),
+            np.asarray(up(loose + 2.0 * jump_p)),
+            np.asarray(up(loose_dual)),
+            initial,
+            0.0,
+        )
+        shift, radius, theta = product_bound(sums, self.grid.nodes, self._eigenvalue)
+        near, spread = data.early(kernel, self.source)
+        values = [x for t in own for x in t.value] + [beginning, shift, near, *data.value]
+        center = math.fsum(values)  # slabs.md, step 1a
+        rounding = sum(t.rounding for t in own) + off + data.rounding + 4.0 * UNIT * (abs(center) + abs(shift))
+        # jumps of rounding between slabs, at z_h and at u_h
+        rounding += (len(own) + 1) * math.sqrt(volume) * (2.0 * jump_p * dual_top + jump_d * self.motion.top())
+        quadrature = sum(t.data for t in own) + unknown + data.unknown + spread + first * self.motion.top()
+        P = float(primal.sum() + 2.0 * initial)
+        Q = float(sums.dual.sum())
+        found = Found(center, radius, float(up(quadrature, 64)), float(up(rounding, 64)), theta, (P, Q))
+        return found if kernel.kernel.spread == 0.0 else data.divided(found)
+
+    @property
+    def _eigenvalue(self) -> float:
+        """A lower bound of the smallest eigenvalue of A."""
+        C = self.meter.friedrichs
+        return float(1.0 / up(C * C, 8)) * (1.0 - 1e-12) if math.isfinite(C) else 0.0  # slabs.md, step 3b
+
+
+class _Data:
+    """∫∫ f Ψ of one query."""
+
+    def __init__(self) -> None:
+        self.value: list[float] = []
+        self.rounding, self.unknown = 0.0, 0.0
+        self.mass: list[float] = []
+        self.mass_error = 0.0
+
+    def weigh(self, above: Vector, volumes: Vector, tau: float, kernel: KernelModes, omega: Modes, psi: Modes) -> None:
+        """Add a slab to ∫∫ω + c∫∫Ψ, which is the integral of the weight at T: u = 1 solves the problem with f = c."""
+        for factor, w in ((1.0, omega), (kernel.kernel.reaction, psi)):
+            each = w.coefficients[0].mean(axis=1) * volumes  # slabs.md, step 4f
+            self.mass.append(factor * tau * math.fsum(each.tolist()))
+            blur = w.error1[0] + (gamma(16) + 1e-14) * np.abs(w.coefficients[0]).max(axis=1)
+            self.mass_error = float(up(self.mass_error + factor * tau * sum_up(up(above * blur, 8)), 8))
+
+    def divided(self, found: Found) -> Found:
+        """The value divided by the integral of the weight."""
+        mass = math.fsum(self.mass)
+        off = float(up(self.mass_error + 4.0 * UNIT * abs(mass)))
+        if not mass > 2.0 * off:
+            return replace(found, transfer=math.inf)
+        least = float(down(mass - off))
+        center = found.center / mass
+        rounding = up(found.rounding / least + 4.0 * UNIT * abs(center))
+        quadrature = up(found.quadrature / least + abs(center) * off / least)
+        return replace(
+            found,
+            center=center,
+            transfer=float(up(found.transfer / least)),
+            quadrature=float(quadrature),
+            rounding=float(rounding),
+        )
+
+    def early(self, kernel: KernelModes, source: Source) -> tuple[float, float]:
+        """∫∫ f Ψ over s < start: centre and radius, from the range of f on the cells that Ψ reaches, and beyond."""
+        s = kernel.start
+        if source.vanishes or s == 0.0:
+            return 0.0, 0.0
+        begin = max(0.0, kernel.time - s)
+        low, high = source.range(kernel.reached(), begin, kernel.time)
+        far = max(abs(x) for x in source.range(kernel.leaves.cells, begin, kernel.time))
+        middle = 0.5 * (low + high)
+        tail = math.exp(-18.0) * 2.0 ** (kernel.kernel.d / 2)  # of the Gaussian beyond the cells that it reaches
+        spread = s * (0.5 * (high - low) + abs(middle) * kernel.kernel.lost(s) + (far + abs(middle)) * tail)
+        return s * middle, float(up(spread, 64))  # slabs.md, step 4e

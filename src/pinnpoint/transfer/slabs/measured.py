@@ -1,0 +1,251 @@
+"""What states and data leave over on the slabs: every mode of every slab through the estimator in space."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.rounding.arithmetic import gamma, sum_up, up
+from pinnpoint.taylor.bernstein import Density, gram
+from pinnpoint.taylor.prisms import Modes
+from pinnpoint.transfer.cells import COUNT
+from pinnpoint.transfer.continuum import Continuum, bernstein
+from pinnpoint.transfer.estimator import Bounds, Side
+from pinnpoint.transfer.facets import FacetLoad
+from pinnpoint.transfer.products import paired
+
+Solve = Callable[[Vector], Vector]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One side on one slab: modes of the state and of the rest of its equation.
+
+    Attributes
+    ----------
+    state
+        u_k, (count, n).
+    given
+        Modes of f (or ω).
+    rate
+        Modes of u_t (or of −z_t), (count, n).
+    loads
+        Prescribed fluxes of each mode.
+    """
+
+    state: Vector
+    given: Modes
+    rate: Vector
+    loads: Sequence[FacetLoad | None]
+
+
+@dataclass(eq=False)
+class Tally:
+    """Sums of one slab for one query."""
+
+    dual: float = 0.0
+    shift: float = 0.0
+    slip: float = 0.0
+    cross: float = 0.0
+    loose: float = 0.0
+    value: list[float] = field(default_factory=list)
+    rounding: float = 0.0
+    data: float = 0.0
+
+    __repr__ = brief
+
+
+@dataclass(frozen=True, eq=False)
+class Meter:
+    """The estimator of one problem in space, for modes.
+
+    Attributes
+    ----------
+    solve
+        ϱ (n, m) ↦ w with a_s(w, ·) ≈ ϱ; any w will do.
+    apply
+        v (n, m) ↦ a(v, ·).
+    count
+        Modes on a slab.
+    """
+
+    model: Continuum
+    solve: Solve
+    apply: Solve
+    count: int
+
+    __repr__ = brief
+
+    @property
+    def volumes(self) -> Vector:
+        """Upper bounds of |K|."""
+        return np.asarray(up(self.model.topology.volumes * (1.0 + self.model.anchors.slack), 4))
+
+    def density(self, v: Vector) -> Vector:
+        """Bernstein coefficients of a state on all cells."""
+        return bernstein(v[self.model.cell_nodes], self.model.d, self.model.degree)
+
+    def sources(self, parts: Sequence[Part]) -> list[list[Density]]:
+        """F_k − u̇_k of every part and mode."""
+        found = []
+        for part in parts:
+            row = []
+            for k in range(self.count):
+                f, rate = part.given.mode(k), self.density(part.rate[k])
+                blur = gamma(24) * (np.abs(rate).max(axis=1) * 3.0 + np.abs(f.coefficients).max(axis=1))
+                row.append(
+                    Density(f.coefficients - rate, f.high, up(f.error1 + blur), up(f.error2 + blur))
+                )  # slabs.md, step 2c
+            found.append(row)
+        return found
+
+    def slabs(self, groups: Sequence[tuple[float, Sequence[Part]]]) -> list[tuple[float, float, list[Tally]]]:
+        """P_n, r_p and a tally for each query, for slabs given by τ and their parts, the primal first."""
+        parts = [part for _, own in groups for part in own]
+        sources = self.sources(parts)
+        states = np.concatenate([part.state for part in parts])
+        w = self._corrections(parts, sources, states)
+        loads = [load for part in parts for load in part.loads]
+        flux = self.model.fluxes(states + w, [f for row in sources for f in row], loads)
+        found, at = [], 0
+        for tau, own in groups:
+            n = len(own)
+            here = slice(at * self.count, (at + n) * self.count)
+            corrections = w[here].reshape(n, self.count, -1)
+            found.append(self._slab(tau, own, sources[at : at + n], corrections, flux[..., here]))
+            at += n
+        return found
+
+    def _corrections(self, parts: Sequence[Part], sources: list[list[Density]], states: Vector) -> Vector:
+        """w_k of every part and mode, (parts · count, n)."""
+        loads = [g for part in parts for g in part.loads]
+        vectors = [self.model.vector(f, g) for f, g in zip([f for row in sources for f in row], loads, strict=True)]
+        rho = np.stack(vectors, axis=1) - self.apply(np.ascontiguousarray(states.T))
+        return np.ascontiguousarray(self.solve(rho).T)  # slabs.md, step 2d
+
+    def _side(self, part: Part, k: int, f: Density, w: Vector, flux: Vector) -> Side:
+        c = self.model.reaction
+        if np.any(c):  # slabs.md, step 2e
+            own = self.density(w)
+            blur = gamma(24) * c * np.abs(own).max(axis=1)
+            f = Density(f.coefficients - c[:, None] * own, f.high, up(f.error1 + blur), up(f.error2 + blur))
+        return Side(part.state[k], f, flux, part.loads[k])
+
+    def _slab(
+        self, tau: float, parts: Sequence[Part], sources: list[list[Density]], w: Vector, flux: Vector
+    ) -> tuple[float, float, list[Tally]]:
+        primal, loose = 0.0, 0.0
+        tallies = [Tally() for _ in parts[1:]]
+        for k in range(self.count):
+            weight = tau / (2 * k + 1)
+            sides = [
+                self._side(part, k, sources[i][k], w[i, k], flux[..., i * self.count + k])
+                for i, part in enumerate(parts)
+            ]
+            bounds, pairs = self.model.estimator.measure(sides[0], [(side, 1.0, False) for side in sides[1:]])
+            p = self._each(bounds)
+            # slabs.md, step 1b
+            P, F, rp = self._square(p, bounds, w[0, k])
+            primal += float(up(weight * up(math.sqrt(P) + F) ** 2, 8))  # slabs.md, step 2f
+            loose += float(up(tau / math.sqrt(2 * k + 1) * rp, 8))
+            for i, (tally, pair) in enumerate(zip(tallies, pairs, strict=True)):
+                q = self._each(pair.dual)
+                Q, G, rd = self._square(q, pair.dual, w[i + 1, k])
+                tally.dual += float(up(weight * up(math.sqrt(Q) + G) ** 2, 8))
+                tally.loose += float(up(tau / math.sqrt(2 * k + 1) * rd, 8))
+                cross = sum_up(up(p[0] * q[1] + q[0] * p[1] + p[1] * q[1], 16))  # slabs.md, step 2f
+                cross = up(cross + F * math.sqrt(Q) + G * math.sqrt(P) + F * G, 16)
+                slip = sum_up(up(4.0 * (self.model.anchors.slack + gamma(COUNT)) * bounds.size * pair.dual.size, 8))
+                both, off = self.mass(w[0, k], w[i + 1, k])
+                tally.cross += float(up(weight * cross))
+                tally.shift += weight * (math.fsum(pair.product.tolist()) + both)
+                tally.slip += float(up(weight * (slip + off) + 1e-15 * abs(tally.shift)))
+                self._value(tally, weight, k, pair.value, pair.rounding, pair.data, parts, w, i)
+        self._rest(tau, parts, tallies)
+        more, extra = self._left(tau, parts[0].given)
+        return float(up(primal + more)), float(up(loose + extra)), tallies
+
+    def _value(
+        self,
+        tally: Tally,
+        weight: float,
+        k: int,
+        value: float,
+        rounding: float,
+        data: float,
+        parts: Sequence[Part],
+        w: Vector,
+        i: int,
+    ) -> None:
+        """∫ω_k u_k, the residual of u_k at z_k, and c w_k z_k that was taken from its source."""
+        u, z = parts[0].state[k], parts[i + 1].state[k]
+        given, off, unknown = self.against(parts[i + 1].given.mode(k), u)
+        back, wrong = self.mass(w[0, k], z)
+        tally.value += [weight * given, weight * value, weight * back]  # slabs.md, step 3a
+        size = abs(given) + abs(value) + abs(back)
+        tally.rounding += float(up(weight * (rounding + off + wrong + 1e-15 * size), 8))
+        tally.data += float(up(weight * (data + unknown), 8))
+
+    def against(self, f: Density, v: Vector) -> tuple[float, float, float]:
+        """∫ f v_h, its rounding and what is not known of it."""
+        own = v[self.model.cell_nodes]
+        beta, blur = self.density(v), gamma(16) * np.abs(own).max(axis=1)
+        state = Density(beta, np.zeros(len(beta)), blur, blur)
+        size = up(np.abs(f.coefficients).max(axis=1) + f.high + f.error2)
+        return paired(f, np.asarray(size), state, self.model.topology.volumes, self.model.anchors.slack)
+
+    def mass(self, a: Vector, b: Vector) -> tuple[float, float]:
+        """∫ c a b of two states, and a bound of its rounding."""
+        c = self.model.reaction
+        if not np.any(c):
+            return 0.0, 0.0
+        x, y = self.density(a), self.density(b)
+        value = np.einsum("cp,pq,cq->c", x, gram(self.model.d), y, optimize=True) * self.model.topology.volumes * c
+        top = np.abs(x).max(axis=1) * np.abs(y).max(axis=1) * self.volumes * c
+        wrong = sum_up(up((gamma(120) + self.model.anchors.slack) * 9.0 * top, 8))
+        total = math.fsum(value.tolist())
+        return total, float(up(wrong + 1e-15 * abs(total)))
+
+    def _each(self, b: Bounds) -> tuple[Vector, Vector]:
+        """‖κ^{−½}δ‖ as computed, and what else a cell may cost."""
+        near = 4.0 * (self.model.anchors.slack + gamma(COUNT))
+        q = up(np.sqrt(np.maximum(b.square, 0.0) + near * b.size * b.size), 8)
+        return np.asarray(q), np.asarray(up(b.fuzz + b.facet + self.model.anchors.convex * b.oscillation, 8))
+
+    def _square(self, each: tuple[Vector, Vector], b: Bounds, w: Vector) -> tuple[float, float, float]:
+        """‖D‖² but for means, what these cost in the energy, and what they are in L² where that is infinite."""
+        own, off = self.mass(w, w)
+        P = float(up(sum_up(up((each[0] + each[1]) ** 2, 8)) + max(own, 0.0) + off))
+        if math.isfinite(b.means):
+            return P, b.means, 0.0
+        return P, 0.0, math.sqrt(sum_up(up(b.defect**2 / self.model.anchors.volume, 8)))  # slabs.md, step 1d
+
+    def _left(self, tau: float, given: Modes) -> tuple[float, float]:
+        """What f_⊥ adds to P_n, or to r."""
+        square = float(up(tau * sum_up(up(self.volumes * given.rest**2, 4))))
+        constant = self.friedrichs
+        if math.isfinite(constant):
+            return float(up(constant**2 * square, 8)), 0.0  # slabs.md, step 1e
+        return 0.0, float(up(math.sqrt(tau * square)))
+
+    @property
+    def friedrichs(self) -> float:
+        """C with ‖v‖ ≤ C‖v‖_a, or infinity."""
+        least = float(self.model.reaction.min())
+        found = self.model.anchors.friedrichs
+        return min(found, float(up(1.0 / math.sqrt(least), 4))) if least > 0.0 else found
+
+    def _rest(self, tau: float, parts: Sequence[Part], tallies: list[Tally]) -> None:
+        """Rests in time of the queries, and their products with the primal's."""
+        f = parts[0].given.rest
+        for tally, part in zip(tallies, parts[1:], strict=True):
+            more, extra = self._left(tau, part.given)
+            tally.dual, tally.loose = float(up(tally.dual + more)), float(up(tally.loose + extra))
+            if math.isfinite(self.friedrichs):
+                both = tau * sum_up(up(self.volumes * f * part.given.rest, 8))
+                tally.cross += float(up(self.friedrichs**2 * both, 8))  # slabs.md, step 1e

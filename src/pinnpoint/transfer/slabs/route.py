@@ -1,0 +1,213 @@
+"""The transfer of problems in time to the PDE's own solution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.certificates.claims import Claim
+from pinnpoint.certificates.evidence import Evidence
+from pinnpoint.certificates.transfer import Route, TransferBound, TransferContext, with_reserve
+from pinnpoint.rounding.arithmetic import at_most, require_round_to_nearest
+from pinnpoint.systems.evolution.grid import TimeGrid
+from pinnpoint.systems.evolution.stepper import Stepper
+from pinnpoint.systems.goals import Gaussian, Goal, Point, time_of
+from pinnpoint.systems.queries import Queries
+from pinnpoint.taylor.simplices import density
+from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.transfer.distances import largest_ball
+from pinnpoint.transfer.heat_kernel.kernel import HeatKernel
+from pinnpoint.transfer.heat_kernel.modes import KernelModes
+from pinnpoint.transfer.places import cell_of
+from pinnpoint.transfer.slabs.boundary import mismatch
+from pinnpoint.transfer.slabs.data import Source
+from pinnpoint.transfer.slabs.enclosure import Found, Slabs
+
+SPAN = 1.5
+"""S against R²/κ, at most."""
+FINE = 1e-4
+"""What of a kernel may stay unresolved, against (h/R)^(2 · degree)."""
+SMALL = {1: 2e-2, 2: 1e-3}
+"""Errors of the source, against its size, by degree."""
+
+
+@dataclass(frozen=True, eq=False)
+class SlabRoute(Route):
+    """Values of u at points and times by cut-off heat kernels, a dual sweep and fluxes of every mode on every slab.
+
+    *Guarantee:* deterministic, for the solution on the domain that the mesh covers. *Assumes:* nothing; data are
+    numbers or formulas. *Cost:* per time that is asked for a dual sweep, and fluxes of all slabs.
+
+    Parameters
+    ----------
+    model
+        The problem in space.
+    stepper
+        Matrices, grid and free entries.
+    states
+        Makes the states at all levels.
+    sources
+        Cells, and f on them.
+    initial
+        u₀.
+    dirichlet
+        Facets, and g on them, in space and time.
+    """
+
+    model: Continuum
+    stepper: Stepper
+    states: Callable[[], Vector]
+    sources: Sequence[tuple[Index, Any]]
+    initial: Any
+    dirichlet: Sequence[tuple[Index, Any]]
+    queries: Queries
+
+    __repr__ = brief
+
+    def __post_init__(self) -> None:
+        require_round_to_nearest()
+        if self.model.medium is not None or self.model.exchange is not None:
+            raise InputError(
+                "target: in time κ and c must be constant on each cell, without convection or Robin groups, for the "
+                "PDE's own solution; say target='discrete'"
+            )
+        if float(self.model.reaction.min()) < 0.0:
+            raise InputError(
+                f"reaction: must be ≥ 0 in time for the PDE's own solution; got {float(self.model.reaction.min()):g}; "
+                "say target='discrete'"
+            )
+        loose = not np.isfinite(self.model.anchors.reach).all()
+        if loose and self.model.boundary_load is not None:
+            raise InputError(
+                "neumann: fluxes need a Dirichlet group or a reaction in every part of the domain, so that their means "
+                "are bounded; say target='discrete'"
+            )
+        for goal, name in zip(self.queries.goals, self.queries.names, strict=True):
+            if not isinstance(goal, Point | Gaussian):
+                raise InputError(
+                    f"query '{name}': of the PDE's own solution in time points and averages with Gaussian weights are "
+                    "known; ask for these, or say target='discrete'"
+                )
+
+    @property
+    def functionals(self) -> Queries:
+        """The queries as they are."""
+        return self.queries
+
+    @property
+    def count(self) -> int:
+        """Modes on a slab."""
+        return self.stepper.grid.per_slab + 2
+
+    def bound(self, context: TransferContext) -> TransferBound:
+        """Centres and terms for all queries."""
+        if context.names != self.queries.names:
+            raise InputError("transfer: belongs to other queries; make it from these, problem.transfer(queries)")
+        times = [self._time(goal) for goal in self.queries.goals]
+        found: dict[int, Found] = {}
+        missed, proved = np.zeros(len(times)), True
+        for time in sorted(set(times)):
+            which = [i for i, t in enumerate(times) if t == time]
+            slabs = self._slabs(time)
+            kernels = [self._kernel(self.queries.goals[i], self.queries.names[i], time) for i in which]
+            for i, value in zip(which, slabs.enclose(kernels), strict=True):
+                found[i] = value
+            missed[which], sure = mismatch(self.model, self.dirichlet, slabs.motion)
+            proved = proved and sure and slabs.initial.proved
+        every = [found[i] for i in range(len(times))]
+        parts = {
+            "transfer": [f.transfer for f in every],
+            "quadrature": [f.quadrature for f in every],
+            "rounding": [f.rounding for f in every],
+        }
+        terms = {name: np.array([at_most(x) for x in each]) for name, each in parts.items()}
+        if missed.any():
+            if not np.isfinite(missed).all():
+                raise CertificationError("dirichlet: the data's distance from its interpolant could not be bounded")
+            terms["boundary"] = missed  # slabs.md, step 5a
+        details = {
+            "energy_bound": math.sqrt(max(f.parts[0] for f in every)),
+            "dual_energy_bound": np.array([math.sqrt(f.parts[1]) for f in every]),
+            "theta": np.array([f.theta for f in every]),
+        }
+        center = np.array([f.center if math.isfinite(f.center) else 0.0 for f in every])
+        for name in terms:
+            terms[name] = np.where([math.isfinite(f.center) for f in every], terms[name], math.inf)
+        return TransferBound(with_reserve(terms), self._claims(), details, None, center, proved, Evidence())
+
+    @staticmethod
+    def _claims() -> tuple[Claim, ...]:
+        return (
+            Claim("u is enclosed slab by slab: modes in time, equilibrated fluxes, a cut-off heat kernel", "verified"),
+        )
+
+    def _time(self, goal: Goal | None) -> float:
+        time = None if goal is None else time_of(goal)
+        return self.stepper.grid.end if time is None else float(time)
+
+    def _slabs(self, time: float) -> Slabs:
+        """The problem until a time."""
+        whole, model = self.stepper.grid, self.model
+        grid = whole if time == whole.end else whole.until(time)
+        levels = self.states()
+        if grid is not whole:
+            levels = np.asarray(whole.at(np.maximum(grid.levels, 0.0)) @ levels)
+            levels[0] = self.states()[0]
+        V = model.points[model.topology.cells]
+        source = Source(
+            self.sources, V, grid.nodes, self.count, SMALL[model.degree] * self._spacing ** (2 * model.degree)
+        )
+        u0 = density(self.initial, V)
+        top = float(np.abs(u0.coefficients).max(initial=1e-300))
+        u0 = density(self.initial, V, tolerance=SMALL[model.degree] * top * self._spacing ** (2 * model.degree))
+        stepper = self.stepper if grid is whole else _on(self.stepper, grid)
+        return Slabs(model, stepper, levels, source, u0, model.boundary_load, self.count)
+
+    @property
+    def _spacing(self) -> float:
+        extent = float(np.max(self.model.points.max(axis=0) - self.model.points.min(axis=0)))
+        return self.model.spacing / extent
+
+    def _kernel(self, goal: Goal | None, name: str, time: float) -> KernelModes:
+        """The kernel of a point, or of an average, at a time."""
+        assert isinstance(goal, Point | Gaussian)
+        model, x0 = self.model, np.array(goal.at)
+        R = 0.999999 * largest_ball(x0, model.walls())
+        cell = cell_of(model.topology, x0)
+        if not R > 0.0:
+            raise InputError(
+                f"query '{name}': {list(goal.at)} lies on the boundary or on a jump of the coefficients; move it "
+                "inside, or say target='discrete'"
+            )
+        kappa, c = float(model.kappa[cell]), float(model.reaction[cell])
+        two, spread = model.degree == 2, 0.0
+        if isinstance(goal, Gaussian):  # slabs.md, step 4f
+            if not goal.reach <= R / 0.999999:
+                raise InputError(
+                    f"query '{name}': its weight reaches {goal.reach:g}, beyond the boundary or a jump of the "
+                    f"coefficients, {R:.6g} away; give a smaller reach, or say target='discrete'"
+                )
+            two, R, spread = False, goal.reach, goal.spread**2 / (2.0 * kappa)
+        kernel = HeatKernel(
+            x0,
+            kappa,
+            c,
+            R,
+            min(time, SPAN * R * R / kappa),
+            spread,
+            powers=(3, 4) if two else (2, 3),
+            time_powers=(2, 2) if two else (1, 1),
+        )
+        fine = FINE * (model.spacing / R) ** (2 * model.degree)
+        return KernelModes.of(kernel, model.points[model.topology.cells], time, self.count, fine)
+
+
+def _on(stepper: Stepper, grid: TimeGrid) -> Stepper:
+    return Stepper(stepper.M, stepper.K, grid, stepper.free)
