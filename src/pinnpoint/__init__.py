@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # what type checkers see; a test compares it with the table b
     from pinnpoint import models as models
     from pinnpoint import training as training
     from pinnpoint.base.errors import CertificationError, DependencyMissingError, InputError, PinnpointError
+    from pinnpoint.boxes.box import Box
     from pinnpoint.certificates.batch import CertificateBatch
     from pinnpoint.certificates.certificate import Certificate
     from pinnpoint.certificates.claims import Claim, Guarantee
@@ -54,6 +55,7 @@ _PACKAGES = {
 """Public packages and modules, and where they are."""
 _HOMES = {
     "AdmissibleSpace": "systems.spaces",
+    "Box": "boxes.box",
     "Certificate": "certificates.certificate",
     "CertificateBatch": "certificates.batch",
     "CertificationError": "base.errors",
@@ -111,6 +113,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "AdmissibleSpace",
+    "Box",
     "Certificate",
     "CertificateBatch",
     "CertificationError",

@@ -180,6 +180,14 @@ class Extraction:
         return replace(found, notes=(*found.notes, f"{changed_line(self.changed)}; it is judged as it was given"))
 
 
+class SelfCertifying(ABC):
+    """A problem without a discrete system, which proves its intervals by itself."""
+
+    @abstractmethod
+    def certified(self, prediction: Prediction, queries: Queries, budget: int | None = None) -> Certificate:
+        """Intervals of the PDE's own solution at the queries."""
+
+
 class Problem(ABC):
     """A discretized PDE: its system, the way in for predictions, and what its certificates say."""
 

@@ -17,10 +17,11 @@ Where = str | tuple[int, ...] | None
 
 @dataclass(frozen=True)
 class Point:
-    """The value at a point; of one component where the solution has several."""
+    """The value at a point; of one component where the solution has several, at a time where it depends on it."""
 
     at: tuple[float, ...]
     component: int | None = None
+    time: float | None = None
 
     __repr__ = brief
 

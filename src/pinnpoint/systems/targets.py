@@ -11,7 +11,8 @@ DOMAINS = {
     3: "the PDE's solution on the mesh's polyhedron",
 }
 """By dimension: the domain is what the cells cover."""
-BY_TARGET = {"discrete": (SYSTEM, MESH), "continuous": (TRANSFERRED, *DOMAINS.values())}
+BOX = "the PDE's solution on the box"
+BY_TARGET = {"discrete": (SYSTEM, MESH), "continuous": (TRANSFERRED, *DOMAINS.values(), BOX)}
 ESTIMATED = (
     "mesh: about what the mesh leaves, |PDE's value - discrete value|; an estimate from quadratic elements, part of no "
     "interval and no guarantee"
