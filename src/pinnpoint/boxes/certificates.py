@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import InputError
+from pinnpoint.boxes.brackets import Bracketed
 from pinnpoint.boxes.equation import Equation
-from pinnpoint.boxes.points import Sum, errors_at
+from pinnpoint.boxes.everywhere import sizes, upper_bound
+from pinnpoint.boxes.points import SHARE, errors_at
+from pinnpoint.boxes.semilinear import reaction_range, semilinear_errors
 from pinnpoint.boxes.stationary import stationary_errors
 from pinnpoint.certificates.assembly import Findings, assemble
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.transfer import TransferBound
 from pinnpoint.models.given import Prediction
+from pinnpoint.models.lifts import Lift
 from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
-from pinnpoint.systems.goals import Point
+from pinnpoint.systems.goals import Everywhere, Point
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.targets import BOX
 
-TERMS = ("quadrature", "tail", "evaluation", "rounding")
+TERMS = ("quadrature", "remainder", "transfer", "tail", "evaluation", "rounding")
+ROUGH = 0.05
+"""How narrow the errors at points are that bound the largest one from below."""
 CLAIMS = (
     Claim("continuous target: the solution on the box itself"),
     Claim("no mesh and no system: what the prediction leaves of the equation against the box's heat kernel (box.md)"),
@@ -35,50 +43,75 @@ def certificate_of(
 ) -> Certificate:
     """Intervals of the solution at the queries."""
     require_round_to_nearest()
-    lift = equation.lift_of(prediction)
-    values, errors = np.zeros(len(queries)), {name: np.zeros(len(queries)) for name in TERMS}
-    moved = np.zeros(len(queries))
+    lift, count = equation.lift_of(prediction), len(queries)
+    values, moved = np.zeros(count), np.zeros(count)
+    errors = {name: np.zeros(count) for name in TERMS}
     for time, rows in _by_time(queries).items():
         P = np.array([_point(queries, i).at for i in rows])
-        sums = (
-            stationary_errors(equation, lift, P, budget) if time is None else errors_at(equation, lift, P, time, budget)
-        )
-        for i, found in zip(rows, sums, strict=True):
+        for i, found in zip(rows, errors_of(equation, lift, P, time, budget), strict=True):
             values[i], errors["evaluation"][i] = equation.value(lift, _point(queries, i).at, time or 0.0)
-            moved[i] = found.value
-            _fill(errors, i, found)
-    center = values + moved
-    errors["rounding"] = np.asarray(up(errors["rounding"] + UNIT * np.abs(center)))  # box.md, step 5d
-    return _assembled(queries, values, center, moved, errors)
+            moved[i] = found.sum.value
+            fill(errors, i, found, "remainder")
+    for i, goal in enumerate(queries.goals):
+        if isinstance(goal, Everywhere):
+            low, high = largest_error(equation, lift, budget)
+            moved[i] = 0.5 * (low + high)
+            errors["transfer"][i] = up(0.5 * (high - low) + 4.0 * UNIT * high)
+    return assembled(queries, values, moved, errors, CLAIMS)
 
 
-def _assembled(
-    queries: Queries, values: Vector, center: Vector, moved: Vector, terms: dict[str, Vector]
+def errors_of(
+    equation: Equation, lift: Lift, points: Vector, time: float | None, budget: int | None = None, share: float = SHARE
+) -> list[Bracketed]:
+    """The prediction's error at points of one time, with what its kernel is not known by."""
+    if equation.nonlinear is not None:
+        return semilinear_errors(equation, lift, points, time or 0.0, budget)
+    if time is None:
+        return [Bracketed(found, 0.0) for found in stationary_errors(equation, lift, points, budget, share)]
+    return [Bracketed(found, 0.0) for found in errors_at(equation, lift, points, time, budget, share)]
+
+
+def largest_error(equation: Equation, lift: Lift, budget: int | None = None) -> tuple[float, float]:
+    """Bounds of max |e| over the box and all times: from above by sizes, from below by the error at a few points."""
+    if equation.nonlinear is None:
+        above = upper_bound(equation, sizes(equation, lift), equation.reaction)
+    else:
+        above = reaction_range(equation, lift)[2]
+    if not math.isfinite(above):
+        return 0.0, math.inf
+    places = [[a.low + (a.high - a.low) * k / 4.0 for k in (1, 2, 3)] for a in equation.axes]
+    found = errors_of(equation, lift, np.array(list(product(*places))), equation.end, budget or 2000, ROUGH)
+    below = max(abs(one.sum.value) - one.sum.radius - one.spread for one in found)  # box.md, step 6e
+    return min(max(below * (1.0 - 8.0 * UNIT), 0.0), above), above
+
+
+def assembled(
+    queries: Queries, values: Vector, moved: Vector, terms: dict[str, Vector], claims: Sequence[Claim]
 ) -> Certificate:
-    zero = np.zeros(len(queries))
-    bound = TransferBound(dict(terms), CLAIMS, center=center)
+    """The certificate; terms that are nowhere used are left out."""
+    center = values + moved
+    terms["rounding"] = np.asarray(up(terms["rounding"] + UNIT * np.abs(center)))  # box.md, step 5d
+    used = {name: term for name, term in terms.items() if np.any(term)}
     findings = Findings(
         queries=queries,
         method="box",
         value=values,
-        center=zero,
+        center=np.zeros(len(queries)),
         terms={"correction": np.abs(moved)},
         counted=(),
         claims=(),
         correction=moved,
         dofs=0,
     )
-    found = assemble(findings, bound, values)
-    return replace(found, interval_of=BOX)
+    return replace(assemble(findings, TransferBound(used, tuple(claims), center=center), values), interval_of=BOX)
 
 
-def _fill(errors: dict[str, Vector], i: int, found: Sum) -> None:
-    """What a sum may be off by, under the names of a certificate's terms."""
-    errors["quadrature"][i] = up(found.remainder + found.quadrature)
-    errors["tail"][i] = found.tail
-    errors["rounding"][i] = found.rounding
-    if not math.isfinite(found.radius):
-        errors["quadrature"][i] = math.inf
+def fill(errors: dict[str, Vector], i: int, found: Bracketed, spread: str) -> None:
+    """What an error is not known by, under the names of a certificate's terms."""
+    one = found.sum
+    errors["quadrature"][i] = up(one.remainder + one.quadrature) if math.isfinite(one.radius) else math.inf
+    errors["tail"][i], errors["rounding"][i] = one.tail, one.rounding
+    errors[spread][i] = found.spread
 
 
 def _point(queries: Queries, i: int) -> Point:
@@ -89,8 +122,9 @@ def _point(queries: Queries, i: int) -> Point:
 
 
 def _by_time(queries: Queries) -> dict[float | None, list[int]]:
-    """The queries of each time."""
+    """The queries of points of each time."""
     found: dict[float | None, list[int]] = {}
-    for i in range(len(queries)):
-        found.setdefault(_point(queries, i).time, []).append(i)
+    for i, goal in enumerate(queries.goals):
+        if not isinstance(goal, Everywhere):
+            found.setdefault(_point(queries, i).time, []).append(i)
     return found

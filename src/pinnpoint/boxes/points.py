@@ -135,10 +135,13 @@ def covered(equation: Equation, part: Part, points: Vector, time: float) -> Cove
     return Covered(seen, tuple(at), cells, [one.shares(cells) for one in seen])
 
 
-def errors_at(equation: Equation, lift: Lift, points: Vector, time: float, budget: int | None = None) -> list[Sum]:
-    """The prediction's error at points, all at one time."""
+def errors_at(
+    equation: Equation, lift: Lift, points: Vector, time: float, budget: int | None = None, share: float = SHARE
+) -> list[Sum]:
+    """The prediction's error at points, all at one time; `share` says how narrow against the error itself."""
     values = [equation.value(lift, p, time) for p in points]
-    return refined([covered(equation, part, points, time) for part in equation.parts(lift)], values, budget)
+    parts = [covered(equation, part, points, time) for part in equation.parts(lift)]
+    return refined(parts, values, budget, share=share)
 
 
 def refined(
@@ -146,6 +149,7 @@ def refined(
     values: Sequence[tuple[float, float]],
     budget: int | None = None,
     late: Callable[[Part], float] = lambda part: 0.0,
+    share: float = SHARE,
 ) -> list[Sum]:
     """The sums over parts, once boxes are cut until little is open.
 
@@ -154,11 +158,11 @@ def refined(
     work = sum(len(part.cells) for part in parts)
     most = WORK if budget is None else budget
     for _ in range(ROUNDS):
-        sums = [_added([part.sums(i, late(part.part)) for part in parts]) for i in range(len(values))]
-        goal = np.array([max(SHARE * abs(s.value), LEAST * abs(v[0])) for s, v in zip(sums, values, strict=True)])
+        sums = [added([part.sums(i, late(part.part)) for part in parts]) for i in range(len(values))]
+        goal = np.array([max(share * abs(s.value), LEAST * abs(v[0])) for s, v in zip(sums, values, strict=True)])
         goal = np.maximum(goal, 0.25 * np.array([s.quadrature + s.tail + s.rounding for s in sums])) + 1e-300
         left = [np.max(part.open / goal[:, None], axis=0) for part in parts]
-        chosen = _worst(left)
+        chosen = worst(left)
         if chosen is None or work >= most:
             break
         for part, rows in zip(parts, chosen, strict=True):
@@ -167,7 +171,7 @@ def refined(
     return sums
 
 
-def _worst(left: Sequence[Vector]) -> list[Index] | None:
+def worst(left: Sequence[Vector]) -> list[Index] | None:
     """Boxes whose models leave most, so that what the others leave is below a half of the goal; None at the goal."""
     every = np.concatenate(left)
     if np.sum(every) <= 1.0:
@@ -179,7 +183,7 @@ def _worst(left: Sequence[Vector]) -> list[Index] | None:
     return [np.flatnonzero(one >= limit) for one in left]
 
 
-def _added(sums: Sequence[Sum]) -> Sum:
+def added(sums: Sequence[Sum]) -> Sum:
     """Sums over parts."""
     value = math.fsum(s.value for s in sums)
     rounding = math.fsum(s.rounding for s in sums) + 4.0 * UNIT * abs(value)

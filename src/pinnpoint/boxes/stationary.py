@@ -7,7 +7,7 @@ import math
 from pinnpoint.base.arrays import Vector
 from pinnpoint.boxes.equation import Equation
 from pinnpoint.boxes.parts import Part
-from pinnpoint.boxes.points import Sum, covered, refined
+from pinnpoint.boxes.points import SHARE, Sum, covered, refined
 from pinnpoint.models.lifts import Lift
 from pinnpoint.rounding.arithmetic import up
 
@@ -15,7 +15,9 @@ FOLDS = 36.0
 """Time constants after which the integral is cut off: e⁻³⁶ = 2e-16."""
 
 
-def stationary_errors(equation: Equation, lift: Lift, points: Vector, budget: int | None = None) -> list[Sum]:
+def stationary_errors(
+    equation: Equation, lift: Lift, points: Vector, budget: int | None = None, share: float = SHARE
+) -> list[Sum]:
     """The prediction's error at points, u = ∫₀^∞ of what it leaves against the kernels."""
     rate = (equation.reaction + sum(axis.decay for axis in equation.axes)) * (1.0 - 1e-12)
     span = FOLDS / rate
@@ -33,4 +35,4 @@ def stationary_errors(equation: Equation, lift: Lift, points: Vector, budget: in
 
     values = [equation.value(lift, p, 0.0) for p in points]
     parts = [covered(equation, part, points, span) for part in equation.parts(lift)]
-    return refined(parts, values, budget, late)
+    return refined(parts, values, budget, late, share)
