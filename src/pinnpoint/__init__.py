@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # what type checkers see; a test compares it with the table b
     from pinnpoint import training as training
     from pinnpoint.base.errors import CertificationError, DependencyMissingError, InputError, PinnpointError
     from pinnpoint.boxes.box import Box
+    from pinnpoint.boxes.union import Boxes
     from pinnpoint.certificates.batch import CertificateBatch
     from pinnpoint.certificates.certificate import Certificate
     from pinnpoint.certificates.claims import Claim, Guarantee
@@ -56,6 +57,7 @@ _PACKAGES = {
 _HOMES = {
     "AdmissibleSpace": "systems.spaces",
     "Box": "boxes.box",
+    "Boxes": "boxes.union",
     "Certificate": "certificates.certificate",
     "CertificateBatch": "certificates.batch",
     "CertificationError": "base.errors",
@@ -114,6 +116,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "AdmissibleSpace",
     "Box",
+    "Boxes",
     "Certificate",
     "CertificateBatch",
     "CertificationError",

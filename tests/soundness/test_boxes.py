@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.boxes import kernels, panels, parts, points, semilinear, stationary
+from pinnpoint.boxes import kernels, panels, parts, points, semilinear, stationary, union
 from pinnpoint.boxes.brackets import Bracketed
 from pinnpoint.boxes.equation import Equation
 from pinnpoint.boxes.points import Sum
@@ -119,12 +119,11 @@ def test_dirichlet_mismatch_grows_with_the_reaction():
 
 
 def test_the_largest_error_is_between_the_bounds():
-    box = pp.Box([0, 1], [0, 1], end=0.2, source="0", initial=MODES)
-    wrong = "0.02*t*x*(1-x)*y*(1-y)*sin(5*x)"
-    found = pp.certify(box, f"exp(-2*pi**2*t)*{MODES} + {wrong}", box.everywhere(), accept=1.0)
-    x = np.linspace(0, 1, 101)
-    X = np.stack(np.meshgrid(x, x), -1).reshape(-1, 2)
-    truth = np.abs(parse(wrong, ("x", "y", "t"))(np.column_stack([X, np.full(len(X), 0.2)]))).max()
+    box = pp.Box([0, 1], end=0.2, source="0", initial="sin(pi*x)")
+    wrong = "0.02*t*x*(1-x)*sin(5*x)"
+    found = pp.certify(box, f"exp(-pi**2*t)*sin(pi*x) + {wrong}", box.everywhere(), accept=1.0)
+    x = np.linspace(0, 1, 1001)
+    truth = np.abs(parse(wrong, ("x", "t"))(np.column_stack([x, np.full(1001, 0.2)]))).max()
     assert found.lower[0] <= truth <= found.upper[0]
     assert found.upper[0] < 20 * truth
     assert found.verdicts[0]["accept"] == "within"
@@ -264,3 +263,54 @@ def test_rounding_counts():
     one = Sum(1.0, 0.0, 0.0, 0.0, 1e-16)
     assert one.radius >= 1e-16
     assert replace(one, rounding=0.0).radius < 1e-200
+
+
+def ell(**given):
+    source = "sin(2*pi*x)*sin(2*pi*y)*(1+8*pi**2*t)"
+    return pp.Boxes([[[0, 1], [0, 0.5]], [[0, 0.5], [0, 1]]], end=0.1, source=source, initial="0", **given)
+
+
+def in_the_ell(budget=600, guess="t*sin(2*pi*x)*sin(2*pi*y)*(1+0.01*x)"):
+    domain, P = ell(), np.array([[0.25, 0.25], [0.7, 0.2]])
+    return pp.certify(domain, guess, domain.points(P), budget=budget), 0.1 * np.prod(np.sin(2 * np.pi * P), axis=1)
+
+
+def test_an_ell_is_held_between_two_boxes():
+    found, truth = in_the_ell()
+    assert found.contains(truth).all()
+    assert found.guarantee == "deterministic"
+    assert np.all(found.radius < 0.6 * np.abs(found.value - truth))
+    for X in ([[0.75, 0.75]], [[0.5, 0.75]], [[0.5, 0.5]], [[0.0, 0.2]]):
+        with pytest.raises(pp.InputError, match="not inside"):
+            ell().points(X)
+
+
+def test_the_spread_between_two_boxes_counts(monkeypatch):
+    whole = union.bracketed
+    monkeypatch.setattr(union, "bracketed", lambda *a: [Bracketed(one.sum, 0.0) for one in whole(*a)])
+    found, truth = in_the_ell()
+    assert not found.contains(truth).any()
+
+
+def test_boundary_values_of_an_ell_count(monkeypatch):
+    guess = "t*sin(2*pi*x)*sin(2*pi*y) + 0.01"
+    found, truth = in_the_ell(100, guess)
+    assert found.contains(truth).all()
+    monkeypatch.setattr(union.Boxes, "mismatch", lambda self, lift: 0.0)
+    narrow, _ = in_the_ell(100, guess)
+    assert np.all(narrow.radius + 0.0099 < found.radius)
+
+
+@pytest.mark.slow
+def test_the_shipped_networks_are_held():
+    task, box, lift = of_task("heat_2d")
+    X = np.array([[0.4, 0.55]])
+    found = pp.certify(box, lift, box.points(X), budget=600)
+    truth = truth_of(task, X, task.end)
+    assert found.contains(truth).all()
+    assert np.all(found.radius < 0.2 * np.abs(found.value - truth))
+    task, box, lift = of_task("allen_cahn")
+    X = np.array([[0.4], [0.7]])
+    found = pp.certify(box, lift, box.points(X), budget=400)
+    assert found.contains(truth_of(task, X, task.end)).all()
+    assert np.all(found.radius < 1e-3)

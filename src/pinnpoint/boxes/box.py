@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import floats, number, set_fields
+from pinnpoint.base.arrays import Vector, floats, number, set_fields
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.boxes.certificates import certificate_of
@@ -110,40 +110,37 @@ class Box(SelfCertifying):
 
     def points(self, X: ArrayLike, names: Sequence[str] | None = None, *, time: float | None = None) -> Queries:
         """The values at points (K, d), strictly inside the box, at a time; at the end by default."""
-        e = self.equation
-        P = floats("X", X)
-        P = P.reshape(-1, 1) if P.ndim == 1 and e.d == 1 else np.atleast_2d(P)
-        if P.ndim != 2 or P.shape[1] != e.d or not np.isfinite(P).all():
-            raise InputError(f"X: must be finite points, one row of {e.d} coordinates each; got shape {P.shape}")
+        P = places(X, self.equation.d)
         for k, p in enumerate(P):
-            for axis, x in zip(e.axes, p, strict=True):
-                if not axis.low < x < axis.high:
-                    raise InputError(f"X: point {k}, {p.tolist()}, is not inside the box; on a face u is its datum")
-        t = self._time(time)
-        goals = [Point(tuple(map(float, p)), time=t) for p in P]
-        return Queries(sp.csr_array((len(P), 1)), names, points=P, goals=goals, made_for={"box": self.fingerprint})
+            if not all(axis.low < x < axis.high for axis, x in zip(self.equation.axes, p, strict=True)):
+                raise InputError(f"X: point {k}, {p.tolist()}, is not inside the box; on a face u is its datum")
+        return point_queries(P, self.equation.time(time), names, self.fingerprint)
 
     def everywhere(self, name: str = "everywhere") -> Queries:
         """The largest error of the prediction, max |u_θ − u| over the box and all times."""
         goals = [Everywhere(solve=False)]
         return Queries(sp.csr_array((1, 1)), [name], goals=goals, made_for={"box": self.fingerprint})
 
-    def _time(self, time: float | None) -> float | None:
-        end = self.equation.end
-        if end is None:
-            if time is not None:
-                raise InputError("time: this box has no end, so that nothing depends on time; leave it out")
-            return None
-        t = end if time is None else number("time", time)
-        if not 0.0 < t <= end:
-            raise InputError(f"time: must be above 0, where u is its initial value, and at most {end:g}; got {t:g}")
-        return t
-
     def certified(self, prediction: Prediction, queries: Queries, budget: int | None = None) -> Certificate:
         """Intervals of u itself; see `pinnpoint.certify`."""
         if queries.made_for.get("box") != self.fingerprint:
             raise InputError("queries: were not made by this box; ask it, box.points(X, time=…)")
         return certificate_of(self.equation, prediction, queries, budget)
+
+
+def places(X: ArrayLike, d: int) -> Vector:
+    """Finite points (K, d)."""
+    P = floats("X", X)
+    P = P.reshape(-1, 1) if P.ndim == 1 and d == 1 else np.atleast_2d(P)
+    if P.ndim != 2 or P.shape[1] != d or not np.isfinite(P).all():
+        raise InputError(f"X: must be finite points, one row of {d} coordinates each; got shape {P.shape}")
+    return P
+
+
+def point_queries(P: Vector, time: float | None, names: Sequence[str] | None, fingerprint: str) -> Queries:
+    """Queries of values at points and a time."""
+    goals = [Point(tuple(map(float, p)), time=time) for p in P]
+    return Queries(sp.csr_array((len(P), 1)), names, points=P, goals=goals, made_for={"box": fingerprint})
 
 
 def _decays(axes: Sequence[Axis], reaction: float) -> bool:

@@ -19,8 +19,8 @@ from pinnpoint.boxes.points import LEAST, ROUNDS, Covered, Sum, added, halves, w
 from pinnpoint.boxes.suprema import bounds_of
 from pinnpoint.rounding.arithmetic import sum_up, up
 
-WORK = 20_000
-SHARE = 0.02
+WORK = 4_000
+SHARE = 0.05
 """How much of the spread may be due to boxes on which r changes its sign."""
 Inside = Callable[[Cells], Mask]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 
@@ -79,8 +78,8 @@ def largest_error(equation: Equation, lift: Lift, budget: int | None = None) -> 
         above = reaction_range(equation, lift)[2]
     if not math.isfinite(above):
         return 0.0, math.inf
-    places = [[a.low + (a.high - a.low) * k / 4.0 for k in (1, 2, 3)] for a in equation.axes]
-    found = errors_of(equation, lift, np.array(list(product(*places))), equation.end, budget or 2000, ROUGH)
+    places = [[a.low + (a.high - a.low) * k / 4.0 for a in equation.axes] for k in (1, 2, 3)]
+    found = errors_of(equation, lift, np.array(places), equation.end, budget or 1000, ROUGH)
     below = max(abs(one.sum.value) - one.sum.radius - one.spread for one in found)  # box.md, step 6e
     return min(max(below * (1.0 - 8.0 * UNIT), 0.0), above), above
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from pinnpoint.base.arrays import number
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.boxes.kernels import Axis
@@ -58,6 +59,19 @@ class Equation:
     def variables(self) -> tuple[str, ...]:
         """Names of the coordinates, time last."""
         return (*NAMES[: self.d], *(() if self.end is None else ("t",)))
+
+    def time(self, given: float | None) -> float | None:
+        """The time that is asked for, the end by default; None for the stationary equation."""
+        if self.end is None:
+            if given is not None:
+                raise InputError("time: this box has no end, so that nothing depends on time; leave it out")
+            return None
+        t = self.end if given is None else number("time", given)
+        if not 0.0 < t <= self.end:
+            raise InputError(
+                f"time: must be above 0, where u is its initial value, and at most {self.end:g}; got {t:g}"
+            )
+        return t
 
     def lift_of(self, prediction: Any) -> Lift:
         """A prediction as a function with exact derivatives, or a refusal."""
@@ -133,10 +147,15 @@ class Equation:
     def _initial(self, lift: Lift, X: Models) -> TaylorModel:
         return model_at(self.initial, X[: self.d]) - lift.jet(self._own(X), ()).value
 
+    def off_by(self, lift: Lift, data: Data, X: Models) -> TaylorModel:
+        """The model of g − u_θ."""
+        X = self._own(X)
+        return model_at(data, X) - lift.jet(X, ()).value
+
     def _face(self, lift: Lift, axis: int, upper: bool, data: Data, X: Models) -> TaylorModel:
         X, a = self._own(X), self.axes[axis]
         if a.ends[int(upper)] == "dirichlet":
-            return model_at(data, X) - lift.jet(X, ()).value
+            return self.off_by(lift, data, X)
         slope = lift.jet(X, (axis,)).gradient[0]
         outward = a.kappa if upper else -a.kappa
         return model_at(data, X) if slope is ZERO else model_at(data, X) - constant(outward) * slope

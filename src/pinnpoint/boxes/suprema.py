@@ -12,9 +12,9 @@ from pinnpoint.boxes.parts import Cells, Part, modelled
 from pinnpoint.boxes.points import halves
 from pinnpoint.taylor.models import TaylorModel
 
-CLOSE = 0.05
+CLOSE = 0.15
 ROUNDS = 12
-MOST = 3000
+MOST = 1000
 
 
 def bounds_of(part: Part, cells: Cells) -> tuple[Vector, Vector]:
