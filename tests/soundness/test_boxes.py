@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.boxes import kernels, panels, parts, points, semilinear, stationary, union
+from pinnpoint.boxes import certificates, kernels, panels, parts, points, semilinear, stationary, union
 from pinnpoint.boxes.brackets import Bracketed
 from pinnpoint.boxes.equation import Equation
 from pinnpoint.boxes.points import Sum
@@ -185,6 +185,22 @@ def test_what_cannot_be_certified_is_refused():
         pp.certify(box, Lift("x*y*z"), box.points([[0.5, 0.5]]))
     with pytest.raises(pp.InputError, match="number or a formula"):
         pp.Box([0, 1], source=lambda X: X[:, 0])
+
+
+@pytest.mark.parametrize("drift", [0.0, 0.5])
+def test_a_prediction_need_not_be_periodic(drift, monkeypatch):
+    given = {"end": 0.2, "source": "0", "initial": "sin(2*pi*x)", "boundary": "periodic", "convection": [drift]}
+    box = pp.Box([0, 1], **given)
+    exact = f"exp(-4*pi**2*t)*sin(2*pi*(x-{drift}*t))"
+    truth = math.exp(-0.8 * math.pi**2) * math.sin(2 * math.pi * (0.3 - 0.2 * drift))
+    found = pp.certify(box, f"{exact} + 1e-3*t*x", box.points([0.3]) + box.everywhere())
+    assert found.contains([truth, 0.0 if drift else 2e-4])[0]
+    assert drift or found.lower[1] <= 2e-4 <= found.upper[1]
+    periodic = pp.certify(box, f"{exact} + 1e-3*t*cos(2*pi*x)", box.points([0.3]))
+    assert periodic.contains(truth).all()
+    assert periodic.radius[0] < 1e-8
+    monkeypatch.setattr(certificates, "seam_bound", lambda *a: 0.0)
+    assert not pp.certify(box, f"{exact} + 1e-3*t*x", box.points([0.3])).contains(truth).any()
 
 
 # Sabotage: each thing that the proof rests on, left out, is missed by some interval

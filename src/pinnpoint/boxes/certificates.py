@@ -14,8 +14,9 @@ from pinnpoint.boxes.brackets import Bracketed
 from pinnpoint.boxes.equation import Equation
 from pinnpoint.boxes.everywhere import sizes, upper_bound
 from pinnpoint.boxes.points import SHARE, errors_at
+from pinnpoint.boxes.seams import seam_bound
 from pinnpoint.boxes.semilinear import reaction_range, semilinear_errors
-from pinnpoint.boxes.stationary import stationary_errors
+from pinnpoint.boxes.stationary import lifetime, stationary_errors
 from pinnpoint.certificates.assembly import Findings, assemble
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Claim
@@ -27,7 +28,7 @@ from pinnpoint.systems.goals import Everywhere, Point
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.targets import BOX
 
-TERMS = ("quadrature", "remainder", "transfer", "tail", "evaluation", "rounding")
+TERMS = ("boundary", "quadrature", "remainder", "transfer", "tail", "evaluation", "rounding")
 ROUGH = 0.05
 """How narrow the errors at points are that bound the largest one from below."""
 CLAIMS = (
@@ -51,6 +52,7 @@ def certificate_of(
             values[i], errors["evaluation"][i] = equation.value(lift, _point(queries, i).at, time or 0.0)
             moved[i] = found.sum.value
             fill(errors, i, found, "remainder")
+            errors["boundary"][i] = seam_bound(equation, lift, _point(queries, i).at, *_since(equation, lift, time))
     for i, goal in enumerate(queries.goals):
         if isinstance(goal, Everywhere):
             low, high = largest_error(equation, lift, budget)
@@ -70,10 +72,20 @@ def errors_of(
     return [Bracketed(found, 0.0) for found in errors_at(equation, lift, points, time, budget, share)]
 
 
+def _since(equation: Equation, lift: Lift, time: float | None) -> tuple[float, float]:
+    """How long errors have grown, and the reaction that they grow with at most."""
+    if time is None:
+        return 1.01 * lifetime(equation), equation.reaction
+    if equation.nonlinear is None or not any(axis.periodic for axis in equation.axes):
+        return time, equation.reaction
+    return time, reaction_range(equation, lift)[0]
+
+
 def largest_error(equation: Equation, lift: Lift, budget: int | None = None) -> tuple[float, float]:
     """Bounds of max |e| over the box and all times: from above by sizes, from below by the error at a few points."""
     if equation.nonlinear is None:
         above = upper_bound(equation, sizes(equation, lift), equation.reaction)
+        above = float(up(above + seam_bound(equation, lift, None, *_since(equation, lift, equation.end))))
     else:
         above = reaction_range(equation, lift)[2]
     if not math.isfinite(above):

@@ -160,7 +160,8 @@ class Kernel:
         rules = rule.analytic(top, RHO) + rule.own
         spread = np.bincount(at, half * np.abs(weight[row]), J * n).reshape(J, n)
         touched = np.bincount(j * n + c, np.abs(weight), J * n).reshape(J, n)
-        relative = gamma(8 * IN_SPACE + 2 * len(p) + 32) + 16.0 * UNIT * float(np.max(far)) ** 2 + 32.0 * UNIT
+        terms = int(np.bincount(at).max(initial=0))
+        relative = gamma(8 * IN_SPACE + terms + 4 * q + 32) + 16.0 * UNIT * float(np.max(far)) ** 2 + 32.0 * UNIT
         relative = relative + 8.0 * UNIT * abs(a.drift) * (abs(self.x0) + float(np.abs(p).max())) / a.kappa
         error = mass * (relative + q * blur / hw) + rules * spread + 2.0 * touched * shifted * 1.2 + self.cut
         return Moments(values, np.asarray(up(error, 32)), np.asarray(up(mass * (1.0 + relative) + error, 8)))

@@ -58,11 +58,12 @@ class TimeRule:
     __repr__ = brief
 
 
-def instant(s: float, reaction: float) -> TimeRule:
-    """Nothing to integrate: the one time s, with the weight e^{−cs}."""
+def instant(s: float, reaction: float, kernels: Sequence[Kernel]) -> TimeRule:
+    """Nothing to integrate: the one time s, with the weight e^{−cs}; √s is rounded."""
     weight = math.exp(-reaction * s)
     off = abs(weight) * UNIT * (64.0 + 8.0 * abs(reaction) * s)
-    return TimeRule(np.array([math.sqrt(s)]), np.array([weight]), np.array([off]), np.zeros(1), 0.0)
+    blurred = 32.0 * UNIT * weight * math.prod(2.0 * k.axis.tilt for k in kernels)  # box.md, step 4a
+    return TimeRule(np.array([math.sqrt(s)]), np.array([weight]), np.array([off]), np.array([blurred]), 0.0)
 
 
 def time_rule(
@@ -154,6 +155,7 @@ def _panel_error(
     centre, half = 0.5 * (panel[0] + panel[1]), 0.5 * (panel[1] - panel[0]) * (1.0 + 8.0 * UNIT)
     middle, spread = 0.5 * (interval[0] + interval[1]), 0.5 * (interval[1] - interval[0]) * (1.0 - 8.0 * UNIT)
     best, real, a = np.full(q + 1, np.inf), math.inf, np.arange(q + 1)
+    moved, top = math.inf, np.ones(q + 1)  # of the slope: nodes are rounded
     for rho in ELLIPSES:
         long, short = (half * x for x in axes(rho))
         if long >= 0.99 * centre:
@@ -168,6 +170,7 @@ def _panel_error(
             bound *= face.kernel.face_bound(face.upper, least, math.cos(2.0 * theta) / size**2)  # box.md, step 4c
         tau = (abs(centre**2 - middle) + 2.0 * centre * long + long**2) / spread * (1.0 + 1e-12)
         real = min(real, bound)
+        moved, top = min((moved, top), (bound / (long / half - 1.0), np.maximum(tau, 1.0) ** a), key=lambda m: m[0])
         best = np.minimum(best, half * rule.analytic(bound, rho) * np.maximum(tau, 1.0) ** a)  # box.md, step 4a
-    own = half * rule.own * real
+    own = half * rule.own * real + 8.0 * UNIT * panel[1] * moved * top  # box.md, step 4a
     return best + own, bool(best[q] <= CLOSE * half * real + 1e-30) and math.isfinite(real)

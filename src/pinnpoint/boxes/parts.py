@@ -172,7 +172,7 @@ class Seen:
     def _rule(self, low: float, high: float) -> TimeRule:
         face = None if self.part.face is None else Face(self.kernels[self.part.face[0]], self.part.face[1])
         if self.part.when == "start":
-            return instant(self.time, self.reaction)
+            return instant(self.time, self.reaction, self.free)
         return time_rule(low, high, self.reaction, self.free, face, self.part.space.q if self.part.timed else 0)
 
     def shares(self, cells: Cells) -> Shares:

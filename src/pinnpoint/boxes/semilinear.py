@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -14,9 +15,11 @@ from pinnpoint.boxes.everywhere import range_of, sizes, upper_bound
 from pinnpoint.boxes.kernels import Kernel
 from pinnpoint.boxes.parts import Seen
 from pinnpoint.boxes.points import covered
+from pinnpoint.boxes.seams import seam_bound
 from pinnpoint.formulas.derivatives import derivative
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.models.lifts import Lift
+from pinnpoint.rounding.arithmetic import up
 from pinnpoint.taylor.formulas import evaluate
 from pinnpoint.taylor.models import TaylorModel
 from pinnpoint.taylor.spaces import space
@@ -48,6 +51,7 @@ def reaction_range(equation: Equation, lift: Lift) -> tuple[float, float, float]
         raise InputError("nonlinear: needs a box in time; give end")
     found, (low, high) = sizes(equation, lift), range_of(equation, lift)
     most = upper_bound(equation, found, equation.reaction)
+    seams = partial(seam_bound, equation, lift, None, equation.end)
     for _ in range(TRIES):
         most = 1.25 * most + 1e-12
         if not math.isfinite(most):
@@ -59,7 +63,7 @@ def reaction_range(equation: Equation, lift: Lift) -> tuple[float, float, float]
                 f"nonlinear: errors may grow by e^(γT) = {math.exp(min(-beta * equation.end, 700.0)):.1e}, above 1e6; "
                 "ask for an earlier end, or train the prediction further"
             )
-        bound = upper_bound(equation, found, beta)
+        bound = float(up(upper_bound(equation, found, beta) + seams(beta)))
         if bound <= most:  # box.md, step 7a
             return beta, equation.reaction + slopes[1] + 1e-12 * (abs(equation.reaction) + abs(slopes[1])), bound
         most = bound

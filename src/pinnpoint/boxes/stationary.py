@@ -15,12 +15,21 @@ FOLDS = 36.0
 """Time constants after which the integral is cut off: e⁻³⁶ = 2e-16."""
 
 
+def decay(equation: Equation) -> float:
+    """Lower bound of the rate at which kernels decay."""
+    return (equation.reaction + sum(axis.decay for axis in equation.axes)) * (1.0 - 1e-12)
+
+
+def lifetime(equation: Equation) -> float:
+    """The time after which the integral is cut off."""
+    return FOLDS / decay(equation)
+
+
 def stationary_errors(
     equation: Equation, lift: Lift, points: Vector, budget: int | None = None, share: float = SHARE
 ) -> list[Sum]:
     """The prediction's error at points, u = ∫₀^∞ of what it leaves against the kernels."""
-    rate = (equation.reaction + sum(axis.decay for axis in equation.axes)) * (1.0 - 1e-12)
-    span = FOLDS / rate
+    rate, span = decay(equation), lifetime(equation)
     folds = math.prod(4.0 / 3.14159 * axis.tilt for axis in equation.axes if "dirichlet" in axis.ends)
     left = float(up(folds * math.exp(-rate * span * (1.0 - 1e-12)) * (1.0 + 1e-9)))
 

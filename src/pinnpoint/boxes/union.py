@@ -168,7 +168,7 @@ class Boxes(SelfCertifying):
         require_round_to_nearest()
         lift, count = self.around.lift_of(prediction), len(queries)
         values, moved = np.zeros(count), np.zeros(count)
-        errors: dict[str, Any] = {name: np.zeros(count) for name in (*TERMS, "boundary")}
+        errors: dict[str, Any] = {name: np.zeros(count) for name in TERMS}
         edge = self.mismatch(lift)
         for i, goal in enumerate(queries.goals):
             if not isinstance(goal, Point) or goal.time is None:
