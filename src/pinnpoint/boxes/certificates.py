@@ -14,7 +14,7 @@ from pinnpoint.boxes.brackets import Bracketed
 from pinnpoint.boxes.equation import Equation
 from pinnpoint.boxes.everywhere import sizes, upper_bound
 from pinnpoint.boxes.points import SHARE, errors_at
-from pinnpoint.boxes.seams import seam_bound
+from pinnpoint.boxes.seams import jumps_of, seam_bound
 from pinnpoint.boxes.semilinear import reaction_range, semilinear_errors
 from pinnpoint.boxes.stationary import lifetime, stationary_errors
 from pinnpoint.certificates.assembly import Findings, assemble
@@ -46,17 +46,19 @@ def certificate_of(
     lift, count = equation.lift_of(prediction), len(queries)
     values, moved = np.zeros(count), np.zeros(count)
     errors = {name: np.zeros(count) for name in TERMS}
+    jumps = jumps_of(equation, lift)
     for time, rows in _by_time(queries).items():
+        since = _since(equation, lift, time)
         P = np.array([_point(queries, i).at for i in rows])
         for i, found in zip(rows, errors_of(equation, lift, P, time, budget), strict=True):
             values[i], errors["evaluation"][i] = equation.value(lift, _point(queries, i).at, time or 0.0)
             moved[i] = found.sum.value
             fill(errors, i, found, "remainder")
-            errors["boundary"][i] = seam_bound(equation, lift, _point(queries, i).at, *_since(equation, lift, time))
+            errors["boundary"][i] = seam_bound(equation, jumps, _point(queries, i).at, *since)
     for i, goal in enumerate(queries.goals):
         if isinstance(goal, Everywhere):
             low, high = largest_error(equation, lift, budget)
-            moved[i] = 0.5 * (low + high)
+            moved[i] = 0.5 * (low + high) if math.isfinite(high) else low
             errors["transfer"][i] = up(0.5 * (high - low) + 4.0 * UNIT * high)
     return assembled(queries, values, moved, errors, CLAIMS)
 
@@ -85,7 +87,9 @@ def largest_error(equation: Equation, lift: Lift, budget: int | None = None) -> 
     """Bounds of max |e| over the box and all times: from above by sizes, from below by the error at a few points."""
     if equation.nonlinear is None:
         above = upper_bound(equation, sizes(equation, lift), equation.reaction)
-        above = float(up(above + seam_bound(equation, lift, None, *_since(equation, lift, equation.end))))
+        above = float(
+            up(above + seam_bound(equation, jumps_of(equation, lift), None, *_since(equation, lift, equation.end)))
+        )
     else:
         above = reaction_range(equation, lift)[2]
     if not math.isfinite(above):

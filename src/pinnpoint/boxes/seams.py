@@ -15,14 +15,27 @@ from pinnpoint.rounding.arithmetic import up
 from pinnpoint.taylor.jets import ZERO
 from pinnpoint.taylor.models import TaylorModel, constant
 
+FEW = 100
+"""Boxes on which jumps are bounded; most predictions have none but rounding."""
+Jumps = dict[int, tuple[float, float]]
+"""Of periodic axes: upper bounds of the jumps of the prediction and of its slope."""
+
+
+def jumps_of(equation: Equation, lift: Lift) -> Jumps:
+    """What the prediction and its slope jump by across periodic ends."""
+    which = [k for k, axis in enumerate(equation.axes) if axis.periodic]
+    return {k: (largest(_seen(equation, lift, k, False)), largest(_seen(equation, lift, k, True))) for k in which}
+
 
 def seam_bound(
-    equation: Equation, lift: Lift, at: Sequence[float] | None, span: float, reaction: float | None = None
+    equation: Equation, jumps: Jumps, at: Sequence[float] | None, span: float, reaction: float | None = None
 ) -> float:
     """Upper bound of what jumps of the prediction and of its slope across periodic ends do to the error.
 
     Parameters
     ----------
+    jumps
+        Of `jumps_of`.
     at
         The point; None for all points at once.
     span
@@ -32,10 +45,8 @@ def seam_bound(
     """
     total, c = 0.0, equation.reaction if reaction is None else reaction
     growth = math.exp(max(-c, 0.0) * span) * (1.0 + 1e-9)
-    for k, axis in enumerate(equation.axes):
-        if not axis.periodic:
-            continue
-        jump, bend = (largest(_seen(equation, lift, k, slope)) for slope in (False, True))
+    for k, (jump, bend) in jumps.items():
+        axis = equation.axes[k]
         L = (axis.high - axis.low) * (1.0 - 1e-12)
         spread = 1.13 * math.sqrt(axis.kappa * span) / L
         held = 0.565 * math.sqrt(span / axis.kappa) + span / L  # box.md, step 2f
@@ -59,7 +70,7 @@ def _seen(equation: Equation, lift: Lift, k: int, slope: bool) -> tuple[float, f
     part = Part("seam", partial(_jump, equation, lift, k, slope), rest, None, when, 1024)
     end = equation.end or 0.0
     at = [equation.axes[k].low if i == k else None for i in range(equation.d)]
-    return extremes(part, *grid(part, equation, (0.0, end)), end, at)
+    return extremes(part, *grid(part, equation, (0.0, end)), end, at, FEW)
 
 
 def _jump(equation: Equation, lift: Lift, k: int, slope: bool, X: list[TaylorModel]) -> TaylorModel:
