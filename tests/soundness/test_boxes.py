@@ -183,6 +183,11 @@ def test_what_cannot_be_certified_is_refused():
         pp.Box([0, 1], boundary="neumann")
     with pytest.raises(pp.InputError, match="variables"):
         pp.certify(box, Lift("x*y*z"), box.points([[0.5, 0.5]]))
+    with pytest.raises(pp.InputError, match="enclosed"):
+        pp.certify(box, lambda X: X[:, 0], box.points([[0.5, 0.5]]))
+    found = pp.certify(box, "0", box.points([[0.5, 0.5]]))
+    with pytest.raises(pp.InputError, match="bundles of boxes"):
+        pp.write_bundle("nowhere", found, box, "0", box.points([[0.5, 0.5]]))
     with pytest.raises(pp.InputError, match="number or a formula"):
         pp.Box([0, 1], source=lambda X: X[:, 0])
 

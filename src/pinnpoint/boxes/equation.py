@@ -15,6 +15,7 @@ from pinnpoint.boxes.parts import Part
 from pinnpoint.formulas.expressions import Expression, parse
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.networks.mlp import MLP
+from pinnpoint.models.networks.torch import is_module
 from pinnpoint.models.smooth import CHUNK, model_at
 from pinnpoint.taylor.formulas import evaluate
 from pinnpoint.taylor.inputs import Data
@@ -77,6 +78,11 @@ class Equation:
         """A prediction as a function with exact derivatives, or a refusal."""
         if isinstance(prediction, str | int | float):
             prediction = parse(prediction, self.variables, name="prediction")
+        if not (isinstance(prediction, Lift | MLP | Expression) or is_module(prediction)):
+            raise InputError(
+                "prediction: must be a network by its weights (MLP, a torch module), a formula or a Lift, whose "
+                f"derivatives can be enclosed; got {type(prediction).__name__}"
+            )
         lift = prediction if isinstance(prediction, Lift) else Lift(prediction)
         for formula in lift.formulas:
             self._require_names(formula)

@@ -60,6 +60,8 @@ def seam_bound(
                 passed = early + 0.2421 * math.log(span / first) + spread  # box.md, step 2g
         part = (axis.kappa * bend + abs(axis.drift) * jump) * held + (jump * passed if jump else 0.0)
         total += part * growth * (1.0 + 1e-9)
+    if total == 0.0:
+        return 0.0
     return float(up(total * (1.01 if equation.end is None else 1.0)))  # box.md, step 2g
 
 

@@ -14,6 +14,8 @@ from pinnpoint.taylor.models import TaylorModel
 
 CLOSE = 0.15
 ROUNDS = 12
+SLOW = 0.9
+"""Bounds that shrink by less, three times, are rounding, which cutting does not help."""
 MOST = 1000
 
 
@@ -26,13 +28,15 @@ def extremes(
     part: Part, low: Vector, high: Vector, time: float, at: Sequence[float | None], most: int = MOST
 ) -> tuple[float, float]:
     """Proved lower and upper bounds of the data over boxes, in time as s = `time` − t."""
-    cells = modelled(part, low, high, time, at)
+    cells, before, idle = modelled(part, low, high, time, at), math.inf, 0
     for _ in range(ROUNDS):
         below, above = bounds_of(part, cells)
+        now = float(max(np.max(above), -np.min(below)))
+        idle, before = (idle + 1 if now > SLOW * before else 0), now
         bottom, top = float(np.min(cells.C[0] + cells.e)), float(np.max(cells.C[0] - cells.e))
         size = max(abs(bottom), abs(top), 1e-300)
         wide = (above > top + CLOSE * size) | (below < bottom - CLOSE * size)  # box.md, step 6a
-        if not wide.any() or len(cells) >= most or not part.space.d:
+        if not wide.any() or len(cells) >= most or not part.space.d or idle > 2:
             break
         rows = np.flatnonzero(wide)
         keep = np.flatnonzero(~wide)

@@ -16,7 +16,7 @@ from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.settled import known_extremes
-from pinnpoint.certifiers.protocols import Liftable, Problem
+from pinnpoint.certifiers.protocols import Liftable, Problem, SelfCertifying
 from pinnpoint.fem.lifted import AbstractLifted
 from pinnpoint.fem.lifted_solids import LiftedSolid
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
@@ -82,6 +82,8 @@ def write_bundle(
     begun
         The writer of this folder, where Green vectors are being written already.
     """
+    if isinstance(problem, SelfCertifying):
+        raise InputError("problem: bundles of boxes are not written yet; keep certificate.to_json(path)")
     problem = _as_certified(certificate, problem, prediction)
     is_problem = isinstance(problem, Problem)
     system = problem.system if is_problem else problem
