@@ -82,8 +82,6 @@ def write_bundle(
     begun
         The writer of this folder, where Green vectors are being written already.
     """
-    if isinstance(problem, SelfCertifying):
-        raise InputError("problem: bundles of boxes are not written yet; keep certificate.to_json(path)")
     problem = _as_certified(certificate, problem, prediction)
     is_problem = isinstance(problem, Problem)
     system = problem.system if is_problem else problem
@@ -123,6 +121,8 @@ def _new(folder: str | os.PathLike[str]) -> Writer:
 
 def _as_certified(certificate: Certificate, problem: Any, prediction: Any) -> Any:
     """The problem that the certificate is of: where its prediction was lifted, the one of what that leaves."""
+    if isinstance(problem, SelfCertifying):
+        raise InputError("problem: bundles of boxes are not written yet; keep certificate.to_json(path)")
     if certificate.narrowing is None or isinstance(problem, AbstractLifted):
         return problem
     if not isinstance(problem, Liftable):
