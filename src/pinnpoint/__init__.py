@@ -13,6 +13,8 @@ if TYPE_CHECKING:  # what type checkers see; a test compares it with the table b
     from pinnpoint import models as models
     from pinnpoint import training as training
     from pinnpoint.base.errors import CertificationError, DependencyMissingError, InputError, PinnpointError
+    from pinnpoint.boxes.box import Box
+    from pinnpoint.boxes.union import Boxes
     from pinnpoint.certificates.batch import CertificateBatch
     from pinnpoint.certificates.certificate import Certificate
     from pinnpoint.certificates.claims import Claim, Guarantee
@@ -58,6 +60,8 @@ _PACKAGES = {
 """Public packages and modules, and where they are."""
 _HOMES = {
     "AdmissibleSpace": "systems.spaces",
+    "Box": "boxes.box",
+    "Boxes": "boxes.union",
     "Certificate": "certificates.certificate",
     "CertificateBatch": "certificates.batch",
     "CertificationError": "base.errors",
@@ -123,6 +127,8 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "AdmissibleSpace",
+    "Box",
+    "Boxes",
     "Certificate",
     "CertificateBatch",
     "CertificationError",

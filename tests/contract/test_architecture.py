@@ -18,7 +18,7 @@ STOREYS = {  # from the ground up
     "proved numbers": "rounding formulas taylor",
     "space and algebra": "models mesh solvers systems",
     "proofs": "report certificates transfer certifiers",
-    "problems": "fem",
+    "problems": "fem boxes",
     "documents": "io cases training outputs",
     "programs": "monitoring campaigns service distributed cli",
 }

@@ -189,6 +189,14 @@ class Method(Protocol):
         ...
 
 
+class SelfCertifying(ABC):
+    """A problem without a discrete system, which proves its intervals by itself."""
+
+    @abstractmethod
+    def certified(self, prediction: Prediction, queries: Queries, budget: int | None = None) -> Certificate:
+        """Intervals of the PDE's own solution at the queries."""
+
+
 class Problem(ABC):
     """A discretized PDE: its system, the way in for predictions, and what its certificates say."""
 

@@ -21,7 +21,7 @@ from pinnpoint.certifiers.base import AbstractCertifier, AbstractMethod
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.nonlinear.base import AbstractNonlinearMethod
 from pinnpoint.certifiers.nonlinear.root import Root
-from pinnpoint.certifiers.protocols import Certifier, Liftable, Problem, Transferable
+from pinnpoint.certifiers.protocols import Certifier, Liftable, Problem, SelfCertifying, Transferable
 from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.models.given import Prediction
 from pinnpoint.models.runtimes.predictor import Predictor
@@ -58,7 +58,7 @@ def certify(
     Parameters
     ----------
     system
-        The compatible system, or a finite-element problem, which has one.
+        The compatible system, or a finite-element problem, which has one; or a `Box`, which needs none.
     U
         The prediction: an admissible coefficient vector (``system.space.project`` makes one). For a problem also
         nodal values, a callable on points (N, d), a torch module, a formula, or ``NodeValues`` matched by coordinates.
@@ -95,6 +95,8 @@ def certify(
         machine (``details["work"]``; `transfer.work`). Beyond it the bound reached is issued: valid, but wider, and
         ``certificate.notes`` says so where it matters.
     """
+    if isinstance(system, SelfCertifying):
+        return _by_itself(system, U, queries, (method, raw, transfer), target, budget, accept, limit)
     method = default_method(system) if method is None else method
     if not isinstance(method, AbstractMethod | AbstractNonlinearMethod):
         raise InputError(f"method: must be a method such as pinnpoint.Exact(); got {method!r}")
@@ -120,6 +122,28 @@ def certify(
         how = Way(target, transfer, extraction, None, budget)
         certificate = run_by(how, method, system, U, queries, raw)[0]
     return certificate.judged(accept, limit)
+
+
+def _by_itself(
+    problem: SelfCertifying,
+    prediction: Prediction,
+    queries: Queries,
+    unused: tuple[Any, ...],
+    target: str | None,
+    budget: int | None,
+    accept: Limits,
+    limit: Any,
+) -> Certificate:
+    """`certify` for a problem that has no discrete system."""
+    if any(given is not None for given in unused) or target not in (None, "continuous"):
+        raise InputError(
+            "method, raw, transfer, target: this problem has no discrete system, and certifies its own solution; "
+            "leave them out"
+        )
+    _require_queries(queries)
+    accept_limits(accept, len(queries))  # refused before the work
+    value_limits(limit, queries.names, queries.derived)
+    return problem.certified(prediction, queries, budget).judged(accept, limit)
 
 
 def foresee(

@@ -44,6 +44,8 @@ class Lift:
         A formula that is added, for example one with the boundary values.
     inputs
         Formulas of the coordinates that a network sees in place of them, for example ``["2*x - 1", "2*y - 1"]``.
+    variables
+        Names of the coordinates in formulas, in the order of a network's inputs; ``("x", "t")`` on a line in time.
     """
 
     prediction: Any
@@ -59,14 +61,15 @@ class Lift:
         factor: Data | str | None = None,
         offset: Data | str | None = None,
         inputs: Sequence[Any] | None = None,
+        variables: Sequence[str] = ("x", "y", "z"),
     ) -> None:
         u = from_torch(prediction) if is_module(prediction) else prediction
         if isinstance(u, str | os.PathLike):
             require_no_file(u)
-            u = parse(u, name="prediction")
+            u = parse(u, variables, name="prediction")
         if not isinstance(u, MLP | Expression):
             u = number("prediction", u)
-        fed = None if inputs is None else tuple(_formula(f"inputs[{i}]", f) for i, f in enumerate(inputs))
+        fed = None if inputs is None else tuple(_formula(f"inputs[{i}]", f, variables) for i, f in enumerate(inputs))
         if isinstance(u, MLP):
             if u.outputs != 1:
                 raise InputError(f"prediction: must have one output; this network has {u.outputs}")
@@ -74,7 +77,7 @@ class Lift:
                 raise InputError(f"inputs: the network has {u.dim} inputs; got {len(fed)} formulas")
         elif fed is not None:
             raise InputError("inputs: only a network has inputs; put them into the formula")
-        w, g = (None if v is None else _formula(n, v) for n, v in (("factor", factor), ("offset", offset)))
+        w, g = (None if v is None else _formula(n, v, variables) for n, v in (("factor", factor), ("offset", offset)))
         set_fields(self, prediction=u, factor=w, offset=g, inputs=fed)
 
     @property
@@ -201,5 +204,5 @@ def _unit_box(coordinates: Sequence[Jet]) -> Jet:
     return product
 
 
-def _formula(name: str, given: Any) -> Expression:
-    return given if isinstance(given, Expression) else parse(given, name=name)
+def _formula(name: str, given: Any, variables: Sequence[str]) -> Expression:
+    return given if isinstance(given, Expression) else parse(given, variables, name=name)

@@ -13,7 +13,8 @@ DOMAINS = {
 """By dimension: the domain is what the cells cover."""
 CURVED = "the PDE's solution on the domain that the given curves bound"
 ISOPARAMETRIC = "the PDE's solution on the isoparametric domain of the mesh"
-BY_TARGET = {"discrete": (SYSTEM, MESH), "continuous": (TRANSFERRED, *DOMAINS.values(), CURVED, ISOPARAMETRIC)}
+BOX = "the PDE's solution on the box"
+BY_TARGET = {"discrete": (SYSTEM, MESH), "continuous": (TRANSFERRED, *DOMAINS.values(), CURVED, ISOPARAMETRIC, BOX)}
 ESTIMATED = (
     "mesh: about what the mesh leaves, |PDE's value - discrete value|; an estimate from quadratic elements, part of no "
     "interval and no guarantee"

@@ -16,7 +16,7 @@ from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.settled import known_extremes
-from pinnpoint.certifiers.protocols import Liftable, Problem
+from pinnpoint.certifiers.protocols import Liftable, Problem, SelfCertifying
 from pinnpoint.fem.lifted import AbstractLifted
 from pinnpoint.fem.lifted_solids import LiftedSolid
 from pinnpoint.fem.parabolic.asking import MovingQueries
@@ -135,6 +135,8 @@ def _as_stored(
 
 def _as_certified(certificate: Certificate, problem: Any, prediction: Any) -> Any:
     """The problem that the certificate is of: where its prediction was lifted, the one of what that leaves."""
+    if isinstance(problem, SelfCertifying):
+        raise InputError("problem: bundles of boxes are not written yet; keep certificate.to_json(path)")
     if certificate.narrowing is None or isinstance(problem, AbstractLifted):
         return problem
     if not isinstance(problem, Liftable):

@@ -1,0 +1,145 @@
+"""Certificates of boxes: what is asked, computed and summed up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.errors import InputError
+from pinnpoint.boxes.brackets import Bracketed
+from pinnpoint.boxes.equation import Equation
+from pinnpoint.boxes.everywhere import sizes, upper_bound
+from pinnpoint.boxes.points import SHARE, errors_at
+from pinnpoint.boxes.seams import jumps_of, seam_bound
+from pinnpoint.boxes.semilinear import reaction_range, semilinear_errors
+from pinnpoint.boxes.stationary import lifetime, stationary_errors
+from pinnpoint.certificates.assembly import Findings, assemble
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.claims import Claim
+from pinnpoint.certificates.transfer import TransferBound
+from pinnpoint.models.given import Prediction
+from pinnpoint.models.lifts import Lift
+from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
+from pinnpoint.systems.goals import Everywhere, Point
+from pinnpoint.systems.queries import Queries
+from pinnpoint.systems.targets import BOX
+
+TERMS = ("boundary", "quadrature", "remainder", "transfer", "tail", "evaluation", "rounding")
+ROUGH = 0.05
+"""How narrow the errors at points are that bound the largest one from below."""
+CLAIMS = (
+    Claim("continuous target: the solution on the box itself"),
+    Claim("no mesh and no system: what the prediction leaves of the equation against the box's heat kernel (box.md)"),
+    Claim("weights of networks, numbers and formulas are exactly as given"),
+)
+
+
+def certificate_of(
+    equation: Equation, prediction: Prediction, queries: Queries, budget: int | None = None
+) -> Certificate:
+    """Intervals of the solution at the queries."""
+    require_round_to_nearest()
+    lift, count = equation.lift_of(prediction), len(queries)
+    values, moved = np.zeros(count), np.zeros(count)
+    errors = {name: np.zeros(count) for name in TERMS}
+    jumps = jumps_of(equation, lift)
+    for time, rows in _by_time(queries).items():
+        since = _since(equation, lift, time)
+        P = np.array([_point(queries, i).at for i in rows])
+        for i, found in zip(rows, errors_of(equation, lift, P, time, budget), strict=True):
+            values[i], errors["evaluation"][i] = equation.value(lift, _point(queries, i).at, time or 0.0)
+            moved[i] = found.sum.value
+            fill(errors, i, found, "remainder")
+            errors["boundary"][i] = seam_bound(equation, jumps, _point(queries, i).at, *since)
+    for i, goal in enumerate(queries.goals):
+        if isinstance(goal, Everywhere):
+            low, high = largest_error(equation, lift, budget)
+            moved[i] = 0.5 * (low + high) if math.isfinite(high) else low
+            errors["transfer"][i] = up(0.5 * (high - low) + 4.0 * UNIT * high)
+    return assembled(queries, values, moved, errors, CLAIMS)
+
+
+def errors_of(
+    equation: Equation, lift: Lift, points: Vector, time: float | None, budget: int | None = None, share: float = SHARE
+) -> list[Bracketed]:
+    """The prediction's error at points of one time, with what its kernel is not known by."""
+    if equation.nonlinear is not None:
+        return semilinear_errors(equation, lift, points, time or 0.0, budget)
+    if time is None:
+        return [Bracketed(found, 0.0) for found in stationary_errors(equation, lift, points, budget, share)]
+    return [Bracketed(found, 0.0) for found in errors_at(equation, lift, points, time, budget, share)]
+
+
+def _since(equation: Equation, lift: Lift, time: float | None) -> tuple[float, float]:
+    """How long errors have grown, and the reaction that they grow with at most."""
+    if time is None:
+        return 1.01 * lifetime(equation), equation.reaction
+    if equation.nonlinear is None or not any(axis.periodic for axis in equation.axes):
+        return time, equation.reaction
+    return time, reaction_range(equation, lift)[0]
+
+
+def largest_error(equation: Equation, lift: Lift, budget: int | None = None) -> tuple[float, float]:
+    """Bounds of max |e| over the box and all times: from above by sizes, from below by the error at a few points."""
+    if equation.nonlinear is None:
+        above = upper_bound(equation, sizes(equation, lift), equation.reaction)
+        above = float(
+            up(above + seam_bound(equation, jumps_of(equation, lift), None, *_since(equation, lift, equation.end)))
+        )
+    else:
+        above = reaction_range(equation, lift)[2]
+    if not math.isfinite(above):
+        return 0.0, math.inf
+    places = [[a.low + (a.high - a.low) * k / 4.0 for a in equation.axes] for k in (1, 2, 3)]
+    found = errors_of(equation, lift, np.array(places), equation.end, budget or 1000, ROUGH)
+    below = max(abs(one.sum.value) - one.sum.radius - one.spread for one in found)  # box.md, step 6e
+    return min(max(below * (1.0 - 8.0 * UNIT), 0.0), above), above
+
+
+def assembled(
+    queries: Queries, values: Vector, moved: Vector, terms: dict[str, Vector], claims: Sequence[Claim]
+) -> Certificate:
+    """The certificate; terms that are nowhere used are left out."""
+    center = values + moved
+    terms["rounding"] = np.asarray(up(terms["rounding"] + UNIT * np.abs(center)))  # box.md, step 5d
+    used = {name: term for name, term in terms.items() if np.any(term)}
+    findings = Findings(
+        queries=queries,
+        method="box",
+        value=values,
+        center=np.zeros(len(queries)),
+        terms={"correction": np.abs(moved)},
+        counted=(),
+        claims=(),
+        correction=moved,
+        dofs=0,
+    )
+    return replace(assemble(findings, TransferBound(used, tuple(claims), center=center), values), interval_of=BOX)
+
+
+def fill(errors: dict[str, Vector], i: int, found: Bracketed, spread: str) -> None:
+    """What an error is not known by, under the names of a certificate's terms."""
+    one = found.sum
+    errors["quadrature"][i] = up(one.remainder + one.quadrature) if math.isfinite(one.radius) else math.inf
+    errors["tail"][i], errors["rounding"][i] = one.tail, one.rounding
+    errors[spread][i] = found.spread
+
+
+def _point(queries: Queries, i: int) -> Point:
+    goal = queries.goals[i]
+    if not isinstance(goal, Point):
+        raise InputError(f"query '{queries.names[i]}': a box answers points and everywhere; got {goal!r}")
+    return goal
+
+
+def _by_time(queries: Queries) -> dict[float | None, list[int]]:
+    """The queries of points of each time."""
+    found: dict[float | None, list[int]] = {}
+    for i, goal in enumerate(queries.goals):
+        if not isinstance(goal, Everywhere):
+            found.setdefault(_point(queries, i).time, []).append(i)
+    return found
