@@ -12,8 +12,9 @@ from pinnpoint.fem.coefficients import per_cell
 from pinnpoint.outputs.bundle.document import text
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.outputs.bundle.parts import density
-from pinnpoint.systems.goals import Cells, CellStrain, CellStress, CellStressAlong
+from pinnpoint.systems.goals import CellStressAlong
 from pinnpoint.taylor.inputs import fixed
+from pinnpoint.transfer.elastic.gaps import Gap
 from pinnpoint.transfer.elastic.goals import trace_of
 from pinnpoint.transfer.elastic.lift import table
 from pinnpoint.transfer.elastic.route import Witness
@@ -34,6 +35,8 @@ def solid(out: Writer, witness: Witness, problem: Any) -> dict[str, Any]:
         out.array(f"continuous/n{k}", np.sort(facets))
     for k, (facets, _) in enumerate(body.forces):
         out.array(f"continuous/q{k}", np.sort(facets))
+    if any(isinstance(text(g), str) for _, given in body.dirichlet for g in given if g is not None):
+        _gap(out, witness.gap)
     lifts = _data(out, witness)
     if body.weights is not None:
         out.array("continuous/weights", body.weights)
@@ -59,6 +62,14 @@ def solid(out: Writer, witness: Witness, problem: Any) -> dict[str, Any]:
         out.array("lift/table", numerators)
         out.array("lift/denominator", np.array([float(denominator)]))
     return {"goals": said, "solid": _said(problem, body)}
+
+
+def _gap(out: Writer, gap: Gap) -> None:
+    """What the state leaves of formulas that are held."""
+    for name, a in (("energy", gap.energy), ("length", gap.length), ("top", gap.top), ("facets", gap.facets)):
+        out.array(f"gap/{name}", a)
+    for name, a in (("components", gap.components), ("values", gap.values), ("errors", gap.errors)):
+        out.array(f"gap/{name}", a)
 
 
 def _weight(J: Any) -> Any:
@@ -138,15 +149,8 @@ def solid_obstacle(certificate: Certificate) -> str:
             "formula, or a plain function, which makes the result an estimate"
         )
     for name, goal in zip(witness.route.queries.names, witness.route.queries.goals or (), strict=True):
-        if isinstance(goal, Cells | CellStrain | CellStress) and isinstance(goal.cells, tuple):
-            return f"query '{name}': averages over cells by their numbers cannot be re-checked; make a group of them"
         if isinstance(goal, CellStressAlong) and trace_of(goal, body.d) != 0.0:
             return f"query '{name}': stresses along a tensor with a trace cannot be re-checked; take its deviator"
-    for _, given in body.dirichlet:
-        for g in given:
-            if g is not None and not _plain(g):
-                return (
-                    "fixed: bundles of a solid's own solution are for held displacements that are numbers; got a "
-                    "formula or a function"
-                )
+    if any(text(g) is None for _, given in body.dirichlet for g in given if g is not None):
+        return "fixed: a held displacement is a function, and the checker has no formula to compare with"
     return ""

@@ -26,7 +26,6 @@ from pinnpoint.outputs.bundle.document import Document, wordless
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.outputs.bundle.solid import solid, solid_obstacle
 from pinnpoint.outputs.bundle.varied import varied_obstacle
-from pinnpoint.systems.goals import Cells
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.semilinear.cubic import CubicSystem
@@ -87,7 +86,7 @@ def write_bundle(
     system = problem.system if is_problem else problem
     U = problem.extract(prediction).U if is_problem else vector("prediction", prediction)
     against = _kept(problem) or _varied(problem, document) or obstacle(certificate, system)
-    against = against or wordless(certificate, problem) or _numbered(certificate, queries)
+    against = against or wordless(certificate, problem)
     against = against or extreme_obstacle(certificate, U)
     if against and not partial:
         raise InputError(against)
@@ -148,14 +147,6 @@ def _varied(problem: Any, document: Document | None) -> str:
     if document is None or not any(arrays):
         return ""
     return "problem: coefficients that come from a file have no witnesses for the checker yet"
-
-
-def _numbered(certificate: Certificate, queries: Queries) -> str:
-    """Why averages over cells that have no name cannot be re-checked."""
-    numbered = any(isinstance(goal, Cells) and isinstance(goal.cells, tuple) for goal in queries.goals)
-    if certificate.target != "continuous" or not numbered:
-        return ""
-    return "queries: cells by their numbers have no name for the checker; average over a group, or over a block"
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,11 +30,12 @@ from pinnpoint.transfer.equilibrated import Enclosed, data_claims
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    """What a bound by stresses rests on: states and facet moments, primal and by query."""
+    """What a bound by stresses rests on: states and facet moments, primal and by query, and what formulas leave."""
 
     route: Elastic
     primal: Side
     duals: Mapping[int, Side]
+    gap: Gap
 
     __repr__ = brief
 
@@ -132,7 +133,7 @@ class Elastic(Route):
         evidence = Evidence(
             indicators=self._indicators(bounds, shares, radius),
             remarks=self._remarks(radius, gap),
-            witness=Witness(self, primal, duals),
+            witness=Witness(self, primal, duals, gap),
         )
         claims, here = self._claims(), np.array([f.center for f in found])
         if context.discrete is None:
