@@ -19,6 +19,7 @@ from pinnpoint_verify.reference import rule
 from pinnpoint_verify.rows import Row, cells_agree, is_number, same
 from pinnpoint_verify.solid_gaps import Gap
 from pinnpoint_verify.solid_heat import HEAT, Heat, heat_agrees, weights
+from pinnpoint_verify.solid_lifts import Displacement, acting_on_rest, own_agrees, rest_agrees
 from pinnpoint_verify.solid_samples import ball_agrees, data_agree, held_agrees
 from pinnpoint_verify.solids import Body, Load, Query, Side, Traction
 
@@ -33,27 +34,37 @@ def solid(
     """J(u) of every query from the stored states and moments; what was not compared; sizes of what rounding is."""
     said, blind = proof["solid"], list[str]()
     body = Body(bundle, int(proof["degree"]))
-    fits = said.keys() - HEAT == SOLID and len(proof["goals"]) == len(rows)
+    form = SOLID | {"rest"} if "lift" in proof else SOLID
+    fits = said.keys() - HEAT == form and len(proof["goals"]) == len(rows)
     need(fits, "proof.json: not the form of a solid")
     case_agrees(bundle, body, said, case, blind)
     theta = material(bundle, body, said["plane"])
-    values = held(bundle, body, said)
+    kept = Displacement(bundle, proof["lift"], body, said) if "lift" in proof else None
+    need(not kept or not (said.keys() & HEAT or "continuous/weights" in bundle), "lift: of a body with heat or weights")
+    rest = {**said, "held": said["rest"]} if kept else said
+    values = held(bundle, body, rest)
     body.close()
     nodal = bundle("continuous/state", body.size, body.d)
     known = ~np.isnan(values)
     need(np.array_equal(nodal[known], values[known]), "state: misses the held displacements")
-    load, heat = acting(bundle, body, said), Heat(bundle, body, said, blind)
+    load = acting_on_rest(bundle, body, kept) if kept else acting(bundle, body, said)
+    heat = Heat(bundle, body, said, blind)
     weight = weights(bundle, body, said, load)
     heat.acts(load)
     p = Side(body, nodal, bundle("continuous/moments", len(body.facets), body.d, body.d), load)
-    gap = Gap(bundle, body, said, nodal)
+    gap = Gap(bundle, body, rest, nodal)
     p.rest = up(p.rest + gap.energy) if gap.open else p.rest
-    data_agree(bundle, body, said, load, blind)
-    asked, duals = dict[int, Query](), Duals(bundle, body, said, p, groups(bundle, case), heat)
+    if kept:
+        rest_agrees(bundle, body, said, kept)
+    else:
+        data_agree(bundle, body, said, load, blind)
+    asked, duals = dict[int, Query](), Duals(bundle, body, rest, p, groups(bundle, case), heat)
     for i, (row, goal) in enumerate(zip(rows, proof["goals"], strict=True)):
-        fits = goal.keys() == GOAL and isinstance(goal["known"], bool)
+        fits = goal.keys() == (GOAL | {"own"} if kept else GOAL) and isinstance(goal["known"], bool)
         fits = fits and is_number(goal["constant"]) and is_number(goal["error"]) and goal["error"] >= 0.0
         need(fits, f"{row['name']!r}: a wrong form")
+        if kept:
+            duals.own(i, row, goal, kept)
         pointed = row["kind"] in POINTED and row.get("group") is None and not goal["known"]
         need(is_number(goal["radius"]) == pointed, f"{row['name']!r}: a ball where there is none, or none")
         if goal["known"]:
@@ -61,7 +72,8 @@ def solid(
             continue
         asked[i] = duals.query(i, row, goal)
         if pointed:
-            ball_agrees(bundle, body, said, i, row, goal, asked[i], blind, heat=heat, weights=weight)
+            force = kept.force if kept else None
+            ball_agrees(bundle, body, rest, i, row, goal, asked[i], blind, heat=heat, weights=weight, force=force)
     for part, g in body.parts():
         sides = {id(s): s for s in (p, *(query.z for query in asked.values()))}.values()
         rich = np.any([side.varies(part) for side in sides], axis=0)
@@ -75,6 +87,9 @@ def solid(
             found.append(gap.moved(asked[i], *asked[i].bound(constant, error, duals.scale.get(i, 0.0), theta)))
         else:
             found.append((constant, float(up(error))))
+        if kept:
+            (c, r), (own, off) = found[-1], goal["own"]
+            found[-1] = c + own, float(up(r + off + 2.0 * UNIT * (abs(c) + abs(own))))
     return found, blind, [1e-9 * asked[i].size if i in asked else 0.0 for i in range(len(rows))]
 
 
@@ -306,6 +321,19 @@ class Duals:
         if loose == 0.0:  # the mean of a formula is declared, with its error
             goal["error"] = max(float(goal["error"]), float(up(far + mean.r)))
         need(bool(load.tractions) != goal["known"], f"{row['name']!r}: known, or not known")
+
+    def own(self, i: int, row: Row, goal: Row, u: Displacement) -> None:
+        """The value that a lifted prediction has of a query."""
+        body, kind, none = self.body, row["kind"], np.zeros(0, dtype=int)
+        fits = kind == "patch" or (kind != "compliance" and not isinstance(row.get("component"), list))
+        need(fits, f"{row['name']!r}: is not checked through a lift")
+        facets = self.facets(i, row["group"]) if kind in ("patch", "reaction") else none
+        v = self.directions(row, facets).m if kind == "patch" else np.zeros((0, body.d))
+        over = kind in ("cells", "mean") or (kind in ("stress", "strain") and row.get("group") is not None)
+        cells = none
+        if over:
+            cells = np.arange(body.C) if kind == "mean" else ordered(self.bundle, f"mesh/chosen{i}", body.C)
+        own_agrees(row, goal["own"], u, cells, facets, v)
 
     def known(self, i: int, row: Row, goal: Row) -> None:
         """A value that the held data have: of a point there, or of a group that is held."""

@@ -193,8 +193,16 @@ def warm(folder):
     pp.write_bundle(folder, pp.certify(problem, U, queries), problem, U, queries)
 
 
+def kept(folder):
+    """A predicted displacement that was lifted."""
+    problem = pp.fem.Elasticity(pp.io.generate("square", 1), 3.0, 0.3, [0.5, "x"], {"left": 0.0})
+    queries, near = problem.mean("x", "m"), ["0.1*x*y", "0.2*x"]
+    pp.write_bundle(folder, pp.certify(problem, near, queries, lift=True), problem, near, queries)
+
+
 MADE = {
     "body": body,
+    "kept": kept,
     "warm": warm,
     "opaque": opaque,
     "weighted": weighted,

@@ -242,8 +242,9 @@ def _case(
     data |= _coefficients(problem)
     if "robin" in given:
         data["robin"] = {group: [text(what) for what in pair] for group, pair in given["robin"].items()}
-    if certificate.target == "continuous" and isinstance(problem, ElasticQueries):
-        data = _elastic(problem)
+    base = problem.base if isinstance(problem, AbstractLifted) else problem
+    if certificate.target == "continuous" and isinstance(base, ElasticQueries):
+        data = _elastic(base)
     words = {"name": "name", "kind": "kind", "at": "at", "ball": "radius", "group": "group", "component": "component"}
     words |= {"side": "side", "accept": "accept", "limit": "limit"}
     asked = [{words[k]: row[k] for k in words if k in row} for row in said["queries"]]
