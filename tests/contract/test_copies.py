@@ -17,6 +17,7 @@ BACKENDS = {
     "superlu": None,
     "cholmod": "sksparse",
     "pardiso": "pypardiso",
+    "cvxopt": "cvxopt",
     "amg": "pyamg",
     "krylov": None,
     "petsc": "petsc4py",

@@ -16,9 +16,11 @@ from pinnpoint.base.machine import free_memory
 from pinnpoint.cli.dispatch import joined
 from pinnpoint.cli.main import main
 from pinnpoint.distributed.team import options_of
+from pinnpoint.solvers.choice import MODULES
 from pinnpoint.solvers.cholmod import Cholmod
 from pinnpoint.solvers.pardiso import Pardiso
 from pinnpoint.solvers.protocol import NotDefiniteError
+from pinnpoint.solvers.wheel_cholmod import WheelCholmod
 
 resource = pytest.importorskip("resource", reason="limits of a process are a matter of Unix")
 
@@ -160,9 +162,9 @@ SYMMETRIC = {
 
 @pytest.mark.optional
 @pytest.mark.parametrize("kind", SYMMETRIC)
-@pytest.mark.parametrize(("name", "package"), [("cholmod", Cholmod), ("pardiso", Pardiso)])
+@pytest.mark.parametrize(("name", "package"), [("cholmod", Cholmod), ("pardiso", Pardiso), ("cvxopt", WheelCholmod)])
 def test_cholesky_of_other_matrices(kind, name, package):
-    if importlib.util.find_spec({"cholmod": "sksparse", "pardiso": "pypardiso"}[name]) is None:
+    if importlib.util.find_spec(MODULES[name]) is None:
         pytest.skip(f"pip install 'pinnpoint[{name}]'")
     with pytest.raises(NotDefiniteError, match=rf"solver: '{name}' needs .* positive definite.*use solver='auto'"):
         package(SYMMETRIC[kind])

@@ -23,6 +23,7 @@ from pinnpoint.certifiers.nonlinear.basepoint import ReducedQueries
 from pinnpoint.certifiers.protocols import Certifier
 from pinnpoint.certifiers.setup import solver_for
 from pinnpoint.rounding.arithmetic import LIMIT, norm_up
+from pinnpoint.solvers.choice import Task
 from pinnpoint.solvers.protocol import Solver, answer
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Queries
@@ -72,7 +73,7 @@ def _step(system: Any, y: Vector, few: bool) -> tuple[Solver, Vector]:
             "or rescale the problem"
         )
     core = Core(LinearSystem(J, np.zeros(system.n)), rounding=False)
-    fills = system.n > FILLS_FROM and J.nnz > 12.5 * system.n and few
+    fills = few and system.n > FILLS_FROM and Task.of(J, None).solid
     solver = solver_for(core, "krylov" if fills else None)[0]
     return solver, answer(solver.solve, F)
 

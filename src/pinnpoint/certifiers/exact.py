@@ -45,8 +45,8 @@ class Exact(AbstractMethod):
         A bound of the caller's own instead of a verified one.
     solver
         ``"auto"`` chooses by size, dimension, queries, installed packages and free memory; ``"superlu"``,
-        ``"cholmod"``, ``"pardiso"``, ``"amg"``, ``"petsc"``, ``"krylov"``, ``"lsmr"``, ``"lsqr"``, or an object with
-        solve and solve_transposed. Whatever it returns, its defect is enclosed.
+        ``"cholmod"``, ``"pardiso"``, ``"cvxopt"``, ``"amg"``, ``"petsc"``, ``"krylov"``, ``"lsmr"``, ``"lsqr"``, or an
+        object with solve and solve_transposed. Whatever it returns, its defect is enclosed.
     states
         How many states will be certified, where that is known. A large solid's bound is rough, and is made up for by
         refined Green vectors; for fewer states than queries each state is corrected by two solves instead.

@@ -27,6 +27,7 @@ from pinnpoint.rounding.forms import DiagonalForm
 from pinnpoint.rounding.matrices import EnclosedMatrix, dots
 from pinnpoint.rounding.slices import CHUNK, Sliced, column_lengths, largest
 from pinnpoint.rounding.stability import Coercive
+from pinnpoint.solvers.choice import Task
 from pinnpoint.solvers.direct import DENSE_UP_TO, MANY, SparseLU
 from pinnpoint.solvers.protocol import Solver, answer, is_accurate, width
 from pinnpoint.systems.linear import LinearSystem
@@ -110,7 +111,7 @@ def bare_ground(system: LinearSystem, queries: Queries, solver: Solver | str | N
     """
     core = Core(system, rounding=False)
     L, ell = core.functionals(queries)
-    fills = system.n > FILLS_FROM and core.matrix.nnz > 12.5 * system.n
+    fills = system.n > FILLS_FROM and Task.of(core.matrix, system.row_points).solid
     if solver is None and fills and len(queries) <= FEW and system.modes is None:
         solver = "krylov"
     found, choice = solver_for(core, solver, len(queries))

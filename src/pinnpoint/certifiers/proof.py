@@ -28,6 +28,7 @@ from pinnpoint.solvers.direct import DENSE_UP_TO
 from pinnpoint.solvers.pardiso import Pardiso
 from pinnpoint.solvers.petsc import Petsc
 from pinnpoint.solvers.protocol import Solver, answer, is_accurate
+from pinnpoint.solvers.wheel_cholmod import PlacedCholesky
 
 FEW_ENOUGH = 10_000
 """Unknowns up to which SciPy's own factorization proves coercivity quickly enough."""
@@ -156,16 +157,18 @@ def _cholesky(core: Core) -> Any:
     n = B.shape[0]
     if n <= DENSE_UP_TO:
         return None
-    task = Task(n, int(B.nnz), None if points is None else int(points.shape[1]), 0, True)
+    task = Task.of(B, points)
     if n > FEW_ENOUGH:
-        for name, package in (("cholmod", Cholmod), ("pardiso", Pardiso)):
-            if installed(name):
-                return package
+        packages = {"cholmod": Cholmod, "pardiso": Pardiso, "cvxopt": PlacedCholesky(points)}
+        found = [package for name, package in packages.items() if installed(name)]
+        if found:
+            return found[0]
     need, room = predicted("superlu", task), ROOM * free_memory()
     if need > room and z_part(B)[1] > NEARLY * float(B.diagonal().max()):
         raise CertificationError(
             f"coercivity: its proof needs a factorization of about {need / GB:.3g} GB, and {room / GB:.3g} GB are at "
-            "hand; install 'pinnpoint[cholmod]' or 'pinnpoint[pardiso]', which need less, or declare coercivity"
+            "hand; install 'pinnpoint[cholmod]', 'pinnpoint[pardiso]' or 'pinnpoint[cvxopt]', which need less, or "
+            "declare coercivity"
         )
     return None
 
@@ -175,8 +178,8 @@ def _fills_in(core: Core) -> bool:
     system = core.system
     if core.is_energy or not (system.is_matrix and system.is_square) or system.n < choice.ROUGH_FROM:
         return False
-    B, points = core.matrix, system.row_points
-    solid = Task(system.n, int(B.nnz), None if points is None else int(points.shape[1]), 0, True).solid
+    B = core.matrix
+    solid = Task.of(B, system.row_points).solid
     some = z_part(sp.csr_array(B[:FEW_ENOUGH]))[1]  # of many rows; an M-matrix has none
     return solid and some > NEARLY * float(B.diagonal().max())
 

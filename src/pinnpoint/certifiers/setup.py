@@ -23,12 +23,13 @@ from pinnpoint.solvers.iterative import Krylov, LeastSquares
 from pinnpoint.solvers.pardiso import Pardiso
 from pinnpoint.solvers.petsc import Petsc
 from pinnpoint.solvers.protocol import NotDefiniteError, Solver
+from pinnpoint.solvers.wheel_cholmod import WheelCholmod
 
 
 def direct_solver(core: Core) -> Solver:
     """LU for square systems; weighted QR for small least-squares systems, LU of Ĥ (refined later) for large ones."""
     if core.system.is_square:
-        return factorize(core.matrix)
+        return factorize(core.matrix, core.system.row_points)
     w = core.system.weight
     dense_root = w is None or isinstance(w, np.ndarray) or core.system.M <= 4 * DENSE_UP_TO
     if core.system.n <= DENSE_UP_TO and dense_root:
@@ -82,22 +83,23 @@ def _times(C: Matrix, v: Vector) -> Vector:
 
 def task_of(core: Core, queries: int) -> Task:
     """What the choice of a solver depends on."""
-    B, points = core.matrix, core.system.row_points
     definite = bool(diagonal_of(core) is not None and core.symmetric)
-    return Task(core.system.n, int(B.nnz), None if points is None else int(points.shape[1]), queries, definite)
+    return Task.of(core.matrix, core.system.row_points, queries, definite=definite)
 
 
 def _backend(name: str, core: Core) -> Solver:
-    B, modes = core.matrix, core.system.modes
+    B, modes, points = core.matrix, core.system.modes, core.system.row_points
     if name == "superlu":
-        return factorize(B)
-    if name == "cholmod" and not core.symmetric:
+        return factorize(B, points)
+    if name in ("cholmod", "cvxopt") and not core.symmetric:
         raise InputError(
-            "solver: 'cholmod' reads one triangle of a symmetric matrix, and this one is not symmetric; use 'superlu', "
+            f"solver: '{name}' reads one triangle of a symmetric matrix, and this one is not symmetric; use 'superlu', "
             "or 'krylov' to save memory"
         )
     if name == "cholmod":
         return Cholmod(B)
+    if name == "cvxopt":
+        return WheelCholmod(B, points)
     if name == "pardiso":
         return Pardiso(B)
     if name == "amg":

@@ -8,6 +8,7 @@ from typing import Any
 
 ABOUT = {
     "demo": "certify a trained PINN that is wrong between its samples",
+    "init": "write a commented case file for a mesh",
     "check": "validate a case file; print groups, conditions, loads and memory",
     "certify": "certify a case file and write certificate, table and field",
     "verify": "re-check a certificate bundle from its witnesses alone",
@@ -23,6 +24,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     parsers = {name: commands.add_parser(name, help=told) for name, told in ABOUT.items()}
     demo(parsers["demo"])
+    init(parsers["init"])
     for name in ("check", "certify", "serve"):
         case(parsers[name])
     certify(parsers["certify"])
@@ -35,6 +37,13 @@ def demo(parser: Any) -> None:
     """Where the outputs go."""
     parser.add_argument("--out", type=Path, default=Path("pinnpoint-demo"), help="folder for the outputs")
     parser.add_argument("--quiet", action="store_true", help="no progress")
+
+
+def init(parser: Any) -> None:
+    """The mesh to look at, and what is to be written."""
+    parser.add_argument("mesh", type=Path, metavar="MESH", help="a file of any format that case files may name")
+    parser.add_argument("--out", type=Path, metavar="CASE.toml", help="default: the mesh's name with .toml, beside it")
+    parser.add_argument("--solid", action="store_true", help="an elastic body instead of diffusion")
 
 
 def case(parser: Any) -> None:

@@ -22,6 +22,7 @@ from pinnpoint.solvers.direct import SparseLU
 from pinnpoint.solvers.pardiso import Pardiso
 from pinnpoint.solvers.petsc import Petsc
 from pinnpoint.solvers.protocol import Solver
+from pinnpoint.solvers.wheel_cholmod import WheelCholmod
 
 PACKAGES = {
     "numpy": "",
@@ -46,11 +47,13 @@ PACKAGES = {
     "pyamg": "amg",
     "scikit-sparse": "cholmod",
     "pypardiso": "pardiso",
+    "cvxopt": "cvxopt",
 }
 SOLVERS: dict[str, Callable[[Any], Solver]] = {
     "superlu": SparseLU,
     "cholmod": Cholmod,
     "pardiso": Pardiso,
+    "cvxopt": WheelCholmod,
     "amg": Multigrid,
     "petsc": Petsc,
 }

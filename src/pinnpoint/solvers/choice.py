@@ -10,13 +10,22 @@ import importlib.util
 import math
 from dataclasses import dataclass, replace
 
+from pinnpoint.base.arrays import Matrix, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.machine import free_memory
+from pinnpoint.solvers.graphs import dimension as graph_dimension
 from pinnpoint.solvers.protocol import Solver, is_accurate
 
-MODULES = {"superlu": "scipy", "cholmod": "sksparse", "pardiso": "pypardiso", "amg": "pyamg", "petsc": "petsc4py"}
-NAMES = ("auto", "direct", "superlu", "cholmod", "pardiso", "amg", "petsc", "krylov", "lsmr", "lsqr")
+MODULES = {
+    "superlu": "scipy",
+    "cholmod": "sksparse",
+    "pardiso": "pypardiso",
+    "cvxopt": "cvxopt",
+    "amg": "pyamg",
+    "petsc": "petsc4py",
+}
+NAMES = ("auto", "direct", "superlu", "cholmod", "pardiso", "cvxopt", "amg", "petsc", "krylov", "lsmr", "lsqr")
 """What `solver` may say; the last two are for least-squares systems."""
 FLAT_UP_TO, SOLID_UP_TO = 400_000, 15_000
 """Unknowns up to which SuperLU is the first choice in the plane, and in space, where it fills in."""
@@ -38,7 +47,7 @@ class Task:
     n, nnz
         Unknowns and stored entries.
     dim
-        Dimension of the mesh; None where it is not known, and guessed from the entries per row.
+        Dimension of the mesh.
     queries
         Right-hand sides to come.
     definite
@@ -47,21 +56,26 @@ class Task:
 
     n: int
     nnz: int
-    dim: int | None
+    dim: int
     queries: int
     definite: bool
+
+    @classmethod
+    def of(cls, B: Matrix, points: Vector | None, queries: int = 0, *, definite: bool = True) -> Task:
+        """The task of a matrix, and of where its unknowns are; without that, its graph shows the dimension."""
+        dim = graph_dimension(B) if points is None else int(points.shape[1])
+        return cls(B.shape[0], int(B.nnz), dim, queries, definite)
 
     @property
     def solid(self) -> bool:
         """Whether factors fill in as in space."""
-        return self.dim == 3 if self.dim is not None else self.nnz > 12.5 * self.n
+        return self.dim == 3
 
     @property
     def words(self) -> str:
         """The task in words."""
-        kind = "3D" if self.solid else f"{self.dim or 2}D"
         shape = "symmetric" if self.definite else "not symmetric positive definite"
-        return f"{kind}, {shape}, {self.n} unknowns, {self.queries} queries"
+        return f"{self.dim}D, {shape}, {self.n} unknowns, {self.queries} queries"
 
 
 @dataclass(frozen=True)
@@ -117,6 +131,7 @@ def predicted(name: str, task: Task) -> float:
         "superlu": lu,
         "cholmod": factors * cholesky,
         "pardiso": factors * cholesky,
+        "cvxopt": factors * cholesky + 16.0 * task.nnz,
         "amg": 90.0 * task.nnz + 64.0 * n * min(task.queries, 32) + (COARSE * min(1.0, n / 2e4) if row > 20.0 else 0.0),
         "petsc": 60.0 * task.nnz,
         "krylov": 64.0 * n,
@@ -130,7 +145,7 @@ def candidates(task: Task) -> list[tuple[str, str]]:
         general = [("superlu", "factorises any matrix"), ("krylov", "GMRES needs little memory")]
         large = task.solid and task.n > SOLID_UP_TO
         return [("pardiso", "LU with little fill for a large matrix"), *general] if large else general
-    cholesky = [(name, "one factorization serves all queries") for name in ("cholmod", "pardiso")]
+    cholesky = [(name, "one factorization serves all queries") for name in ("cholmod", "pardiso", "cvxopt")]
     multigrid = [("amg", "multigrid needs little memory"), ("krylov", "nothing better is installed that fits")]
     most = SOLID_UP_TO if task.solid else FLAT_UP_TO
     if task.n <= most:

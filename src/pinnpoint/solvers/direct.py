@@ -17,6 +17,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from pinnpoint.base.arrays import Index, Matrix, Vector, is_symmetric
 from pinnpoint.base.errors import InputError, SingularError
 from pinnpoint.base.threads import CORES, begin
+from pinnpoint.solvers.graphs import dissection
 from pinnpoint.solvers.protocol import Solver
 from pinnpoint.solvers.substitution import Substitution, factor_of
 
@@ -25,6 +26,8 @@ MANY, BLOCK = 12, 17
 """Right-hand sides from which a factor is worth taking out of SuperLU, and how many then go at once."""
 LARGE = 100_000
 """Unknowns from which solves are dear."""
+DISSECT_FROM = 3_000
+"""Unknowns in space from which nested dissection by coordinates fills in less than minimum degree does."""
 COLUMNS = 8
 """Right-hand sides that SuperLU solves at once: they share a pass over the factors and stay in cache."""
 CONDITION_LIMIT = 2.0**50
@@ -56,7 +59,8 @@ class DenseLU:
 class SparseLU:
     """SuperLU. Solves only read the factors, so several threads may solve at a time.
 
-    Many right-hand sides of a symmetric matrix go through its factor together; see `substitution`.
+    Many right-hand sides of a symmetric matrix go through its factor together; see `substitution`. Where the unknowns
+    are, if that is known, orders those of a solid; in the plane minimum degree does as well.
     """
 
     name = "SuperLU"
@@ -65,18 +69,20 @@ class SparseLU:
     _both: Substitution | None = None
     _focused: Future[None] | None = None
 
-    def __init__(self, B: Matrix) -> None:
-        self._B = B
+    def __init__(self, B: Matrix, points: Vector | None = None) -> None:
+        self._B, self._points = B, points
         same = is_symmetric(B)
         B = sp.csc_array(B)
         symmetric = same or is_symmetric((B != 0).astype(np.int8))
-        spec = "MMD_AT_PLUS_A" if symmetric else "COLAMD"
+        points = points if points is not None and points.shape[1] == 3 and B.shape[0] > DISSECT_FROM else None
+        dissected = symmetric and points is not None
+        spec = "NATURAL" if dissected else "MMD_AT_PLUS_A" if symmetric else "COLAMD"
         # SuperLU's transposed solves go column by column; a symmetric matrix can do without them
         self._transposed = "N" if same else "T"
         self._symmetric = same
         self._arranging = threading.Lock()
-        if symmetric:  # from a narrow band minimum degree finds much less fill, whatever numbering a mesh came with
-            self._order = reverse_cuthill_mckee(B, symmetric_mode=True)
+        if symmetric:  # from a narrow band minimum degree finds less fill, whatever numbering a mesh came with
+            self._order = dissection(B, points) if points is not None else reverse_cuthill_mckee(B, symmetric_mode=True)
             B = sp.csc_array(B[self._order][:, self._order])
         try:
             self._lu = spla.splu(B, permc_spec=spec, options={"SymmetricMode": symmetric})
@@ -133,7 +139,7 @@ class SparseLU:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """SuperLU's factors belong to the process; a copy makes its own, to the same bits."""
-        return _factorized, (self._B, self._both is not None)
+        return _factorized, (self._B, self._points, self._both is not None)
 
     def settle(self) -> None:
         """Wait for what was begun."""
@@ -152,8 +158,8 @@ class SparseLU:
                     self._both = Substitution(*found, self._order)
 
 
-def _factorized(B: Matrix, arranged: bool) -> SparseLU:
-    made = SparseLU(B)
+def _factorized(B: Matrix, points: Vector | None, arranged: bool) -> SparseLU:
+    made = SparseLU(B, points)
     if arranged:
         made._arrange()
     return made
@@ -179,11 +185,11 @@ class WeightedQR:
     solve_transposed = solve
 
 
-def factorize(B: Matrix) -> Solver:
-    """The direct solver for a square matrix of this size."""
+def factorize(B: Matrix, points: Vector | None = None) -> Solver:
+    """The direct solver for a square matrix of this size; where its unknowns are, if that is known."""
     if B.shape[0] <= DENSE_UP_TO:
         return DenseLU(B.toarray() if sp.issparse(B) else np.asarray(B))
-    return SparseLU(B)
+    return SparseLU(B, points)
 
 
 def refuse_singular(B: Matrix, solve: Callable[[Vector], Vector], transposed: Callable[[Vector], Vector]) -> None:

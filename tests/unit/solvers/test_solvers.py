@@ -18,15 +18,24 @@ from pinnpoint.solvers.cholmod import Cholmod
 from pinnpoint.solvers.direct import SparseLU
 from pinnpoint.solvers.pardiso import Pardiso
 from pinnpoint.solvers.petsc import Petsc
+from pinnpoint.solvers.wheel_cholmod import WheelCholmod
 from tests.support import gallery
 from tests.support.exactly import functional, holds, solve_arb
 
 HOW = {
     "cholmod": "scikit-sparse is not installed: apt install libsuitesparse-dev, pip install 'pinnpoint[cholmod]'",
     "pardiso": "pypardiso is not installed: pip install 'pinnpoint[pardiso]' (about 1 GB)",
+    "cvxopt": "CVXOPT is not installed: pip install 'pinnpoint[cvxopt]'",
     "amg": "PyAMG is not installed: pip install 'pinnpoint[amg]'",
 }
-BACKENDS = {"superlu": SparseLU, "cholmod": Cholmod, "pardiso": Pardiso, "amg": Multigrid, "petsc": Petsc}
+BACKENDS = {
+    "superlu": SparseLU,
+    "cholmod": Cholmod,
+    "pardiso": Pardiso,
+    "cvxopt": WheelCholmod,
+    "amg": Multigrid,
+    "petsc": Petsc,
+}
 if not installed("petsc"):
     del BACKENDS["petsc"]  # no wheels: `make test-mpi` runs these tests in an environment around Debian's PETSc
 
@@ -85,7 +94,7 @@ def test_transposed_solves_of_nonsymmetric_matrices(name):
     assert np.linalg.norm(A @ solver.solve(b) - b) < 1e-7
 
 
-@pytest.mark.parametrize("name", ["cholmod", "pardiso"])
+@pytest.mark.parametrize("name", ["cholmod", "pardiso", "cvxopt"])
 def test_indefinite_matrices_are_told(name):
     require(name)
     A = sp.csr_array(gallery.poisson_2d(26).reduced()[0])
@@ -111,7 +120,7 @@ def test_certificates_hold_with_every_backend(name, count):
     assert found.to_dict()["solver"] == found.details["solver"]
 
 
-@pytest.mark.parametrize("name", among("cholmod", "pardiso", "amg", "petsc"))
+@pytest.mark.parametrize("name", among("cholmod", "pardiso", "cvxopt", "amg", "petsc"))
 def test_elasticity_with_a_shifted_factorization(name):
     require(name)
     problem = pp.fem.Elasticity(
@@ -364,6 +373,7 @@ SOLID = Task(386_000, 16_100_000, 3, 28, True)
         (Task(2_000_000, 14_000_000, 2, 100, True), ("cholmod",), "cholmod"),
         (SOLID, ("cholmod", "pardiso", "amg"), "cholmod"),
         (SOLID, ("pardiso", "amg"), "pardiso"),
+        (SOLID, ("cvxopt", "amg"), "cvxopt"),
         (SOLID, ("amg",), "amg"),
         (SOLID, (), "krylov"),
         (Task(386_000, 16_100_000, 3, 1, True), ("cholmod", "amg"), "amg"),

@@ -111,7 +111,7 @@ def linear(out: Writer, system: LinearSystem, queries: Queries, evidence: Eviden
     iterates = positive is not None and isinstance(solver, Multigrid | Petsc)  # then no factor is needed
     if solver is None or not (is_accurate(solver) or B is None or iterates):
         _require_room(system, B)
-        solver = factorize(B)
+        solver = factorize(B, system.row_points)
     if state is not None and state.lo is not None:
         out.array("witness/state", state.hi)
         out.array("witness/rest", state.lo)
@@ -142,9 +142,7 @@ def _solved(system: LinearSystem, solver: Solver, state: Vector | None) -> Vecto
 
 def _require_room(system: LinearSystem, B: Any) -> None:
     """No witness rather than one whose factors do not fit into memory."""
-    points = system.row_points
-    task = Task(B.shape[0], int(B.nnz), None if points is None else int(points.shape[1]), 0, True)
-    need, room = predicted("superlu", task), ROOM * free_memory()
+    need, room = predicted("superlu", Task.of(B, system.row_points)), ROOM * free_memory()
     if need > room:
         raise CertificationError(
             f"coercivity: its witness needs a factorization of about {need / GB:.3g} GB, and {room / GB:.3g} GB are at "
