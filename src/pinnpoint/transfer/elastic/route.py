@@ -21,8 +21,9 @@ from pinnpoint.rounding.arithmetic import UNIT, at_most, norm_up, require_round_
 from pinnpoint.systems.queries import Queries
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.elastic.equilibrium import Equilibrium
+from pinnpoint.transfer.elastic.functional import Functional
 from pinnpoint.transfer.elastic.gaps import Gap
-from pinnpoint.transfer.elastic.goals import Functional, functionals
+from pinnpoint.transfer.elastic.goals import functionals
 from pinnpoint.transfer.elastic.product import Bounds, Pair, Products, Side
 from pinnpoint.transfer.elastic.solid import Solid
 from pinnpoint.transfer.equilibrated import Enclosed, data_claims
