@@ -12,6 +12,8 @@ from conftest import mpirun
 
 from pinnpoint.cases.read import read_case
 from pinnpoint.cases.study import build
+from pinnpoint.distributed.certify import _ask, _parts
+from pinnpoint.distributed.rows import assemble_rows
 
 RANKS = (1, 2, 4)
 TAIL = """
@@ -118,7 +120,45 @@ component = "y"
 """
     + TAIL
 )
-CASES = {"square": SQUARE, "scalar bracket": SCALAR_BRACKET, "bracket": BRACKET, "plate": PLATE}
+QUADRATIC = (
+    """
+[mesh]
+generate = "cube"
+cells = 3
+[problem]
+kind = "elasticity"
+degree = 2
+young = 200.0
+poisson = 0.3
+body = ["0", "0", "-1 - x*y"]
+[problem.dirichlet]
+left = 0.0
+back = ["free", 0.0, "free"]
+[problem.neumann]
+right = [1.0, 0.0, "y"]
+[prediction]
+zero = true
+[[query]]
+name = "inside"
+at = [0.7, 0.45, 0.55]
+component = "z"
+[[query]]
+name = "end"
+kind = "patch"
+group = "right"
+component = "x"
+"""
+    + TAIL
+)
+CASES = {
+    "square": SQUARE,
+    "quadratic square": SQUARE.replace('source = "1 + x*y"', 'source = "1 + x*y"\ndegree = 2'),
+    "scalar bracket": SCALAR_BRACKET,
+    "bracket": BRACKET,
+    "plate": PLATE,
+    "quadratic plate": PLATE.replace("young", "degree = 2\nyoung"),
+    "quadratic cube": QUADRATIC,
+}
 
 
 def truth(text, tmp_path):
@@ -130,21 +170,31 @@ def truth(text, tmp_path):
 
     path = tmp_path / "truth.toml"
     path.write_text(text, encoding="utf-8")
-    study = build(read_case(path))
+    case = read_case(path)
+    study = build(case)
     problem, L = study.problem, study.queries.L.tocsr()
     free = np.asarray(problem.space.free)
-    A, U0 = problem.A.tocsr(), problem.space.U0
+    (A, b), U0 = _stored(case, problem), problem.space.U0
     solve = splu(A[free][:, free].tocsc()).solve
     parts = [U0]
     rows = A[free]
     for _ in range(5):
-        r = _residual(rows, parts, problem.b[free])
+        r = _residual(rows, parts, b[free])
         step = np.zeros(len(U0))
         step[free] = solve(r)
         parts.append(-step)
     values = [-v for v in _residual(L, parts, np.zeros(L.shape[0]), exact=True)]
     last = max(abs(parts[-1]))
     return [-v for v in values], 1e3 * last * abs(L).sum(axis=1).max()
+
+
+def _stored(case, problem):
+    """The system that processes share: sums of quadratic elements are made in one order."""
+    if problem.degree == 1:
+        return problem.A.tocsr(), problem.b
+    asked = _ask(case, 1)
+    alone = assemble_rows(_parts(asked, 1)[0][0], case.problem, None, asked.frame.forces)
+    return alone.A.tocsr(), alone.b
 
 
 def _residual(A, parts, b, *, exact=False):
@@ -161,7 +211,16 @@ def _residual(A, parts, b, *, exact=False):
 
 
 @pytest.mark.parametrize(
-    ("name", "ranks"), [("square", RANKS), ("bracket", RANKS), ("scalar bracket", (2,)), ("plate", (3,))]
+    ("name", "ranks"),
+    [
+        ("square", RANKS),
+        ("quadratic square", (1, 3)),
+        ("bracket", RANKS),
+        ("scalar bracket", (2,)),
+        ("plate", (3,)),
+        ("quadratic plate", (1, 3)),
+        ("quadratic cube", (1, 2)),
+    ],
 )
 def test_the_same_intervals(name, ranks, certify, tmp_path):
     found = {n: certify(CASES[name], n) for n in ranks}
@@ -181,9 +240,10 @@ def test_the_same_intervals(name, ranks, certify, tmp_path):
                 assert abs(Fraction(one["center"]) - Fraction(two["center"])) <= one["radius"] + two["radius"]
 
 
-def test_rows_are_those_of_one_machine(tmp_path):
+@pytest.mark.parametrize("text", [BRACKET, QUADRATIC], ids=["linear", "quadratic"])
+def test_rows_are_those_of_one_machine(text, tmp_path):
     path = tmp_path / "case.toml"
-    path.write_text(BRACKET, encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     done = mpirun(4, Path(__file__).parent / "rows.py", path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("fine") == 4
@@ -204,6 +264,7 @@ def test_a_poor_solver_only_widens(certify, tmp_path):
     [
         (("--set", "certificate.method=norm"), "certificate.method: over several processes it must be 'exact'"),
         (("--set", "problem.source='1/(x-x)'"), "not finite at"),
+        (("--set", "problem.degree=2", "--set", "problem.reaction=1.0"), "problem.reaction: over several processes"),
         (("--petsc", "-pc_type nonsense"), "--petsc: "),
         (("--petsc", "nonsense"), "--petsc: 'nonsense' is neither an option"),
         (("--petsc", "-a 'b"), "--petsc: cannot be read"),

@@ -260,12 +260,15 @@ def elastic(case: Row, proof: Row, bundle: Bundle) -> list[Place]:
     weights = bundle.arrays.get("continuous/weights")
     body = said["body"] if weights is None else [float(np.abs(w).max()) for w in weights.T]
     claims += [(f"body force {'xyz'[c]}", f"source/f{c}", f) for c, f in enumerate(body)]
+    sides = said["traction"]
+    if "lift" in proof:  # what is left is stored for every side
+        count = sum(f"continuous/s{k}" in bundle for k in range(len(bundle.arrays)))
+        sides = [[float(f"source/t{k}_{c}_rest" in bundle) for c in range(len(body))] for k in range(count)]
     claims += [
-        (f"traction {'xyz'[c]}", f"source/t{k}_{c}", t)
-        for k, given in enumerate(said["traction"])
-        for c, t in enumerate(given)
+        (f"traction {'xyz'[c]}", f"source/t{k}_{c}", t) for k, given in enumerate(sides) for c, t in enumerate(given)
     ]
-    claims += [(f"traction {'xyz'[c]}", "", t) for given in said["force"] for c, t in enumerate(given)]
+    spread = [] if "lift" in proof else said["force"]
+    claims += [(f"traction {'xyz'[c]}", "", t) for given in spread for c, t in enumerate(given)]
     if "temperature" in said:
         claims.append(("thermal stress", "source/s", 1.0))
     seen = list[Any]()
@@ -283,6 +286,8 @@ def elastic(case: Row, proof: Row, bundle: Bundle) -> list[Place]:
     for query, goal in zip(case["queries"], proof["goals"], strict=True):
         if query["kind"] == "point" and goal["known"]:
             found.append(one(f"{query['name']}: a point of a held boundary: the given value"))
+    if "lift" in proof:
+        found.append(Place(lifted(opaque=False)))
     return found
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from pinnpoint_verify.checker import Cells, Density, Mesh, Query, means, total, up
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.reference import BALL, compare, directions, distance, radial, rule
+from pinnpoint_verify.rows import cells_agree
 
 Row = dict[str, Any]
 AXES = ("x", "y", "z")
@@ -111,6 +112,7 @@ def chosen(bundle: Bundle, i: int, row: Row, count: int) -> Array:
         return np.arange(count)
     cells = bundle(f"mesh/chosen{i}", None, whole=count)
     need(len(cells) and np.all(np.diff(cells) > 0), f"{row['name']!r}: its cells are none, or not ascending")
+    cells_agree(row, cells)
     return np.asarray(cells)
 
 

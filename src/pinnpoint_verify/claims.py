@@ -35,6 +35,7 @@ from pinnpoint_verify.robin import is_robin
 from pinnpoint_verify.rows import ALONE, Row, near, rows_agree
 from pinnpoint_verify.samples import Samples
 from pinnpoint_verify.solid_claims import solid
+from pinnpoint_verify.solid_lifts import kept_agrees
 from pinnpoint_verify.spectrum import Spectrum
 from pinnpoint_verify.steps import stepped_bounds
 from pinnpoint_verify.systems import Found
@@ -188,7 +189,8 @@ def declarations(certificate: Row, case: Row, proof: Row, rows: list[Row], blind
         said.append("the range of the source (compared with samples)")
     if proof.get("lift"):
         said.append("value and residual of the prediction that was lifted (compared with samples, where it is stored)")
-        if proof["lift"]["kind"] == "network" and certificate.get("inputs"):
+        kinds = [proof["lift"], *proof["lift"].get("parts", [])]
+        if any(one["kind"] == "network" for one in kinds) and certificate.get("inputs"):
             said.append("the weights of the network, as stored, are those of the file named under inputs")
     if any(row["raw"] is not None for row in rows):
         said.append("raw values are the model's own")
@@ -225,12 +227,12 @@ def verify(path: Any) -> list[str]:
     need(proof["target"] in ("continuous", "discrete"), "proof.json: unknown target")
     own = ELASTIC if "solid" in proof else CONTINUOUS if proof["target"] == "continuous" else {"coercivity"}
     also = {"spectrum", "medium"} & proof.keys() if own is CONTINUOUS else set()
+    also = {"lift"} if own is ELASTIC and case["certificate"]["lift"] else also
     need(proof.keys() == COMMON | own | also, "proof.json: a key is missing, or belongs to another target")
     need(isinstance(proof.get("lift"), dict | None), "proof.json: no account of what was lifted")
     need(own is not ELASTIC or proof["target"] == "continuous", "proof.json: a solid of the discrete target")
-    need(
-        own is CONTINUOUS or not case["certificate"]["lift"], "case.json: a lift of the discrete target, or of a solid"
-    )
+    fits = own is CONTINUOUS or own is ELASTIC or not case["certificate"]["lift"]
+    need(fits, "case.json: a lift of the discrete target")
     filed = "prediction" in case and case["certificate"].get("weighted", False)
     need(not filed, "case.json: a weight, which case files do not have")
     fits = type(proof["degree"]) is int and proof["weighted"] is case["certificate"].get("weighted", False)
@@ -248,6 +250,8 @@ def verify(path: Any) -> list[str]:
     lines.append("value, residual norm, dofs and points of one compatible set A, b, ℓ, U; sums of the terms")
     if own is ELASTIC:
         found, blind, loose = solid(bundle, proof, case, rows)
+        if also:
+            kept_agrees(bundle, proof, d, rows, case)
         lines.append(
             "stresses in H(div) by representation; tables in integers, equilibrium, oscillation, product bound"
         )

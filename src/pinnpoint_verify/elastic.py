@@ -14,6 +14,7 @@ import numpy as np
 from pinnpoint_verify.checker import Discrete, areas
 from pinnpoint_verify.domains import sides_agree
 from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.rows import cells_agree
 from pinnpoint_verify.systems import Found, Where
 
 Row = dict[str, Any]
@@ -93,6 +94,7 @@ def chosen(bundle: Bundle, at: Places, i: int, row: Row) -> Array:
         return np.arange(len(at.cells))
     cells = bundle(f"mesh/chosen{i}", None, whole=len(at.cells))
     need(len(cells) and np.all(np.diff(cells) > 0), f"{row['name']!r}: its cells are none, or not ascending")
+    cells_agree(row, cells)
     return cells
 
 

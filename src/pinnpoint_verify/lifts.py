@@ -156,25 +156,26 @@ def binary(op: ast.operator, a: Jet, b: Jet) -> Jet:
 class Lift:
     """A prediction by what a bundle has of it."""
 
-    def __init__(self, bundle: Bundle, said: Row) -> None:
+    def __init__(self, bundle: Bundle, said: Row, place: str = "lift/") -> None:
         need(said["kind"] in ("formula", "network"), "lift: an unknown kind of prediction")
         keys = {"formula": {"formula"}, "network": {"layers", "activation", "box", "inputs"}}[said["kind"]]
         need(said.keys() == keys | {"kind", "factor", "offset"}, "lift: a key is missing, or belongs to another kind")
         self.said, self.layers = said, list[tuple[Array, Array]]()
         for k in range(said.get("layers", 0)):
-            W = bundle(f"lift/w{k}", None, None)
-            self.layers.append((W, bundle(f"lift/b{k}", len(W))))
+            W = bundle(f"{place}w{k}", None, None)
+            self.layers.append((W, bundle(f"{place}b{k}", len(W))))
 
-    def __call__(self, X: Array) -> Jet:
-        """At points (…, d)."""
+    def __call__(self, X: Array, along: Array | None = None) -> Jet:
+        """At points (…, d); slopes, and the sum of second derivatives, are along the axes or along these directions."""
+        along = np.eye(X.shape[-1]) if along is None else along
         P = np.asarray(X).reshape(-1, X.shape[-1])
-        parts = [self._block(P[a : a + BLOCK]) for a in range(0, max(1, len(P)), BLOCK)]
+        parts = [self._block(P[a : a + BLOCK], along) for a in range(0, max(1, len(P)), BLOCK)]
         v, g, lap = (np.concatenate([getattr(p, k) for p in parts], axis=-1) for k in ("v", "g", "lap"))
-        return Jet(v.reshape(X.shape[:-1]), g.reshape(X.shape[-1], *X.shape[:-1]), lap.reshape(X.shape[:-1]))
+        return Jet(v.reshape(X.shape[:-1]), g.reshape(len(along), *X.shape[:-1]), lap.reshape(X.shape[:-1]))
 
-    def _block(self, P: Array) -> Jet:
+    def _block(self, P: Array, along: Array) -> Jet:
         n, d = P.shape
-        x = [Jet(P[:, i], np.repeat(np.eye(d)[i][:, None], n, axis=1), np.zeros(n)) for i in range(d)]
+        x = [Jet(P[:, i], np.repeat(along[:, i][:, None], n, axis=1), np.zeros(n)) for i in range(d)]
         u = self._network(x) if self.layers else formula_jet(self.said["formula"], x)
         for key, join in (("factor", Jet.__mul__), ("offset", Jet.__add__)):
             u = u if self.said[key] is None else join(formula_jet(self.said[key], x), u)

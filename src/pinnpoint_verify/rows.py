@@ -158,6 +158,13 @@ def nowhere(query: Row) -> bool:
     return query["kind"] in NOWHERE and query.get("at") is None
 
 
+def cells_agree(row: Row, cells: Any) -> None:
+    """Where a query says its cells by numbers, they are those that are stored."""
+    given = row.get("group")
+    fits = not isinstance(given, list) or (len(given) == len(cells) and all(map(same, given, cells.tolist())))
+    need(fits, f"{row['name']!r}: its cells are not those that it says")
+
+
 def question_agrees(row: Row, query: Row, case: Row) -> None:
     """A row asks what the case asks."""
     name, kind = row["name"], query["kind"]

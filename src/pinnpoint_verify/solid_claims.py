@@ -13,10 +13,13 @@ import numpy as np
 
 from pinnpoint_verify.checker import UNIT, Ball, Density, Shape, areas, mix, up
 from pinnpoint_verify.domains import sides_agree
-from pinnpoint_verify.formulas import plain
+from pinnpoint_verify.formulas import formula, plain
 from pinnpoint_verify.reader import Array, Bundle, need
-from pinnpoint_verify.rows import Row, is_number, same
+from pinnpoint_verify.reference import rule
+from pinnpoint_verify.rows import Row, cells_agree, is_number, same
+from pinnpoint_verify.solid_gaps import Gap
 from pinnpoint_verify.solid_heat import HEAT, Heat, heat_agrees, weights
+from pinnpoint_verify.solid_lifts import Displacement, acting_on_rest, own_agrees, rest_agrees
 from pinnpoint_verify.solid_samples import ball_agrees, data_agree, held_agrees
 from pinnpoint_verify.solids import Body, Load, Query, Side, Traction
 
@@ -31,25 +34,37 @@ def solid(
     """J(u) of every query from the stored states and moments; what was not compared; sizes of what rounding is."""
     said, blind = proof["solid"], list[str]()
     body = Body(bundle, int(proof["degree"]))
-    fits = said.keys() - HEAT == SOLID and len(proof["goals"]) == len(rows)
+    form = SOLID | {"rest"} if "lift" in proof else SOLID
+    fits = said.keys() - HEAT == form and len(proof["goals"]) == len(rows)
     need(fits, "proof.json: not the form of a solid")
     case_agrees(bundle, body, said, case, blind)
     theta = material(bundle, body, said["plane"])
-    values = held(bundle, body, said)
+    kept = Displacement(bundle, proof["lift"], body, said) if "lift" in proof else None
+    need(not kept or not (said.keys() & HEAT or "continuous/weights" in bundle), "lift: of a body with heat or weights")
+    rest = {**said, "held": said["rest"]} if kept else said
+    values = held(bundle, body, rest)
     body.close()
     nodal = bundle("continuous/state", body.size, body.d)
     known = ~np.isnan(values)
     need(np.array_equal(nodal[known], values[known]), "state: misses the held displacements")
-    load, heat = acting(bundle, body, said), Heat(bundle, body, said, blind)
+    load = acting_on_rest(bundle, body, kept) if kept else acting(bundle, body, said)
+    heat = Heat(bundle, body, said, blind)
     weight = weights(bundle, body, said, load)
     heat.acts(load)
     p = Side(body, nodal, bundle("continuous/moments", len(body.facets), body.d, body.d), load)
-    data_agree(bundle, body, said, load, blind)
-    asked, duals = dict[int, Query](), Duals(bundle, body, said, p, groups(bundle, case), heat)
+    gap = Gap(bundle, body, rest, nodal)
+    p.rest = up(p.rest + gap.energy) if gap.open else p.rest
+    if kept:
+        rest_agrees(bundle, body, said, kept)
+    else:
+        data_agree(bundle, body, said, load, blind)
+    asked, duals = dict[int, Query](), Duals(bundle, body, rest, p, groups(bundle, case), heat)
     for i, (row, goal) in enumerate(zip(rows, proof["goals"], strict=True)):
-        fits = goal.keys() == GOAL and isinstance(goal["known"], bool)
+        fits = goal.keys() == (GOAL | {"own"} if kept else GOAL) and isinstance(goal["known"], bool)
         fits = fits and is_number(goal["constant"]) and is_number(goal["error"]) and goal["error"] >= 0.0
         need(fits, f"{row['name']!r}: a wrong form")
+        if kept:
+            duals.own(i, row, goal, kept)
         pointed = row["kind"] in POINTED and row.get("group") is None and not goal["known"]
         need(is_number(goal["radius"]) == pointed, f"{row['name']!r}: a ball where there is none, or none")
         if goal["known"]:
@@ -57,7 +72,8 @@ def solid(
             continue
         asked[i] = duals.query(i, row, goal)
         if pointed:
-            ball_agrees(bundle, body, said, i, row, goal, asked[i], blind, heat=heat, weights=weight)
+            force = kept.force if kept else None
+            ball_agrees(bundle, body, rest, i, row, goal, asked[i], blind, heat=heat, weights=weight, force=force)
     for part, g in body.parts():
         sides = {id(s): s for s in (p, *(query.z for query in asked.values()))}.values()
         rich = np.any([side.varies(part) for side in sides], axis=0)
@@ -68,9 +84,12 @@ def solid(
     for i, goal in enumerate(proof["goals"]):
         constant, error = float(goal["constant"]), float(goal["error"])
         if i in asked:
-            found.append(asked[i].bound(constant, error, duals.scale.get(i, 0.0), theta))
+            found.append(gap.moved(asked[i], *asked[i].bound(constant, error, duals.scale.get(i, 0.0), theta)))
         else:
             found.append((constant, float(up(error))))
+        if kept:
+            (c, r), (own, off) = found[-1], goal["own"]
+            found[-1] = c + own, float(up(r + off + 2.0 * UNIT * (abs(c) + abs(own))))
     return found, blind, [1e-9 * asked[i].size if i in asked else 0.0 for i in range(len(rows))]
 
 
@@ -83,9 +102,11 @@ def held(bundle: Bundle, body: Body, said: Row) -> Array:
         nodes = np.unique(body.nodes_of(body.facets[facets]))
         for c, g in enumerate(given):
             if g is not None:
-                need(is_number(g), "held: not a number")
+                need(is_number(g) or isinstance(g, str), "held: neither a number nor a formula")
                 need(not np.any(body.held[facets, c]), "held: a component of a facet twice")
                 body.held[facets, c] = True
+                if isinstance(g, str):  # what the state leaves of it is Gap's
+                    continue
                 fits = np.isnan(values[nodes, c]) | (values[nodes, c] == g)
                 need(np.all(fits), "held: other values where groups meet")
                 values[nodes, c] = g
@@ -198,6 +219,7 @@ class Duals:
         over = kind in ("cells", "mean") or row.get("group") is not None
         if over:
             cells = np.arange(body.C) if kind == "mean" else ordered(self.bundle, f"mesh/chosen{i}", body.C)
+            cells_agree(row, cells)
             vol = Shape(body.points[body.cells[cells]]).vol.total()
             weight: Any = np.zeros(body.C)
             weight[cells] = 1.0 / float(vol.m)
@@ -277,7 +299,7 @@ class Duals:
         """Traction direction/|Γ| where a component is free; what is held has to be the goal's constant."""
         body, facets = self.body, self.facets(i, row["group"])
         each = areas(body.points[body.facets[facets]])
-        area, v, mean = each.total(), self.directions(row, facets), Ball(0.0)
+        area, v, mean, loose = each.total(), self.directions(row, facets), Ball(0.0), 0.0
         self.scale[i] = float(up(area.r / (area.m - area.r) + 4.0 * UNIT))
         for c in range(body.d):
             some = ~body.held[facets, c] & (v.m[:, c] != 0.0)
@@ -286,13 +308,32 @@ class Duals:
                 load.tractions.append(traction(body, c, facets[some], v.m[some, c] / float(area.m), e1))
             for k, given in enumerate(self.said["held"]):
                 mine = np.isin(facets, self.bundle(f"continuous/d{k}", None, whole=len(body.facets)))
-                if given[c] is not None and np.any(mine):
+                if isinstance(given[c], str) and np.any(mine):
+                    bary, w = rule(body.d - 1, 12)
+                    values = formula(given[c], np.einsum("qi,nic->nqc", bary, body.points[body.facets[facets[mine]]]))
+                    mean, loose = mean + (v[mine, c] * each[mine] * (values @ w)).total(), 1e-10 * np.abs(values).max()
+                elif given[c] is not None and np.any(mine):
                     mean = mean + (v[mine, c] * each[mine]).total() * float(given[c])
         mean = mean / area
         far = abs(float(mean.m) - goal["constant"])
-        need(far <= goal["error"] + 1e-13 * abs(goal["constant"]), f"{row['name']!r}: the held part has another mean")
-        goal["error"] = max(float(goal["error"]), float(up(far + mean.r)))
+        fits = far <= goal["error"] + 1e-13 * abs(goal["constant"]) + loose
+        need(fits, f"{row['name']!r}: the held part has another mean")
+        if loose == 0.0:  # the mean of a formula is declared, with its error
+            goal["error"] = max(float(goal["error"]), float(up(far + mean.r)))
         need(bool(load.tractions) != goal["known"], f"{row['name']!r}: known, or not known")
+
+    def own(self, i: int, row: Row, goal: Row, u: Displacement) -> None:
+        """The value that a lifted prediction has of a query."""
+        body, kind, none = self.body, row["kind"], np.zeros(0, dtype=int)
+        fits = kind == "patch" or (kind != "compliance" and not isinstance(row.get("component"), list))
+        need(fits, f"{row['name']!r}: is not checked through a lift")
+        facets = self.facets(i, row["group"]) if kind in ("patch", "reaction") else none
+        v = self.directions(row, facets).m if kind == "patch" else np.zeros((0, body.d))
+        over = kind in ("cells", "mean") or (kind in ("stress", "strain") and row.get("group") is not None)
+        cells = none
+        if over:
+            cells = np.arange(body.C) if kind == "mean" else ordered(self.bundle, f"mesh/chosen{i}", body.C)
+        own_agrees(row, goal["own"], u, cells, facets, v)
 
     def known(self, i: int, row: Row, goal: Row) -> None:
         """A value that the held data have: of a point there, or of a group that is held."""

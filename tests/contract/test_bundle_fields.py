@@ -177,7 +177,7 @@ def body(folder):
     mesh, loads = pp.io.generate("square", 2), {"traction": {"right": [1.0, "y"]}, "force": {"top": [0.5, 0.0]}}
     problem = pp.fem.Elasticity(mesh, 3.0, 0.3, [0.5, -1.0], {"left": 0.0}, **loads)
     queries = problem.stress([[0.4, 0.55]], "xy", ["s"]) + problem.patch("top", [0.6, 0.8], "along")
-    queries = queries + problem.points([[0.0, 0.5]], "x", ["held"])
+    queries = queries + problem.points([[0.0, 0.5]], "x", ["held"]) + problem.cells([5, 2], "y", "two cells")
     U = problem.space.U0
     pp.write_bundle(folder, pp.certify(problem, U, queries), problem, U, queries)
 
@@ -193,8 +193,16 @@ def warm(folder):
     pp.write_bundle(folder, pp.certify(problem, U, queries), problem, U, queries)
 
 
+def kept(folder):
+    """A predicted displacement that was lifted."""
+    problem = pp.fem.Elasticity(pp.io.generate("square", 1), 3.0, 0.3, [0.5, "x"], {"left": 0.0})
+    queries, near = problem.mean("x", "m"), ["0.1*x*y", "0.2*x"]
+    pp.write_bundle(folder, pp.certify(problem, near, queries, lift=True), problem, near, queries)
+
+
 MADE = {
     "body": body,
+    "kept": kept,
     "warm": warm,
     "opaque": opaque,
     "weighted": weighted,

@@ -13,6 +13,7 @@ from pinnpoint.mesh.quadrature import at_points, rule
 from pinnpoint.transfer.elastic import goals
 from pinnpoint.transfer.elastic.solid import Solid
 from pinnpoint.transfer.elastic.thermal import Thermal
+from tests.support import thermal_campaign
 
 YOUNG, NU, ALPHA = 3.0, 0.28, 0.2
 
@@ -288,3 +289,11 @@ def test_refusals():
         pp.certify(warm, warm.space.U0, warm.compliance())
     with pytest.raises(pp.InputError, match="lift: is for bodies without thermal expansion"):
         pp.certify(warm, ["0*x", "0*x"], warm.patch("right", "x"), lift=True)
+
+
+def test_random_heated_bodies_hold_the_truth():
+    """Polynomial displacements and temperatures, and layered bars with E 1:1000; the long campaign is in support."""
+    total, missed, narrow = thermal_campaign.main(7, 2, quick=True)
+    assert total == 37
+    assert missed == 0
+    assert narrow >= 5

@@ -26,7 +26,7 @@ from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certifiers.protocols import Certifier, Events, Extraction
 from pinnpoint.distributed.coercive import prove
 from pinnpoint.distributed.frame import Frame, make_frame
-from pinnpoint.distributed.partition import cut, owners
+from pinnpoint.distributed.partition import cut, of_nodes, owners
 from pinnpoint.distributed.refinement import UNSEEN, green, polish
 from pinnpoint.distributed.rows import Rows, assemble_rows
 from pinnpoint.distributed.solver import Solver
@@ -59,7 +59,6 @@ def require_fit(case: Case) -> None:
         "certificate.target": (spec.target, "discrete"),
         "certificate.method": (spec.method, "exact"),
         "certificate.rounding": (spec.rounding, True),
-        "problem.degree": (case.problem.degree, 1),
     }
     for name, (got, need) in wanted.items():
         if got != need:
@@ -99,7 +98,7 @@ def certify(case: Case, team: Team, events: Events = SILENT, *, trust: bool = Fa
     own = np.repeat(part.own, count)
     rows = Rows(team, local, given["free"], own, given["numbers"])
     events.stage(f"solving {K} adjoints of {rows.n} unknowns")
-    solver = Solver(rows, part.mesh.points, count, rows.mine // count, rows.mine % count)
+    solver = Solver(rows, part.nodes.points, count, rows.mine // count, rows.mine % count)
     alpha, how = prove(rows, solver, part, lambda: asked.frame.floor())
     length = team.norm(rows.residual(exact(given["U"])))
     state, r, small = polish(rows, solver, given["U"])
@@ -149,7 +148,7 @@ def _ask(case: Case, size: int, *, trust: bool = False) -> Asked:
     raw = queries.samples(prediction) if callable(prediction) and queries.samples is not None else None
     owner = owners(frame.mesh.points, size)
     free = frame.free
-    mine = np.repeat(owner, frame.components)
+    mine = np.repeat(of_nodes(frame.nodes, owner), frame.components)
     order = np.flatnonzero(free)[np.argsort(mine[free], kind="stable")]
     numbers = np.zeros(len(free), dtype=np.intp)
     numbers[order] = np.arange(len(order))
@@ -162,10 +161,10 @@ def _parts(asked: Asked, size: int) -> list[Any]:
     L = sp.csc_array(asked.queries.L)
     parts = []
     for k in range(size):
-        part = cut(frame.mesh, asked.owner, k)
-        dofs = (part.nodes[:, None] * count + np.arange(count)).ravel()
+        part = cut(frame.nodes, asked.owner, k)
+        dofs = (part.numbers[:, None] * count + np.arange(count)).ravel()
         mine = dofs[np.repeat(part.own, count) & frame.free[dofs]]
-        forces = None if frame.forces is None else frame.forces[part.nodes]
+        forces = None if frame.forces is None else frame.forces[part.numbers]
         given = {
             "count": count,
             "free": frame.free[dofs],
@@ -220,7 +219,8 @@ def _certificate(
 
 def _places(asked: Asked) -> tuple[Any, Any]:
     """Free unknowns, and the same in the order of the processes."""
-    owner, free = np.repeat(asked.owner, asked.frame.components), np.flatnonzero(asked.frame.free)
+    owner = np.repeat(of_nodes(asked.frame.nodes, asked.owner), asked.frame.components)
+    free = np.flatnonzero(asked.frame.free)
     return free, free[np.argsort(owner[free], kind="stable")]
 
 

@@ -11,6 +11,7 @@ from pinnpoint.distributed.partition import Part
 from pinnpoint.distributed.rows import Rows
 from pinnpoint.distributed.solver import Solver
 from pinnpoint.fem.coercivity import HOW, require_positive
+from pinnpoint.fem.quadratic_paths import quadratic_error
 from pinnpoint.fem.stored import stored_error
 from pinnpoint.rounding.arithmetic import down, gamma, up
 from pinnpoint.rounding.coercivity import NEARLY
@@ -25,9 +26,14 @@ def prove(rows: Rows, solver: Solver, part: Part, floor: Callable[[], float]) ->
         return alpha, "M-matrix witness"
     local = rows.local
     lowest = rows.team.from_lead(floor)
-    lost = rows.team.together(
-        lambda: stored_error(part.mesh, local.A, local.lam, local.mu, local.mass, np.flatnonzero(part.own))
-    )
+    own = np.flatnonzero(part.own)
+
+    def loss() -> float:
+        if part.nodes.degree == 2:
+            return quadratic_error(part.nodes, local.A, local.lam, local.mu, own)
+        return stored_error(part.mesh, local.A, local.lam, local.mu, local.mass, own)
+
+    lost = rows.team.together(loss)
     alpha = float(down(lowest - rows.team.most(lost)))
     require_positive(alpha, lowest)
     return alpha, HOW

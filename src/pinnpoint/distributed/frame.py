@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.cases.kinds.elasticity import ElasticSpec
 from pinnpoint.cases.kinds.reaction_diffusion import ScalarSpec
@@ -26,6 +26,7 @@ from pinnpoint.fem.fields import Component, FieldQueries
 from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
 from pinnpoint.fem.loads import Load, spread_over
 from pinnpoint.fem.paths import path_bound
+from pinnpoint.fem.quadratic_paths import quadratic_bound
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
 from pinnpoint.models.given import Prediction
 from pinnpoint.systems.queries import Queries
@@ -45,12 +46,15 @@ class Frame:
     spec: ScalarSpec | ElasticSpec
     quadrature: int = 0
 
-    degree = 1
+    @property
+    def degree(self) -> int:
+        """Of the elements."""
+        return self.nodes.degree
 
     @cached_property
     def free(self) -> Any:
         """Which unknowns are free."""
-        free = np.ones(self.components * len(self.mesh.points), dtype=bool)
+        free = np.ones(self.components * len(self.nodes), dtype=bool)
         if self.space.free is not None:
             free[:] = False
             free[np.asarray(self.space.free)] = True
@@ -81,17 +85,23 @@ class Frame:
     def floor(self) -> float:
         """The bound of paths, for exact integrals."""
         spec, mesh, count = self.spec, self.mesh, self.components
-        moving = self.free.reshape(-1, count).any(axis=1)
+        moving = self.free.reshape(-1, count).any(axis=1)[: len(mesh.points)]
         held = held_facets(mesh, self.held)
         if isinstance(spec, ScalarSpec):
             given = spec.reaction
             least = min(given.values()) if isinstance(given, Mapping) else given.constant
             if least is not None and least < 0.0:
                 raise CertificationError("coercivity: paths need a reaction that is nowhere negative")
-            return path_bound(mesh, held, per_cell("diffusion", spec.diffusion, mesh), moving, elastic=False)
+            return self._paths(held, per_cell("diffusion", spec.diffusion, mesh), moving)
         young, poisson = per_cell("young", spec.young, mesh), per_cell("poisson", spec.poisson, mesh)
         stiffness = energy_floor(*lame(young, poisson, count, spec.plane or "strain"), count)
-        return path_bound(mesh, held, stiffness, moving, elastic=True)
+        return self._paths(held, stiffness, moving)
+
+    def _paths(self, held: Index, stiffness: Vector, moving: Any) -> float:
+        elastic = self.components > 1
+        if self.degree == 2:
+            return quadratic_bound(self.nodes, held, stiffness, moving, elastic=elastic)
+        return path_bound(self.mesh, held, stiffness, moving, elastic=elastic)
 
     def finished(self, quadrature: int) -> Frame:
         """With the order of quadrature that the parts used."""
@@ -102,7 +112,7 @@ def make_frame(case: Case, mesh: Mesh) -> Frame:
     """Conditions and loads, checked as the problems on one machine check theirs."""
     spec = case.problem
     assert isinstance(spec, ScalarSpec | ElasticSpec)
-    nodes, elastic, count = Nodes(mesh), isinstance(spec, ElasticSpec), case.kind.components(mesh.dim)
+    nodes, elastic, count = Nodes(mesh, spec.degree), isinstance(spec, ElasticSpec), case.kind.components(mesh.dim)
     if elastic and mesh.dim == 1:
         raise InputError("mesh: elasticity needs triangles or tetrahedra; got intervals")
     names = [f"problem.{case.words.get(word, word)}" for word in ("dirichlet", "neumann")]

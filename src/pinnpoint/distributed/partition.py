@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.fem.elements import Nodes
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
 
 
@@ -23,13 +24,16 @@ class Part:
     mesh
         Its cells, with all groups cut to them; "boundary" is the whole mesh's.
     nodes
-        Their numbers in the whole mesh, ascending.
+        Its elements' nodes.
+    numbers
+        Of its nodes in the whole mesh: of vertices, then of edges, ascending each.
     own
-        Which of them it owns.
+        Which of its nodes it owns.
     """
 
     mesh: Mesh
-    nodes: Index
+    nodes: Nodes
+    numbers: Index
     own: Index
 
 
@@ -52,18 +56,27 @@ def owners(points: Vector, parts: int) -> Index:
     return owner
 
 
-def cut(mesh: Mesh, owner: Index, part: int) -> Part:
-    """The part of one process."""
-    mine = owner == part
+def of_nodes(nodes: Nodes, owner: Index) -> Index:
+    """The part of each node: an edge belongs to the owner of its lower vertex, who has all of the edge's cells."""
+    return np.concatenate([owner, owner[nodes.edges[:, 0]]])
+
+
+def cut(whole: Nodes, owner: Index, part: int) -> Part:
+    """The part of one process, by the owners of vertices."""
+    mesh, mine = whole.mesh, owner == part
     cells = np.flatnonzero(mine[mesh.cells].any(axis=1))
-    nodes = np.unique(mesh.cells[cells])
+    vertices = np.unique(mesh.cells[cells])
     number = np.full(len(mesh.points), -1, dtype=np.intp)
-    number[nodes] = np.arange(len(nodes))
+    number[vertices] = np.arange(len(vertices))
     inside = np.full(len(mesh.cells), -1, dtype=np.intp)
     inside[cells] = np.arange(len(cells))
     cell_groups = {name: inside[c][inside[c] >= 0] for name, c in mesh.cell_groups.items()}
     facets = {
         name: number[f[mine[f].any(axis=1)]] for name, f in {BOUNDARY: mesh.boundary, **mesh.facet_groups}.items()
     }
-    small = Mesh.trusted(mesh.points[nodes], number[mesh.cells[cells]], cell_groups, facets)
-    return Part(small, nodes, mine[nodes])
+    small = Mesh.trusted(mesh.points[vertices], number[mesh.cells[cells]], cell_groups, facets)
+    nodes = Nodes(small, whole.degree)
+    n = len(mesh.points)
+    ends = vertices[nodes.edges]
+    edges = np.searchsorted(whole.edges[:, 0] * n + whole.edges[:, 1], ends[:, 0] * n + ends[:, 1])
+    return Part(small, nodes, np.concatenate([vertices, n + edges]), of_nodes(nodes, owner[vertices]) == part)

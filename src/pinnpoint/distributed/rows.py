@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.errors import InputError
 from pinnpoint.cases.kinds import ProblemSpec
 from pinnpoint.cases.kinds.elasticity import ElasticSpec
 from pinnpoint.cases.kinds.reaction_diffusion import ScalarSpec, require_numbers
@@ -17,8 +18,8 @@ from pinnpoint.distributed.partition import Part
 from pinnpoint.distributed.team import Team
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import components, function, per_cell
-from pinnpoint.fem.elasticity import lame
-from pinnpoint.fem.elements import ORDER, Nodes
+from pinnpoint.fem.elasticity import QUADRATURE, lame
+from pinnpoint.fem.elements import ORDER
 from pinnpoint.fem.operators import averaged
 from pinnpoint.fem.reaction_diffusion import _reaction
 from pinnpoint.mesh.quadrature import rule
@@ -55,21 +56,21 @@ def assemble_rows(part: Part, spec: ProblemSpec, quadrature: int | None, forces:
 
 
 def _elastic(part: Part, spec: ElasticSpec, quadrature: int | None, forces: Vector | None) -> Local:
-    mesh, nodes, d = part.mesh, Nodes(part.mesh), part.mesh.dim
-    order = 2 if quadrature is None else quadrature
+    mesh, nodes, d = part.mesh, part.nodes, part.mesh.dim
+    order = QUADRATURE[nodes.degree] if quadrature is None else quadrature
     lam, mu = lame(
         per_cell("young", spec.young, mesh), per_cell("poisson", spec.poisson, mesh), d, spec.plane or "strain"
     )
-    A = assembly.elasticity_matrix(nodes, lam, mu, assembly.pattern(nodes))
-    b = np.zeros((len(mesh.points), d))
+    A = assembly.elasticity_matrix(nodes, lam, mu, assembly.pattern(nodes), steady=True)
+    b, steady = np.zeros((len(nodes), d)), nodes.degree == 2
     if spec.body is not None:
         for k, f in enumerate(components("body", list(spec.body), d)):
             if f is not None:
-                b[:, k] += assembly.load(nodes, f, order)
+                b[:, k] += assembly.load(nodes, f, order, steady=steady)
     for group, t in spec.neumann.items():
         for k, f in enumerate(components(f"traction '{group}'", t, d)):
             if f is not None:
-                b[:, k] += assembly.boundary_load(nodes, mesh.facets(group), f, order)
+                b[:, k] += assembly.boundary_load(nodes, mesh.facets(group), f, order, steady=steady)
     if forces is not None:
         b += forces
     return Local(A, b.ravel(), lam, mu, None, order)
@@ -77,20 +78,24 @@ def _elastic(part: Part, spec: ElasticSpec, quadrature: int | None, forces: Vect
 
 def _scalar(part: Part, spec: ScalarSpec, quadrature: int | None) -> Local:
     require_numbers(spec)
-    mesh, nodes = part.mesh, Nodes(part.mesh)
-    order = ORDER[1] if quadrature is None else quadrature
+    mesh, nodes = part.mesh, part.nodes
+    order = ORDER[nodes.degree] if quadrature is None else quadrature
     K = averaged(spec.diffusion, mesh, order)
     points = rule(mesh.dim, max(order, 2))
     _, c = _reaction(spec.reaction, mesh, points[0])
     where = assembly.pattern(nodes)
-    local = assembly.stiffness(nodes, K)
+    if c is not None and nodes.degree == 2:
+        raise InputError("problem.reaction: over several processes quadratic elements need 0; use degree = 1")
+    local = assembly.stiffness(nodes, K, steady=True)
     stiffness = None if c is None else assembly.scalar_matrix(local, where)
     if c is not None:
         local = local + assembly.mass(nodes, c, *points)
     A = assembly.scalar_matrix(local, where)
-    b = assembly.load(nodes, function("source", spec.source), order)
+    steady = nodes.degree == 2
+    b = assembly.load(nodes, function("source", spec.source), order, steady=steady)
     for group, g in spec.neumann.items():
-        b = b + assembly.boundary_load(nodes, mesh.facets(group), function(f"neumann '{group}'", g), order)
+        flow = function(f"neumann '{group}'", g)
+        b = b + assembly.boundary_load(nodes, mesh.facets(group), flow, order, steady=steady)
     return Local(A, b, None, K, None if stiffness is None else sp.csr_array(A - stiffness), order)
 
 

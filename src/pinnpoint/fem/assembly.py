@@ -18,7 +18,7 @@ from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.threads import CORES, on_all_cores
 from pinnpoint.fem.coefficients import Function
-from pinnpoint.fem.elements import Nodes, quadratic_mass, quadratic_products, quadratic_stiffness
+from pinnpoint.fem.elements import Nodes, in_order, quadratic_mass, quadratic_products, quadratic_stiffness
 from pinnpoint.mesh.facets import chunks
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quadrature import at_points, rule
@@ -106,10 +106,13 @@ class StiffnessProduct:
         return sp.csr_array((self.S @ kappa, self.where.indices, self.where.indptr), shape=(n, n), copy=False)
 
 
-def stiffness(nodes: Nodes, diffusion: Vector) -> Vector:
-    """∫ ∇φ_i · K ∇φ_j per cell, for K a number (C,) or a symmetric matrix (C, d, d) averaged over each cell."""
+def stiffness(nodes: Nodes, diffusion: Vector, *, steady: bool = False) -> Vector:
+    """∫ ∇φ_i · K ∇φ_j per cell, for K a number (C,) or a symmetric matrix (C, d, d) averaged over each cell.
+
+    `steady`: to the last bit the same for a cell whatever the cells beside it, as `quadratic_stiffness` explains.
+    """
     linear = _linear_stiffness(nodes.mesh, diffusion)
-    return linear if nodes.degree == 1 else quadratic_stiffness(linear)
+    return linear if nodes.degree == 1 else quadratic_stiffness(linear, steady=steady)
 
 
 def _linear_stiffness(mesh: Mesh, diffusion: Vector) -> Vector:
@@ -134,8 +137,8 @@ def mass(nodes: Nodes, reaction: Vector | None, bary: Vector, weights: Vector) -
     return local if nodes.degree == 1 else np.asarray(0.5 * (local + np.swapaxes(local, 1, 2)))
 
 
-def load(nodes: Nodes, f: Function, order: int, cells: Index | None = None) -> Vector:
-    """∫ f φ_i by quadrature, over some cells or all, in chunks of them."""
+def load(nodes: Nodes, f: Function, order: int, cells: Index | None = None, *, steady: bool = False) -> Vector:
+    """∫ f φ_i by quadrature, over some cells or all, in chunks of them; `steady` as in `stiffness`."""
     mesh = nodes.mesh
     bary, weights = rule(mesh.dim, order)
     phi = nodes.shapes(bary)
@@ -145,19 +148,25 @@ def load(nodes: Nodes, f: Function, order: int, cells: Index | None = None) -> V
         part: Any = slice(a, a + step) if cells is None else cells[a : a + step]
         X = at_points(mesh.points[mesh.cells[part]], bary)
         values = f(X.reshape(-1, mesh.dim)).reshape(X.shape[:2])
-        local = np.einsum("cq,q,qi,c->ci", values, weights, phi, mesh.volumes[part], optimize=True)
+        if steady:
+            local = in_order(values, (weights[:, None] * phi).T) * mesh.volumes[part, None]
+        else:
+            local = np.einsum("cq,q,qi,c->ci", values, weights, phi, mesh.volumes[part], optimize=True)
         b += np.bincount(nodes.cell_dofs[part].ravel(), local.ravel(), minlength=b.size)
     return b
 
 
-def boundary_load(nodes: Nodes, facets: Index, g: Function, order: int) -> Vector:
-    """∫ g φ_i over boundary facets by quadrature."""
+def boundary_load(nodes: Nodes, facets: Index, g: Function, order: int, *, steady: bool = False) -> Vector:
+    """∫ g φ_i over boundary facets by quadrature; `steady` as in `stiffness`."""
     mesh = nodes.mesh
     bary, weights = rule(mesh.dim - 1, order)
     X = at_points(mesh.points[facets], bary)
     values = g(X.reshape(-1, mesh.dim)).reshape(X.shape[:2])
     phi = nodes.shapes(bary)
-    local = np.einsum("fq,q,qi,f->fi", values, weights, phi, mesh.facet_measures(facets), optimize=True)
+    if steady:
+        local = in_order(values, (weights[:, None] * phi).T) * mesh.facet_measures(facets)[:, None]
+    else:
+        local = np.einsum("fq,q,qi,f->fi", values, weights, phi, mesh.facet_measures(facets), optimize=True)
     return np.bincount(nodes.facet_dofs(facets).ravel(), local.ravel(), minlength=len(nodes)).astype(np.float64)
 
 
@@ -177,8 +186,10 @@ def boundary_mass(nodes: Nodes, facets: Index, alpha: Function, order: int, wher
     return np.bincount(np.asarray(at).ravel(), local.ravel(), minlength=where.size).astype(np.float64)
 
 
-def elasticity_matrix(nodes: Nodes, lame_lambda: Vector, lame_mu: Vector, where: Pattern) -> Any:
-    """∫ λ (∇·u)(∇·v) + 2μ ε(u):ε(v), degrees of freedom node by node."""
+def elasticity_matrix(
+    nodes: Nodes, lame_lambda: Vector, lame_mu: Vector, where: Pattern, *, steady: bool = False
+) -> Any:
+    """∫ λ (∇·u)(∇·v) + 2μ ε(u):ε(v), degrees of freedom node by node; `steady` as in `stiffness`."""
     mesh, k = nodes.mesh, nodes.cell_dofs.shape[1]
     d, G = mesh.dim, mesh.gradients
     lam, mu = lame_lambda * mesh.volumes, lame_mu * mesh.volumes
@@ -195,9 +206,9 @@ def elasticity_matrix(nodes: Nodes, lame_lambda: Vector, lame_mu: Vector, where:
                 if nodes.degree == 1:
                     K[part] = linear
                 elif a == b:
-                    K[part] = quadratic_stiffness(linear)
+                    K[part] = quadratic_stiffness(linear, steady=steady)
                 else:
-                    quadratic_products(linear, out=K[part])
+                    quadratic_products(linear, out=K[part], steady=steady)
             blocks[:, a, b] = summed(K, where)
             if a != b:  # K_ba(i, j) = K_ab(j, i)
                 blocks[:, b, a] = blocks[mirror, a, b]

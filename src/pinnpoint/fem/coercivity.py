@@ -1,4 +1,4 @@
-"""Verified coercivity of assembled linear elements at linear cost: paths through the mesh, minus what was rounded.
+"""Verified coercivity of assembled elements at linear cost: paths through the mesh, minus what was rounded.
 
 A stored matrix A differs from the exact one A₀ of the stored points and coefficients by at most δ in norm, so
 A ⪰ A₀ − δ ⪰ (path bound − δ) I.
@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Index, Vector
-from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.base.arrays import Index, Matrix, Vector
+from pinnpoint.base.errors import CertificationError
 from pinnpoint.base.threads import begin
 from pinnpoint.fem import assembly
+from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.held import HeldBoundary
 from pinnpoint.fem.paths import path_bound
+from pinnpoint.fem.quadratic_paths import quadratic_bound, quadratic_error
 from pinnpoint.fem.stored import stored_error
 from pinnpoint.fem.wide import WIDE
 from pinnpoint.mesh.mesh import Mesh
@@ -32,14 +34,12 @@ def path_coercivity(problem: Any) -> Coercivity:
     Use it where factorizations are too large: ``Exact(coercivity=path_coercivity(problem), refine=True, solver=…)``;
     refined Green vectors leave defects so small that a rough α is enough.
 
-    *Guarantee:* deterministic, for the stored matrix. *Assumes:* linear elements of `Elasticity` or of
-    `ReactionDiffusion` with a scalar diffusion, some facet held in all components. *Cost:* one assembly and a few
-    passes over the cells.
+    *Guarantee:* deterministic, for the stored matrix. *Assumes:* elements of `Elasticity`, or of `ReactionDiffusion`
+    with a scalar diffusion, without a reaction if they are quadratic; some facet held in all components. *Cost:* one
+    assembly and a few passes over the cells.
     """
-    if problem.degree != 1:
-        raise InputError("problem: paths bound linear elements; use degree = 1")
-    mesh, count = problem.mesh, problem.components
-    free = np.ones(count * len(mesh.points), dtype=bool)
+    mesh, nodes, count = problem.mesh, problem.nodes, problem.components
+    free = np.ones(count * len(nodes), dtype=bool)
     if problem.space.free is not None:
         free[:] = False
         free[np.asarray(problem.space.free)] = True
@@ -54,7 +54,10 @@ def path_coercivity(problem: Any) -> Coercivity:
         if mu.ndim != 1:
             raise CertificationError("coercivity: paths need a scalar diffusion")
         least, mass = mu, mass_matrix(problem)
-    held = held_facets(mesh, problem.held) if problem.held.parts or count == 1 else still_facets(mesh, moving)
+    held = held_facets(mesh, problem.held) if problem.held.parts or count == 1 else still_facets(nodes, moving)
+    if nodes.degree == 2:
+        alpha = quadratic_coercivity(nodes, problem.system.A, lam, mu, held, moving, mass)
+        return Coercivity(alpha, None, None, "operator", "verified", HOW, problem.system.fingerprint)
     rounded = begin(lambda: stored_error(mesh, problem.system.A, lam, mu, mass))
     floor = path_bound(mesh, held, least, moving, elastic=count > 1)
     loss = rounded.result()
@@ -63,6 +66,20 @@ def path_coercivity(problem: Any) -> Coercivity:
     alpha = float(down(floor - loss))  # proofs.md, step 3i
     require_positive(alpha, floor)
     return Coercivity(alpha, None, None, "operator", "verified", HOW, problem.system.fingerprint)
+
+
+def quadratic_coercivity(
+    nodes: Nodes, A: Matrix, lam: Vector | None, mu: Vector, held: Index, moving: Any, mass: Any
+) -> float:
+    """The bound of paths for quadratic elements, minus what was rounded."""
+    if mass is not None:
+        raise CertificationError("coercivity: paths of quadratic elements need a problem without reaction")
+    least = mu if lam is None else energy_floor(lam, mu, nodes.mesh.dim)
+    rounded = begin(lambda: quadratic_error(nodes, A, lam, mu))
+    floor = quadratic_bound(nodes, held, least, moving[: len(nodes.mesh.points)], elastic=lam is not None)
+    alpha = float(down(floor - rounded.result()))  # proofs.md, step 3i
+    require_positive(alpha, floor)
+    return alpha
 
 
 def require_positive(alpha: float, floor: float) -> None:
@@ -82,9 +99,10 @@ def held_facets(mesh: Mesh, held: HeldBoundary) -> Index:
     return found
 
 
-def still_facets(mesh: Mesh, moving: Any) -> Index:
+def still_facets(nodes: Nodes, moving: Any) -> Index:
     """Boundary facets none of whose nodes moves, for problems whose supports are given by nodes."""
-    found = mesh.boundary[~np.asarray(moving)[mesh.boundary].any(axis=1)]
+    facets = nodes.mesh.boundary
+    found = facets[~np.asarray(moving)[nodes.facet_dofs(facets)].any(axis=1)]
     if not len(found):
         raise CertificationError("coercivity: no boundary facet is fixed in all components, so no path can start")
     return np.asarray(found)

@@ -16,10 +16,10 @@ from pinnpoint.base.arrays import Index, Vector, distinct_names, vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.derived import form
 from pinnpoint.fem.coefficients import per_cell
-from pinnpoint.fem.elements import Nodes
-from pinnpoint.fem.fields import AXES, Component, FieldQueries, component_of, slope_rows
+from pinnpoint.fem.fields import AXES, Component, FieldQueries, component_of
 from pinnpoint.fem.held import HeldBoundary
 from pinnpoint.fem.problem import FiniteElements
+from pinnpoint.fem.tensors import Pair, pair_of, tensor_rows, voigt
 from pinnpoint.fem.thermal import mean_stress, stress_at
 from pinnpoint.mesh.facets import facet_keys
 from pinnpoint.mesh.mesh import Mesh
@@ -42,8 +42,6 @@ from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
 from pinnpoint.transfer.elastic.thermal import Thermal
 
-Pair = str | tuple[Component, Component]
-"""Two axes of a tensor's component, "xy" or (0, 1), in any order."""
 BITS = 2.0**18
 """To which fractions the direction of a stress is rounded."""
 
@@ -320,11 +318,6 @@ class ElasticQueries(FiniteElements):
         )
 
 
-def voigt(d: int) -> list[tuple[int, int]]:
-    """Components of a symmetric tensor in order."""
-    return [(i, j) for i in range(d) for j in range(i, d)]
-
-
 def _joined(each: Sequence[Queries]) -> Queries:
     found = each[0]
     for more in each[1:]:
@@ -364,34 +357,6 @@ def _named(goal: CellStrain | CellStress | CellStressAlong, name: str) -> str:
     if group is None:
         raise InputError(f"query '{name}': averages of strains and stresses are over groups of cells; name one")
     return group
-
-
-def pair_of(given: Any, dim: int) -> tuple[int, int]:
-    """Numbers i ≤ j of a tensor's component, from "xy" or a pair of axes."""
-    axes = [*AXES[:dim], *range(dim)]
-    if isinstance(given, str | tuple | list) and len(given) == 2 and all(k in axes for k in given):
-        i, j = sorted(component_of(k, dim) for k in given)
-        return i, j
-    known = ", ".join(f"'{AXES[i]}{AXES[j]}'" for i, j in voigt(dim))
-    raise InputError(f"component: must be one of {known}; got {given!r}")
-
-
-def tensor_rows(
-    nodes: Nodes, *, cell: Index, bary: Vector, mix: Any, i: int, j: int, law: tuple[Vector, Vector] | None
-) -> Any:
-    """Mixed strains ε_ij at points of cells, or stresses by Lamé's (λ, μ) there, as rows over an element's nodes."""
-    d = nodes.mesh.dim
-
-    def slope(axis: int, k: int) -> Any:
-        return slope_rows(nodes, cell=cell, bary=bary, axis=axis, k=k, count=d)
-
-    shear = 0.5 * (slope(j, i) + slope(i, j))
-    if law is None:
-        return sp.csr_array(mix @ shear)
-    found = sp.diags_array(2.0 * law[1]) @ shear
-    if i == j:
-        found = found + sp.diags_array(law[0]) @ sum(slope(k, k) for k in range(d))
-    return sp.csr_array(mix @ found)
 
 
 def _require_held(

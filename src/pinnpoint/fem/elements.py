@@ -110,22 +110,38 @@ class Nodes:
         return np.concatenate([values, middle]) if self.degree == 2 else values
 
 
-def quadratic_stiffness(linear: Vector) -> Vector:
+def quadratic_stiffness(linear: Vector, *, steady: bool = False) -> Vector:
     """Element matrices of degree 2 from those of degree 1, bitwise symmetric.
 
     ∇φ_i = Σ_a ∂φ_i/∂λ_a ∇λ_a, so for a coefficient K that is constant on the cell
 
         ∫ ∇φ_i·K∇φ_j = Σ_ab mean(∂φ_i/∂λ_a ∂φ_j/∂λ_b) G_ab,   G_ab = ∫ ∇λ_a·K∇λ_b.
+
+    A matrix product may round a row differently from place to place; `steady` sums entry by entry in one order, so that
+    processes with different cells beside a cell that they share store the same numbers for it.
     """
     m = linear.shape[1] - 1
     first, second = np.array(pairs(m)).T
-    return _mirrored(linear[:, first, second] @ stiffness_table(m).T, len(shape_functions(m)))
+    flat, table = linear[:, first, second], stiffness_table(m)
+    return _mirrored(in_order(flat, table) if steady else flat @ table.T, len(shape_functions(m)))
 
 
-def quadratic_products(linear: Vector, out: Vector) -> None:
+def quadratic_products(linear: Vector, out: Vector, *, steady: bool = False) -> None:
     """The same for any products G_ab of ∇λ_a and ∇λ_b, not symmetric in a and b; written into `out`, (C, nb, nb)."""
     m = linear.shape[1] - 1
+    if steady:
+        out.reshape(len(linear), -1)[:] = in_order(linear.reshape(len(linear), -1), product_table(m))
+        return
     np.matmul(linear.reshape(len(linear), -1), product_table(m).T, out=out.reshape(len(linear), -1))
+
+
+def in_order(flat: Vector, table: Vector) -> Vector:
+    """Rows of `flat` times the table's transpose, each entry a sum in the order of the columns."""
+    columns, found = np.ascontiguousarray(flat.T), np.zeros((len(table), len(flat)))
+    for row, entries in zip(found, table, strict=True):
+        for k in np.flatnonzero(entries):
+            row += entries[k] * columns[k]
+    return found.T
 
 
 def quadratic_mass(volumes: Vector, m: int) -> Vector:
@@ -166,9 +182,14 @@ def stiffness_table(m: int) -> Vector:
 @cache
 def product_table(m: int) -> Vector:
     """mean(∂φ_i/∂λ_a ∂φ_j/∂λ_b), rows (i, j), columns (a, b)."""
+    return np.array([[float(x) for x in row] for row in exact_products(m)])
+
+
+@cache
+def exact_products(m: int) -> list[list[Fraction]]:
+    """The same as fractions."""
     slopes = [[_derivative(p, a) for a in range(m + 1)] for p in shape_functions(m)]
-    rows = [[float(_mean(_product(p, q))) for p in u for q in v] for u in slopes for v in slopes]
-    return np.array(rows)
+    return [[_mean(_product(p, q)) for p in u for q in v] for u in slopes for v in slopes]
 
 
 def _edges(simplices: Index) -> Any:

@@ -54,6 +54,7 @@ from pinnpoint.systems.goals import (
 )
 from pinnpoint.systems.queries import Queries
 from pinnpoint.taylor.bernstein import Density
+from pinnpoint.taylor.inputs import fixed
 from pinnpoint.taylor.jets import ZERO
 from pinnpoint.taylor.models import constant
 from pinnpoint.taylor.simplices import density, enclose
@@ -120,10 +121,15 @@ class LiftedSolid(AbstractLifted):
     def transfer(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Route:
         """The transfer of the rest."""
         for goal, name in zip(queries.goals, queries.names, strict=True):
-            if isinstance(goal, Compliance | CellStressAlong):
+            if isinstance(goal, CellStressAlong):
                 raise InputError(
-                    f"query '{name}': the work of the loads and stresses along a tensor are not certified through a "
-                    "lift; ask for them without it, and for displacements, strains, stresses and reactions with it"
+                    f"query '{name}': stresses along a tensor are not certified through a lift; ask for them without "
+                    "it, and for displacements, strains, stresses, reactions and the work of the loads with it"
+                )
+            if isinstance(goal, Compliance) and not self._still:
+                raise InputError(
+                    f"query '{name}': the work of the loads is certified where every held displacement is zero; ask "
+                    "for the reactions and for averages over the loaded groups instead"
                 )
         return self.rest.transfer(queries, tolerance, budget)
 
@@ -143,6 +149,8 @@ class LiftedSolid(AbstractLifted):
             return self._over_facets(goal)
         if isinstance(goal, Reaction):
             return self._carried(goal)
+        if isinstance(goal, Compliance):
+            return self._worked()
         raise InputError(f"target: query '{name}' has no proved transfer to the solid's own solution")
 
     def _field(self, goal: Any) -> Any:
@@ -171,12 +179,28 @@ class LiftedSolid(AbstractLifted):
         for k, n in enumerate(normal):
             V = mesh.points[T.facets[facets[which == k]]]
             parts.append((*measures(V), density(self.lift.traction(goal.component, n, law, 0.0), V)))
-        total = math.fsum(x for m, _, f in parts for x in (-m * f.coefficients.mean(axis=1)).tolist())
-        error = 0.0
-        for measure, slack, f in parts:  # lift.md, step 11
-            top = np.abs(f.coefficients).max(axis=1)
-            error = float(up(error + sum_up(up(measure * (1.0 + slack) * (f.error1 + (slack + gamma(40)) * top), 8))))
-        return total, float(up(error + 2.0 * UNIT * abs(total))), all(f.proved for _, _, f in parts)
+        total, error, proved = _total(parts)  # lift.md, step 11
+        return -total, error, proved
+
+    @property
+    def _still(self) -> bool:
+        """Whether every held displacement of the body is zero."""
+        return all(fixed(g) == (0.0, 0.0) for part in self.base.held.parts for g in part.given if g is not None)
+
+    def _worked(self) -> tuple[float, float, bool]:
+        """2L(u_θ) − a(u_θ, u_θ): the work of the loads, less that of what u_θ leaves over on what it leaves over."""
+        base, u, d = self.base, self.lift, self.components
+        mesh, body = base.mesh, base.given["body"]
+        cells = np.sort(mesh.cells, axis=1)
+        shapes, force = Shapes.of(mesh.points, cells), split("body", 0.0 if body is None else body, d)
+        inside = u.work([0.0 if f is None else f for f in force], law_of(base))
+        parts = [(shapes.volume, shapes.slack, density(inside, mesh.points[cells]))]
+        loads = {g: split(f"traction '{g}'", t, d) for g, t in base.conditions["traction"].items()}
+        loads |= {g: _spread(base, g, total) for g, total in base.conditions["force"].items()}
+        for group, t in loads.items():
+            V = mesh.points[np.sort(mesh.facets(group), axis=1)]
+            parts.append((*measures(V), density(u.work([0.0 if x is None else x for x in t], None), V)))
+        return _total(parts)  # lift.md, step 12
 
     def _over_facets(self, goal: Patch) -> tuple[float, float, bool]:
         mesh, d, along = self.base.mesh, self.components, goal.component
@@ -191,6 +215,16 @@ class LiftedSolid(AbstractLifted):
             V = mesh.points[T.facets[these]]
             parts.append((*measures(V), density(self.lift.along(n), V)))
         return _average(parts)
+
+
+def _total(parts: Sequence[tuple[Vector, Vector, Density]]) -> tuple[float, float, bool]:
+    """The integral of densities over simplices of these sizes, which are known up to their relative slack."""
+    total = math.fsum(x for measure, _, f in parts for x in (measure * f.coefficients.mean(axis=1)).tolist())
+    error = 0.0
+    for measure, slack, f in parts:
+        top = np.abs(f.coefficients).max(axis=1)
+        error = float(up(error + sum_up(up(measure * (1.0 + slack) * (f.error1 + (slack + gamma(40)) * top), 8))))
+    return total, float(up(error + 2.0 * UNIT * abs(total))), all(f.proved for _, _, f in parts)
 
 
 def _average(parts: Sequence[tuple[Vector, Vector, Density]]) -> tuple[float, float, bool]:

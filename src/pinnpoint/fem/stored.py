@@ -12,6 +12,7 @@ from pinnpoint.base.arrays import Index, Matrix, Vector
 from pinnpoint.base.errors import CertificationError
 from pinnpoint.base.threads import on_all_cores
 from pinnpoint.fem.compared import Cells, gap, half_sums, in_order, reference, summed
+from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.wide import WIDE, columns, determinant, wide_gap, wide_shapes
 from pinnpoint.mesh.facets import chunks
 from pinnpoint.mesh.mesh import Mesh
@@ -57,7 +58,7 @@ def stored_error(
     many, few = (sums * gamma(shared + 12) for shared in (at_nodes, at_edges))
     at_node = _cell_errors(mesh, cells, lam, mu, errors, (many, few))
     if shapes is not None:
-        beside = half_sums(wide_gap(mesh, shapes, A, lam, mu))
+        beside = half_sums(wide_gap(Nodes(mesh), shapes, A, lam, mu))
     else:
         beside = gap(A, cells, reference(mesh, cells, lam, mu), mass)
     beside = beside.reshape(n, count).max(axis=1)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from pinnpoint.base.arrays import Matrix, Vector
 from pinnpoint.base.errors import CertificationError
 from pinnpoint.fem import assembly
-from pinnpoint.fem.elements import Nodes
+from pinnpoint.fem.elements import Nodes, exact_products
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.rounding.arithmetic import up
 
@@ -49,9 +49,10 @@ def wide_shapes(mesh: Mesh) -> tuple[Any, Any]:
     return np.concatenate([-G.sum(axis=1, keepdims=True), G], axis=1), np.abs(det) / {1: 1, 2: 2, 3: 6}[mesh.dim]
 
 
-def wide_gap(mesh: Mesh, shapes: tuple[Any, Any], A: Matrix, lam: Vector | None, mu: Vector) -> Any:
+def wide_gap(nodes: Nodes, shapes: tuple[Any, Any], A: Matrix, lam: Vector | None, mu: Vector) -> Any:
     """|A − reference|, entry by entry, the reference from the given gradients and volumes in extended precision."""
-    (G, V), n, where = shapes, A.shape[0], assembly.pattern(Nodes(mesh))
+    (G, V), n, where = shapes, A.shape[0], assembly.pattern(nodes)
+    table = None if nodes.degree == 1 else wide_table(nodes.mesh.dim)
     d = 1 if lam is None else int(G.shape[2])
     blocks = sp.csr_array(A).tobsr((d, d))
     blocks.sort_indices()
@@ -66,6 +67,12 @@ def wide_gap(mesh: Mesh, shapes: tuple[Any, Any], A: Matrix, lam: Vector | None,
         if lam is not None:
             K = K + (lam * V)[:, None, None] * G[:, :, None, a] * G[:, None, :, b]
             K += (mu * V)[:, None, None] * G[:, :, None, b] * G[:, None, :, a]
+        K = K if table is None else K.reshape(len(K), -1) @ table.T
         entries = np.add.reduceat(K.reshape(-1)[order], start)
         gap[:, a, b] = up(np.abs(blocks.data[:, a, b] - entries).astype(float), 4)
     return sp.csr_array(sp.bsr_array((gap, where.indices, where.indptr), shape=(n, n)))
+
+
+def wide_table(m: int) -> Any:
+    """The means of products of the quadratics' slopes, rows (i, j), columns (a, b), each rounded once."""
+    return np.array([[np.longdouble(x.numerator) / x.denominator for x in row] for row in exact_products(m)])

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,12 @@ class VectorLift:
         model = partial(self._traction, i, normal, law)
         return self._less(model, given, self._field(partial(model, 0.0)))
 
+    def work(self, load: Sequence[Data], law: Law | None) -> Function:
+        """The field 2 Σ f_i u_i − Σ σ_ij(u) ε_ij(u), without the second sum where there is no law."""
+        if any(callable(f) and not enclosed(f) for f in load):
+            raise InputError("compliance: a load that is a plain function has no proved work; give a formula")
+        return self._field(partial(self._work, tuple(load), law))
+
     def residual(self, i: int, law: Law, body: Data) -> Function:
         """The field f_i + μΔu_i + (λ + μ) Σ_j ∂_i∂_j u_j; it encloses itself unless f_i is opaque."""
         terms = self._field(partial(self._bent, i, law))
@@ -140,6 +147,15 @@ class VectorLift:
         for j, x in enumerate(n):
             if x is not ZERO:
                 found = found - times(x, stress_of(u, i, j, law))  # lift.md, step 8
+        return found
+
+    def _work(self, load: Sequence[Any], law: Law | None, X: list[TaylorModel]) -> TaylorModel:
+        u, found = self.jets(X, () if law is None else None), constant(0.0)
+        for f, jet in zip(load, u, strict=True):
+            found = found + times(constant(2.0), times(_model(f, X), jet.value))
+        for i, j in product(range(len(u) if law is not None else 0), repeat=2):
+            assert law is not None
+            found = found - times(stress_of(u, i, j, law), u[i].gradient[j])  # lift.md, step 12
         return found
 
     def _bent(self, i: int, law: Law, X: list[TaylorModel]) -> TaylorModel:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement
 from math import factorial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -110,22 +110,20 @@ def linear_projection(m: int) -> Vector:
 
 
 @dataclass(frozen=True, eq=False)
-class Density:
-    """A function f on some cells of a mesh, known to a proved error.
-
-    On each cell f = Σ β_jl B_jl + h + ε, where h is L²-orthogonal to all quadratics.
+class AbstractRows:
+    """Functions on some cells of a mesh, a row for each: quadratics, a rest orthogonal to them, and an error.
 
     Attributes
     ----------
     coefficients
-        β, (C, pairs): exactly the floats stored, for the cell's own vertex order.
+        Bernstein's, (C, pairs, …): exactly the floats stored, for the cell's own vertex order.
     high
-        Upper bounds of the root mean square of h, (C,).
+        Upper bounds of the root mean square of the rest, (C,).
     error1, error2
-        Upper bounds of the mean and of the root mean square of |ε|, (C,). They cover truncation, quadrature and
+        Upper bounds of the mean and of the root mean square of the error, (C,). They cover truncation, quadrature and
         rounding.
     cells
-        Which cells the rows stand for; f vanishes on the others. None means all cells in order.
+        Which cells the rows stand for; the function vanishes on the others. None means all cells in order.
     proved
         False where a bound is an estimate, for example from an opaque function.
     """
@@ -139,7 +137,7 @@ class Density:
 
     __repr__ = brief
 
-    def on_all(self, count: int) -> Density:
+    def on_all(self, count: int) -> Self:
         """The same function with a row for every cell."""
         if self.cells is None:
             return self
@@ -150,7 +148,14 @@ class Density:
             return full
 
         rows = spread(self.coefficients), spread(self.high), spread(self.error1), spread(self.error2)
-        return Density(*rows, None, self.proved)
+        return type(self)(*rows, None, self.proved)
+
+
+@dataclass(frozen=True, eq=False)
+class Density(AbstractRows):
+    """A function f = Σ β_jl B_jl + h + ε on cells, where h is L²-orthogonal to all quadratics; β is (C, pairs)."""
+
+    __repr__ = brief
 
     @classmethod
     def constant(cls, values: ArrayLike, m: int) -> Density:

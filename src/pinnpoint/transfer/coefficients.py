@@ -16,6 +16,7 @@ from pinnpoint.base.arrays import Index, Mask, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import Expression
+from pinnpoint.taylor.bernstein import AbstractRows
 from pinnpoint.taylor.inputs import Enclosed, model_of
 from pinnpoint.taylor.jets import ZERO, jet_of, plus, times
 from pinnpoint.taylor.models import TaylorModel, constant
@@ -136,38 +137,7 @@ def _along(given: Any, axis: int) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Field:
-    """A vector field q on some cells, known to a proved error: quadratics, a rest orthogonal to them, and an error.
-
-    Attributes
-    ----------
-    coefficients
-        β of each component, (n, pairs, d), for the cell's own vertex order.
-    high, error1, error2
-        Bounds of the root mean square of each component's rest, and of the mean and root mean square of its error,
-        (n, d).
-    cells
-        Which cells the rows stand for; q vanishes on the others. None means all cells in order.
-    """
-
-    coefficients: Vector
-    high: Vector
-    error1: Vector
-    error2: Vector
-    cells: Index | None = None
-    proved: bool = True
+class Field(AbstractRows):
+    """A vector field q on some cells, known to a proved error: β is (n, pairs, d), bounds are by component, (n, d)."""
 
     __repr__ = brief
-
-    def on_all(self, count: int) -> Field:
-        """The same field with a row for every cell."""
-        if self.cells is None:
-            return self
-
-        def spread(a: Vector) -> Vector:
-            full = np.zeros((count, *a.shape[1:]))
-            full[self.cells] = a
-            return full
-
-        rows = spread(self.coefficients), spread(self.high), spread(self.error1), spread(self.error2)
-        return Field(*rows, None, self.proved)

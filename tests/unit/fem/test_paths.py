@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import pinnpoint as pp
-from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.base.errors import CertificationError
 from pinnpoint.fem.coercivity import energy_floor, path_coercivity
 from pinnpoint.fem.compared import _matrix, in_order, reference
 from pinnpoint.fem.paths import grow, path_bound
@@ -329,8 +329,8 @@ def test_elastic_energy_floor():
 
 def test_problems_without_paths_are_refused():
     square = pp.io.generate("square", 3)
-    with pytest.raises(InputError, match="degree = 1"):
-        path_coercivity(pp.fem.ReactionDiffusion(square, 1.0, degree=2))
+    with pytest.raises(CertificationError, match="without reaction"):
+        path_coercivity(pp.fem.ReactionDiffusion(square, 1.0, reaction=1.0, degree=2))
     with pytest.raises(CertificationError, match="scalar diffusion"):
         path_coercivity(pp.fem.ReactionDiffusion(square, 1.0, diffusion=[[2.0, 0.1], [0.1, 1.0]]))
     with pytest.raises(CertificationError, match="no path can start"):

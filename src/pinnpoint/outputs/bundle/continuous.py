@@ -79,7 +79,7 @@ def continuous(
     about = medium(out, model) if turned is None else {"spectrum": turned.witness}
     return about | {
         "goals": said,
-        "lift": None if lift is None else _lift(out, lift),
+        "lift": None if lift is None else kept(out, lift),
         "source": _source(out, model.source),
         "mismatch": witness.mismatch,
         "raised": _raised(out, witness),
@@ -140,7 +140,7 @@ def _sides(out: Writer, model: Any) -> None:
         out.array("robin/alpha", model.exchange.alpha.coefficients[:, 0])
 
 
-def _lift(out: Writer, lift: Any) -> dict[str, Any]:
+def kept(out: Writer, lift: Any, place: str = "lift/") -> dict[str, Any]:
     """The prediction itself where it is a network or a formula, so that what it leaves can be compared."""
     if not isinstance(lift, Lift):
         return {"kind": "opaque"}
@@ -149,8 +149,8 @@ def _lift(out: Writer, lift: Any) -> dict[str, Any]:
     if not isinstance(u, MLP):
         return about | {"formula": text(u)}
     for k, (W, b) in enumerate(zip(u.weights, u.biases, strict=True)):
-        out.array(f"lift/w{k}", W)
-        out.array(f"lift/b{k}", b)
+        out.array(f"{place}w{k}", W)
+        out.array(f"{place}b{k}", b)
     inputs = None if lift.inputs is None else [text(f) for f in lift.inputs]
     about |= {"kind": "network", "layers": len(u.weights), "activation": u.activation}
     return about | {"box": u.factor == "unit-box", "inputs": inputs}

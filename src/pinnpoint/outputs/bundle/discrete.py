@@ -58,8 +58,10 @@ def system(out: Writer, problem: Any, queries: Queries) -> dict[str, Any]:
         for i, goal in enumerate(queries.goals or ()):
             if isinstance(goal, Patch | Flux | Reaction):
                 out.array(f"mesh/facets{i}", np.unique(np.sort(problem.mesh.facets(goal.group), axis=1), axis=0))
-            if isinstance(goal, Cells | CellStrain | CellStress | CellStressAlong) and isinstance(goal.cells, str):
-                out.array(f"mesh/chosen{i}", np.sort(problem.mesh.cells_of(goal.cells)))
+            if isinstance(goal, Cells | CellStrain | CellStress | CellStressAlong) and goal.cells is not None:
+                named = isinstance(goal.cells, str)
+                cells = problem.mesh.cells_of(goal.cells) if named else np.array(goal.cells, dtype=np.intp)
+                out.array(f"mesh/chosen{i}", np.sort(cells))
         _defined(out, problem)
     out.sparse("system/a", system.free_rows if isinstance(system, LinearSystem) else sp.csr_array(system.A)[space.free])
     out.array("system/b", system.b[space.free])

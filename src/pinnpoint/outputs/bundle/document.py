@@ -141,9 +141,8 @@ def _certificate(certificate: Certificate, queries: Queries) -> dict[str, Any]:
 
 
 def said(goal: Goal | None) -> dict[str, Any]:
-    """A goal as certificates have it; rows of coefficients, and cells by their numbers, are just functionals."""
-    numbered = isinstance(goal, Cells | CellStrain | CellStress) and isinstance(goal.cells, tuple)
-    if goal is None or numbered:
+    """A goal as certificates have it; rows of coefficients are just functionals, and cells without a name numbers."""
+    if goal is None:
         return {"kind": "functional"}
     row: dict[str, Any] = {"kind": KINDS[type(goal)].replace("ball", "average")}
     if isinstance(goal, Point | Ball | Block | Slope | Strain | Stress):
@@ -157,11 +156,11 @@ def said(goal: Goal | None) -> dict[str, Any]:
     if isinstance(goal, Patch | Flux | Reaction):
         row["group"] = goal.group
     if isinstance(goal, Cells | CellStrain | CellStress):
-        row |= {"kind": "mean"} if goal.cells is None else {"group": goal.cells}
+        row |= {"kind": "mean"} if goal.cells is None else {"group": _group(goal.cells)}
     if isinstance(goal, Strain | Stress | CellStrain | CellStress):
         return row | {"component": AXES[goal.i] + AXES[goal.j]}
     if isinstance(goal, CellStressAlong):
-        return row | {"group": goal.cells, "component": list(goal.along)}
+        return row | {"group": _group(goal.cells), "component": list(goal.along)}
     if isinstance(goal, Maximum | Minimum) and goal.cells is not None:
         row["group"] = goal.cells
     given = None if isinstance(goal, Flux | Compliance | Extreme | Gaussian) else goal.component
@@ -170,6 +169,11 @@ def said(goal: Goal | None) -> dict[str, Any]:
     return row | {
         "component": AXES[given] if isinstance(given, int) else list(given) if isinstance(given, tuple) else given
     }
+
+
+def _group(cells: Any) -> Any:
+    """A name, or the numbers of cells in ascending order."""
+    return sorted(cells) if isinstance(cells, tuple) else cells
 
 
 def _elastic(problem: ElasticQueries) -> dict[str, Any]:
@@ -241,8 +245,9 @@ def _case(
     data |= _coefficients(problem)
     if "robin" in given:
         data["robin"] = {group: [text(what) for what in pair] for group, pair in given["robin"].items()}
-    if certificate.target == "continuous" and isinstance(problem, ElasticQueries):
-        data = _elastic(problem)
+    base = problem.base if isinstance(problem, AbstractLifted) else problem
+    if certificate.target == "continuous" and isinstance(base, ElasticQueries):
+        data = _elastic(base)
     words = {"name": "name", "kind": "kind", "at": "at", "ball": "radius", "group": "group", "component": "component"}
     words |= {"side": "side", "accept": "accept", "limit": "limit"}
     asked = [{words[k]: row[k] for k in words if k in row} for row in said["queries"]]

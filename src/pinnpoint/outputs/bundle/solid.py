@@ -9,31 +9,41 @@ import numpy as np
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Guarantee
 from pinnpoint.fem.coefficients import per_cell
+from pinnpoint.fem.lifted_solids import LiftedSolid
+from pinnpoint.fem.solids import solid_of
+from pinnpoint.models.smooth import SmoothField
+from pinnpoint.outputs.bundle.continuous import kept
 from pinnpoint.outputs.bundle.document import text
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.outputs.bundle.parts import density
-from pinnpoint.systems.goals import Cells, CellStrain, CellStress, CellStressAlong
+from pinnpoint.systems.goals import CellStressAlong
+from pinnpoint.systems.queries import Queries
 from pinnpoint.taylor.inputs import fixed
+from pinnpoint.transfer.elastic.gaps import Gap
 from pinnpoint.transfer.elastic.goals import trace_of
 from pinnpoint.transfer.elastic.lift import table
 from pinnpoint.transfer.elastic.route import Witness
 
 
-def solid(out: Writer, witness: Witness, problem: Any) -> dict[str, Any]:
+def solid(out: Writer, witness: Witness, problem: Any, queries: Queries) -> dict[str, Any]:
     """States and moments of the transfer with what defines the solid; nothing that the checker can find itself."""
+    lifted = problem if isinstance(problem, LiftedSolid) else None
     route, body = witness.route, witness.route.solid
+    problem = problem if lifted is None else lifted.base
+    whole = body if lifted is None else solid_of(lifted.base, body.topology)
     for name, a in (("lam", body.lam), ("mu", body.mu)):
         out.array(f"continuous/{name}", a)
     for name in ("young", "poisson"):
         out.array(f"continuous/{name}", per_cell(name, problem.given[name], problem.mesh))
     out.array("continuous/state", witness.primal.nodal)
     out.array("continuous/moments", witness.primal.m)
-    for k, (facets, _) in enumerate(body.dirichlet):
-        out.array(f"continuous/d{k}", np.sort(facets))
-    for k, (facets, _) in enumerate(body.traction):
-        out.array(f"continuous/n{k}", np.sort(facets))
-    for k, (facets, _) in enumerate(body.forces):
-        out.array(f"continuous/q{k}", np.sort(facets))
+    for letter, parts in (("d", whole.dirichlet), ("n", whole.traction), ("q", whole.forces)):
+        for k, (facets, _) in enumerate(parts):
+            out.array(f"continuous/{letter}{k}", np.sort(facets))
+    for k, (facets, _) in enumerate(body.traction if lifted is not None else ()):
+        out.array(f"continuous/s{k}", np.sort(facets))
+    if any(isinstance(text(g), str) for _, given in body.dirichlet for g in given if g is not None):
+        _gap(out, witness.gap)
     lifts = _data(out, witness)
     if body.weights is not None:
         out.array("continuous/weights", body.weights)
@@ -42,7 +52,7 @@ def solid(out: Writer, witness: Witness, problem: Any) -> dict[str, Any]:
         density(out, "source/s", body.expansion)
         if isinstance(body.thermal.temperature, np.ndarray):
             out.array("continuous/temperature", body.thermal.temperature)
-    said = []
+    said: list[dict[str, Any]] = []
     for i, J in enumerate(route.goals):
         radius = J.ball if np.isfinite(J.ball) else None
         said.append({"known": J.known, "constant": J.constant, "error": J.error, "radius": radius})
@@ -58,7 +68,23 @@ def solid(out: Writer, witness: Witness, problem: Any) -> dict[str, Any]:
         numerators, denominator = table(body.d)
         out.array("lift/table", numerators)
         out.array("lift/denominator", np.array([float(denominator)]))
-    return {"goals": said, "solid": _said(problem, body)}
+    about: dict[str, Any] = {"goals": said, "solid": _said(problem, whole)}
+    if lifted is None:
+        return about
+    own, error, _ = lifted.own_values(queries)
+    for i, row in enumerate(said):
+        row["own"] = [float(own[i]), float(error[i])]
+    about["solid"]["rest"] = [[None if g is None else text(g) for g in given] for _, given in body.dirichlet]
+    components = [kept(out, part, f"lift/c{c}_") for c, part in enumerate(lifted.lift.parts)]
+    return about | {"lift": {"kind": "vector", "parts": components}}
+
+
+def _gap(out: Writer, gap: Gap) -> None:
+    """What the state leaves of formulas that are held."""
+    for name, a in (("energy", gap.energy), ("length", gap.length), ("top", gap.top), ("facets", gap.facets)):
+        out.array(f"gap/{name}", a)
+    for name, a in (("components", gap.components), ("values", gap.values), ("errors", gap.errors)):
+        out.array(f"gap/{name}", a)
 
 
 def _weight(J: Any) -> Any:
@@ -132,21 +158,15 @@ def solid_obstacle(certificate: Certificate) -> str:
     if body.thermal is not None and (why := _warm_obstacle(witness)):
         return why
     data = [*body.body, *(t for _, given in body.traction for t in given if t is not None)]
-    if certificate.guarantee is not Guarantee.ESTIMATE and any(text(f) is None for f in data):
+    opaque = any(text(f) is None and not isinstance(f, SmoothField) for f in data)
+    if certificate.guarantee is not Guarantee.ESTIMATE and opaque:
         return (
             "problem: a body force or a traction is a function, and the checker has no formula to compare with; give a "
             "formula, or a plain function, which makes the result an estimate"
         )
     for name, goal in zip(witness.route.queries.names, witness.route.queries.goals or (), strict=True):
-        if isinstance(goal, Cells | CellStrain | CellStress) and isinstance(goal.cells, tuple):
-            return f"query '{name}': averages over cells by their numbers cannot be re-checked; make a group of them"
         if isinstance(goal, CellStressAlong) and trace_of(goal, body.d) != 0.0:
             return f"query '{name}': stresses along a tensor with a trace cannot be re-checked; take its deviator"
-    for _, given in body.dirichlet:
-        for g in given:
-            if g is not None and not _plain(g):
-                return (
-                    "fixed: bundles of a solid's own solution are for held displacements that are numbers; got a "
-                    "formula or a function"
-                )
+    if any(text(g) is None for _, given in body.dirichlet for g in given if g is not None):
+        return "fixed: a held displacement is a function, and the checker has no formula to compare with"
     return ""

@@ -21,14 +21,16 @@ from pinnpoint.fem.lifted import AbstractLifted
 from pinnpoint.fem.lifted_solids import LiftedSolid
 from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
+from pinnpoint.fem.solids import solid_of
 from pinnpoint.formulas.expressions import Expression
+from pinnpoint.mesh.topology import Topology
 from pinnpoint.outputs.bundle import discrete
 from pinnpoint.outputs.bundle.continuous import continuous
-from pinnpoint.outputs.bundle.document import Document, wordless
+from pinnpoint.outputs.bundle.document import Document, text, wordless
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.outputs.bundle.solid import solid, solid_obstacle
 from pinnpoint.outputs.bundle.varied import varied_obstacle
-from pinnpoint.systems.goals import Cells
+from pinnpoint.systems.goals import Compliance
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.semilinear.cubic import CubicSystem
@@ -89,8 +91,8 @@ def write_bundle(
     is_problem = isinstance(problem, Problem)
     system = _system(problem)
     U = problem.extract(prediction).U if is_problem else vector("prediction", prediction)
-    against = _moving(problem) or _kept(problem) or _varied(problem, document) or obstacle(certificate, system)
-    against = against or wordless(certificate, problem) or _numbered(certificate, queries)
+    against = _moving(problem) or _kept(problem, queries) or _varied(problem, document)
+    against = against or obstacle(certificate, system) or wordless(certificate, problem)
     against = against or extreme_obstacle(certificate, U)
     if against and not partial:
         raise InputError(against)
@@ -158,13 +160,17 @@ def _moving(problem: Any) -> str:
     return "problem: the PDE's own solution in time has no witnesses for the checker yet; certify target='discrete'"
 
 
-def _kept(problem: Any) -> str:
+def _kept(problem: Any, queries: Queries) -> str:
     """Why a lifted solid cannot be re-checked."""
     if not isinstance(problem, LiftedSolid):
         return ""
-    return (
-        "problem: what a predicted displacement leaves over has no witnesses for the checker; certify without the lift"
-    )
+    if any(isinstance(goal, Compliance) for goal in queries.goals):
+        return "queries: the work of the loads through a lift is not re-checked; certify it without the lift"
+    whole = solid_of(problem.base, Topology.of(problem.base.mesh))
+    data = [*whole.body, *(x for _, given in (*whole.traction, *whole.dirichlet) for x in given if x is not None)]
+    if any(text(x) is None for x in data):
+        return "problem: data that are functions have no formula to compare with; certify without the lift"
+    return ""
 
 
 def _varied(problem: Any, document: Document | None) -> str:
@@ -176,14 +182,6 @@ def _varied(problem: Any, document: Document | None) -> str:
     if any(callable(part) and not isinstance(part, Expression) for part in parts):
         return "problem: sources by groups have witnesses for the checker where they are numbers and formulas"
     return ""
-
-
-def _numbered(certificate: Certificate, queries: Queries) -> str:
-    """Why averages over cells that have no name cannot be re-checked."""
-    numbered = any(isinstance(goal, Cells) and isinstance(goal.cells, tuple) for goal in queries.goals)
-    if certificate.target != "continuous" or not numbered:
-        return ""
-    return "queries: cells by their numbers have no name for the checker; average over a group, or over a block"
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +220,7 @@ class Claimed:
             witness = certificate.evidence.witness
             own, extremes = isinstance(witness, Witness), certificate.evidence.extremes
             if own:
-                return proof | solid(out, witness, problem)
+                return proof | solid(out, witness, problem, queries)
             return proof | continuous(out, witness, problem, queries, extremes, self.U)
         if isinstance(system, LinearSystem):
             return proof | discrete.linear(out, system, queries, self.evidence)

@@ -21,8 +21,9 @@ from pinnpoint.rounding.arithmetic import UNIT, at_most, norm_up, require_round_
 from pinnpoint.systems.queries import Queries
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.elastic.equilibrium import Equilibrium
+from pinnpoint.transfer.elastic.functional import Functional
 from pinnpoint.transfer.elastic.gaps import Gap
-from pinnpoint.transfer.elastic.goals import Functional, functionals
+from pinnpoint.transfer.elastic.goals import functionals
 from pinnpoint.transfer.elastic.product import Bounds, Pair, Products, Side
 from pinnpoint.transfer.elastic.solid import Solid
 from pinnpoint.transfer.equilibrated import Enclosed, data_claims
@@ -30,11 +31,12 @@ from pinnpoint.transfer.equilibrated import Enclosed, data_claims
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    """What a bound by stresses rests on: states and facet moments, primal and by query."""
+    """What a bound by stresses rests on: states and facet moments, primal and by query, and what formulas leave."""
 
     route: Elastic
     primal: Side
     duals: Mapping[int, Side]
+    gap: Gap
 
     __repr__ = brief
 
@@ -132,7 +134,7 @@ class Elastic(Route):
         evidence = Evidence(
             indicators=self._indicators(bounds, shares, radius),
             remarks=self._remarks(radius, gap),
-            witness=Witness(self, primal, duals),
+            witness=Witness(self, primal, duals, gap),
         )
         claims, here = self._claims(), np.array([f.center for f in found])
         if context.discrete is None:
