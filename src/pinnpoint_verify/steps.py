@@ -17,6 +17,8 @@ from pinnpoint_verify.checker import UNIT, Discrete, coercivity, gamma, length, 
 from pinnpoint_verify.reader import Array, Bundle, need
 
 LEVELS, UNITS, MIDDLE = {"cg1": 1, "cg2": 2}, {"cg1": 1.0, "cg2": 6.0}, 6.0
+PROOFS = {"m-matrix": {"how", "alpha"}, "shift": {"how", "alpha", "theta"}}
+"""What a proof of coercivity of one of the two matrices says."""
 SAFE = 1.0 + 1e-6
 """Pays for all roundings of the weights."""
 
@@ -49,6 +51,13 @@ def tables(scheme: str, damped: int, tau: Array) -> tuple[Any, Any]:
     return tuple(sp.csr_array((x.ravel(), (rows, columns)), shape=shape)[:, 1:] for x in (G, H))
 
 
+def _proved(bundle: Bundle, name: str, B: Any, said: dict[str, Any]) -> tuple[float, Array]:
+    """α and D with (B + Bᵀ)/2 ⪰ α D⁻² from a witness; a word alone does not count here."""
+    own = said[name]
+    need(isinstance(own, dict) and set(own) == PROOFS.get(str(own.get("how"))), f"steps: {name} is not proved")
+    return coercivity(Renamed(bundle, name), B, own)  # type: ignore[arg-type]
+
+
 class Steps:
     """Weights w of levels and v of rows with |sᵀA⁻¹ρ| ≤ Σ w|Ds|/√μ Σ v|Dρ|/√μ, proved from the witnesses."""
 
@@ -65,7 +74,7 @@ class Steps:
         off = abs(sp.csr_array(d.rows[:, d.free]) - (sp.kron(G, M) + sp.kron(H, K)))
         size = sp.csr_array(sp.kron(abs(G), abs(M)) + sp.kron(abs(H), abs(K)))
         need((off - 8.0 * UNIT * size).max() <= 0.0, "steps: A is not the matrix of these steps")
-        self.mu, self.D = coercivity(Renamed(bundle, "mass"), M, said["mass"])  # type: ignore[arg-type]
+        self.mu, self.D = _proved(bundle, "mass", M, said)
         grows = self._growth(bundle, M, K, said)
         tops = [self._top(B) / self.mu for B in (M, K)]
         worst = (abs(G) * tops[0] + abs(H) * tops[1]).max(axis=1).toarray().ravel().reshape(-1, m).max(axis=1)
@@ -92,7 +101,7 @@ class Steps:
         """γ with K + γM ⪰ 0, the rounding of the sum included."""
         grows = float(said["gamma"])
         S = sp.csr_array(K + grows * M)
-        alpha, D = coercivity(Renamed(bundle, "floor"), S, said["floor"])  # type: ignore[arg-type]
+        alpha, D = _proved(bundle, "floor", S, said)
         size = abs(K) + abs(K.T) + 2.0 * grows * abs(M)
         need(alpha >= 4.0 * UNIT * float((D * (size @ D)).max()), "steps: the floor of K does not pay for its rounding")
         return grows

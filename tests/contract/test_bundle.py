@@ -477,7 +477,7 @@ def test_arrays_cannot_be_edited(name, copied, capsys):
             if code == 0:
                 pairs = zip(proved(out), before, strict=True)
                 same = all(abs(p[0] - q[0]) <= 0.01 * q[1] and p[1] <= 1.01 * q[1] for p, q in pairs)
-                fine = rel.endswith("_rest.npy") or (discrete and (rel, how) in HARMLESS)
+                fine = rel.endswith(("_rest.npy", "raised/error.npy")) or (discrete and (rel, how) in HARMLESS)
                 fine = fine or (rel.startswith("rule/") and how in ("swapped", "reversed"))  # the same points
                 (passed if same and fine else escaped).append((rel, how))
         path.write_bytes(whole)

@@ -200,7 +200,28 @@ def kept(folder):
     pp.write_bundle(folder, pp.certify(problem, near, queries, lift=True), problem, near, queries)
 
 
+def steps(folder):
+    """Steps in time: the discrete target."""
+    mesh = pp.io.generate("square", 2)
+    heat = pp.fem.Parabolic(mesh, source="1+x", initial="x", dirichlet={"left": 0.0}, end=0.5, steps=3, damped=1)
+    queries, states = heat.points([[0.4, 0.55]], time=0.5), np.zeros((4, len(mesh.points)))
+    found = pp.certify(heat, states, queries, target="discrete")
+    pp.write_bundle(folder, found, heat, states, queries)
+
+
+def regions(folder):
+    """A source of its own in each group of cells."""
+    mesh = pp.io.generate("square", 2)
+    half = mesh.points[mesh.cells].mean(axis=1)[:, 0] < 0.5
+    mesh = Mesh(mesh.points, mesh.cells, {"a": half, "b": ~half}, mesh.facet_groups)
+    problem = pp.fem.ReactionDiffusion(mesh, source={"a": 1.0, "b": "6*x"}, dirichlet={"boundary": 0.0})
+    queries, U = problem.averages([[0.4, 0.5]], 0.2), problem.space.U0
+    pp.write_bundle(folder, pp.certify(problem, U, queries), problem, U, queries)
+
+
 MADE = {
+    "steps": steps,
+    "regions": regions,
     "body": body,
     "kept": kept,
     "warm": warm,

@@ -69,6 +69,8 @@ FORGERIES = {
         lambda f: f.array("witness/state", lambda a: a * (1 + 1e-3)),
         "admissible|interval|proved",
     ),
+    "a mass by its word": ("cg1", proof("mass", {"how": "declared", "alpha": 9.0}), "mass is not proved"),
+    "a floor by its word": ("cg1", proof("floor", {"how": "declared", "alpha": 9.0}), "floor is not proved"),
     "other Green vectors": ("cg1", lambda f: f.array("witness/green", lambda a: 1.1 * a), "Green vector"),
     "a moved interval": ("cg1", lambda f: f.claim(0, 0.2, 1e-3), "proved|interval|outside|correction"),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-import select
+import selectors
 import shutil
 import subprocess
 import sys
@@ -97,9 +97,14 @@ class Browser:
                 return found["result"]
             self.events.append(found)
 
+    def _readable(self, timeout: float) -> bool:
+        with selectors.DefaultSelector() as waiting:  # unlike select(), whatever the number of the pipe
+            waiting.register(self.read, selectors.EVENT_READ)
+            return bool(waiting.select(timeout))
+
     def _next(self, timeout: float) -> dict | None:
         while b"\0" not in self.rest:
-            if timeout <= 0 or not select.select([self.read], [], [], timeout)[0]:
+            if timeout <= 0 or not self._readable(timeout):
                 return None
             piece = os.read(self.read, 1 << 20)
             if not piece:

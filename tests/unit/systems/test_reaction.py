@@ -173,8 +173,8 @@ def test_bad_reactions_are_refused():
         Reaction("u", ["1"], "0")
     with pytest.raises(InputError, match="give exactly one of them"):
         pp.fem.Semilinear(generate("interval", 4), cubic=1.0, g=SINE)
-    with pytest.raises(InputError, match="g: must be a Reaction"):
-        pp.fem.Semilinear(generate("interval", 4), g="u")
+    with pytest.raises(InputError, match="g: must be a formula of u"):
+        pp.fem.Semilinear(generate("interval", 4), g=["u"])
     problem = pp.fem.Semilinear(generate("interval", 4), g=Declared(lambda u: u[:1], np.exp, np.exp))
     with pytest.raises(InputError, match="g: must map"):
         pp.certify(problem, problem.space.U0, problem.points([[0.5]]), target="discrete")

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import ClassVar, Protocol, runtime_checkable
 
 from pinnpoint.base.arrays import number
+from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import Expression, parse
 
@@ -55,6 +56,8 @@ class Circle:
     radius: float
     dim: ClassVar[int | None] = 2
 
+    __repr__ = brief
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "center", _numbers("circle", self.center, 2))
         object.__setattr__(self, "radius", _positive("radius", self.radius))
@@ -79,6 +82,8 @@ class Ellipse:
     axes: tuple[float, float]
     angle: float = 0.0
     dim: ClassVar[int | None] = 2
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "center", _numbers("ellipse", self.center, 2))
@@ -111,6 +116,8 @@ class LevelSet:
     formula: str | Expression
     dim: ClassVar[int | None] = None
 
+    __repr__ = brief
+
     @cached_property
     def level(self) -> Expression:
         """The formula."""
@@ -132,6 +139,8 @@ class Sphere:
     center: tuple[float, float, float]
     radius: float
     dim: ClassVar[int | None] = 3
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "center", _numbers("sphere", self.center, 3))
@@ -157,6 +166,8 @@ class Cylinder:
     axis: tuple[float, float, float]
     radius: float
     dim: ClassVar[int | None] = 3
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "center", _numbers("cylinder", self.center, 3))
