@@ -102,7 +102,7 @@ def draw(seed: int) -> Drawn:
         convection=drift,
         reaction=c,
         boundary=ends,
-        dirichlet=exact,
+        dirichlet=exact if any("dirichlet" in (one if isinstance(one, tuple) else (one,)) for one in ends) else 0.0,
         neumann=flux,
     )
     points = low + (high - low) * rng.uniform(0.03, 0.97, (2, d))

@@ -166,7 +166,7 @@ def test_growth_beyond_use_is_refused():
         pp.certify(box, "sin(pi*x)", box.points([0.5]))
 
 
-def test_what_cannot_be_certified_is_refused():
+def test_what_cannot_be_certified_is_refused(tmp_path):
     box = pp.Box([0, 1], [0, 1], end=0.5, source="0")
     for X in ([[0.0, 0.5]], [[0.5, 1.5]], [[0.5, math.nan]], [[0.5]]):
         with pytest.raises(pp.InputError):
@@ -187,7 +187,7 @@ def test_what_cannot_be_certified_is_refused():
         pp.certify(box, lambda X: X[:, 0], box.points([[0.5, 0.5]]))
     found = pp.certify(box, "0", box.points([[0.5, 0.5]]))
     with pytest.raises(pp.InputError, match="bundles of boxes"):
-        pp.write_bundle("nowhere", found, box, "0", box.points([[0.5, 0.5]]))
+        pp.write_bundle(tmp_path / "bundle", found, box, "0", box.points([[0.5, 0.5]]))
     with pytest.raises(pp.InputError, match="number or a formula"):
         pp.Box([0, 1], source=lambda X: X[:, 0])
 
@@ -206,6 +206,45 @@ def test_a_prediction_need_not_be_periodic(drift, monkeypatch):
     assert periodic.radius[0] < 1e-8
     monkeypatch.setattr(certificates, "seam_bound", lambda *a: 0.0)
     assert not pp.certify(box, f"{exact} + 1e-3*t*x", box.points([0.3])).contains(truth).any()
+
+
+def test_nothing_that_is_given_is_dropped():
+    for given, word in (
+        ({"end": 0.1, "neumann": 3.0}, "neumann: the box has no such faces"),
+        ({"end": 0.1, "boundary": "periodic", "dirichlet": 7.0}, "dirichlet: the box has no such faces"),
+        ({"initial": "sin(pi*x)"}, "initial: belongs to a box in time"),
+    ):
+        with pytest.raises(pp.InputError, match=word):
+            pp.Box([0, 1], **given)
+    with pytest.raises(pp.InputError, match="must be a pair"):
+        pp.Box(1, end=1.0)
+
+
+SEAMS = {
+    "heat": ({"end": 0.5}, "5*x*(1-x)", 1.25),
+    "small": ({"end": 0.5}, "0.001*(x-x**2)", 0.00025),
+    "stationary": ({"reaction": 1.0}, "x*(1-x)", 0.25),
+    "nonlinear": ({"end": 0.5, "nonlinear": "5*sin(u)"}, "0.1*x*(1-x)", 0.025),
+}
+
+
+@pytest.mark.parametrize("name", SEAMS)
+def test_the_largest_error_of_a_prediction_with_kinks_at_the_seam(name):
+    """The solution is zero; at the three points of step 6e the jump of the slope moves what is computed."""
+    given, guess, truth = SEAMS[name]
+    box = pp.Box([0, 1], source="0", boundary="periodic", **given)
+    found = pp.certify(box, guess, box.everywhere(), accept=1.01 * truth)
+    assert found.lower[0] <= truth <= found.upper[0]
+    assert found.verdicts[0]["accept"] == "undecided"
+
+
+def test_a_reaction_that_varies_counts_at_the_seam():
+    box = pp.Box([0, 1], end=0.5, source="0", initial="0", boundary="periodic", nonlinear="5*sin(u)")
+    found = pp.certify(box, "0.1*x*(1-x)*cos(9*t)", box.points([[0.02], [0.5]]))
+    assert found.contains([0.0, 0.0]).all()
+    plain = pp.Box([0, 1], end=0.5, source="0", initial="0", boundary="periodic", reaction=-5.0)
+    same = pp.certify(plain, "0.1*x*(1-x)*cos(9*t)", plain.points([[0.02], [0.5]]))
+    assert np.all(found.terms["boundary"] > same.terms["boundary"] * math.exp(-2.5))  # step 7d: A(1 + 2.5 e^2.5)
 
 
 # Sabotage: each thing that the proof rests on, left out, is missed by some interval

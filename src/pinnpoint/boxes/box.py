@@ -97,6 +97,11 @@ class Box(SelfCertifying):
             raise InputError(f"reaction: e^(-c·end) = {math.exp(min(-c * last, 700.0)):.1e} is above 1e6; ask for less")
         if last is None and not _decays(axes, c):
             raise InputError("reaction: without end and Dirichlet faces c must be positive; else u is not unique")
+        for kind, told in (("dirichlet", dirichlet), ("neumann", neumann)):
+            if not isinstance(told, Mapping) and told != 0.0 and not any(kind in pair for pair in ends):
+                raise InputError(f"{kind}: the box has no such faces; say boundary='{kind}', or leave it out")
+        if last is None and initial != 0.0:
+            raise InputError("initial: belongs to a box in time; give end, or leave initial out for the stationary one")
         given = _faces(axes, names, dirichlet, neumann)
         g = None if nonlinear is None else parse(nonlinear, ("u",), name="nonlinear")
         f, u0 = _data("source", source, names), _data("initial", initial, names[:d])
@@ -170,7 +175,7 @@ def _each(name: str, given: Any, d: int) -> list[float]:
 
 
 def _axis(i: int, side: Sequence[float], ends: tuple[str, str], kappa: float, drift: float) -> Axis:
-    if len(side) != 2:
+    if not isinstance(side, Sequence | np.ndarray) or len(side) != 2:
         raise InputError(f"sides[{i}]: must be a pair [low, high]; got {side!r}")
     low, high = number(f"sides[{i}][0]", side[0]), number(f"sides[{i}][1]", side[1])
     if not low < high:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from pinnpoint.boxes.brackets import Bracketed
 from pinnpoint.boxes.equation import Equation
 from pinnpoint.boxes.everywhere import sizes, upper_bound
 from pinnpoint.boxes.points import SHARE, errors_at
-from pinnpoint.boxes.seams import jumps_of, seam_bound
+from pinnpoint.boxes.seams import jumps_of, seam_bound, varied_seam_bound
 from pinnpoint.boxes.semilinear import reaction_range, semilinear_errors
 from pinnpoint.boxes.stationary import lifetime, stationary_errors
 from pinnpoint.certificates.assembly import Findings, assemble
@@ -46,15 +46,14 @@ def certificate_of(
     lift, count = equation.lift_of(prediction), len(queries)
     values, moved = np.zeros(count), np.zeros(count)
     errors = {name: np.zeros(count) for name in TERMS}
-    jumps = jumps_of(equation, lift)
+    seams = _seams(equation, lift)
     for time, rows in _by_time(queries).items():
-        since = _since(equation, lift, time)
         P = np.array([_point(queries, i).at for i in rows])
         for i, found in zip(rows, errors_of(equation, lift, P, time, budget), strict=True):
             values[i], errors["evaluation"][i] = equation.value(lift, _point(queries, i).at, time or 0.0)
             moved[i] = found.sum.value
             fill(errors, i, found, "remainder")
-            errors["boundary"][i] = seam_bound(equation, jumps, _point(queries, i).at, *since)
+            errors["boundary"][i] = seams(_point(queries, i).at, time)
     for i, goal in enumerate(queries.goals):
         if isinstance(goal, Everywhere):
             low, high = largest_error(equation, lift, budget)
@@ -74,30 +73,31 @@ def errors_of(
     return [Bracketed(found, 0.0) for found in errors_at(equation, lift, points, time, budget, share)]
 
 
-def _since(equation: Equation, lift: Lift, time: float | None) -> tuple[float, float]:
-    """How long errors have grown, and the reaction that they grow with at most."""
-    if time is None:
-        return 1.01 * lifetime(equation), equation.reaction
-    if equation.nonlinear is None or not any(axis.periodic for axis in equation.axes):
-        return time, equation.reaction
-    return time, reaction_range(equation, lift)[0]
+def _seams(equation: Equation, lift: Lift) -> Callable[[Sequence[float] | None, float | None], float]:
+    """How far the prediction's jumps across periodic ends move the error at a point, or anywhere, by a time."""
+    jumps = jumps_of(equation, lift)
+    if equation.nonlinear is None or not jumps:
+        lasts = 1.01 * lifetime(equation) if equation.end is None else 0.0
+        return lambda at, time: seam_bound(equation, jumps, at, lasts if time is None else time)
+    low, high, _ = reaction_range(equation, lift)
+    return lambda at, time: varied_seam_bound(equation, jumps, time or 0.0, low, high)
 
 
 def largest_error(equation: Equation, lift: Lift, budget: int | None = None) -> tuple[float, float]:
     """Bounds of max |e| over the box and all times: from above by sizes, from below by the error at a few points."""
+    seams = _seams(equation, lift)
     if equation.nonlinear is None:
-        above = upper_bound(equation, sizes(equation, lift), equation.reaction)
-        above = float(
-            up(above + seam_bound(equation, jumps_of(equation, lift), None, *_since(equation, lift, equation.end)))
-        )
+        sized = upper_bound(equation, sizes(equation, lift), equation.reaction)
+        above = float(up(sized + seams(None, equation.end)))
     else:
         above = reaction_range(equation, lift)[2]
     if not math.isfinite(above):
         return 0.0, math.inf
     places = [[a.low + (a.high - a.low) * k / 4.0 for a in equation.axes] for k in (1, 2, 3)]
     found = errors_of(equation, lift, np.array(places), equation.end, budget or 1000, ROUGH)
-    below = max(abs(one.sum.value) - one.sum.radius - one.spread for one in found)  # box.md, step 6e
-    return min(max(below * (1.0 - 8.0 * UNIT), 0.0), above), above
+    known = zip(places, found, strict=True)
+    below = max(abs(one.sum.value) - one.sum.radius - one.spread - seams(x, equation.end) for x, one in known)
+    return min(max(below * (1.0 - 8.0 * UNIT), 0.0), above), above  # box.md, step 6e
 
 
 def assembled(

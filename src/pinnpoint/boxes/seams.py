@@ -65,6 +65,15 @@ def seam_bound(
     return float(up(total * (1.01 if equation.end is None else 1.0)))  # box.md, step 2g
 
 
+def varied_seam_bound(equation: Equation, jumps: Jumps, span: float, low: float, high: float) -> float:
+    """The same for all points at once, where the reaction is a function between two numbers."""
+    plain = seam_bound(equation, jumps, None, span, 0.0)
+    if plain == 0.0:
+        return 0.0
+    mass = math.exp(max(-low, 0.0) * span) * (1.0 + 1e-9)
+    return float(up(plain * (1.0 + max(abs(low), abs(high)) * span * mass) * (1.0 + 1e-9)))  # box.md, step 7d
+
+
 def _seen(equation: Equation, lift: Lift, k: int, slope: bool) -> tuple[float, float]:
     """Bounds of u_θ, or of its slope, at the upper end less that at the lower end."""
     rest = tuple(i for i in range(equation.d) if i != k)

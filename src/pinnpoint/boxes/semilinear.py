@@ -15,7 +15,7 @@ from pinnpoint.boxes.everywhere import range_of, sizes, upper_bound
 from pinnpoint.boxes.kernels import Kernel
 from pinnpoint.boxes.parts import Seen
 from pinnpoint.boxes.points import covered
-from pinnpoint.boxes.seams import jumps_of, seam_bound
+from pinnpoint.boxes.seams import jumps_of, varied_seam_bound
 from pinnpoint.formulas.derivatives import derivative
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.models.lifts import Lift
@@ -51,7 +51,7 @@ def reaction_range(equation: Equation, lift: Lift) -> tuple[float, float, float]
         raise InputError("nonlinear: needs a box in time; give end")
     found, (low, high) = sizes(equation, lift), range_of(equation, lift)
     most = upper_bound(equation, found, equation.reaction)
-    seams = partial(seam_bound, equation, jumps_of(equation, lift), None, equation.end)
+    seams = partial(varied_seam_bound, equation, jumps_of(equation, lift), equation.end)
     for _ in range(TRIES):
         most = 1.25 * most + 1e-12
         if not math.isfinite(most):
@@ -63,9 +63,10 @@ def reaction_range(equation: Equation, lift: Lift) -> tuple[float, float, float]
                 f"nonlinear: errors may grow by e^(γT) = {math.exp(min(-beta * equation.end, 700.0)):.1e}, above 1e6; "
                 "ask for an earlier end, or train the prediction further"
             )
-        bound = float(up(upper_bound(equation, found, beta) + seams(beta)))
+        above = equation.reaction + slopes[1] + 1e-12 * (abs(equation.reaction) + abs(slopes[1]))
+        bound = float(up(upper_bound(equation, found, beta) + seams(beta, above)))
         if bound <= most:  # box.md, step 7a
-            return beta, equation.reaction + slopes[1] + 1e-12 * (abs(equation.reaction) + abs(slopes[1])), bound
+            return beta, above, bound
         most = bound
     raise InputError("nonlinear: no bound of the error closes; ask for an earlier end, or train the prediction further")
 

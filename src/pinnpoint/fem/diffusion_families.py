@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -74,6 +76,16 @@ def prepared(family: DiffusionFamily, queries: Queries, *, patches: bool = False
         raise InputError("operators: linear elements only; say degree=1")
     if problem.reaction is not None or problem.reaction_varies:
         raise InputError("operators: a reaction ties fluxes to the state; families have none. Certify one by one")
+    if problem.bending is not None:
+        raise InputError(
+            "operators: families are certified on straight cells, and this domain is curved; leave geometry out, or "
+            "read the mesh with straight=true, for the domain that the straight cells cover, or certify one by one"
+        )
+    if not _a_number(problem.given["diffusion"]):
+        raise InputError(
+            "operators: every instance has its own κ, one number a cell, in the place of the problem's diffusion; it "
+            "is a matrix or a formula here. Leave it out, or certify one by one"
+        )
     refused = {"convection": problem.given.get("convection"), "robin": problem.sides, "periodic": problem.loops}
     for name, given in refused.items():
         if given is not None:
@@ -89,6 +101,13 @@ def prepared(family: DiffusionFamily, queries: Queries, *, patches: bool = False
             "source: the bounds of families need numbers or formulas; it is a function nothing is known of"
         )
     return found
+
+
+def _a_number(given: Any) -> bool:
+    """Whether a diffusion coefficient is a number, one a group, or one a cell."""
+    if isinstance(given, Mapping):
+        return all(_a_number(part) for part in given.values())
+    return isinstance(given, Real) or (isinstance(given, np.ndarray) and given.ndim <= 1)
 
 
 def reference(problem: Any) -> tuple[Continuum, Vector, Groups]:

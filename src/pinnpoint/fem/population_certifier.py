@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -67,6 +67,12 @@ class PopulationCertifier:
             reference plus curl ψ = (∂_y ψ, −∂_x ψ).
         """
         given = (kappas, predictions) if streams is None else (kappas, predictions, streams)
+        for name, rows in zip(("kappas", "predictions", "streams"), given, strict=False):
+            if not (isinstance(rows, Iterable) or has(rows, "__getitem__")):
+                raise InputError(f"{name}: must be rows, one an instance; got {type(rows).__name__}")
+        sizes = {len(rows) for rows in given if isinstance(rows, Sized)}
+        if len(sizes) > 1:
+            raise InputError(f"kappas, predictions: must have a row each for every instance; got {sorted(sizes)} rows")
         parts = list(self.certify_chunks(zip(*given, strict=True)))
         if not parts:
             raise InputError("kappas: are none; give at least one row")
@@ -106,9 +112,14 @@ class PopulationCertifier:
         given = population.instances
         if given is None:
             raise InputError("population: its coefficients came from a generator and are gone; give arrays")
-        which = np.asarray(rows, dtype=np.intp).ravel()
+        asked = np.asarray(rows).ravel()
+        if asked.dtype == bool and len(asked) != len(population):
+            raise InputError(f"rows: a mask must have {len(population)} entries; got {len(asked)}")
+        which = np.flatnonzero(asked) if asked.dtype == bool else asked.astype(np.intp)
         if not len(which):
             raise InputError("rows: are none; there is nothing to refine")
+        if which.min() < 0 or which.max() >= len(population):
+            raise InputError(f"rows: must be numbers from 0 to {len(population) - 1}; got {which.tolist()[:8]}")
         some = given.only(which)
         finest, best = self, replace(self, tolerance=1e-300)._again(some)
         for _ in range(meshes):

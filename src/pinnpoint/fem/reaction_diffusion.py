@@ -99,7 +99,9 @@ class ReactionDiffusion(ScalarQueries):
     dirichlet, neumann
         Tables from boundary groups to numbers, functions or expressions; ``"boundary"`` is the whole boundary. A
         Dirichlet group overrides a Dirichlet ``"boundary"`` on its facets, which the certificate says; any other facet
-        with two conditions is refused. Where groups meet their values must agree.
+        with two conditions is refused. Where groups meet their values must agree. Where `dirichlet` is None and neither
+        `robin` nor `periodic` is given, u = 0 on the whole boundary; ``{}`` leaves it free, as case files without
+        [problem.dirichlet] do.
     robin
         Table from boundary groups to pairs (α, g) of numbers, functions or expressions, α ≥ 0.
     periodic

@@ -182,3 +182,30 @@ def test_a_solution_that_vanishes_has_no_relative_error(problem):
     assert np.all(np.isinf(found.error))
     assert np.all(np.abs(found.center) <= found.radius)
     assert np.all(found.radius < 1e-100)
+
+
+def test_families_are_of_straight_cells_and_of_numbers():
+    """Neither a curve nor a matrix is dropped in silence."""
+    disc = pp.io.generate("disc", 3)
+    curved = pp.fem.ReactionDiffusion(disc, source=1.0, geometry={"rim": pp.Circle((0, 0), 1)})
+    with pytest.raises(pp.InputError, match="this domain is curved"):
+        curved.operators().prepare(curved.cells([[0.0, 0.0]], side=0.5))
+    square = pp.io.generate("square", 4)
+    for diffusion in ([["2", "0"], ["0", "1"]], [[2.0, 0.5], [0.5, 1.0]], "1+x"):
+        turned = pp.fem.ReactionDiffusion(square, source=1.0, diffusion=diffusion, dirichlet=ZERO)
+        with pytest.raises(pp.InputError, match="a matrix or a formula here"):
+            turned.operators().prepare(turned.mean())
+
+
+def test_rows_that_do_not_belong_together_are_refused(problem, certifier):
+    kappas, guesses = given(problem, 3)
+    with pytest.raises(pp.InputError, match=r"a row each for every instance; got \[2, 3\] rows"):
+        certifier.certify_many(kappas, guesses[:2])
+    with pytest.raises(pp.InputError, match="kappas: must be rows"):
+        certifier.certify_many(None, guesses)
+    found = certifier.certify_many(kappas, guesses)
+    with pytest.raises(pp.InputError, match="numbers from 0 to 2"):
+        certifier.refine(found, [99])
+    with pytest.raises(pp.InputError, match="a mask must have 3 entries"):
+        certifier.refine(found, [True])
+    assert list(certifier.refine(found, np.array([True, False, True])).number) == [0, 2]

@@ -169,3 +169,9 @@ def test_a_tolerance_halves_cells_and_steps_and_the_truth_stays_inside():
         assert found.certificate.contains(truth).all()
         assert [step.cells for step in found.history] == [8, 16]
         assert found.problem.grid.steps == 16
+
+
+def test_a_time_that_is_almost_the_first_is_refused():
+    heat = pp.fem.Parabolic(pp.io.generate("interval", 6), initial="sin(pi*x)", end=0.1, steps=4)
+    with pytest.raises(pp.InputError, match="the value is the datum itself"):
+        heat.points([[0.41]], time=1e-300)

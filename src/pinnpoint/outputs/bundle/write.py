@@ -91,7 +91,7 @@ def write_bundle(
     is_problem = isinstance(problem, Problem)
     system = _system(problem)
     U = problem.extract(prediction).U if is_problem else vector("prediction", prediction)
-    against = _moving(problem) or _kept(problem, queries) or _varied(problem, document)
+    against = _moving(problem) or _kept(problem, queries) or _varied(problem)
     against = against or obstacle(certificate, system) or wordless(certificate, problem)
     against = against or extreme_obstacle(certificate, U)
     if against and not partial:
@@ -173,11 +173,13 @@ def _kept(problem: Any, queries: Queries) -> str:
     return ""
 
 
-def _varied(problem: Any, document: Document | None) -> str:
-    """Why coefficients cannot be re-checked: the checker knows numbers, formulas, and tables of them."""
+def _varied(problem: Any) -> str:
+    """Why a domain or coefficients cannot be re-checked: the checker knows straight cells, numbers and formulas."""
     problem = problem.base if isinstance(problem, AbstractLifted) else problem
     if not isinstance(problem, ReactionDiffusion):
         return ""
+    if problem.bending is not None:
+        return "problem: curved domains have no witnesses for the checker yet"
     parts = problem.given["source"].values() if isinstance(problem.given["source"], Mapping) else ()
     if any(callable(part) and not isinstance(part, Expression) for part in parts):
         return "problem: sources by groups have witnesses for the checker where they are numbers and formulas"

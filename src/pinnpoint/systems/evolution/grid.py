@@ -25,6 +25,9 @@ SCHEMES = {"cg1": 1, "cg2": 2}
 """Levels in a slab."""
 GRADES = ("end", "both", "none")
 
+SOONEST = 1e-12
+"""The earliest time that may be asked for, as a share of the end."""
+
 
 @dataclass(frozen=True, eq=False)
 class TimeGrid:
@@ -185,8 +188,8 @@ class TimeGrid:
     def require_inside(self, time: float | None, name: str = "time") -> float:
         """A time of the problem, its end where None is given; the initial time is refused: its values are data."""
         t = self.end if time is None else number(name, time)
-        if not 0.0 < t <= self.end:
-            at_start = "; at the initial time the value is the datum itself" if t == 0.0 else ""
+        if not SOONEST * self.end <= t <= self.end:
+            at_start = "; at the initial time the value is the datum itself" if 0.0 <= t < self.end else ""
             raise InputError(f"{name}: must be after 0 and at most {self.end!r}, the end; got {t!r}{at_start}")
         return t
 
