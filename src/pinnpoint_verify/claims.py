@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
+import zipfile
+import zlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +32,7 @@ from pinnpoint_verify.fields import lines as declared_lines
 from pinnpoint_verify.functionals import functionals_agree
 from pinnpoint_verify.gaps import missed
 from pinnpoint_verify.lines import on_a_line
+from pinnpoint_verify.operators import check
 from pinnpoint_verify.raised import Raised
 from pinnpoint_verify.reader import Bundle, Refused, need
 from pinnpoint_verify.robin import is_robin
@@ -292,7 +296,7 @@ def verify(path: Any) -> list[str]:
 
 
 TROUBLE: tuple[type[Exception], ...] = (ArithmeticError, AttributeError, LookupError, MemoryError, OSError)
-TROUBLE += (RuntimeError, SyntaxError, TypeError, ValueError)
+TROUBLE += (RuntimeError, SyntaxError, TypeError, ValueError, zipfile.BadZipFile, zlib.error)
 
 
 def say(line: str) -> None:
@@ -309,7 +313,7 @@ def main(path: Any) -> int:
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            lines = verify(path)
+            lines = check(path) if Path(path).suffix == ".npz" else verify(path)
     except Refused as error:
         say(f"NOT VERIFIED: {str(error)[:2000]}")
         return 1

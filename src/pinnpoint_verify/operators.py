@@ -8,17 +8,19 @@ sections 1 to 3; here every number is a ball, and ν comes from Friedrichs' ineq
 from __future__ import annotations
 
 import math
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pinnpoint_verify.checker import PI, Ball, ball, length, total, up
+from pinnpoint_verify.checker import PI, Ball, ball, length, up
 from pinnpoint_verify.cover import covers_once
-from pinnpoint_verify.reader import Array, need
+from pinnpoint_verify.reader import MOST_BYTES, Array, need
 
 KEYS = {"points", "cells", "kappa", "source", "prediction", "state", "flux", "energies", "center", "radius", "sizes"}
 DUALS = {"members", "duals", "dual_fluxes", "has_dual"}
+TRUTHS, WHOLE = {"members", "has_dual"}, {"cells", "sizes"}
 
 
 class Triangles:
@@ -166,22 +168,43 @@ def average(one: Instance, members: Array, own: Any, given: dict[str, Any], k: i
     return low - float(radius), high + float(radius)
 
 
-def check(path: Any) -> list[str]:
-    """What was proved again; raises `Refused` where a claim is not."""
-    with np.load(Path(path), allow_pickle=False) as stored:
+def read(path: Path) -> dict[str, Any]:
+    """The arrays of a witness, each with the type and the shape that it must have."""
+    need(path.is_file() and not path.is_symlink(), f"{str(path)!r}: is no file")
+    with zipfile.ZipFile(path) as stored:
+        sizes = {entry.filename: entry.file_size for entry in stored.infolist()}
+    need(set(sizes) == {f"{name}.npy" for name in KEYS | DUALS}, f"witness: has not the keys {sorted(KEYS | DUALS)}")
+    need(sum(sizes.values()) <= MOST_BYTES, f"witness: larger than {MOST_BYTES} bytes")
+    with np.load(path, allow_pickle=False) as stored:
         given = {name: stored[name] for name in stored.files}
-    need(set(given) == KEYS | DUALS, f"witness: has not the keys {sorted(KEYS | DUALS)}")
+    for name, array in given.items():
+        kind = "b" if name in TRUTHS else "i" if name in WHOLE else "f"
+        need(array.dtype.kind == kind and array.dtype.itemsize in (1, 8), f"{name}: has another type of numbers")
+        need(kind == "b" or np.all(np.isfinite(array)), f"{name}: must be finite")
+    N, C, Q = (len(given[name]) for name in ("points", "cells", "center"))
+    need(np.array_equal(given["sizes"], [N, C, Q]), "sizes: must be those of points, cells and queries")
+    shapes = {"energies": (4,), "center": (Q,), "radius": (Q,), "has_dual": (Q,), "members": (Q, C)}
+    for name, shape in shapes.items():
+        need(given[name].shape == shape, f"{name}: must have the shape {shape}; it has {given[name].shape}")
+    count = int(given["has_dual"].sum())
+    need(given["duals"].shape == (count, N), "duals: must be a state for each query that has one")
+    need(given["dual_fluxes"].shape[:1] == (count,), "dual_fluxes: must be a flux for each query that has a dual")
+    need(np.all(given["members"].any(axis=1)), "members: a query has no cell")
+    return given
+
+
+def check(path: Any) -> list[str]:
+    """What was proved again, and what is only said; raises `Refused` where a claim is not proved."""
+    given = read(Path(path))
     mesh = Triangles(given["points"], given["cells"])
     one = Instance(mesh, given["kappa"], given["source"])
     found, square, own = energies(one, given)
     claimed = given["energies"]
-    need(claimed.shape == (4,), "energies: must be four numbers")
     for name, mine, said, upper in zip(
         ("error", "error from below", "size", "size from below"), found, claimed, (1, 0, 1, 0), strict=True
     ):
         need(mine <= said if upper else mine >= said, f"{name}: {said!r} is claimed, {mine!r} is proved")
     count = len(given["center"])
-    need(given["members"].shape == (count, len(mesh.cells)), "members: must say of queries and cells what counts")
     lines = [f"{len(mesh.cells)} cells: error between {found[1]:.6g} and {found[0]:.6g} in energy, proved again"]
     for q in range(count):
         if given["has_dual"][q]:
@@ -197,5 +220,5 @@ def check(path: Any) -> list[str]:
         fits = center - radius <= low and high <= center + radius
         need(fits, f"query {q}: {center!r} ± {radius!r} is claimed, [{low!r}, {high!r}] is proved")
         lines.append(f"query {q}: within [{low:.9g}, {high:.9g}]")
-    need(total(np.abs(claimed)) < math.inf, "energies: must be finite")
-    return lines
+    said = "mesh, κ, source, prediction and the cells of each query are those that the file holds"
+    return [*(f"verified: {line}" for line in lines), f"declared: {said}"]

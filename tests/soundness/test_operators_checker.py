@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint_verify.operators import KEYS, check
-from pinnpoint_verify.reader import Refused
+from pinnpoint.cli.main import main
+from pinnpoint_verify.operators import DUALS, KEYS
 
 ZERO = {"boundary": 0.0}
 PARTS = ["center", "radius", "energies0", "energies1", "energies2", "energies3", "state", "prediction", "duals", "rim"]
-PARTS += ["points", "kappa", "source", "flux", "dual_fluxes", "members", "has_dual"]
+PARTS += ["points", "kappa", "source", "flux", "dual_fluxes", "members", "has_dual", "cells", "sizes", "none", "wide"]
+PARTS += [f"without {key}" for key in sorted(KEYS | DUALS)]
 
 
 def made(kind, n, tmp_path):
+    """A witness file of one instance."""
     rng = np.random.default_rng(4)
     p = pp.fem.ReactionDiffusion(pp.io.generate(kind, n), source=1.0, dirichlet=ZERO)
     queries = p.mean() + p.cells(np.arange(5, 30), name="some") + p.cells([7], name="one")
@@ -22,9 +24,10 @@ def made(kind, n, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["square", "lshape", "frame"])
-def test_claims_are_proved_again(kind, tmp_path):
-    lines = check(made(kind, 6, tmp_path))
-    assert len(lines) == 4
+def test_claims_are_proved_again_by_the_same_command(kind, tmp_path, capsys):
+    assert main(["verify", str(made(kind, 6, tmp_path))]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["verified"] * 4 + ["declared", "VERIFIED"]
     assert "proved again" in lines[0]
 
 
@@ -50,17 +53,45 @@ def forged(stored, name):
         given[name][1, 60:90] = True
     elif name == "has_dual":
         given[name] = ~given[name]
+    elif name == "cells":
+        given[name][3] = given[name][4]
+    elif name == "sizes":
+        given[name] = given[name] + 1
+    elif name == "none":
+        given["members"][2] = False
+    elif name == "wide":  # an interval that says nothing
+        given["radius"][1] = np.inf
+    elif name.startswith("without "):
+        del given[name.removeprefix("without ")]
     return given
 
 
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory):
+    with np.load(made("square", 8, tmp_path_factory.mktemp("witness"))) as stored:
+        assert set(stored.files) == KEYS | DUALS
+        return dict(stored)
+
+
 @pytest.mark.parametrize("name", PARTS)
-def test_forged_witnesses_are_refused(name, tmp_path):
-    with np.load(made("square", 8, tmp_path)) as stored:
-        assert set(stored.files) >= KEYS
-        given = forged(dict(stored), name)
-    np.savez(tmp_path / "forged.npz", **given)
-    with pytest.raises((Refused, IndexError)):
-        check(tmp_path / "forged.npz")
+def test_forged_witnesses_are_refused(name, honest, tmp_path, capsys):
+    np.savez(tmp_path / "forged.npz", **forged(honest, name))
+    assert main(["verify", str(tmp_path / "forged.npz")]) == 1
+    assert capsys.readouterr().out.startswith("NOT VERIFIED")
+
+
+@pytest.mark.parametrize("what", ["text", "missing", "pickled", "cut"])
+def test_what_is_no_witness_is_refused(what, honest, tmp_path, capsys):
+    file = tmp_path / "x.npz"
+    if what == "text":
+        file.write_text("no archive")
+    elif what == "pickled":
+        np.savez(file, **(honest | {"center": np.array([None, 1, 2], dtype=object)}))
+    elif what == "cut":
+        np.savez(file, **honest)
+        file.write_bytes(file.read_bytes()[:-40])
+    assert main(["verify", str(file)]) == 1
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_what_the_checker_cannot_prove_gets_no_witness():

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from pinnpoint.rounding.arithmetic import UNIT
 WITHIN, BEYOND, UNDECIDED = "within", "beyond", "undecided"
 CERTIFIED = ""
 """The status of an instance that was certified; any other is the reason why it was not."""
+UPPER, LOWER = ("error", "energy", "norm", "gap"), ("lower", "energy_lower", "norm_lower")
+"""Bounds from above, infinite where nothing is proved, and from below, zero there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +194,17 @@ class Population:
         if not 0 <= query < len(self.names):
             raise InputError(f"query: must lie between 0 and {len(self.names) - 1}; got {query}")
         return int(query)
+
+    def refused(self, reasons: Mapping[int, str]) -> Population:
+        """The same with nothing proved of some rows, and why."""
+        if not reasons:
+            return self
+        bad = np.array([i in reasons for i in range(len(self))])
+        kept: dict[str, Any] = {name: np.where(bad, math.inf, vars(self)[name]) for name in UPPER}
+        kept |= {name: np.where(bad, 0.0, vars(self)[name]) for name in LOWER}
+        kept |= {"center": np.where(bad[:, None], 0.0, self.center)}
+        kept |= {"radius": np.where(bad[:, None], math.inf, self.radius)}
+        return replace(self, **kept, status=tuple(reasons.get(i, s) for i, s in enumerate(self.status)))
 
     def rows(self) -> list[dict[str, Any]]:
         """One plain table row an instance: what campaigns write."""

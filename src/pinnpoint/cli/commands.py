@@ -28,7 +28,8 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     for name in ("check", "certify", "serve"):
         case(parsers[name])
     certify(parsers["certify"])
-    parsers["verify"].add_argument("bundle", type=Path, metavar="BUNDLE")
+    told = "a bundle's folder, or the .npz witness of an instance of a population"
+    parsers["verify"].add_argument("bundle", type=Path, metavar="BUNDLE", help=told)
     serve(parsers["serve"])
     reproduce(parsers["reproduce"])
 

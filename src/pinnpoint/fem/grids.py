@@ -5,6 +5,7 @@ The problem that is certified has that number on the cell, whatever the picture 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -123,6 +124,29 @@ def on_nodes(mesh: Mesh, values: ArrayLike, at: str = "nodes", box: ArrayLike | 
     """
     V = _pictures(mesh, values, 1)
     return GridMap.of_nodes(mesh, V.shape[-mesh.dim :], at, box)(V)
+
+
+def require_pixels(mesh: Mesh, shape: tuple[int, ...], grid: str, box: ArrayLike) -> None:
+    """Refuse a mesh that does not cover the box of a picture, or has a cell in more than one of its pixels."""
+    ends, count = _ends(mesh, shape, box), np.array(shape) - (grid != "cells")
+    X = mesh.points[mesh.cells]
+    _places(mesh.points, ends, "nodes of the mesh")
+    covered = float(np.abs(np.linalg.det(X[:, 1:] - X[:, :1])).sum()) / math.factorial(mesh.dim)
+    size = float(np.prod(ends[:, 1] - ends[:, 0]))
+    if abs(covered - size) > 1e-9 * size:
+        raise InputError(
+            f"mesh: must cover the box {ends.tolist()} of the pictures, of size {size:g}; its cells have {covered:g}. "
+            "Make a mesh of the data's domain, or say their box"
+        )
+    place = (X - ends[:, 0]) / (ends[:, 1] - ends[:, 0]) * count
+    pixel = np.floor(place.mean(axis=1))[:, None]
+    out = np.any((place < pixel - 1e-6) | (place > pixel + 1.0 + 1e-6), axis=(1, 2))
+    if out.any():
+        at = X[int(np.argmax(out))].mean(axis=0).tolist()
+        raise InputError(
+            f"mesh: must have each cell inside one of {' × '.join(map(str, count))} pixels; {int(out.sum())} are not, "
+            f"the first about {at}. Refine the mesh that `mesh()` gives, or make one with edges along those of the pixels"
+        )
 
 
 def _pictures(mesh: Mesh, values: ArrayLike, more: int) -> Vector:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from pinnpoint.base.arrays import Index, Vector, has, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.certificates.population import CERTIFIED, Instances, Population, joined
+from pinnpoint.certificates.population import CERTIFIED, LOWER, UPPER, Instances, Population, joined
 from pinnpoint.fem.diffusion_families import DiffusionFamily, prepared
 from pinnpoint.fem.operator_witness import witness_of
 from pinnpoint.mesh.refine import Refiner
@@ -217,8 +217,8 @@ class PopulationCertifier:
         contrast: Vector,
     ) -> Population:
         S, Q = values.shape
-        kept: dict[str, Any] = {name: np.full(S, math.inf) for name in ("error", "energy", "norm", "gap")}
-        kept |= {name: np.zeros(S) for name in ("lower", "energy_lower", "norm_lower")}
+        kept: dict[str, Any] = {name: np.full(S, math.inf) for name in UPPER}
+        kept |= {name: np.zeros(S) for name in LOWER}
         kept |= {"center": np.zeros((S, Q)), "radius": np.full((S, Q), math.inf)}
         taken = np.zeros(S, dtype=np.intp)
         if found is not None:
@@ -273,9 +273,9 @@ def _judge(name: str, read: Vector | None, status: list[str]) -> None:
 def _better(one: Population, two: Population) -> Population:
     """Row by row and query by query the narrower of two proofs of the same instances."""
     kept: dict[str, Any] = {}
-    for name in ("error", "energy", "norm", "gap"):
+    for name in UPPER:
         kept[name] = np.minimum(vars(one)[name], vars(two)[name])
-    for name in ("lower", "energy_lower", "norm_lower"):
+    for name in LOWER:
         kept[name] = np.maximum(vars(one)[name], vars(two)[name])
     narrower = two.radius < one.radius
     kept["center"] = np.where(narrower, two.center, one.center)

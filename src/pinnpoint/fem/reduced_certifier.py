@@ -22,6 +22,7 @@ from pinnpoint.transfer.operators.reduced import Reduced
 
 CHUNK = 1024
 """Parameters at once."""
+MUST = "must be finite, > 0 and of moderate size"
 SNAPSHOTS = 4
 """Coefficients behind the bases, for each of their functions."""
 
@@ -63,25 +64,18 @@ class ReducedCertifier:
         engine: Any = self.prepared.engine
         found = self.prepared.enclose(used, np.zeros((S, 0)), None, 0, 0)
         value = engine.sides[0].combined(used)[0] @ self.rows.T + self.queries.constants
-        kept = dict(vars(found))
-        for name in ("error", "energy", "norm", "gap"):
-            kept[name] = np.where(bad, math.inf, kept[name])
-        for name in ("lower", "energy_lower", "norm_lower"):
-            kept[name] = np.where(bad, 0.0, kept[name])
-        kept["center"] = np.where(bad[:, None], 0.0, found.center)
-        kept["radius"] = np.where(bad[:, None], math.inf, found.radius)
-        status = tuple("kappa: must be finite, > 0 and of moderate size" if b else CERTIFIED for b in bad)
-        return Population(
+        population = Population(
             self.queries.names,
             np.arange(first, first + S),
-            **kept,
+            **vars(found),
             value=value.reshape(S, Q),
             overwritten=np.zeros(S),
             steps=np.zeros(S, dtype=np.intp),
             contrast=used.max(axis=1) / used.min(axis=1),
-            status=status,
+            status=(CERTIFIED,) * S,
             notes=self.notes,
         )
+        return population.refused(dict.fromkeys(np.flatnonzero(bad).tolist(), "kappa: " + MUST))
 
 
 def prepare_reduced(

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector, number, plain
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import DependencyMissingError, InputError
 from pinnpoint.base.files import PathLike, require_file
-from pinnpoint.fem.grids import GRIDS, PLACES, GridMap
+from pinnpoint.fem.grids import GRIDS, PLACES, GridMap, require_pixels
 from pinnpoint.io.stores import HDF5, dataset, open_hdf5
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh
@@ -23,6 +24,7 @@ from pinnpoint.mesh.mesh import Mesh
 NAMES = {".pt": ("x", "y"), ".mat": ("coeff", "sol"), ".h5": ("nu", "tensor"), ".npz": ("kappa", "solution")}
 """The coefficient and the solution as these files usually call them; HDF5 as PDEBench does."""
 SUFFIXES = (".pt", ".pth", ".mat", *HDF5, ".npz")
+UNIT_SQUARE = ((0.0, 1.0), (0.0, 1.0))
 MEANINGS = (
     "grid: say what the stored κ means: 'cells' (one number a pixel), 'nodes' (at the corners of pixels, of which the "
     "mean is taken) or 'bilinear' (the same, interpolated to the middles of the mesh's cells)"
@@ -66,9 +68,18 @@ class DarcyData:
             raise InputError(f"kappa: pictures are {nx} × {ny}, no square; give a mesh of your own to `on`")
         return generate("square", nx if self.grid == "cells" else nx - 1)
 
-    def on(self, mesh: Mesh | None = None) -> tuple[Vector, Vector | None]:
-        """κ on the cells (S, C) and solutions at the nodes (S, N) of a mesh, by default `mesh`."""
+    def on(self, mesh: Mesh | None = None, box: ArrayLike = UNIT_SQUARE) -> tuple[Vector, Vector | None]:
+        """κ on the cells (S, C) and solutions at the nodes (S, N) of a mesh, by default `mesh`.
+
+        Parameters
+        ----------
+        mesh
+            Must cover the box, with each of its cells inside one pixel: another mesh would be of another problem.
+        box
+            Lower and upper end of the data's domain along each axis; the unit square by default.
+        """
         mesh = self.mesh() if mesh is None else mesh
+        require_pixels(mesh, self.kappa.shape[1:], self.grid, box)
         kappas = GridMap.of_cells(mesh, self.kappa.shape[1:], self.grid)(self.kappa)
         if self.solution is None:
             return kappas, None

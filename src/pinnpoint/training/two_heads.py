@@ -130,7 +130,7 @@ class TwoHeads:
         return self
 
     def _step(self, given: Any) -> float:
-        K = self._kappa(given)
+        K = self._tensor(self._good(given))
         self._optimizer.zero_grad()
         gap, size = self.gap(K, *self._heads(K))
         loss = (gap / size.detach()).mean()
@@ -142,8 +142,8 @@ class TwoHeads:
         self._optimizer.step()
         return value
 
-    def _kappa(self, given: Any) -> Any:
-        """κ on the cells, (S, C), in the network's number format."""
+    def _kappa(self, given: Any) -> Vector:
+        """κ on the cells as it was given, (S, C)."""
         K = np.asarray(floats("kappas", given))
         C = len(self.gap.cells)
         if self.side is not None and K.shape[1:] == (self.side, self.side):
@@ -151,10 +151,26 @@ class TwoHeads:
         if K.ndim != 2 or K.shape[1] != C or not len(K):
             shapes = f"(S, {C})" if self.side is None else f"(S, {self.side}, {self.side}) or (S, {C})"
             raise InputError(f"kappas: must have shape {shapes}; got {K.shape}")
-        if not np.all(np.isfinite(K) & (K > 0.0)):
-            raise InputError("kappas: must be positive and finite")
-        if self.side is not None and not np.array_equal(K[:, ::2], K[:, 1::2]):
-            raise InputError("kappas: must be one number on the two triangles of each square for this network")
+        return K
+
+    def _reasons(self, K: Vector) -> dict[int, str]:
+        """Why the network cannot be asked about some rows."""
+        bad = ~np.all(np.isfinite(K) & (K > 0.0), axis=1)
+        found = dict.fromkeys(np.flatnonzero(bad).tolist(), "kappa: must be positive and finite")
+        if self.side is not None:
+            cut = np.any(K[:, ::2] != K[:, 1::2], axis=1) & ~bad
+            why = "kappa: must be one number on the two triangles of each square for this network"
+            found |= dict.fromkeys(np.flatnonzero(cut).tolist(), why)
+        return found
+
+    def _good(self, given: Any) -> Vector:
+        """κ on the cells, all of it such as the network can be asked about."""
+        K = self._kappa(given)
+        for i, why in self._reasons(K).items():
+            raise InputError(f"kappas: row {i}: {why.removeprefix('kappa: ')}")
+        return K
+
+    def _tensor(self, K: Vector) -> Any:
         return torch.as_tensor(K, dtype=next(self.network.parameters()).dtype)
 
     def _heads(self, K: Any) -> tuple[Any, Any]:
@@ -164,7 +180,10 @@ class TwoHeads:
 
     def predict(self, kappas: Any, chunk: int = 32) -> tuple[Vector, Vector]:
         """States and stream functions at the nodes, (S, N) each; the flux is −f (x − c)/2 + curl ψ."""
-        K = self._kappa(kappas)
+        return self._predicted(self._good(kappas), chunk)
+
+    def _predicted(self, kappas: Vector, chunk: int = 32) -> tuple[Vector, Vector]:
+        K = self._tensor(kappas)
         with torch.no_grad():
             parts = [self._heads(K[i : i + chunk]) for i in range(0, len(K), whole("chunk", chunk, low=1))]
         u, psi = (torch.cat(part).double().numpy() for part in zip(*parts, strict=True))
@@ -174,11 +193,15 @@ class TwoHeads:
         """The population of the network's answers; without `steps` nothing is solved for any instance.
 
         `queries` and `options` are those of ``problem.operators().prepare``; the domain's mean by default. What does
-        not depend on κ is prepared at the first call and kept for others that ask the same.
+        not depend on κ is prepared at the first call and kept for others that ask the same. Rows that the network
+        cannot be asked about have infinite bounds and their reason in `status`.
         """
         certifier, shift = self.prepared(queries, steps=steps, **options)
-        states, streams = self.predict(kappas)
-        return certifier.certify_many(self._kappa(kappas).double().numpy(), states, streams + shift)
+        K = self._kappa(kappas)
+        reasons = self._reasons(K)
+        asked = np.where(np.isin(np.arange(len(K)), list(reasons))[:, None], 1.0, K) if reasons else K
+        states, streams = self._predicted(asked)
+        return certifier.certify_many(asked, states, streams + shift).refused(reasons)
 
     def prepared(self, queries: Queries | None = None, **options: Any) -> tuple[PopulationCertifier, Vector]:
         """The certifier, and what is added to the network's ψ so that it counts from the certifier's own flux."""

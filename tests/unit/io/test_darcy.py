@@ -7,6 +7,7 @@ import pytest
 
 import pinnpoint as pp
 from pinnpoint.fem.grids import GridMap, from_grid, on_nodes
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.models.runtimes.grid import grid_predictor
 
 FIELDS = pp.fem.darcy_fields(8, 5, seed=1)
@@ -130,6 +131,27 @@ def test_pictures_on_the_mesh_are_those_of_one_picture_at_a_time():
         pp.io.DarcyData(FIELDS[:, :3], None, "cells", "cells", {}).mesh()
     with pytest.raises(pp.InputError, match="pictures must have the shape"):
         GridMap.of_cells(mesh, (8, 8), "cells")(FIELDS[:, :4])
+
+
+def test_meshes_that_do_not_fit_the_pictures_are_refused():
+    data = pp.io.DarcyData(FIELDS, STATES, "cells", "cells", {})
+    finer = pp.io.generate("square", 16)
+    np.testing.assert_array_equal(data.on(finer)[0], [from_grid(finer, field) for field in FIELDS])
+    for mesh, words in (
+        (pp.io.generate("square", 4), "inside one of 8 × 8 pixels; 32 are not"),
+        (pp.io.generate("square", 12), "inside one of"),
+        (pp.io.generate("lshape", 8), "outside|must cover"),
+        (pp.io.generate("cube", 2), "axes"),
+    ):
+        with pytest.raises(pp.InputError, match=words):
+            data.on(mesh)
+    larger = Mesh(2.0 * finer.points, finer.cells)
+    with pytest.raises(pp.InputError, match="outside"):
+        data.on(larger)
+    np.testing.assert_array_equal(data.on(larger, [[0, 2], [0, 2]])[0], data.on(finer)[0])
+    smaller = Mesh(0.5 * finer.points, finer.cells)
+    with pytest.raises(pp.InputError, match="must cover the box"):
+        data.on(smaller)
 
 
 @pytest.mark.optional

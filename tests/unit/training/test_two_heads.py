@@ -231,5 +231,26 @@ def test_answers_are_certified_without_a_solve(monkeypatch):
     assert far.max() <= 0.0
 
 
+def test_bad_pixels_are_rows_with_their_reason_and_kappa_is_not_rounded():
+    heads = TwoHeads.load(square(16))
+    rng = np.random.default_rng(3)
+    K = on_triangles(rng.uniform(1.0, 2.0, (5, 16, 16)))  # no float32 numbers
+    bad = K.copy()
+    bad[1, 7], bad[2, 0], bad[3, 4] = -1.0, np.nan, 1.5
+    found, good = heads.certify(bad), heads.certify(K)
+    reasons = ["", "kappa: must be posit", "kappa: must be posit", "kappa: must be one n", ""]
+    assert [s[:20] for s in found.status] == reasons
+    for name in ("error", "energy", "norm_lower", "center", "radius"):
+        np.testing.assert_array_equal(vars(found)[name][[0, 4]], vars(good)[name][[0, 4]])
+    assert np.all(np.isinf(found.error[1:4]) & np.isinf(found.radius[1:4, 0]) & (found.lower[1:4] == 0.0))
+    assert found.accepted(0.5).refused == 0.6
+    certifier, shift = heads.prepared(steps=0)
+    states, streams = heads.predict(K)
+    exactly = certifier.certify_many(K, states, streams + shift)
+    np.testing.assert_array_equal(good.energy, exactly.energy)
+    with pytest.raises(pp.InputError, match="row 1: must be positive"):
+        heads.predict(bad)
+
+
 def energy(problem, U):
     return float(U @ (problem.A @ U))

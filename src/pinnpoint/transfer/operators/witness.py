@@ -18,7 +18,7 @@ MORE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    """One instance with states, fluxes and claims; ``pinnpoint_verify.operators.check`` proves them again from these.
+    """One instance with states, fluxes and claims; ``pinnpoint verify`` proves them again from these.
 
     Attributes
     ----------
