@@ -100,7 +100,7 @@ def written(path: Path) -> int:
 
 def watch(out: Path, table: str, command: list[str], kills: int) -> dict[str, Any]:
     """Start, kill, start again; the last attempt is left alone but for one of its workers."""
-    rng, killed, workers, begun = random.Random(1), 0, 0, time.perf_counter()
+    rng, killed, workers, begun = random.Random(1), list[int](), 0, time.perf_counter()
     path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     for attempt in range(kills + 1):
         before = written(out / table)
@@ -120,15 +120,16 @@ def watch(out: Path, table: str, command: list[str], kills: int) -> dict[str, An
             if attempt < kills and written(out / table) >= aim:
                 time.sleep(rng.uniform(0.0, 0.5))
                 os.killpg(run.pid, signal.SIGKILL)
-                killed += 1
-                (out / "kills.json").write_text(json.dumps({"kills": killed, "workers killed": workers}))
+                killed.append(written(out / table))
                 break
         run.wait()
         if run.returncode == 0:
             break
         if attempt == kills:
             raise SystemExit(f"the last attempt ended with {run.returncode}")
-    return {"kills": killed, "workers killed": workers, "wall seconds": time.perf_counter() - begun}
+    unit = "kilobytes of the table" if table.endswith(".csv") else "files of the table"
+    told = {"kills": len(killed), f"{unit} at each kill": killed, "workers killed": workers}
+    return told | {"wall seconds": time.perf_counter() - begun}
 
 
 def read(path: Path) -> dict[str, np.ndarray]:

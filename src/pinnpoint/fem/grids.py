@@ -145,7 +145,7 @@ def require_pixels(mesh: Mesh, shape: tuple[int, ...], grid: str, box: ArrayLike
         at = X[int(np.argmax(out))].mean(axis=0).tolist()
         raise InputError(
             f"mesh: must have each cell inside one of {' × '.join(map(str, count))} pixels; {int(out.sum())} are not, "
-            f"the first about {at}. Refine the mesh that `mesh()` gives, or make one with edges along those of the pixels"
+            f"the first about {at}. Refine the mesh that `mesh()` gives, or make one whose edges follow the pixels"
         )
 
 
