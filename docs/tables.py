@@ -21,6 +21,8 @@ import case_keys
 SECTIONS = ("", "units", "mesh", "geometry", "problem", "time", "prediction", "query", "certificate")
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "studies" / "results"
+KINDS = {"scalar": "κ(x), c(x)", "constant matrix": "matrix, constant", "matrix": "matrix A(x)"}
+KINDS |= {word: word for word in ("convection", "Robin", "Helmholtz", "periodic")}
 
 
 def read(name: str) -> Any:
@@ -206,6 +208,29 @@ def pinnacle() -> str:
     )
 
 
+def containment() -> str:
+    """Random problems of the wider kinds."""
+    found, rows = read("varying"), []
+    for kind in dict.fromkeys(name.rpartition(",")[0] for name in found):
+        each = [found[f"{kind}, {d}D"] for d in (1, 2, 3)]
+        below = [sum(row["radius / truth below"][word] for row in each) for word in ("0.01", "0.0001")]
+        counts = " + ".join(str(row["cases"]) for row in each)
+        off = max(row["largest distance / radius"] for row in each)
+        total = [sum(row[word] for row in each) for word in ("intervals", "missed")]
+        rows.append([KINDS[kind], counts, f"{total[0]:,}", str(total[1]), *(f"{n:,}" for n in below), f"{off:.2f}"])
+    head = ["kind", "cases in 1D + 2D + 3D", "intervals", "missed", "within 1 %", "within 0.01 %", "largest share"]
+    return table(head, rows)
+
+
+def radii() -> str:
+    """Radii at points, quadratic elements on 32 × 32 squares."""
+    rows = [
+        [name, tell(row["radius"]), "" if row["wanted"] is None else tell(row["wanted"]), f"{row['seconds']:.1f} s"]
+        for name, row in read("radii").items()
+    ]
+    return table(["problem", "radius", "aim", "processor"], rows)
+
+
 def labels() -> str:
     """Labels of Darcy data sets and their proved errors, in per cent."""
     rows = []
@@ -273,6 +298,8 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "bracket-discrete": ("solids.md", partial(solid_rows, "bracket", discrete=True)),
     "bracket": ("solids.md", partial(solid_rows, "bracket")),
     "pinnacle": ("pinnacle.md", pinnacle),
+    "containment": ("varying.md", containment),
+    "radii": ("varying.md", radii),
     "labels": ("labels.md", labels),
     "two-heads": ("tutorials/operator.md", heads),
     **{f"case-{section}": ("case.md", partial(keys, section)) for section in SECTIONS},

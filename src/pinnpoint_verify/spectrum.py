@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-import scipy.sparse.linalg as spla
 
 from pinnpoint_verify.checker import (
     DIRICHLET,
@@ -30,6 +29,7 @@ from pinnpoint_verify.checker import (
     total,
     up,
 )
+from pinnpoint_verify.mesh_constant import eigenvalue, most, negative
 from pinnpoint_verify.reader import Array, need
 
 Row = dict[str, Any]
@@ -40,13 +40,10 @@ LEAST, SHARE = 1e-3, 0.1
 class Sparse:
     """A symmetric matrix over some numbers, with a bound of the norm of what is not known of it."""
 
-    def __init__(
-        self, at: Array, local: Ball, size: int, columns: Array | None = None, width: int | None = None
-    ) -> None:
+    def __init__(self, at: Array, local: Ball, size: int) -> None:
         n = at.shape[1]
-        to = at if columns is None else columns
-        rows, cols = np.repeat(at, to.shape[1], axis=1).ravel(), np.tile(to, (1, n)).ravel()
-        there, shape = (rows >= 0) & (cols >= 0), (size, size if width is None else width)
+        rows, cols = np.repeat(at, n, axis=1).ravel(), np.tile(at, (1, n)).ravel()
+        there, shape = (rows >= 0) & (cols >= 0), (size, size)
         where = rows[there], cols[there]
         self.A = sp.csr_array((local.m.ravel()[there], where), shape=shape)
         loose = local.r + gamma(64) * np.abs(local.m)  # of sums over the cells of an entry
@@ -55,29 +52,7 @@ class Sparse:
     @property
     def error(self) -> float:
         """‖·‖₂ of what is not known."""
-        return math.sqrt(_most(self.E) * _most(sp.csr_array(self.E.T)))
-
-
-def _most(A: Any) -> float:
-    """The largest row sum."""
-    return float(up((A @ np.ones(A.shape[1])).max(initial=0.0) * (1.0 + gamma(A.shape[1] + 4))))
-
-
-def negative(C: Any, error: float) -> tuple[int, float]:
-    """How many pivots of C = LDLᵀ + E are negative, and a bound of ‖E‖₂."""
-    C, one = sp.csr_array((C + C.T) * 0.5), np.ones(C.shape[0])
-    options = {"SymmetricMode": True, "Equil": False, "DiagPivotThresh": 0.0}
-    lu = spla.splu(sp.csc_array(C), permc_spec="MMD_AT_PLUS_A", options=options)
-    L, V = sp.csr_array(lu.L), sp.csr_array(lu.U)
-    pivots = V.diagonal()
-    good = np.array_equal(lu.perm_r, lu.perm_c) and np.all(np.isfinite(L.data)) and np.all(np.isfinite(pivots))
-    need(good and np.all(pivots != 0.0), "spectrum: no factorization with diagonal pivots")
-    G, f = sp.csr_array(sp.diags_array(pivots) @ L.T), gamma(int(np.diff(L.indptr).max()) + 4)
-    skew = abs(G - V) + 4.0 * UNIT * abs(G)
-    rows = (f * (abs(L) @ (abs(V) @ one)) + abs(L) @ (skew @ one)).max()
-    columns = (f * (abs(V).T @ (abs(L).T @ one)) + skew.T @ (abs(L).T @ one)).max()
-    off = math.sqrt(rows * columns) * (1.0 + 1e-9) + 8.0 * UNIT * _most(abs(C))
-    return int(np.count_nonzero(pivots < 0.0)), float(up(off + error))
+        return math.sqrt(most(self.E) * most(sp.csr_array(self.E.T)))
 
 
 class Spectrum:
@@ -146,9 +121,9 @@ class Spectrum:
             X = float(np.max(self.C2 * c / mesh.kappa)) * (1.0 + 1e-12)
             t = X / (SHARE + X)
             more, _ = self._mass(c * (1.0 - t))
-            A, error = A + more.A, error + more.error + 8.0 * UNIT * _most(abs(A) + abs(more.A))
+            A, error = A + more.A, error + more.error + 8.0 * UNIT * most(abs(A) + abs(more.A))
             C2 = C2 / (1.0 - X * (1.0 - t) / t * (1.0 + 1e-12)) * (1.0 + 1e-12)
-        size = _most(abs(A) + theta * abs(M.A))
+        size = most(abs(A) + theta * abs(M.A))
         found, off = negative(A - theta * M.A, error + theta * M.error + 8.0 * UNIT * size)
         need(found <= m, f"spectrum: {found} eigenvalues may lie below, {m} are claimed")
         low = (theta - off / floor) * (1.0 - 1e-12)
@@ -187,7 +162,7 @@ class Spectrum:
         M = Sparse(at, (vol * self.q)[:, None, None] * gram, size)
         least = float(np.linalg.eigvalsh(G)[0]) * (1.0 - 1e-9)
         sums = np.bincount(at.ravel() + 1, np.repeat(mesh.low, len(pairs)), minlength=size + 1)[1:]
-        bulk = _most(abs(A.A) + theta * abs(M.A))
+        bulk = most(abs(A.A) + theta * abs(M.A))
         found, off = negative(A.A - theta * M.A, A.error + theta * M.error + 8.0 * UNIT * bulk)
         need(found >= self.m, f"spectrum: {found} eigenvalues are below, {self.m} are claimed")
         share = off / (self.floor * least * float(sums.min())) * (1.0 + 1e-12)
@@ -205,25 +180,8 @@ class Spectrum:
         if d == 1:
             return float(up(math.sqrt(self.weight * C2)))
         theta, tau = (float(x) for x in said)
-        M, _ = self._mass(np.ones(mesh.C))
-        each = np.repeat(mesh.low * self.least, d + 1)
-        floor = np.bincount(self.at.ravel() + 1, each, minlength=self.size + 1)[1:] * (1.0 - 1e-12)
-        free = np.ones(mesh.n, dtype=bool)
-        free[mesh.facets[held].ravel()] = False
-        vertex = np.where(free, np.cumsum(free) - 1, -1)[mesh.cells]
-        B = Sparse(self.at, -float(d) * self.k, self.size, vertex, int(free.sum()))
-        diagonal = np.bincount(
-            vertex.ravel() + 1, np.einsum("nii->ni", self.k.m).ravel(), minlength=int(free.sum()) + 1
-        )[1:]
-        w = np.ldexp(1.0, np.rint(np.log2(tau / diagonal)).astype(int))
-        D = np.ldexp(1.0, -np.rint(0.5 * np.log2(floor)).astype(int))
-        scale, W = sp.diags_array(D), sp.diags_array(w)
-        S = scale @ (self.A.A + B.A @ W @ B.A.T - theta * M.A) @ scale
-        size = abs(self.A.A) + abs(B.A) @ W @ abs(B.A).T + theta * abs(M.A)
-        loose = self.A.E + theta * M.E + B.E @ W @ (abs(B.A) + B.E).T + abs(B.A) @ W @ B.E.T + gamma(64) * size
-        found, off = negative(sp.csr_array(S), _most(sp.csr_array(scale @ loose @ scale)))
-        need(found == 0, "spectrum: the mesh constant is not proved")
-        low = (theta - off * float(np.max(1.0 / (D * D * floor)))) * (1.0 - 1e-12)
+        need(theta > 0.0 and tau > 0.0, "spectrum: θ and τ must be positive")
+        low = eigenvalue(mesh, np.nonzero(~held)[0], theta, tau)
         need(low > 0.0, "spectrum: the mesh constant is not proved")
         return float(up(math.sqrt(self.weight * (1.0 / low + C2)) * (1.0 + 1e-12)))
 

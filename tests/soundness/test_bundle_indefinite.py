@@ -39,6 +39,10 @@ MIXED = {"dirichlet": {"left": 0.0, "right": 0.0}, "source": "(2*pi**2-15)*sin(p
 DATA = {"dirichlet": {"boundary": "sin(2*x)*cos(y)"}, "source": "-25*sin(2*x)*cos(y)"}
 CASES = {
     "below": (lambda: waves(12.0, 1), lambda p: p.points([[0.4, 0.5]]) + p.averages([[0.5, 0.5]], 0.1)),
+    "few cells": (
+        lambda: pp.fem.ReactionDiffusion(pp.io.generate("square", 6), reaction=-12.0, source="1+x", degree=2),
+        lambda p: p.points([[0.45, 0.45]]),
+    ),
     "between": (lambda: waves(30.0), lambda p: p.points([[0.4, 0.5]])),
     "mixed": (lambda: waves(15.0, **MIXED), lambda p: p.points([[0.4, 0.3]]) + p.patch("top") + p.flux("left")),
     "data": (lambda: waves(30.0, **DATA), lambda p: p.points([[0.4, 0.3]])),

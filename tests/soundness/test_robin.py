@@ -12,7 +12,7 @@ from pinnpoint.base.errors import InputError
 from tests.support.robin import misses, random_case
 
 CASES = {1: 50, 2: 50, 3: 6}
-"""By dimension; `studies/robin.py` takes more."""
+"""By dimension; `studies/varying.py` takes more."""
 P = np.array([[0.35, 0.6], [0.5, 0.45]])
 
 

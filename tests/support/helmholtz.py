@@ -32,11 +32,14 @@ def solution(rng, d):
     return "+".join(formulas), "+".join(laplacians), data, lambda X: sum(p(X) for p in parts)
 
 
-def random_case(rng, d):
+SIZES = {1: (16, 40), 2: (9, 17), 3: (2, 5)}
+
+
+def random_case(rng, d, sizes=SIZES):
     """A problem, its points and the values there."""
     u, laplacian, data, truth = solution(rng, d)
     kappa = float(10.0 ** rng.uniform(-1.0, 1.0))
-    cells = int(rng.integers(*{1: (16, 40), 2: (9, 17), 3: (2, 5)}[d]))
+    cells = int(rng.integers(*sizes[d]))
     most = {1: 120.0, 2: 70.0, 3: 29.0}[d]
     c = -kappa * float(rng.uniform(0.3, 1.0) * most if rng.random() < 0.7 else rng.uniform(1.0, 0.9 * d * PI**2))
     mesh = pp.io.generate({1: "interval", 2: "square", 3: "cube"}[d], cells)
