@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.fem.bent import Carried, Spread, Through, carried, on_groups, turned
 from pinnpoint.fem.coefficients import own
 from pinnpoint.fem.elements import Nodes
-from pinnpoint.fem.fields import FieldQueries
 from pinnpoint.fem.operators import is_opaque
 from pinnpoint.fem.sources import by_groups
 from pinnpoint.fem.varied import Parts, diffusion_parts, reaction_parts
@@ -32,6 +32,7 @@ from pinnpoint.mesh.middles import STRAIGHT
 from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.systems.targets import CURVED, ISOPARAMETRIC
 from pinnpoint.taylor.minima import minimum
+from pinnpoint.transfer.stretch import Stretch
 
 MARK = "bent cells: "
 """How the groups of cells begin that stand for what is given on bent and on straight cells."""
@@ -116,6 +117,13 @@ class Bending:
         if surfaces is None:
             return cls(plain, bends, {}, words)
         return cls(plain, bends, dict(surfaces), surface_words(bends, surfaces), isoparametric=True)
+
+    @cached_property
+    def stretch(self) -> Stretch:
+        """How much larger cells and facets are in the domain."""
+        bent = np.zeros(len(self.mesh.cells), dtype=bool)
+        bent[self.bends.cells] = True
+        return Stretch(bent, Spread(self.bends, 1.0, "geometry"), Through(self.bends, 1.0, "geometry"))
 
     @property
     def domain(self) -> str:
@@ -220,34 +228,6 @@ class Bending:
                     f"{what}: the ball of radius {float(reach[k]):g} about {X[k].tolist()} may meet cells at a curved "
                     "boundary; make it smaller, or refine the mesh"
                 )
-
-
-class BentQueries(FieldQueries):
-    """Queries where Φ is the identity; others are refused."""
-
-    def __init__(self, nodes: Nodes, count: int, bending: Bending) -> None:
-        super().__init__(nodes, count)
-        self.bending = bending
-
-    def require_away(self, X: Vector, reach: Vector, what: str) -> None:
-        """Refuse places in or next to bent cells."""
-        self.bending.require_outside(X, reach, what)
-
-    def require_straight(self, facets: Index, what: str) -> None:
-        """Refuse facets of bent cells."""
-        mesh = self.bending.mesh
-        near = np.zeros(len(mesh.points), dtype=bool)
-        near[mesh.cells[self.bending.bends.cells]] = True
-        if near[facets].all(axis=1).any():
-            raise InputError(f"{what}: is curved or touches a curve, and averages over it are not supported")
-
-    def require_straight_cells(self, cells: Index) -> None:
-        """Refuse bent cells."""
-        if np.isin(cells, self.bending.bends.cells).any():
-            raise InputError(
-                "cells: averages over cells at curved boundaries, and over the whole of a curved domain, are not "
-                "supported; ask for points, or for averages over balls"
-            )
 
 
 def joined(parts: list[Profiles]) -> Profiles:

@@ -114,7 +114,6 @@ class FieldQueries:
         facets = self.mesh.facets(group)
         if not len(facets):
             raise InputError(f"group '{group}': has no facets to average over")
-        self.require_straight(facets, f"group '{group}'")
         size = self.mesh.facet_measures(facets)
         bary, weights = rule(self.mesh.dim - 1, 2 * self.nodes.degree)
         X = at_points(self.mesh.points[facets], bary).reshape(-1, self.mesh.dim)
@@ -137,7 +136,6 @@ class FieldQueries:
     def cells(self, where: Any, names: Sequence[str] | None, component: Component) -> Queries:
         """The average over a group of cells, over cells with these numbers, or, None, over the domain."""
         cells, said, k = *self.chosen(where), component_of(component, self.count)
-        self.require_straight_cells(cells)
         size = self.mesh.volumes[cells]
         rows = partial(cell_rows, cells=cells, share=size / size.sum(), k=k, count=self.count)
         ell = rows(self.nodes)
@@ -192,12 +190,6 @@ class FieldQueries:
 
     def require_away(self, X: Vector, reach: Vector, what: str) -> None:
         """Refuse places where the mesh is not the domain; a straight one is it everywhere."""
-
-    def require_straight(self, facets: Index, what: str) -> None:
-        """Refuse facets that are not the boundary."""
-
-    def require_straight_cells(self, cells: Index) -> None:
-        """Refuse cells that are not a part of the domain."""
 
     def as_points(self, name: str, X: Any) -> Vector:
         """Points (P, d), checked."""

@@ -19,7 +19,8 @@ from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.families.loads import LoadFamily, vectors
 from pinnpoint.certifiers.protocols import Forecast as Cost
 from pinnpoint.fem import assembly
-from pinnpoint.fem.bending import Bending, BentQueries
+from pinnpoint.fem.bending import Bending
+from pinnpoint.fem.bent_queries import BentQueries
 from pinnpoint.fem.coefficients import (
     Data,
     function,
@@ -555,6 +556,7 @@ class ReactionDiffusion(ScalarQueries):
             robin=robin,
             gluing=None if self.loops is None else self.loops.gluing,
             same=None if self.loops is None else self.loops.same,
+            stretch=None if self.bending is None else self.bending.stretch,
         )
 
     def extract(self, prediction: Prediction, how: str = "nodal") -> Extraction:

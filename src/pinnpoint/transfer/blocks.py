@@ -28,6 +28,7 @@ from pinnpoint.transfer.geometry import Shapes
 from pinnpoint.transfer.mollifier import density as mollified
 from pinnpoint.transfer.profiles import Profile
 from pinnpoint.transfer.radial_series import sphere_measure
+from pinnpoint.transfer.stretch import Stretch
 from pinnpoint.transfer.work import Work
 
 
@@ -36,9 +37,13 @@ def corners_of(at: Vector, side: float) -> tuple[Vector, Vector]:
     return at - 0.5 * side, at + 0.5 * side
 
 
-def over_cells(points: Vector, cells: Index, chosen: Index) -> tuple[Density, float]:
-    """1/|G| on a union of cells, and a bound of its relative error."""
+def over_cells(points: Vector, cells: Index, chosen: Index, stretch: Stretch | None = None) -> tuple[Density, float]:
+    """1/|G| on a union of cells, and a bound of its relative error; of cells that are bent, det J/|Φ(G)|."""
     shapes = Shapes.of(points, cells[chosen])
+    if stretch is not None and stretch.bent[chosen].any():
+        V = points[cells[chosen]]
+        w, wrong = stretch.over(V, shapes.volume, shapes.slack, chosen, stretch.volume)  # curved.md, step 1d
+        return Density(w.coefficients, w.high, w.error1, w.error2, np.asarray(chosen), w.proved), wrong
     total = math.fsum(shapes.volume.tolist())
     wrong = float(up(sum_up(shapes.volume * shapes.slack) / total + gamma(8)))  # gradients.md, step 1b
     w = Density.constant(np.full(len(chosen), 1.0 / total), points.shape[1])

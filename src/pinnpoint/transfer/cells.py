@@ -117,7 +117,7 @@ class Remains:
 class Keeper(Protocol):
     """Who wants to see what a state leaves, cells by cells, while it is measured."""
 
-    def take(self, part: slice, shapes: Shapes, state: State, left: Remains) -> None:
+    def take(self, part: slice, shapes: Shapes, state: State, left: Remains, high: Vector | float) -> None:
         """Some cells."""
 
 

@@ -31,6 +31,7 @@ from pinnpoint.transfer.medium import Medium, spared
 from pinnpoint.transfer.outflow import Outflow
 from pinnpoint.transfer.regional import Regional, pieces
 from pinnpoint.transfer.robin import Exchange, exchange
+from pinnpoint.transfer.stretch import Stretch
 from pinnpoint.transfer.targets import against_gradients, targets
 from pinnpoint.transfer.work import BUDGET
 
@@ -70,6 +71,8 @@ class Continuum:
     gluing, same
         Of periodic problems: the pairs of facets, and the degree of freedom that stands for each. Then the topology is
         glued, and kind is 0 on the pairs.
+    stretch
+        Of curved domains: how much larger cells and facets are there than in the mesh.
     """
 
     topology: Topology
@@ -86,6 +89,7 @@ class Continuum:
     robin: Sequence[tuple[Index, Any, str]] = ()
     gluing: Gluing | None = None
     same: Index | None = None
+    stretch: Stretch | None = None
 
     __repr__ = brief
 

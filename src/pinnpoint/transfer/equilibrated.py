@@ -214,7 +214,7 @@ class Equilibrated(Route):
         lift = self._lift(state, mismatch)
         self._require_met(mismatch, lift)
         extreme = extreme_queries(self.queries.goals)
-        seen = OnCells.empty(model, side) if extreme and model.medium is None else None
+        seen = OnCells.empty(model, side) if extreme else None
         primal, pairs_ = self._measure(side, duals, seen, lift)
         found = [self._enclosed(i, state, primal, pairs_.get(i), duals.get(i)) for i in range(len(self.goals))]
         if self.indefinite is None and model.medium is None:

@@ -188,7 +188,7 @@ class Estimator:
                 if i == 0:
                     first = (state, given, left, action)
                     if keeper is not None:
-                        keeper.take(part, shapes, state, left)
+                        keeper.take(part, shapes, state, left, rows["high"][0, part])
                     continue
                 _, sign, acts = duals[i - 1]
                 product[i - 1, part] = self._inner(shapes, first[2], left, part)  # continuous.md, step 3b

@@ -44,6 +44,7 @@ from pinnpoint.transfer.mollifier import density as mollified
 from pinnpoint.transfer.places import cell_of, facet_at, in_domain
 from pinnpoint.transfer.robin_flux import robin_flux
 from pinnpoint.transfer.slopes import POWER, OddBump, reach_of, slope_term
+from pinnpoint.transfer.stretch import Stretch
 from pinnpoint.transfer.varying_points import bounded, found, reach, surroundings_at
 from pinnpoint.transfer.work import Work
 
@@ -168,7 +169,7 @@ def functional(
         source, wrong = over_block(model.points, model.topology.cells, *corners_of(np.array(goal.at), goal.side))
         return Functional(source, scale=wrong)  # gradients.md, step 1a
     if isinstance(goal, Cells) and cells_of is not None:
-        source, wrong = over_cells(model.points, model.topology.cells, cells_of(goal.cells))
+        source, wrong = over_cells(model.points, model.topology.cells, cells_of(goal.cells), model.stretch)
         return Functional(source, scale=wrong)  # gradients.md, step 1a
     if isinstance(goal, Slope) and not harmonic:
         return _slope(model, goal, name)
@@ -393,6 +394,8 @@ def _patch(model: Continuum, facets: Index, group: str, name: str) -> Functional
             f"query '{name}': group '{group}' has facets inside the domain, for which no transfer is proved; say "
             "target='discrete'"
         )
+    if model.stretch is not None and model.stretch.bent[T.facet_cells[facets, 0]].any():
+        return _curved_patch(model, model.stretch, facets, name)
     area, slack = measures(model.points[T.facets[facets]])
     total = math.fsum(area.tolist())
     wrong = float(up(sum_up(area * slack) / total + gamma(8)))  # continuous.md, step 8f
@@ -420,6 +423,19 @@ def _patch(model: Continuum, facets: Index, group: str, name: str) -> Functional
     error = float(up(error + data + wrong * abs(constant)))
     known = load is None
     return Functional(load=load, constant=constant, error=error, data=data, known=known, scale=wrong, proved=proved)
+
+
+def _curved_patch(model: Continuum, stretch: Stretch, facets: Index, name: str) -> Functional:
+    """The mean over facets of which some are bent, none of them with Dirichlet values."""
+    T = model.topology
+    if np.any(model.kind[facets] == DIRICHLET):
+        raise InputError(
+            f"query '{name}': means over curved groups are certified where no Dirichlet values are given; there they "
+            "are integrals of the data alone"
+        )
+    V = model.points[T.facets[facets]]
+    w, wrong = stretch.over(V, *measures(V), T.facet_cells[facets, 0], stretch.area)  # curved.md, step 1d
+    return Functional(load=model.facet_load(facets, w), scale=wrong, proved=w.proved)
 
 
 def _flux(model: Continuum, facets: Index, group: str, name: str) -> Functional:

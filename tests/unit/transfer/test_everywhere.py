@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,10 +12,12 @@ from scipy.integrate import quad
 import pinnpoint as pp
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.taylor.bernstein import pairs, values
+from pinnpoint.taylor.inputs import ORDER
 from pinnpoint.transfer.everywhere.box_weight import box_weight
 from pinnpoint.transfer.everywhere.constants import POWERS, density_constant, flux_constant, height_constant
 from pinnpoint.transfer.everywhere.level_sets import interpolated
 from pinnpoint.transfer.everywhere.powers import powers
+from pinnpoint.transfer.everywhere.setting import peak_constant
 
 BALL = {1: 2.0, 2: math.pi, 3: 4.0 * math.pi / 3.0}
 """Volumes of the unit balls."""
@@ -102,3 +105,16 @@ def test_the_weight_of_a_line_is_the_norm_of_its_green_function():
 def test_rows_of_the_band_are_the_mesh_s_cells():
     mesh = pp.io.generate("lshape", 3)
     assert np.array_equal(np.sort(mesh.cells, axis=1), Topology.of(mesh).cells)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_the_largest_value_of_a_polynomial_against_its_root_mean_square(d):
+    """C² is the Christoffel number of d r^(d−1) at 0, by the exact inverse of its moments."""
+    q = ORDER[d]
+    A = [[Fraction(d, i + j + d) for j in range(q + 1)] + [Fraction(int(i == 0))] for i in range(q + 1)]
+    for k in range(q + 1):
+        A[k] = [x / A[k][k] for x in A[k]]
+        for i in range(q + 1):
+            if i != k:
+                A[i] = [x - A[i][k] * y for x, y in zip(A[i], A[k], strict=True)]
+    assert A[0][-1] == int(peak_constant(d)) ** 2

@@ -24,13 +24,18 @@ def require_grounds(model: Continuum, name: str, *, solved: bool) -> None:
             f"query '{name}': no bound that holds everywhere is proved where there are Robin groups or periodic pairs. "
             "Ask for points, averages or fluxes"
         )
-    if given is not None and len(given.diffusion) > 1:
+    if given is not None and len(given.diffusion) > 1 and not solved:
         raise InputError(
-            f"query '{name}': no bound that holds everywhere is proved for coefficients that vary inside cells and "
-            "jump; ask for points"
+            f"query '{name}': no bound that holds everywhere is proved without a solve for coefficients that vary "
+            "inside cells and jump; leave solve=False out, or ask for points"
         )
-    if given is not None and solved:
+    if given is not None and given.convective and solved:
         raise InputError(
-            f"query '{name}': with convection, and where coefficients vary inside cells, the largest error is bounded "
-            "for lifts, without a solve: problem.everywhere(solve=False) and lift=True"
+            f"query '{name}': with convection the largest error is bounded for lifts, without a solve: "
+            "problem.everywhere(solve=False) and lift=True"
+        )
+    if model.medium is not None and solved and not model.medium.least_reaction >= 0.0:  # everywhere.md, step 2g
+        raise InputError(
+            f"query '{name}': bounds that hold everywhere need a reaction ≥ 0, which could not be proved; the lower "
+            f"bound found is {model.medium.least_reaction:.3e}. Ask for points"
         )

@@ -32,6 +32,8 @@ def mean_length(setting: Setting, mismatch: tuple[float, bool], given: Vector | 
 def energy_length(setting: Setting, mismatch: tuple[float, bool], given: Vector | None, name: str) -> Found:
     """The same of the energy norm."""
     model, missed = setting.model, 0.0
+    if model.coefficients is not None:
+        raise InputError(f"query '{name}': energy errors need coefficients that are constant on each cell")
     if mismatch[0] > 0.0:
         if not is_met(model):
             raise InputError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -15,6 +16,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.base.threads import on_all_cores
 from pinnpoint.rounding.arithmetic import down, gamma, up
 from pinnpoint.taylor.bernstein import Density, gram
+from pinnpoint.taylor.inputs import ORDER
 from pinnpoint.transfer.cells import COUNT, Remains, State, remains
 from pinnpoint.transfer.continuum import Continuum, shape_table
 from pinnpoint.transfer.estimator import CHUNK, Bounds, Side
@@ -76,14 +78,18 @@ class OnCells:
         norms = CellNorms(np.empty(C), np.empty(C), np.empty((3, C)), np.empty(C))
         return cls(model, side.source, norms, np.empty((model.d + 1, C)), np.empty(C), np.empty(C))
 
-    def take(self, part: slice, shapes: Shapes, state: State, left: Remains) -> None:
-        """Fill in some cells."""
+    def take(self, part: slice, shapes: Shapes, state: State, left: Remains, high: Vector | float) -> None:
+        """Fill in some cells; where coefficients vary only the norms, and `high` is what projections leave of Rδ."""
         norms, k, c, d = self.norms, self.model.kappa[part], self.model.reaction[part], shapes.d
         low = down(shapes.volume * (1.0 - shapes.slack), 4)
         norms.volume[part] = up(shapes.volume * (1.0 + shapes.slack), 4)
-        fuzz = up(left.fuzz / down(np.sqrt(low), 2), 8)  # κ^{-½}|Δδ| at every point
-        norms.peak[part], norms.means[:, part] = powers(left.delta, k, fuzz)
+        varies = self.model.medium is not None
+        rest = left.fuzz + (peak_constant(d) * high if varies else 0.0)  # everywhere.md, step 2g
+        fuzz = up(rest / down(np.sqrt(low), 2), 8)  # κ^{-½}|Δδ| at every point
+        norms.peak[part], norms.means[:, part] = powers(left.delta, np.ones_like(k) if varies else k, fuzz)
         norms.density[part] = up(np.sqrt(left.oscillation**2 + left.defect**2 / low), 8)  # everywhere.md, step 2e
+        if varies:
+            return
         source = np.ascontiguousarray(self.source.coefficients[part].T)
         mass = _against_linear(d) @ (source - c * state.coefficients)
         slope = np.einsum("cn,icn->in", state.slopes.mean(axis=0), shapes.gradients)
@@ -92,6 +98,11 @@ class OnCells:
         blur = 3.0 * (shapes.slack + gamma(COUNT)) * size + c * state.blur
         self.blur[part] = up(blur * shapes.volume, 16)  # band.md, step 2e
         self.share[part] = low / (d + 1.0)
+
+
+def peak_constant(d: int) -> float:
+    """C with sup |p| ≤ C rms p on a simplex for polynomials of the models' degree q: the binomial of q + d over d."""
+    return float(math.comb(ORDER[d] + d, d))  # everywhere.md, step 2g
 
 
 @cache
@@ -123,13 +134,6 @@ class Setting:
 
     __repr__ = brief
 
-    def __post_init__(self) -> None:
-        if self.model.coefficients is not None:
-            raise InputError(
-                "problem: bounds that hold everywhere and corrected values need a scalar diffusion and a reaction that "
-                "are constant on each cell, and no convection; ask for points"
-            )
-
     @cached_property
     def energy(self) -> float:
         """η ≥ ‖u − ũ‖_a for the Dirichlet values of ũ."""
@@ -154,6 +158,11 @@ class Setting:
 
 def measured(model: Continuum, side: Side) -> Setting:
     """A state with its flux, and everything in one pass over the cells."""
+    if model.coefficients is not None:
+        raise InputError(
+            "problem: corrected values need a scalar diffusion and a reaction that are constant on each cell, and no "
+            "convection; ask for points"
+        )
     seen = OnCells.empty(model, side)
     return Setting(model, side, model.estimator.measure(side, [], seen)[0], seen)
 
@@ -170,7 +179,7 @@ def on_cells(model: Continuum, side: Side) -> OnCells:
         source = np.ascontiguousarray(f.coefficients[part].T)
         s = estimator.outward(side.flux, part)
         left = remains(shapes, k, c, state, source, f.high[part], f.error1[part], f.error2[part], s, model.degree - 1)
-        found.take(part, shapes, state, left)
+        found.take(part, shapes, state, left, 0.0)
 
     on_all_cores(work, [slice(a, min(a + CHUNK, C)) for a in range(0, C, CHUNK)])
     return found
