@@ -213,6 +213,10 @@ def test_means_are_those_of_the_curved_domain_and_need_its_volume(monkeypatch):
     c = pp.certify(disc, disc.space.U0, disc.mean() + disc.cells(np.arange(0, 384)))
     assert c.contains([0.125, c.center[1]]).all()
     assert c.radius[0] < 5e-8
+    coarse = pp.fem.ReactionDiffusion(pp.io.generate("disc", 4), source=1.0, degree=2, geometry=RIM)
+    found = pp.certify_to(coarse, coarse.space.U0, coarse.mean(), tolerance=1e-6)
+    assert found.certificate.contains([0.125]).all()
+    assert found.certificate.radius[0] <= 1e-6
     monkeypatch.setattr(Stretch, "over", _as_straight)
     straight = pp.certify(disc, disc.space.U0, disc.mean())
     assert not straight.contains([0.125]).any()

@@ -20,6 +20,8 @@ from pinnpoint.taylor.simplices import density
 
 FINE = 1e-13
 """Remainders of det J and |cof(J)n̂| that are asked for."""
+DEPTH = 1
+"""How often cells are cut for them: what is left is mostly the curve's distance from its polynomial."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +59,7 @@ class Stretch:
         beta, high = one.coefficients.copy(), one.high.copy()
         e1, e2 = one.error1.copy(), one.error2.copy()
         if bent.size:
-            w = density(what, V[bent], tolerance=FINE)
+            w = density(what, V[bent], tolerance=FINE, depth=DEPTH)
             beta[bent], high[bent], e1[bent], e2[bent] = w.coefficients, w.high, w.error1, w.error2
         top = np.abs(beta).max(axis=1)
         total = math.fsum((size * beta.mean(axis=1)).tolist())
