@@ -5,8 +5,8 @@
 For each kind so many problems on lines and in the plane, and an eighth of that in space: coefficients that vary, with
 an average over a free side or the flux through the boundary and a point value (tests/support/varied.py), Robin sides
 with points, balls, averages and fluxes (robin.py there), periodic pairs (periodic.py), and negative reactions with
-points, a fifth of them lifts (helmholtz.py; where k² is not separated from the spectrum they count as refused). What was
-found is kept in results/varying.json after every few cases: the campaign may be stopped and goes on where it was.
+points, a fifth of them lifts (helmholtz.py; where k² is not separated from the spectrum they count as refused). What
+was found is kept in results/varying.json after every few cases: the campaign may be stopped and goes on where it was.
 """
 
 from __future__ import annotations
