@@ -116,6 +116,17 @@ def near(problem: Any) -> Any:
     return found
 
 
+def membrane_all(problem: Any) -> Any:
+    """And at points."""
+    return near(problem) + problem.stress([[2.3, 0.3], [2.15, 0.15]], "yy", ["σ_yy(2.3, .3)", "σ_yy(2.15, .15)"])
+
+
+def slab_all(problem: Any) -> Any:
+    """Of the thick plate on simple supports."""
+    middle = [[0.5, 0.5, 0.25]]
+    return problem.mean("z", "mean u_z") + problem.points(middle, "z", ["u_z(½, ½, ¼)"])
+
+
 def bracket(dofs: int | None, degree: int) -> Any:
     """The generated bracket under its vertical load; `rib` are the cells of the rib along one lug."""
     mesh = pp.io.generate("bracket", dofs=dofs)
@@ -182,7 +193,9 @@ def plan(quick: bool) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
     aims = [1.4e-4, 9.9e-5]
     most = 1500 if quick else 70_000
     yield "cantilever, adaptive", lambda: adaptive(solids.cantilever(2), cantilever_all, aims, most)
-    yield "elliptic membrane (LE1)", lambda: uniform(lambda: solids.membrane(4 if quick else 64), near)
+    yield "elliptic membrane (LE1)", lambda: uniform(lambda: solids.membrane(4 if quick else 64), membrane_all)
+    across = 3 if quick else 12
+    yield "thick plate under a sine of load", lambda: uniform(lambda: solids.slab(across)[0], slab_all)
     thick = (2, 1) if quick else (16, 4)
     yield "thick plate (LE10's kind)", lambda: uniform(lambda: solids.thick_plate(*thick), near)
     yield from bracket_rows(quick)

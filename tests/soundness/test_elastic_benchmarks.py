@@ -9,8 +9,8 @@ import pytest
 
 import pinnpoint as pp
 from pinnpoint.certifiers.tolerance import certify_to
-from pinnpoint.mesh.refine import Refiner
-from tests.support import solids
+from pinnpoint.mesh.quadrature import at_points, conical
+from tests.support import elliptic, solids
 
 TIP, INSIDE = 24.041614, 5.571882
 """Cook's membrane: the mean of v over x = 48, and v(24, 37), to the last digit."""
@@ -27,14 +27,6 @@ def certified(problem, queries):
 
 def relative(certificate):
     return certificate.radius / np.abs(certificate.center)
-
-
-def refined(problem, times):
-    """The same polygon, bisected everywhere so many times."""
-    refiner = Refiner(problem.mesh)
-    for _ in range(times):
-        refiner.refine(np.arange(len(refiner.mesh.cells)))
-    return problem.refined(refiner.mesh, refiner.parents)
 
 
 @pytest.mark.parametrize(("n", "wide"), [(16, 5.2e-3), (64, 6e-4)])
@@ -137,33 +129,50 @@ def test_materials_in_series(d, degree):
     assert np.all(relative(found) <= 1e-9)
 
 
-def near_d(problem):
-    parts = [problem.stress(f"near {r}", "yy") for r in (0.4, 0.2, 0.1)]
-    return parts[0] + parts[1] + parts[2]
+INSIDE_LE1 = [[2.3, 0.3], [2.15, 0.15], [1.5, 1.2]]
 
 
 def test_the_elliptic_membrane_of_nafems():
-    """LE1: σ_yy = 92.7 MPa at D = (2, 0), on the boundary; means over smaller and smaller parts around D rise to it."""
-    problem = solids.membrane(16)
-    found = certified(problem, near_d(problem))
-    assert np.all(relative(found) <= [4e-3, 9e-3, 1.5e-2])
-    assert np.all(np.diff(found.lower) > 0.0)
-    assert np.all(found.lower[1:] > found.upper[:-1])
-    assert found.upper[-1] < 92.7
-    fine = refined(problem, 3)
-    state = pp.certify(fine, fine.space.U0, near_d(fine), target="discrete")
-    assert found.contains(state.center).all()
-    last = solids.membrane(64, near=(0.1, 0.05, 0.025))
-    near = certified(last, last.stress("near 0.05", "yy") + last.stress("near 0.025", "yy"))
-    assert np.all(np.diff(near.lower) > 0.0)
-    assert 88.0 < near.lower[1] < near.upper[1] < 92.7
+    """LE1: the series of its ellipses has 92.7 MPa at D = (2, 0), and lies in the intervals around D."""
+    assert elliptic.coefficients()[1] < 1e-8
+    assert elliptic.stress([[2.0, 0.0]])[0] == pytest.approx(92.7, abs=0.05)
+    problem = solids.membrane(32)
+    near = [problem.stress(f"near {r}", "yy") for r in (0.4, 0.2, 0.1)]
+    found = certified(problem, near[0] + near[1] + near[2] + problem.stress(INSIDE_LE1, "yy", ["a", "b", "c"]))
+    bary, weights = conical(2, 8)
+    truth = []
+    for r in (0.4, 0.2, 0.1):
+        cells = problem.mesh.cells_of(f"near {r}")
+        values = elliptic.stress(at_points(problem.mesh.points[problem.mesh.cells[cells]], bary)) @ weights
+        truth.append(float(np.average(values, weights=problem.mesh.volumes[cells])))
+    truth += elliptic.stress(INSIDE_LE1).tolist()
+    assert found.contains(truth).all()
+    assert np.all(relative(found) <= [8e-4, 1.2e-3, 3e-3, 2e-3, 6e-3, 2.5e-3])
+
+
+def test_a_thick_plate_of_navier_and_vlasov():
+    """Simple supports, a sine of load: deflection, bending and pressure within the plate, in closed form."""
+    problem, shift, stress = solids.slab(6)
+    x = [[0.5, 0.5, 0.25], [0.4, 0.45, 0.3]]
+    queries = problem.points(x, "z", ["w", "w'"]) + problem.stress(x, "xx", ["s", "s'"]) + problem.mean("z", "mean")
+    found, sigma = certified(problem, queries), stress(x)
+    mean = vlasov_mean(shift)
+    assert found.contains([*shift(x)[:, 2], *sigma["xx"], mean]).all()
+    assert np.all(relative(found)[[0, 1, 4]] <= [0.09, 0.13, 0.015])
+
+
+def vlasov_mean(shift):
+    """The mean of u_z over the plate, by Gauss's rule along its thickness."""
+    t, w = np.polynomial.legendre.leggauss(20)
+    middle = np.column_stack([np.full((20, 2), 0.5), 0.25 * (t + 1.0)])
+    return float(0.5 * w @ shift(middle)[:, 2]) * (2.0 / np.pi) ** 2
 
 
 def test_a_thick_plate_of_nafems_kind():
     """As LE10 with its outer face clamped: the plate's work and the compression of its upper face near D."""
     problem = solids.thick_plate(6, 2)
     found = certified(problem, problem.compliance() + problem.stress("near 0.6", "yy"))
-    fine = refined(problem, 3)
+    fine = solids.bisected(problem, 3)
     values = pp.certify(fine, fine.space.U0, fine.compliance() + fine.stress("near 0.6", "yy"), target="discrete")
     assert found.contains(values.center).all()
     assert relative(found)[0] <= 0.08

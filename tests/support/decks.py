@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 
 import pinnpoint as pp
+from tests import ROOT
 from tests.support.written import large, small, solve, stiffness, voxels
 
 E, NU = 3.0e7, 0.3
 PRESSURE = 250.0
+BENDING = os.environ.get("PINNPOINT_SOLID_BENDING") or next(ROOT.parent.glob("*/data/solid_bending"), None)
+"""Where pyNastran's model is, which does not come with this project: as the variable says, or in data beside it."""
 CONTROL = """SOL 101
 CEND
 ECHO = NONE

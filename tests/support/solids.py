@@ -8,6 +8,7 @@ import numpy as np
 
 import pinnpoint as pp
 from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.mesh.refine import Refiner
 
 SIDES = (("left", "right"), ("bottom", "top"), ("front", "back"))
 """Names of the sides of a block, by axis."""
@@ -35,6 +36,15 @@ def block(counts, place=lambda X: X, *, cell_groups=None, split=()):
     points = place(X)
     middle = points[cells].mean(axis=1)
     return Mesh(points, cells, {name: np.asarray(f(middle)) for name, f in (cell_groups or {}).items()}, groups)
+
+
+def bisected(problem, times):
+    """The same body, bisected everywhere so many times."""
+    refiner = Refiner(problem.mesh)
+    for _ in range(times):
+        refiner.refine(np.arange(len(refiner.mesh.cells)))
+        problem = problem.refined(refiner.mesh, refiner.parents)
+    return problem
 
 
 def cook(n, *, degree=2, poisson=1.0 / 3.0, plane="stress", young=1.0):
@@ -67,15 +77,22 @@ def cantilever(n, *, degree=2, poisson=0.3):
 
 
 def membrane(n, *, degree=2, near=(0.4, 0.2, 0.1)):
-    """NAFEMS LE1 on a polygon, m and MPa: between two ellipses, rollers on the axes, 10 MPa outward at the outer one.
+    """NAFEMS LE1, m and MPa: between two ellipses, rollers on the axes, 10 MPa outward at the outer one; plane stress.
 
-    The pressure has the ellipse's normal. Groups ``near 0.4`` and so on are cells within that distance of D = (2, 0).
+    The polygons have the ellipses' areas, so what they change is felt near their sides only; the pressure is along the
+    sides' own normals. Groups ``near 0.4`` and so on are cells within that distance of D = (2, 0).
     """
-    mesh = block((n, n), _between_ellipses, cell_groups={f"near {r}": _near(r) for r in near})
-    length = "sqrt((x/10.5625)**2 + (y/7.5625)**2)"
-    pressure = (f"10*(x/10.5625)/{length}", f"10*(y/7.5625)/{length}")
+    angle = 0.5 * np.pi / n
+    larger = float(np.sqrt(angle / np.sin(angle)))
+    groups = {f"near {r}": _near(r) for r in near}
+    mesh = block((n, n), lambda X: larger * _between_ellipses(X), cell_groups=groups, split=("right",))
+    pull = {
+        name: [float(10.0 * v) for v in mesh.outer_normals(mesh.facets(name))[0]]
+        for name in mesh.facet_groups
+        if name[:5] == "right" < name
+    }
     held = {"bottom": ("free", 0.0), "top": (0.0, "free")}
-    return pp.fem.Elasticity(mesh, 210e3, 0.3, None, held, {"right": pressure}, plane="stress", degree=degree)
+    return pp.fem.Elasticity(mesh, 210e3, 0.3, None, held, pull, plane="stress", degree=degree)
 
 
 def thick_plate(n, m, *, degree=2, near=(0.6, 0.4)):
@@ -131,6 +148,12 @@ def timoshenko(n, *, degree=2, length=4.0, height=1.0, poisson=0.3):
     return problem, shift, stress
 
 
+def lame(young, poisson, plane):
+    """λ of the plane state, and μ."""
+    lam = young * poisson / (1.0 - poisson**2 if plane == "stress" else (1.0 + poisson) * (1.0 - 2.0 * poisson))
+    return lam, young / (2.0 * (1.0 + poisson))
+
+
 def with_tractions(mesh, sides, stress, **given):
     """A problem, held by rollers on the axes, whose other facets carry σn of a stress known everywhere.
 
@@ -147,11 +170,11 @@ def with_tractions(mesh, sides, stress, **given):
             f"({p!r})*({stress['xy']}) + ({q!r})*({stress['yy']})",
         )
     held = {"bottom": ("free", 0.0), "top": (0.0, "free")}
-    return pp.fem.Elasticity(mesh, fixed=held, traction=tractions, plane="stress", **given)
+    return pp.fem.Elasticity(mesh, fixed=held, traction=tractions, **given)
 
 
-def ring(n, *, degree=2, young=2.0, poisson=0.3):
-    """Lamé's ring 1 < r < 2, a quarter of a polygon of 4n sides: u = x (A + B/r²), A = 1/4 and B = 1/2.
+def ring(n, *, degree=2, young=2.0, poisson=0.3, plane="stress", A=0.25, B=0.5):
+    """Lamé's ring 1 < r < 2, a quarter of a polygon of 4n sides: u = x (A + B/r²).
 
     Returns the problem, and u and σ as functions of points.
     """
@@ -162,14 +185,13 @@ def ring(n, *, degree=2, young=2.0, poisson=0.3):
         way[X[:, 1] == 0.0, 1], way[X[:, 1] == 1.0, 0] = 0.0, 0.0
         return way * (1.0 + X[:, :1])
 
-    mu, lam = young / (2.0 * (1.0 + poisson)), young * poisson / (1.0 - poisson**2)
-    A, B = 0.25, 0.5
+    lam, mu = lame(young, poisson, plane)
     flat, turned = 2.0 * (mu + lam) * A, 2.0 * mu * B
     square = "(x*x + y*y)"
     text = {
-        "xx": f"{flat!r} + {turned!r}*(y*y - x*x)/{square}**2",
-        "yy": f"{flat!r} + {turned!r}*(x*x - y*y)/{square}**2",
-        "xy": f"-{2.0 * turned!r}*x*y/{square}**2",
+        "xx": f"{flat!r} + ({turned!r})*(y*y - x*x)/{square}**2",
+        "yy": f"{flat!r} + ({turned!r})*(x*x - y*y)/{square}**2",
+        "xy": f"({-2.0 * turned!r})*x*y/{square}**2",
     }
 
     def shift(X):
@@ -184,15 +206,17 @@ def ring(n, *, degree=2, young=2.0, poisson=0.3):
 
     mesh = block((n, n), place, split=("left", "right"))
     sides = {"left": False, "right": True}  # whether their normals point away from the origin
-    return with_tractions(mesh, sides, text, young=young, poisson=poisson, degree=degree), shift, stress
+    given = {"young": young, "poisson": poisson, "plane": plane, "degree": degree}
+    return with_tractions(mesh, sides, text, **given), shift, stress
 
 
-def kirsch(n, *, degree=2, young=2.0, poisson=0.3):
+def kirsch(n, *, degree=2, young=2.0, poisson=0.3, plane="stress"):
     """A quarter of Kirsch's plate (−1, 1)² with a hole of radius ¼, a polygon, under Kirsch's own tractions.
 
     By Kolosov's φ = (z + 2a²/z)/4 and ψ = −(z + a²/z − a⁴/z³)/2. Returns the problem, and u and σ of points.
     """
-    a2, mu, kappa = 0.0625, young / (2.0 * (1.0 + poisson)), (3.0 - poisson) / (1.0 + poisson)
+    a2, mu = 0.0625, young / (2.0 * (1.0 + poisson))
+    kappa = (3.0 - poisson) / (1.0 + poisson) if plane == "stress" else 3.0 - 4.0 * poisson
     r2 = "(x*x + y*y)"
     two, four = f"(x*x - y*y)/{r2}", f"(x**4 - 6*x*x*y*y + y**4)/{r2}**2"
     sine2, sine4 = f"2*x*y/{r2}", f"4*x*y*(x*x - y*y)/{r2}**2"
@@ -218,7 +242,55 @@ def kirsch(n, *, degree=2, young=2.0, poisson=0.3):
 
     mesh = block((n, n), _around_hole, split=("left", "right"))
     sides = {"left": False, "right": True}
-    return with_tractions(mesh, sides, text, young=young, poisson=poisson, degree=degree), shift, stress
+    given = {"young": young, "poisson": poisson, "plane": plane, "degree": degree}
+    return with_tractions(mesh, sides, text, **given), shift, stress
+
+
+def slab(n, waves=1, *, degree=2, high=0.5, young=1.0, poisson=0.3):
+    """A thick plate (0, 1)² × (0, high) on simple supports under sin(mπx) sin(πy) of pull on its upper face.
+
+    Navier's supports: u_y = u_z = 0 at x = 0 and 1, u_x = u_z = 0 at y = 0 and 1. 2μu = (3 − 4ν)ψe_z − z∇ψ − ∇φ with
+    harmonic ψ, φ = (a cosh kz + b sinh kz) sin(mπx) sin(πy) (Papkovich, Neuber; Vlasov's plate). Returns the problem,
+    and u and σ of points.
+    """
+    p, q, mu = waves * np.pi, np.pi, young / (2.0 * (1.0 + poisson))
+    k = float(np.hypot(p, q))
+
+    def parts(z, numbers):
+        """ψ and φ along z, with their slopes."""
+        c, s, (a, b, e, f) = np.cosh(k * z), np.sinh(k * z), numbers
+        return a * c + b * s, k * (a * s + b * c), e * c + f * s, k * (e * s + f * c)
+
+    def ends(numbers):
+        """σ_zz and σ_xz at the upper and the lower face."""
+        found = []
+        for z in (high, 0.0):
+            psi, slope, phi, turn = parts(z, numbers)
+            found += [(2 - 2 * poisson) * slope - k * k * (z * psi + phi), (1 - 2 * poisson) * psi - z * slope - turn]
+        return found
+
+    numbers = np.linalg.solve(np.transpose([ends(row) for row in np.eye(4)]), [1.0, 0.0, 0.0, 0.0])
+
+    def shift(X):
+        x, y, z = np.asarray(X).T
+        psi, slope, phi, turn = parts(z, numbers)
+        flat, up = -(z * psi + phi) / (2 * mu), ((3 - 4 * poisson) * psi - z * slope - turn) / (2 * mu)
+        sines = np.sin(p * x), np.sin(q * y)
+        ways = p * np.cos(p * x) * sines[1], q * sines[0] * np.cos(q * y)
+        return np.stack([flat * ways[0], flat * ways[1], up * sines[0] * sines[1]], axis=1)
+
+    def stress(X):
+        x, y, z = np.asarray(X).T
+        psi, slope, phi, turn = parts(z, numbers)
+        both = np.sin(p * x) * np.sin(q * y)
+        across = ((1 - 2 * poisson) * psi - z * slope - turn) * p * np.cos(p * x) * np.sin(q * y)
+        top = (2 - 2 * poisson) * slope - k * k * (z * psi + phi)
+        return {"xx": (p * p * (z * psi + phi) + 2 * poisson * slope) * both, "zz": top * both, "xz": across}
+
+    mesh = block((n, n, max(1, round(n * high))), lambda X: X * [1.0, 1.0, high])
+    held = {name: ("free", 0.0, 0.0) for name in SIDES[0]} | {name: (0.0, "free", 0.0) for name in SIDES[1]}
+    pull = {"back": (0.0, 0.0, f"sin({waves}*pi*x)*sin(pi*y)")}
+    return pp.fem.Elasticity(mesh, young, poisson, None, held, pull, degree=degree), shift, stress
 
 
 def _around_hole(X):

@@ -15,7 +15,7 @@ import pinnpoint as pp
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh
 from tests.support import polynomials as poly
-from tests.support.elastic_campaign import SIDES
+from tests.support.elastic_closed import SIDES
 
 Case = tuple[Any, Any, list[Fraction], str]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +11,7 @@ import scipy.sparse.linalg as spla
 import pinnpoint as pp
 from pinnpoint.base.errors import InputError
 from pinnpoint.io.decks.nastran.fields import integers, reals
-from tests import ROOT
-from tests.support.decks import CONTROL, NU, Beam, E, edit, read
+from tests.support.decks import BENDING, CONTROL, NU, Beam, E, edit, read
 from tests.support.written import free, large, least_forces, small, stiffness, value_of
 
 WRITERS = {"small": small, "large": large, "free": free}
@@ -55,11 +53,6 @@ def test_matrix_load_and_solution(tmp_path, form):
     identity = certificate.value - certificate.correction - truth
     assert np.all(np.abs(identity) <= 1e-12 * np.abs(truth))
     assert np.all(certificate.radius <= 1e-12 * np.abs(truth))
-
-
-BESIDE = ROOT.parent.glob("*/data/solid_bending")
-BENDING = os.environ.get("PINNPOINT_SOLID_BENDING") or next(BESIDE, None)
-"""Where pyNastran's model is, which does not come with this project: as the variable says, or in data beside it."""
 
 
 @pytest.mark.skipif(not BENDING, reason="set PINNPOINT_SOLID_BENDING to the folder of pyNastran's solid_bending")
