@@ -9,9 +9,10 @@ import pytest
 from scipy.special import iv
 
 import pinnpoint as pp
-from pinnpoint.fem import bent
+from pinnpoint.fem import bent, lifted
+from pinnpoint.fem.own_values import own_value
 from pinnpoint.mesh.mesh import Mesh
-from pinnpoint.mesh.round import disc_mesh
+from pinnpoint.mesh.round import ball_mesh, disc_mesh
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.data_lift import DataLift
 from pinnpoint.transfer.everywhere import setting
@@ -280,6 +281,41 @@ def test_what_a_projection_leaves_is_in_the_largest_error(monkeypatch):
     assert less.upper[0] < whole.upper[0]
 
 
+KEPT = "(1 - x**2 - y**2)*(1/4 + cos(3*x)/1000) + x/10000"
+"""A prediction of (1 − r²)/4 on the disc that is off by 1e-3 in the middle and 1e-4 on the circle."""
+
+
+def test_a_kept_prediction_makes_intervals_on_curves_narrower(monkeypatch):
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("disc", 6), source=1.0, degree=2, geometry=RIM)
+    asked = problem.points([[0.3, 0.2]]) + problem.mean() + problem.everywhere()
+    c, plain = (pp.certify(problem, KEPT, asked, lift=lift) for lift in (True, False))
+    assert c.guarantee == "deterministic"
+    assert c.interval_of == "the PDE's solution on the domain that the given curves bound"
+    assert c.contains([0.2175, 0.125, 1.0002e-3]).all()
+    assert (8.0 * c.radius < plain.radius).all()
+    rough = pp.certify(problem, KEPT, problem.everywhere(solve=False), lift=True)
+    assert 1.0004e-3 < rough.upper[0] < 5e-3
+    monkeypatch.setattr(lifted, "own_mean", lambda bending, lift, goal: own_value(problem, lift, goal))
+    assert not pp.certify(problem, KEPT, problem.mean(), lift=True).contains([0.125]).any()
+
+
+def test_a_kept_network_on_a_second_order_mesh():
+    bend = second_order(pp.io.generate("square", 5), lambda M: M + np.where(M[:, 1:] == 0.0, [[0.0, 0.004]], 0.0))
+    rng = np.random.default_rng(3)
+    network = pp.models.MLP([rng.normal(size=(6, 2)), rng.normal(size=(1, 6))], [rng.normal(size=6), np.zeros(1)])
+    problem = pp.fem.ReactionDiffusion(bend, dirichlet={"boundary": "exp(x)*cos(y)"}, degree=2)
+    c = pp.certify(problem, network, problem.points([[0.5, 0.5]]), lift="anyway")
+    assert c.contains(np.exp(0.5) * np.cos(0.5)).all()
+    assert math.isclose(c.raw[0], float(network(np.array([[0.5, 0.5]]))[0]), rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("more", [{"neumann": {"rim": 0.1}, "dirichlet": {}, "reaction": 1.0}, {"diffusion": "1 + x"}])
+def test_lifts_that_are_not_proved_on_curves_are_refused(more):
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("disc", 3), source=1.0, geometry=RIM, **more)
+    with pytest.raises(pp.InputError, match="lift: on curved domains"):
+        pp.certify(problem, KEPT, problem.points([[0.1, 0.1]]), lift=True)
+
+
 def _linear_boundary(monkeypatch):
     """Interpolate Dirichlet data linearly, so that its lift is large."""
     from pinnpoint.fem import held
@@ -353,6 +389,17 @@ def test_a_sphere_has_quadratic_faces_near_it_and_the_certificate_says_so():
     assert any("quadratic faces through points of the sphere" in note for note in c.notes)
     assert c.contains(truth).all()
     assert c.radius[0] < 2e-2
+
+
+def test_a_ball_of_tetrahedra_by_its_sphere():
+    """−Δu = 1 on the ball: (1 − r²)/6, its mean 1/15; the faces are within 0.0015 of the sphere."""
+    problem = pp.fem.ReactionDiffusion(ball_mesh(4), source=1.0, geometry={"rim": pp.Sphere((0, 0, 0), 1)})
+    c = pp.certify(problem, problem.space.U0, problem.points([[0.1, 0.05, 0.02]]) + problem.mean())
+    assert c.guarantee == "deterministic"
+    assert (np.abs(c.center - [(1.0 - 0.0129) / 6.0, 1.0 / 15.0]) < 2e-3).all()
+    assert (c.radius < [0.04, 0.015]).all()
+    straight = pp.fem.ReactionDiffusion(ball_mesh(4), source=1.0)
+    assert abs(pp.certify(straight, straight.space.U0, straight.mean()).center[0] - 1.0 / 15.0) > 5e-3
 
 
 def test_a_campaign_of_random_curved_problems_misses_nothing():

@@ -62,6 +62,8 @@ class Bending:
     """The data as it was given."""
     isoparametric: bool = False
     """Whether the domain has quadratic faces near given surfaces, in space."""
+    second_order: Mesh | None = None
+    """The mesh with its mid-side nodes, where these are its geometry."""
 
     __repr__ = brief
 
@@ -115,7 +117,7 @@ class Bending:
             "its middle",
         )
         if surfaces is None:
-            return cls(plain, bends, {}, words)
+            return cls(plain, bends, {}, words, second_order=mesh)
         return cls(plain, bends, dict(surfaces), surface_words(bends, surfaces), isoparametric=True)
 
     @cached_property

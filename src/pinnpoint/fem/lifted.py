@@ -12,7 +12,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -24,15 +23,15 @@ from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.transfer import Route
 from pinnpoint.certifiers.protocols import Certifier, Transferable
-from pinnpoint.fem.coefficients import Data, Opposite, require_defined
+from pinnpoint.fem.coefficients import require_defined
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.extraction import Extraction, extract
+from pinnpoint.fem.lifted_bent import own_mean, rest_of
 from pinnpoint.fem.lifted_coefficients import flux, require_smooth, residual
 from pinnpoint.fem.lifted_robin import exchanged
 from pinnpoint.fem.own_values import own_value
 from pinnpoint.fem.problem import LiftableElements, ScalarProblem
 from pinnpoint.formulas.expressions import Expression
-from pinnpoint.mesh.curves import curve_notes
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.mesh.topology import Topology
@@ -41,14 +40,11 @@ from pinnpoint.models.lifts import Lift
 from pinnpoint.models.networks.mlp import MLP
 from pinnpoint.models.networks.torch import is_module
 from pinnpoint.models.opaque import OpaqueLift
-from pinnpoint.models.smooth import CHUNK, SmoothField
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
 from pinnpoint.systems.goals import Block, Cells, Extreme, Slope
 from pinnpoint.systems.queries import Ball, Flux, Goal, Patch, Point, Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
-from pinnpoint.systems.targets import DOMAINS
-from pinnpoint.taylor.inputs import enclosed, model_of
-from pinnpoint.taylor.models import constant
+from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.taylor.simplices import density, enclose
 from pinnpoint.transfer.data_term import data_term
 from pinnpoint.transfer.everywhere.unsolved import unsolved
@@ -191,8 +187,8 @@ class Lifted(AbstractLifted):
         """The largest error from the residual alone."""
         claims = (self._claim(not isinstance(self.lift, OpaqueLift)),)
         found = unsolved(self.rest.continuum(Topology.of(self.mesh), budget), queries, claims)
-        notes = (*unjoined_notes(self.mesh), *curve_notes(self.mesh), *found.notes)
-        return replace(found, interval_of=DOMAINS[self.mesh.dim], notes=notes)
+        notes = (*unjoined_notes(self.mesh), *self.rest.curve_notes(), *found.notes)
+        return replace(found, interval_of=self.rest.domain, notes=notes)
 
     def refined(self, mesh: Mesh, parents: Index) -> Self:
         """The same on a refined mesh."""
@@ -216,6 +212,8 @@ class Lifted(AbstractLifted):
             return self._over(goal, name)
         if isinstance(goal, Extreme):
             return 0.0, 0.0, True
+        if isinstance(goal, Cells) and self.base.bending is not None:
+            return own_mean(self.base.bending, self.lift, goal)
         if isinstance(goal, Cells | Block | Slope):
             return own_value(self.base, self.lift, goal)
         raise InputError(f"target: query '{name}' has no proved transfer to the continuous solution")
@@ -259,7 +257,7 @@ def lifted(problem: ScalarProblem, prediction: Prediction) -> Lifted:
         mesh,
         residual_of(problem, lift),  # lift.md, step 1
         # lift.md, step 2
-        {part.group: _negative(lift.minus(part.given[0]), part.given[0]) for part in problem.held.parts},
+        {part.group: rest_of(lift, part.given[0]) for part in problem.held.parts},
         fluxes,
         max(problem.quadrature, 8),
         robin,
@@ -269,17 +267,7 @@ def lifted(problem: ScalarProblem, prediction: Prediction) -> Lifted:
 
 def lift_of(problem: ScalarProblem, prediction: Prediction) -> Lift | OpaqueLift:
     """The prediction as a lift of this problem, or a refusal."""
-    known = isinstance(prediction, Lift | OpaqueLift | MLP | Expression) or is_module(prediction)
-    if callable(prediction) and not known:
-        raise InputError(
-            "lift: needs a prediction with known derivatives: a network by its weights, a formula, or "
-            "Lift.opaque(value, laplacian, gradient); a plain function has none"
-        )
-    lift = prediction if isinstance(prediction, Lift | OpaqueLift) else Lift(prediction)
-    lift = lift.on(problem.mesh.points) if isinstance(lift, OpaqueLift) else lift
-    if isinstance(lift, Lift):
-        require_defined("prediction", lift.formulas, problem.mesh.points[problem.mesh.cells])
-    problem.require_transfer()
+    lift = as_lift(problem, prediction)
     if isinstance(problem.given["source"], Mapping):
         raise InputError(
             "lift: the source must be one formula for all cells; got a table of groups. Certify without it"
@@ -296,14 +284,20 @@ def lift_of(problem: ScalarProblem, prediction: Prediction) -> Lift | OpaqueLift
     return lift
 
 
-def _minus(f: Any, X: Any) -> Any:
-    return constant(-1.0) * model_of(f, X)
-
-
-def _negative(f: Data, given: Data) -> Any:
-    if not enclosed(f):
-        return Opposite(f, given)
-    return SmoothField(partial(_minus, f), f.block if isinstance(f, SmoothField) else CHUNK)
+def as_lift(problem: ScalarProblem, prediction: Prediction) -> Lift | OpaqueLift:
+    """The prediction as a lift, whatever the coefficients of the problem are."""
+    known = isinstance(prediction, Lift | OpaqueLift | MLP | Expression) or is_module(prediction)
+    if callable(prediction) and not known:
+        raise InputError(
+            "lift: needs a prediction with known derivatives: a network by its weights, a formula, or "
+            "Lift.opaque(value, laplacian, gradient); a plain function has none"
+        )
+    lift = prediction if isinstance(prediction, Lift | OpaqueLift) else Lift(prediction)
+    lift = lift.on(problem.mesh.points) if isinstance(lift, OpaqueLift) else lift
+    if isinstance(lift, Lift):
+        require_defined("prediction", lift.formulas, problem.mesh.points[problem.mesh.cells])
+    problem.require_transfer()
+    return lift
 
 
 def residual_of(problem: ScalarProblem, lift: Lift | OpaqueLift) -> Any:

@@ -11,6 +11,7 @@ from pinnpoint.base.arrays import Limits, Vector, digest
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.transfer import Route
 from pinnpoint.certifiers.protocols import Certifier, Liftable, Problem
+from pinnpoint.fem.bending import Bending
 from pinnpoint.fem.coefficients import Data
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.enriched import Enrichment
@@ -103,6 +104,8 @@ class ScalarProblem(LiftableElements):
         def held(self) -> HeldBoundary: ...  # noqa: D102
         @property
         def topology(self) -> Topology: ...  # noqa: D102
+        @property
+        def bending(self) -> Bending | None: ...  # noqa: D102
 
     @abstractmethod
     def continuum(self, T: Topology, budget: int | None = None) -> Continuum:

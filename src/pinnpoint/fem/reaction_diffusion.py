@@ -40,9 +40,10 @@ from pinnpoint.fem.enrichments import body_load, given_values, surface_load
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.fields import Component, FieldQueries
 from pinnpoint.fem.flow import require_continuous
-from pinnpoint.fem.forecast import Forecast, cost, require_worth
+from pinnpoint.fem.forecast import ROUGHLY, Forecast, cost, require_worth
 from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
-from pinnpoint.fem.lifted import Lifted, lift_of, lifted
+from pinnpoint.fem.lifted import Lifted, as_lift, lift_of, lifted
+from pinnpoint.fem.lifted_bent import constants, left_on_curves, require_liftable
 from pinnpoint.fem.operator_family import OperatorFamily
 from pinnpoint.fem.operators import is_opaque, operator
 from pinnpoint.fem.periodic import Periodic
@@ -467,16 +468,33 @@ class ReactionDiffusion(ScalarQueries):
     def lifted(self, prediction: Prediction) -> Lifted:
         """The problem of what a smooth prediction leaves over, to be certified in the place of this one."""
         self._require_open()
+        if self.bending is not None:
+            return self._lifted_on_curves(self.bending, self.lift_of(prediction))
         return lifted(self, prediction)
+
+    def _lifted_on_curves(self, bending: Bending, lift: Lift | OpaqueLift) -> Lifted:
+        """The problem of what is left over, with the same curves."""
+        source, dirichlet = left_on_curves(bending, lift)  # curved.md, step 1e
+        rest = type(self)(
+            bending.mesh if bending.second_order is None else bending.second_order,
+            source,
+            *constants(bending),
+            dirichlet,
+            quadrature=max(self.quadrature, 8),
+            degree=self.degree,
+            geometry=bending.geometry,
+        )
+        return Lifted(self, rest, lift)
 
     def lift_of(self, prediction: Prediction) -> Lift | OpaqueLift:
         """The prediction as a lift of this problem, or a refusal."""
         self._require_open()
+        if self.bending is not None:
+            require_liftable(self.bending, sum(len(part.facets) for part in self.held.parts))
+            return as_lift(self, prediction)
         return lift_of(self, prediction)
 
     def _require_open(self) -> None:
-        if self.bending is not None:
-            raise InputError("lift: predictions on curved domains are not lifted; certify without lift")
         if self.loops is not None:
             raise InputError(
                 "lift: a prediction is not proved to be the same on both sides of a periodic pair; certify without it"
@@ -484,11 +502,11 @@ class ReactionDiffusion(ScalarQueries):
 
     def lift_cost(self, lift: Lift | OpaqueLift, queries: int) -> Forecast:
         """What a lift will cost, before it is begun."""
-        return cost(self, lift, queries)
+        return cost(self, lift, queries, None if self.bending is None else ROUGHLY)
 
     def require_worth(self, lift: Lift | OpaqueLift, plain: Certificate, solver: Solver, ahead: Cost) -> None:
         """Refuse a lift that is forecast to make the proof no narrower than `plain`."""
-        if isinstance(lift, Lift):
+        if isinstance(lift, Lift) and self.bending is None:
             require_worth(self, lift, plain, solver, ahead)
 
     def like(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations, product
 
 import numpy as np
 
@@ -56,3 +57,22 @@ def annulus_mesh(n: int) -> Mesh:
     """The ring between the circles of radii ½ and 1, n cells per unit length."""
     layers = max(1, math.ceil(n / 2))
     return ring_mesh(0.5, 1.0, layers, max(6, round(1.5 * math.pi * n)))
+
+
+def ball_mesh(n: int) -> Mesh:
+    """The unit ball by eight octants, each cut into n³ tetrahedra; its boundary is the group "rim"."""
+    lattice = np.stack(np.meshgrid(*[np.arange(n)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+    steps = np.eye(3, dtype=np.intp)
+    paths = [np.cumsum([np.zeros(3, dtype=np.intp), *steps[list(order)]], axis=0) for order in permutations(range(3))]
+    kuhn = (lattice[:, None, None, :] + np.stack(paths)[None]).reshape(-1, 4, 3)
+    kuhn = kuhn[(np.diff(kuhn.sum(axis=1), axis=1) <= 0).all(axis=1)]  # of 0 ≤ z ≤ y ≤ x ≤ n
+    octant = np.stack([kuhn[..., 0] - kuhn[..., 1], kuhn[..., 1] - kuhn[..., 2], kuhn[..., 2]], axis=-1)
+    whole = np.concatenate([octant * sign for sign in product((1, -1), repeat=3)])
+    places, numbers = np.unique(whole.reshape(-1, 3), axis=0, return_inverse=True)
+    cells = np.asarray(numbers.reshape(-1, 4), dtype=np.intp)
+    X = places / n
+    straight, round_ = np.abs(X).sum(axis=1), np.sqrt((X * X).sum(axis=1))
+    X = X * np.where(round_ > 0.0, straight / np.where(round_ > 0.0, round_, 1.0), 1.0)[:, None]
+    turned = np.linalg.det(X[cells[:, 1:]] - X[cells[:, :1]]) < 0.0
+    cells = np.where(turned[:, None], cells[:, [1, 0, 2, 3]], cells)
+    return Mesh(X, cells, {}, {"rim": Mesh(X, cells, {}, {}).boundary})

@@ -24,7 +24,7 @@ def require_grounds(model: Continuum, name: str, *, solved: bool) -> None:
             f"query '{name}': no bound that holds everywhere is proved where there are Robin groups or periodic pairs. "
             "Ask for points, averages or fluxes"
         )
-    if given is not None and len(given.diffusion) > 1 and not solved:
+    if given is not None and len(given.diffusion) > 1 and not solved and model.stretch is None:
         raise InputError(
             f"query '{name}': no bound that holds everywhere is proved without a solve for coefficients that vary "
             "inside cells and jump; leave solve=False out, or ask for points"

@@ -22,6 +22,7 @@ from pinnpoint.transfer.everywhere.drift import drift
 from pinnpoint.transfer.everywhere.grounds import require_grounds
 from pinnpoint.transfer.everywhere.residual import sizes
 from pinnpoint.transfer.everywhere.suprema import Suprema, extreme_rows, only_checked, witnesses
+from pinnpoint.transfer.regional import Regional
 from pinnpoint.transfer.work import BUDGET
 
 SHARE = 0.1
@@ -30,6 +31,8 @@ SHARE = 0.1
 
 def enclosed_residual(model: Continuum) -> Density:
     """The source with remainders that matter little, found by sampling its size first."""
+    if isinstance(model.source, Regional):  # of curved domains: what is carried back to bent cells, and the rest
+        return model.load
     X = model.points[model.topology.cells]
     if not callable(model.source) or not enclosed(model.source):
         return density(model.source, X)
