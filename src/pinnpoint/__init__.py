@@ -7,6 +7,7 @@ from pinnpoint.base.version import __version__
 
 TYPE_CHECKING = False  # as type checkers know it; to import `typing` would take longer than all the rest
 if TYPE_CHECKING:  # what type checkers see; a test compares it with the table below
+    from pinnpoint import boxes as boxes
     from pinnpoint import campaigns as campaigns
     from pinnpoint import fem as fem
     from pinnpoint import io as io
@@ -50,6 +51,7 @@ if TYPE_CHECKING:  # what type checkers see; a test compares it with the table b
 
 _PACKAGES = {
     "adapters": "io.adapters",
+    "boxes": "boxes",
     "campaigns": "campaigns",
     "conformal": "monitoring.conformal",
     "fem": "fem",

@@ -18,18 +18,17 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.boxes.certificates import certificate_of
 from pinnpoint.boxes.equation import NAMES, Equation
 from pinnpoint.boxes.kernels import Axis
+from pinnpoint.boxes.reading import Given, axis_of, data_of, each_of, ends_of, faces_of
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.protocols import SelfCertifying
 from pinnpoint.formulas.expressions import parse
 from pinnpoint.models.given import Prediction
 from pinnpoint.systems.goals import Everywhere, Point
 from pinnpoint.systems.queries import Queries
-from pinnpoint.taylor.inputs import Data, enclosed
+from pinnpoint.taylor.inputs import Data
 
-KINDS = ("dirichlet", "neumann", "periodic")
 GROWTH = 1e6
 """Growth e^{γT} beyond which nothing useful can be proved."""
-Given = float | str | Mapping[str, float | str]
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -84,12 +83,12 @@ class Box(SelfCertifying):
         d = len(sides)
         if not 1 <= d <= 3:
             raise InputError(f"sides: give one to three pairs [low, high]; got {d}")
-        ends = _ends(boundary, d)
+        ends = ends_of(boundary, d)
         kappa, drift = (
-            _each("diffusion", diffusion, d),
-            _each("convection", 0.0 if convection is None else convection, d),
+            each_of("diffusion", diffusion, d),
+            each_of("convection", 0.0 if convection is None else convection, d),
         )
-        axes = tuple(_axis(i, sides[i], ends[i], kappa[i], drift[i]) for i in range(d))
+        axes = tuple(axis_of(i, sides[i], ends[i], kappa[i], drift[i]) for i in range(d))
         last = None if end is None else number("end", end, above=0.0)
         names = (*NAMES[:d], *(() if last is None else ("t",)))
         c = number("reaction", reaction)
@@ -102,9 +101,9 @@ class Box(SelfCertifying):
                 raise InputError(f"{kind}: the box has no such faces; say boundary='{kind}', or leave it out")
         if last is None and initial != 0.0:
             raise InputError("initial: belongs to a box in time; give end, or leave initial out for the stationary one")
-        given = _faces(axes, names, dirichlet, neumann)
+        given = faces_of(axes, names, dirichlet, neumann)
         g = None if nonlinear is None else parse(nonlinear, ("u",), name="nonlinear")
-        f, u0 = _data("source", source, names), _data("initial", initial, names[:d])
+        f, u0 = data_of("source", source, names), data_of("initial", initial, names[:d])
         set_fields(self, equation=Equation(axes, last, c, f, u0, given, g))
 
     @property
@@ -150,69 +149,3 @@ def point_queries(P: Vector, time: float | None, names: Sequence[str] | None, fi
 
 def _decays(axes: Sequence[Axis], reaction: float) -> bool:
     return reaction + sum(axis.decay for axis in axes) > 0.0
-
-
-def _ends(boundary: str | Sequence[Any], d: int) -> list[tuple[str, str]]:
-    """The condition at both ends of every axis."""
-    each = [boundary] * d if isinstance(boundary, str) else list(boundary)
-    if len(each) != d:
-        raise InputError(f"boundary: give one kind, or one for each of the {d} axes; got {len(each)}")
-    found = []
-    for one in each:
-        pair = (one, one) if isinstance(one, str) else tuple(one)
-        if len(pair) != 2 or any(end not in KINDS for end in pair) or (("periodic" in pair) and pair[0] != pair[1]):
-            raise InputError(f"boundary: must be {', '.join(map(repr, KINDS))}, or two of the first; got {one!r}")
-        found.append((str(pair[0]), str(pair[1])))
-    return found
-
-
-def _each(name: str, given: Any, d: int) -> list[float]:
-    """One number for each axis."""
-    each = list(given) if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else [given] * d
-    if len(each) != d:
-        raise InputError(f"{name}: give one number for each of the {d} axes; got {len(each)}")
-    return [number(f"{name}[{i}]", v, above=0.0 if name == "diffusion" else None) for i, v in enumerate(each)]
-
-
-def _axis(i: int, side: Sequence[float], ends: tuple[str, str], kappa: float, drift: float) -> Axis:
-    if not isinstance(side, Sequence | np.ndarray) or len(side) != 2:
-        raise InputError(f"sides[{i}]: must be a pair [low, high]; got {side!r}")
-    low, high = number(f"sides[{i}][0]", side[0]), number(f"sides[{i}][1]", side[1])
-    if not low < high:
-        raise InputError(f"sides[{i}]: must increase; got [{low:g}, {high:g}]")
-    if drift and "neumann" in ends:
-        raise InputError(f"convection[{i}]: must be 0 along an axis with Neumann ends; no kernel is known there")
-    if drift and ends[0] == "dirichlet" and abs(drift) * (high - low) / kappa > 60.0:
-        raise InputError(f"convection[{i}]: |b|L/κ is above 60 between Dirichlet ends; the images would cancel")
-    return Axis(low, high, ends, kappa, drift)
-
-
-def _data(name: str, given: Any, variables: Sequence[str]) -> Any:
-    """A number or formula; other functions cannot be enclosed."""
-    if isinstance(given, str | int | float) and not isinstance(given, bool):
-        return parse(given, variables, name=name)
-    if not enclosed(given):
-        raise InputError(f"{name}: must be a number or a formula in {', '.join(variables)}; got {type(given).__name__}")
-    return given
-
-
-def _faces(
-    axes: Sequence[Axis], names: Sequence[str], dirichlet: Given, neumann: Given
-) -> dict[tuple[int, bool], Data]:
-    """Data of every face that is not periodic."""
-    found: dict[tuple[int, bool], Data] = {}
-    known: dict[str, set[str]] = {"dirichlet": set(), "neumann": set()}
-    for i, axis in enumerate(axes):
-        for upper in (False, True):
-            kind = axis.ends[int(upper)]
-            if kind == "periodic":
-                continue
-            said, face = (dirichlet if kind == "dirichlet" else neumann), f"{NAMES[i]}{'+' if upper else '-'}"
-            known[kind].add(face)
-            value = said.get(face, 0.0) if isinstance(said, Mapping) else said
-            found[i, upper] = _data(f"{kind} on {face}", value, names)
-    for kind, said in (("dirichlet", dirichlet), ("neumann", neumann)):
-        for face in said if isinstance(said, Mapping) else ():
-            if face not in known[kind]:
-                raise InputError(f"{kind}: {face!r} is no {kind} face of this box; these are {sorted(known[kind])}")
-    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -45,6 +46,26 @@ class Sum:
     def radius(self) -> float:
         """Upper bound of the distance from the truth."""
         return float(up(self.remainder + self.quadrature + self.tail + self.rounding, 8))
+
+
+class Cuttable(Protocol):
+    """An integral over boxes that can be cut."""
+
+    cells: Cells
+
+    @property
+    def part(self) -> Part:
+        """What is integrated."""
+
+    @property
+    def open(self) -> Vector:
+        """What the model of each box leaves of each query, (queries, boxes)."""
+
+    def split(self, chosen: Index) -> int:
+        """Cut boxes in two; how many are new."""
+
+    def sums(self, i: int, tail: float) -> Sum:
+        """What the integral contributes to a query."""
 
 
 @dataclass(eq=False)
@@ -145,7 +166,7 @@ def errors_at(
 
 
 def refined(
-    parts: Sequence[Covered],
+    parts: Sequence[Cuttable],
     values: Sequence[tuple[float, float]],
     budget: int | None = None,
     late: Callable[[Part], float] = lambda part: 0.0,
