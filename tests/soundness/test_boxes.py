@@ -221,6 +221,10 @@ def test_nothing_that_is_given_is_dropped():
 
 
 SEAMS = {
+    "drift": ({"end": 0.5, "convection": [4.0]}, "x*(1-x)", 0.25),
+    "fast": ({"end": 2.0, "convection": [-20.0], "diffusion": 0.01}, "0.1*x*t", 0.2),
+    "still, with drift": ({"reaction": 1.0, "convection": [3.0]}, "0.1*x", 0.1),
+    "nonlinear drift": ({"end": 0.5, "nonlinear": "sin(u)", "convection": [2.0]}, "0.1*x", 0.1),
     "heat": ({"end": 0.5}, "5*x*(1-x)", 1.25),
     "small": ({"end": 0.5}, "0.001*(x-x**2)", 0.00025),
     "stationary": ({"reaction": 1.0}, "x*(1-x)", 0.25),
@@ -236,6 +240,19 @@ def test_the_largest_error_of_a_prediction_with_kinks_at_the_seam(name):
     found = pp.certify(box, guess, box.everywhere(), accept=1.01 * truth)
     assert found.lower[0] <= truth <= found.upper[0]
     assert found.verdicts[0]["accept"] == "undecided"
+
+
+@pytest.mark.parametrize("drift", [-8.0, 0.5, 8.0])
+@pytest.mark.parametrize("at", [1e-6, 0.3, 0.999])
+def test_a_jump_at_the_seam_is_counted_wherever_the_point_is(drift, at, monkeypatch):
+    """The solution is zero; each lap carries the jump past the point once more."""
+    box = pp.Box([0, 1], end=2.0, diffusion=0.02, source="0", convection=[drift], boundary="periodic")
+    asked = box.points([at])
+    found = pp.certify(box, "0.1*x", asked)
+    assert found.contains(0.0).all()
+    assert found.radius[0] < 0.2 * (4.0 + 4.0 * abs(drift))
+    monkeypatch.setattr(certificates, "seam_bound", lambda *a: 0.0)
+    assert not pp.certify(box, "0.1*x", asked).contains(0.0).any()
 
 
 def test_a_reaction_that_varies_counts_at_the_seam():

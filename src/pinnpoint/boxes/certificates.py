@@ -53,7 +53,7 @@ def certificate_of(
             values[i], errors["evaluation"][i] = equation.value(lift, _point(queries, i).at, time or 0.0)
             moved[i] = found.sum.value
             fill(errors, i, found, "remainder")
-            errors["boundary"][i] = seams(_point(queries, i).at, time)
+            errors["boundary"][i] = seams(time)
     for i, goal in enumerate(queries.goals):
         if isinstance(goal, Everywhere):
             low, high = largest_error(equation, lift, budget)
@@ -73,14 +73,14 @@ def errors_of(
     return [Bracketed(found, 0.0) for found in errors_at(equation, lift, points, time, budget, share)]
 
 
-def _seams(equation: Equation, lift: Lift) -> Callable[[Sequence[float] | None, float | None], float]:
-    """How far the prediction's jumps across periodic ends move the error at a point, or anywhere, by a time."""
+def _seams(equation: Equation, lift: Lift) -> Callable[[float | None], float]:
+    """How far the prediction's jumps across periodic ends move the error, anywhere, by a time."""
     jumps = jumps_of(equation, lift)
     if equation.nonlinear is None or not jumps:
         lasts = 1.01 * lifetime(equation) if equation.end is None else 0.0
-        return lambda at, time: seam_bound(equation, jumps, at, lasts if time is None else time)
+        return lambda time: seam_bound(equation, jumps, lasts if time is None else time)
     low, high, _ = reaction_range(equation, lift)
-    return lambda at, time: varied_seam_bound(equation, jumps, time or 0.0, low, high)
+    return lambda time: varied_seam_bound(equation, jumps, time or 0.0, low, high)
 
 
 def largest_error(equation: Equation, lift: Lift, budget: int | None = None) -> tuple[float, float]:
@@ -88,15 +88,14 @@ def largest_error(equation: Equation, lift: Lift, budget: int | None = None) -> 
     seams = _seams(equation, lift)
     if equation.nonlinear is None:
         sized = upper_bound(equation, sizes(equation, lift), equation.reaction)
-        above = float(up(sized + seams(None, equation.end)))
+        above = float(up(sized + seams(equation.end)))
     else:
         above = reaction_range(equation, lift)[2]
     if not math.isfinite(above):
         return 0.0, math.inf
     places = [[a.low + (a.high - a.low) * k / 4.0 for a in equation.axes] for k in (1, 2, 3)]
     found = errors_of(equation, lift, np.array(places), equation.end, budget or 1000, ROUGH)
-    known = zip(places, found, strict=True)
-    below = max(abs(one.sum.value) - one.sum.radius - one.spread - seams(x, equation.end) for x, one in known)
+    below = max(abs(one.sum.value) - one.sum.radius - one.spread for one in found) - seams(equation.end)
     return min(max(below * (1.0 - 8.0 * UNIT), 0.0), above), above  # box.md, step 6e
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import partial
 
 from pinnpoint.boxes.equation import Equation
@@ -27,17 +26,13 @@ def jumps_of(equation: Equation, lift: Lift) -> Jumps:
     return {k: (largest(_seen(equation, lift, k, False)), largest(_seen(equation, lift, k, True))) for k in which}
 
 
-def seam_bound(
-    equation: Equation, jumps: Jumps, at: Sequence[float] | None, span: float, reaction: float | None = None
-) -> float:
-    """Upper bound of what jumps of the prediction and of its slope across periodic ends do to the error.
+def seam_bound(equation: Equation, jumps: Jumps, span: float, reaction: float | None = None) -> float:
+    """Upper bound, for all points at once, of what jumps across periodic ends do to the error.
 
     Parameters
     ----------
     jumps
         Of `jumps_of`.
-    at
-        The point; None for all points at once.
     span
         The time that errors have had.
     reaction
@@ -50,24 +45,21 @@ def seam_bound(
         L = (axis.high - axis.low) * (1.0 - 1e-12)
         spread = 1.13 * math.sqrt(axis.kappa * span) / L
         held = 0.565 * math.sqrt(span / axis.kappa) + span / L  # box.md, step 2f
-        gap = 0.0 if at is None else min(at[k] - axis.low, axis.high - at[k]) * (1.0 - 1e-12)
         passed = 1.0 + spread  # box.md, step 2f
         if axis.drift:
-            first = min(gap / (2.0 * abs(axis.drift)), span)
-            passed = math.inf
-            if first > 0.0:
-                early = 3.0 * (1.0 + 2.0 * spread)
-                passed = early + 0.2421 * math.log(span / first) + spread  # box.md, step 2g
+            passages = 3.0 + abs(axis.drift) * span / L + 2.0 * spread
+            held = min(held, passages / abs(axis.drift))  # box.md, step 2g
+            passed = 0.5 * (passages + abs(axis.drift) * held)  # box.md, step 2g
         part = (axis.kappa * bend + abs(axis.drift) * jump) * held + (jump * passed if jump else 0.0)
         total += part * growth * (1.0 + 1e-9)
     if total == 0.0:
         return 0.0
-    return float(up(total * (1.01 if equation.end is None else 1.0)))  # box.md, step 2g
+    return float(up(total * (1.01 if equation.end is None else 1.0)))  # box.md, step 2h
 
 
 def varied_seam_bound(equation: Equation, jumps: Jumps, span: float, low: float, high: float) -> float:
     """The same for all points at once, where the reaction is a function between two numbers."""
-    plain = seam_bound(equation, jumps, None, span, 0.0)
+    plain = seam_bound(equation, jumps, span, 0.0)
     if plain == 0.0:
         return 0.0
     mass = math.exp(max(-low, 0.0) * span) * (1.0 + 1e-9)
