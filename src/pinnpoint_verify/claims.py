@@ -51,10 +51,12 @@ ELASTIC = {"goals", "solid"}
 """Keys of proof.json."""
 
 
-def continuous(bundle: Bundle, proof: Row, case: Row, rows: list[Row], d: Discrete) -> tuple[list[Any], list[str], int]:
-    """J(u) of every query from the stored states, fluxes and data; what there is nothing to compare with.
+def continuous(
+    bundle: Bundle, proof: Row, case: Row, rows: list[Row], d: Discrete
+) -> tuple[list[Any], list[str], list[str], int]:
+    """J(u) of every query from the stored states and fluxes and the case's data; what there is nothing to compare with.
 
-    Last is the number of lower bounds of coefficients that are declared.
+    Then data of which the stored bounds were used, and the number of lower bounds of coefficients that are declared.
     """
     mesh = Mesh(bundle, int(proof["degree"]))
     need(
@@ -73,6 +75,7 @@ def continuous(bundle: Bundle, proof: Row, case: Row, rows: list[Row], d: Discre
         is_supported(mesh, proof)
     side = VariedSide if varied else Side
     p = side(bundle, mesh, "continuous/state", "source/f", "source/g", "continuous/flux")
+    samples.prove(p, rows)
     held = np.unique(mesh.nodes_of(mesh.facets[mesh.kind == DIRICHLET]))
     asked: dict[int, Query] = {}
     for i, (row, goal) in enumerate(zip(rows, goals, strict=True)):
@@ -140,7 +143,7 @@ def continuous(bundle: Bundle, proof: Row, case: Row, rows: list[Row], d: Discre
             moved = spectrum.missed(asked.get(i), p, goal, mismatch, energy(asked[i].z) if i in asked else 0.0)
         radius = float(up(best[1] + kept[1] + moved + loss))
         found.append((best[0] + kept[0], radius))
-    return raised(found, goals), samples.blind, mesh.medium.loose if varied else 0
+    return raised(found, goals), samples.blind, samples.unproved, mesh.medium.loose if varied else 0
 
 
 def _turned(spectrum: Spectrum, own: tuple[float, float]) -> Any:
@@ -165,8 +168,10 @@ def compared_with(system: Found) -> list[str]:
     return [f"the quadrature rules that define b ({'; '.join(system.rules)})", *said] if system.rules else said
 
 
-def declarations(certificate: Row, case: Row, proof: Row, rows: list[Row], blind: list[str], loose: int) -> list[str]:
-    """What the verdict rests on that is not proved here."""
+def declarations(
+    certificate: Row, case: Row, proof: Row, rows: list[Row], blind: list[str], loose: int, data: list[str]
+) -> list[str]:
+    """What the verdict rests on that is not proved here; `data` of which the stored bounds were used."""
     discrete = proof["target"] == "discrete"
     said = ["A, b and ℓ, as stored, are the discrete system and queries of the case"]
     if certificate.get("inputs"):
@@ -176,7 +181,7 @@ def declarations(certificate: Row, case: Row, proof: Row, rows: list[Row], blind
         said.append("enclosures of the data, densities of balls and ∫f·Φ (compared with samples)")
     elif not discrete:
         said.append("the mesh, κ, c and groups of facets, as stored, belong to the case")
-        said.append("enclosures of the data, mollifiers and ∫fΦ (compared with samples)")
+        said.append(f"{', '.join([*data, 'mollifiers and ∫fΦ'])} (compared with samples)")
     if loose:
         words = "lower bounds of A or of c − ½∇·b on {} cells, whose models are too coarse (compared with samples)"
         said.append(words.format(loose))
@@ -243,6 +248,7 @@ def verify(path: Any) -> list[str]:
     need(fits, "proof.json: a wrong degree, or a weight that the case does not have")
     cells, nodes = (bundle.arrays.get(f"mesh/{k}", np.zeros((0, 0))) for k in ("cells", "nodes"))
     rows, blind, weak = rows_agree(certificate, case, proof, len(cells), nodes.shape[1]), list[str](), 0
+    data: list[str] = []
     loose = [0.0] * len(rows)
     d = Discrete(bundle, len(rows))
     system = functionals_agree(bundle, d, rows, case, proof)
@@ -260,8 +266,10 @@ def verify(path: Any) -> list[str]:
             "stresses in H(div) by representation; tables in integers, equilibrium, oscillation, product bound"
         )
     elif proof["target"] == "continuous":
-        found, blind, weak = continuous(bundle, proof, case, rows, d)
+        found, blind, data, weak = continuous(bundle, proof, case, rows, d)
         lines.append("fluxes in H(div) by representation; divergence, means, oscillation, product bound")
+        if not data and proof["lift"] is None:
+            lines.append("bounds of the data on all cells and facets, from the case's formulas")
     else:
         green = bundle("witness/green", len(rows), len(d.free))
         if d.w.size:  # at the base point
@@ -291,7 +299,8 @@ def verify(path: Any) -> list[str]:
             need(fits, f"{line}{c!r} ± {radius!r}")
     lines += derived_agree(certificate, case, rows, nodes.shape[1])
     told = assumptions_agree(certificate, case, proof, bundle)
-    said = [*compared_with(system), *declarations(certificate, case, proof, rows, blind, weak), *told, *printed]
+    unproved = declarations(certificate, case, proof, rows, blind, weak, data)
+    said = [*compared_with(system), *unproved, *told, *printed]
     return lines + [f"declared: {line}" for line in said]
 
 

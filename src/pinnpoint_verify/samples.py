@@ -29,6 +29,7 @@ from pinnpoint_verify.checker import (
 from pinnpoint_verify.domains import sides_agree
 from pinnpoint_verify.formulas import formula, plain
 from pinnpoint_verify.lifts import Lift, alike, lift_agrees, own_value
+from pinnpoint_verify.own import held_gap, load_bounds, source_bounds, wanted
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.reference import compare, directions, distance, potential, radial, rule
 from pinnpoint_verify.robin_matrix import robin_matrix
@@ -50,6 +51,8 @@ class Samples:
         self.slopes: dict[int, tuple[float, float]] = {}
         self.kernels: dict[int, Kernel] = {}
         self.blind: list[str] = []
+        self.stored = np.ones(mesh.C, dtype=bool), np.ones(len(mesh.facets), dtype=bool)
+        self.unproved: list[str] = []
         problem, lift = case["problem"], proof["lift"] is not None
         self.lift = Lift(bundle, proof["lift"]) if lift and proof["lift"]["kind"] != "opaque" else None
         self.source = plain(problem.get("source")) if self.lift else proof["source"]
@@ -110,6 +113,25 @@ class Samples:
         if not self.parts:
             return np.zeros(len(mesh.facets), dtype=bool)
         return (mesh.neighbour >= 0) & (self.region[mesh.owner] != self.region[mesh.neighbour])
+
+    def prove(self, p: Side, rows: list[Row]) -> None:
+        """Bounds of the data from the case's formulas; what keeps the stored ones is compared with samples."""
+        close, lift = wanted(rows), self.proof["lift"] is not None
+        texts, region = (self.parts, self.region) if self.parts else ([self.source], np.zeros(self.mesh.C, dtype=int))
+        groups = [self._facets(f"continuous/n{k}") for k in range(len(self.proof["neumann"]))]
+        if not lift:
+            cells = source_bounds(p, texts, region, close)
+            self.stored = cells, load_bounds(p, self.proof["neumann"], groups, close)
+        loads = self.stored[1][[] if p.load is None else p.load.at]
+        for what, some, where in (("the source", self.stored[0], "cells"), ("fluxes", loads, "facets")):
+            count = f"{int(some.sum())} of {len(some)} {where}"
+            self.unproved += [f"enclosures of {what} on {count}"] if some.any() else []
+
+    def _facets(self, name: str) -> Array:
+        """Facets of a group, in order."""
+        facets = self.bundle(name, None, whole=len(self.mesh.facets))
+        need(len(facets) and np.all(np.diff(facets) > 0), "Neumann data: facets of no group, or not in order")
+        return facets
 
     def value(self, given: Any, X: Array) -> Array:
         """Dirichlet data at points, less the prediction where that was lifted."""
@@ -185,21 +207,28 @@ class Samples:
         u = p.nodal[self.mesh.cells[g.part]]
 
         def f(X: Array, bary: Array, at: Array) -> Array:
+            at = some[at]
             return self.rest(X, g.kappa[at, None], g.c[at, None]) - g.cubic[at, None] * (u[at] @ bary.T) ** 3
 
-        compare("source", p.given, self.mesh.points[self.mesh.cells[g.part]], f)
+        some = np.nonzero(self.stored[0][g.part])[0]
+        if len(some):
+            data = tuple(x[some] for x in p.given)
+            compare("source", data, self.mesh.points[self.mesh.cells[g.part]][some], f)
 
     def _grouped(self, p: Side, g: Cells) -> None:
         """The source of each group on a range of cells."""
-        own = self.region[g.part]
+        own, some = self.region[g.part], np.nonzero(self.stored[0][g.part])[0]
+        if not len(some):
+            return
 
         def f(X: Array, bary: Array, at: Array) -> Array:
-            return np.asarray(np.select([own[at][:, None] == k for k in range(len(self.parts))], values(X)))
+            return np.asarray(np.select([own[some[at]][:, None] == k for k in range(len(self.parts))], values(X)))
 
         def values(X: Array) -> list[Array]:
             return [np.broadcast_to(formula(part, X), X.shape[:-1]) for part in self.parts]
 
-        compare("source", p.given, self.mesh.points[self.mesh.cells[g.part]], f)
+        data = tuple(x[some] for x in p.given)
+        compare("source", data, self.mesh.points[self.mesh.cells[g.part]][some], f)
 
     def range(self, p: Side, g: Cells) -> None:
         """What is claimed to hold the source holds its stored means, and its values where it can be evaluated."""
@@ -221,8 +250,9 @@ class Samples:
             need(low - slip <= f.min() and f.max() <= high + slip, "range: the source has other values (sampled)")
 
     def boundary(self, p: Side, raised: Any = None) -> float:
-        """Max |g_D − u_h| on Γ_D: proved for numbers, the stored bound compared with samples for formulas; g_N."""
+        """Max |g_D − u_h| on Γ_D: proved, or of lifted predictions compared with samples; g_N."""
         mesh, claimed, seen, m = self.mesh, float(self.proof["mismatch"]), list[int](), self.mesh.d - 1
+        proved = claimed
         lift = self.lift
         need("boundary" not in self.over or np.all(mesh.kind != NEUMANN), "kind: not all of the boundary is fixed")
         for k, given in enumerate(self.held):
@@ -248,14 +278,15 @@ class Samples:
             size += 0.0 if lift is None else float(np.abs(lift(X).v).max(initial=0.0))
             top = (1e-13 * size + 1e-9 * claimed) * sampled
             need(np.max(gap, initial=0.0) <= claimed + top, "state: misses the Dirichlet data")
+            if isinstance(given, str) and self.proof["lift"] is None:
+                proved = max(proved, held_gap(given, mesh.points[T], b, claimed))
         fixed = np.nonzero(mesh.kind == DIRICHLET)[0].tolist()
         need(sorted(seen) == fixed, "kind: not the facets with Dirichlet data")
         left = set() if p.load is None else set(p.load.at.tolist())
         robin, seen_robin = self.case["problem"].get("robin") or {}, list[int]()
         free = [*(self.case["problem"].get("neumann") or {}), *robin]
         for k, given in enumerate(self.proof["neumann"]):
-            facets = self.bundle(f"continuous/n{k}", None, whole=len(mesh.facets))
-            need(len(facets) and np.all(np.diff(facets) > 0), "Neumann data: facets of no group, or not in order")
+            facets = self._facets(f"continuous/n{k}")
             if lift is None:
                 sides_agree(mesh.points, {free[k]: mesh.facets[facets]}, self.case)
             if lift is None and k >= len(free) - len(robin):
@@ -266,13 +297,14 @@ class Samples:
                 continue
             need(p.load is not None and set(facets.tolist()) <= left, "Neumann data: facets without their load")
             left -= set(facets.tolist())
-            if given is not None and p.load is not None:
-                data = tuple(a[facets] for a in p.load.on(0, len(mesh.facets)))
+            some = facets[self.stored[1][facets]]
+            if given is not None and p.load is not None and len(some):
+                data = tuple(a[some] for a in p.load.on(0, len(mesh.facets)))
                 f = lambda X, bary, at, given=given: formula(given, X)  # noqa: E731
-                compare("Neumann data", data, mesh.points[mesh.facets[facets]], f)
+                compare("Neumann data", data, mesh.points[mesh.facets[some]], f)
         need(not left, "Neumann data: a load that the case does not have")
         need(sorted(seen_robin) == np.nonzero(mesh.alpha)[0].tolist(), "robin: facets of no group")
-        return claimed
+        return proved
 
     def rest(self, X: Array, kappa: Any, c: Any) -> Array:
         """The source at points, or what a lifted prediction leaves of it."""

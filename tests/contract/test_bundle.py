@@ -26,6 +26,7 @@ from pinnpoint.cases.study import build
 from pinnpoint.cli.main import main
 from pinnpoint.outputs import draft as outputs
 from pinnpoint_verify import claims
+from pinnpoint_verify.samples import Samples
 from tests.support.continua import interval, layered, smooth, strip
 from tests.support.exactly import solve_arb
 from tests.support.newton import Cubic
@@ -195,8 +196,11 @@ def rehash(folder: Path):
 @pytest.mark.parametrize("name", CASES)
 def test_every_kind_verifies_and_claims_no_less_than_is_proved(name, made, capsys, monkeypatch):
     """Where the claim is the witnesses' own interval, the two programs that find it agree to a hundred-thousandth."""
+    code, out = verdict(made(name), capsys)
+    assert code == 0, out
     widths, holds = [], claims.holds
     monkeypatch.setattr(claims, "holds", lambda row, c, r: widths.append((c, r)) or holds(row, c, r))
+    monkeypatch.setattr(Samples, "prove", lambda self, p, rows: None)  # with the bounds of data that are stored
     code, out = verdict(made(name), capsys)
     assert code == 0, out
     said = json.loads((made(name) / "certificate.json").read_text())
