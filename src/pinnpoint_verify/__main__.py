@@ -1,12 +1,16 @@
-"""``python -m pinnpoint_verify BUNDLE``: the verdict on a bundle, with numpy and scipy alone."""
+"""``python -m pinnpoint_verify BUNDLE [--inputs DIR] [--key PUBLIC.pem]``: the verdict, with numpy and scipy alone."""
 
 from __future__ import annotations
 
+import argparse
 import sys
 
 from pinnpoint_verify.claims import main
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python -m pinnpoint_verify BUNDLE")
-    sys.exit(main(sys.argv[1]))
+    parser = argparse.ArgumentParser(prog="python -m pinnpoint_verify")
+    parser.add_argument("bundle", metavar="BUNDLE")
+    parser.add_argument("--inputs", metavar="DIR")
+    parser.add_argument("--key", metavar="PUBLIC.pem")
+    given = parser.parse_args()
+    sys.exit(main(given.bundle, given.inputs, given.key))

@@ -31,6 +31,7 @@ from pinnpoint_verify.everywhere import Worst, boundary_agrees, raised
 from pinnpoint_verify.fields import lines as declared_lines
 from pinnpoint_verify.functionals import functionals_agree
 from pinnpoint_verify.gaps import missed
+from pinnpoint_verify.inputs import inputs_agree
 from pinnpoint_verify.lines import on_a_line
 from pinnpoint_verify.operators import check
 from pinnpoint_verify.raised import Raised
@@ -38,6 +39,7 @@ from pinnpoint_verify.reader import Bundle, Refused, need
 from pinnpoint_verify.robin import is_robin
 from pinnpoint_verify.rows import ALONE, Row, near, rows_agree
 from pinnpoint_verify.samples import Samples
+from pinnpoint_verify.signatures import signature_agrees
 from pinnpoint_verify.solid_claims import solid
 from pinnpoint_verify.solid_lifts import kept_agrees
 from pinnpoint_verify.spectrum import Spectrum
@@ -49,6 +51,7 @@ COMMON = {"target", "method", "radius_terms", "components", "degree", "weighted"
 CONTINUOUS = {"goals", "lift", "source", "range", "mismatch", "raised", "dirichlet", "neumann"}
 ELASTIC = {"goals", "solid"}
 """Keys of proof.json."""
+FILES = "mesh and prediction are those of the files named under inputs"
 
 
 def continuous(
@@ -175,7 +178,7 @@ def declarations(
     discrete = proof["target"] == "discrete"
     said = ["A, b and ℓ, as stored, are the discrete system and queries of the case"]
     if certificate.get("inputs"):
-        said.append("mesh and prediction are those of the files named under inputs")
+        said.append(FILES)
     if "solid" in proof:
         said.append("the mesh, E, ν and groups of facets and cells, as stored, belong to the case")
         said.append("enclosures of the data, densities of balls and ∫f·Φ (compared with samples)")
@@ -223,8 +226,12 @@ def declarations(
     return said
 
 
-def verify(path: Any) -> list[str]:
-    """Lines of the report; raises `Refused` with the line that fails."""
+def verify(path: Any, inputs: Any = None, key: Any = None) -> list[str]:
+    """Lines of the report; raises `Refused` with the line that fails.
+
+    With `inputs`, a folder, the files that the certificate names are held against the bundle; with `key`, a public key,
+    the signature beside it.
+    """
     bundle = Bundle(path)
     for name in ("certificate.json", "case.json", "proof.json"):
         need(name in bundle.json, f"{name}: is missing")
@@ -299,7 +306,12 @@ def verify(path: Any) -> list[str]:
             need(fits, f"{line}{c!r} ± {radius!r}")
     lines += derived_agree(certificate, case, rows, nodes.shape[1])
     told = assumptions_agree(certificate, case, proof, bundle)
+    if key is not None:
+        lines.append(f"verified: {signature_agrees(path, key)}")
+    if inputs is not None:
+        lines += [f"verified: {line}" for line in inputs_agree(inputs, bundle, certificate, case, proof)]
     unproved = declarations(certificate, case, proof, rows, blind, weak, data)
+    unproved = [line for line in unproved if inputs is None or line != FILES]
     said = [*compared_with(system), *unproved, *told, *printed]
     return lines + [f"declared: {line}" for line in said]
 
@@ -317,12 +329,17 @@ def say(line: str) -> None:
         print(line.encode("ascii", "backslashreplace").decode())
 
 
-def main(path: Any) -> int:
+def main(path: Any, inputs: Any = None, key: Any = None) -> int:
     """Print the report and the verdict; 0 where everything is re-proved, else 1."""
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            lines = check(path) if Path(path).suffix == ".npz" else verify(path)
+            alone = Path(path).suffix == ".npz"
+            need(
+                not alone or inputs is key is None,
+                "inputs, key: witnesses of instances name no files and are not signed",
+            )
+            lines = check(path) if alone else verify(path, inputs, key)
     except Refused as error:
         say(f"NOT VERIFIED: {str(error)[:2000]}")
         return 1

@@ -12,6 +12,7 @@ ABOUT = {
     "check": "validate a case file; print groups, conditions, loads and memory",
     "certify": "certify a case file and write certificate, table and field",
     "verify": "re-check a certificate bundle from its witnesses alone",
+    "sign": "sign a bundle with an Ed25519 key (extra 'sign')",
     "serve": "certify predictions of one case over HTTP (extra 'serve')",
     "reproduce": "the paper's experiments, beside the paper's own numbers",
     "doctor": "what is installed, which extras work",
@@ -28,10 +29,28 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     for name in ("check", "certify", "serve"):
         case(parsers[name])
     certify(parsers["certify"])
-    told = "a bundle's folder, or the .npz witness of an instance of a population"
-    parsers["verify"].add_argument("bundle", type=Path, metavar="BUNDLE", help=told)
+    verify(parsers["verify"])
+    sign(parsers["sign"])
     serve(parsers["serve"])
     reproduce(parsers["reproduce"])
+
+
+def verify(parser: Any) -> None:
+    """Which bundle, and what it is held against."""
+    told = "a bundle's folder, or the .npz witness of an instance of a population"
+    parser.add_argument("bundle", type=Path, metavar="BUNDLE", help=told)
+    told = "folder with the case, mesh and prediction that the certificate names: they are read and compared"
+    parser.add_argument("--inputs", type=Path, metavar="DIR", help=told)
+    parser.add_argument("--key", type=Path, metavar="PUBLIC.pem", help="whose signature BUNDLE.sig must be")
+
+
+def sign(parser: Any) -> None:
+    """Which bundle, and with which key."""
+    parser.add_argument(
+        "bundle", type=Path, metavar="BUNDLE", help="a bundle's folder; BUNDLE.sig is written beside it"
+    )
+    told = "Ed25519 private key: openssl genpkey -algorithm ed25519 -out private.pem"
+    parser.add_argument("--key", type=Path, metavar="PRIVATE.pem", required=True, help=told)
 
 
 def demo(parser: Any) -> None:

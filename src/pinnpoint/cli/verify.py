@@ -9,4 +9,4 @@ import pinnpoint_verify as verifier
 
 def run(arguments: argparse.Namespace) -> int:
     """Exit code 1 where it is not verified."""
-    return verifier.main(arguments.bundle)
+    return verifier.main(arguments.bundle, arguments.inputs, arguments.key)

@@ -1,0 +1,224 @@
+"""`verify --inputs` holds a bundle against the files that it names; `sign` and `verify --key` say whose it is."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import pinnpoint as pp
+from pinnpoint.cli.main import main
+from pinnpoint_verify.inputs import MeshFile
+from pinnpoint_verify.reader import Refused
+from tests.soundness.test_bundle_forged import Forger
+
+CASE = """title = "two materials"
+[mesh]
+file = "part.msh"
+[problem]
+kind = "reaction-diffusion"
+diffusion = { iron = 1.0, air = 5.0 }
+source = "1+x"
+[problem.dirichlet]
+left = 0.0
+[problem.neumann]
+right = 1.0
+[prediction]
+file = "f.npz"
+[[query]]
+name = "a"
+at = [0.4, 0.55]
+"""
+GROUPS = '$PhysicalNames\n4\n1 3 "left"\n1 4 "right"\n2 1 "iron"\n2 2 "air"\n$EndPhysicalNames\n'
+
+
+def simplices(n: int):
+    """Points, triangles with their materials and edges with their sides, of 2n × n squares of side 1/n."""
+    mesh = pp.io.generate("square", n)
+    points = np.concatenate([mesh.points, mesh.points + np.eye(2)[0]])
+    places, number = np.unique(points, axis=0, return_inverse=True)
+    cells = number.ravel()[np.concatenate([mesh.cells, mesh.cells + len(mesh.points)])]
+    sides = []
+    for tag, x in ((3, 0.0), (4, 2.0)):
+        on = np.flatnonzero(places[:, 0] == x)
+        on = on[np.argsort(places[on, 1])]
+        sides += [(tag, a, b) for a, b in pairwise(on)]
+    return places, cells, 1 + (places[cells].mean(axis=1)[:, 0] > 1.0), sides
+
+
+def old(n: int) -> str:
+    """An .msh file of version 2.2."""
+    X, T, material, sides = simplices(n)
+    lines = [f"$MeshFormat\n2.2 0 8\n$EndMeshFormat\n{GROUPS}$Nodes", str(len(X))]
+    lines += [f"{i + 1} {x!r} {y!r} 0" for i, (x, y) in enumerate(X.tolist())] + ["$EndNodes", "$Elements"]
+    rows = [f"1 2 {tag} {tag} {a + 1} {b + 1}" for tag, a, b in sides]
+    rows += [f"2 2 {m} {m} {a + 1} {b + 1} {c + 1}" for m, (a, b, c) in zip(material, T, strict=True)]
+    lines += [str(len(rows)), *(f"{i + 1} {row}" for i, row in enumerate(rows)), "$EndElements"]
+    return "\n".join(lines) + "\n"
+
+
+def new(n: int) -> str:
+    """An .msh file of version 4.1."""
+    X, T, material, sides = simplices(n)
+    lines = [f"$MeshFormat\n4.1 0 8\n$EndMeshFormat\n{GROUPS}$Entities", "0 2 2 0"]
+    lines += [f"{tag} 0 0 0 2 1 0 1 {tag} 0" for tag in (3, 4)] + [f"{m} 0 0 0 2 1 0 1 {m} 0" for m in (1, 2)]
+    lines += ["$EndEntities", "$Nodes", f"1 {len(X)} 1 {len(X)}", f"2 1 0 {len(X)}"]
+    lines += (
+        [str(i + 1) for i in range(len(X))] + [f"{x!r} {y!r} 0" for x, y in X.tolist()] + ["$EndNodes", "$Elements"]
+    )
+    lines.append(f"4 {len(sides) + len(T)} 1 {len(sides) + len(T)}")
+    number = iter(range(1, 10**6))
+    for tag in (3, 4):
+        some = [(a, b) for t, a, b in sides if t == tag]
+        lines += [f"1 {tag} 1 {len(some)}", *(f"{next(number)} {a + 1} {b + 1}" for a, b in some)]
+    for m in (1, 2):
+        some = T[material == m].tolist()
+        lines += [f"2 {m} 2 {len(some)}", *(f"{next(number)} {a + 1} {b + 1} {c + 1}" for a, b, c in some)]
+    return "\n".join([*lines, "$EndElements"]) + "\n"
+
+
+@pytest.fixture(params=[old, new], ids=["2.2", "4.1"])
+def made(tmp_path, request):
+    """The folder of a case with its result."""
+    (tmp_path / "part.msh").write_text(request.param(4))
+    mesh = pp.io.read_mesh(tmp_path / "part.msh")
+    np.savez(tmp_path / "f.npz", values=0.3 * mesh.points[:, 0])
+    (tmp_path / "case.toml").write_text(CASE)
+    assert main(["certify", str(tmp_path / "case.toml"), "--out", str(tmp_path / "o"), "--quiet"]) == 0
+    return tmp_path
+
+
+def verdict(folder, capsys, *more: str) -> tuple[int, str]:
+    capsys.readouterr()
+    code = main(["verify", str(folder / "o/bundle"), *more])
+    return code, capsys.readouterr().out
+
+
+def test_the_files_are_the_certificates(made, capsys):
+    code, out = verdict(made, capsys, "--inputs", str(made))
+    assert code == 0, out
+    assert "verified: case case.toml: its SHA-256, problem, queries and certificate as stored" in out
+    assert "verified: mesh part.msh: its SHA-256, cells, group 'left', group 'right', diffusion of groups" in out
+    assert "verified: prediction f.npz: its SHA-256, values at the nodes" in out
+    assert "declared: mesh and prediction" not in out
+    assert "declared: mesh and prediction" in verdict(made, capsys)[1]
+
+
+@pytest.mark.parametrize("name", ["part.msh", "f.npz", "case.toml"])
+def test_another_file_or_none_is_refused(made, capsys, name):
+    path = made / name
+    path.write_bytes(path.read_bytes() + b"\n")
+    code, out = verdict(made, capsys, "--inputs", str(made))
+    assert code == 1
+    assert f"'{name}' has the SHA-256" in out
+    path.unlink()
+    assert f"'{name}' is not in the folder" in verdict(made, capsys, "--inputs", str(made))[1]
+
+
+def swapped(text: str) -> str:
+    """Left is right."""
+    return text.replace('3 "left"', '3 "l"').replace('4 "right"', '4 "left"').replace('3 "l"', '3 "right"')
+
+
+def renamed(text: str) -> str:
+    """Iron is air."""
+    return text.replace('"iron"', '"x"').replace('"air"', '"iron"').replace('"x"', '"air"')
+
+
+OTHERS = {
+    "part.msh": {
+        "other sides": (swapped, "group 'left'"),
+        "other materials": (renamed, "diffusion is not"),
+        "another mesh": (lambda s: old(3), "cells|nodes"),
+    },
+    "case.toml": {
+        "another source": (lambda s: s.replace("1+x", "2+x"), "problem.source"),
+        "another point": (lambda s: s.replace("0.55", "0.56"), "another at"),
+    },
+}
+
+
+@pytest.mark.parametrize(("name", "what"), [(name, what) for name, kinds in OTHERS.items() for what in kinds])
+def test_another_content_under_a_digest_that_fits_is_refused(made, capsys, name, what):
+    change, words = OTHERS[name][what]
+    data = change((made / name).read_text()).encode()
+    (made / name).write_bytes(data)
+    forger = Forger(made / "o/bundle")
+    word = {"part.msh": "mesh", "case.toml": "case"}[name]
+    forger.json("certificate.json", lambda d: d["inputs"][word].update(sha256=hashlib.sha256(data).hexdigest()))
+    forger.seal()
+    code, out = verdict(made, capsys, "--inputs", str(made))
+    assert code == 1
+    assert any(part in out for part in words.split("|")), out
+
+
+def test_other_values_under_a_digest_that_fits_are_refused(made, capsys):
+    values = np.load(made / "f.npz")["values"]
+    np.savez(made / "f.npz", values=values + 1e-9)
+    data = (made / "f.npz").read_bytes()
+    forger = Forger(made / "o/bundle")
+    forger.json("certificate.json", lambda d: d["inputs"]["prediction"].update(sha256=hashlib.sha256(data).hexdigest()))
+    forger.seal()
+    assert "does not have the values of 'f.npz'" in verdict(made, capsys, "--inputs", str(made))[1]
+
+
+def test_what_is_no_plain_mesh_of_simplices_is_said_so():
+    with pytest.raises(Refused, match="plain text"):
+        MeshFile("$MeshFormat\n4.1 1 8\n$EndMeshFormat\n")
+    with pytest.raises(Refused, match="no simplices"):
+        MeshFile(old(2).replace("1 2 3 3", "8 2 3 3", 1))
+
+
+def test_bundles_made_in_python_name_no_files(tmp_path, capsys):
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("square", 4), 1.0, dirichlet={"boundary": 0.0})
+    certificate = pp.certify(problem, problem.space.U0, problem.mean())
+    (tmp_path / "o").mkdir()
+    pp.write_bundle(tmp_path / "o/bundle", certificate, problem, problem.space.U0, problem.mean())
+    code, out = verdict(tmp_path, capsys, "--inputs", str(tmp_path))
+    assert code == 1
+    assert "made in Python and names no files" in out
+
+
+@pytest.mark.optional
+def test_a_signature_is_its_owners(tmp_path, capsys):
+    serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
+    ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("square", 4), 1.0, dirichlet={"boundary": 0.0})
+    certificate = pp.certify(problem, problem.space.U0, problem.mean())
+    bundle = tmp_path / "o/bundle"
+    bundle.parent.mkdir()
+    pp.write_bundle(bundle, certificate, problem, problem.space.U0, problem.mean())
+    for name in ("mine", "other"):
+        key = ed25519.Ed25519PrivateKey.generate()
+        plain = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        (tmp_path / f"{name}.pem").write_bytes(key.private_bytes(*plain))
+        public = key.public_key().public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+        (tmp_path / f"{name}.pub").write_bytes(public)
+    assert "there is no signature 'bundle.sig'" in verdict(tmp_path, capsys, "--key", str(tmp_path / "mine.pub"))[1]
+    assert main(["sign", str(bundle), "--key", str(tmp_path / "mine.pem")]) == 0
+    code, out = verdict(tmp_path, capsys, "--key", str(tmp_path / "mine.pub"))
+    assert code == 0
+    assert "verified: signed by the key with the SHA-256" in out
+    code, out = verdict(tmp_path, capsys, "--key", str(tmp_path / "other.pub"))
+    assert code == 1
+    assert "not that of this bundle by this key" in out
+    assert main(["sign", str(bundle), "--key", str(tmp_path / "mine.pub")]) == 2
+    shutil.copytree(bundle, tmp_path / "p/bundle")
+    shutil.copy(tmp_path / "o/bundle.sig", tmp_path / "p/bundle.sig")
+    forger = Forger(tmp_path / "p/bundle")
+    forger.json("case.json", lambda d: d.update(title="another"))
+    forger.json("certificate.json", lambda d: d.update(title="another"))
+    forger.seal()
+    code, out = verdict_of(tmp_path / "p/bundle", tmp_path / "mine.pub", capsys)
+    assert code == 1
+    assert "not that of this bundle by this key" in out
+
+
+def verdict_of(bundle, key, capsys) -> tuple[int, str]:
+    capsys.readouterr()
+    return main(["verify", str(bundle), "--key", str(key)]), capsys.readouterr().out
