@@ -23,7 +23,8 @@ from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.round import disc_mesh, ring_mesh
 
 OUT = Path(__file__).parent / "results" / "curved.json"
-COUNTS = {"quick": 12, "whole": 400}
+PARTS, COUNT = 10, 40
+"""Of the campaign: so many parts of so many problems."""
 POINTS = 3
 KINDS = ["dirichlet", "neumann", "robin"]
 
@@ -142,8 +143,8 @@ def problem(rng: np.random.Generator) -> tuple[Any, Any, Any, str]:
     return made, here.points, value(here.points), f"{words}, {conditions}, degree {degree}"
 
 
-def campaign(count: int, seed: int) -> dict[str, Any]:
-    """So many random problems with three points each."""
+def part(seed: int, count: int) -> list[dict[str, Any]]:
+    """So many random problems with three points each: a row for each interval."""
     rng, rows = np.random.default_rng(seed), []
     for _ in range(count):
         made, X, truth, what = problem(rng)
@@ -154,9 +155,13 @@ def campaign(count: int, seed: int) -> dict[str, Any]:
             {"what": what, "missed": bool(m or not proved), "share": float(r / abs(t)), "off": float(o)}
             for m, r, t, o in zip(~found.contains(truth), found.radius, truth, off, strict=True)
         ]
-    return {"all": summary(rows)} | {
-        what: summary([row for row in rows if row["what"] == what]) for what in sorted({row["what"] for row in rows})
-    }
+    return rows
+
+
+def campaign(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """What intervals say, all of them and by kind."""
+    kinds = sorted({row["what"] for row in rows})
+    return {"all": summary(rows)} | {what: summary([row for row in rows if row["what"] == what]) for what in kinds}
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -194,21 +199,25 @@ def ring_table(sizes: list[tuple[int, int]]) -> list[dict[str, Any]]:
 
 
 def main(arguments: list[str]) -> dict[str, Any]:
-    """The campaign and the table, printed and written."""
+    """The campaign and the table, printed and written; parts that are kept already are not run again."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", type=Path, default=OUT)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int)
+    parser.add_argument("--parts", type=int, default=PARTS, help="so many parts of the campaign, kept one by one")
     asked = parser.parse_args(arguments)
-    count = asked.count or COUNTS["quick" if asked.quick else "whole"]
-    found = {
-        "campaign": campaign(count, asked.seed),
-        "ring": ring_table([(7, 44)] if asked.quick else [(8, 44), (16, 88), (28, 148)]),
-    }
+    before = json.loads(asked.out.read_text(encoding="utf-8")) if asked.out.exists() else {}
+    parts, table = dict(before.get("parts", {})), before.get("ring", [])
     asked.out.parent.mkdir(parents=True, exist_ok=True)
-    asked.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(found, indent=1))
+    found: dict[str, Any] = before
+    for seed in range(1, 2 if asked.quick else asked.parts + 1):
+        if str(seed) not in parts:
+            parts[str(seed)] = part(seed, 12 if asked.quick else COUNT)
+        if not table:
+            table = ring_table([(7, 44)] if asked.quick else [(8, 44), (16, 88), (28, 148)])
+        rows = [row for rows in parts.values() for row in rows]
+        found = {"campaign": campaign(rows), "ring": table, "parts": parts}
+        asked.out.write_text(json.dumps(found) + "\n", encoding="utf-8")
+    print(json.dumps({name: found[name] for name in ("campaign", "ring")}, indent=1))
     return found
 
 

@@ -10,7 +10,11 @@ import pinnpoint as pp
 from pinnpoint import fem
 from pinnpoint.cli.main import main
 from pinnpoint.fem.elements import Nodes
+from pinnpoint.io.meshes.blocks import Block as Cells
+from pinnpoint.io.meshes.blocks import Blocks, build_mesh
+from pinnpoint.io.meshes.simplices import simplified
 from pinnpoint.mesh.domains import generate
+from pinnpoint.mesh.mesh import Mesh
 from tests.support.written import large
 
 E, NU, PRESSURE = 3.0e4, 0.3, 25.0
@@ -133,6 +137,42 @@ def test_pressed_blocks_move_as_their_problem_does(tmp_path, d, name):
     c = pp.certify(problem, problem.space.U0, asked, target="discrete")
     wanted = truth.points([[0.6, 0.5, 0.4][:d]], "x").L @ solved(truth).ravel()
     assert c.center == pytest.approx(wanted, rel=1e-6)
+
+
+def grouped(mesh):
+    """The same mesh with the sides of the cube at x = 0 and x = 1 as groups."""
+    X = mesh.points[mesh.boundary][:, :, 0]
+    sides = {name: mesh.boundary[(X == x).all(axis=1)] for name, x in (("left", 0.0), ("right", 1.0))}
+    return Mesh(mesh.points, mesh.cells, {}, sides, middles=mesh.middles, remarks=mesh.remarks)
+
+
+def hexahedra(n):
+    """The unit cube by n³ hexahedra, cut as files of them are."""
+    X = np.stack(np.meshgrid(*[np.arange(n + 1) / n] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+    corner = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]])
+    low = np.stack(np.meshgrid(*[np.arange(n)] * 3, indexing="ij"), axis=-1).reshape(-1, 1, 3)
+    rows = (low + corner) @ np.array([(n + 1) ** 2, n + 1, 1])
+    file, sides, said = simplified(Blocks(X, [Cells("hexahedron", rows)]))
+    assert said
+    return build_mesh(file, sides)
+
+
+def test_one_part_as_tetrahedra_of_both_orders_hexahedra_and_deck_has_intervals_that_meet(tmp_path):
+    block, push = Block(3), [-PRESSURE, 0.0, 0.0]
+    file, sides, _ = simplified(Blocks(block.X, [Cells("tetra10", block.rows)]))
+    second = build_mesh(file, sides)
+    assert second.middles is None  # mid-side nodes in the middle: nothing is bent
+    meshes = {"first": (block.mesh, 1), "second": (second, 2), "hexahedra": (hexahedra(2), 2)}
+    problems = [
+        fem.Elasticity(grouped(mesh), E, NU, fixed={"left": 0.0}, traction={"right": push}, degree=degree)
+        for mesh, degree in meshes.values()
+    ]
+    problems.append(read(tmp_path, block.nastran(), "part.bdf").solid())
+    found = [pp.certify(p, p.space.U0, p.mean("x")) for p in problems]
+    assert all(c.interval_of == "the PDE's solution on the mesh's polyhedron" for c in found)
+    assert max(c.lower[0] for c in found) < min(c.upper[0] for c in found) < 0.0
+    assert all(c.radius[0] < 0.25 * abs(c.center[0]) for c in found[1:])
+    assert abs(found[1].center[0] - found[3].center[0]) < 1e-9
 
 
 def test_forces_on_mid_side_nodes_and_plane_elements_of_nastran(tmp_path):
