@@ -25,6 +25,7 @@ sys.path.insert(0, str(HERE.parent))
 
 import pinnpoint as pp  # noqa: E402
 from pinnpoint.certificates.evidence import Evidence  # noqa: E402
+from pinnpoint.cli.peak import moving_bytes  # noqa: E402
 from pinnpoint.fem.corrected import solved  # noqa: E402
 from pinnpoint.mesh.topology import Topology  # noqa: E402
 from pinnpoint.rounding import matrices  # noqa: E402
@@ -500,6 +501,33 @@ def continuous(kind, cells):
     }
 
 
+def in_time(kind, cells):
+    """A point's certificate of the heat equation in time, against one forward sweep; as many steps as cells."""
+
+    def problem(n):
+        mesh = pp.io.generate(kind, n)
+        return pp.fem.Parabolic(mesh, initial="sin(pi*x)*sin(pi*y)", end=0.1, steps=n)
+
+    small = problem(8)
+    pp.certify(small, small.states(), small.points([[0.4, 0.55]]))  # loads what is loaded once
+    heat, spent = problem(cells), []
+    queries = heat.points([[0.4, 0.55]])
+    for work in (heat.states, lambda: spent.append(pp.certify(heat, heat.states(), queries))):
+        start = time.process_time()
+        work()
+        spent.append(time.process_time() - start)
+    sweep, found, certify = spent
+    told = moving_bytes(heat, 1, discrete=False) / 2**30
+    return {
+        "cells": len(heat.mesh.cells),
+        "steps": cells,
+        "sweep [s]": round(sweep, 3),
+        "certify / sweep": round(certify / sweep, 2),
+        "radius": float(f"{found.radius[0]:.3g}"),
+        "told memory [GB]": round(told, 2),
+    }
+
+
 def band(kind, cells, *, degree):
     """The mesh constant against one factorization of linear elements, and the band against fluxes and their bounds."""
     problem = pp.fem.ReactionDiffusion(pp.io.generate(kind, cells), source="exp(x)*sin(5*y)", degree=degree)
@@ -623,6 +651,7 @@ def plan(sizes, small):
     yield "semilinear root", (semilinear, "square", 40 if quick else 317, {})
     yield "continuous 2D", (continuous, "square", 60 if quick else 500, {})
     yield "continuous 3D", (continuous, "cube", 8 if quick else 46, {})
+    yield "point in time 2D", (in_time, "square", 12 if quick else 64, {})
     for degree in (1, 2):
         yield f"band P{degree}", (band, "square", 12 if quick else 64, {"degree": degree})
     yield "band 3D", (band, "cube", 3 if quick else 8, {"degree": 1})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -199,6 +199,9 @@ class SelfCertifying(ABC):
 
 class Problem(ABC):
     """A discretized PDE: its system, the way in for predictions, and what its certificates say."""
+
+    surely_linear: ClassVar[bool] = False
+    """Whether it is known to be linear before its system is made."""
 
     if TYPE_CHECKING:  # read-only; each problem has them as fields or as properties
 

@@ -108,7 +108,8 @@ def certify(
     if lift:
         if not isinstance(system, Liftable) or target == "discrete" or transfer is not None:
             raise InputError(
-                "lift: is for the continuous target of reaction–diffusion and elasticity problems, without a transfer"
+                "lift: is for the continuous target of reaction–diffusion, elasticity and parabolic problems, without "
+                "a transfer"
             )
         _require_queries(queries)
         if without_solve(queries):
@@ -196,6 +197,8 @@ def narrowed(certificate: Certificate, plain: Certificate | None) -> Certificate
 
 def default_method(system: Any) -> AnyMethod:
     """`Root` for nonlinear systems and problems, else `Exact`."""
+    if isinstance(system, Problem) and system.surely_linear:
+        return Exact()
     inner = system.system if isinstance(system, Problem) else system
     return Root() if isinstance(inner, AbstractSemilinear | NonlinearSystem) else Exact()
 

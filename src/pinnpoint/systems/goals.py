@@ -28,12 +28,16 @@ class Point:
 
 @dataclass(frozen=True)
 class Ball:
-    """The average over a ball; of one component where the solution has several, at a time where it moves."""
+    """The average over a ball; of one component where the solution has several, at a time where it moves.
+
+    With `since` averaged over the times from then to `time` too.
+    """
 
     at: tuple[float, ...]
     radius: float
     component: int | None = None
     time: float | None = None
+    since: float | None = None
 
     __repr__ = brief
 
@@ -70,11 +74,15 @@ class Patch:
 
 @dataclass(frozen=True)
 class Cells:
-    """The average over cells; of one component where the solution has several, at a time where it moves."""
+    """The average over cells; of one component where the solution has several, at a time where it moves.
+
+    With `since` averaged over the times from then to `time` too.
+    """
 
     cells: Where
     component: int | None = None
     time: float | None = None
+    since: float | None = None
 
     __repr__ = brief
 
@@ -242,3 +250,8 @@ Goal = Linear | Extreme
 def time_of(goal: Goal | None) -> float | None:
     """The time that a query is about; None where the solution does not move, or none was said."""
     return goal.time if isinstance(goal, Point | Ball | Gaussian | Cells | Patch) else None
+
+
+def since_of(goal: Goal | None) -> float | None:
+    """The time from which on a query averages; None where it is about one time."""
+    return goal.since if isinstance(goal, Ball | Cells) else None

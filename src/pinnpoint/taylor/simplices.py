@@ -257,14 +257,15 @@ def gathered(m: int, finer: Rows) -> Rows:
     count, n = 2**m, len(pairs(m))
     beta, high, error1, error2 = (r.reshape(-1, count, *r.shape[1:]) for r in finer)
     R, S, G = tables.gathering(m), tables.restriction(m), gram(m)
-    whole_beta = np.einsum("cij,ncj->ni", R, beta)  # taylor.md, step 6d
-    slip = gamma(count * n + 3) * np.einsum("cij,ncj->ni", np.abs(R), np.abs(beta)).max(axis=1)
-    apart = beta - np.einsum("cij,nj->nci", S, whole_beta)
-    blur = gamma(n + 3) * (np.abs(beta) + np.einsum("cij,nj->nci", np.abs(S), np.abs(whole_beta))).max(axis=2)
+    flat, down = R.transpose(0, 2, 1).reshape(count * n, n), S.reshape(count * n, n).T
+    rows = beta.reshape(-1, count * n)
+    whole_beta = rows @ flat  # taylor.md, step 6d
+    slip = gamma(count * n + 3) * (np.abs(rows) @ np.abs(flat)).max(axis=1)
+    apart = beta - (whole_beta @ down).reshape(beta.shape)
+    size = np.abs(beta) + (np.abs(whole_beta) @ np.abs(down)).reshape(beta.shape)
+    blur = gamma(n + 3) * size.max(axis=2)
     size = np.abs(apart)
-    square = np.einsum("nci,ij,ncj->nc", apart, G, apart) + gamma(n * n + 4) * np.einsum(
-        "nci,ij,ncj->nc", size, G, size
-    )
+    square = ((apart @ G) * apart).sum(axis=2) + gamma(n * n + 4) * ((size @ G) * size).sum(axis=2)
     distance = np.sqrt(np.maximum(square, 0.0)) + blur
     with np.errstate(all="ignore"):
         high = np.sqrt((high**2 + distance**2).mean(axis=1)) * MANY + SMALL  # taylor.md, step 6d

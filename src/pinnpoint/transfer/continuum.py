@@ -368,8 +368,9 @@ class Continuum:
         fields: Sequence[Field | None] | None = None,
         *,
         transposed: bool = False,
+        columns: int = 0,
     ) -> Vector:
-        """Equilibrated facet densities (F, 1 or d, m) for states (m, size)."""
+        """Equilibrated facet densities (F, 1 or d, m) for states (m, size), `columns` of them in all calls."""
         d, T, order = self.d, self.topology, self.degree - 1
         if self.medium is not None:
             fields = [None] * len(nodal) if fields is None else fields
@@ -390,7 +391,7 @@ class Continuum:
         rest = np.stack([f.coefficients for f in sources], axis=2) - self.reaction[:, None, None] * b
         prescribed = self.prescribed(loads)
         # continuous.md, step 1d
-        return equilibrate(self.joined, self.kappa, slopes, rest, self.kind, prescribed, order)
+        return equilibrate(self.joined, self.kappa, slopes, rest, self.kind, prescribed, order, columns=columns)
 
     @cached_property
     def joined(self) -> Topology:

@@ -23,6 +23,7 @@ from pinnpoint.taylor.bernstein import pairs
 from pinnpoint.transfer.patches import FREE, PRESCRIBED, Ingredients, parts, shares, to_nodal
 
 _WORTH_COMPILED = 20_000, 5_000  # cells, for RT0 and RT1: below, numpy needs less than loading numba
+_MANY_COLUMNS = 1_500_000, 400_000  # cells times right-hand sides of all calls, from which on loading pays
 _CHUNK = 2_000_000
 
 
@@ -37,6 +38,7 @@ def equilibrate(
     *,
     metric: Vector | None = None,
     compiled: bool | None = None,
+    columns: int = 0,
 ) -> Vector:
     """Nodal facet densities of an equilibrated flux, (F, 1, m) for order 0 and (F, d, m) for order 1.
 
@@ -62,6 +64,8 @@ def equilibrate(
         R of each cell, (C, d, d): lengths |Rσ| are made small instead of κ^{-1/2}|σ|.
     compiled
         Whether to use numba. By default where it is installed and the mesh is large enough.
+    columns
+        Right-hand sides of all calls for this mesh, where there will be several.
     """
     d, F, C = topology.dim, len(topology.facets), len(topology.cells)
     if order not in (0, 1):
@@ -85,7 +89,8 @@ def equilibrate(
         given = np.flatnonzero(kind == PRESCRIBED)
         out[given] = np.einsum("aqj,fjm->faqm", shares(d, order), neumann[given])
     if compiled is None:
-        compiled = d > 1 and C > _WORTH_COMPILED[order] and find_spec("numba") is not None
+        worth = C > _WORTH_COMPILED[order] or C * columns > _MANY_COLUMNS[order]
+        compiled = d > 1 and worth and find_spec("numba") is not None
         compiled = compiled and not topology.glued
     if d == 1:
         _solve_intervals(topology, cells, kind, out)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ from pinnpoint.transfer.varying import Given, varied_inner, varied_remains, vari
 
 CHUNK = 2048
 """Cells at once: few enough for the caches, and for products that BLAS does not spread over threads."""
+KEPT = 200_000
+"""Cells up to which shapes are kept."""
 PI_DOWN = 3.141592653589793  # float64's value is below π
 ROWS = ("square", "size", "fuzz", "oscillation", "defect", "osc", "def", "high")
 
@@ -175,7 +178,7 @@ class Estimator:
 
         def work(part: slice) -> list[tuple[float, float]]:
             """Fill the rows of some cells; what they add to the rounding and to the data's error of each value."""
-            shapes, sums = Shapes.of(self.points, self.topology.cells[part]), []
+            shapes, sums = self._shapes(part), []
             first: Any = None
             for i, side in enumerate(sides):
                 state = State.of(shapes, side.nodal[self.cell_nodes[part]].T, self.degree)
@@ -211,6 +214,19 @@ class Estimator:
             unknown = at_most(up(data[i] + more_data))
             pairs_.append(Pair(found[i + 1], product[i], total, at_most(rounding), unknown, gap))
         return found[0], pairs_
+
+    @cached_property
+    def _kept(self) -> dict[int, Shapes]:
+        return {}
+
+    def _shapes(self, part: slice) -> Shapes:
+        """Shapes of some cells; those of meshes that are not large are kept for the next side."""
+        found = self._kept.get(part.start)
+        if found is None:
+            found = Shapes.of(self.points, self.topology.cells[part])
+            if len(self.kappa) <= KEPT:
+                self._kept[part.start] = found
+        return found
 
     def outward(self, t: Vector, part: slice) -> Vector:
         """Densities s_kj of the outward flux at vertex j of the facet opposite k, (d + 1, d + 1, n), on some cells."""

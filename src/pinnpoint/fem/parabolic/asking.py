@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Mask, per_query
+from pinnpoint.base.arrays import Mask, Vector, per_query
 from pinnpoint.base.errors import InputError
-from pinnpoint.certifiers.protocols import Transferable
-from pinnpoint.fem.parabolic.queries import asked_times, gaussians, moving
-from pinnpoint.fem.problem import FiniteElements
+from pinnpoint.fem.parabolic.queries import asked_since, asked_times, gaussians, moving
+from pinnpoint.fem.problem import LiftableElements
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.systems.evolution.grid import TimeGrid
+from pinnpoint.systems.evolution.stepper import Stepper
 from pinnpoint.systems.goals import Ball, Cells, Gaussian, Goal, Patch, Point, time_of
 from pinnpoint.systems.queries import Queries
 
 
-class MovingQueries(FiniteElements, Transferable):
+class MovingQueries(LiftableElements):
     """Functionals in space, each at a time."""
 
     if TYPE_CHECKING:
@@ -28,6 +29,18 @@ class MovingQueries(FiniteElements, Transferable):
         def stationary(self) -> ReactionDiffusion: ...  # noqa: D102
         @property
         def grid(self) -> TimeGrid: ...  # noqa: D102
+        @property
+        def stepper(self) -> Stepper: ...  # noqa: D102
+        @property
+        def start(self) -> Vector: ...  # noqa: D102
+        @property
+        def held(self) -> Vector: ...  # noqa: D102
+        @property
+        def file(self) -> Any: ...  # noqa: D102
+
+    @abstractmethod
+    def like(self, source: Any, initial: Any, dirichlet: Mapping[str, Any]) -> Self:
+        """The same numbers for coefficients with other data, without fluxes, on the same mesh and slabs."""
 
     def points(self, X: ArrayLike, names: Sequence[str] | None = None, *, time: ArrayLike | None = None) -> Queries:
         """Values at points and a time, or a time for each; the end by default."""
@@ -42,31 +55,40 @@ class MovingQueries(FiniteElements, Transferable):
         spread: ArrayLike | None = None,
         reach: ArrayLike | None = None,
         time: ArrayLike | None = None,
+        since: ArrayLike | None = None,
     ) -> Queries:
         """Averages at a time over balls of a radius, or with Gaussian weights of a standard deviation `spread`.
 
         A Gaussian weight is cut off smoothly at the distance `reach`, that of the boundary by default; see `Gaussian`.
+        Balls are averaged over the times from `since` to `time` where it is given.
         """
         if (radius is None) == (spread is None):
             raise InputError("radius, spread: give one of them, of balls or of Gaussian weights")
+        if radius is None and since is not None:
+            raise InputError("since: averages over time are of balls, cells and the domain; leave it out with spread")
         if radius is None:
             return self._at(gaussians(self.stationary._queries, X, spread, reach, names), time)  # type: ignore[arg-type]
-        return self._at(self.stationary.averages(X, radius, names), time)
+        return self._at(self.stationary.averages(X, radius, names), time, since)
 
-    def mean(self, name: str | None = None, *, time: ArrayLike | None = None) -> Queries:
-        """The average over the domain at a time."""
-        return self._at(self.stationary.mean(name), time)
+    def mean(
+        self, name: str | None = None, *, time: ArrayLike | None = None, since: ArrayLike | None = None
+    ) -> Queries:
+        """The average over the domain at a time, or over the times from `since` to it."""
+        return self._at(self.stationary.mean(name), time, since)
 
-    def cells(self, where: Any, name: str | None = None, *, time: ArrayLike | None = None) -> Queries:
-        """The average over a group of cells, or over cells with these numbers, at a time."""
-        return self._at(self.stationary.cells(where, None, name), time)
+    def cells(
+        self, where: Any, name: str | None = None, *, time: ArrayLike | None = None, since: ArrayLike | None = None
+    ) -> Queries:
+        """The average over a group of cells, or over cells with these numbers, at a time, or since another."""
+        return self._at(self.stationary.cells(where, None, name), time, since)
 
     def patch(self, group: str, name: str | None = None, *, time: ArrayLike | None = None) -> Queries:
         """The average over a boundary group at a time."""
         return self._at(self.stationary.patch(group, None, name), time)
 
-    def _at(self, found: Queries, time: ArrayLike | None) -> Queries:
-        return moving(found, self.grid, asked_times(self.grid, time, len(found)))
+    def _at(self, found: Queries, time: ArrayLike | None, since: ArrayLike | None = None) -> Queries:
+        times = asked_times(self.grid, time, len(found))
+        return moving(found, self.grid, times, asked_since(self.grid, since, times))
 
     def ask(self, goals: Sequence[Goal | None], names: Sequence[str]) -> Queries:
         """Queries for what is asked of the PDE's own solution."""
@@ -75,13 +97,13 @@ class MovingQueries(FiniteElements, Transferable):
             if isinstance(goal, Point):
                 part = self.points([goal.at], [name], time=goal.time)
             elif isinstance(goal, Ball):
-                part = self.averages([goal.at], goal.radius, [name], time=goal.time)
+                part = self.averages([goal.at], goal.radius, [name], time=goal.time, since=goal.since)
             elif isinstance(goal, Gaussian):
                 part = self.averages([goal.at], None, [name], spread=goal.spread, reach=goal.reach, time=goal.time)
             elif isinstance(goal, Patch):
                 part = self.patch(goal.group, name, time=goal.time)
             elif isinstance(goal, Cells) and not isinstance(goal.cells, tuple):
-                part = self._at(self.stationary._queries.cells(goal.cells, [name], None), goal.time)
+                part = self._at(self.stationary._queries.cells(goal.cells, [name], None), goal.time, goal.since)
             else:
                 raise InputError(f"query '{name}': is not known beyond this mesh; ask for points and averages")
             asked = part if asked is None else asked + part

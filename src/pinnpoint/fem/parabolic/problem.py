@@ -31,7 +31,7 @@ from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.transfer import Route
 from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.families.loads import LoadFamily, vectors
-from pinnpoint.certifiers.protocols import Certifier, Method
+from pinnpoint.certifiers.protocols import Certifier, Forecast, Method
 from pinnpoint.certifiers.standing import Standing
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import Data, function, require_defined
@@ -43,8 +43,9 @@ from pinnpoint.fem.held import prescribed, resolve
 from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.fem.parabolic.data import in_time, initial_data, moving_sides, steady, table_at
 from pinnpoint.fem.parabolic.extraction import as_moving, extract_moving
+from pinnpoint.fem.parabolic.lifted import MovingForecast, MovingLifted, cost, lift_of, lifted
 from pinnpoint.fem.parabolic.loads import TimeLoads
-from pinnpoint.fem.parabolic.queries import TIMES, times_of
+from pinnpoint.fem.parabolic.queries import TIMES, over_time, times_of
 from pinnpoint.fem.parabolic.storage import require_blocks, room_for
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.fem.sources import by_groups
@@ -53,6 +54,7 @@ from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.mesh.refine import Refiner
 from pinnpoint.models.given import Prediction
+from pinnpoint.models.lifts import Lift
 from pinnpoint.solvers.direct import factorize
 from pinnpoint.solvers.protocol import Solver
 from pinnpoint.systems.evolution.blocks import SweepSolver, block_matrix
@@ -88,7 +90,8 @@ class Parabolic(MovingQueries):
     diffusion, reaction, convection
         As in `ReactionDiffusion`; they do not depend on time.
     dirichlet, neumann
-        As in `ReactionDiffusion`; expressions may contain t, functions are ``g(X, t)``.
+        As in `ReactionDiffusion`: where `dirichlet` is None, u = 0 on the whole boundary, and ``{}`` leaves it free, as
+        case files without [problem.dirichlet] do. Expressions may contain t, functions are ``g(X, t)``.
     end, steps, nodes, grade, scheme, damped
         The time grid, see `TimeGrid.made`: an end and a number of steps, graded towards the end unless told, or the
         nodes themselves.
@@ -108,6 +111,7 @@ class Parabolic(MovingQueries):
     file: Any
 
     components = 1
+    surely_linear = True
 
     __repr__ = brief
 
@@ -345,7 +349,8 @@ class Parabolic(MovingQueries):
     ) -> Certificate:
         """The same intervals with what they are of, and notes on the mesh."""
         of = DOMAINS[self.mesh.dim] if certificate.target == "continuous" else MESH
-        return replace(certificate, interval_of=of, notes=(*unjoined_notes(self.mesh), *certificate.evidence.remarks))
+        notes = (*unjoined_notes(self.mesh), *over_time(queries), *certificate.evidence.remarks)
+        return replace(certificate, interval_of=of, notes=notes)
 
     def require_transfer(self) -> None:
         """Refuse data for which no transfer to the PDE's own solution is proved."""
@@ -365,7 +370,8 @@ class Parabolic(MovingQueries):
         sources = [
             (np.arange(len(self.mesh.cells))[cells], f) for _, f, cells in by_groups(self.given["source"], self.mesh)
         ]
-        return SlabRoute(model, self.stepper, self.states, sources, self.given["initial"], dirichlet, queries)
+        given = self.given["initial"], dirichlet, queries
+        return SlabRoute(model, self.stepper, self.states, sources, *given, self.stationary.cell_numbers)
 
     def prepared(self, method: Method, route: Route) -> Certifier:
         """The certifier of a route that stands on its own: it sweeps by itself."""
@@ -375,6 +381,21 @@ class Parabolic(MovingQueries):
                 "target='discrete'"
             )
         return Standing(route.functionals, self.unknowns, lambda: self.states().ravel(), self.stationary.space.notes)
+
+    def lift_of(self, prediction: Prediction) -> Lift:
+        """The prediction as a lift of this problem, or a refusal."""
+        return lift_of(self, prediction)
+
+    def lifted(self, prediction: Prediction) -> MovingLifted:
+        """The problem of what a smooth prediction of space and time leaves over."""
+        return lifted(self, prediction)
+
+    def lift_cost(self, lift: Lift, queries: int) -> MovingForecast:
+        """What a lift will cost, before it is begun."""
+        return cost(self, lift)
+
+    def require_worth(self, lift: Lift, plain: Certificate, solver: Solver, ahead: Forecast) -> None:
+        """Nothing is refused beforehand."""
 
     @property
     def unknowns(self) -> int:
@@ -395,6 +416,23 @@ class Parabolic(MovingQueries):
         halves = TimeGrid(self.grid.halved, self.grid.scheme)
         U = self.grid.at(halves.levels) @ given.reshape(self.grid.levels.size, -1)
         return np.ascontiguousarray(refiner.prolong(np.ascontiguousarray(U.T)).T)
+
+    def like(self, source: Any, initial: Any, dirichlet: Mapping[str, Any]) -> Self:
+        """The same numbers for coefficients with other data, without fluxes, on the same mesh and slabs."""
+        return type(self)(
+            self.mesh,
+            source,
+            initial,
+            self.given["diffusion"],
+            self.given["reaction"],
+            dirichlet,
+            nodes=self.grid.nodes,
+            scheme=self.grid.scheme,
+            damped=self.grid.damped,
+            degree=self.degree,
+            quadrature=max(self.quadrature, 8),
+            file=self.file,
+        )
 
     def refined(self, mesh: Mesh, parents: Index) -> Self:
         """The same problem on a refined mesh with every slab halved."""

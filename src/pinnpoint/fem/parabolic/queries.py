@@ -18,7 +18,7 @@ from pinnpoint.fem.fields import FieldQueries, ball_rule, value_rows
 from pinnpoint.fem.parabolic.data import joined
 from pinnpoint.mesh.location import boundary_distance
 from pinnpoint.systems.evolution.grid import TimeGrid
-from pinnpoint.systems.goals import Ball, Cells, Gaussian, Patch, Point
+from pinnpoint.systems.goals import Ball, Cells, Gaussian, Patch, Point, since_of, time_of
 from pinnpoint.systems.queries import Queries, Samples
 
 TIMES = "times"
@@ -38,9 +38,23 @@ def asked_times(grid: TimeGrid, time: ArrayLike | None, count: int) -> Vector:
     return np.array([grid.require_inside(t) for t in each.tolist()])
 
 
-def moving(found: Queries, grid: TimeGrid, times: Vector) -> Queries:
-    """Functionals in space, each at its time, as functionals of the states at all levels."""
-    L, W = sp.coo_array(found.stored), grid.at(times)
+def asked_since(grid: TimeGrid, since: ArrayLike | None, times: Vector) -> Vector | None:
+    """One beginning of an average over time for each query; None where nothing is averaged over time."""
+    if since is None:
+        return None
+    each = per_query("since", since, len(times))
+    for begin, end in zip(each.tolist(), times.tolist(), strict=True):
+        if not 0.0 <= begin < end - 1e-9 * grid.end:
+            raise InputError(f"since: must be at least 0 and before time, {end!r}; got {begin!r}")
+    return each
+
+
+def moving(found: Queries, grid: TimeGrid, times: Vector, since: Vector | None = None) -> Queries:
+    """Functionals in space, each at its time or over times, as functionals of the states at all levels."""
+    L = sp.coo_array(found.stored)
+    W = grid.at(times)
+    if since is not None:
+        W = sp.csr_array(sp.vstack([grid.mean(a, b) for a, b in zip(since.tolist(), times.tolist(), strict=True)]))
     n, rows = found.stored.shape[1], []
     width = int(np.diff(W.indptr).max())
     for j in range(width):
@@ -51,7 +65,7 @@ def moving(found: Queries, grid: TimeGrid, times: Vector) -> Queries:
         rows.append(sp.csr_array(entries, shape=(len(found), n * grid.levels.size)))
     whole = sp.csr_array(sum(rows[1:], rows[0]))
     whole.eliminate_zeros()
-    samples = found.samples
+    samples = found.samples if since is None else None
     if isinstance(samples, Samples):
         owner = sp.coo_array(samples.weights)
         when = np.zeros(len(samples.points))
@@ -61,6 +75,11 @@ def moving(found: Queries, grid: TimeGrid, times: Vector) -> Queries:
         replace(goal, time=t) if isinstance(goal, Point | Ball | Gaussian | Cells | Patch) else goal
         for goal, t in zip(found.goals, times.tolist(), strict=True)
     ]
+    if since is not None:
+        goals = [
+            replace(goal, since=a) if isinstance(goal, Ball | Cells) else goal
+            for goal, a in zip(goals, since.tolist(), strict=True)
+        ]
     return Queries(
         whole,
         found.names,
@@ -71,6 +90,16 @@ def moving(found: Queries, grid: TimeGrid, times: Vector) -> Queries:
         goals=goals,
         made_for={**found.made_for, TIMES: times_of(grid)},
     )
+
+
+def over_time(queries: Queries) -> tuple[str, ...]:
+    """Which queries are averages over time, in words."""
+    said = [
+        f"'{name}' from {since_of(goal)!r} to {time_of(goal)!r}"
+        for name, goal in zip(queries.names, queries.goals, strict=True)
+        if since_of(goal) is not None
+    ]
+    return (f"averages over time: {', '.join(said)}",) if said else ()
 
 
 def gaussians(

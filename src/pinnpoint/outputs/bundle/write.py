@@ -148,14 +148,14 @@ def _as_certified(certificate: Certificate, problem: Any, prediction: Any) -> An
 
 def _system(problem: Any) -> Any:
     """What was certified; the block matrix of a problem in time is not made for nothing."""
-    if isinstance(problem, MovingQueries):
+    if _moving(problem):
         return None
     return problem.system if isinstance(problem, Problem) else problem
 
 
 def _moving(problem: Any) -> str:
     """Why a problem in time cannot be re-checked."""
-    if not isinstance(problem, MovingQueries):
+    if not isinstance(problem.base if isinstance(problem, AbstractLifted) else problem, MovingQueries):
         return ""
     return "problem: the PDE's own solution in time has no witnesses for the checker yet; certify target='discrete'"
 

@@ -199,6 +199,20 @@ class TimeGrid:
         nodes = np.append(self.nodes[self.nodes < t], t)
         return TimeGrid(nodes, self.scheme, min(self.damped, nodes.size - 1))
 
+    def with_node(self, time: float) -> TimeGrid:
+        """The grid with a node at a time, which may cut a slab."""
+        nodes = np.unique(np.append(self.nodes, time))
+        return TimeGrid(nodes, self.scheme, min(self.damped, nodes.size - 1))
+
+    def mean(self, since: float, time: float) -> Any:
+        """The average over the times from one to another as a row over the levels, sparse (1, levels)."""
+        inner = self.nodes[(self.nodes > since) & (self.nodes < time)]
+        ends = np.concatenate([[since], inner, [time]])
+        tau = np.diff(ends)
+        rule = np.stack([ends[:-1], 0.5 * (ends[:-1] + ends[1:]), ends[1:]], axis=1).ravel()
+        share = (tau[:, None] / tau.sum() * np.array([1.0, 4.0, 1.0]) / 6.0).ravel()  # Simpson's rule: exact here
+        return sp.csr_array(sp.csr_array(share[None, :]) @ self.at(rule))
+
     @property
     def halved(self) -> Vector:
         """The nodes of a grid with every slab cut into halves."""

@@ -182,6 +182,19 @@ class Leaves:
         assert below is not None
         return below
 
+    def spread(self, square: Vector) -> Vector:
+        """Means over the cells from those over the leaves, rounded up."""
+        below: Vector | None = None
+        for level in reversed(self.levels):
+            here = level.leaf >= 0
+            made = np.empty(len(level.leaf))
+            made[here] = square[level.leaf[here]]
+            if below is not None:
+                made[~here] = up(below.reshape(-1, 2**self.m).mean(axis=1), 8)
+            below = made
+        assert below is not None
+        return below
+
 
 def leaves(vertices: Vector, x0: Vector, radius: float, count: int, first: int, depth: int, fine: Fineness) -> Leaves:
     """The leaves of the cells (C, d + 1, d) that meet the ball; `first` is the lowest power on cut leaves."""

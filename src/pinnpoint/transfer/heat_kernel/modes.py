@@ -99,13 +99,13 @@ class KernelModes:
         pieces = self.pieces(start, end)
         if not pieces:
             return None
-        weight, psi = self._coefficients(np.array(pieces), start, end)
+        found = self._coefficients(np.array(pieces), start, end, 1 if alone else 2)
         low = self.leaves.first
-        omega = self._modes(weight, low)
-        return omega, omega if alone else self._modes(psi, low + 2)
+        omega = self._modes(found[0], low)
+        return omega, omega if alone else self._modes(found[1], low + 2)
 
-    def _coefficients(self, pieces: Vector, start: float, end: float) -> list[tuple[Vector, ...]]:
-        """For ω and Ψ: coefficients (modes, bins, powers), their rounding, errors and rests."""
+    def _coefficients(self, pieces: Vector, start: float, end: float, wanted: int) -> list[tuple[Vector, ...]]:
+        """For ω, or ω and Ψ: coefficients (modes, bins, powers), their rounding, errors and rests."""
         centre, half = self.leaves.rho
         bins, n, order = len(centre), len(pieces), ORDER[self.kernel.d]
         middle, length = 0.5 * (pieces[:, 0] + pieces[:, 1]), 0.5 * (pieces[:, 1] - pieces[:, 0])
@@ -115,14 +115,14 @@ class KernelModes:
         faded = least * self.kernel.radius**2 > FADED * wide
         live = np.flatnonzero(~faded)
         M = space(2, order)
-        found = [(np.zeros((M.size, bins * n)), np.zeros(bins * n)) for _ in range(2)]
-        for i, top in enumerate(self.kernel.tops(s[0] - s[1])):
+        found = [(np.zeros((M.size, bins * n)), np.zeros(bins * n)) for _ in range(wanted)]
+        for i, top in enumerate(self.kernel.tops(s[0] - s[1])[:wanted]):
             found[i][1][faded] = top[faded] * math.exp(-FADED) * 1.001  # slabs.md, step 4b
         for a in range(0, len(live), CHUNK):
             part = live[a : a + CHUNK]
             x, _, H, K = self.kernel.models((rho[0][part], rho[1][part]), (s[0][part], s[1][part]), order)
             m = constant(1.0) - x
-            for i, (model, power) in enumerate(((H, self.leaves.first), (K, self.leaves.first + 2))):
+            for i, (model, power) in enumerate(((H, self.leaves.first), (K, self.leaves.first + 2))[:wanted]):
                 y = self._with_rim(model, m, power, rim[part], rho[1][part])
                 found[i][0][:, part], found[i][1][part] = y.C, y.e
         return [self._read(C, e, bins, middle, length, start, end, order) for C, e in found]
@@ -171,9 +171,7 @@ class KernelModes:
             rows = L.gather((beta, high, np.asarray(one), np.asarray(two)))
             made.coefficients[k, L.cells], made.high[k, L.cells] = rows[0], rows[1]
             made.error1[k, L.cells], made.error2[k, L.cells] = rows[2], rows[3]
-        none = np.zeros((len(bin_), beta.shape[1]))
-        left = L.gather((none, np.zeros(len(bin_)), rest, rest))
-        made.rest[L.cells] = left[3]
+        made.rest[L.cells] = up(np.sqrt(L.spread(np.asarray(up(rest * rest)))), 2)
         return made
 
     def reached(self) -> Index:

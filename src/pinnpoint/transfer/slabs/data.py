@@ -12,8 +12,10 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
+from pinnpoint.base.machine import free_memory
 from pinnpoint.formulas.expressions import Expression
-from pinnpoint.taylor.inputs import Enclosed, enclosed, fixed
+from pinnpoint.taylor.bernstein import pairs
+from pinnpoint.taylor.inputs import Enclosed, costly, enclosed, fixed
 from pinnpoint.taylor.prisms import Modes, bounds, modes
 from pinnpoint.taylor.simplices import density
 
@@ -22,6 +24,8 @@ ORDERS = (4, 5, 6, 8, 10)
 TRIAL = 64
 """Cells on which they are tried."""
 TIME = "t"
+SHARE = 0.25
+"""Of the free memory that kept modes may take."""
 
 
 def moves(f: Any) -> bool:
@@ -112,8 +116,28 @@ class Source:
             low, high = min(low, least), max(high, most)
         return float(low), float(high)
 
+    @cached_property
+    def _kept(self) -> dict[int, Modes]:
+        """Modes of slabs that cost much to find again."""
+        return {}
+
+    @cached_property
+    def _keeps(self) -> bool:
+        """Whether all of these fit into memory with ease."""
+        cells, m = self.vertices.shape[0], self.vertices.shape[1] - 1
+        need = 8.0 * cells * (self.count * (len(pairs(m)) + 3) + 1) * (len(self.nodes) - 1)
+        return any(costly(f) for _, f in self.pieces) and need < SHARE * free_memory()
+
     def slab(self, n: int) -> Modes:
         """Modes of f on a slab."""
+        found = self._kept.get(n)
+        if found is None:
+            found = self._made(n)
+            if self._keeps:
+                self._kept[n] = found
+        return found
+
+    def _made(self, n: int) -> Modes:
         moving = [(cells, f, q) for (cells, f), q in zip(self.pieces, self._orders, strict=True) if q]
         if not moving:
             return self._steady

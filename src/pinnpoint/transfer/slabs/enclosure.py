@@ -18,21 +18,35 @@ from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import UNIT, down, gamma, sum_up, up
 from pinnpoint.solvers.direct import factorize
+from pinnpoint.solvers.protocol import Solver
 from pinnpoint.systems.evolution.grid import TimeGrid
 from pinnpoint.systems.evolution.stepper import Stepper
-from pinnpoint.taylor.bernstein import Density, gram
+from pinnpoint.taylor.bernstein import Density, gram, pairs
 from pinnpoint.taylor.prisms import Modes
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.facets import FacetLoad
 from pinnpoint.transfer.heat_kernel.modes import KernelModes
 from pinnpoint.transfer.products import paired
+from pinnpoint.transfer.slabs.averages import Average
 from pinnpoint.transfer.slabs.data import Source
 from pinnpoint.transfer.slabs.measured import Meter, Part, Tally
 from pinnpoint.transfer.slabs.states import Motion, slab_modes
 from pinnpoint.transfer.slabs.theorem import Sums, product_bound
 
+Asked = KernelModes | Average
+"""What is asked, as a functional that is bounded."""
 BATCH = 3_000_000
 """Coefficients of sources held at once."""
+
+
+def at_a_time(cells: int, d: int, modes: int, queries: int) -> int:
+    """Slabs whose fluxes are made together."""
+    return max(1, BATCH // (cells * len(pairs(d)) * modes * (queries + 1)))
+
+
+def held_at_once(cells: int, d: int, modes: int, queries: int, slabs: int) -> int:
+    """Coefficients of sources that are held together."""
+    return min(slabs, at_a_time(cells, d, modes, queries)) * cells * len(pairs(d)) * modes * (queries + 1)
 
 
 @dataclass(frozen=True)
@@ -46,6 +60,11 @@ class Found:
     theta: float
     parts: tuple[float, float]
     """P′ and Q′."""
+
+    def rescaled(self, slack: float) -> Found:
+        """The value of a functional that is known but for a factor 1 ± slack."""
+        size = abs(self.center) + self.transfer + self.quadrature + self.rounding
+        return replace(self, rounding=float(up(self.rounding + 2.0 * slack * size, 8)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,21 +124,22 @@ class Slabs:
         """u_h."""
         return Motion(self.grid, self.levels)
 
-    def enclose(self, kernels: Sequence[KernelModes]) -> list[Found]:
-        """The values of the queries with these kernels."""
-        grid, n, Q = self.grid, self.levels.shape[1], len(kernels)
+    def enclose(self, asked: Sequence[Asked]) -> list[Found]:
+        """The values of the queries with these kernels and weights."""
+        grid, n, Q = self.grid, self.levels.shape[1], len(asked)
         steps, meter = grid.steps, self.meter
         back = self.stepper.dual()
         Z = np.zeros((grid.levels.size, n, Q))
         primal, loose = np.zeros(steps), np.zeros(steps)
         tallies: list[list[Tally]] = [[] for _ in range(steps)]
         waiting: list[tuple[int, list[Modes], Modes]] = []
-        data = [_Data() for _ in kernels]
-        most = max(1, BATCH // (len(self.model.topology.cells) * 6 * self.count * (Q + 1)))
+        data = [_Data() for _ in asked]
+        most = at_a_time(len(self.model.topology.cells), self.model.d, self.count, Q)
 
         def flush() -> None:
             groups = [(float(grid.lengths[s]), self._parts(s, f, given, Z, steps)) for s, given, f in waiting]
-            for (s, _, _), (P, r, own) in zip(waiting, meter.slabs(groups), strict=True):
+            every = meter.slabs(groups, steps * self.count * (Q + 1))
+            for (s, _, _), (P, r, own) in zip(waiting, every, strict=True):
                 primal[s], loose[s], tallies[s] = P, r, own
             waiting.clear()
 
@@ -128,7 +148,7 @@ class Slabs:
                 flush()
             s = steps - 1 - reversed_slab
             f = self.source.slab(s)
-            given = [self._query(kernel, s, f, data[i]) for i, kernel in enumerate(kernels)]
+            given = [self._query(one, s, f, data[i]) for i, one in enumerate(asked)]
             waiting.append((s, given, f))
             tau, rows = float(grid.lengths[s]), []
             for r in range(grid.per_slab):
@@ -136,16 +156,28 @@ class Slabs:
                 rows.append((-1.0) ** r * tau / (2 * r + 1) * np.stack(vectors, axis=1))
             return np.stack(rows)
 
-        back.forward(np.zeros((n, Q)), load, None, Z)
+        back.forward(np.stack([self._last(one) for one in asked], axis=1), load, None, Z)
         flush()
-        return [
-            self._found(i, kernel, Z[-1, :, i], float(np.abs(Z[:, :, i]).max()), primal, loose, tallies, data[i])
-            for i, kernel in enumerate(kernels)
-        ]
+        return [self._found(i, one, Z[:, :, i], primal, loose, tallies, data[i]) for i, one in enumerate(asked)]
 
-    def _query(self, kernel: KernelModes, slab: int, f: Modes, data: _Data) -> Modes:
+    @cached_property
+    def _mass(self) -> Solver:
+        free, M = self.stepper.free, sp.csr_array(self.stepper.M)
+        return factorize(M if free is None else sp.csr_array(M[free][:, free]))
+
+    def _last(self, asked: Asked) -> Vector:
+        """z_h(T): the L² projection of ψ, or zero."""
+        z, free = np.zeros(self.levels.shape[1]), self.stepper.free
+        if isinstance(asked, Average) and asked.final is not None:
+            own = slice(None) if free is None else free
+            z[own] = self._mass.solve(np.ascontiguousarray(self.model.vector(asked.final, None)[own]))
+        return z
+
+    def _query(self, kernel: Asked, slab: int, f: Modes, data: _Data) -> Modes:
         """ω on a slab; ∫∫fΨ is added to the data."""
         start, end = float(self.grid.nodes[slab]), float(self.grid.nodes[slab + 1])
+        if isinstance(kernel, Average):
+            return kernel.slab(start, len(self.model.topology.cells), self.model.d)
         weighed = kernel.kernel.spread > 0.0 and kernel.kernel.reaction > 0.0
         two = kernel.slab(start, end, alone=self.source.vanishes and not weighed)
         C = len(self.model.topology.cells)
@@ -188,8 +220,11 @@ class Slabs:
     @cached_property
     def _start(self) -> tuple[Density, float]:
         """e₀ = u₀ − u_h(0), and an upper bound of ‖e₀‖²."""
-        beta = self.meter.density(self.levels[0])
-        f = self.initial
+        return self._gap(self.initial, self.levels[0])
+
+    def _gap(self, f: Density, state: Vector) -> tuple[Density, float]:
+        """What a state leaves of a function, and an upper bound of its square in L²."""
+        beta = self.meter.density(state)
         blur = gamma(24) * (np.abs(beta).max(axis=1) * 3.0 + np.abs(f.coefficients).max(axis=1))
         gap = f.coefficients - beta
         e = Density(gap, f.high, up(f.error1 + blur), up(f.error2 + blur), proved=f.proved)
@@ -201,24 +236,29 @@ class Slabs:
     def _found(
         self,
         i: int,
-        kernel: KernelModes,
-        z0: Vector,
-        top: float,
+        asked: Asked,
+        Z: Vector,
         primal: Vector,
         loose: Vector,
         tallies: list[list[Tally]],
         data: _Data,
     ) -> Found:
-        own = [row[i] for row in tallies]
+        own, top = [row[i] for row in tallies], float(np.abs(Z).max())
         e0, initial = self._start
-        beginning, off, unknown = self.meter.against(e0, z0)  # slabs.md, step 3a
+        beginning, off, unknown = self.meter.against(e0, Z[-1])  # slabs.md, step 3a
         volume = float(sum_up(self.meter.volumes))
-        dual_top = top * (1.0 if self.grid.per_slab == 1 else 9.0)
         jump_p, jump_d = self.motion.jump(volume), float(up(4.0 * gamma(24) * top * math.sqrt(volume), 8))
+        last, final = self._ending(asked, Z[0], jump_d)
         loose_dual = np.array([t.loose for t in own]) + jump_d
-        first, second = kernel.unresolved
-        earliest = int(np.searchsorted(self.grid.nodes, kernel.time - kernel.start, side="right")) - 1
-        loose_dual[max(0, min(earliest, len(own) - 1))] += second  # slabs.md, step 4d
+        near = spread = first = 0.0
+        if isinstance(asked, KernelModes):
+            first, second = asked.unresolved
+            earliest = int(np.searchsorted(self.grid.nodes, asked.time - asked.start, side="right")) - 1
+            loose_dual[max(0, min(earliest, len(own) - 1))] += second  # slabs.md, step 4d
+            near, spread = data.early(asked, self.source)
+        else:
+            top = max(top, asked.top)
+        dual_top = top * (1.0 if self.grid.per_slab == 1 else 9.0)
         sums = Sums(
             primal,
             np.array([t.dual for t in own]),
@@ -228,20 +268,29 @@ class Slabs:
             np.asarray(up(loose + 2.0 * jump_p)),
             np.asarray(up(loose_dual)),
             initial,
-            0.0,
+            final,
         )
         shift, radius, theta = product_bound(sums, self.grid.nodes, self._eigenvalue)
-        near, spread = data.early(kernel, self.source)
-        values = [x for t in own for x in t.value] + [beginning, shift, near, *data.value]
+        values = [x for t in own for x in t.value] + [beginning, shift, near, last[0], *data.value]
         center = math.fsum(values)  # slabs.md, step 1a
-        rounding = sum(t.rounding for t in own) + off + data.rounding + 4.0 * UNIT * (abs(center) + abs(shift))
+        rounding = sum(t.rounding for t in own) + off + last[1] + data.rounding
+        rounding += 4.0 * UNIT * (abs(center) + abs(shift))
         # jumps of rounding between slabs, at z_h and at u_h
         rounding += (len(own) + 1) * math.sqrt(volume) * (2.0 * jump_p * dual_top + jump_d * self.motion.top())
-        quadrature = sum(t.data for t in own) + unknown + data.unknown + spread + first * self.motion.top()
+        quadrature = sum(t.data for t in own) + unknown + last[2] + data.unknown + spread + first * self.motion.top()
         P = float(primal.sum() + 2.0 * initial)
-        Q = float(sums.dual.sum())
+        Q = float(sums.dual.sum() + 2.0 * final)
         found = Found(center, radius, float(up(quadrature, 64)), float(up(rounding, 64)), theta, (P, Q))
-        return found if kernel.kernel.spread == 0.0 else data.divided(found)
+        if isinstance(asked, Average):
+            return found.rescaled(asked.slack)
+        return found if asked.kernel.spread == 0.0 else data.divided(found)
+
+    def _ending(self, asked: Asked, z: Vector, jump: float) -> tuple[tuple[float, float, float], float]:
+        """∫ ψ u_h(T) with its rounding and what is not known of it, and an upper bound of ‖ψ − z_h(T)‖²."""
+        if not isinstance(asked, Average) or asked.final is None:
+            return (0.0, 0.0, 0.0), 0.0
+        square = self._gap(asked.final, z)[1]  # slabs.md, step 4g
+        return self.meter.against(asked.final, self.levels[-1]), float(up((math.sqrt(square) + jump) ** 2, 8))
 
     @property
     def _eigenvalue(self) -> float:

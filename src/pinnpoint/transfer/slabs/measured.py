@@ -104,14 +104,19 @@ class Meter:
             found.append(row)
         return found
 
-    def slabs(self, groups: Sequence[tuple[float, Sequence[Part]]]) -> list[tuple[float, float, list[Tally]]]:
-        """P_n, r_p and a tally for each query, for slabs given by τ and their parts, the primal first."""
+    def slabs(
+        self, groups: Sequence[tuple[float, Sequence[Part]]], columns: int = 0
+    ) -> list[tuple[float, float, list[Tally]]]:
+        """P_n, r_p and a tally for each query, for slabs given by τ and their parts, the primal first.
+
+        `columns` is how many modes of how many parts there are on all slabs.
+        """
         parts = [part for _, own in groups for part in own]
         sources = self.sources(parts)
         states = np.concatenate([part.state for part in parts])
         w = self._corrections(parts, sources, states)
         loads = [load for part in parts for load in part.loads]
-        flux = self.model.fluxes(states + w, [f for row in sources for f in row], loads)
+        flux = self.model.fluxes(states + w, [f for row in sources for f in row], loads, columns=columns)
         found, at = [], 0
         for tau, own in groups:
             n = len(own)

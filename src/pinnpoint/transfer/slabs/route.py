@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,22 +19,27 @@ from pinnpoint.certificates.transfer import Route, TransferBound, TransferContex
 from pinnpoint.rounding.arithmetic import at_most, require_round_to_nearest
 from pinnpoint.systems.evolution.grid import TimeGrid
 from pinnpoint.systems.evolution.stepper import Stepper
-from pinnpoint.systems.goals import Gaussian, Goal, Point, time_of
+from pinnpoint.systems.goals import Ball, Cells, Gaussian, Goal, Point, since_of, time_of
 from pinnpoint.systems.queries import Queries
 from pinnpoint.taylor.simplices import density
+from pinnpoint.transfer.blocks import over_ball, over_cells
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.distances import largest_ball
 from pinnpoint.transfer.heat_kernel.kernel import HeatKernel
 from pinnpoint.transfer.heat_kernel.modes import KernelModes
 from pinnpoint.transfer.places import cell_of
+from pinnpoint.transfer.slabs.averages import Average
 from pinnpoint.transfer.slabs.boundary import mismatch
 from pinnpoint.transfer.slabs.data import Source
-from pinnpoint.transfer.slabs.enclosure import Found, Slabs
+from pinnpoint.transfer.slabs.enclosure import Asked, Found, Slabs
+from pinnpoint.transfer.work import Work
 
 SPAN = 1.5
 """S against R²/κ, at most."""
 FINE = 1e-4
 """What of a kernel may stay unresolved, against (h/R)^(2 · degree)."""
+SHARP = 1e-3
+"""Integration errors of a ball's weight, against (h/R)²."""
 SMALL = {1: 2e-2, 2: 1e-3}
 """Errors of the source, against its size, by degree."""
 
@@ -59,6 +65,8 @@ class SlabRoute(Route):
         u₀.
     dirichlet
         Facets, and g on them, in space and time.
+    cells_of
+        Numbers of the cells of a group.
     """
 
     model: Continuum
@@ -68,6 +76,9 @@ class SlabRoute(Route):
     initial: Any
     dirichlet: Sequence[tuple[Index, Any]]
     queries: Queries
+    cells_of: Callable[[Any], Index]
+    shared: Source | None = None
+    """The source on the whole grid, where it is at hand."""
 
     __repr__ = brief
 
@@ -90,10 +101,10 @@ class SlabRoute(Route):
                 "are bounded; say target='discrete'"
             )
         for goal, name in zip(self.queries.goals, self.queries.names, strict=True):
-            if not isinstance(goal, Point | Gaussian):
+            if not isinstance(goal, Point | Gaussian | Ball | Cells):
                 raise InputError(
-                    f"query '{name}': of the PDE's own solution in time points and averages with Gaussian weights are "
-                    "known; ask for these, or say target='discrete'"
+                    f"query '{name}': of the PDE's own solution in time points and averages over balls, cells and with "
+                    "Gaussian weights are known; ask for these, or say target='discrete'"
                 )
 
     @property
@@ -110,14 +121,14 @@ class SlabRoute(Route):
         """Centres and terms for all queries."""
         if context.names != self.queries.names:
             raise InputError("transfer: belongs to other queries; make it from these, problem.transfer(queries)")
-        times = [self._time(goal) for goal in self.queries.goals]
+        times = [(self._time(goal), since_of(goal)) for goal in self.queries.goals]
         found: dict[int, Found] = {}
         missed, proved = np.zeros(len(times)), True
-        for time in sorted(set(times)):
-            which = [i for i, t in enumerate(times) if t == time]
-            slabs = self._slabs(time)
-            kernels = [self._kernel(self.queries.goals[i], self.queries.names[i], time) for i in which]
-            for i, value in zip(which, slabs.enclose(kernels), strict=True):
+        for time, since in dict.fromkeys(times):
+            which = [i for i, t in enumerate(times) if t == (time, since)]
+            slabs = self._slabs(time, since)
+            asked = [self._asked(self.queries.goals[i], self.queries.names[i], time) for i in which]
+            for i, value in zip(which, slabs.enclose(asked), strict=True):
                 found[i] = value
             missed[which], sure = mismatch(self.model, self.dirichlet, slabs.motion)
             proved = proved and sure and slabs.initial.proved
@@ -152,28 +163,55 @@ class SlabRoute(Route):
         time = None if goal is None else time_of(goal)
         return self.stepper.grid.end if time is None else float(time)
 
-    def _slabs(self, time: float) -> Slabs:
-        """The problem until a time."""
+    def _slabs(self, time: float, since: float | None = None) -> Slabs:
+        """The problem until a time, with a node at another."""
         whole, model = self.stepper.grid, self.model
         grid = whole if time == whole.end else whole.until(time)
+        grid = grid if since is None else grid.with_node(since)
         levels = self.states()
         if grid is not whole:
             levels = np.asarray(whole.at(np.maximum(grid.levels, 0.0)) @ levels)
             levels[0] = self.states()[0]
         V = model.points[model.topology.cells]
-        source = Source(
-            self.sources, V, grid.nodes, self.count, SMALL[model.degree] * self._spacing ** (2 * model.degree)
-        )
+        source = self.whole if grid is whole else self._source(grid)
         u0 = density(self.initial, V)
         top = float(np.abs(u0.coefficients).max(initial=1e-300))
         u0 = density(self.initial, V, tolerance=SMALL[model.degree] * top * self._spacing ** (2 * model.degree))
         stepper = self.stepper if grid is whole else _on(self.stepper, grid)
         return Slabs(model, stepper, levels, source, u0, model.boundary_load, self.count)
 
+    @cached_property
+    def whole(self) -> Source:
+        """The source on the whole grid."""
+        return self._source(self.stepper.grid) if self.shared is None else self.shared
+
+    def _source(self, grid: TimeGrid) -> Source:
+        V, degree = self.model.points[self.model.topology.cells], self.model.degree
+        return Source(self.sources, V, grid.nodes, self.count, SMALL[degree] * self._spacing ** (2 * degree))
+
     @property
     def _spacing(self) -> float:
         extent = float(np.max(self.model.points.max(axis=0) - self.model.points.min(axis=0)))
         return self.model.spacing / extent
+
+    def _asked(self, goal: Goal | None, name: str, time: float) -> Asked:
+        """A query as a functional that is bounded."""
+        if not isinstance(goal, Ball | Cells):
+            return self._kernel(goal, name, time)
+        cells, model = self.model.topology.cells, self.model
+        if isinstance(goal, Cells):
+            weight, scale = over_cells(model.points, cells, self.cells_of(goal.cells))  # gradients.md, step 1a
+        else:
+            edge = largest_ball(np.array(goal.at), model.outline())
+            if not goal.radius <= edge:
+                raise InputError(
+                    f"query '{name}': the ball of radius {goal.radius:g} about {list(goal.at)} leaves the domain; its "
+                    f"boundary is {edge!r} away. Make it smaller, or say target='discrete'"
+                )
+            small, spent = SHARP * (model.spacing / goal.radius) ** 2, Work(model.budget)
+            weight = over_ball(model.points, cells, np.array(goal.at), goal.radius, small, spent)
+            scale = 0.0
+        return Average(weight.on_all(len(cells)), scale, time, goal.since, self.count)
 
     def _kernel(self, goal: Goal | None, name: str, time: float) -> KernelModes:
         """The kernel of a point, or of an average, at a time."""

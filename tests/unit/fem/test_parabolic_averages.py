@@ -1,0 +1,110 @@
+"""Averages at a time and over time of a solution that moves, against closed forms."""
+
+from __future__ import annotations
+
+from math import cos, exp, pi
+
+import numpy as np
+import pytest
+
+import pinnpoint as pp
+from pinnpoint.transfer.slabs.averages import Average
+from pinnpoint.transfer.slabs.enclosure import Slabs
+
+
+def rod(n=8, **given):
+    given = {"initial": "sin(pi*x)", "end": 0.1, "steps": n, **given}
+    return pp.fem.Parabolic(pp.io.generate("interval", n), **given)
+
+
+def over(a, b):
+    """The average of sin πx from a to b."""
+    return (cos(pi * a) - cos(pi * b)) / pi / (b - a)
+
+
+def late(t, since=None):
+    """Of e^{−π²t}, at a time or over times."""
+    return exp(-(pi**2) * t) if since is None else (late(since) - late(t)) / pi**2 / (t - since)
+
+
+def asked(problem):
+    n = len(problem.mesh.cells)
+    queries = problem.averages([[0.4], [0.4]], [0.1, 0.25]) + problem.mean(time=0.07)
+    queries = queries + problem.cells(list(range(n // 4))) + problem.mean(since=0.05, name="lately")
+    queries = queries + problem.averages([[0.4]], 0.2, ["while"], time=0.09, since=0.0213)
+    truth = [over(0.3, 0.5) * late(0.1), over(0.15, 0.65) * late(0.1), over(0, 1) * late(0.07)]
+    truth += [over(0, 0.25) * late(0.1), over(0, 1) * late(0.1, 0.05), over(0.2, 0.6) * late(0.09, 0.0213)]
+    return queries, np.array(truth)
+
+
+@pytest.mark.parametrize("given", [{}, {"degree": 2, "scheme": "cg2"}], ids=["linear", "quadratic"])
+def test_averages_hold_the_truth(given):
+    problem = rod(**given)
+    queries, truth = asked(problem)
+    found = pp.certify(problem, problem.states(), queries)
+    assert found.guarantee == "deterministic"
+    assert found.target == "continuous"
+    assert np.all(found.contains(truth))
+    assert np.all(found.radius < 0.4 * truth)
+    assert any("'lately' from 0.05 to 0.1" in note for note in found.notes)
+
+
+def test_averages_with_reaction_and_a_source_in_the_plane():
+    """u = (1 + t) cos πx cos πy with κ = ½, c = 2 and nothing held; over a quarter of the square."""
+    u = "(1 + t)*cos(pi*x)*cos(pi*y)"
+    f = "(1 + (pi**2 + 2)*(1 + t))*cos(pi*x)*cos(pi*y)"
+    problem = pp.fem.Parabolic(
+        pp.io.generate("square", 4), f, u.replace("t", "0"), 0.5, 2.0, dirichlet={}, end=0.2, steps=4
+    )
+    X = problem.mesh.points[problem.mesh.cells].mean(axis=1)
+    quarter = np.flatnonzero((X < 0.5).all(axis=1))
+    queries = problem.cells(quarter) + problem.cells(quarter, "while", since=0.1) + problem.mean("all")
+    found = pp.certify(problem, problem.states(), queries)
+    side = 4.0 / pi**2
+    assert np.all(found.contains(np.array([1.2 * side, 1.15 * side, 0.0])))
+    assert np.all(found.radius < 0.4)
+
+
+def test_averages_of_any_states_hold_and_those_of_the_scheme_are_its_own():
+    problem = rod()
+    queries, truth = asked(problem)
+    assert np.all(pp.certify(problem, lambda X, t: X[:, 0] * t, queries).contains(truth))
+    U = problem.states()
+    scheme = pp.certify(problem, U, queries, target="discrete")
+    x = np.linspace(0.0, 1.0, 9)
+    nodes = problem.grid.nodes
+    mean = np.trapezoid(U, x, axis=1)
+    t = np.linspace(0.05, 0.1, 20001)
+    assert scheme.center[4] == pytest.approx(np.trapezoid(np.interp(t, nodes, mean), t) / 0.05, rel=1e-7)
+
+
+def test_jump_of_the_weight_counts(monkeypatch):
+    """u₀ = sin πnx on the cells of n, T → 0: all that is asked for stands in (e(0), ε(T))."""
+    n = 8
+    problem = rod(n, initial=f"sin(pi*{n}*x)", end=1e-6, steps=2, grade="none")
+    queries = problem.cells([3])
+    truth = np.array([-2.0 / pi])
+    assert np.all(pp.certify(problem, problem.states(), queries).contains(truth))
+    ending = Slabs._ending
+    monkeypatch.setattr(Slabs, "_ending", lambda self, one, z, jump: (ending(self, one, z, jump)[0], 0.0))
+    assert not np.any(pp.certify(problem, problem.states(), queries).contains(truth))
+
+
+def test_weight_over_time_counts(monkeypatch):
+    problem = rod(16)
+    queries = problem.mean(since=0.05)
+    truth = np.array([over(0, 1) * late(0.1, 0.05)])
+    whole = Average.slab
+    monkeypatch.setattr(Average, "slab", lambda self, start, cells, d: whole(self, start - 0.02, cells, d))
+    assert not np.any(pp.certify(problem, problem.states(), queries).contains(truth))
+
+
+def test_what_has_no_average_is_refused():
+    problem = rod()
+    for since in (0.1, -0.1, 0.2):
+        with pytest.raises(pp.InputError, match="since: must be"):
+            problem.mean(since=since)
+    with pytest.raises(pp.InputError, match="leave it out with spread"):
+        problem.averages([[0.5]], spread=0.1, since=0.05)
+    with pytest.raises(pp.InputError, match="known"):
+        pp.certify(problem, problem.states(), problem.patch("left"))

@@ -1,0 +1,109 @@
+"""A network of space and time kept as it is on a mesh in time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pinnpoint as pp
+from pinnpoint.fem.parabolic import lifted
+from pinnpoint.formulas.expressions import parse
+from pinnpoint.models import Lift
+from pinnpoint.models.networks.heat import heat_task
+from pinnpoint.taylor.models import constant
+
+TASK = heat_task("heat_1d")
+AT = np.array([[0.4], [0.7]])
+
+
+def shipped():
+    return Lift(TASK.network(), TASK.factor, TASK.offset, variables=TASK.variables)
+
+
+def line(n=8, **given):
+    known = {"source": TASK.source, "initial": TASK.initial, "end": TASK.end, "steps": n}
+    return pp.fem.Parabolic(pp.io.generate("interval", n), **{**known, "dirichlet": {"boundary": 0.0}, **given})
+
+
+def truth(X, t):
+    return parse(TASK.exact, TASK.variables)(np.column_stack([X, np.full(len(X), t)]))
+
+
+def test_lift_of_the_shipped_network_is_a_hundred_times_narrower_and_holds_the_truth():
+    problem = line()
+    found = pp.certify(problem, shipped(), problem.points(AT), lift=True)
+    assert found.guarantee == "deterministic"
+    assert np.all(found.contains(truth(AT, TASK.end)))
+    assert np.all(found.narrowing > 100.0)
+
+
+def test_lift_of_the_exact_solution_leaves_next_to_nothing():
+    problem = line(3, reaction=2.0, source=f"{TASK.source} + 2*({TASK.exact})")
+    found = pp.certify(problem, TASK.exact, problem.points(AT), lift=True)
+    assert np.all(found.contains(truth(AT, TASK.end)))
+    assert np.all(found.radius < 1e-4)
+
+
+def test_lift_that_misses_the_boundary_and_initial_values_pays_for_it():
+    problem = line()
+    off = f"{TASK.exact} + 0.01*(1 - 0.5*x)*exp(-t)"
+    found = pp.certify(problem, off, problem.points(AT, time=0.31), lift=True)
+    assert np.all(found.contains(truth(AT, 0.31)))
+    assert np.all(found.radius < 5e-3)
+    assert np.all(np.abs(found.raw - truth(AT, 0.31)) > 1e-3)
+
+
+@pytest.mark.parametrize("term", ["rate", "start", "boundary"])
+def test_term_of_the_lift_left_out_is_noticed(monkeypatch, term):
+    """u_θ = u + 0.3 sin(πx) t + 0.2 sin(πx) + 0.1: each part of what it leaves is needed."""
+    if term == "rate":
+        own = lifted._residual
+        monkeypatch.setattr(lifted, "_residual", lambda lift, f, k, c, d, X: own(lift, f, k, c, d, X) + wrong(lift, X))
+
+        def wrong(lift, X):
+            return lift.jet(X, (1,)).gradient[0]
+
+    elif term == "start":
+        monkeypatch.setattr(lifted, "_start", lambda lift, u0, X: constant(0.0) * X[0])
+    else:
+        monkeypatch.setattr(lifted, "_gap", lambda lift, g, X: constant(0.0) * X[0])
+    problem = line(8, end=0.05)
+    given = f"{TASK.exact} + 0.3*sin(pi*x)*t*20 + 0.2*sin(pi*x) + 0.1"
+    found = pp.certify(problem, given, problem.points([[0.4]]), lift=True)
+    assert not np.any(found.contains(truth(AT[:1], 0.05)))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"convection": [1.0]}, "without convection"),
+        ({"diffusion": [1.0] * 4 + [2.0] * 4}, "the same on all cells"),
+        ({"dirichlet": {"left": 0.0}}, "all around"),
+        ({"source": lambda X, t: 0 * t}, "source: "),
+    ],
+)
+def test_lifts_without_a_proof_are_refused(given, words):
+    problem = line(**given)
+    with pytest.raises(pp.InputError, match=words):
+        pp.certify(problem, shipped(), problem.points(AT), lift=True)
+
+
+def test_lift_refuses_functions_other_queries_and_networks_of_other_inputs():
+    problem = line()
+    with pytest.raises(pp.InputError, match="known derivatives"):
+        pp.certify(problem, lambda X, t: t, problem.points(AT), lift=True)
+    with pytest.raises(pp.InputError, match="points are known"):
+        pp.certify(problem, "t", problem.averages([[0.5]], spread=0.1), lift=True)
+    plane = pp.fem.Parabolic(pp.io.generate("square", 2), initial="x", end=1.0, steps=2)
+    with pytest.raises(pp.InputError, match="2 inputs"):
+        pp.certify(plane, TASK.network(), plane.points([[0.4, 0.4]]), lift=True)
+    with pytest.raises(pp.InputError, match="z is not"):
+        pp.certify(problem, Lift("z"), problem.points(AT), lift=True)
+
+
+def test_bundle_of_a_lift_in_time_is_refused_with_its_reason(tmp_path):
+    problem = line(3, source="0", initial="0")
+    queries = problem.points(AT)
+    found = pp.certify(problem, "0.1*x*(1-x)*t", queries, lift=True)
+    with pytest.raises(pp.InputError, match="no witnesses"):
+        pp.write_bundle(tmp_path / "bundle", found, problem, "0.1*x*(1-x)*t", queries)
