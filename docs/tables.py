@@ -103,6 +103,7 @@ def operator() -> str:
     """A parameter in the operator."""
     found = read("comparison")["operator"]
     many, one = tell(found["reduced, in batches [ms]"]), tell(found["reduced, alone [ms]"])
+    all_, each = tell(found["discrete, in batches [ms]"]), tell(found["discrete, alone [ms]"])
     return table(
         ["", "once", "a parameter", "error of its value", "bound / error"],
         [
@@ -112,6 +113,20 @@ def operator() -> str:
                 f"{tell(found['pymor, online [ms]'])} ms",
                 tell(found["pymor"]["median error"]),
                 tell(found["pymor"]["median bound / error"]),
+            ],
+            [
+                f'pinnpoint, `reduce(target="discrete")`, rank {found["rank"]}: its own values',
+                f"{tell(found['discrete, once [s]'])} s",
+                f"{all_} ms in batches, {each} ms alone",
+                tell(found["discrete"]["median error"]),
+                f"{found['discrete']['median bound / error']:.3f} (worst {found['discrete, worst bound / error']:.2f})",
+            ],
+            [
+                "the same bound of pyMOR's values",
+                "",
+                "",
+                tell(found["pymor, our bound"]["median error"]),
+                f"{found['pymor, our bound']['median bound / error']:.3f}",
             ],
             [
                 "pinnpoint, `Exact`",

@@ -135,8 +135,9 @@ def loads(cells: int, count: int, ranks: tuple[int, ...]) -> dict[str, Any]:
 def operator(cells: int, count: int, rank: int) -> dict[str, Any]:
     """−∇·(κ_μ∇u) = 1, κ_μ = μ_k on quarter k: a parameter in the operator.
 
-    pyMOR's reduced basis and our `Exact` for three points of the discrete solution; our families of operators for the
-    mean and averages over blocks about these points of the PDE's own solution, predictions from no network (zero).
+    pyMOR's reduced basis, our reduced duals and our `Exact` for three points of the discrete solution; our families of
+    operators for the mean and averages over blocks about these points of the PDE's own solution, predictions from no
+    network (zero).
     """
     from pymor.parameters.functionals import MinThetaParameterFunctional, ProjectionParameterFunctional
     from pymor.reductors.coercive import CoerciveRBReductor
@@ -177,6 +178,14 @@ def operator(cells: int, count: int, rank: int) -> dict[str, Any]:
     averages = parts.mean() + parts.cells(POINTS, side=0.125, name=[f"block {i}" for i in range(len(POINTS))])
     bases, few = timed(lambda: parts.operators(names).reduce(averages, rank=rank, within=(0.2, 2.0)))
     few.certify_many(test[:1])
+    points, discrete = timed(
+        lambda: parts.operators(names).reduce(parts.points(POINTS), rank=rank, within=(0.2, 2.0), target="discrete")
+    )
+    own = discrete.certify_many(test)
+    theirs = discrete.certify_many(test, value)  # pyMOR's values, with our bound
+    single, _ = timed(lambda: [discrete.certify_many(test[i : i + 1]) for i in range(count)])
+    thousand, _ = timed(lambda: discrete.certify_many(np.tile(test, (20, 1))))
+    missed = np.abs(own.value - np.array([c.center for c in proved]))
     alone, _ = timed(lambda: [few.certify_many(test[i : i + 1]) for i in range(count)])
     batch, small = timed(lambda: few.certify_many(np.tile(test, (20, 1))))
     asked = first.mean() + first.cells(POINTS, side=0.125, name=[f"block {i}" for i in range(len(POINTS))])
@@ -188,6 +197,10 @@ def operator(cells: int, count: int, rank: int) -> dict[str, Any]:
         "reduced, once [s]": bases, "reduced, in batches [ms]": 1e3 * batch / (20 * count),
         "reduced, alone [ms]": 1e3 * alone / count, "reduced, median radius": float(np.median(small.radius)),
         "reduced, median radius / value": float(np.median(small.radius / np.abs(small.center))),
+        "discrete, once [s]": points, "discrete, in batches [ms]": 1e3 * thousand / (20 * count),
+        "discrete, alone [ms]": 1e3 * single / count, "discrete, widest radius": float(own.radius.max()),
+        "discrete": summary(own.raw_radius, missed), "pymor, our bound": summary(theirs.raw_radius, error),
+        "discrete, worst bound / error": float((own.raw_radius / missed).max()),
         "family, once [s]": once, "family, per parameter [ms]": 1e3 * many / count,
         "family, median radius": float(np.median(population.radius)),
         "family, median radius / value": float(np.median(population.radius / np.abs(population.center))),

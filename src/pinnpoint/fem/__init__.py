@@ -1,5 +1,7 @@
 """Finite elements: from a mesh and a PDE to a compatible system, its queries and its predictions."""
 
+from pinnpoint.certifiers.families.affine_outputs import AffineCertifier
+from pinnpoint.fem.affine_families import YoungFamily
 from pinnpoint.fem.bracket import bracket
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.elasticity import Elasticity
@@ -15,6 +17,7 @@ from pinnpoint.fem.semilinear import Semilinear
 from pinnpoint.systems.semilinear.reaction import Reaction
 
 __all__ = [
+    "AffineCertifier",
     "Elasticity",
     "Load",
     "OperatorFamily",
@@ -24,6 +27,7 @@ __all__ = [
     "ReactionDiffusion",
     "ReducedCertifier",
     "Semilinear",
+    "YoungFamily",
     "bracket",
     "darcy_fields",
     "from_grid",

@@ -74,6 +74,21 @@ def prepared(family: DiffusionFamily, queries: Queries, *, patches: bool = False
         raise InputError("operators: families need two or three dimensions; on intervals certify one by one")
     if problem.degree != 1:
         raise InputError("operators: linear elements only; say degree=1")
+    require_diffusion(problem)
+    if queries.L.shape[1] != len(mesh.points):
+        raise InputError("queries: belong to another mesh; make them from the family's problem")
+    model, values, groups = reference(problem)
+    made = prepare if mesh.dim == 2 and not patches else prepare_patches
+    found = made(model, values, queries.goals, queries.names, groups, problem.cell_numbers)
+    if not found.proved:
+        raise InputError(
+            "source: the bounds of families need numbers or formulas; it is a function nothing is known of"
+        )
+    return found
+
+
+def require_diffusion(problem: Any) -> None:
+    """Refuse what is more than −∇·(κ∇u) = f on straight cells with held and given fluxes."""
     if problem.reaction is not None or problem.reaction_varies:
         raise InputError("operators: a reaction ties fluxes to the state; families have none. Certify one by one")
     if problem.bending is not None:
@@ -91,16 +106,6 @@ def prepared(family: DiffusionFamily, queries: Queries, *, patches: bool = False
         if given is not None:
             # operators.md, step 6a
             raise InputError(f"operators: families of diffusion coefficients have no {name}; certify one by one")
-    if queries.L.shape[1] != len(mesh.points):
-        raise InputError("queries: belong to another mesh; make them from the family's problem")
-    model, values, groups = reference(problem)
-    made = prepare if mesh.dim == 2 and not patches else prepare_patches
-    found = made(model, values, queries.goals, queries.names, groups, problem.cell_numbers)
-    if not found.proved:
-        raise InputError(
-            "source: the bounds of families need numbers or formulas; it is a function nothing is known of"
-        )
-    return found
 
 
 def _a_number(given: Any) -> bool:

@@ -18,6 +18,7 @@ from pinnpoint.base.errors import InputError, in_words
 from pinnpoint.certificates.transfer import Route
 from pinnpoint.certifiers.families.loads import LoadFamily, vectors
 from pinnpoint.fem import assembly
+from pinnpoint.fem.affine_families import YoungFamily
 from pinnpoint.fem.coefficients import Data, own, per_cell
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.conditions import admissible, require_apart, require_boundary
@@ -268,6 +269,15 @@ class Elasticity(SolidProblem):
         Each of `loads` is a vector, or a table of `load`'s arguments such as ``{"force": {"right": (0.0, 1.0)}}``.
         """
         return LoadFamily(self.system, vectors(self.load, loads), base, names=names)
+
+    def operators(self, young: Sequence[str]) -> YoungFamily:
+        """The family of bodies in which every instance has its own Young's modulus on each of these cell groups."""
+        return YoungFamily.of(self, young)
+
+    @property
+    def young_of_cells(self) -> Vector:
+        """Young's modulus on every cell."""
+        return per_cell("young", self.given["young"], self.mesh)
 
     def refined(self, mesh: Mesh, parents: Index) -> Self:
         """The same problem on a refined mesh, whose cells came from these."""

@@ -11,9 +11,12 @@ from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import number, whole
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.diffusion_families import DiffusionFamily, prepared
+from pinnpoint.certifiers.families.affine_outputs import AffineCertifier
+from pinnpoint.fem.affine_families import partition, prepare_affine
+from pinnpoint.fem.diffusion_families import DiffusionFamily, prepared, require_diffusion
 from pinnpoint.fem.population_certifier import PopulationCertifier
 from pinnpoint.fem.reduced_certifier import ReducedCertifier, prepare_reduced
+from pinnpoint.systems.goals import Point
 from pinnpoint.systems.queries import Queries
 
 ONE_SOLVE = 12
@@ -33,14 +36,8 @@ class OperatorFamily(DiffusionFamily):
             if diffusion != "cells":
                 raise InputError(f"diffusion: must be 'cells' or a list of cell groups; got {diffusion!r}")
             return cls(problem)
-        groups = tuple(diffusion)
-        held = np.zeros(len(problem.mesh.cells), dtype=int)
-        for group in groups:
-            held[problem.mesh.cells_of(group)] += 1
-        if np.any(held != 1):
-            cell = int(np.argmax(held != 1))
-            raise InputError(f"diffusion: groups must hold every cell once; cell {cell} is in {held[cell]} of them")
-        return cls(problem, groups)
+        partition(problem.mesh, diffusion, "diffusion")
+        return cls(problem, tuple(diffusion))
 
     def prepare(
         self,
@@ -57,7 +54,8 @@ class OperatorFamily(DiffusionFamily):
         Parameters
         ----------
         queries
-            The mean, averages over cells, blocks, balls and Neumann groups.
+            The mean, averages over cells, blocks, balls and Neumann groups; in two dimensions points, also beside
+            jumps of κ: with points no transforms are used, and instances cost more.
         steps
             Preconditioned steps for the state and its flux; 3 by default.
         dual_steps
@@ -86,14 +84,29 @@ class OperatorFamily(DiffusionFamily):
             "κ is one number on each cell, as stored, and the domain the one that the mesh covers",
             "predictions are piecewise linear with the problem's Dirichlet values on the boundary",
         )
+        if any(isinstance(goal, Point) for goal in queries.goals):
+            notes += ("of a point nothing is proved where κ jumps at the point itself: its radius is infinite there",)
         return PopulationCertifier(self, queries, chosen[0], chosen[1], aim, made, notes)
 
-    def reduce(self, queries: Queries, rank: int, within: tuple[float, float]) -> ReducedCertifier:
+    def reduce(
+        self, queries: Queries, rank: int, within: tuple[float, float], *, target: str = "continuous"
+    ) -> ReducedCertifier | AffineCertifier:
         """Reduced bases for κ constant on groups, from coefficients between the bounds `within`.
 
-        *Guarantee:* for every κ, as `PopulationCertifier`'s; the bases only make intervals narrow.
+        `target` "discrete": intervals of the discrete solution, points and all other values included, for which
+        linear and quadratic elements will do. *Guarantee:* for every κ, as `PopulationCertifier`'s and
+        `AffineCertifier`'s; the bases only make intervals narrow.
         """
-        return prepare_reduced(self, queries, rank, within)
+        if target not in ("continuous", "discrete"):
+            raise InputError(f"target: must be 'continuous' or 'discrete'; got {target!r}")
+        if target == "continuous":
+            return prepare_reduced(self, queries, rank, within)
+        if self.groups is None:
+            raise InputError("rank: bases are for groups of cells; say operators(diffusion=[groups])")
+        require_diffusion(self.problem)
+        region = partition(self.problem.mesh, self.groups, "diffusion")
+        terms = [self.product.matrix((region == k).astype(np.float64)) for k in range(len(self.groups))]
+        return prepare_affine(self.problem, terms, queries, rank, within, "κ")
 
 
 def _afforded(budget: int | str, duals: int) -> tuple[int, int]:

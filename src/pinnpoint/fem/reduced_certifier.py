@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector, floats, number, whole
+from pinnpoint.base.arrays import Vector, floats, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.population import CERTIFIED, Population, joined
+from pinnpoint.fem.affine_families import SNAPSHOTS, between, drawn_within, partition
 from pinnpoint.fem.diffusion_families import DiffusionFamily, reference
 from pinnpoint.rounding.arithmetic import require_round_to_nearest
 from pinnpoint.systems.queries import Queries
@@ -23,8 +23,6 @@ from pinnpoint.transfer.operators.reduced import Reduced
 CHUNK = 1024
 """Parameters at once."""
 MUST = "must be finite, > 0 and of moderate size"
-SNAPSHOTS = 4
-"""Coefficients behind the bases, for each of their functions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,20 +84,16 @@ def prepare_reduced(
     if family.groups is None:
         raise InputError("rank: bases are for groups of cells; say operators(diffusion=[groups])")
     rank = whole("rank", rank, low=1)
-    low, high = (number("within", x, above=0.0) for x in within)
-    if not low < high:
-        raise InputError(f"within: must be two rising numbers; got {within!r}")
+    between(within)
     model, values, groups = reference(problem)
     if model.d != 2 or np.any(values):
         raise InputError("rank: bases need two dimensions and u = 0 on Dirichlet groups")
-    full = prepare(model, values, queries.goals, queries.names, groups, problem.cell_numbers, lattice=False)
+    asked = queries.goals, queries.names, groups, problem.cell_numbers
+    full = prepare(model, values, *asked, lattice=False, points=False)
     if not isinstance(full.engine, AnyMesh) or full.engine.holes or not full.proved:
         raise InputError("rank: bases need a domain without holes between Dirichlet groups, and data that are formulas")
-    region = np.zeros(len(problem.mesh.cells), dtype=np.intp)
-    for k, group in enumerate(family.groups):
-        region[problem.mesh.cells_of(group)] = k
-    rng = np.random.default_rng(seed)
-    drawn = np.exp(rng.uniform(math.log(low), math.log(high), (SNAPSHOTS * rank, len(family.groups))))
+    region = partition(problem.mesh, family.groups, "diffusion")
+    drawn = drawn_within(within, SNAPSHOTS * rank, len(family.groups), seed)
     engine = Reduced.of(full.engine, region, drawn, rank)
     weights = engine.weights(full.weights, region, len(family.groups))
     made = replace(full, engine=engine, weights=weights)

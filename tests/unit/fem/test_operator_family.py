@@ -162,9 +162,9 @@ def test_what_has_no_proof_is_refused(what, word):
         p.operators().prepare(p.mean())
 
 
-def test_points_intervals_and_unknown_functions_are_refused(problem):
-    with pytest.raises(pp.InputError, match="ball"):
-        problem.operators().prepare(problem.points([[0.5, 0.5]]))
+def test_fluxes_intervals_and_unknown_functions_are_refused(problem):
+    with pytest.raises(pp.InputError, match="means and averages"):
+        problem.operators().prepare(problem.flux("boundary"))
     line = pp.fem.ReactionDiffusion(pp.io.generate("interval", 4), source=1.0)
     with pytest.raises(pp.InputError, match="two or three dimensions"):
         line.operators().prepare(line.mean())

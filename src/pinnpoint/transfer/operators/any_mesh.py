@@ -11,6 +11,7 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.mesh.topology import Topology
+from pinnpoint.transfer.operators.frozen import Frozen
 from pinnpoint.transfer.operators.particular import Particular
 from pinnpoint.transfer.operators.sums import StateSums
 from pinnpoint.transfer.operators.triangles import Found, Triangles
@@ -31,6 +32,8 @@ class AnyMesh:
         Of the reference κ = 1, (N, 1 + Q).
     lift
         A function with the Dirichlet values: zero where they are.
+    points
+        Of the duals: the kernel of a point, whose load depends on κ; None for all others.
     """
 
     triangles: Triangles
@@ -38,6 +41,7 @@ class AnyMesh:
     holes: tuple[Particular, ...]
     states: Vector
     lift: Vector
+    points: tuple[Frozen | None, ...] = ()
 
     __repr__ = brief
 
@@ -53,16 +57,27 @@ class AnyMesh:
         return stacked([e[0] for e in each]), stacked([e[1] for e in each]), stacked([e[2] for e in each])
 
     def _one(self, kappa: Vector, predicted: Vector, stream: Vector | None, steps: int, dual_steps: int) -> Sums:
+        found = self.fields(kappa, predicted, stream, steps, dual_steps)
+        rows, fluxes = self.loaded(kappa)
+        return self.triangles.sums(kappa, found, fluxes, self.holes, rows, predicted)
+
+    def loaded(self, kappa: Vector) -> tuple[Vector, Vector]:
+        """Rows of the loads, (N, 1 + Q), and their fixed fluxes without Ḡ of points, (2C, 1 + Q)."""
         rows = np.stack([p.row for p in self.loads], axis=1)
         fluxes = np.stack([p.flux.ravel() for p in self.loads], axis=1)
-        found = self.fields(kappa, predicted, stream, steps, dual_steps)
-        return self.triangles.sums(kappa, found, fluxes, self.holes, rows, predicted)
+        area = self.triangles.geometry.area
+        for k, point in enumerate(self.points, start=1):
+            if point is not None:
+                own = np.zeros((len(area), 2))
+                own[point.cells] = point.field(kappa)
+                fluxes[:, k] -= own.ravel()
+                rows[:, k] -= self.triangles.gradient.T @ (own * area[:, None]).ravel()  # operators.md, step 11b
+        return rows, fluxes
 
     def fields(self, kappa: Vector, predicted: Vector, stream: Vector | None, steps: int, dual_steps: int) -> Found:
         """States, stream functions and multiples of holes' fields that the steps of one instance end with."""
         T, Q = self.triangles, len(self.loads) - 1
-        rows = np.stack([p.row for p in self.loads], axis=1)
-        wanted = np.stack([p.flux.ravel() for p in self.loads], axis=1)
+        rows, wanted = self.loaded(kappa)
         weights = np.repeat(T.geometry.area * kappa, 2)
         start = starts(T.gradient, weights, T.held, rows, self.states, predicted)
         begun = np.zeros((len(predicted), 1 + Q))

@@ -21,6 +21,7 @@ from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.distances import largest_ball
 from pinnpoint.transfer.goals import Functional, Groups, ball_as_it_is, functional
 from pinnpoint.transfer.operators.any_mesh import AnyMesh
+from pinnpoint.transfer.operators.frozen import Frozen, PointTerms
 from pinnpoint.transfer.operators.grid import Grid, Lattice
 from pinnpoint.transfer.operators.particular import Geometry, Particular, particulars
 from pinnpoint.transfer.operators.reduced import Reduced
@@ -73,8 +74,8 @@ class Prepared:
         Numbers of the queries that have a dual.
     known
         Of the other queries: None for the mean that the energy gives, or a number and its error.
-    values
-        The held nodes and their values.
+    points
+        Of the queries with duals: the kernels of points, None for others.
     total
         f|Ω| and a bound of its error, where the energy gives the mean; else zeros.
     """
@@ -91,6 +92,7 @@ class Prepared:
     total: tuple[float, float]
     zero: bool
     proved: bool
+    points: tuple[Frozen | None, ...] = ()
 
     __repr__ = brief
 
@@ -109,9 +111,14 @@ class Prepared:
         norm_low, norm = np.maximum(down(np.sqrt(squares[0]), 4), 0.0), up(np.sqrt(squares[1]), 4)
         center, radius = np.zeros((len(kappas), self.count)), np.full((len(kappas), self.count), math.inf)
         if self.with_duals:
-            dual = self._dual_norms(duals, tails, rough, root, most)
-            both_ = intervals(own, primal, duals, dual, both, self.asked, self.fuzz, most)
-            center[:, self.with_duals], radius[:, self.with_duals] = both_
+            terms = PointTerms.of(self.points, kappas, self.fuzz.geometry, len(self.loads[0].row))
+            dual = self._dual_norms(duals, tails, rough, root, most, terms)
+            asked = self.asked if not any(self.points) else self._asked(terms)
+            tail = tails[:, :1] * (1.0 + 4.0 * self.fuzz.relative)
+            beside = up(np.sqrt(tail) * terms.rest, 8)  # operators.md, step 11b
+            middle, half = intervals(own, primal, duals, dual, both, asked, self.fuzz, most, np.asarray(beside))
+            center[:, self.with_duals] = middle
+            radius[:, self.with_duals] = np.where(terms.known, half, math.inf)  # operators.md, step 11a
         for q in self.means:
             center[:, q], radius[:, q] = self._mean(squares)
         for q, (value, error) in self.constants.items():
@@ -130,13 +137,22 @@ class Prepared:
             )  # operators.md, step 2e
         return settled(found)
 
-    def _dual_norms(self, duals: StateSums, tails: Vector, rough: Vector, root: Vector, most: Vector) -> Norms:
+    def _asked(self, terms: PointTerms) -> Asked:
+        """With what the points of each instance have of their own."""
+        a = self.asked
+        return Asked(a.constant + terms.constant, a.error + terms.error, a.scale, a.rows + terms.row, a.load)
+
+    def _dual_norms(
+        self, duals: StateSums, tails: Vector, rough: Vector, root: Vector, most: Vector, terms: PointTerms
+    ) -> Norms:
         """Column by column: every dual has a load of its own."""
         each = []
         for k in range(len(self.with_duals)):
             columns = {name: x[:, k] for name, x in vars(duals).items() if isinstance(x, np.ndarray)}
             sums = StateSums(**columns)
-            each.append(norms(sums, tails[:, k + 1], rough[:, k + 1], self.loads[k + 1], self.fuzz, root, most))
+            added = terms.size[:, k], terms.rest[:, k], terms.means[:, k]
+            own = self.loads[k + 1]
+            each.append(norms(sums, tails[:, k + 1], rough[:, k + 1], own, self.fuzz, root, most, added))
         return Norms(*(np.stack([vars(e)[name] for e in each], axis=1) for name in Norms.__dataclass_fields__))
 
     def _mean(self, squares: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
@@ -183,6 +199,7 @@ def prepare(
     cells_of: Groups,
     *,
     lattice: bool = True,
+    points: bool = True,
 ) -> Prepared:
     """For a model with κ = 1 and no reaction; `values` has the Dirichlet values at their nodes, zero elsewhere."""
     geometry = Geometry.of(model.points, model.topology.cells)
@@ -192,15 +209,17 @@ def prepare(
     functionals: list[Functional | None] = [
         None
         if isinstance(goal, Cells) and goal.cells is None and total[0] != 0.0  # operators.md, step 2f
-        else bounded_form(model, goal, name, facets_of, cells_of)
+        else bounded_form(model, goal, name, facets_of, cells_of, points=points)
         for goal, name in zip(goals, names, strict=True)
     ]
     acting = {q: J for q, J in enumerate(functionals) if J is not None and J.acts}
+    frozen = tuple(_frozen(model, goals[q], J, geometry) for q, J in acting.items())
     own, holes, states = _referred(model, triangles, geometry, values, list(acting.values()))
-    engine = _engine(model, geometry, triangles, own, holes, states, values, lattice=zero and lattice)
+    lattice = zero and lattice and not any(frozen)
+    engine = _engine(model, geometry, triangles, own, holes, states, values, frozen, lattice=lattice)
     asked = Asked(
-        np.array([J.constant for J in acting.values()]),
-        np.array([J.error for J in acting.values()]),
+        np.array([0.0 if point else J.constant for J, point in zip(acting.values(), frozen, strict=True)]),
+        np.array([0.0 if point else J.error for J, point in zip(acting.values(), frozen, strict=True)]),
         np.array([J.scale for J in acting.values()]),
         np.array([_row_bound(p) for p in own[1:]]),
         _row_bound(own[0]),
@@ -218,7 +237,15 @@ def prepare(
         total,
         zero,
         all(p.proved for p in own) and all(J.proved for J in acting.values()),
+        frozen,
     )
+
+
+def _frozen(model: Continuum, goal: Goal | None, J: Functional, geometry: Geometry) -> Frozen | None:
+    """The kernel of a point's query."""
+    if not isinstance(goal, Point):
+        return None
+    return Frozen.of(model.points, model.topology.cells, np.array(goal.at), J, geometry.slack)
 
 
 def _referred(
@@ -251,6 +278,7 @@ def _engine(
     holes: tuple[Particular, ...],
     states: Vector,
     values: Vector,
+    frozen: tuple[Frozen | None, ...],
     *,
     lattice: bool,
 ) -> AnyMesh | Grid:
@@ -258,7 +286,7 @@ def _engine(
     held = bool(np.all(model.kind[model.topology.boundary] == DIRICHLET))
     if squares is not None and held and lattice and find_spec("numba") is not None:
         return Grid.of(squares, geometry, loads, states)
-    return AnyMesh(triangles, loads, holes, states, values)
+    return AnyMesh(triangles, loads, holes, states, values, frozen)
 
 
 def _hole(field: Particular, geometry: Geometry) -> Particular:
@@ -300,8 +328,10 @@ def total_load(model: Continuum, geometry: Geometry) -> tuple[float, float]:
     return f[0] * size, float(up(abs(f[0]) * wrong, 8))
 
 
-def bounded_form(model: Continuum, goal: Goal | None, name: str, facets_of: Groups, cells_of: Groups) -> Functional:
-    """The bounded form of a query, the same for every κ."""
+def bounded_form(
+    model: Continuum, goal: Goal | None, name: str, facets_of: Groups, cells_of: Groups, *, points: bool = False
+) -> Functional:
+    """The bounded form of a query, the same for every κ; of points the part that κ at the point alone changes."""
     if isinstance(goal, Ball):
         x0 = np.array(goal.at)
         edge = largest_ball(x0, model.outline())
@@ -311,14 +341,14 @@ def bounded_form(model: Continuum, goal: Goal | None, name: str, facets_of: Grou
                 f"boundary is {edge!r} away; make the radius smaller"
             )
         return ball_as_it_is(model, x0, goal.radius)  # operators.md, step 3a
-    if isinstance(goal, Cells | Block | Patch):
-        return functional(model, goal, name, facets_of, cells_of)
-    if isinstance(goal, Point):
+    if isinstance(goal, Point) and not points:
         raise InputError(
-            f"query '{name}': a point's value is not bounded by the energy, and the ball around it depends on κ's "
-            "jumps; ask for the average over a block or a ball about it, or certify the instance alone"
+            f"query '{name}': points are certified in two dimensions by steps with stream functions alone; ask for the "
+            "average over a block or a ball about it, leave patches and bases out, or certify the instance alone"
         )
+    if isinstance(goal, Cells | Block | Patch | Point):
+        return functional(model, goal, name, facets_of, cells_of)
     raise InputError(
-        f"query '{name}': of families with a coefficient for each instance, means and averages over cells, blocks, "
-        "balls and Neumann groups are certified"
+        f"query '{name}': of families with a coefficient for each instance, points, means and averages over cells, "
+        "blocks, balls and Neumann groups are certified"
     )

@@ -9,13 +9,12 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
+from pinnpoint.certifiers.families.affine import basis
 from pinnpoint.transfer.operators.any_mesh import AnyMesh, Sums
 from pinnpoint.transfer.operators.sums import StateSums, Weights
 
 FULL = 30
 """Steps for a state of the bases."""
-SMALL = 1e-11
-"""Singular values below this share of the first are rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +82,7 @@ class Reduced:
         found = [full.fields(k[region], nowhere, None, FULL, FULL) for k in kappas]
         sides: list[Side] = []
         for k, load in enumerate(full.loads):
-            V, P = (_basis(np.stack([x[:, k] for x in many], axis=1), rank) for many in _both(found))
+            V, P = (basis(np.stack([x[:, k] for x in many], axis=1), rank) for many in _both(found))
             fields = _fields(full, load.flux, V, P)
             first = fields if not sides else _fields(full, full.loads[0].flux, sides[0].states, sides[0].streams)
             products = _products(fields, fields, region, full)
@@ -179,12 +178,6 @@ def _form(a: Vector, G: Vector, b: Vector) -> Vector:
 
 def _both(found: Sequence[object]) -> tuple[list[Vector], list[Vector]]:
     return [vars(f)["states"] for f in found], [vars(f)["streams"] for f in found]
-
-
-def _basis(snapshots: Vector, rank: int) -> Vector:
-    """An orthonormal basis of the leading directions."""
-    U, s, _ = np.linalg.svd(snapshots, full_matrices=False)
-    return np.ascontiguousarray(U[:, : max(1, min(rank, int(np.sum(s > SMALL * s[0]))))])
 
 
 def _fields(full: AnyMesh, flux: Vector, V: Vector, P: Vector) -> Vector:

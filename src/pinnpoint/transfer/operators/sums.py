@@ -87,9 +87,11 @@ class Fuzz:
         """Bounds of ‖κ^½(∇v as computed − ∇v)‖, with √(max κ)."""
         return np.asarray(up(self.point * self.geometry.steep * top * most, 8))  # operators.md, step 5b
 
-    def flux(self, given: Particular, sums: StateSums, root: Vector, most: Vector) -> Vector:
-        """Bounds of ‖κ^{-½}(δ as computed − δ)‖, with 1/√(min κ) and √(max κ)."""
-        wrong = self.point * (given.size + self.geometry.steep * sums.stream) + given.slip
+    def flux(
+        self, given: Particular, sums: StateSums, root: Vector, most: Vector, more: Vector | float = 0.0
+    ) -> Vector:
+        """Bounds of ‖κ^{-½}(δ as computed − δ)‖, with 1/√(min κ), √(max κ) and the size of what is added to σ₀."""
+        wrong = self.point * (given.size + more + self.geometry.steep * sums.stream) + given.slip
         for j, hole in enumerate(self.holes):
             wrong = wrong + sums.extra[..., j] * (self.point * hole.size + hole.slip)
         return np.asarray(up(wrong * root, 16) + self.slope(sums.top, most))  # operators.md, step 5b
@@ -159,17 +161,30 @@ class Weights:
 
 
 def norms(
-    sums: StateSums, tail: Vector, rough: Vector, given: Particular, fuzz: Fuzz, root: Vector, most: Vector
+    sums: StateSums,
+    tail: Vector,
+    rough: Vector,
+    given: Particular,
+    fuzz: Fuzz,
+    root: Vector,
+    most: Vector,
+    added: tuple[Vector | float, Vector | float, Vector | float] = (0.0, 0.0, 0.0),
 ) -> Norms:
-    """√A from below and above, its rounding, and ν."""
-    off = fuzz.flux(given, sums, root, most)
+    """√A from below and above, its rounding, and ν.
+
+    `added`: of a further field its size, the norm of its parts without mean, and that of its means that are not known.
+    """
+    off = fuzz.flux(given, sums, root, most, added[0])
     square, loose = np.maximum(sums.square + tail, 0.0), 2.0 * fuzz.relative  # operators.md, step 2a
+    if np.any(added[1]):
+        square = np.maximum(sums.square, 0.0) + (np.sqrt(tail) + added[1]) ** 2  # operators.md, step 11b
     more = up(loose * sums.size * sums.size, 8) if np.any(sums.size) else 0.0  # operators.md, step 9c
     high = up(np.sqrt(square * (1.0 + loose) + more) + off, 8)  # operators.md, step 5c
     low = np.maximum(down(np.sqrt(np.maximum(square * (1.0 - loose) - more, 0.0)), 8) - off, 0.0)
     rest = np.sqrt(rough * (1.0 + 2.0 * fuzz.relative)) + given.means * root  # operators.md, step 1c
     for j, hole in enumerate(fuzz.holes):
         rest = rest + sums.extra[..., j] * hole.means * root
+    rest = rest + added[2]  # operators.md, step 11b
     return Norms(np.maximum(down(low), 0.0), np.asarray(high), np.asarray(off), np.asarray(up(rest, 16)))
 
 
@@ -223,14 +238,22 @@ class Asked:
 
 
 def intervals(
-    own: StateSums, primal: Norms, duals: StateSums, dual: Norms, both: Vector, asked: Asked, fuzz: Fuzz, most: Vector
+    own: StateSums,
+    primal: Norms,
+    duals: StateSums,
+    dual: Norms,
+    both: Vector,
+    asked: Asked,
+    fuzz: Fuzz,
+    most: Vector,
+    rest: Vector,
 ) -> tuple[Vector, Vector]:
-    """Centres and radii of queries with dual states, (S, Q)."""
+    """Centres and radii of queries with dual states, (S, Q); `rest`: what points leave of δ_p·δ_d."""
     A, B = primal.high[:, None], dual.high
     nu, nu_d = primal.rest[:, None], dual.rest
     product = duals.cross + both
     center = duals.own - duals.form + 0.5 * product + asked.constant  # operators.md, step 3b
-    radius = 0.5 * A * B + nu * (B + nu_d) + A * nu_d  # operators.md, step 3c
+    radius = 0.5 * (A * B + rest) + nu * (B + nu_d) + A * nu_d  # operators.md, step 3c
     slip = 2.0 * fuzz.relative * A * B + primal.fuzz[:, None] * B + A * dual.fuzz  # operators.md, step 5c
     u, z = own.top[:, None], duals.top
     slope, slope_d = fuzz.slope(own.top, most)[:, None], fuzz.slope(duals.top, most[:, None])
