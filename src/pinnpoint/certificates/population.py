@@ -52,6 +52,7 @@ class Instances:
     kappas: Any
     predictions: Any
     streams: Any = None
+    mu: Any = None
 
     __repr__ = brief
 
@@ -61,7 +62,7 @@ class Instances:
         def rows(given: Any) -> Any:
             return None if given is None else [given[int(i)] for i in which]
 
-        return Instances(rows(self.kappas), rows(self.predictions), rows(self.streams))
+        return Instances(rows(self.kappas), rows(self.predictions), rows(self.streams), rows(self.mu))
 
     def __len__(self) -> int:
         return len(self.kappas)

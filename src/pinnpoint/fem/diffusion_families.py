@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,8 +19,10 @@ from pinnpoint.fem.scalar_queries import ScalarQueries
 from pinnpoint.systems.queries import Queries
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.goals import Groups
+from pinnpoint.transfer.operators.any_mesh import AnyMesh
+from pinnpoint.transfer.operators.loaded import Loaded, further_loads
 from pinnpoint.transfer.operators.patched import Patched, prepare_patches
-from pinnpoint.transfer.operators.prepared import Prepared, prepare
+from pinnpoint.transfer.operators.prepared import Prepared, bounded_form, prepare
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +35,13 @@ class DiffusionFamily:
         Gives mesh, source, boundary data; its own diffusion is not used.
     groups
         Names of cell groups that κ is constant on, in the order of a row of `kappas`; None for one number a cell.
+    loads
+        Tables with "source" and "neumann" of further loads, which every instance has a multiple of.
     """
 
     problem: ScalarQueries
     groups: tuple[str, ...] | None = None
+    loads: tuple[Mapping[str, Any], ...] = ()
 
     __repr__ = brief
 
@@ -66,7 +71,7 @@ class DiffusionFamily:
         return found
 
 
-def prepared(family: DiffusionFamily, queries: Queries, *, patches: bool = False) -> Prepared | Patched:
+def prepared(family: DiffusionFamily, queries: Queries, *, patches: bool = False) -> Prepared | Patched | Loaded:
     """The reference κ = 1 with loads and fluxes, or a refusal."""
     problem: Any = family.problem
     mesh = problem.mesh
@@ -77,14 +82,51 @@ def prepared(family: DiffusionFamily, queries: Queries, *, patches: bool = False
     require_diffusion(problem)
     if queries.L.shape[1] != len(mesh.points):
         raise InputError("queries: belong to another mesh; make them from the family's problem")
-    model, values, groups = reference(problem)
-    made = prepare if mesh.dim == 2 and not patches else prepare_patches
-    found = made(model, values, queries.goals, queries.names, groups, problem.cell_numbers)
+    found = _made(family, queries, patches=patches)
     if not found.proved:
         raise InputError(
             "source: the bounds of families need numbers or formulas; it is a function nothing is known of"
         )
     return found
+
+
+def _made(family: DiffusionFamily, queries: Queries, *, patches: bool) -> Prepared | Patched | Loaded:
+    problem: Any = family.problem
+    model, values, groups = reference(problem)
+    asked = queries.goals, queries.names, groups, problem.cell_numbers
+    flat = problem.mesh.dim == 2 and not patches
+    if not family.loads:
+        return prepare(model, values, *asked) if flat else prepare_patches(model, values, *asked)
+    if not flat:
+        raise InputError("loads: are certified in two dimensions and without patches; make a family for each load")
+    base = prepare(model, values, *asked, lattice=False, constant=False)
+    engine = base.engine
+    assert isinstance(engine, AnyMesh)
+    further = [_further(problem, load, k) for k, load in enumerate(family.loads)]
+    found, states = further_loads(engine.triangles, base.fuzz.geometry, further)
+    data = np.zeros((2, len(base.with_duals), len(further)))
+    for i, q in enumerate(base.with_duals):
+        point = base.points[i]
+        for k, other in enumerate(further if point is not None else ()):
+            J = bounded_form(other, queries.goals[q], queries.names[q], groups, problem.cell_numbers, points=True)
+            if point is None or J.ball != point.ball:
+                raise InputError(
+                    f"loads[{k}]: jumps where the problem's own source does not, and the kernel of query "
+                    f"'{queries.names[q]}' needs sources without jumps; ask for averages, or give formulas for all"
+                )
+            data[:, i, k] = J.constant, J.error
+    return Loaded(base, engine, found, states, data)
+
+
+def _further(problem: Any, load: Mapping[str, Any], k: int) -> Continuum:
+    """The reference with another load and the value zero where values are held."""
+    given, unknown = problem.given, sorted(set(load) - {"source", "neumann"})
+    if unknown or not load:
+        raise InputError(f"loads[{k}]: must have 'source', 'neumann' or both; got {sorted(load)}")
+    held = dict.fromkeys(given["dirichlet"], 0.0)
+    source, flux = load.get("source", 0.0), load.get("neumann")
+    plain = type(problem)(problem.mesh, source, 1.0, 0.0, held, flux, quadrature=problem.quadrature)
+    return cast("Continuum", plain.continuum(plain.topology))
 
 
 def require_diffusion(problem: Any) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import number, whole
 from pinnpoint.base.errors import InputError
@@ -28,16 +27,17 @@ class OperatorFamily(DiffusionFamily):
     """All problems −∇·(κ∇u) = f that differ from one in κ alone, κ one number on each cell or on each group."""
 
     @classmethod
-    def of(cls, problem: Any, diffusion: str | Sequence[str], loads: ArrayLike | None) -> OperatorFamily:
+    def of(
+        cls, problem: Any, diffusion: str | Sequence[str], loads: Sequence[Mapping[str, Any]] | None
+    ) -> OperatorFamily:
         """Check what was asked for."""
-        if loads is not None:
-            raise InputError("loads: a family in which κ and the load both change is not supported; make one per load")
+        further = _tables(loads)
         if isinstance(diffusion, str):
             if diffusion != "cells":
                 raise InputError(f"diffusion: must be 'cells' or a list of cell groups; got {diffusion!r}")
-            return cls(problem)
+            return cls(problem, None, further)
         partition(problem.mesh, diffusion, "diffusion")
-        return cls(problem, tuple(diffusion))
+        return cls(problem, tuple(diffusion), further)
 
     def prepare(
         self,
@@ -80,7 +80,7 @@ class OperatorFamily(DiffusionFamily):
         )
         if budget is not None:
             chosen = _afforded(budget, len(made.with_duals))
-        notes = (
+        notes: tuple[str, ...] = (
             "κ is one number on each cell, as stored, and the domain the one that the mesh covers",
             "predictions are piecewise linear with the problem's Dirichlet values on the boundary",
         )
@@ -97,6 +97,8 @@ class OperatorFamily(DiffusionFamily):
         linear and quadratic elements will do. *Guarantee:* for every κ, as `PopulationCertifier`'s and
         `AffineCertifier`'s; the bases only make intervals narrow.
         """
+        if self.loads:
+            raise InputError("loads: bases are for one load; make a family without")
         if target not in ("continuous", "discrete"):
             raise InputError(f"target: must be 'continuous' or 'discrete'; got {target!r}")
         if target == "continuous":
@@ -107,6 +109,20 @@ class OperatorFamily(DiffusionFamily):
         region = partition(self.problem.mesh, self.groups, "diffusion")
         terms = [self.product.matrix((region == k).astype(np.float64)) for k in range(len(self.groups))]
         return prepare_affine(self.problem, terms, queries, rank, within, "κ")
+
+
+def _tables(loads: Any) -> tuple[Mapping[str, Any], ...]:
+    if loads is None:
+        return ()
+    if isinstance(loads, Mapping | str) or not isinstance(loads, Sequence) or not loads:
+        raise InputError("loads: must be a list of tables such as {'source': 'x', 'neumann': {'right': 1.0}}")
+    for k, load in enumerate(loads):
+        if not isinstance(load, Mapping):
+            raise InputError(
+                f"loads[{k}]: must be a table with 'source' or 'neumann', numbers or formulas: vectors do not say what "
+                f"the equation's load is; got {type(load).__name__}"
+            )
+    return tuple(dict(load) for load in loads)
 
 
 def _afforded(budget: int | str, duals: int) -> tuple[int, int]:

@@ -19,6 +19,7 @@ from pinnpoint.fem.operator_witness import witness_of
 from pinnpoint.mesh.refine import Refiner
 from pinnpoint.rounding.arithmetic import require_round_to_nearest
 from pinnpoint.systems.queries import Queries
+from pinnpoint.transfer.operators.loaded import Loaded
 from pinnpoint.transfer.operators.patched import Patched
 from pinnpoint.transfer.operators.prepared import Enclosures, Prepared
 from pinnpoint.transfer.operators.witness import Witness
@@ -48,12 +49,12 @@ class PopulationCertifier:
     steps: int
     dual_steps: int
     tolerance: float | None
-    prepared: Prepared | Patched
+    prepared: Prepared | Patched | Loaded
     notes: tuple[str, ...] = ()
 
     __repr__ = brief
 
-    def certify_many(self, kappas: Any, predictions: Any, streams: Any = None) -> Population:
+    def certify_many(self, kappas: Any, predictions: Any, streams: Any = None, *, mu: Any = None) -> Population:
         """Certify S instances.
 
         Parameters
@@ -65,25 +66,34 @@ class PopulationCertifier:
         streams
             Values at the nodes of predicted stream functions ψ, (S, nodes): steps for the flux begin with that of the
             reference plus curl ψ = (∂_y ψ, −∂_x ψ).
+        mu
+            Of families with loads: their multiples, (S, loads).
         """
-        given = (kappas, predictions) if streams is None else (kappas, predictions, streams)
-        for name, rows in zip(("kappas", "predictions", "streams"), given, strict=False):
+        named = {"kappas": kappas, "predictions": predictions, "streams": streams, "mu": mu}
+        given = {name: rows for name, rows in named.items() if rows is not None}
+        if ("mu" in given) != bool(self.family.loads):
+            need = "must be given, a multiple of each load" if self.family.loads else "the family has no loads"
+            raise InputError(f"mu: {need}; say operators(loads=[...]) and certify_many(kappas, predictions, mu=...)")
+        for name, rows in given.items():
             if not (isinstance(rows, Iterable) or has(rows, "__getitem__")):
                 raise InputError(f"{name}: must be rows, one an instance; got {type(rows).__name__}")
-        sizes = {len(rows) for rows in given if isinstance(rows, Sized)}
+        sizes = {len(rows) for rows in given.values() if isinstance(rows, Sized)}
         if len(sizes) > 1:
             raise InputError(f"kappas, predictions: must have a row each for every instance; got {sorted(sizes)} rows")
-        parts = list(self.certify_chunks(zip(*given, strict=True)))
+        rows_of = zip(*given.values(), strict=True)
+        if mu is not None:
+            rows_of = ((row[0], row[1], None if streams is None else row[2], row[-1]) for row in rows_of)
+        parts = list(self.certify_chunks(rows_of))
         if not parts:
             raise InputError("kappas: are none; give at least one row")
         whole_ = joined(parts)
-        sized = all(has(x, "__len__", "__getitem__") for x in given)
-        return replace(whole_, instances=Instances(*given) if sized else None)
+        sized = all(has(x, "__len__", "__getitem__") for x in given.values())
+        return replace(whole_, instances=Instances(kappas, predictions, streams, mu) if sized else None)
 
     def certify_chunks(
         self, instances: Iterable[Sequence[Any]], chunk: int | None = None, first: int = 0
     ) -> Iterator[Population]:
-        """Certify a stream of (κ, prediction) or (κ, prediction, ψ), `chunk` instances at a time."""
+        """Certify a stream of (κ, prediction), (κ, prediction, ψ), or (κ, prediction, ψ or None, μ), chunk by chunk."""
         require_round_to_nearest()
         chunk = max(4, MANY // len(self.family.problem.mesh.cells)) if chunk is None else whole("chunk", chunk, low=1)
         rows: list[Sequence[Any]] = []
@@ -101,6 +111,8 @@ class PopulationCertifier:
         For flagged and sampled instances; in two dimensions, with a source that is one number on each cell, u = 0 on
         the whole boundary, and averages over cells or the mean.
         """
+        if self.family.loads:
+            raise InputError("witness: is for one load; make a family of the instance's own")
         return witness_of(self.family, self.queries, (self.steps, self.dual_steps), kappa, prediction)
 
     def refine(self, population: Population, rows: ArrayLike, *, meshes: int = 1) -> Population:
@@ -128,7 +140,7 @@ class PopulationCertifier:
         return replace(best, number=population.number[which], instances=given.only(which))
 
     def _again(self, some: Instances) -> Population:
-        return self.certify_many(*(x for x in (some.kappas, some.predictions, some.streams) if x is not None))
+        return self.certify_many(some.kappas, some.predictions, some.streams, mu=some.mu)
 
     def _finer(self, some: Instances) -> tuple[PopulationCertifier, Instances]:
         """The family on a mesh twice as fine, and its instances there."""
@@ -148,22 +160,25 @@ class PopulationCertifier:
         if self.family.groups is None:
             kappas = [np.asarray(k, dtype=np.float64)[refiner.parents] for k in kappas]
         predictions = [refiner.prolong(np.asarray(u, dtype=np.float64)) for u in some.predictions]
-        return made, Instances(kappas, predictions)
+        return made, Instances(kappas, predictions, None, some.mu)
 
     def _population(self, rows: Sequence[Sequence[Any]], first: int) -> Population:
         """Of some rows at once."""
         S, N = len(rows), len(self.family.problem.mesh.points)
         kappas, states = np.empty((S, self.family.width)), np.empty((S, N))
-        streams = np.zeros((S, N)) if any(len(row) > 2 for row in rows) else None
+        streams = np.zeros((S, N)) if any(len(row) > 2 and row[2] is not None for row in rows) else None
+        mu = np.zeros((S, len(self.family.loads))) if self.family.loads else None
         status = []
         for i, row in enumerate(rows):
             wanted = [("kappa", row[0], kappas[i]), ("prediction", row[1], states[i])]
-            if streams is not None and len(row) > 2:
+            if streams is not None and len(row) > 2 and row[2] is not None:
                 wanted.append(("stream", row[2], streams[i]))
+            if mu is not None:
+                wanted.append(("mu", row[3] if len(row) > 3 else (), mu[i]))
             status.append(_read(wanted))
             if status[i] != CERTIFIED:
                 kappas[i], states[i] = 1.0, 0.0
-        for name, read in (("kappa", kappas), ("prediction", states), ("stream", streams)):
+        for name, read in (("kappa", kappas), ("prediction", states), ("stream", streams), ("mu", mu)):
             _judge(name, read, status)
         ends = kappas.min(axis=1), kappas.max(axis=1)
         overwritten = self._admissible(states)
@@ -171,7 +186,8 @@ class PopulationCertifier:
         cells = self.family.on_cells(kappas)
         good = np.flatnonzero([s == CERTIFIED for s in status])
         taken = slice(None) if len(good) == S else good
-        found, steps = self._enclosed(cells[taken], states[taken], None if streams is None else streams[taken])
+        more = (None if x is None else x[taken] for x in (streams, mu))
+        found, steps = self._enclosed(cells[taken], states[taken], *more)
         return self._put_together(found, steps, good, status, first, values, overwritten, ends[1] / ends[0])
 
     def _admissible(self, states: Vector) -> Vector:
@@ -182,18 +198,21 @@ class PopulationCertifier:
         states[:, held] = values  # operators.md, step 4b
         return np.asarray(away)
 
-    def _enclosed(self, kappas: Vector, states: Vector, streams: Vector | None) -> tuple[Enclosures | None, Index]:
+    def _enclosed(
+        self, kappas: Vector, states: Vector, streams: Vector | None, mu: Vector | None
+    ) -> tuple[Enclosures | None, Index]:
         """Proved numbers, and how many steps they took."""
         if not len(kappas):
             return None, np.zeros(0, dtype=np.intp)
         if self.tolerance is None:
-            return self._at(kappas, states, streams, self.steps), np.full(len(kappas), self.steps)
-        best = self._at(kappas, states, streams, 2)
+            return self._at(kappas, states, streams, mu, self.steps), np.full(len(kappas), self.steps)
+        best = self._at(kappas, states, streams, mu, 2)
         steps, going, count = np.full(len(kappas), 2), best.gap > self.tolerance, 2
         while going.any() and count < MOST:
             count = count + 1 if count < 4 else 2 * count - count // 2
             rows = np.flatnonzero(going)
-            now = self._at(kappas[rows], states[rows], None if streams is None else streams[rows], count)
+            more = (None if x is None else x[rows] for x in (streams, mu))
+            now = self._at(kappas[rows], states[rows], *more, count)
             less, smaller = now.gap < LESS * best.gap[rows], now.gap < best.gap[rows]
             took = rows[smaller]
             for name, kept in vars(best).items():
@@ -202,8 +221,9 @@ class PopulationCertifier:
             going[rows] = less & (now.gap > self.tolerance)
         return best, steps
 
-    def _at(self, kappas: Vector, states: Vector, streams: Vector | None, steps: int) -> Enclosures:
-        return self.prepared.enclose(kappas, states, streams, steps, self.dual_steps + max(0, steps - self.steps))
+    def _at(self, kappas: Vector, states: Vector, streams: Vector | None, mu: Vector | None, steps: int) -> Enclosures:
+        more = self.dual_steps + max(0, steps - self.steps)
+        return self.prepared.enclose(kappas, states, streams, steps, more, mu)
 
     def _put_together(
         self,

@@ -298,10 +298,13 @@ class ReactionDiffusion(ScalarQueries):
         """
         return LoadFamily(self.system, vectors(self.load, loads), base, names=names)
 
-    def operators(self, diffusion: str | Sequence[str] = "cells", loads: ArrayLike | None = None) -> OperatorFamily:
+    def operators(
+        self, diffusion: str | Sequence[str] = "cells", loads: Sequence[Mapping[str, Any]] | None = None
+    ) -> OperatorFamily:
         """The family of problems in which every instance has its own κ, on each cell or on each of these groups.
 
-        `loads` are further right-hand sides as in `family`, which every instance may combine.
+        `loads` are tables with "source" and "neumann": every instance has the problem's own load and a multiple μ_k
+        of each of these, ``certify_many(kappas, predictions, mu=mu)``.
         """
         return OperatorFamily.of(self, diffusion, loads)
 

@@ -15,7 +15,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.fem.operators import numbers
 from pinnpoint.fem.population_certifier import PopulationCertifier
 from pinnpoint.fem.problem import ScalarProblem
-from pinnpoint.transfer.operators.patched import Patched
+from pinnpoint.transfer.operators.prepared import Prepared
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +74,8 @@ class SourceFlux:
 
     def shift(self, certifier: PopulationCertifier) -> Vector:
         """What is added to a ψ that counts from σ₀, so that it counts from the certifier's own flux."""
-        if isinstance(certifier.prepared, Patched):
-            raise InputError("certifier: stream functions need two dimensions; certify by steps")
+        if not isinstance(certifier.prepared, Prepared):
+            raise InputError("certifier: stream functions need two dimensions and one load; certify by steps")
         return self.stream(certifier.prepared.loads[0].flux)
 
     def stream(self, base: Vector) -> Vector:

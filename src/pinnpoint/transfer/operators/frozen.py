@@ -36,10 +36,13 @@ class Frozen:
         Other cells, and a vector on each, (n,) and (n, 2).
     rest, off
         Upper bounds of ∫_K |∇Φ − mean|² and of |∫_K ∇Φ/|K| − mean|, (n,).
+    ball
+        R.
     constant, error
         ∫ fΦ and a bound of its error.
     """
 
+    ball: float
     at: Index
     cells: Index
     means: Vector
@@ -63,7 +66,7 @@ class Frozen:
         far = np.linalg.norm(centre - x0, axis=1) - np.linalg.norm(X - centre[:, None], axis=2).max(axis=1)
         others = np.setdiff1d(np.flatnonzero(far <= J.ball * (1.0 + 1e-9)), at)
         means, rest, off = _slopes(X[others], x0, J.ball, slack)
-        return cls(at, others, means, rest, off, J.constant, J.error)
+        return cls(J.ball, at, others, means, rest, off, J.constant, J.error)
 
     def field(self, kappa: Vector) -> Vector:
         """Ḡ = (κ/κ₀ − 1) times the vectors, (n, 2)."""

@@ -73,7 +73,13 @@ class Patched:
         return tuple(self.acting)
 
     def enclose(
-        self, kappas: Vector, predictions: Vector, streams: Vector | None, steps: int, dual_steps: int
+        self,
+        kappas: Vector,
+        predictions: Vector,
+        streams: Vector | None,
+        steps: int,
+        dual_steps: int,
+        mu: Vector | None = None,
     ) -> Enclosures:
         """Of instances with κ > 0 (I, C) and admissible predictions (I, N); there are no stream functions here."""
         each = [self._one(k, u, steps, dual_steps) for k, u in zip(kappas, predictions, strict=True)]

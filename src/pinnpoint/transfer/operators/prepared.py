@@ -97,9 +97,15 @@ class Prepared:
     __repr__ = brief
 
     def enclose(
-        self, kappas: Vector, predictions: Vector, streams: Vector | None, steps: int, dual_steps: int
+        self,
+        kappas: Vector,
+        predictions: Vector,
+        streams: Vector | None,
+        steps: int,
+        dual_steps: int,
+        mu: Vector | None = None,
     ) -> Enclosures:
-        """Of instances with κ > 0 (I, C) and admissible predictions (I, N)."""
+        """Of instances with κ > 0 (I, C) and admissible predictions (I, N); one load for all, so there is no μ."""
         own, other, duals = self.engine.sums(kappas, predictions, streams, steps, dual_steps)
         root = np.asarray(up(1.0 / np.sqrt(kappas.min(axis=1)), 4))
         most = np.asarray(up(np.sqrt(kappas.max(axis=1)), 4))
@@ -200,12 +206,16 @@ def prepare(
     *,
     lattice: bool = True,
     points: bool = True,
+    constant: bool = True,
 ) -> Prepared:
-    """For a model with κ = 1 and no reaction; `values` has the Dirichlet values at their nodes, zero elsewhere."""
+    """For a model with κ = 1 and no reaction; `values` has the Dirichlet values at their nodes, zero elsewhere.
+
+    `constant`: whether the load is the same for all instances, so that where it is one number the energy has the mean.
+    """
     geometry = Geometry.of(model.points, model.topology.cells)
     triangles = Triangles.of(model.topology, model.kind, geometry)
     zero = not np.any(values)
-    total = total_load(model, geometry) if zero else (0.0, 0.0)
+    total = total_load(model, geometry) if zero and constant else (0.0, 0.0)
     functionals: list[Functional | None] = [
         None
         if isinstance(goal, Cells) and goal.cells is None and total[0] != 0.0  # operators.md, step 2f
@@ -221,8 +231,8 @@ def prepare(
         np.array([0.0 if point else J.constant for J, point in zip(acting.values(), frozen, strict=True)]),
         np.array([0.0 if point else J.error for J, point in zip(acting.values(), frozen, strict=True)]),
         np.array([J.scale for J in acting.values()]),
-        np.array([_row_bound(p) for p in own[1:]]),
-        _row_bound(own[0]),
+        np.array([row_bound(p) for p in own[1:]]),
+        row_bound(own[0]),
     )
     return Prepared(
         engine,
@@ -311,7 +321,7 @@ def _hole(field: Particular, geometry: Geometry) -> Particular:
     )
 
 
-def _row_bound(p: Particular) -> float:
+def row_bound(p: Particular) -> float:
     """Of the error of row·v over max |v|, rounding of the product included."""
     return float(up(p.row_error + gamma(len(p.row) + 128) * p.row_size * 1.01))  # operators.md, step 5d
 
