@@ -31,6 +31,7 @@ from pinnpoint_verify.checker import (
     total,
     up,
 )
+from pinnpoint_verify.convex import convex_constant
 from pinnpoint_verify.mesh_constant import eigenvalue
 from pinnpoint_verify.reader import Array, need
 
@@ -46,6 +47,8 @@ def mesh_constant(mesh: Mesh, said: Row) -> float:
     """M_h, once the stored eigenvalue is proved: λ⊥ ≥ eigenvalue by one factorization (band.md, steps 1f, 1j)."""
     d, X = mesh.d, mesh.points[mesh.cells]
     need(np.any(mesh.kind == DIRICHLET), "mesh constant: nothing is fixed")
+    if d > 1 and said["eigenvalue"] == 0.0 and np.any(mesh.kind != DIRICHLET):
+        return convex_constant(mesh)
     edges = np.stack([((X[:, i] - X[:, j]) ** 2).sum(axis=1) for i, j in combinations(range(d + 1), 2)])
     spread = edges.max(axis=0) / PI**2
     spread = spread if d == 1 else spread + edges.sum(axis=0) / (d * d * (d + 1) ** 2 * (d + 2))

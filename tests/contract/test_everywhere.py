@@ -16,7 +16,9 @@ import pinnpoint as pp
 from pinnpoint.cases.read import read_case
 from pinnpoint.cases.study import build
 from pinnpoint.cli.main import main
+from pinnpoint.mesh.topology import Topology
 from pinnpoint.service.engine import engine_of_case
+from pinnpoint.transfer.everywhere import mesh_constant
 from pinnpoint_verify.claims import main as verified
 
 SINES = "sin(pi*x)*sin(pi*y)"
@@ -195,3 +197,32 @@ def test_refusals_name_the_condition():
     channel = pp.fem.ReactionDiffusion(mesh, source=1.0, dirichlet={"reentrant": 0.0}, neumann={"left": 1.0})
     with pytest.raises(pp.InputError, match="at most one across each axis"):
         pp.certify(channel, channel.space.U0, channel.everywhere())
+
+
+@pytest.mark.parametrize(
+    ("kind", "n", "why"),
+    [("cube", 2, "about 100 factorizations of linear elements are forecast"), ("lshape", 3, "did not prove it")],
+)
+def test_beyond_its_budget_the_mesh_constant_is_left_out_and_the_certificate_says_why(kind, n, why, monkeypatch):
+    """Level sets alone are as sound, and wider; with thorough=True the band is there again."""
+    p = pp.fem.ReactionDiffusion(pp.io.generate(kind, n), source=1.0, degree=2)
+    if kind == "lshape":
+        monkeypatch.setattr(mesh_constant, "bordered_bound", lambda *given: -math.inf)
+    cheap = pp.certify(p, p.space.U0, p.everywhere())
+    assert cheap.details["routes"] == {"everywhere": "level sets"}
+    assert any(why in note and "thorough=True" in note for note in cheap.notes)
+    full = pp.certify(p, p.space.U0, p.everywhere(thorough=True))
+    assert not any("factorization" in note for note in full.notes)
+    assert np.all(full.band <= cheap.band)
+    if kind == "lshape":
+        assert np.any(full.band < cheap.band)
+    assert pp.certify(p, p.space.U0, p.l2_error()).upper[0] < math.inf  # has no other way
+
+
+def test_the_mesh_constant_is_forecast_by_size_and_dimension():
+    of = lambda kind, n: mesh_constant.forecast(Topology.of(pp.io.generate(kind, n)))  # noqa: E731
+    assert of("interval", 4) == 0.0
+    assert of("square", 4) <= mesh_constant.MOST < of("cube", 2)
+    assert of("square", 120) > mesh_constant.MOST
+    square = pp.fem.ReactionDiffusion(pp.io.generate("square", 120), source=1.0)  # convex: a closed form
+    assert square.continuum(Topology.of(square.mesh)).mesh_constant(thorough=False).eigenvalue == 0.0

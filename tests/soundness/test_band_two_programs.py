@@ -89,7 +89,11 @@ def test_the_error_in_the_mean_is_proved_again(name):
     p, residual = proved(bundle, CASES[name][2])
     with pytest.raises(Refused, match="in the mean"):
         band.mean_error(p, residual, said | {"error": 0.9999 * (found.value - found.defect)})
-    if setting.model.d > 1:
+    if name in ("plane", "quadratic"):  # convex, by a closed form
+        assert (M.shift, M.eigenvalue) == (0.0, 0.0)
+    elif setting.model.d > 1:
+        with pytest.raises(Refused, match="no eigenvalue"):
+            band.mesh_constant(p.mesh, said | {"shift": 0.0, "eigenvalue": 0.0})
         with pytest.raises(Refused, match="eigenvalue"):
             band.mesh_constant(p.mesh, said | {"eigenvalue": 1.001 * M.shift})
         with pytest.raises(Refused, match=r"positive pivots|eigenvalue"):

@@ -198,11 +198,14 @@ class Everywhere:
         A formula w with −κΔw + c w > 0 and κ∂w/∂n ≥ 0 on Neumann facets, which is proved: for lifts.
     checked
         Whether only bounds that the checker of bundles proves again are wanted.
+    thorough
+        Whether the mesh constant, which narrows the bounds, may cost whatever it takes.
     """
 
     solve: bool = True
     barrier: str | None = None
     checked: bool = False
+    thorough: bool = False
 
     __repr__ = brief
 
@@ -223,18 +226,20 @@ class EnergyError:
 
 @dataclass(frozen=True)
 class Maximum:
-    """The largest value of the solution over the domain, or over a group of cells."""
+    """The largest value of the solution over the domain, or over a group of cells; see `Everywhere.thorough`."""
 
     cells: str | None = None
+    thorough: bool = False
 
     __repr__ = brief
 
 
 @dataclass(frozen=True)
 class Minimum:
-    """The smallest value of the solution over the domain, or over a group of cells."""
+    """The smallest value of the solution over the domain, or over a group of cells; see `Everywhere.thorough`."""
 
     cells: str | None = None
+    thorough: bool = False
 
     __repr__ = brief
 

@@ -25,7 +25,14 @@ from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN, Anchors, anchors
 from pinnpoint.transfer.coefficients import Coefficients, Field
 from pinnpoint.transfer.equilibration import equilibrate
 from pinnpoint.transfer.estimator import CHUNK, Estimator, Side
-from pinnpoint.transfer.everywhere.mesh_constant import MeshConstant, mesh_constant
+from pinnpoint.transfer.everywhere.convex import convex_constant
+from pinnpoint.transfer.everywhere.mesh_constant import (
+    MOST,
+    MeshConstant,
+    forecast,
+    interpolation_constant,
+    mesh_constant,
+)
 from pinnpoint.transfer.facets import FacetLoad, measures
 from pinnpoint.transfer.medium import Medium, spared
 from pinnpoint.transfer.outflow import Outflow
@@ -35,6 +42,8 @@ from pinnpoint.transfer.stretch import Stretch
 from pinnpoint.transfer.targets import against_gradients, targets
 from pinnpoint.transfer.work import BUDGET
 
+CLOSE = 1.6
+"""Of C_h: where the closed form of the mesh constant is at most this, an eigenvalue would hardly give less."""
 SHARE = {1: 2e-2, 2: 5e-2}
 """The data's error on a cell, relative to its size, against (h/L)^(2 · degree), by degree; below 1 % of the radius."""
 
@@ -199,12 +208,37 @@ class Continuum:
         given = None if load is None else (load.facets, load.density)
         return self.facet_load(facets, difference(facets, given, (out.facets, carried), len(pairs(self.d - 1))))
 
+    def mesh_constant(self, *, thorough: bool) -> MeshConstant | str:
+        """M_h: how far functions orthogonal to the linear elements are from zero in the mean; or why it is not known.
+
+        Parameters
+        ----------
+        thorough
+            False where it may cost no more than `MOST` factorizations of linear elements.
+        """
+        found = self._cheap_constant
+        return self._costly_constant if thorough and isinstance(found, str) else found
+
     @cached_property
-    def mesh_constant(self) -> MeshConstant:
-        """M_h: how far functions orthogonal to the linear elements are from zero in the mean."""
+    def _cheap_constant(self) -> MeshConstant | str:
         if self.coefficients is not None or self.exchange is not None or self.gluing is not None:
-            raise CertificationError("mesh constant: κ and c must be constant on each cell, boundaries fixed or free")
-        return mesh_constant(self.topology, self.kappa, self.kind == DIRICHLET)
+            return "mesh constant: κ and c must be constant on each cell, boundaries fixed or free"
+        held = self.kind == DIRICHLET
+        closed = convex_constant(self.topology, self.kappa, held)
+        few = forecast(self.topology) <= MOST
+        if closed is not None and (closed <= CLOSE * interpolation_constant(self.topology, self.kappa) or not few):
+            return MeshConstant(closed, closed, 0.0, 0.0, 0.0)  # band.md, step 1k
+        try:
+            return mesh_constant(self.topology, self.kappa, held, thorough=False)
+        except CertificationError as error:
+            return str(error) if closed is None else MeshConstant(closed, closed, 0.0, 0.0, 0.0)
+
+    @cached_property
+    def _costly_constant(self) -> MeshConstant | str:
+        try:
+            return mesh_constant(self.topology, self.kappa, self.kind == DIRICHLET)
+        except CertificationError as error:
+            return str(error)
 
     @cached_property
     def load(self) -> Density:

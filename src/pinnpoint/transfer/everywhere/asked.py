@@ -59,7 +59,7 @@ class Asked(Extremes):
         """What the largest error is that of, and extreme values and norms."""
         if self.suprema.rows:
             return self.suprema.note
-        return "" if self.lifted else BY_NODES
+        return ("" if self.lifted else BY_NODES) + self.suprema.unknown
 
     def found(self, given: Vector) -> Mapping[int, Found]:
         """The intervals by the queries' numbers."""
@@ -116,6 +116,7 @@ def asked_for(
                 f"query '{names[i]}': extreme values are those of the whole solution; leave lift out, or ask for "
                 "everywhere"
             )
+    setting = replace(setting, thorough=thorough(queries.goals))
     pointwise = any(isinstance(queries.goals[i], Everywhere | Maximum | Minimum) for i in rows)
     suprema = (
         Suprema.of(setting, mismatch, queries, lifted=lifted) if pointwise else _nothing(setting, mismatch, lifted)
@@ -129,6 +130,12 @@ def asked_for(
 
 def _nothing(setting: Setting, mismatch: tuple[float, bool], lifted: bool) -> Suprema:
     return Suprema(setting.model, (), (), lifted, setting.side.nodal, mismatch, ())
+
+
+def thorough(goals: Sequence[Goal | None]) -> bool:
+    """Whether the mesh constant may cost whatever it takes: where it was said so, and where nothing else will do."""
+    said = (g for g in goals if isinstance(g, Everywhere | Maximum | Minimum))
+    return any(g.thorough for g in said) or any(isinstance(g, L2Error) for g in goals)
 
 
 def extreme_queries(goals: Sequence[Goal | None]) -> list[int]:

@@ -76,7 +76,9 @@ class Corrected:
         return float(np.max(self.radii, initial=0.0))
 
 
-def corrected(setting: Setting, X: Vector, mismatch: tuple[float, bool] = (0.0, True)) -> Corrected:
+def corrected(
+    setting: Setting, X: Vector, mismatch: tuple[float, bool] = (0.0, True), *, thorough: bool = True
+) -> Corrected:
     """U at points inside the domain.
 
     Parameters
@@ -85,8 +87,10 @@ def corrected(setting: Setting, X: Vector, mismatch: tuple[float, bool] = (0.0, 
         (N, d).
     mismatch
         A bound of |g_D − u_h| on Γ_D, and whether it is proved.
+    thorough
+        Whether the mesh constant may cost whatever it takes.
     """
-    error = l2_error(setting)
+    error = l2_error(setting, thorough=thorough)
     if not math.isfinite(error.value):
         raise InputError(f"corrected: no bound of the error in the mean: {error.reason}; ask for points instead")
     box = Mirrors.of(setting, error)

@@ -212,7 +212,7 @@ def left_over(setting: Setting) -> Sequence[CellBounds]:
 
 def _found(setting: Setting, norms: CellNorms, top: Vector, flux: Vector | None) -> Sequence[CellBounds]:
     model = setting.model
-    error = l2_error(setting)
+    error = l2_error(setting, thorough=setting.thorough)
     if error.constant is None or not math.isfinite(error.value):
         return []
     sure = True

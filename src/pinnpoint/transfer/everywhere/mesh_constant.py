@@ -29,7 +29,7 @@ PI_DOWN = 3.141592653589793  # float64's value is below π
 STEPS = 40
 """Of Lanczos' method at most."""
 CLOSE = 2e-3
-"""Relative change of its value over two steps at which it ends."""
+"""Relative change of its value over two steps at which it ends; five times that where one proof must do."""
 NARROW = 12_000
 """Triangles up to which the narrower stencil mostly survives its rounding."""
 WIDE = 64.0
@@ -43,7 +43,11 @@ RESERVE = 1e-9
 LOSSES = (0.005, 4.0)
 """The same with the narrower stencil, where pivots may grow otherwise, and how much more may be lost to rounding."""
 SHARES = (0.985, 0.9, 0.7)
-"""Of the computed eigenvalue, tried one after the other."""
+"""Of the computed eigenvalue, tried one after the other; the second where one proof must do."""
+MOST = 25.0
+"""Factorizations of the linear elements that M_h may cost where another bound is at hand."""
+COSTS = {1: ((math.inf, 0.0),), 2: ((26_000, 22.0), (math.inf, 90.0)), 3: ((math.inf, 100.0),)}
+"""What it cost when measured (band.md, step 1m), by dimension and number of cells."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +78,17 @@ class MeshConstant:
         return float(up(self.value * math.sqrt(1.0 + most * self.value**2) * factor, 16))  # band.md, step 1h
 
 
-def mesh_constant(topology: Topology, kappa: Vector, held: Mask) -> MeshConstant:
+def forecast(topology: Topology) -> float:
+    """About how many factorizations of the linear elements' stiffness M_h will cost."""
+    return next(cost for cells, cost in COSTS[topology.dim] if len(topology.cells) <= cells)  # band.md, step 1m
+
+
+def mesh_constant(topology: Topology, kappa: Vector, held: Mask, *, thorough: bool = True) -> MeshConstant:
     """M_h of a mesh, κ > 0 on each cell, and the facets of Γ_D.
 
     *Guarantee:* deterministic, rounding included. *Cost:* factorizations of the linear and of the Crouzeix–Raviart
-    stiffness for a suggestion, and one of a matrix with a wider stencil for the proof.
+    stiffness for a suggestion, and one of a matrix with a wider stencil for the proof, or as many as it takes with
+    `thorough`; without, no more than `MOST` factorizations of the linear elements.
 
     Raises
     ------
@@ -90,6 +100,11 @@ def mesh_constant(topology: Topology, kappa: Vector, held: Mask) -> MeshConstant
         raise CertificationError("mesh constant: no facet is Dirichlet, so constants are orthogonal to nothing")
     if d == 1:  # band.md, step 1i
         return MeshConstant(C_h, C_h, 0.0, 0.0, 0.0)
+    if not thorough and forecast(topology) > MOST:
+        raise CertificationError(
+            f"mesh constant: about {forecast(topology):.0f} factorizations of linear elements are forecast for "
+            f"{len(topology.cells)} cells, and {MOST:.0f} allowed"
+        )
     if len(topology.cells) > BUDGET[d]:
         raise CertificationError(
             f"mesh constant: {len(topology.cells)} cells are beyond the {BUDGET[d]} up to which it is computed"
@@ -97,18 +112,20 @@ def mesh_constant(topology: Topology, kappa: Vector, held: Mask) -> MeshConstant
     space = assemble(topology, kappa, held)
     if not space.size:
         return MeshConstant(C_h, C_h, 0.0, 0.0, 0.0)
-    guess, smooth = suggestion(space)
+    guess, smooth = suggestion(space, CLOSE if thorough else 5.0 * CLOSE)
     if not (math.isfinite(guess) and guess > 0.0):
         raise CertificationError("mesh constant: no eigenvalue was found; the mesh may be too distorted")
-    narrow = [bordered_bound] if d == 3 or len(topology.cells) <= NARROW else []
-    for share, bound in product(SHARES, [*narrow, eigenvalue_bound]):
-        for tau in penalties(d, guess, smooth):
-            low = bound(space, share * guess, tau)
-            if low > 0.7 * share * guess:
-                spare = LOSSES if bound is bordered_bound else (RESERVE, 0.25)  # another program may lose more
-                low = float(down(low - spare[1] * (share * guess - low) - spare[0] * low))
-                value = float(up(math.sqrt(up(1.0 / low) + up(C_h * C_h)), 4))  # band.md, step 1e
-                return MeshConstant(value, C_h, share * guess, tau, low)  # band.md, step 1a
+    narrow = [bordered_bound] if d == 3 or len(topology.cells) <= NARROW or not thorough else []
+    shares = SHARES if thorough else SHARES[1:]
+    for share, bound, tau in product(shares, [*narrow, eigenvalue_bound], penalties(d, guess, smooth)):
+        low = bound(space, share * guess, tau)
+        if low > 0.7 * share * guess:
+            spare = LOSSES if bound is bordered_bound else (RESERVE, 0.25)  # another program may lose more
+            low = float(down(low - spare[1] * (share * guess - low) - spare[0] * low))
+            value = float(up(math.sqrt(up(1.0 / low) + up(C_h * C_h)), 4))  # band.md, step 1e
+            return MeshConstant(value, C_h, share * guess, tau, low)  # band.md, step 1a
+        if not thorough:
+            raise CertificationError("mesh constant: the one factorization within its budget did not prove it")
     raise CertificationError("mesh constant: no factorization succeeded; refine the mesh, or make its cells less flat")
 
 
@@ -217,7 +234,7 @@ def penalties(d: int, guess: float, smooth: float) -> list[float]:
     return [2.0**k for k in range(first, first + 9, 2)]
 
 
-def suggestion(space: CrouzeixRaviart) -> tuple[float, float]:
+def suggestion(space: CrouzeixRaviart, close: float = CLOSE) -> tuple[float, float]:
     """λ⊥ in floating point, NaN where none was found, and 1/(λ₁μ₁) of the linear elements.
 
     Lanczos' method for T = (I − PK⁻¹Bᵀ)A⁻¹M, K = PᵀAP, which is symmetric in the product of A and whose largest
@@ -247,7 +264,7 @@ def suggestion(space: CrouzeixRaviart) -> tuple[float, float]:
         v = apply(basis[k])
         T[: k + 1, k] = T[k, : k + 1] = images[: k + 1] @ v
         values.append(float(np.linalg.eigvalsh(T[: k + 1, : k + 1])[-1]))
-        if k > 3 and values[-1] - values[-3] < CLOSE * values[-1]:
+        if k > 3 and values[-1] - values[-3] < close * values[-1]:
             break
     return 1.0 / values[-1] if values[-1] > 0.0 else math.nan, smooth
 

@@ -77,7 +77,7 @@ def _at_candidates(setting: Setting, mismatch: tuple[float, bool], cells: Index,
     if not len(best):
         return -math.inf
     try:
-        found = corrected(setting, model.points[best], mismatch)
+        found = corrected(setting, model.points[best], mismatch, thorough=setting.thorough)
     except (InputError, CertificationError):  # no ball around one of them
         return -math.inf
     return float(np.max(_below(sign * found.values, found.radii))) if found.proved else -math.inf  # band.md, step 7b

@@ -125,12 +125,15 @@ class Setting:
         What the estimator says of it.
     seen
         What was kept of the cells on the way.
+    thorough
+        Whether the mesh constant may cost whatever it takes.
     """
 
     model: Continuum
     side: Side
     bounds: Bounds
     seen: OnCells | None = None
+    thorough: bool = True
 
     __repr__ = brief
 

@@ -49,6 +49,8 @@ class Suprema(Extremes):
         Queries at points, where the error of a lift is enclosed.
     checked
         For each of the rows, whether only what the checker proves again is wanted.
+    unknown
+        Why there is no mesh constant, and so no band.
     state
         ũ, all degrees of freedom.
     mismatch
@@ -69,6 +71,7 @@ class Suprema(Extremes):
     sizes: tuple[CellBounds, ...] = ()
     at: tuple[int, ...] = ()
     checked: tuple[bool, ...] = ()
+    unknown: str = ""
 
     __repr__ = brief
 
@@ -98,6 +101,7 @@ class Suprema(Extremes):
             tuple(left),
             at,
             only_checked(asked.goals),
+            no_constant(setting),
         )
 
     @property
@@ -108,7 +112,7 @@ class Suprema(Extremes):
     @property
     def note(self) -> str:
         """What the largest error is that of."""
-        return OF_NETWORK if self.lifted else OF_ELEMENTS
+        return (OF_NETWORK if self.lifted else OF_ELEMENTS) + self.unknown
 
     def found(self, given: Vector) -> Mapping[int, Found]:
         """The intervals of the largest error, by the queries' numbers."""
@@ -167,6 +171,15 @@ class Suprema(Extremes):
             off = np.abs(value - v)
             found = max(found, float(np.max(down(down(off) - up(error)), initial=0.0)))  # everywhere.md, step 5d
         return found
+
+
+def no_constant(setting: Setting) -> str:
+    """Why bounds hold without the mesh constant, in words; empty where it is known."""
+    known = setting.model.mesh_constant(thorough=setting.thorough)
+    if not isinstance(known, str):
+        return ""
+    more = "" if setting.thorough else "; thorough=True takes what it needs"
+    return f". Bounds are without the narrower band: {known}{more}"
 
 
 def smallest(found: Sequence[CellBounds], cells: int) -> tuple[Vector, Callable[[int], str], bool]:
