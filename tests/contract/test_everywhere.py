@@ -226,3 +226,14 @@ def test_the_mesh_constant_is_forecast_by_size_and_dimension():
     assert of("square", 120) > mesh_constant.MOST
     square = pp.fem.ReactionDiffusion(pp.io.generate("square", 120), source=1.0)  # convex: a closed form
     assert square.continuum(Topology.of(square.mesh)).mesh_constant(thorough=False).eigenvalue == 0.0
+
+
+def test_there_is_no_mesh_constant_where_coefficients_vary_or_boundaries_are_curved():
+    varied = problem(4, diffusion="1 + x")
+    disc = pp.fem.ReactionDiffusion(
+        pp.io.generate("disc", 4), source=1.0, geometry={"boundary": pp.Circle((0.0, 0.0), 1.0)}
+    )
+    for p in (varied, disc):
+        model = p.continuum(Topology.of(p.mesh))
+        for thorough in (False, True):
+            assert "must be constant on each cell" in model.mesh_constant(thorough=thorough)

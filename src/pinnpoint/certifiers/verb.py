@@ -285,7 +285,7 @@ def run_by(
     _require_own_values(queries, how.extraction)
     extracted = problem.extract(prediction, how.extraction)
     _require_fit(queries, problem, len(extracted.U))
-    outputs = _outputs(prediction, queries) if raw is None else per_query("raw", raw, len(queries))
+    outputs = outputs_of(prediction, queries) if raw is None else per_query("raw", raw, len(queries))
     with _mesh_blamed(problem):
         if own and isinstance(problem, Transferable):
             route = problem.transfer(queries, how.tolerance, how.budget)
@@ -324,7 +324,7 @@ def _mesh_blamed(problem: Problem) -> Iterator[None]:
         raise
 
 
-def _outputs(prediction: Prediction, queries: Queries) -> Vector | None:
+def outputs_of(prediction: Prediction, queries: Queries) -> Vector | None:
     """A callable's own values of the queries, not a number for queries that are not made of values."""
     return queries.samples(prediction) if callable(prediction) and queries.samples is not None else None
 

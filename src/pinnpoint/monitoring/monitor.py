@@ -22,7 +22,8 @@ from pinnpoint.certificates.claims import Guarantee
 from pinnpoint.certificates.printed import verdict_of
 from pinnpoint.certificates.verdicts import VIOLATED, WITHIN, accept_limits, value_limits
 from pinnpoint.certifiers.families.certifier import FamilyCertifier
-from pinnpoint.certifiers.protocols import Certifier, Prepared
+from pinnpoint.certifiers.protocols import Certifier, Prepared, Problem
+from pinnpoint.certifiers.proved import Proved
 from pinnpoint.models.given import Prediction
 from pinnpoint.monitoring.decisions import (
     UNPROVED,
@@ -40,6 +41,7 @@ from pinnpoint.monitoring.log import LogError as LogError
 from pinnpoint.monitoring.log import log_to_parquet as log_to_parquet
 from pinnpoint.monitoring.log import read_log as read_log
 from pinnpoint.systems.limits import Limit
+from pinnpoint.systems.queries import Queries
 
 EDGES = tuple(float(10.0 ** (k / 2)) for k in range(-16, 17))
 """Limits of the histogram's bins: the worst radius of a prediction over what is accepted, half a decade each."""
@@ -99,6 +101,22 @@ class Monitor:
         for row in () if self._log is None else read_log(self._log.path):
             self._require_same(row)
             self._count(row)
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        queries: Queries,
+        accept: Limits = None,
+        *,
+        limit: Any = None,
+        log: str | os.PathLike[str] | None = None,
+    ) -> Monitor:
+        """A monitor of predictions of a PDE's own solution, which is certified once: points, averages, extremes.
+
+        Norms and largest errors, such as ``problem.everywhere()``, are those of each prediction that is checked.
+        """
+        return cls(Proved.of(problem, queries), accept, limit=limit, log=log)
 
     def check(
         self,

@@ -12,12 +12,11 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.cases.study import Study
 from pinnpoint.certificates.certificate import Certificate
-from pinnpoint.certificates.printed import CHANGED
-from pinnpoint.certificates.settled import settled
 from pinnpoint.certifiers.base import AbstractMethod
 from pinnpoint.certifiers.families.certifier import FamilyCertifier
 from pinnpoint.certifiers.families.loads import LoadFamily
 from pinnpoint.certifiers.protocols import Extraction, Prepared
+from pinnpoint.certifiers.proved import Proved
 from pinnpoint.certifiers.verb import run
 from pinnpoint.fem.lifted import AbstractLifted
 from pinnpoint.systems.derived import Derived
@@ -94,7 +93,8 @@ def engine_of_case(study: Study) -> Engine:
             return given.beside(family.certify(given.U, mu=one, raw=raw), queries)
 
     elif target == "continuous":
-        proved = _without_prediction(study.certify().certificate)
+        standing = Proved.known(problem, queries, study.certify().certificate)
+        proved = standing.certificate
         if proved.evidence.extremes is not None and isinstance(study.problem, AbstractLifted):
             raise InputError(
                 "lift: requests bring values at nodes, and the largest error of a lift is that of its network alone; "
@@ -102,15 +102,12 @@ def engine_of_case(study: Study) -> Engine:
             )
 
         def answer(values: Vector | None, raw: Vector | None, mu: Vector | None) -> Certificate:
-            raw = None if raw is None else per_query("raw", raw, len(proved))
             if values is None:
-                assert raw is not None
+                raw = per_query("raw", raw, len(proved))
                 if proved.evidence.extremes is not None:
                     raise InputError("values: the largest error is that of a whole field; send its values at the nodes")
                 return replace(proved, value=raw, raw=raw, terms=_terms(proved))
-            given: Extraction = problem.extract(values)
-            seen = given.beside(proved.seen_at(queries, given.U, raw), queries)
-            return settled(seen, given.U if given.given is None else given.given)
+            return standing.certify(values, raw=raw)
 
     else:
         prepared = run(study.method, problem, study.prediction, queries, target=target)[1]
@@ -123,11 +120,6 @@ def engine_of_case(study: Study) -> Engine:
     asked = study.limits if np.isfinite(study.limits).any() else None
     size = (problem.system.N, 0, problem.system.n)
     return Engine(answer, queries.names, target, *size, study.case.title, asked, queries.derived)
-
-
-def _without_prediction(found: Certificate) -> Certificate:
-    """Without the note on the prediction that was first certified."""
-    return replace(found, notes=tuple(note for note in found.notes if not note.startswith(CHANGED)))
 
 
 def _terms(proved: Certificate) -> dict[str, Vector]:

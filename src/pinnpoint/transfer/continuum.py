@@ -216,13 +216,14 @@ class Continuum:
         thorough
             False where it may cost no more than `MOST` factorizations of linear elements.
         """
+        other = self.exchange is not None or self.gluing is not None
+        if self.medium is not None or self.stretch is not None or other:
+            return "mesh constant: κ and c must be constant on each cell, boundaries straight, fixed or free"
         found = self._cheap_constant
         return self._costly_constant if thorough and isinstance(found, str) else found
 
     @cached_property
     def _cheap_constant(self) -> MeshConstant | str:
-        if self.coefficients is not None or self.exchange is not None or self.gluing is not None:
-            return "mesh constant: κ and c must be constant on each cell, boundaries fixed or free"
         held = self.kind == DIRICHLET
         closed = convex_constant(self.topology, self.kappa, held)
         few = forecast(self.topology) <= MOST

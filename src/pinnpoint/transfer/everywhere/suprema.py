@@ -178,7 +178,7 @@ def no_constant(setting: Setting) -> str:
     known = setting.model.mesh_constant(thorough=setting.thorough)
     if not isinstance(known, str):
         return ""
-    more = "" if setting.thorough else "; thorough=True takes what it needs"
+    more = "; thorough=True takes what it needs" if "factorization" in known and not setting.thorough else ""
     return f". Bounds are without the narrower band: {known}{more}"
 
 
