@@ -165,7 +165,7 @@ class Bending:
         mesh = Mesh.trusted(
             self.mesh.points, self.mesh.cells, {**self.mesh.cell_groups, **groups}, dict(self.mesh.facet_groups)
         )
-        set_fields(mesh, remarks=self.mesh.remarks)
+        set_fields(mesh, remarks=self.mesh.remarks, drawn=self.bends.drawn())
         return mesh, made
 
     def _source(self, given: Any, bent: Vector, groups: dict[str, Index]) -> Any:

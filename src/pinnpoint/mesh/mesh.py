@@ -18,7 +18,7 @@ from pinnpoint.base.tables import ReadOnly
 from pinnpoint.base.threads import on_all_cores
 from pinnpoint.mesh.cover import first_overlap
 from pinnpoint.mesh.facets import both, chunks, facet_keys, facet_table, sides
-from pinnpoint.mesh.middles import Middles
+from pinnpoint.mesh.middles import Drawn, Middles
 
 BOUNDARY = "boundary"
 """The name that always stands for the whole boundary."""
@@ -49,6 +49,11 @@ class Mesh:
         Mid-side nodes of a second-order mesh that are off the middle of their edges; the cells are then bent.
     remarks
         What a reader of certificates should know of how the mesh was made.
+
+    Attributes
+    ----------
+    drawn
+        Points of curved edges, where the mesh stands for a curved domain: for pictures.
     """
 
     points: Vector
@@ -58,6 +63,7 @@ class Mesh:
     unnamed: Mapping[tuple[int, str], str]
     middles: Middles | None
     remarks: tuple[str, ...]
+    drawn: Drawn | None = None
 
     __repr__ = brief
 
@@ -91,7 +97,9 @@ class Mesh:
             for k, v in (facet_groups or {}).items()
         }
         groups = {str(k): members(f"cell group '{k}'", v, len(T)) for k, v in (cell_groups or {}).items()}
-        set_fields(self, points=X, cells=T, unnamed=dict(unnamed or {}), middles=middles, remarks=tuple(remarks))
+        set_fields(
+            self, points=X, cells=T, unnamed=dict(unnamed or {}), middles=middles, remarks=tuple(remarks), drawn=None
+        )
         set_fields(self, cell_groups=ReadOnly(groups), facet_groups=ReadOnly(facets))
         frozen(X, T, *groups.values(), *facets.values())
         self._require_volumes()
@@ -105,7 +113,7 @@ class Mesh:
     ) -> Mesh:
         """A mesh from arrays that are known to be one: nothing is copied and nothing is checked."""
         mesh = object.__new__(cls)
-        set_fields(mesh, points=points, cells=cells, unnamed={}, middles=None, remarks=())
+        set_fields(mesh, points=points, cells=cells, unnamed={}, middles=None, remarks=(), drawn=None)
         set_fields(mesh, cell_groups=ReadOnly(cell_groups), facet_groups=ReadOnly(facet_groups))
         frozen(points, cells, *cell_groups.values(), *facet_groups.values())
         return mesh

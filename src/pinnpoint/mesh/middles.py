@@ -14,6 +14,16 @@ STRAIGHT = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
+class Drawn:
+    """Curved edges (E, 2) by vertex numbers, smaller first, and points of each from its first vertex on, (E, k, d)."""
+
+    edges: Index
+    points: Vector
+
+    __repr__ = brief
+
+
+@dataclass(frozen=True, eq=False)
 class Middles:
     """Edges (E, 2) by vertex numbers, smaller first, and where their mid-side nodes are, (E, d)."""
 

@@ -8,6 +8,8 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.mesh.middles import Drawn
+from pinnpoint.report.bent_edges import between, fans
 from pinnpoint.report.cuts import cut, levels
 
 MAX_NODES = 60_000
@@ -70,8 +72,19 @@ def surface(mesh: Mesh, most: int = MAX_NODES, at: Vector | None = None) -> Surf
     if whole > most:
         kept, triangles = merge(points, triangles, most)
         used, points = used[kept], points[kept]
+    if mesh.dim == 2 and mesh.drawn is not None and whole <= most:
+        return _with_curves(mesh, used, points, triangles, mesh.drawn)
     plain = Surface(mesh.dim, used, points, triangles, outline(points, triangles), whole, used, np.zeros(len(used)))
     return plain if mesh.dim == 2 else _with_cuts(plain, mesh, most, at)
+
+
+def _with_curves(mesh: Mesh, used: Index, points: Vector, triangles: Index, drawn: Drawn) -> Surface:
+    """The surface of a plane mesh whose curved edges are drawn as they are."""
+    one, two, weight, places = between(drawn)
+    T = fans(triangles, used, drawn, len(mesh.points))
+    X = np.concatenate([points, places])
+    nodes, second = np.concatenate([used, one]), np.concatenate([used, two])
+    return Surface(2, nodes, X, T, outline(X, T), len(used), second, np.concatenate([np.zeros(len(used)), weight]))
 
 
 def _with_cuts(plain: Surface, mesh: Mesh, most: int, at: Vector | None) -> Surface:

@@ -17,8 +17,9 @@ from pinnpoint.mesh.bent.projection import projected
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.middles import Middles
 from pinnpoint.mesh.round import disc_mesh, ring_mesh
+from pinnpoint.report.surface import surface
 from pinnpoint.taylor.geometry import Simplices, coordinates, path_order
-from tests.support.curved import RING, ellipse, ring, second_order
+from tests.support.curved import INNER, RING, ellipse, ring, second_order
 
 
 def values(model, bary_path):
@@ -174,3 +175,17 @@ def test_distances_between_triangles_are_not_overestimated():
     P, Q = np.einsum("qi,nik->nqk", bary, one), np.einsum("qi,nik->nqk", bary, two)
     seen = np.sqrt(((P - Q) ** 2).sum(axis=2)).min(axis=1)
     assert np.all(separation(one, two) <= seen + 1e-12)
+
+
+def test_curved_edges_are_drawn_as_curves():
+    """The picture's triangles cover the ring, not its polygon, and values between nodes are between theirs."""
+    mesh = pp.fem.ReactionDiffusion(ring(4, 16), source=1.0, geometry=RING).mesh
+    seen = surface(mesh)
+    one, two = (seen.points[seen.triangles[:, i]] - seen.points[seen.triangles[:, 0]] for i in (1, 2))
+    area = 0.5 * np.abs(np.cross(one, two)[:, 2]).sum()
+    assert abs(area - np.pi * 0.91) < 0.005 < 0.05 < np.pi * 0.91 - mesh.volumes.sum()
+    middle = np.hypot(*seen.points[seen.edges].mean(axis=1)[:, :2].T)
+    assert len(seen.edges) == 4 * 32
+    assert np.minimum(np.abs(middle - INNER), np.abs(middle - 1.0)).max() < 2e-3
+    values = mesh.points @ [[1.0], [2.0]]
+    assert np.abs(seen.at(values)[:, 0] - seen.points[:, :2] @ [1.0, 2.0]).max() < 0.06

@@ -23,12 +23,15 @@ from pinnpoint.base.arrays import Index, Vector, digest
 from pinnpoint.base.brief import brief
 from pinnpoint.mesh.location import Locator
 from pinnpoint.mesh.mesh import Mesh
+from pinnpoint.mesh.middles import Drawn
 from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.taylor import functions
 from pinnpoint.taylor.models import TaylorModel, constant, settled
 
 KEPT = 4
 """Sets of simplices of which Φ and J are kept: entries of A, determinants and data ask for the same ones."""
+SEEN = 3
+"""Points of an edge that are drawn between its ends."""
 TERMS = 7
 """Coefficients of an edge's profile, powers of s from the zeroth on."""
 
@@ -263,6 +266,14 @@ class Bends:
                 rise = (b * slope[0][m] + a * slope[1][m]) * q + bump * tilt
                 lost = 0.5 * table["slope"][:, s] * (size[0][:, m] + size[1][:, m])
                 J[k][m] = J[k][m] + D * loosened(rise, up(lost, 8))  # curved.md, step 2b
+
+    def drawn(self) -> Drawn:
+        """Points of the bent edges, for pictures."""
+        edges = self.profiles.edges
+        A, B = (self.mesh.points[edges[:, i]] for i in (0, 1))
+        share = np.arange(1, SEEN + 1) / (SEEN + 1.0)
+        chord = A[:, None] + share[None, :, None] * (B - A)[:, None]
+        return Drawn(edges, self.moved(chord.reshape(-1, self.d))[0].reshape(chord.shape))
 
     def _opposite(self, X: Vector, rows: Index) -> tuple[Vector, Vector]:
         """∇λ of the vertex opposite the boundary facet that holds each point, (N, d), and bounds of the error."""
