@@ -48,7 +48,7 @@ COUNTS = (4, 16, 8)
 def make_problem(dofs: int | None) -> tuple[Any, list[dict[str, Any]], dict[str, Any]]:
     """The bracket with its four load cases, and gravity for a further basis vector."""
     try:
-        from pinnpoint.fem.bracket import LOADS, bracket
+        from pinnpoint.fem.bracket_loads import LOADS, bracket
     except ImportError as error:
         raise SystemExit(f"this study needs the generated bracket: {error}") from error
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint.base.errors import InputError
-from pinnpoint.fem.bracket import LOADS, bracket
+from pinnpoint.fem.bracket_loads import LOADS, bracket
 from pinnpoint.fem.loads import spread_over
 from pinnpoint.io.decks import simjeb
 from pinnpoint_paper.study import Study

@@ -15,6 +15,7 @@ import pytest
 import pinnpoint as pp
 
 SOURCE = Path(pp.__file__).parent
+LAZY = "pinnpoint.base.lazy"
 HEAVY = ("numpy", "scipy", "skfem", "meshio", "numba", "torch", "matplotlib")
 GATE = """
 import sys
@@ -103,6 +104,25 @@ def test_the_facade_names_the_same_things_everywhere():
     assert not [name for name in dir(pp) if name.startswith("_") and not name.startswith("__")]
     for name, home in seen.items():
         assert getattr(pp, name) is getattr(importlib.import_module(f"pinnpoint.{home}"), name)
+
+
+@pytest.mark.parametrize("package", ["fem", "models", "models.runtimes"])
+def test_packages_that_import_late_name_the_same_things_everywhere(package):
+    """What type checkers see, the table and `__all__`; no name is that of a module beside it."""
+    there = importlib.import_module(f"pinnpoint.{package}")
+    folder = Path(there.__file__).parent
+    tree = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))
+    nodes = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module not in ("typing", LAZY)]
+    seen = {a.name: n.module.removeprefix(f"pinnpoint.{package}.") for n in nodes for a in n.names}
+    assert seen == there._HOMES
+    assert set(there.__all__) <= set(seen)
+    for name, home in seen.items():
+        assert not (folder / f"{name}.py").exists()
+        assert not (folder / name).is_dir()
+        importlib.import_module(home if home.startswith("pinnpoint.") else f"pinnpoint.{package}.{home}")
+        assert getattr(there, name).__name__.split(".")[-1] == name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = there.nothing
 
 
 def test_the_verb_is_a_function_whatever_was_imported_before():

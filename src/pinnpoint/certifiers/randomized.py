@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 import scipy.linalg as dense
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
-from scipy.special import gammaincinv
 
 from pinnpoint.base.arrays import Matrix, Vector, number, set_fields, whole
 from pinnpoint.base.brief import brief
@@ -89,7 +89,9 @@ class Randomized(AbstractMethod):
 
 def inflation(probes: int, delta: float, queries: int) -> float:
     """(m / q_{δ/K,m})^½ with q the lower δ/K quantile of χ²_m; infinite where the quantile underflows."""
-    quantile = 2.0 * float(gammaincinv(0.5 * probes, delta / queries)) * (1.0 - QUANTILE_SLACK)  # proofs.md, step 7a
+    quantile = (
+        2.0 * float(scipy.special.gammaincinv(0.5 * probes, delta / queries)) * (1.0 - QUANTILE_SLACK)
+    )  # proofs.md, step 7a
     return float("inf") if not quantile > 0.0 else float(np.sqrt(probes / quantile) * (1.0 + 2.0**-48))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.fft import idctn
+import scipy
 
 from pinnpoint.base.arrays import Vector, number, whole
 from pinnpoint.base.errors import InputError
@@ -45,7 +45,7 @@ def darcy_fields(
     size = tau ** (alpha - 1.0) * (np.pi**2 * (k[:, None] ** 2 + k**2) + tau**2) ** (-0.5 * alpha)
     noise = np.random.default_rng(seed).normal(size=(count, n, n)) * (n * size)
     noise[:, 0, 0] = 0.0
-    return np.where(idctn(noise, axes=(1, 2), norm="ortho") >= 0.0, high, low)
+    return np.where(scipy.fft.idctn(noise, axes=(1, 2), norm="ortho") >= 0.0, high, low)
 
 
 def on_triangles(pixels: Vector) -> Vector:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.rounding.arithmetic import UNIT
@@ -92,11 +92,11 @@ def _near(low: Vector, high: Vector, outer: Index) -> Iterator[tuple[Index, Inde
     middle, reach = 0.5 * (low + high), 0.5 * (high - low).max(axis=1)
     ordered = np.argsort(reach[outer])
     parts = [ordered[start : start + CHUNK] for start in range(0, len(ordered), CHUNK)]
-    asked = [(part, cKDTree(middle[outer[part]]), float(reach[outer[part]].max())) for part in parts]
+    asked = [(part, scipy.spatial.cKDTree(middle[outer[part]]), float(reach[outer[part]].max())) for part in parts]
     size = np.floor(STEPS * np.log2(reach))
     for one in np.unique(size):
         members = np.flatnonzero(size == one)
-        tree = cKDTree(middle[members], balanced_tree=False, compact_nodes=False)
+        tree = scipy.spatial.cKDTree(middle[members], balanced_tree=False, compact_nodes=False)
         largest = float(reach[members].max())
         for part, own, far in asked:
             within = (largest + far) * (1.0 - 4.0 * UNIT)

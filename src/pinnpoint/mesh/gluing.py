@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
-from scipy.spatial import cKDTree
 
 from pinnpoint.base.arrays import Index, Vector, set_fields
 from pinnpoint.base.brief import brief
@@ -76,7 +76,7 @@ def _matched(mesh: Mesh, one: str, two: str) -> tuple[Index, Index]:
             "must match"
         )
     shift = X[b].min(axis=0) - X[a].min(axis=0)
-    distance, at = cKDTree(X[b]).query(X[a] + shift)
+    distance, at = scipy.spatial.cKDTree(X[b]).query(X[a] + shift)
     worst = int(np.argmax(distance))
     if not float(distance[worst]) <= CLOSE * float(np.ptp(X, axis=0).max()) or len(np.unique(at)) < len(at):
         raise InputError(

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.spatial import cKDTree
+import scipy
 
 from pinnpoint.base.arrays import Index, Vector, floats
 from pinnpoint.base.errors import InputError
@@ -48,7 +48,7 @@ class Locator:
         self.mesh = mesh
         corners = mesh.cells.shape[1]
         middle = sum(mesh.points[mesh.cells[:, i]] / corners for i in range(corners))
-        self._tree = cKDTree(middle, balanced_tree=False, compact_nodes=False)  # fast to build
+        self._tree = scipy.spatial.cKDTree(middle, balanced_tree=False, compact_nodes=False)  # fast to build
 
     def locate(self, X: Any, name: str = "points") -> tuple[Index, Vector]:
         """Cell and barycentric coordinates of each point; refuses a point outside the mesh by name."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.spatial import cKDTree
 
 from pinnpoint.base.arrays import Vector, floats, point_list
 from pinnpoint.base.errors import InputError
@@ -38,9 +38,9 @@ def match(points: ArrayLike, values: ArrayLike, mesh_points: Vector, tolerance: 
     P, X = (np.pad(a, ((0, 0), (0, width - a.shape[1]))) for a in (P, X))
     if len(P) < len(X):
         raise InputError(f"points: {len(X)} mesh points need a value each; only {len(P)} points are given")
-    tree = cKDTree(P)
+    tree = scipy.spatial.cKDTree(P)
     distance, row = tree.query(X, k=1)
-    spacing = cKDTree(X).query(X, k=2)[0][:, 1] if len(X) > 1 else np.ones(1)
+    spacing = scipy.spatial.cKDTree(X).query(X, k=2)[0][:, 1] if len(X) > 1 else np.ones(1)
     allowed = tolerance * spacing
     far = distance > allowed
     if far.any():

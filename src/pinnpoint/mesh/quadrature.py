@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from scipy.special import roots_jacobi
+import scipy
 
 from pinnpoint.base.arrays import Vector, whole
 from pinnpoint.base.errors import InputError
@@ -75,7 +75,7 @@ def conical(d: int, n: int) -> tuple[Vector, Vector]:
     """
     points, weights = np.ones((1, 1)), np.ones(1)  # the last column is what is left of one
     for a in range(d - 1, -1, -1):
-        x, w = roots_jacobi(n, float(a), 0.0)
+        x, w = scipy.special.roots_jacobi(n, float(a), 0.0)
         x, w = 0.5 * (1.0 + x), w / w.sum()
         left = points[:, -1:]
         columns = [np.repeat(points[:, :-1], n, axis=0), (left * x).reshape(-1, 1), (left * (1.0 - x)).reshape(-1, 1)]

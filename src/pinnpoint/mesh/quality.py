@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import scipy
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
-from scipy.spatial import cKDTree
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.mesh.facets import edge_table, facet_keys
@@ -73,7 +73,7 @@ def coincident(mesh: Mesh) -> tuple[int, Vector | None]:
     points, n = mesh.points, len(mesh.points)
     reach = SAME * float(np.max(points.max(axis=0) - points.min(axis=0)))
     outer = np.unique(mesh.boundary)  # an inner node has cells all round, among which no other node's have room
-    pairs = outer[cKDTree(points[outer]).query_pairs(reach, output_type="ndarray")]
+    pairs = outer[scipy.spatial.cKDTree(points[outer]).query_pairs(reach, output_type="ndarray")]
     if len(pairs):
         edges = facet_keys(edge_table(mesh.cells, n)[0], n)
         pairs = pairs[~np.isin(facet_keys(pairs, n), edges)]

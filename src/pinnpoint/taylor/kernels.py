@@ -1,18 +1,29 @@
-"""The inner loops of Taylor models: compiled where numba is installed, else one array operation a pair of monomials."""
+"""The inner loops of Taylor models: by NumPy, and compiled where numba is installed and they are long."""
 
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pinnpoint.base.arrays import Index, Mask, Vector
+from pinnpoint.base.kernels import Meter
+
+_meter = Meter(Path(__file__).with_name("compiled.py"), load=0.3, make=2.4)
+CALL, PRODUCT = 5e-5, 4e-9
+"""Seconds of NumPy for a call, and for each product of coefficients in it."""
+AT_ONCE, WIDE = 1 << 15, 256
+"""Products that are formed before they are added up; elements that longer sums go through at a time."""
 
 
-@cache
-def _compiled() -> Any:
+def _compiled(seconds: float = 0.0) -> Any:
+    """The compiled loops, once NumPy has done enough; None before, and without numba."""
+    if not _meter.worth(seconds):
+        return None
     try:
         from pinnpoint.taylor import compiled
     except ImportError:
@@ -30,13 +41,45 @@ def keep_memory() -> None:
 
 
 def accumulate(out: Vector, a: Vector, b: Vector, triples: NDArray[np.int64], weights: Vector) -> None:
-    """Add w a_i b_j to out_g for each triple (i, j, g) and its weight w; all arrays (batch, monomial, element)."""
-    fast = _compiled()
+    """Add w a_i b_j to out_g for each triple (i, j, g), sorted by g, and its weight w; (batch, monomial, element).
+
+    No a_i or b_j of a triple may be an out_g.
+    """
+    count = len(triples) * out.shape[0] * out.shape[2]
+    fast = _compiled(CALL + PRODUCT * count)
     if fast is not None:
         fast.accumulate(out, a, b, triples, weights)
+    elif count <= 4 * AT_ONCE:
+        _by_products(out, a, b, triples, weights)
+    else:
+        _by_factors(out, a, b, triples, weights)
+
+
+def _by_products(out: Vector, a: Vector, b: Vector, triples: NDArray[np.int64], weights: Vector) -> None:
+    """All products of some elements, then their sums."""
+    left, right, target = triples.T
+    first = np.flatnonzero(np.diff(target, prepend=-1))
+    if not len(first):
         return
-    for (i, j, g), w in zip(triples.tolist(), weights.tolist(), strict=True):
-        out[:, g] += w * (a[:, i] * b[:, j])
+    step = max(1, AT_ONCE // (len(triples) * len(out)))
+    for n in range(0, out.shape[2], step):
+        at = slice(n, n + step)
+        products = a[:, left, at] * b[:, right, at]
+        products *= weights[:, None]
+        out[:, target[first], at] += np.add.reduceat(products, first, axis=1)
+
+
+def _by_factors(out: Vector, a: Vector, b: Vector, triples: NDArray[np.int64], weights: Vector) -> None:
+    """One left factor at a time: no two of its products belong to one sum."""
+    order = np.argsort(triples[:, 0], kind="stable")
+    left, right, target = triples[order].T
+    ends = [*np.flatnonzero(np.diff(left, prepend=-1)).tolist(), len(left)]
+    scale = weights[order][:, None]
+    for n in range(0, out.shape[2], WIDE):
+        at = slice(n, n + WIDE)
+        for low, high in pairwise(ends):
+            products = a[:, left[low] : left[low] + 1, at] * b[:, right[low:high], at]
+            out[:, target[low:high], at] += scale[low:high] * products
 
 
 def graded(C: Vector, degree: Index, q: int) -> Vector:

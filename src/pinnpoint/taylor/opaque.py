@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.special import roots_jacobi
+import scipy
 
 from pinnpoint.base.arrays import Vector, floats
 from pinnpoint.base.errors import InputError
@@ -24,7 +24,7 @@ def rule(m: int, order: int) -> tuple[Vector, Vector]:
     """
     bary, weights = np.ones((1, 1)), np.ones(1)
     for k in range(m):  # a point of the simplex below, drawn towards a new vertex
-        t, w = roots_jacobi(order // 2 + 1, k, 0)
+        t, w = scipy.special.roots_jacobi(order // 2 + 1, k, 0)
         s = 0.5 * (1.0 + t)  # share of the new vertex; the Jacobi weight is (1 − s)^k
         inner = bary[None] * (1.0 - s)[:, None, None]
         outer = np.broadcast_to(s[:, None, None], (*inner.shape[:2], 1))

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.special import erf
+import scipy
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.rounding.arithmetic import UNIT, gammas
@@ -96,6 +96,7 @@ def normal(x: TaylorModel) -> tuple[TaylorModel, TaylorModel, TaylorModel]:
     with np.errstate(all="ignore"):
         steep = gauss * SLOPE_AT_ZERO
         top = np.minimum(_batch(steep.bounds[1]), 1.13)
+        erf = scipy.special.erf
         Y = along_rays(z, erf(_first(z)), steep, top, lambda low, high: monotone(erf, low, high))
     return (constant(1.0) + Y) * constant(0.5), density, -(x * density)
 

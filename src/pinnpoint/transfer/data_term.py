@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from numbers import Real
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import roots_legendre
 
 from pinnpoint.base.arrays import Vector, floats, number
 from pinnpoint.base.errors import InputError
@@ -17,7 +17,7 @@ from pinnpoint.rounding.arithmetic import UNIT, at_most
 from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.transfer import polar_models
 from pinnpoint.transfer.kernels import Kernel, scaled
-from pinnpoint.transfer.polar_models import Radial
+from pinnpoint.transfer.rings import Radial
 from pinnpoint.transfer.work import Work
 
 
@@ -42,6 +42,16 @@ def data_term(
     raise InputError(f"f: must be a number, a formula or a function of points (N, d); got {type(f).__name__}")
 
 
+def data_terms(
+    kernels: Sequence[Kernel], f: object, X: Vector, tolerances: Sequence[float], spent: Sequence[Work]
+) -> list[tuple[float, float, bool]]:
+    """`data_term` of kernels about the rows of X; Taylor models of their patches are made together."""
+    if not isinstance(f, Real) and enclosed(f):
+        return [(*term, True) for term in polar_models.enclosed_each(kernels, f, X, tolerances, spent)]
+    every = zip(kernels, X, tolerances, spent, strict=True)
+    return [data_term(kernel, f, x0, tolerance, work) for kernel, x0, tolerance, work in every]
+
+
 def _sampled(kernel: Kernel, f: Callable[[Vector], Any], x0: Vector, tolerance: float) -> tuple[float, float]:
     return agreed(lambda *sizes: product_rule(kernel, f, x0, *sizes), tolerance)
 
@@ -62,7 +72,7 @@ def product_rule(kernel: Radial, f: Callable[[Vector], Any], x0: Vector, rings: 
     """Rings with interpolatory rules for the weight Φ r^{d−1}, times a rule on the sphere."""
     d = kernel.d
     directions, share = _sphere(d, angles)
-    x, _ = roots_legendre(points)
+    x, _ = scipy.special.roots_legendre(points)
     to_weights = np.linalg.inv(np.vander(x, increasing=True).T)
     ends = np.linspace(0.0, kernel.radius, rings + 1)
     total = 0.0
@@ -85,7 +95,7 @@ def _sphere(d: int, angles: int) -> tuple[Vector, Vector]:
     circle = np.stack([np.cos(phi), np.sin(phi)], axis=1)
     if d == 2:
         return circle, np.full(angles, 2.0 * np.pi / angles)
-    z, w = roots_legendre(angles // 2)
+    z, w = scipy.special.roots_legendre(angles // 2)
     level = np.sqrt(1.0 - z * z)
     flat = level[:, None, None] * circle
     upright = np.broadcast_to(z[:, None, None], (len(z), angles, 1))

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal, getcontext, localcontext
 from fractions import Fraction
+from functools import lru_cache
 
 from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import UNIT, up
@@ -112,7 +113,13 @@ def total(terms: Iterable[Enclosed]) -> Enclosed:
 
 def pi() -> Enclosed:
     """π by Machin's formula in integers: 16 atan(1/5) − 4 atan(1/239)."""
-    digits = getcontext().prec + 10
+    return _pi(getcontext().prec)
+
+
+@lru_cache(maxsize=256)
+def _pi(prec: int) -> Enclosed:
+    """The same within ``precision(prec)``."""
+    digits = prec + 10
     one = 10**digits
 
     def arctangent(n: int) -> int:
@@ -125,7 +132,7 @@ def pi() -> Enclosed:
 
     value = 16 * arctangent(5) - 4 * arctangent(239)
     # fewer than digits terms, each cut by less than three units of the ten guard digits
-    return _rounded(Decimal(value) / Decimal(one), math.ldexp(1.0, -3) * 10.0 ** -min(getcontext().prec, 290))
+    return _rounded(Decimal(value) / Decimal(one), math.ldexp(1.0, -3) * 10.0 ** -min(prec, 290))
 
 
 def _size(x: Decimal) -> float:

@@ -11,19 +11,21 @@ Nothing here is proved; bounds are to be computed from the flux that comes out.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
+from pinnpoint.base.kernels import Meter
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.taylor.bernstein import pairs
 from pinnpoint.transfer.patches import FREE, PRESCRIBED, Ingredients, parts, shares, to_nodal
 
-_WORTH_COMPILED = 20_000, 5_000  # cells, for RT0 and RT1: below, numpy needs less than loading numba
-_MANY_COLUMNS = 1_500_000, 400_000  # cells times right-hand sides of all calls, from which on loading pays
+_meter = Meter(Path(__file__).with_name("equilibration_compiled.py"), load=0.35, make=16.0)
+SECONDS = {(2, 0): 5e-6, (2, 1): 9e-6, (3, 0): 1.5e-5, (3, 1): 5.5e-5}
+"""Of NumPy for a cell, by dimension and order; each further right-hand side is an eighth of that."""
 _CHUNK = 2_000_000
 
 
@@ -63,7 +65,7 @@ def equilibrate(
     metric
         R of each cell, (C, d, d): lengths |Rσ| are made small instead of κ^{-1/2}|σ|.
     compiled
-        Whether to use numba. By default where it is installed and the mesh is large enough.
+        Whether to use numba. By default where it is installed and NumPy has done enough, or would have to.
     columns
         Right-hand sides of all calls for this mesh, where there will be several.
     """
@@ -89,9 +91,9 @@ def equilibrate(
         given = np.flatnonzero(kind == PRESCRIBED)
         out[given] = np.einsum("aqj,fjm->faqm", shares(d, order), neumann[given])
     if compiled is None:
-        worth = C > _WORTH_COMPILED[order] or C * columns > _MANY_COLUMNS[order]
-        compiled = d > 1 and worth and find_spec("numba") is not None
-        compiled = compiled and not topology.glued
+        each = C * SECONDS.get((d, order), 0.0)
+        now, ahead = (each * (0.88 + 0.12 * count) for count in (m, columns))
+        compiled = d > 1 and not topology.glued and _meter.worth(now, ahead)
     if d == 1:
         _solve_intervals(topology, cells, kind, out)
     elif compiled:

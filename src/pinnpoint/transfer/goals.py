@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,9 +36,9 @@ from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN
 from pinnpoint.transfer.blocks import corners_of, over_ball, over_block, over_cells
 from pinnpoint.transfer.coefficients import Coefficients, Field
 from pinnpoint.transfer.continuum import Continuum
-from pinnpoint.transfer.data_term import data_term
 from pinnpoint.transfer.distances import largest_ball
 from pinnpoint.transfer.facets import FacetLoad, measures
+from pinnpoint.transfer.kernelled import Kernelled, completed
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.mollifier import density as mollified
 from pinnpoint.transfer.places import cell_of, facet_at, in_domain
@@ -135,8 +135,8 @@ def functionals(
     found = []
     for i, (goal, name) in enumerate(zip(asked.goals, asked.names, strict=True)):
         log.info("query %d of %d, '%s'", i + 1, len(asked), name, extra={"done": i, "total": len(asked)})
-        found.append(functional(model, goal, name, facets_of, cells_of, harmonic=harmonic))
-    return tuple(found)
+        found.append(_begun(model, goal, name, facets_of, cells_of, harmonic=harmonic))
+    return tuple(_finished(model, found))
 
 
 def functional(
@@ -157,6 +157,13 @@ def functional(
     harmonic
         Whether kernels are those of −κΔ alone: then c may jump in the ball, and −∫ c v Φ is left to the caller.
     """
+    return _finished(model, [_begun(model, goal, name, facets_of, cells_of, harmonic=harmonic)])[0]
+
+
+def _begun(
+    model: Continuum, goal: Goal | None, name: str, facets_of: Groups, cells_of: Groups | None, *, harmonic: bool
+) -> Functional | Kernelled:
+    """The functional, but for data terms, which are made together."""
     if isinstance(goal, Point):
         return _ball(model, np.array(goal.at), 0.0, name, harmonic)
     if isinstance(goal, Ball):
@@ -239,7 +246,7 @@ def ball_as_it_is(model: Continuum, x0: Vector, radius: float) -> Functional:
     return Functional(source=w, work=spent.spent)
 
 
-def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: bool) -> Functional:
+def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: bool) -> Functional | Kernelled:
     d, T = model.d, model.topology
     R = largest_ball(x0, model.walls(reaction=not harmonic))  # continuous.md, step 4e
     if average == 0.0 and R <= 1e-9 * model.spacing:
@@ -280,21 +287,28 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: boo
     if outlook:
         log.info("query '%s': %s", name, outlook)
         small = min(1e-2, small * 0.1 * float(model.anchors.diameter[cell]) / kernel.radius)
-    spent = Work(model.budget)
-    w = mollified(kernel, model.points, T.cells, x0, small, spent=spent)  # continuous.md, step 8c
     tolerance = _worth(model, small) * kernel.radius**2 / float(model.kappa[cell])
-    value, error, sure = data_term(kernel, model.source_at(cell), x0, tolerance, spent)  # continuous.md, step 4b
-    rounding = 4.0 * UNIT * abs(value)
+    return Kernelled(kernel, x0, small, model.source_at(cell), tolerance, outlook, Work(model.budget))
+
+
+def _finished(model: Continuum, begun: Sequence[Functional | Kernelled]) -> list[Functional]:
+    """Those with kernels get their mollifiers and data terms, together."""
+    waiting = [one for one in begun if isinstance(one, Kernelled)]
+    made = completed(model.points, model.topology.cells, waiting)
+    return [one if isinstance(one, Functional) else _with_kernel(one, *next(made)) for one in begun]
+
+
+def _with_kernel(one: Kernelled, w: Density, value: float, error: float, sure: bool) -> Functional:
     return Functional(
         source=w,
         constant=value,
         error=float(up(error)),
-        data=max(0.0, float(error) - rounding),
-        ball=kernel.radius,
-        kernel=kernel,
+        data=max(0.0, float(error) - 4.0 * UNIT * abs(value)),
+        ball=one.kernel.radius,
+        kernel=one.kernel,
         proved=w.proved and sure,
-        outlook=outlook,
-        work=spent.spent,
+        outlook=one.outlook,
+        work=one.spent.spent,
     )
 
 

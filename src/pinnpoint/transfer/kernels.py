@@ -110,7 +110,8 @@ class Kernel:
         with precision(digits):
             R = Enclosed.of(radius)
             split = Enclosed.of(average_radius) / R if average_radius > 0.0 else None
-            unit = unit_ball(d, Enclosed.of(c) * R * R / Enclosed.of(kappa), k, split, digits)  # continuous.md, step 4d
+            nu2 = Enclosed.of(c) * R * R / Enclosed.of(kappa) if c != 0.0 else Enclosed.of(0)
+            unit = unit_ball(d, nu2, k, split, digits)  # continuous.md, step 4d
             C = unit.C
             for _ in range(d):
                 C = C / R  # continuous.md, step 4a

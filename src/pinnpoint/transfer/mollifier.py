@@ -8,7 +8,8 @@ for w is a polynomial on each part; its integrals against quadratics are exact b
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import factorial
 
 import numpy as np
@@ -23,6 +24,8 @@ from pinnpoint.transfer.pieces import CHUNK, MOST_LEVELS, Cells, Pieces, divided
 from pinnpoint.transfer.profiles import Bump, Profile
 from pinnpoint.transfer.work import Work
 
+TOGETHER = 30_000
+"""Cells near balls that are worked on together."""
 AGAIN = 4
 """The budget is for pieces at one time; of those that are divided and done there may be as many again."""
 ROUNDING = 2.0**-44
@@ -58,24 +61,71 @@ def density(
     target
         Wanted bound of ∫|ε|.
     """
-    d, profile = kernel.d, kernel.profile
-    x0 = np.asarray(x0, dtype=np.float64).reshape(-1)
-    if x0.shape != (d,) or points.shape[1] != d or cells.shape[1] != d + 1:
+    works = [Work() if spent is None else spent]
+    return next(densities([kernel], points, cells, np.asarray(x0)[None], [target], works, covered=covered))
+
+
+def densities(
+    kernels: Sequence[Bump],
+    points: Vector,
+    cells: Index,
+    X: Vector,
+    targets: Sequence[float],
+    spent: Sequence[Work],
+    *,
+    covered: bool = True,
+) -> Iterator[Density]:
+    """As `density` of several kernels of one profile about the rows of X; where cells are few, they go together."""
+    d = kernels[0].d
+    if X.ndim != 2 or X.shape[1] != d or points.shape[1] != d or cells.shape[1] != d + 1:
         raise InputError(
             f"points, cells, x0: a kernel in {d}D needs {d}, {d + 1} and {d} columns; "
-            f"got {points.shape[1]}, {cells.shape[1]} and {x0.size}"
+            f"got {points.shape[1]}, {cells.shape[1]} and {X.shape[-1]}"
         )
-    near = _near(points, cells, x0, kernel.radius)
-    scaled = Cells.build((points[cells[near]] - x0) / kernel.radius)
+    waiting, count = list[_Ball](), 0
+    for kernel, x0, target, work in zip(kernels, X, targets, spent, strict=True):
+        near = _near(points, cells, x0, kernel.radius)
+        if waiting and count + len(near) > TOGETHER:
+            yield from _together(waiting, points, cells, covered)
+            waiting, count = [], 0
+        waiting.append(_Ball(kernel, np.asarray(x0, dtype=np.float64), near, target, work))
+        count += len(near)
+    yield from _together(waiting, points, cells, covered)
+
+
+@dataclass(eq=False)
+class _Ball:
+    """A mollifier that is asked for: the cells near its ball, the wanted bound, and what may be spent on it."""
+
+    kernel: Bump
+    x0: Vector
+    near: Index
+    target: float
+    spent: Work
+
+
+def _together(balls: Sequence[_Ball], points: Vector, cells: Index, covered: bool) -> list[Density]:
+    profile = balls[0].kernel.profile
+    near = np.concatenate([ball.near for ball in balls])
+    owner = np.repeat(np.arange(len(balls)), [len(ball.near) for ball in balls])
+    numbers = [(ball.kernel.radius, ball.kernel.peak, ball.kernel.peak_error) for ball in balls]
+    radius, peak, wrong = np.array(numbers)[owner].T
+    corners = points[cells[near]]
+    centre = np.array([ball.x0 for ball in balls])[owner]
+    scaled = Cells.build((corners - centre[:, None]) / radius[:, None, None])
     first = start(scaled, profile)
-    near, scaled = near[first.cell], scaled[first.cell]
+    kept = first.cell
+    near, owner, peak, wrong, scaled = near[kept], owner[kept], peak[kept], wrong[kept], scaled[kept]
     first = replace(first, cell=np.arange(len(first)))
-    volume, volume_error = _volumes(points[cells[near]])
+    volume, volume_error = _volumes(corners[kept])
     sums = Sums(scaled, profile)
     fits = (first.error <= ROUNDING) & (first.y > 0.0).all(axis=1)
     whole, cut = np.flatnonzero(fits), np.flatnonzero(~fits)
-    sums.add(first[whole])
-    sums.add(_refined(first[cut], sums, volume * kernel.peak, target, Work() if spent is None else spent))
+    if profile.plain and profile.k <= 1:
+        sums.add_whole(first[whole])
+    else:
+        sums.add(first[whole])
+    sums.add(_refined(first[cut], sums, volume * peak, owner, balls))
     beta, noise = sums.coefficients()
     high = sums.high(beta, noise)
     if profile.plain and profile.k == 1:
@@ -84,19 +134,18 @@ def density(
         beta[whole], noise[whole], high[whole] = 1.0, 0.0, 0.0  # gradients.md, step 2b
     else:
         high[whole] = sums.high_directly(whole, beta[whole])
-    extra = noise * kernel.peak + 2.0 * UNIT * kernel.peak * np.abs(beta).max(axis=1) + TINY
-    error1 = sums.error1() * kernel.peak + kernel.peak_error * sums.size  # continuous.md, step 8c
-    error2 = sums.error2() * kernel.peak + kernel.peak_error * np.sqrt(sums.top * sums.size)
-    result = Density(
-        beta * kernel.peak,
-        np.asarray(up(high * kernel.peak)),
-        np.asarray(up((error1 + extra) * (1.0 + gammas(sums.pieces + 8.0)), 8)),
-        np.asarray(up((error2 + extra) * (1.0 + gammas(sums.pieces + 8.0)), 8)),
-        near,
-    )
-    if covered:
-        _check_mass(kernel, result, volume, volume_error)
-    return result
+    extra = noise * peak + 2.0 * UNIT * peak * np.abs(beta).max(axis=1) + TINY
+    error1 = sums.error1() * peak + wrong * sums.size  # continuous.md, step 8c
+    error2 = sums.error2() * peak + wrong * np.sqrt(sums.top * sums.size)
+    grow = 1.0 + gammas(sums.pieces + 8.0)
+    beta, high = beta * peak[:, None], np.asarray(up(high * peak))
+    error1, error2 = (np.asarray(up((error + extra) * grow, 8)) for error in (error1, error2))
+    ends, made = np.searchsorted(owner, np.arange(len(balls) + 1)).tolist(), []
+    for ball, at in zip(balls, map(slice, ends[:-1], ends[1:]), strict=True):
+        made.append(Density(beta[at].copy(), high[at].copy(), error1[at].copy(), error2[at].copy(), near[at].copy()))
+        if covered:
+            _check_mass(ball.kernel, made[-1], volume[at], volume_error[at])
+    return made
 
 
 def _near(points: Vector, cells: Index, x0: Vector, radius: float) -> Index:
@@ -109,37 +158,52 @@ def _near(points: Vector, cells: Index, x0: Vector, radius: float) -> Index:
     return np.flatnonzero(keep)
 
 
-def _refined(pool: Pieces, sums: Sums, height: Vector, target: float, spent: Work) -> Pieces:
-    """Divide the pieces with the largest errors until the sum is about the target; add what is done to `sums`."""
-    least = 0.05 * target
-    gain = 0.25 ** (sums.profile.k + 1)  # what is left of an error after one division, for small pieces
+def _refined(pool: Pieces, sums: Sums, height: Vector, owner: Index, balls: Sequence[_Ball]) -> Pieces:
+    """Divide each ball's pieces with the largest errors until their sum is about its target; done ones go to `sums`."""
+    targets = [ball.target for ball in balls]
+    ended: list[Pieces] = [pool[:0]]
     while len(pool):
-        weight = pool.error * height[pool.cell] * pool.share
-        order = np.argsort(weight)
-        running = np.cumsum(weight[order])
-        if running[-1] <= target:
-            break
-        enough = (0.95 * target - gain * running[-1]) / (1.0 - gain)
-        split = order[np.searchsorted(running, max(enough, 0.5 * target), side="right") :]
-        split = split[pool.level[split] < MOST_LEVELS]
-        room = min(spent.budget - len(pool), AGAIN * spent.budget - spent.spent) // 2**sums.d  # continuous.md, step 12a
-        if room <= 0 or not len(split):
-            spent.stop("the mollifier")
-            break
-        split = split[-room:]
-        small = weight[split[0]] if enough > 0.5 * target else 0.0  # this is the last round but for larger parts
-        rest = np.ones(len(pool), dtype=bool)
-        rest[split] = False
-        kept = [pool[np.flatnonzero(rest)]]
-        for new in divided(pool[np.sort(split)], sums.cells, sums.profile):
-            spent.spend(len(new))
-            left = new.error * height[new.cell] * new.share
-            done = (left <= small) | (new.error <= TINY)
-            target = max(target - float(left[done].sum()), least)
+        weight, by = pool.error * height[pool.cell] * pool.share, owner[pool.cell]
+        order = np.lexsort((weight, by))
+        ends = np.searchsorted(by[order], np.arange(len(balls) + 1)).tolist()
+        small, split, rest = np.zeros(len(balls)), [pool.cell[:0]], np.ones(len(pool), dtype=bool)
+        for i in np.unique(by).tolist():
+            own = order[ends[i] : ends[i + 1]]
+            chosen, small[i] = _worst(pool, own, weight, targets[i], sums, balls[i].spent)
+            split.append(chosen)
+            rest[chosen] = False
+            if not len(chosen):
+                ended.append(pool[own])
+                rest[own] = False
+        kept, least = [pool[np.flatnonzero(rest)]], [0.05 * ball.target for ball in balls]
+        for new in divided(pool[np.sort(np.concatenate(split))], sums.cells, sums.profile):
+            whose, left = owner[new.cell], new.error * height[new.cell] * new.share
+            done = (left <= small[whose]) | (new.error <= TINY)
+            spared = np.bincount(whose, np.where(done, left, 0.0), len(balls))
+            for i, made in enumerate(np.bincount(whose, minlength=len(balls)).tolist()):
+                balls[i].spent.spend(made)
+                targets[i] = max(targets[i] - float(spared[i]), least[i]) if made else targets[i]
             sums.add(new[np.flatnonzero(done)])
             kept.append(new[np.flatnonzero(~done)])
         pool = joined(*kept)
-    return pool
+    return joined(*ended)
+
+
+def _worst(pool: Pieces, own: Index, weight: Vector, target: float, sums: Sums, spent: Work) -> tuple[Index, float]:
+    """Pieces of a ball to divide, of its `own` by growing weight, and the weight below which their parts are done."""
+    gain = 0.25 ** (sums.profile.k + 1)  # what is left of an error after one division, for small pieces
+    running = np.cumsum(weight[own])
+    if running[-1] <= target:
+        return own[:0], 0.0
+    enough = (0.95 * target - gain * running[-1]) / (1.0 - gain)
+    split = own[np.searchsorted(running, max(enough, 0.5 * target), side="right") :]
+    split = split[pool.level[split] < MOST_LEVELS]
+    room = min(spent.budget - len(own), AGAIN * spent.budget - spent.spent) // 2**sums.d  # continuous.md, step 12a
+    if room <= 0 or not len(split):
+        spent.stop("the mollifier")
+        return own[:0], 0.0
+    split = split[-room:]
+    return split, float(weight[split[0]]) if enough > 0.5 * target else 0.0  # else there are further rounds
 
 
 class Sums:
@@ -157,6 +221,17 @@ class Sums:
             p = p[np.argsort(p.cell, kind="stable")]
         for i in range(0, len(p), CHUNK):
             self._add(p[i : i + CHUNK])
+
+    def add_whole(self, p: Pieces) -> None:
+        """Add cells that are single pieces inside the ball of a profile t^k, k ≤ 1, whose coefficients are known."""
+        for i in range(0, len(p), CHUNK):
+            some = p[i : i + CHUNK]
+            z, _, blur = self.cells.parts(some.cell, some.bary)
+            bound = np.abs(_quadratic(z)).max(axis=1) + blur
+            power, wrong = self.profile.size(bound), self.profile.slope(bound) * blur
+            self.size[some.cell] = self.top[some.cell] = power
+            self.first[some.cell], self.second[some.cell] = some.error + wrong, some.square + wrong * wrong
+            self.pieces[some.cell] = 1.0
 
     def _add(self, p: Pieces) -> None:
         n, profile, m = len(p), self.profile, self.d + 1

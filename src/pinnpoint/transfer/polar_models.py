@@ -9,9 +9,10 @@ sum of radial functions, each against its own function of place and direction.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.taylor.spaces import space
 from pinnpoint.transfer.kernels import Kernel, UniformKernel, scaled
 from pinnpoint.transfer.line_moments import Ring, ring_moments, suits
+from pinnpoint.transfer.rings import Radial, ends, ring
 from pinnpoint.transfer.work import COSTLY, MODEL, Work
 
 ORDER = {1: 12, 2: 12, 3: 9}
@@ -35,21 +37,6 @@ ROUNDING = 1e5
 """Errors below this many floors may be rounding."""
 SAMPLE, DEEPEST = 12, 20
 """Patches that a look ahead takes, and how deep it goes."""
-
-
-class Radial(Protocol):
-    """A radial function on a ball, by its moments on rings."""
-
-    @property
-    def d(self) -> int:
-        """Dimension."""
-
-    @property
-    def radius(self) -> float:
-        """Of the ball."""
-
-    def moments(self, a: float, b: float, order: int) -> Ring:
-        """∫_a^b Φ ξ^m r^{d−1} dr, m = 0 … order, with ξ from −1 to 1; bounds of the errors; bound of ∫|Φ| r^{d−1}."""
 
 
 Models = Sequence[TaylorModel]
@@ -90,9 +77,53 @@ def against(
     dear, each
         Whether models of the data cost much, and how many a patch takes.
     """
-    work = _Patches(tuple(kernels), parts, x0, each)
-    pool = work.measured(work.first(), math.inf)
-    spent = Work() if spent is None else spent
+    balls = _Balls((tuple(kernels),), parts, x0[None], each)
+    return _searched(balls, [tolerance], [Work() if spent is None else spent], dear=dear)[0]
+
+
+def enclosed_each(
+    kernels: Sequence[Kernel | UniformKernel],
+    f: Enclosed,
+    X: Vector,
+    tolerances: Sequence[float],
+    spent: Sequence[Work],
+) -> list[tuple[float, float]]:
+    """`enclosed` for several kernels about the rows of X, with the models of all their patches made together."""
+    known = fixed(f)
+    if known is not None:
+        return [scaled(kernel, *known) for kernel in kernels]
+    balls = _Balls(tuple((kernel,) for kernel in kernels), lambda Y, _: (model_of(f, Y),), X)
+    return _searched(balls, tolerances, spent, dear=costly(f))
+
+
+Measured = tuple[Vector, Vector, Vector]
+"""On each patch the integral, a bound of its error, and what that cannot fall below for rounding."""
+Search = Generator[Index, Measured, tuple[float, float]]
+"""Asks for patches to be measured; in the end it has the integral and a bound of its error."""
+
+
+def _searched(
+    balls: _Balls, tolerances: Sequence[float], spent: Sequence[Work], *, dear: bool
+) -> list[tuple[float, float]]:
+    """All searches at a time: what they ask for is measured together."""
+    searches = [_search(balls, i, *told, dear=dear) for i, told in enumerate(zip(tolerances, spent, strict=True))]
+    asked, found = {i: next(search) for i, search in enumerate(searches)}, dict[int, tuple[float, float]]()
+    while asked:
+        measured = balls.integrate(np.concatenate(list(asked.values())))
+        ends = np.cumsum([len(places) for places in asked.values()])[:-1]
+        for i, *rows in zip(list(asked), *(np.split(column, ends) for column in measured), strict=True):
+            try:
+                asked[i] = searches[i].send((rows[0], rows[1], rows[2]))
+            except StopIteration as end:
+                found[i] = end.value
+                del asked[i]
+    return [found[i] for i in range(len(searches))]
+
+
+def _search(balls: _Balls, ball: int, tolerance: float, spent: Work, *, dear: bool) -> Search:
+    """The patches with the largest errors of one ball are halved until the sum is small."""
+    places = balls.first(ball)
+    pool = _Pool(places, *(yield places), np.full(len(places), math.inf))
     most, mark = spent.models(costly=dear), (math.inf, len(pool))
     while (total := sum_up(pool.error)) > tolerance:
         if total <= 0.5 * mark[0] < math.inf or mark[0] == math.inf > total:
@@ -100,19 +131,39 @@ def against(
         chosen = pool.worth(tolerance)
         if not len(chosen):
             break
-        stalled = len(pool) > 8 * mark[1]
-        if work.count >= most or (stalled and work.count + work.ahead(pool[chosen]) > most):
+        stalled, needed = len(pool) > 8 * mark[1], float(balls.count[ball])
+        if stalled and needed < most:
+            needed += yield from _ahead(balls, pool[chosen])
+        if needed >= most or balls.count[ball] >= most:
             spent.stop("the integral of the data")
             break
         mark = (mark[0], len(pool)) if stalled else mark
-        chosen = chosen[-max(1, (most - work.count) // 2) :]
+        chosen = chosen[-max(1, (most - int(balls.count[ball])) // 2) :]
         rest = np.ones(len(pool), dtype=bool)
         rest[chosen] = False
-        halves = work.measured(work.halved(pool.places[chosen]), np.tile(0.5 * pool.error[chosen], 2))
+        places = balls.halved(pool.places[chosen])
+        halves = _Pool(places, *(yield places), np.tile(0.5 * pool.error[chosen], 2))
         pool = pool[np.flatnonzero(rest)].joined(halves)
     value = math.fsum(pool.value)  # continuous.md, step 8g
-    spent.spend(work.count * (COSTLY if dear else MODEL))
+    spent.spend(int(balls.count[ball]) * (COSTLY if dear else MODEL))
     return value, at_most(float(up(sum_up(pool.error) + UNIT * abs(value) + TINY)))
+
+
+def _ahead(balls: _Balls, pool: _Pool) -> Generator[Index, Measured, float]:
+    """How many patches it will roughly take until the models of these get better than a constant.
+
+    Some of the worst are halved again and again, and only one half of each is looked at.
+    """
+    some = pool[np.unique(np.linspace(0, len(pool) - 1, SAMPLE).astype(np.intp))]
+    places, share = some.places, some.error
+    for level in range(1, DEEPEST):
+        both = balls.halved(places)
+        places = both[: len(places)] if level % 2 else both[len(places) :]
+        share = 0.5 * share
+        _, error, _ = yield places
+        if int(np.count_nonzero(error < 0.1 * share)) > len(share) // 2:
+            return len(pool) * 2.0**level
+    return math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,42 +200,46 @@ class _Pool:
 
 
 @dataclass(eq=False)
-class _Patches:
-    """Patches are rows (level, place) of each coordinate: the place-th of 2^level parts of the coordinate's range."""
+class _Balls:
+    """Balls about the rows of `centres`, each with its kernels.
 
-    kernels: tuple[Radial, ...]
+    Patches are rows (level, place) of each coordinate, the place-th of 2^level parts of the coordinate's range, and the
+    number of the ball.
+    """
+
+    kernels: tuple[tuple[Radial, ...], ...]
     parts: Parts
-    x0: Vector
+    centres: Vector
     each: int = 1
-    rings: dict[tuple[int, int, int], Ring] = field(default_factory=dict)
-    count: int = 0
+    rings: dict[tuple[int, int, int, int], Ring] = field(default_factory=dict)
+    count: Index = field(init=False)
+    """Models made so far, by ball."""
+
+    def __post_init__(self) -> None:
+        self.count = np.zeros(len(self.kernels), dtype=np.intp)
+        self.radii = np.array([own[0].radius for own in self.kernels])
 
     @property
     def d(self) -> int:
         """Dimension."""
-        return self.kernels[0].d
+        return self.kernels[0][0].d
 
-    @property
-    def radius(self) -> float:
-        """Of the ball."""
-        return self.kernels[0].radius
-
-    def first(self) -> Index:
+    def first(self, ball: int) -> Index:
         """The coarsest patches; in 1D the second coordinate is the side."""
         d = self.d
         if d == 1:
-            return np.array([[0, 0, 1, 0], [0, 0, 1, 1]])
+            return np.array([[0, 0, 1, 0, ball], [0, 0, 1, 1, ball]])
         levels = (2,) if d == 2 else (1, 2)
         grid = np.meshgrid(*(np.arange(2**n) for n in levels), indexing="ij")
         columns = [np.zeros(grid[0].size, dtype=np.intp)] * 2
         for n, places in zip(levels, grid, strict=True):
             columns += [np.full(places.size, n), places.ravel()]
-        return np.stack(columns, axis=1).astype(np.intp)
+        return np.stack([*columns, np.full(grid[0].size, ball)], axis=1).astype(np.intp)
 
     def halved(self, patches: Index) -> Index:
         """Both halves across the longest side."""
-        d, R = self.d, self.radius
-        radial = R * 0.5 ** patches[:, 0]
+        d = self.d
+        radial = self.radii[patches[:, -1]] * 0.5 ** patches[:, 0]
         sides = [radial]
         outer = radial * (patches[:, 1] + 1)
         for i in range(1, d):
@@ -206,34 +261,14 @@ class _Patches:
             parts.append(new)
         return np.concatenate(parts)
 
-    def measured(self, places: Index, before: Vector | float) -> _Pool:
-        """Patches with everything that is known of them."""
-        return _Pool(places, *self.integrate(places), np.array(np.broadcast_to(before, len(places))))
-
-    def ahead(self, pool: _Pool) -> float:
-        """How many patches it will roughly take until the models of these get better than a constant.
-
-        Some of the worst are halved again and again, and only one half of each is looked at.
-        """
-        some = pool[np.unique(np.linspace(0, len(pool) - 1, SAMPLE).astype(np.intp))]
-        places, share = some.places, some.error
-        for level in range(1, DEEPEST):
-            both = self.halved(places)
-            places = both[: len(places)] if level % 2 else both[len(places) :]
-            share = 0.5 * share
-            error = self.integrate(places)[1]
-            if int(np.count_nonzero(error < 0.1 * share)) > len(share) // 2:
-                return len(pool) * 2.0**level
-        return math.inf
-
-    def integrate(self, patches: Index) -> tuple[Vector, Vector, Vector]:
-        """On each patch the integral, a bound of its error, and what that cannot fall below for rounding."""
-        self.count += self.each * len(patches)
+    def integrate(self, patches: Index) -> Measured:
+        """What is known of each patch."""
+        self.count += self.each * np.bincount(patches[:, -1], minlength=len(self.count))
         parts = [self._chunk(patches[i : i + CHUNK]) for i in range(0, len(patches), CHUNK)]
         a, b, c = (np.concatenate(x) for x in zip(*parts, strict=True))
         return a, b, c
 
-    def _chunk(self, patches: Index) -> tuple[Vector, Vector, Vector]:
+    def _chunk(self, patches: Index) -> Measured:
         models = self.parts(self._coordinates(patches), lambda: self._directions(patches))
         found = [self._against(i, model, patches) for i, model in enumerate(models)]
         value, error, floor = (np.asarray(sum(x[1:], start=x[0])) for x in zip(*found, strict=True))
@@ -243,7 +278,7 @@ class _Patches:
                 error = np.nan_to_num(up(error + rounding, 2 * len(found)), nan=np.inf, posinf=np.inf)
         return value, error, floor
 
-    def _against(self, i: int, model: TaylorModel, patches: Index) -> tuple[Vector, Vector, Vector]:
+    def _against(self, i: int, model: TaylorModel, patches: Index) -> Measured:
         """The same for one radial function."""
         d = self.d
         S = space(d, ORDER[d])
@@ -279,24 +314,26 @@ class _Patches:
         )
 
     def _rings_of(self, i: int, patches: Index) -> list[Ring]:
-        """The radial moments of a kernel that belong to each patch."""
-        kernel, R, order = self.kernels[i], self.radius, ORDER[self.d]
-        keys = [(i, level, place) for level, place in patches[:, :2].tolist()]
+        """The radial moments of the i-th kernels that belong to each patch."""
+        order = ORDER[self.d]
+        keys = [(ball, i, level, place) for level, place, ball in patches[:, [0, 1, -1]].tolist()]
         missing = sorted(set(keys) - self.rings.keys())
-        short = [key for key in missing if key[1] > SHALLOW]
-        if short and suits(kernel):
-            a, b = _ends(R, *np.array(short).T[1:])
-            self.rings.update(zip(short, ring_moments(kernel, a, b, order), strict=True))
-        for key in sorted(set(missing) - self.rings.keys()):
-            a, b = _ends(R, np.array(key[1]), np.array(key[2]))
-            self.rings[key] = kernel.moments(float(a), float(b), order)
-            self.count += DECIMAL
+        for ball, found in groupby(missing, key=itemgetter(0)):
+            kernel, new = self.kernels[ball][i], list(found)
+            short = [key for key in new if key[2] > SHALLOW]
+            if short and suits(kernel):
+                a, b = ends(kernel.radius, *np.array(short).T[2:])
+                self.rings.update(zip(short, ring_moments(kernel, a, b, order), strict=True))
+            for key in new:
+                if key not in self.rings:
+                    self.rings[key] = ring(kernel, key[2], key[3], order)
+                    self.count[ball] += DECIMAL
         return [self.rings[key] for key in keys]
 
     def _coordinates(self, patches: Index) -> list[TaylorModel]:
         d = self.d
         r = self._radius(patches)
-        x = [constant(v) for v in self.x0]
+        x = [constant(v) for v in self.centres[patches[:, -1]].T]
         if d == 1:
             side = constant(1.0 - 2.0 * patches[:, 3])
             return [x[0] + r * side]
@@ -318,10 +355,13 @@ class _Patches:
         return [high * c, high * s, wide]
 
     def _radius(self, patches: Index) -> TaylorModel:
-        """Model of r = (a + b)/2 + (b − a)/2 ξ with the ends of the moments."""
-        R = self.radius
-        a, b = _ends(R, patches[:, 0], patches[:, 1])
-        return self._line(0, 0.5 * (a + b), 0.5 * (b - a), 2.0 * UNIT * R)
+        """Model of r = (a + b)/2 + (b − a)/2 ξ with the ends of the moments, or these before they are rounded.
+
+        Rounded ends move the centre by at most uR and the half by as much; uR and uR/2 more is rounded here.
+        """
+        R = self.radii[patches[:, -1]]
+        a, b = ends(R, patches[:, 0], patches[:, 1])
+        return self._line(0, 0.5 * (a + b), 0.5 * (b - a), 4.0 * UNIT * R)  # continuous.md, step 8b
 
     def _angle(self, patches: Index, i: int) -> TaylorModel:
         """θ = centre + half ξ_i; π enters with its error."""
@@ -329,15 +369,9 @@ class _Patches:
         half = 0.5 * span * 0.5 ** patches[:, 2 * i].astype(np.float64)
         return self._line(i, (2.0 * patches[:, 2 * i + 1] + 1.0) * half, half, 4.0 * UNIT * span)
 
-    def _line(self, i: int, centre: Vector, half: Vector, error: float) -> TaylorModel:
+    def _line(self, i: int, centre: Vector, half: Vector, error: float | Vector) -> TaylorModel:
         S = space(self.d, ORDER[self.d])
         C = np.zeros((S.size, len(centre)))
         C[0] = centre
         C[int(np.flatnonzero((S.degree == 1) & (S.powers[:, i] == 1))[0])] = half
-        return TaylorModel(S, C, np.full(len(centre), error))
-
-
-def _ends(R: float, level: Index, place: Index) -> tuple[Vector, Vector]:
-    """Ends of a ring; scaling by powers of two is exact, so rings of all levels share their ends."""
-    step = R * 0.5 ** level.astype(np.float64)
-    return step * place, step * (place + 1)
+        return TaylorModel(S, C, np.array(np.broadcast_to(error, len(centre))))

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import up
@@ -46,8 +47,12 @@ class UnitBall:
     positive: bool
 
 
+@lru_cache(maxsize=256)
 def unit_ball(d: int, nu2: Enclosed, k: int, split: Enclosed | None, digits: int) -> UnitBall:
-    """Solve in the unit ball; `split` is the radius of the ball to average over, None for a point."""
+    """Solve in the unit ball; `split` is the radius of the ball to average over, None for a point.
+
+    To be called within ``precision(digits)``.
+    """
     sphere, J = sphere_measure(d), k + 3 if nu2.value == 0 else _length(nu2.size(), digits)
     h = _recurrence(nu2, d, J, (), Enclosed.of(1))
     tail = 2.0 * h[-1].size()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from importlib.util import find_spec
 
 import flint
 import numpy as np
@@ -243,12 +244,28 @@ def test_every_piece_of_the_remainder_is_needed(monkeypatch, piece):
     assert (outside > 0) == (piece is not None)
 
 
+@pytest.mark.parametrize("count", [1, 7, 40, 600])
+def test_sums_of_products_are_the_same_by_each_way(count, monkeypatch):
+    """All at once, by factors in several blocks, and one by one in exact order."""
+    rng, S = np.random.default_rng(count), space(2, 7)
+    a, b = rng.standard_normal((2, 2, S.size, count))
+    for triples, weights in ((S.triples, rng.standard_normal(len(S.triples))), S.euler[3], S.euler[0]):
+        want = np.ones_like(a)
+        for (i, j, g), w in zip(triples.tolist(), weights.tolist(), strict=True):
+            want[:, g] += w * (a[:, i] * b[:, j])
+        for way in (kernels._by_products, kernels._by_factors):
+            out = np.ones_like(a)
+            way(out, a, b, triples, weights)
+            np.testing.assert_allclose(out, want, rtol=1e-12, atol=1e-12)
+
+
 def test_without_numba_the_models_are_the_same(monkeypatch):
     rng = np.random.default_rng(5)
+    monkeypatch.setattr(kernels._meter, "open", find_spec("numba") is not None)
     f = parse("sin(3*x)*exp(y)/(2 + x*y) + atan(x)*sqrt(2 + y)")
     V = mixture(rng, 2, 2)
     fast = models_on(f, Simplices(V, np.zeros((len(V), 2))), 8)[0]
-    monkeypatch.setattr(kernels, "_compiled", lambda: None)
+    monkeypatch.setattr(kernels, "_compiled", lambda seconds=0.0: None)
     slow = models_on(f, Simplices(V, np.zeros((len(V), 2))), 8)[0]
     assert np.allclose(fast.C, slow.C, rtol=1e-12, atol=1e-15)
     assert np.allclose(fast.e, slow.e, rtol=1e-6, atol=1e-14)

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from scipy.spatial import Delaunay
 
+import pinnpoint as pp
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.mesh.quadrature import RULE_DEFECT, conical
 from pinnpoint.taylor.bernstein import gram, values
 from pinnpoint.taylor.tables import children
+from pinnpoint.transfer import mollifier
 from pinnpoint.transfer.distances import largest_ball
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.mollifier import _volumes, density
@@ -307,3 +309,24 @@ def test_largest_ball_is_never_too_large():
     assert largest_ball(np.array([0.5, 0.0]), square[:0]) == math.inf
     with pytest.raises(InputError, match="facets"):
         largest_ball(np.array([0.5]), square)
+
+
+@pytest.mark.parametrize("together", [30_000, 60])
+def test_mollifiers_made_together_are_those_made_alone(together, monkeypatch):
+    """Balls of different sizes with different targets and budgets; in one group, and in several."""
+    monkeypatch.setattr(mollifier, "TOGETHER", together)
+    mesh = pp.io.generate("square", 10)
+    X = np.array([[0.5, 0.5], [0.31, 0.72], [0.9, 0.13], [0.52, 0.45]])
+    kernels = [Kernel.build(2, 1.5, 0.0, radius) for radius in (0.45, 0.2, 0.09, 0.45)]
+    targets, budgets = (1e-4, 1e-6, 1e-5, 1e-9), (10**5, 10**5, 10**5, 900)
+    works = [Work(budget) for budget in budgets]
+    found = list(mollifier.densities(kernels, mesh.points, mesh.cells, X, targets, works))
+    for i, (kernel, w) in enumerate(zip(kernels, found, strict=True)):
+        work = Work(budgets[i])
+        alone = mollifier.density(kernel, mesh.points, mesh.cells, X[i], targets[i], spent=work)
+        assert np.array_equal(w.cells, alone.cells)
+        np.testing.assert_allclose(w.coefficients, alone.coefficients, rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(w.error1, alone.error1, rtol=1e-6, atol=1e-13)
+        assert (works[i].spent, works[i].stopped) == (work.spent, work.stopped)
+    assert works[3].stopped
+    assert not works[0].stopped

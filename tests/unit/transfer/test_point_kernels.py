@@ -11,9 +11,13 @@ from flint import acb, arb, ctx
 
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import parse
-from pinnpoint.transfer.data_term import data_term, product_rule
+from pinnpoint.rounding.arithmetic import UNIT
+from pinnpoint.transfer import rings
+from pinnpoint.transfer.data_term import data_term, data_terms, product_rule
 from pinnpoint.transfer.decimals import Enclosed, pi, precision
 from pinnpoint.transfer.kernels import Kernel
+from pinnpoint.transfer.rings import ring
+from pinnpoint.transfer.work import Work
 
 KERNELS = [  # d, κ, c, R, k, r₀
     (d, kappa, c, 0.7, k, r0)
@@ -291,3 +295,50 @@ def test_data_term_of_constants_and_hard_formulas():
         data_term(K, "x", [0.4, 0.5], 1e-6)
     with pytest.raises(InputError, match="finite values"):
         data_term(K, lambda X: X, [0.4, 0.5], 1e-6)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_rings_of_the_unit_ball_serve_all_balls(d):
+    """R of few bits: then the ends are floats, and each ball's own decimal moments are the truth within an ulp.
+
+    What is left of the errors when those of the unit ball are taken off holds the rounding of R²/κ, exactly.
+    """
+    rng = np.random.default_rng(d)
+    for level, place in ((0, 0), (2, 1), (3, 6)):
+        R, kappa = int(rng.integers(1, 2000)) / 1024.0, float(rng.uniform(0.1, 9.0))
+        kernel = Kernel.build(d, kappa, 0.0, R)
+        values, errors, size = ring(kernel, level, place, 4)
+        want, ulp, bound = kernel.moments(R * place / 2**level, R * (place + 1) / 2**level, 4)
+        assert np.all(np.abs(values - want) <= errors + ulp)
+        assert np.all(errors <= 16.0 * UNIT * np.abs(want) + 4.0 * ulp)
+        assert bound * (1.0 - 8.0 * UNIT) <= size <= bound * (1.0 + 32.0 * UNIT)
+    for _ in range(50):
+        R, kappa = rng.uniform(0.1, 9.0, 2).tolist()
+        scale, unit = Fraction(R) ** 2 / Fraction(kappa), rings._unit(d, 1, 2, 1, 4)
+        values, errors, _ = ring(Kernel.build(d, kappa, 0.0, R, 1), 2, 1, 4)
+        for v, e, exact, own in zip(values, errors, *unit[:2], strict=True):
+            assert abs(Fraction(v) - scale * Fraction(exact)) <= Fraction(e) - scale * Fraction(own)
+
+
+def test_rings_of_other_kernels_are_their_own():
+    for c, average in ((2.0, 0.0), (0.0, 0.1)):
+        kernel = Kernel.build(2, 1.0, c, 0.5, None, average)
+        ours, own = ring(kernel, 1, 1, 3), kernel.moments(0.25, 0.5, 3)
+        assert np.array_equal(ours[0], own[0])
+        assert ours[2] == own[2]
+
+
+def test_data_terms_made_together_are_those_made_alone():
+    f = parse("exp(3*x)*sin(5*y) + sqrt((x-0.3)**2 + 0.001)")
+    X = np.array([[0.5, 0.5], [0.31, 0.72], [0.9, 0.13]])
+    kernels = [Kernel.build(2, 1.5, c, radius) for c, radius in ((0.0, 0.45), (2.0, 0.2), (0.0, 0.09))]
+    tolerances, budgets = (1e-7, 1e-9, 1e-14), (10**5, 10**5, 2000)
+    works = [Work(budget) for budget in budgets]
+    found = data_terms(kernels, f, X, tolerances, works)
+    for i, (value, error, sure) in enumerate(found):
+        work = Work(budgets[i])
+        alone = data_term(kernels[i], f, X[i], tolerances[i], work)
+        assert sure
+        assert value == pytest.approx(alone[0], rel=1e-12)
+        assert error == pytest.approx(alone[1], rel=1e-3)
+        assert (works[i].spent, works[i].stopped) == (work.spent, work.stopped)

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pinnpoint import fem
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.units import ELASTIC
 from pinnpoint.cases.kinds.base import ELASTIC_GOALS, Kind, ProblemSpec, Setting
 from pinnpoint.cases.kinds.conditions import read_conditions, word_used
 from pinnpoint.cases.tables import PerGroup, Table, Value, components, number
-from pinnpoint.fem import Elasticity, Load
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.mesh import Mesh
 
@@ -29,9 +29,9 @@ class ForceSpec:
     even: bool = True
 
     @property
-    def load(self) -> tuple[float, ...] | Load:
+    def load(self) -> tuple[float, ...] | fem.Load:
         """As the problem takes it."""
-        return self.force if self.even else Load(self.force, self.moment, self.at)
+        return self.force if self.even else fem.Load(self.force, self.moment, self.at)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -49,7 +49,7 @@ class ElasticSpec(ProblemSpec):
     force: Mapping[str, ForceSpec] | None = None
 
     @property
-    def loads(self) -> dict[str, tuple[float, ...] | Load]:
+    def loads(self) -> dict[str, tuple[float, ...] | fem.Load]:
         """Total forces by group."""
         return {group: given.load for group, given in (self.force or {}).items()}
 
@@ -113,7 +113,7 @@ def _numbers(name: str, value: Any) -> tuple[float, ...]:
     return tuple(number(f"{name}.{k}", v) for k, v in enumerate(row))
 
 
-def build(spec: ElasticSpec, mesh: Mesh, setting: Setting) -> Elasticity:
+def build(spec: ElasticSpec, mesh: Mesh, setting: Setting) -> fem.Elasticity:
     """The assembled problem; conditions keep the names that the file gives them."""
     if spec.plane is not None and mesh.dim == 3:
         raise InputError("problem.plane: only for 2D meshes; remove it")
@@ -124,7 +124,7 @@ def build(spec: ElasticSpec, mesh: Mesh, setting: Setting) -> Elasticity:
     given |= {"expansion": spec.expansion, "temperature": spec.temperature}
     if setting.quadrature is not None:
         given["quadrature"] = setting.quadrature
-    return Elasticity(mesh, spec.young, spec.poisson, body, **given)
+    return fem.Elasticity(mesh, spec.young, spec.poisson, body, **given)
 
 
 KIND = Kind(

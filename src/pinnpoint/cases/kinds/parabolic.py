@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from pinnpoint import fem
 from pinnpoint.base.errors import InputError
 from pinnpoint.cases.kinds.base import Kind, ProblemSpec, Setting
 from pinnpoint.cases.kinds.coefficients import (
@@ -16,7 +17,6 @@ from pinnpoint.cases.kinds.coefficients import (
 )
 from pinnpoint.cases.kinds.conditions import read_conditions
 from pinnpoint.cases.tables import SPACE_TIME, Table, Value
-from pinnpoint.fem import Parabolic
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.mesh import Mesh
 
@@ -44,13 +44,13 @@ def read(table: Table) -> dict[str, Any]:
     return given | sides
 
 
-def build(spec: ParabolicSpec, mesh: Mesh, setting: Setting) -> Parabolic:
+def build(spec: ParabolicSpec, mesh: Mesh, setting: Setting) -> fem.Parabolic:
     """The problem with its time grid."""
     time = setting.time
     if time is None:
         raise InputError("time: is missing; give end and steps")
     A, c = (g.on(mesh) if isinstance(g, CoefficientFile) else g for g in (spec.diffusion, spec.reaction))
-    return Parabolic(
+    return fem.Parabolic(
         mesh,
         spec.source,
         spec.initial,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pinnpoint import fem
 from pinnpoint.base.errors import InputError
 from pinnpoint.cases.kinds.base import EXTREMES, SCALAR_GOALS, Kind, ProblemSpec, Setting
 from pinnpoint.cases.kinds.coefficients import (
@@ -17,7 +18,6 @@ from pinnpoint.cases.kinds.coefficients import (
 )
 from pinnpoint.cases.kinds.conditions import read_conditions, read_periodic, read_robin
 from pinnpoint.cases.tables import Table, Value
-from pinnpoint.fem import ReactionDiffusion
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.mesh import Mesh
 
@@ -80,13 +80,13 @@ def require_numbers(spec: ScalarSpec) -> None:
         )
 
 
-def build(spec: ScalarSpec, mesh: Mesh, setting: Setting) -> ReactionDiffusion:
+def build(spec: ScalarSpec, mesh: Mesh, setting: Setting) -> fem.ReactionDiffusion:
     """The assembled problem."""
     f, A, c, *sides = spec.coefficients
     A, c = (given.on(mesh) if isinstance(given, CoefficientFile) else given for given in (A, c))
     more = {"convection": spec.convection, "robin": spec.robin, "periodic": spec.periodic}
     more |= {"geometry": setting.geometry}
-    return ReactionDiffusion(mesh, f, A, c, *sides, **more, degree=spec.degree, quadrature=setting.quadrature)
+    return fem.ReactionDiffusion(mesh, f, A, c, *sides, **more, degree=spec.degree, quadrature=setting.quadrature)
 
 
 KEYS = ("diffusion", "reaction", "source", "dirichlet", "neumann")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from pinnpoint import fem
 from pinnpoint.base.errors import InputError
 from pinnpoint.cases.kinds.base import NONLINEAR, Kind, Setting
 from pinnpoint.cases.kinds.reaction_diffusion import KEYS, ScalarSpec, read_coefficients, read_sides
 from pinnpoint.cases.tables import Table
-from pinnpoint.fem import Reaction, Semilinear
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.mesh import Mesh
 
@@ -38,10 +38,10 @@ def read(table: Table) -> dict[str, Any]:
     return coefficients | {"cubic": cubic, "g": g} | read_sides(table)
 
 
-def build(spec: CubicSpec, mesh: Mesh, setting: Setting) -> Semilinear:
+def build(spec: CubicSpec, mesh: Mesh, setting: Setting) -> fem.Semilinear:
     """The assembled problem."""
-    g = None if spec.g is None else Reaction(spec.g)
-    return Semilinear(mesh, spec.cubic, *spec.coefficients, degree=spec.degree, quadrature=setting.quadrature, g=g)
+    g = None if spec.g is None else fem.Reaction(spec.g)
+    return fem.Semilinear(mesh, spec.cubic, *spec.coefficients, degree=spec.degree, quadrature=setting.quadrature, g=g)
 
 
 KIND = Kind(

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from scipy.special import betainc
 
 from pinnpoint.base.arrays import Vector, digest, per_query
 from pinnpoint.base.errors import InputError
@@ -119,7 +119,7 @@ def gaussians(
             )
     offsets, weights = ball_rule(asked.mesh.dim)
     rho = np.sum(offsets**2, axis=1)
-    shape = weights * (1.0 - betainc(3.0, 4.0, np.minimum(rho, 1.0)))
+    shape = weights * (1.0 - scipy.special.betainc(3.0, 4.0, np.minimum(rho, 1.0)))
     mixes = shape[None, :] * np.exp(-0.5 * rho[None, :] * (R / sigma)[:, None] ** 2)
     mixes /= mixes.sum(axis=1, keepdims=True)
     where = (X[:, None, :] + R[:, None, None] * offsets[None, :, :]).reshape(-1, asked.mesh.dim)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pinnpoint import fem
 from pinnpoint.base.arrays import Index, Matrix, Vector, floats
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import PathLike
-from pinnpoint.fem.elasticity import Elasticity
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.io.decks.abaqus.deck import read_abaqus_deck
 from pinnpoint.io.decks.deck import DeckData, Subcase
@@ -63,10 +63,10 @@ class Deck:
         return self.data.ignored
 
     @cached_property
-    def _made(self) -> dict[str, Elasticity]:
+    def _made(self) -> dict[str, fem.Elasticity]:
         return {}
 
-    def problem(self, subcase: int | None = None, weight: Matrix | Vector | None = None) -> Elasticity:
+    def problem(self, subcase: int | None = None, weight: Matrix | Vector | None = None) -> fem.Elasticity:
         """The elasticity problem of a subcase; the first one by default.
 
         Subcases with the same supports share their matrix.
@@ -78,7 +78,7 @@ class Deck:
             key, heat = f"{key} {case.number}", self.data.heat(case)
         if key not in self._made:
             data = self.data
-            self._made[key] = Elasticity(
+            self._made[key] = fem.Elasticity(
                 data.mesh,
                 data.young,
                 data.poisson,
@@ -92,7 +92,7 @@ class Deck:
             )
         return self._made[key] if heat else self._made[key].under(case.load)
 
-    def solid(self, subcase: int | None = None, weight: Matrix | Vector | None = None) -> Elasticity:
+    def solid(self, subcase: int | None = None, weight: Matrix | Vector | None = None) -> fem.Elasticity:
         """The problem of a subcase by what it means for the solid itself: held facets and pressures.
 
         The continuous target can be proved for it. Forces at nodes, supports that hold no whole facet, and rigid
@@ -105,7 +105,7 @@ class Deck:
                 f"subcase {case.number}: nothing is known of what its supports and loads mean for the solid"
             )
         found = conditions(Nodes(data.mesh, data.degree), case.meaning, data.node_ids)
-        return Elasticity(
+        return fem.Elasticity(
             found.mesh,
             data.young,
             data.poisson,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-from scipy.spatial import cKDTree
+import scipy
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
@@ -30,7 +30,7 @@ def require_apart(bends: Bends) -> None:
         return
     middle = V.mean(axis=1)
     wide = np.sqrt(((V - middle[:, None]) ** 2).sum(axis=2)).max(axis=1) + reach
-    tree, some = cKDTree(middle), np.flatnonzero(bent)
+    tree, some = scipy.spatial.cKDTree(middle), np.flatnonzero(bent)
     near = tree.query_ball_point(middle[some], (wide[some] + float(wide.max())) * (1.0 + MARGIN))
     one = np.repeat(some, [len(n) for n in near])
     two = np.concatenate([np.asarray(n, dtype=np.intp) for n in near])

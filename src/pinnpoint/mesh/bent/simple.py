@@ -8,7 +8,7 @@ cones there that are apart. Comparisons have a margin of 10⁻⁹, far above the
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial import cKDTree
+import scipy
 
 from pinnpoint.base.arrays import Index, Mask, Vector
 from pinnpoint.base.errors import InputError
@@ -57,7 +57,7 @@ def _kites(bends: Bends, facets: Index) -> tuple[Vector, Mask]:
 
 def _near(middle: Vector, reach: Vector, curved: Mask) -> Index:
     """Pairs of facets, one of them curved, whose circles meet."""
-    tree = cKDTree(middle)
+    tree = scipy.spatial.cKDTree(middle)
     found = tree.query_pairs(2.0 * float(reach.max()) * (1.0 + MARGIN), output_type="ndarray")
     one, two = found.T
     close = ((middle[one] - middle[two]) ** 2).sum(axis=1) <= ((reach[one] + reach[two]) * (1.0 + MARGIN)) ** 2

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 
 from pinnpoint.base.arrays import Vector, point_list, set_fields, vector
 from pinnpoint.base.brief import brief
@@ -49,7 +49,7 @@ def _softplus(z: Vector) -> Bent:
 
 def _normal(z: Vector) -> Bent:
     density = np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
-    return ndtr(z), density, -z * density
+    return scipy.special.ndtr(z), density, -z * density
 
 
 def _gate(z: Vector) -> Bent:
@@ -85,7 +85,7 @@ ACTIVATIONS: dict[str, Callable[[Vector], Vector]] = {
     "sigmoid": lambda z: _sigmoid(z)[0],
     "softplus": lambda z: np.asarray(np.logaddexp(0.0, z)),
     "silu": lambda z: z * _sigmoid(z)[0],
-    "gelu": lambda z: z * np.asarray(ndtr(z)),
+    "gelu": lambda z: z * np.asarray(scipy.special.ndtr(z)),
     "gelu-tanh": lambda z: z * _gate(z)[0],
 }
 

@@ -16,8 +16,8 @@ from importlib.resources import as_file, files
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from pinnpoint.base.arrays import Vector, floats
 from pinnpoint.base.brief import brief
@@ -84,7 +84,7 @@ class Layer:
             for b in range(3):
                 y += self.first[:, :, a, b] @ padded[:, :, a : a + n, b : b + n].reshape(S, -1, n * n)
         y += self.first_bias[:, None]
-        y *= ndtr(y)  # GELU
+        y *= scipy.special.ndtr(y)  # GELU
         return np.asarray(self.second @ y + self.second_bias[:, None]).reshape(S, -1, n, n)
 
 

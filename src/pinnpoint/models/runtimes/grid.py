@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.interpolate import RegularGridInterpolator
 
 from pinnpoint.base.arrays import Vector, floats, vector
 from pinnpoint.base.errors import InputError
@@ -51,7 +51,7 @@ def grid_predictor(
         raise InputError(f"lower, upper: must be corners of a box; got {low.tolist()} and {high.tolist()}")
     half = [0.0 if at == "nodes" else 0.5 * (h - o) / n for o, h, n in zip(low, high, a.shape[:-1], strict=True)]
     axes = [np.linspace(o + e, h - e, n) for o, h, e, n in zip(low, high, half, a.shape[:-1], strict=True)]
-    inside = RegularGridInterpolator(axes, a, bounds_error=False, fill_value=None)
+    inside = scipy.interpolate.RegularGridInterpolator(axes, a, bounds_error=False, fill_value=None)
     reach = 1e-9 * (high - low)
 
     def evaluate(X: Vector) -> Vector:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.fft import dctn, dstn
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
@@ -134,9 +134,9 @@ class Sines(Diagonal):
             self.product(inner)
             z[..., 1:-1, 1:-1] = inner
             return z
-        across = dstn(inner, type=1, axes=(-2, -1), overwrite_x=True)
+        across = scipy.fft.dstn(inner, type=1, axes=(-2, -1), overwrite_x=True)
         across *= self.inverse
-        z[..., 1:-1, 1:-1] = dstn(across, type=1, axes=(-2, -1), overwrite_x=True)
+        z[..., 1:-1, 1:-1] = scipy.fft.dstn(across, type=1, axes=(-2, -1), overwrite_x=True)
         return z
 
 
@@ -164,9 +164,9 @@ class Cosines(Diagonal):
         if self.matrices:
             self.product(across)
             return np.asarray(across)
-        across = dctn(across, type=1, axes=(-2, -1), overwrite_x=True)
+        across = scipy.fft.dctn(across, type=1, axes=(-2, -1), overwrite_x=True)
         across *= self.inverse
-        return np.asarray(dctn(across, type=1, axes=(-2, -1), overwrite_x=True))
+        return np.asarray(scipy.fft.dctn(across, type=1, axes=(-2, -1), overwrite_x=True))
 
 
 def power(x: Any) -> Any:
