@@ -16,11 +16,10 @@ from pinnpoint.rounding.arithmetic import down, gamma, norm_up, up
 from pinnpoint.rounding.coercivity import lu_defect, prove_coercivity
 from pinnpoint.rounding.matrices import product_up
 from pinnpoint.solvers.direct import SparseLU
+from pinnpoint.solvers.reduction import basis
 
 SHIFTS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9)
 """Shares of the largest diagonal entry that terms are shifted by for a factor to exist."""
-SMALL = 1e-11
-"""Singular values below this share of the first are rounding."""
 LOST = 1e-13
 """What projections leave of a column below this share of it adds no direction."""
 
@@ -155,12 +154,6 @@ def _orthonormal(A: Matrix, V: Vector) -> tuple[Vector, Index]:
             count += 1
         known.append(count)
     return np.ascontiguousarray(found[:, :count]), np.array(known)
-
-
-def basis(snapshots: Vector, rank: int) -> Vector:
-    """An orthonormal basis of the leading directions of columns."""
-    U, s, _ = np.linalg.svd(snapshots, full_matrices=False)
-    return np.ascontiguousarray(U[:, : max(1, min(rank, int(np.sum(s > SMALL * s[0]))))])
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,6 +55,7 @@ class Loaded:
 
     def of(self, mu: Vector) -> Prepared:
         """For one combination, (K,)."""
+        # operators.md, step 12a
         first = combined((self.base.loads[0], *self.loads), np.append(1.0, mu), self.base.fuzz.geometry)
         every = (first, *self.base.loads[1:])
         states = self.engine.states.copy()

@@ -9,7 +9,7 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
-from pinnpoint.certifiers.families.affine import basis
+from pinnpoint.solvers.reduction import basis
 from pinnpoint.transfer.operators.any_mesh import AnyMesh, Sums
 from pinnpoint.transfer.operators.sums import StateSums, Weights
 
