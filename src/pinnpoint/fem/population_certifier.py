@@ -80,7 +80,7 @@ class PopulationCertifier:
         sizes = {len(rows) for rows in given.values() if isinstance(rows, Sized)}
         if len(sizes) > 1:
             raise InputError(f"kappas, predictions: must have a row each for every instance; got {sorted(sizes)} rows")
-        rows_of = zip(*given.values(), strict=True)
+        rows_of: Iterable[tuple[Any, ...]] = zip(*given.values(), strict=True)
         if mu is not None:
             rows_of = ((row[0], row[1], None if streams is None else row[2], row[-1]) for row in rows_of)
         parts = list(self.certify_chunks(rows_of))
@@ -211,8 +211,8 @@ class PopulationCertifier:
         while going.any() and count < MOST:
             count = count + 1 if count < 4 else 2 * count - count // 2
             rows = np.flatnonzero(going)
-            more = (None if x is None else x[rows] for x in (streams, mu))
-            now = self._at(kappas[rows], states[rows], *more, count)
+            psi, many = (None if x is None else x[rows] for x in (streams, mu))
+            now = self._at(kappas[rows], states[rows], psi, many, count)
             less, smaller = now.gap < LESS * best.gap[rows], now.gap < best.gap[rows]
             took = rows[smaller]
             for name, kept in vars(best).items():

@@ -20,8 +20,8 @@ from pinnpoint.transfer.operators.sums import StateSums
 Single = NDArray[np.float32]
 PRODUCTS = 160
 """Up to so many squares along an axis, products with the matrices of sines and cosines beat fast transforms."""
-CHUNK = 8, 4
-"""Instances whose fields stay in the caches together: without and with duals."""
+TOGETHER, CHUNK = 2**17, (16, 4)
+"""Nodes of all instances whose fields stay in the caches together, and instances at most: without and with duals."""
 SMALL = 1e-12
 """A field's steps end where its rᵀz has fallen this far, in float32."""
 WORTH = 1e-9
@@ -241,7 +241,7 @@ class Grid:
 
     def sums(self, kappas: Vector, predictions: Vector, streams: Vector | None, steps: int, dual_steps: int) -> Sums:
         """For rows of κ (I, C), predictions and stream functions (I, N)."""
-        size = CHUNK[1 if len(self.loads) > 1 else 0]
+        size = CHUNK[1] if len(self.loads) > 1 else max(CHUNK[1], min(CHUNK[0], TOGETHER // predictions.shape[1]))
         if len(kappas) > size:
             parts = [slice(a, a + size) for a in range(0, len(kappas), size)]
             of = [None if streams is None else streams[p] for p in parts]
