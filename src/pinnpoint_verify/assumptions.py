@@ -219,9 +219,9 @@ def continuous(case: Row, proof: Row, bundle: Bundle) -> list[Place]:
         sides = [*(given.get("neumann") or {}).values(), *(pair[1] for pair in (given.get("robin") or {}).values())]
         formulas = None not in sides and not opaque
         found.append(Place(data("Neumann data", bundle("source/g_rest", None, 3), formulas, opaque)))
-    if "robin/at" in bundle:
-        alpha = bundle("robin/alpha", None)
-        words = f"Robin coefficient: proved to lie between {alpha.min():.6g} and {alpha.max():.6g}, and not below zero"
+    if "robin/low" in bundle:
+        low, top = (float(f(bundle(f"robin/{k}", None))) for k, f in (("low", np.min), ("top", np.max)))
+        words = f"Robin coefficient: proved to lie between {low:.6g} and {top:.6g}, and not below zero"
         found.append(one(words))
     if float(proof["mismatch"]) > 0.0:
         principle = "comparison" if nonlinear else "maximum"

@@ -356,12 +356,13 @@ class Mesh(Grid):
         need(np.all(self.kappa > 0.0) and np.all(self.cubic >= 0.0), "coefficients: of a wrong sign")
         self.kind = bundle("continuous/kind", len(self.facets), whole=3)
         need(np.array_equal(self.kind == 0, inner), "kind: not just the facets of the boundary have one")
-        self.alpha = np.zeros(len(self.facets))  # of Robin facets, κ∂_n u + αu = g
-        if "robin/at" in bundle:
-            at = bundle("robin/at", None, whole=len(self.facets))
-            self.alpha[at] = bundle("robin/alpha", len(at))
-            need(np.all(np.diff(at) > 0) and np.all(self.alpha[at] > 0.0), "robin: out of order, or not positive")
-            need(np.all(self.kind[at] == NEUMANN), "robin: not on facets without values")
+        self.alpha = np.zeros(len(self.facets))  # lower bounds of α where κ∂_n u + αu = g
+        self.exchange: Any = None
+        if "robin/low" in bundle:
+            from pinnpoint_verify.robin import Exchange
+
+            self.exchange = Exchange(bundle, self)
+            self.alpha[self.exchange.at] = self.exchange.low
         held_by = areas(self.points[self.facets]).low * self.alpha * (1.0 - 1e-14)
         self.grip = np.zeros(self.C)
         np.maximum.at(self.grip, self.owner, held_by)
@@ -388,6 +389,12 @@ class Mesh(Grid):
         box = math.sqrt(float(np.sum((np.ptp(nodes, axis=0) * (1.0 + 1e-14)) ** -2.0)) * (1.0 - 1e-14))
         self.friedrichs = math.inf if np.any(self.kind == NEUMANN) else float(up(1.0 / (PI * box * root.min())))
         self.growth = 1.0 if self.medium is None else self.medium.growth(self)
+
+    def open(self, transposed: bool) -> Array:
+        """Free facets with fluxes that depend on the state: αv_h, and of dual states b·n v_h."""
+        found = [] if self.exchange is None else self.exchange.at
+        leaving = self.medium.exit if transposed else None
+        return np.isin(np.arange(len(self.facets)), found if leaving is None else leaving.at)
 
     def parts(self) -> Any:
         """Ranges of cells."""
@@ -428,13 +435,14 @@ class Cells(Shape):
 
 class Side:
     """A state with its source, load and flux; on a range of cells δ = σ − κ∇u_h and ϱ = S − c u_h + ∇·σ."""
+    transposed = False
     def __init__(self, bundle: Bundle, mesh: Mesh, state: str, source: str, load: str, flux: str) -> None:
         self.mesh, self.nodal, F = mesh, bundle(state, mesh.size), len(mesh.facets)
         self.source = Density(bundle, source, mesh.d, mesh.C)
         self.t = bundle(flux, F, 1 if mesh.degree == 1 else mesh.d)
         self.load = Density(bundle, load, mesh.d - 1, F) if f"{load}_at" in bundle else None
         loaded = np.isin(np.arange(F), [] if self.load is None else self.load.at)
-        wanted = loaded | (mesh.alpha > 0.0)
+        wanted = loaded | mesh.open(self.transposed)
         need(not np.any(self.t[(mesh.kind == NEUMANN) & ~wanted]), f"{flux}: not zero on Neumann facets without data")
         need(np.all(mesh.kind[loaded] == NEUMANN), f"{load}: not on Neumann facets")
         self.square, self.osc, self.defect, self.facet = np.zeros((4, mesh.C))
@@ -482,22 +490,14 @@ class Side:
 
     def finish(self) -> None:
         """The means by paths; what the flux leaves of g: oscillation by the trace inequality, means by paths."""
-        mesh, d = self.mesh, self.mesh.d
+        mesh = self.mesh
         self.mean = mesh.cost(self.defect)
-        if np.any(mesh.alpha):
-            from pinnpoint_verify.robin import RobinSide
+        if self.load is not None or np.any(mesh.open(self.transposed)):
+            from pinnpoint_verify.robin import FreeSide
 
-            self.edges = RobinSide(self)
-            self.facet, self.mean = self.edges.facet, self.mean + self.edges.means
-        elif self.load is not None:
-            at, t = self.load.at, np.broadcast_to(self.t[self.load.at], (len(self.load.at), d))
-            area, cell = areas(mesh.points[mesh.facets[at]]), mesh.owner[at]
-            g, high, e1, e2 = (a[at] for a in self.load.on(0, len(mesh.facets)))
-            rms, mean = spread(g - 0.5 * (Ball(t[:, :, None]) + t[:, None, :]) / area[:, None, None], d - 1, high)
-            trace = math.sqrt(1.0 / PI**2 + 2.0 / (d * PI)) * area.top * mesh.h[cell] * (d > 1)
-            cost = up(trace / np.sqrt(mesh.low[cell] * mesh.kappa[cell]) * (rms + e2))
-            self.facet = up(np.bincount(cell, cost, minlength=mesh.C))
-            self.mean += total(up(area.top * (mean.top + e1) * (mesh.reach[cell] + mesh.step[cell])))
+            left = FreeSide(self)
+            self.facet, self.mean = left.facet, self.mean + left.means
+            self.edges = left if np.any(mesh.alpha) else None
 
     def load_on(self, nodal: Array) -> tuple[Ball, float]:
         """∫ g v_h, and what g's own error adds."""
@@ -574,10 +574,11 @@ class Query:
         for side, nodal, factor in ((p, z.nodal, self.sign), (z, p.nodal, 1.0)):
             integral, error = side.load_on(nodal)
             value, off = value + factor * integral, off + error
-        if p.edges is not None:
+        if p.mesh.exchange is not None:
             from pinnpoint_verify.robin import taken
 
-            value = value - self.sign * taken(p, z.nodal)
+            integral, error = taken(p, z.nodal)
+            value, off = value - self.sign * integral, off + error
         less, more = (low, high) if self.sign > 0.0 else (high, low)
         if norms is not None:
             a, b = norms.remainder(eta_p, eta_d, z.nodal, goal)

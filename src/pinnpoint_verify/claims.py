@@ -99,8 +99,8 @@ def continuous(
             need(fits, f"{row['name']!r}: a ball where there is none, or none where there is one")
             need(not flux or asked[i].z.load is None, f"{row['name']!r}: a flux has no load")
     whole = [i for i, goal in enumerate(goals) if goal["kind"] == "everywhere"]
-    plain = proof["lift"] is None and not whole and spectrum is None and not np.any(mesh.cubic)
-    need(plain or not np.any(mesh.alpha), "robin: beside a lift, a bound everywhere, or another kind of equation")
+    plain = not whole and spectrum is None and not np.any(mesh.cubic)
+    need(plain or mesh.exchange is None, "robin: beside a bound everywhere, or another kind of equation")
     worst, given = Worst(p), np.zeros(mesh.size) if proof["lift"] is not None else d.U
     for g in mesh.parts():
         p.measure(g)
@@ -186,7 +186,7 @@ def declarations(
         said.append("the mesh, κ, c and groups of facets, as stored, belong to the case")
         said.append(f"{', '.join([*data, 'mollifiers and ∫fΦ'])} (compared with samples)")
     if loose:
-        words = "lower bounds of A or of c − ½∇·b on {} cells, whose models are too coarse (compared with samples)"
+        words = "lower bounds of A, c − ½∇·b or b·n on {} cells, whose models are too coarse (compared with samples)"
         said.append(words.format(loose))
     if "medium" in proof:
         said.append(

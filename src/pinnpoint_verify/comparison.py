@@ -27,7 +27,7 @@ def compared(p: Side, proof: Row, goal: Row, best: Bounds) -> Bounds:
     facets = mesh.facets[mesh.kind == DIRICHLET]
     b = quadratic(p.nodal[mesh.nodes_of(facets)], mesh.d - 1, mesh.degree if mesh.d > 1 else 1)[0]
     data = np.stack([(b.m - b.r).ravel(), (b.m + b.r).ravel()])
-    if not data.size or np.any(mesh.c) or np.any(mesh.cubic) or np.any(mesh.alpha):
+    if not data.size or np.any(mesh.c) or np.any(mesh.cubic) or mesh.exchange is not None:
         data = np.concatenate([data, np.zeros((2, 1))], axis=1)
     top = _top(mesh, goal, float(data[1].max()), max(0.0, high))
     bottom = -_top(mesh, goal, float(-data[0].min()), max(0.0, -low))

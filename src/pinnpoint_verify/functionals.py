@@ -207,6 +207,8 @@ def group_agrees(
     robin = case["problem"].get("robin") or {}
     if row["group"] in robin:  # ∫ g − ∫ αu
         alpha = plain(robin[row["group"]][0])
+        if isinstance(alpha, str):  # by the producer's own rule
+            return
         ell = -float(alpha) * float(areas(places.nodes[F]).m.sum()) * places.group(F)
         need(np.abs(ell - stored).max() <= CLOSE * max(1.0, float(alpha)), f"{name!r}: ℓ is not that of the group")
         return

@@ -61,10 +61,10 @@ def on_a_line(p: Side, x: float) -> tuple[float, float]:
         at = mesh.facets[p.load.at, 0]
         r[at] += p.load.beta[:, 0]
         off[at] += p.load.rest[:, 1] + 4.0 * UNIT * (np.abs(r[at]) + np.abs(p.load.beta[:, 0]))
-    for f in np.nonzero(mesh.alpha)[0]:
+    for f, alpha, error in [] if mesh.exchange is None else mesh.exchange.numbers():
         v = mesh.facets[f, 0]
-        r[v] -= mesh.alpha[f] * p.nodal[v]
-        off[v] += 4.0 * UNIT * (abs(r[v]) + 2.0 * abs(mesh.alpha[f] * p.nodal[v]))
+        r[v] -= alpha * p.nodal[v]
+        off[v] += 4.0 * UNIT * (abs(r[v]) + 2.0 * abs(alpha * p.nodal[v])) + error * abs(p.nodal[v])
     inside = ~np.isin(np.arange(mesh.n), mesh.facets[mesh.kind == DIRICHLET, 0])
     eta = eta + total(up((np.abs(r) + off) * reach(X[: mesh.n]))[inside])
     cell = int(np.argmax((P.min(axis=1) <= x) & (x <= P.max(axis=1))))

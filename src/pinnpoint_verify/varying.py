@@ -43,6 +43,11 @@ class Medium:
         if not self.scalar:
             self.R = bundle("medium/metric", C, self.d, self.d)
             mesh.kappa = np.minimum(mesh.kappa, (1.0 - 1e-14) / largest(self.R))  # varying.md, step 1b
+        self.exit: Any = None  # b·n on free facets
+        if self.convective and np.any(mesh.kind == NEUMANN):
+            from pinnpoint_verify.outflow import Exit
+
+            self.exit = Exit(mesh, self)
         self.loose = sum(self._missed(slice(a, min(a + CHUNK, C))) for a in range(0, C, CHUNK))
         """Cells on which a lower bound is declared."""
 
@@ -75,6 +80,12 @@ class Medium:
             errors.append(off)
         return len(not_above(_stacked(rows), np.stack(errors, axis=1), np.full(len(R.m), 1.0 - CLOSE), d))
 
+    def positive(self) -> bool:
+        """Whether c ≥ 0: as its own lower bound without convection, else by the coefficients of its models."""
+        if not self.convective:
+            return float(self.floor.min()) >= 0.0
+        return bool(np.all(self.beta["c"].min(axis=1) >= self.error["c"]))
+
     def growth(self, mesh: Mesh) -> float:
         """((1 − θ)(1 − τ))^{−½}, τ = ε P² where c − ½∇·b ≥ m − ε and ‖v‖₂ ≤ P‖v‖, and R A Rᵀ ≥ 1 − θ."""
         square = mesh.friedrichs**2
@@ -91,6 +102,9 @@ class Medium:
                 error = up(0.5 * (error + self.error["t"][part]))
             self.loose += len(not_above(_stacked([m]), error[:, None], mesh.c[part] - spare, mesh.d))
         share = float(up(spare * square))
+        if self.exit is not None:
+            self.loose += len(self.exit.lack(mesh, square, CLOSE))
+            share = share + CLOSE
         return float(up(((1.0 - share) * (1.0 - CLOSE)) ** -0.5 * (1.0 + 1e-14)))
 
 
@@ -110,24 +124,23 @@ def largest(R: Array) -> Array:
 
 
 def is_supported(mesh: Mesh, proof: dict[str, Any]) -> None:
-    """Refuse what has no theorem here: the fields b·n z_h of free boundaries, lifts, and other kinds of equations."""
-    convective, mismatch = "convection" in proof["medium"], float(proof["mismatch"])
-    need(not convective or not np.any(mesh.kind == NEUMANN), "medium: convection beside a free boundary")
-    plain = proof["lift"] is None and "spectrum" not in proof and proof["range"] is None
-    need(plain and not np.any(mesh.cubic) and not np.any(mesh.alpha), "medium: beside another kind of equation")
+    """Refuse what has no theorem here."""
+    mismatch = float(proof["mismatch"])
+    plain = "spectrum" not in proof and proof["range"] is None
+    need(plain and not np.any(mesh.cubic), "medium: beside another kind of equation")
     kinds = {goal["kind"] for goal in proof["goals"]}
     need(not kinds & {"gradient", "everywhere"}, "medium: no theorem for such queries")
     # the maximum principle, varying.md, step 5a, needs c ≥ 0; fluxes, step 5b, need data that are met
-    met = mismatch == 0.0 or not (convective or "flux" in kinds or float(mesh.medium.floor.min()) < 0.0)
-    need(met, "medium: data that are not met, beside convection, a negative reaction or a flux")
+    met = mismatch == 0.0 or ("flux" not in kinds and mesh.medium.positive())
+    need(met, "medium: data that are not met, beside a flux or a reaction that is not proved to be ≥ 0")
 
 
 class VariedSide(Side):
     """A state with what A, b and c make of it; on a range of cells Rδ, δ = σ − A∇v_h, and ϱ."""
 
     def __init__(self, bundle: Bundle, mesh: Mesh, state: str, source: str, load: str, flux: str) -> None:
+        self.transposed = mesh.medium.convective and state != "continuous/state"  # varying.md, section 4
         super().__init__(bundle, mesh, state, source, load, flux)
-        self.transposed = state != "continuous/state"  # varying.md, section 4
         self.fuzz, self.rest = np.zeros((2, mesh.C))
 
     def read(self, g: Cells) -> None:
@@ -136,7 +149,7 @@ class VariedSide(Side):
         d, medium = self.mesh.d, self.mesh.medium
         flux = [self._summed(g, [(medium.entry(i, j), j) for j in range(d)]) for i in range(d)]
         terms: list[Any] = [(f"b{j}", j) for j in range(d)] if medium.convective else []
-        lower, high, error = self._summed(g, terms, "t" if self.transposed and medium.convective else "c")
+        lower, high, error = self._summed(g, terms, "t" if self.transposed else "c")
         self.own, self.lower = Ball(np.stack([f[0] for f in flux], axis=-1)), Ball(lower)  # varying.md, step 2a
         # varying.md, step 2b: what is orthogonal to quadratics adds to the source's, and so do errors
         self.high, self.e1, self.e2 = up(self.high + high), up(self.e1 + error), up(self.e2 + error)

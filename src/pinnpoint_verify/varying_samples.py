@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
-from itertools import product
+from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev
 from scipy import special
 
-from pinnpoint_verify.checker import Cells, Density, Mesh, Query
+from pinnpoint_verify.checker import NEUMANN, Cells, Density, Mesh, Query, Shape
 from pinnpoint_verify.formulas import formula, plain
-from pinnpoint_verify.lifts import Jet, formula_jet
+from pinnpoint_verify.lifts import Jet, Lift, formula_jet
 from pinnpoint_verify.polynomials import degree_of, indices
 from pinnpoint_verify.reader import Array, need
 from pinnpoint_verify.reference import compare, directions, distance, rule
@@ -100,6 +100,43 @@ class Coefficients:
         field = self._each(X, cells, (d,), lambda r, Y: np.stack([formula(v, Y) for v in b[r]], -1))
         rise = self._each(X, cells, (), lambda r, Y: sum(jet(v, Y).g[i] for i, v in enumerate(b[r])))
         return field, rise
+
+    def flow(self) -> None:
+        """Nothing flows in through free facets, and b·n does not jump between regions (varying.md, steps 1d and 1e)."""
+        mesh, m = self.mesh, self.mesh.d - 1
+        bary, region = np.concatenate([np.eye(m + 1), rule(m, 5)[0]]), mesh.medium.region
+        free = np.nonzero(mesh.kind == NEUMANN)[0]
+        between = np.nonzero((mesh.neighbour >= 0) & (region[mesh.owner] != region[mesh.neighbour]))[0]
+        for facets, other in ((free, False), (between, True)):
+            cells = mesh.owner[facets]
+            local = np.argmax(mesh.cell_facets[cells] == facets[:, None], axis=1)
+            n = -Shape(mesh.points[mesh.cells[cells]]).grad.m[np.arange(len(cells)), local]
+            n = n / np.linalg.norm(n, axis=1, keepdims=True)
+            X = np.einsum("qi,nic->nqc", bary, mesh.points[mesh.facets[facets]])
+            b = self.convection(X, cells)[0]
+            size = 1e-10 * np.abs(b).max(initial=0.0)
+            if other:
+                b = b - self.convection(X, mesh.neighbour[facets])[0]
+            through = np.einsum("nqc,nc->nq", b, n)
+            fits = np.all(np.abs(through) <= size) if other else np.all(through >= -size)
+            need(fits, "medium: convection jumps between regions, or flows in through a free facet (sampled)")
+
+    def applied(self, lift: Lift, X: Array) -> Array:
+        """Div(A∇u) − b·∇u − c u of a lifted prediction at points (…, d), where there is one formula for each."""
+        need(len(self.A) == 1, "lift: A∇u jumps between regions")
+        own, d, total = lift(X), self.mesh.d, -formula(self.c[0], X) * lift(X).v
+        total = total - sum(formula(v, X) * own.g[j] for j, v in enumerate((self.b or [[0.0] * d])[0]))
+        if self.scalar:
+            kappa = jet(self.A[0], X)
+            return np.asarray(total + kappa.v * own.lap + (kappa.g * own.g).sum(axis=0))
+        for i, j in combinations_with_replacement(range(d), 2):
+            a, both = jet(self.A[0][i][j], X), np.eye(d)[i] + np.eye(d)[j]
+            if i == j:
+                total = total + a.v * lift(X, np.eye(d)[[i]]).lap + a.g[i] * own.g[i]
+                continue
+            mixed = 0.25 * (lift(X, both[None]).lap - lift(X, (np.eye(d)[i] - np.eye(d)[j])[None]).lap)
+            total = total + 2.0 * a.v * mixed + a.g[i] * own.g[j] + a.g[j] * own.g[i]
+        return np.asarray(total)
 
     def bounds(self, g: Cells) -> None:
         """R A Rᵀ ≥ I and c − ½∇·b ≥ m on a lattice of every cell of a range."""
@@ -192,7 +229,7 @@ class Kernel:
         t, w = 0.5 * (1.0 + t), 0.5 * w
         r = t * t  # Φ is singular at the centre
         X = self.x0 + self.R * r[:, None, None] * unit
-        values = formula(f, X) * self.weight(X) * self.potential(X) * weights
+        values = (f(X) if callable(f) else formula(f, X)) * self.weight(X) * self.potential(X) * weights
         sphere = {1: 2.0, 2: 2.0 * math.pi, 3: 4.0 * math.pi}[self.d] * self.R**self.d
         shells = sphere * w * 2.0 * t * r ** (self.d - 1)
         return float(shells @ values.sum(axis=1)), float(shells @ np.abs(values).sum(axis=1))

@@ -60,14 +60,15 @@ def test_two_programs_say_the_same(tmp_path, degree, size):
 
 def alpha(factor):
     def change(forger):
-        forger.array("robin/alpha", lambda a: factor * a)
+        for part in ("alpha_beta", "low", "top"):
+            forger.array(f"robin/{part}", lambda a: factor * a)
 
     return change
 
 
 def no_robin(forger):
-    (forger.folder / "robin" / "alpha.npy").unlink()
-    (forger.folder / "robin" / "at.npy").unlink()
+    for part in ("alpha_at", "alpha_beta", "alpha_rest", "low", "top"):
+        (forger.folder / "robin" / f"{part}.npy").unlink()
 
 
 def narrower(forger):
@@ -97,7 +98,8 @@ def test_other_coefficients_are_those_of_no_case(tmp_path, monkeypatch, factor):
     """Even where everything else is made to fit."""
     written(tmp_path / "b")
     forger = Forger(tmp_path / "b")
-    forger.array("robin/alpha", lambda a: factor * a)
+    for part in ("alpha_beta", "low", "top"):
+        forger.array(f"robin/{part}", lambda a: factor * a)
     forger.adapt(monkeypatch)
     forger.seal()
     with pytest.raises(Refused):
@@ -119,8 +121,8 @@ def test_case_files(tmp_path):
 
 
 def test_what_has_no_witnesses_is_told(tmp_path):
-    with pytest.raises(InputError, match="the checker knows numbers as coefficients"):
-        written(tmp_path / "b", robin={"left": ("1 + y", 0.0), "right": (1.0, 0.0)})
+    with pytest.raises(InputError, match="the checker knows numbers and formulas as coefficients"):
+        written(tmp_path / "b", robin={"left": (lambda X: 1.0 + X[:, 1], 0.0), "right": (1.0, 0.0)})
     mesh = pp.io.generate("square", 4)
     problem = pp.fem.ReactionDiffusion(mesh, 1.0, 1.0, 1.0, periodic={"left": "right"})
     queries = problem.points([[0.4, 0.5]])

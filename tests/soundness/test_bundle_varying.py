@@ -350,14 +350,15 @@ def test_the_kernel_of_a_point_gives_its_value(d):
 # Words.
 
 
-def case(tmp_path, problem, extra="", fixed="boundary"):
+def case(tmp_path, problem, extra="", fixed="boundary", more=""):
     (tmp_path / "c.toml").write_text(
         f'[mesh]\ngenerate = "square"\ncells = 4\n[problem]\nkind = "reaction-diffusion"\nsource = "1"\n{problem}\n'
         f"[problem.dirichlet]\n{fixed} = 0.0\n{extra}[prediction]\nzero = true\n"
-        '[[query]]\nname = "m"\nkind = "mean"\n'
+        f'[[query]]\nname = "m"\nkind = "mean"\n{more}'
     )
-    assert main(["certify", str(tmp_path / "c.toml"), "--quiet", "--out", str(tmp_path / "o")]) == 0
-    return tmp_path / "o" / "bundle"
+    out = tmp_path / ("o" if not more else "more")
+    assert main(["certify", str(tmp_path / "c.toml"), "--quiet", "--out", str(out)]) == 0
+    return out / "bundle"
 
 
 @pytest.mark.parametrize(
@@ -406,15 +407,16 @@ def test_coefficients_from_files_are_proved_with_and_told(tmp_path, capsys, word
 
 
 def test_the_reason_is_told_rather_than_a_key(tmp_path, capsys):
-    folder = case(tmp_path, 'diffusion = "1+x"\nconvection = ["1", "0"]', fixed="left")
+    text = 'diffusion = "1+x"\nconvection = ["1", "0"]'
+    assert main(["verify", str(case(tmp_path, text, fixed="left"))]) == 0
+    folder = case(tmp_path, text, fixed="left", more='[[query]]\nname = "p"\nkind = "point"\nat = [0.4, 0.5]\n')
     assert main(["verify", str(folder)]) != 0
-    assert "values are given on all of the boundary" in "".join(capsys.readouterr())
+    assert "points where there is convection or a matrix" in "".join(capsys.readouterr())
 
 
 @pytest.mark.parametrize(
     ("word", "more"),
     [
-        ("some of it is free", {"convection": (1.0, 0.0), "points": False, "dirichlet": {"left": 0.0}}),
         ("points where there is convection or a matrix", {"diffusion": [["2", "x"], ["x", "3"]]}),
         (
             "do not meet exactly",

@@ -205,8 +205,19 @@ class Continuum:
         w = nodal[self.nodes_of(self.topology.facets[out.facets])]
         beta = bernstein(w, self.d - 1, self.degree)
         carried = out.times(beta, np.asarray(up(gamma(16) * np.abs(w).max(axis=1))))  # varying.md, step 4b
+        more = 4.0 * self._coarse(out.facets) * np.abs(beta).max(axis=1)  # varying.md, step 7d
+        one, two = (np.asarray(up(e + more)) for e in (carried.error1, carried.error2))
+        carried = replace(carried, error1=one, error2=two)
         given = None if load is None else (load.facets, load.density)
         return self.facet_load(facets, difference(facets, given, (out.facets, carried), len(pairs(self.d - 1))))
+
+    def _coarse(self, facets: Index) -> Vector:
+        """Errors of the models of b on the cells of facets, which may be larger than those of b·n on the facets."""
+        assert self.medium is not None
+        assert self.medium.convection is not None
+        cells = self.topology.facet_cells[facets, 0]
+        each = [np.broadcast_to(b.e, len(self.kappa))[cells] for b in self.medium.convection]
+        return np.asarray(np.sum(each, axis=0))
 
     def mesh_constant(self, *, thorough: bool) -> MeshConstant | str:
         """M_h: how far functions orthogonal to the linear elements are from zero in the mean; or why it is not known.

@@ -136,8 +136,11 @@ def _sides(out: Writer, model: Any) -> None:
     for k, (facets, _) in enumerate(model.neumann):
         out.array(f"continuous/n{k}", np.sort(facets))
     if model.exchange is not None:
-        out.array("robin/at", model.exchange.facets)
-        out.array("robin/alpha", model.exchange.alpha.coefficients[:, 0])
+        density(out, "robin/alpha", model.exchange.alpha, model.exchange.facets)
+        for k, (facets, _, _) in enumerate(model.robin):
+            out.array(f"robin/r{k}", np.sort(facets))
+        out.array("robin/low", model.exchange.weight)
+        out.array("robin/top", model.exchange.top)
 
 
 def kept(out: Writer, lift: Any, place: str = "lift/") -> dict[str, Any]:

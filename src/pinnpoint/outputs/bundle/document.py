@@ -105,9 +105,9 @@ def _uncheckable(problem: Any) -> str:
     given = given_data(problem)
     if "periodic" in given:
         return "problem: periodic pairs have no witnesses for the checker"
-    numbers = all(isinstance(text(pair[0]), float) for pair in given.get("robin", {}).values())
-    if "robin" in given and (not numbers or isinstance(problem, AbstractLifted)):
-        return "problem: of Robin groups the checker knows numbers as coefficients, without a lift"
+    words = [text(pair[0]) for pair in given.get("robin", {}).values()]
+    if None in words:
+        return "problem: of Robin groups the checker knows numbers and formulas as coefficients"
     return ""
 
 

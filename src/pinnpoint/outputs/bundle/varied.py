@@ -17,7 +17,6 @@ from pinnpoint.systems.goals import Point
 from pinnpoint.taylor.geometry import orders, path_order
 from pinnpoint.taylor.spaces import MANY
 from pinnpoint.taylor.tables import bernstein
-from pinnpoint.transfer.anchors import NEUMANN
 from pinnpoint.transfer.coefficients import Coefficients
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.equilibrated import Witness
@@ -57,25 +56,22 @@ def _of_coefficients(given: Coefficients) -> str:
 def _of_problem(model: Continuum, witness: Witness) -> str:
     given = model.coefficients
     assert given is not None
-    if model.exchange is not None:
-        return "problem: Robin groups beside coefficients that vary inside cells have no witnesses for the checker"
-    if given.convective and np.any(model.kind == NEUMANN):
-        return (
-            "problem: convection has witnesses for the checker where values are given on all of the boundary; here "
-            "some of it is free"
-        )
-    if witness.route.lifted:
-        return "problem: a lift where coefficients vary inside cells has no witnesses for the checker"
     if witness.compared:
         return "problem: where coefficients vary, intervals cut by known bounds have no witnesses for the checker"
-    if witness.mismatch > 0.0 and (given.convective or any(J.lift is not None for J in witness.route.goals)):
+    unsure = given.convective and not all(_number(c) for c in given.reaction)
+    if witness.mismatch > 0.0 and (unsure or any(J.lift is not None for J in witness.route.goals)):
         return (
             "problem: Dirichlet data that the elements do not meet exactly have no witnesses for the checker beside "
-            "convection, and beside fluxes where coefficients vary; give numbers"
+            "fluxes where coefficients vary, and beside convection where the reaction is no number; give numbers"
         )
     if any(J.field is not None for J in witness.route.goals):
         return "queries: densities of gradients have no witnesses for the checker"
     return ""
+
+
+def _number(c: Any) -> bool:
+    """Whether a reaction is a number ≥ 0, or none."""
+    return c is None or (isinstance(text(c), float) and text(c) >= 0.0)
 
 
 def _leaves(given: Any) -> list[Any]:
