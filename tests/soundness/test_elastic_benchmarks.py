@@ -6,6 +6,8 @@ intervals lead to it.
 
 import numpy as np
 import pytest
+from scipy.sparse import diags_array
+from scipy.sparse.linalg import cg
 
 import pinnpoint as pp
 from pinnpoint.certifiers.tolerance import certify_to
@@ -83,6 +85,30 @@ def test_a_cantilever():
     found = certified(problem, problem.patch("right", "z") + problem.points([[1.0, 0.5, 0.5]], "z"))
     assert found.contains([END, MIDDLE]).all()
     assert np.all(relative(found) <= [1e-2, 2.1e-2])
+
+
+class Stopped:
+    """Conjugate gradients that stop at a relative residual of 1e-6."""
+
+    def __init__(self, problem):
+        self.A = problem.space.Z.T @ problem.A @ problem.space.Z
+        self.scale = diags_array(1.0 / self.A.diagonal())
+
+    def solve(self, b):
+        if b.ndim == 2:
+            return np.stack([self.solve(column) for column in b.T], axis=1)
+        return cg(self.A, b, rtol=1e-6, M=self.scale, maxiter=100_000)[0]
+
+    solve_transposed = solve
+
+
+@pytest.mark.parametrize(("make", "component"), [(lambda: solids.cook(8), "y"), (lambda: solids.cantilever(2), "z")])
+def test_a_solver_that_stops_early_widens_by_less_than_a_percent(make, component):
+    problem = make()
+    queries = problem.patch("right", component)
+    one = certified(problem, queries)
+    two = pp.certify(problem, problem.space.U0, queries, pp.Exact(solver=Stopped(problem)))
+    assert one.radius[0] * (1.0 - 1e-6) < two.radius[0] < 1.01 * one.radius[0]
 
 
 @pytest.mark.parametrize("degree", [1, 2])

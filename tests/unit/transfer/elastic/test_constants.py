@@ -167,6 +167,29 @@ def test_no_polynomial_on_any_cell_exceeds_its_constants(d, regime):
             assert fields.largest(without(traces, w * area, linear(bary, d))) ** 0.5 < c * (1 + 1e-6)
 
 
+def measure(F):
+    """Of a simplex (m + 1, d) in any space."""
+    E = F[1:] - F[0]
+    return np.sqrt(np.linalg.det(E @ E.T)) / np.prod(np.arange(1, len(F)))
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_trace_constants_are_those_of_the_maps_from_the_reference_cell(d):
+    """ĉ_F ‖B‖²‖B⁻¹‖ √(|F||K̂|/(|F̂||K|)) in the best order, with the facets of K̂ as they are."""
+    K = korn.path(d).astype(float)
+    for V in corners(np.random.default_rng(7), d, d, "wide", 6):
+        for j in range(d + 1):
+            size, volume = measure(np.delete(V, j, axis=0)), measure(V)
+            each = []
+            for order in permutations(range(d + 1)):
+                B = np.linalg.solve(np.diff(K, axis=0), np.diff(V[list(order)], axis=0)).T
+                stretched = np.linalg.norm(B, 2) ** 2 * np.linalg.norm(np.linalg.inv(B), 2)
+                own = measure(np.delete(K, order.index(j), axis=0))
+                each.append(stretched * np.sqrt(size * measure(K) / (own * volume)))
+            found = trace_constant(V, np.arange(d + 1)[None], np.array([j]), np.array([size]), np.array([volume]))[0]
+            assert TRACE[d] * min(each) * (1.0 - 1e-12) < found < 1.03 * TRACE[d] * min(each)
+
+
 @pytest.mark.parametrize("d", [2, 3])
 def test_constants_do_not_depend_on_the_order_of_vertices_and_scale(d):
     V = np.random.default_rng(5).normal(size=(d + 1, d))
