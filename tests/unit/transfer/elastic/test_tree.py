@@ -9,7 +9,7 @@ import pytest
 
 from pinnpoint.base.errors import InputError
 from pinnpoint.mesh.topology import Topology
-from pinnpoint.transfer.elastic.tree import Tree
+from pinnpoint.transfer.elastic.tree import Tree, _spread
 from tests.support.balanced import Signed, grid, sides
 
 
@@ -135,3 +135,20 @@ def test_defects_of_rounding_cost_nothing_visible():
     T, _, tree, _ = body(3, "clamped", 4)
     C = len(T.cells)
     assert tree.cost(np.full(C, 1e-16), np.full(C, 1e-17), np.ones(C)).max() < 1e-11
+
+
+def test_tractions_of_a_unit_moment_stay_below_their_spread():
+    """m_i = |F| ω × y_i/12 with J ω = M, |M| = 1, on triangles in space: the sum of their lengths."""
+    rng = np.random.default_rng(1)
+    F = rng.normal(size=(10, 3, 3))
+    y = F - F.mean(axis=1, keepdims=True)
+    share = np.linalg.norm(np.cross(F[:, 1] - F[:, 0], F[:, 2] - F[:, 0]), axis=1) / 24.0
+    inner = (y**2).sum(axis=2)[..., None, None] * np.eye(3) - np.einsum("fia,fib->fiab", y, y)
+    J = share[:, None, None] * inner.sum(axis=1)
+    moments = rng.normal(size=(3, 60))
+    omega = np.linalg.solve(J, np.broadcast_to(moments / np.linalg.norm(moments, axis=0), (10, 3, 60)))
+    m = np.cross(np.swapaxes(omega, 1, 2)[:, :, None], y[:, None]) * share[:, None, None, None]
+    needed = np.linalg.norm(m, axis=3).sum(axis=2).max(axis=1)
+    found = _spread(F)
+    assert np.all(found >= needed)
+    assert np.min(found / needed) < 3.0
