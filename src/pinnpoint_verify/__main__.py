@@ -1,4 +1,4 @@
-"""``python -m pinnpoint_verify BUNDLE [--inputs DIR] [--key PUBLIC.pem]``: the verdict, with numpy and scipy alone."""
+"""``python -m pinnpoint_verify BUNDLE [--inputs DIR]``: the verdict, with numpy and scipy alone."""
 
 from __future__ import annotations
 
@@ -11,6 +11,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m pinnpoint_verify")
     parser.add_argument("bundle", metavar="BUNDLE")
     parser.add_argument("--inputs", metavar="DIR")
-    parser.add_argument("--key", metavar="PUBLIC.pem")
     given = parser.parse_args()
-    sys.exit(main(given.bundle, given.inputs, given.key))
+    sys.exit(main(given.bundle, given.inputs))

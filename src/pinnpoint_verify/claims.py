@@ -39,7 +39,6 @@ from pinnpoint_verify.reader import Bundle, Refused, need
 from pinnpoint_verify.robin import is_robin
 from pinnpoint_verify.rows import ALONE, Row, near, rows_agree
 from pinnpoint_verify.samples import Samples
-from pinnpoint_verify.signatures import signature_agrees
 from pinnpoint_verify.solid_claims import solid
 from pinnpoint_verify.solid_lifts import kept_agrees
 from pinnpoint_verify.spectrum import Spectrum
@@ -226,11 +225,10 @@ def declarations(
     return said
 
 
-def verify(path: Any, inputs: Any = None, key: Any = None) -> list[str]:
+def verify(path: Any, inputs: Any = None) -> list[str]:
     """Lines of the report; raises `Refused` with the line that fails.
 
-    With `inputs`, a folder, the files that the certificate names are held against the bundle; with `key`, a public key,
-    the signature beside it.
+    With `inputs`, a folder, the files that the certificate names are held against the bundle.
     """
     bundle = Bundle(path)
     for name in ("certificate.json", "case.json", "proof.json"):
@@ -306,8 +304,6 @@ def verify(path: Any, inputs: Any = None, key: Any = None) -> list[str]:
             need(fits, f"{line}{c!r} ± {radius!r}")
     lines += derived_agree(certificate, case, rows, nodes.shape[1])
     told = assumptions_agree(certificate, case, proof, bundle)
-    if key is not None:
-        lines.append(f"verified: {signature_agrees(path, key)}")
     if inputs is not None:
         lines += [f"verified: {line}" for line in inputs_agree(inputs, bundle, certificate, case, proof)]
     unproved = declarations(certificate, case, proof, rows, blind, weak, data)
@@ -329,17 +325,14 @@ def say(line: str) -> None:
         print(line.encode("ascii", "backslashreplace").decode())
 
 
-def main(path: Any, inputs: Any = None, key: Any = None) -> int:
+def main(path: Any, inputs: Any = None) -> int:
     """Print the report and the verdict; 0 where everything is re-proved, else 1."""
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             alone = Path(path).suffix == ".npz"
-            need(
-                not alone or inputs is key is None,
-                "inputs, key: witnesses of instances name no files and are not signed",
-            )
-            lines = check(path) if alone else verify(path, inputs, key)
+            need(not alone or inputs is None, "inputs: the witness of an instance names no files")
+            lines = check(path) if alone else verify(path, inputs)
     except Refused as error:
         say(f"NOT VERIFIED: {str(error)[:2000]}")
         return 1

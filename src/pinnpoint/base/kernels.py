@@ -34,6 +34,14 @@ def kept(source: Path) -> bool:
         return False
 
 
+def compiler() -> bool:
+    """Whether numba is there and may be imported."""
+    try:
+        return find_spec("numba") is not None
+    except ModuleNotFoundError:
+        return False
+
+
 class Meter:
     """What NumPy has done so far in the place of a compiled module.
 
@@ -47,7 +55,7 @@ class Meter:
 
     def __init__(self, source: Path, load: float, make: float) -> None:
         self.source, self.load, self.make = source, load, make
-        self.spent, self.open, self.shut = 0.0, False, find_spec("numba") is None
+        self.spent, self.open, self.shut = 0.0, False, not compiler()
         self._lock = threading.Lock()
 
     def worth(self, seconds: float, ahead: float = 0.0) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 import numpy as np
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
+from pinnpoint.base.kernels import compiler
 from pinnpoint.rounding.arithmetic import UNIT, down, gamma, sum_up, up
 from pinnpoint.systems.goals import Ball, Block, Cells, Goal, Patch, Point
 from pinnpoint.taylor.bernstein import Density
@@ -294,7 +294,7 @@ def _engine(
 ) -> AnyMesh | Grid:
     squares = Lattice.of(model.topology)
     held = bool(np.all(model.kind[model.topology.boundary] == DIRICHLET))
-    if squares is not None and held and lattice and find_spec("numba") is not None:
+    if squares is not None and held and lattice and compiler():
         return Grid.of(squares, geometry, loads, states)
     return AnyMesh(triangles, loads, holes, states, values, frozen)
 

@@ -1,0 +1,58 @@
+"""Whose certificate it is: an Ed25519 signature of manifest.json, which holds the digest of every other file."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from pinnpoint.base.errors import DependencyMissingError, InputError
+from pinnpoint.base.files import read_bytes, write_whole
+
+
+def beside(bundle: Path) -> Path:
+    """Where the signature of a bundle lies: `bundle.sig` beside the folder `bundle`."""
+    return bundle.with_name((bundle.name or bundle.resolve().name) + ".sig")
+
+
+def sign(bundle: Path, key: Path) -> Path:
+    """Sign a bundle with a private key (PEM); the file that was written."""
+    try:
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    except ModuleNotFoundError as error:
+        raise _missing() from error
+    manifest = read_bytes(bundle / "manifest.json", "bundle")
+    try:
+        private = serialization.load_pem_private_key(read_bytes(key, "--key"), None)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"--key '{key}': must be a private key in PEM without a password ({error})") from error
+    if not isinstance(private, Ed25519PrivateKey):
+        raise InputError(f"--key '{key}': must be an Ed25519 key: openssl genpkey -algorithm ed25519 -out private.pem")
+    return write_whole(beside(bundle), [private.sign(manifest).hex().encode() + b"\n"])
+
+
+def signer(bundle: Path, key: Path) -> str:
+    """The SHA-256 of a public key (PEM) whose owner signed a bundle, empty where it is another's signature or none."""
+    try:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    except ModuleNotFoundError as error:
+        raise _missing() from error
+    try:
+        public = serialization.load_pem_public_key(read_bytes(key, "--key"))
+    except (ValueError, TypeError) as error:
+        raise InputError(f"--key '{key}': must be a public key in PEM ({error})") from error
+    if not isinstance(public, Ed25519PublicKey):
+        raise InputError(f"--key '{key}': must be the public key of an Ed25519 pair")
+    manifest = read_bytes(bundle / "manifest.json", "bundle")
+    try:
+        public.verify(bytes.fromhex(read_bytes(beside(bundle), "signature").decode("ascii").strip()), manifest)
+    except (InvalidSignature, ValueError):
+        return ""
+    raw = public.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+    return hashlib.sha256(raw).hexdigest()
+
+
+def _missing() -> DependencyMissingError:
+    return DependencyMissingError("--key: signatures need the package cryptography: pip install 'pinnpoint[sign]'")
