@@ -2,14 +2,15 @@
 
     python studies/slabs.py [--cases 200] [--dimension 1] [--quick] [--seed 0] [--store]
 
-Truth from outside, in 200-bit arithmetic, for four families of problems:
+Truth from outside, in 200-bit arithmetic, for five families of problems:
 
 - `data`: u is a sum of products of sines in space and of exponentials and sines in time with random decimals; f, the
   Dirichlet data and u₀ follow from it as formulas;
 - `flux`: cosines on some axes or all of them, whose sides have zero flux, and a plane with a constant flux where
   something holds the solution; Dirichlet data on the other sides; without any of these and without reaction too;
 - `jump`: κ jumps at x = ½, u = sin(k(x − ½))/κ times cosines, so that κ∂u is continuous;
-- `rough`: u₀ = 1 against zero boundary values, by its series.
+- `rough`: u₀ = 1 against zero boundary values, by its series;
+- `drift`: as `data`, with a constant drift.
 
 Linear and quadratic elements, all gradings, damped steps, and states that solve the scheme, solve it badly, or solve
 nothing. `share` is |centre − truth| over the radius; an interval counts as narrow where its radius is below a tenth of
@@ -30,10 +31,11 @@ from typing import Any
 import numpy as np
 
 import pinnpoint as pp
+from pinnpoint.fem.parabolic.drift import DriftRoute
 
 STATES = ("solved", "solved", "noisy", "zero")
 CELLS = {1: (4, 14), 2: (2, 5), 3: (2, 2)}
-FAMILIES = ("data", "flux", "jump", "rough")
+FAMILIES = ("data", "flux", "jump", "rough", "drift")
 SIDES = (("left", "right"), ("bottom", "top"), ("front", "back"))
 KINDS = {1: "interval", 2: "square", 3: "cube"}
 RESULTS = Path(__file__).parent / "results" / "slabs.json"
@@ -91,6 +93,16 @@ class Term:
     def text(self, scale: str = "1") -> str:
         """The solution."""
         return f"{scale}*{self.space}*sin({self.w}*t + ({self.q}))*{self.grow}"
+
+    def carried(self, drift: tuple[Decimal, ...]) -> str:
+        """What a drift carries, b·∇u."""
+        parts = []
+        for axis, b in enumerate(drift):
+            f, x = self.axes[axis], "xyz"[axis]
+            slope = f"{f.unit}*{f.k}*" + f.text(x).replace("sin", "cos", 1)
+            rest = [g.text(y) for i, (g, y) in enumerate(zip(self.axes, "xyz", strict=False)) if i != axis]
+            parts.append("*".join([f"({b})*({self.a})", slope, *rest]))
+        return f"({' + '.join(parts)})*sin({self.w}*t + ({self.q}))*{self.grow}"
 
     def source(self, kappa: str, c: str, scale: str = "1") -> str:
         """Its source."""
@@ -152,6 +164,21 @@ def _data(rng: Any, d: int, mesh: Any) -> Drawn:
         "initial": at_start(u),
         "diffusion": float(kappa),
         "reaction": float(c),
+        "dirichlet": {"boundary": u},
+    }
+    return Drawn(given, lambda x, t: sum(term(x, t) for term in terms))
+
+
+def _drift(rng: Any, d: int, mesh: Any) -> Drawn:
+    terms, (kappa, c) = _waves(rng, d), _coefficients(rng)
+    b = tuple(Decimal(f"{rng.uniform(-3, 3):.3f}") for _ in range(d))
+    u = " + ".join(term.text() for term in terms)
+    given = {
+        "source": " + ".join(f"{term.source(kappa, c)} + {term.carried(b)}" for term in terms),
+        "initial": at_start(u),
+        "diffusion": float(kappa),
+        "reaction": float(c),
+        "convection": [float(x) for x in b],
         "dirichlet": {"boundary": u},
     }
     return Drawn(given, lambda x, t: sum(term(x, t) for term in terms))
@@ -235,7 +262,7 @@ def _rough(rng: Any, d: int, mesh: Any) -> Drawn:
     return Drawn(given | {"dirichlet": {"boundary": 0.0}}, truth)
 
 
-MAKERS = {"data": _data, "flux": _flux, "jump": _jump, "rough": _rough}
+MAKERS = {"data": _data, "flux": _flux, "jump": _jump, "rough": _rough, "drift": _drift}
 
 
 def case(rng: Any, d: int, family: str = "data") -> dict[str, Any]:
@@ -261,11 +288,13 @@ def case(rng: Any, d: int, family: str = "data") -> dict[str, Any]:
     when = end if rng.integers(3) else float(f"{rng.uniform(0.3, 1.0) * end:.4f}")
     route = problem.transfer(problem.points([x], time=when))
     kind = str(rng.choice(STATES))
-    levels = problem.states().copy()
-    free = problem.stationary.space.free
+    inner = route.inner if isinstance(route, DriftRoute) else route
+    levels = inner.states().copy()
+    free = slice(None) if inner.stepper.free is None else inner.stepper.free
     if kind != "solved":
         levels[:, free] = 0.0 if kind == "zero" else levels[:, free] + 0.1 * rng.normal(size=levels[:, free].shape)
-    bound = replace(route, states=lambda: levels).bound(_context(route))
+    inner = replace(inner, states=lambda: levels)
+    bound = (replace(route, inner=inner) if isinstance(route, DriftRoute) else inner).bound(_context(route))
     radius = float(sum(v[0] for v in bound.terms.values()))
     truth = drawn.truth(x, when)
     gap = abs(truth - float(bound.center[0]))  # type: ignore[index]
@@ -283,7 +312,7 @@ def case(rng: Any, d: int, family: str = "data") -> dict[str, Any]:
 def _context(route: Any) -> Any:
     from pinnpoint.certificates.transfer import TransferContext
 
-    return TransferContext(route.queries.names, None, lambda _: np.inf, False, None)
+    return TransferContext(route.functionals.names, None, lambda _: np.inf, False, None)
 
 
 def campaign(cases: int, d: int, seed: int = 0, families: tuple[str, ...] = FAMILIES) -> dict[str, Any]:

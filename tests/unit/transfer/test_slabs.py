@@ -364,7 +364,7 @@ def test_friedrichs_constant_knows_the_diffusion():
 
 def test_what_is_not_proved_is_refused():
     for given, word in (
-        (dict(convection=["1"]), "convection"),
+        (dict(convection=["x"]), "convection"),
         (dict(reaction=-2.0), "reaction"),
         (dict(source=lambda X, t: X[:, 0]), "source"),
         (dict(dirichlet={"left": 0.0}, neumann={"right": "t"}), "neumann"),
@@ -386,7 +386,7 @@ def test_random_problems_are_held():
     pytest.importorskip("flint")
     from studies.slabs import campaign
 
-    found = campaign(4, 1, seed=7)
+    found = campaign(5, 1, seed=7, families=("drift", "data", "flux", "jump", "rough"))
     assert found["misses"] == 0
     assert found["unproved"] == 0
-    assert found["narrow"] >= 1
+    assert campaign(2, 1, seed=1, families=("data",))["misses"] == 0

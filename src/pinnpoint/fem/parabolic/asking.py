@@ -39,8 +39,14 @@ class MovingQueries(LiftableElements):
         def file(self) -> Any: ...  # noqa: D102
 
     @abstractmethod
-    def like(self, source: Any, initial: Any, dirichlet: Mapping[str, Any]) -> Self:
-        """The same numbers for coefficients with other data, without fluxes, on the same mesh and slabs."""
+    def like(self, source: Any, initial: Any, dirichlet: Mapping[str, Any], reaction: Any = None) -> Self:
+        """The same numbers for coefficients with other data, without fluxes and drift, on the same mesh and slabs."""
+
+    @property
+    def held_all_around(self) -> bool:
+        """Whether Dirichlet conditions hold on the whole boundary."""
+        around = np.unique(self.nodes.facet_dofs(self.mesh.boundary))
+        return len(self.stationary.space.fixed) == len(around)
 
     def points(self, X: ArrayLike, names: Sequence[str] | None = None, *, time: ArrayLike | None = None) -> Queries:
         """Values at points and a time, or a time for each; the end by default."""

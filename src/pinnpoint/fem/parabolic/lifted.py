@@ -185,7 +185,7 @@ def _require_plain(problem: MovingQueries) -> None:
             "lift: in time the diffusion and the reaction must be numbers, the same on all cells, without convection; "
             "certify without the lift"
         )
-    if len(model.space.fixed) < len(np.unique(problem.nodes.facet_dofs(problem.mesh.boundary))):
+    if not problem.held_all_around:
         raise InputError(
             "lift: in time Dirichlet conditions must hold all around, as the prediction's own flux would move; certify "
             "without the lift"

@@ -42,6 +42,7 @@ from pinnpoint.fem.extraction import Extraction
 from pinnpoint.fem.held import prescribed, resolve
 from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.fem.parabolic.data import in_time, initial_data, moving_sides, steady, table_at
+from pinnpoint.fem.parabolic.drift import without_drift
 from pinnpoint.fem.parabolic.extraction import as_moving, extract_moving
 from pinnpoint.fem.parabolic.lifted import MovingForecast, MovingLifted, cost, lift_of, lifted
 from pinnpoint.fem.parabolic.loads import TimeLoads
@@ -359,6 +360,8 @@ class Parabolic(MovingQueries):
     def transfer(self, queries: Queries, tolerance: Limits = None, budget: int | None = None) -> Route:
         """The proved way to these queries' values of the PDE's own solution."""
         self.require_transfer()
+        if self.given.get("convection") is not None:
+            return without_drift(self, queries, budget)
         topology = self.stationary.topology
         model = self.stationary.continuum(topology, budget)
         if any(not steady(g) for g in self.given["neumann"].values()):
@@ -417,14 +420,14 @@ class Parabolic(MovingQueries):
         U = self.grid.at(halves.levels) @ given.reshape(self.grid.levels.size, -1)
         return np.ascontiguousarray(refiner.prolong(np.ascontiguousarray(U.T)).T)
 
-    def like(self, source: Any, initial: Any, dirichlet: Mapping[str, Any]) -> Self:
-        """The same numbers for coefficients with other data, without fluxes, on the same mesh and slabs."""
+    def like(self, source: Any, initial: Any, dirichlet: Mapping[str, Any], reaction: Any = None) -> Self:
+        """The same numbers for coefficients with other data, without fluxes and drift, on the same mesh and slabs."""
         return type(self)(
             self.mesh,
             source,
             initial,
             self.given["diffusion"],
-            self.given["reaction"],
+            self.given["reaction"] if reaction is None else reaction,
             dirichlet,
             nodes=self.grid.nodes,
             scheme=self.grid.scheme,
