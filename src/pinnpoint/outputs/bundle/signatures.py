@@ -21,9 +21,9 @@ def sign(bundle: Path, key: Path) -> Path:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     except ModuleNotFoundError as error:
         raise _missing() from error
-    manifest = read_bytes(bundle / "manifest.json", "bundle")
+    manifest, text = read_bytes(bundle / "manifest.json", "bundle"), read_bytes(key, "--key")
     try:
-        private = serialization.load_pem_private_key(read_bytes(key, "--key"), None)
+        private = serialization.load_pem_private_key(text, None)
     except (ValueError, TypeError) as error:
         raise InputError(f"--key '{key}': must be a private key in PEM without a password ({error})") from error
     if not isinstance(private, Ed25519PrivateKey):
@@ -39,15 +39,17 @@ def signer(bundle: Path, key: Path) -> str:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     except ModuleNotFoundError as error:
         raise _missing() from error
+    pem = read_bytes(key, "--key")
     try:
-        public = serialization.load_pem_public_key(read_bytes(key, "--key"))
+        public = serialization.load_pem_public_key(pem)
     except (ValueError, TypeError) as error:
         raise InputError(f"--key '{key}': must be a public key in PEM ({error})") from error
     if not isinstance(public, Ed25519PublicKey):
         raise InputError(f"--key '{key}': must be the public key of an Ed25519 pair")
     manifest = read_bytes(bundle / "manifest.json", "bundle")
+    text = read_bytes(beside(bundle), "signature")
     try:
-        public.verify(bytes.fromhex(read_bytes(beside(bundle), "signature").decode("ascii").strip()), manifest)
+        public.verify(bytes.fromhex(text.decode("ascii").strip()), manifest)
     except (InvalidSignature, ValueError):
         return ""
     raw = public.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
