@@ -69,8 +69,8 @@ class PopulationCertifier:
         mu
             Of families with loads: their multiples, (S, loads).
         """
-        named = {"kappas": kappas, "predictions": predictions, "streams": streams, "mu": mu}
-        given = {name: rows for name, rows in named.items() if rows is not None}
+        further = {name: rows for name, rows in (("streams", streams), ("mu", mu)) if rows is not None}
+        given = {"kappas": kappas, "predictions": predictions} | further
         if ("mu" in given) != bool(self.family.loads):
             need = "must be given, a multiple of each load" if self.family.loads else "the family has no loads"
             raise InputError(f"mu: {need}; say operators(loads=[...]) and certify_many(kappas, predictions, mu=...)")
