@@ -1,14 +1,19 @@
 """Time, memory and tightness, measured in one run and reported as ratios where machines differ.
 
-    python benchmarks/run.py [--quick] [--only NAME ...] [--out FILE]
+    python benchmarks/run.py [--quick] [--only NAME ...] [--out FILE] [--history FILE]
 
-Each measurement runs in a process of its own, so that peak memory is its own. Results go to benchmarks/latest.json.
+Each measurement runs in a process of its own, so that peak memory is its own. Results go to benchmarks/latest.json; a
+line with the machine, its load, the pace of its memory and the versions is added to benchmarks/history.jsonl.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib.metadata
 import json
+import os
+import platform
 import resource
 import subprocess
 import sys
@@ -494,6 +499,7 @@ def continuous(kind, cells):
         "fluxes [s]": round(equilibrated, 2),
         "bounds [s]": round(bounded, 2),
         "ratio": round((equilibrated + bounded) / (assembled + solved), 2),
+        "ratio, mollifier counted": round((asked + equilibrated + bounded) / (assembled + solved), 2),
         "memory ratio": round(peak() / before, 2),
         "radius": float(f"{radius:.3g}"),
         "radius / error of the value": round(radius / abs(pair.value + J.constant - exact), 2),
@@ -619,6 +625,45 @@ def solid_continuous(kind, cells, *, degree):
     }
 
 
+def small(kind, cells, *, degree):
+    """Ten continuous point values, against one plain solve with scikit-fem's assembly and SuperLU; processor time."""
+    import skfem
+    from skfem.helpers import dot, grad
+
+    mesh, f = pp.io.generate(kind, cells), "exp(x)*(2*x*(1-x) + y*(1-y)*(x+3)*x)"
+    at = np.random.default_rng(2).uniform(0.15, 0.85, (10, 2))
+    stiff = skfem.BilinearForm(lambda u, v, _: dot(grad(u), grad(v)))
+    load = skfem.LinearForm(lambda v, w: source(w.x) * v)
+
+    def source(x):
+        return np.exp(x[0]) * (2.0 * x[0] * (1.0 - x[0]) + x[1] * (1.0 - x[1]) * (x[0] + 3.0) * x[0])
+
+    def plain():
+        element = skfem.ElementTriP1() if degree == 1 else skfem.ElementTriP2()
+        basis = skfem.Basis(skfem.MeshTri(mesh.points.T.copy(), mesh.cells.T.copy()), element)
+        A, b = stiff.assemble(basis), load.assemble(basis)
+        inner = basis.complement_dofs(basis.get_dofs())
+        return spla.splu(A[inner][:, inner].tocsc()).solve(b[inner])
+
+    def certified():
+        problem = pp.fem.ReactionDiffusion(mesh, source=f, degree=degree)
+        return pp.certify(problem, problem.space.U0, problem.points(at))
+
+    first = time.process_time()
+    certificate = certified()
+    first = time.process_time() - first
+    repeat = 3 if cells > 100 else 7
+    solve, ours = least_cpu(plain, repeat), least_cpu(certified, repeat)
+    return {
+        "cells": len(mesh.cells),
+        "plain solve [s]": round(solve, 4),
+        "first certificate [s]": round(first, 3),
+        "certificate [s]": round(ours, 3),
+        "ratio": round(ours / solve, 1),
+        "median radius": float(f"{np.median(certificate.radius):.3g}"),
+    }
+
+
 def amg(A, b):
     """One solve to 1e-10 with PyAMG, set up included; without it, conjugate gradients."""
     try:
@@ -634,12 +679,12 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
-def plan(sizes, small):
+def plan(sizes, fewer):
     """Name of each measurement, and the call."""
     for problem, cells in sizes.items():
         yield f"online {problem}", (online, problem, cells, {})
         yield f"online {problem}, numpy only", (online, problem, cells, {"numba": False})
-        yield f"coercivity {problem}", (coercive, problem, small[problem] if sizes is not small else cells, {})
+        yield f"coercivity {problem}", (coercive, problem, fewer[problem] if sizes is not fewer else cells, {})
         yield f"verify {problem}", (verified, problem, cells, {})
         yield f"tightness {problem}", (tightness, problem, min(cells, 100), {})
     quick = sizes is QUICK
@@ -651,6 +696,9 @@ def plan(sizes, small):
     yield "semilinear root", (semilinear, "square", 40 if quick else 317, {})
     yield "continuous 2D", (continuous, "square", 60 if quick else 500, {})
     yield "continuous 3D", (continuous, "cube", 8 if quick else 46, {})
+    for degree in (1, 2):
+        for size in (8,) if quick else (64, 256):
+            yield f"ten points P{degree}, {size} x {size}", (small, "square", size, {"degree": degree})
     yield "point in time 2D", (in_time, "square", 12 if quick else 64, {})
     for degree in (1, 2):
         yield f"band P{degree}", (band, "square", 12 if quick else 64, {"degree": degree})
@@ -661,17 +709,35 @@ def plan(sizes, small):
     yield "refinement 3D", (refinement, "cube", 8 if quick else 44, {})
 
 
+def remember(path, results):
+    """Add a line: when, on what machine at what pace of memory and load, with what versions, and the results."""
+    versions = {name: importlib.metadata.version(name) for name in ("pinnpoint", "numpy", "scipy")}
+    for name in ("numba", "scikit-fem", "pyamg", "cvxopt", "scikit-sparse", "pypardiso"):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    row = {
+        "when": time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime()),
+        "machine": f"{platform.machine()}, {os.cpu_count()} processors, {platform.system()}",
+        "triad [GB/s]": round(triad() / 1e9, 1),
+        "load": round(os.getloadavg()[0], 1),
+        "versions": {"python": platform.python_version(), **versions},
+        "results": results,
+    }
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
 def main():
     """Run each measurement in its own process and collect."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, as the tests run it")
     parser.add_argument("--only", nargs="*", help="names of measurements")
     parser.add_argument("--out", type=Path, default=HERE / "latest.json")
+    parser.add_argument("--history", type=Path, help="a line is added to it (history.jsonl, but not with --quick)")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     args = parser.parse_args()
     sizes = QUICK if args.quick else SIZES
-    small = QUICK if args.quick else {"poisson": 318, "elasticity": 225}
-    jobs = dict(plan(sizes, small))
+    jobs = dict(plan(sizes, QUICK if args.quick else {"poisson": 318, "elasticity": 225}))
     if args.one:
         f, problem, cells, options = jobs[args.one]
         row = f(problem, cells, **options)
@@ -689,6 +755,8 @@ def main():
         results[name] = json.loads(done.stdout)
         print(f"{name}:", ", ".join(f"{k} {v}" for k, v in results[name].items()), flush=True)
     args.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    if args.history or not args.quick:
+        remember(args.history or HERE / "history.jsonl", results)
 
 
 if __name__ == "__main__":

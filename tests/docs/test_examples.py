@@ -87,9 +87,14 @@ def test_nonsense_exits_with_2_and_refusals_with_their_code(capsys, monkeypatch)
 def test_benchmark_quick_form(tmp_path):
     """The limits of the large benchmark hold in its quick form too, loosely: sizes are small."""
     command = [sys.executable, str(ROOT / "benchmarks" / "run.py"), "--quick", "--out", str(tmp_path / "b.json")]
-    command += ["--only", "tightness poisson", "coercivity elasticity"]
+    command += ["--only", "tightness poisson", "coercivity elasticity", "ten points P1, 8 x 8"]
+    command += ["--history", str(tmp_path / "h.jsonl")]
     subprocess.run(command, check=True, capture_output=True)
     rows = json.loads((tmp_path / "b.json").read_text())
+    (line,) = (tmp_path / "h.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(line)["results"] == rows
+    assert {"when", "machine", "triad [GB/s]", "load", "versions"} <= set(json.loads(line))
+    assert rows["ten points P1, 8 x 8"]["median radius"] < 0.02
     assert 0.99 <= rows["coercivity elasticity"]["alpha / lambda_min"] <= 1.0
     assert rows["tightness poisson"]["exact, refined: relative radius"] < 1e-15
     assert 1.0 < rows["tightness poisson"]["norm: radius / error"] < 1e4
