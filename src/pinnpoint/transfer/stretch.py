@@ -14,7 +14,7 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Mask, Vector
 from pinnpoint.base.brief import brief
-from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
+from pinnpoint.rounding.arithmetic import UNIT, down, gamma, sum_up, up
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.simplices import density
 
@@ -64,7 +64,8 @@ class Stretch:
         top = np.abs(beta).max(axis=1)
         total = math.fsum((size * beta.mean(axis=1)).tolist())
         off = sum_up(up(size * (e1 + (slack + gamma(40)) * top), 8))
-        wrong = float(up(off / total + gamma(8)))  # curved.md, step 1d
+        least = float(down(total - off, 2))
+        wrong = float(up(off / least + gamma(8), 2)) if least > 0.0 else math.inf  # curved.md, step 1d
         blur = up(2.0 * UNIT * top / total, 4)
         e1, e2 = up(e1 / total + blur, 8), up(e2 / total + blur, 8)
         return Density(beta / total, np.asarray(up(high / total, 2)), np.asarray(e1), np.asarray(e2)), wrong

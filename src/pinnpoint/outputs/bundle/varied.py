@@ -13,7 +13,7 @@ from pinnpoint.formulas.expressions import Expression
 from pinnpoint.outputs.bundle.document import text
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.rounding.arithmetic import TINY, gamma
-from pinnpoint.systems.goals import Point
+from pinnpoint.systems.goals import Extreme, Point
 from pinnpoint.taylor.geometry import orders, path_order
 from pinnpoint.taylor.spaces import MANY
 from pinnpoint.taylor.tables import bernstein
@@ -36,6 +36,8 @@ def varied_obstacle(witness: Witness) -> str:
         return ""
     if any(isinstance(part, Turned) for A in given.diffusion if isinstance(A, tuple) for row in A for part in row):
         return "problem: curved domains have no witnesses for the checker"
+    if any(isinstance(goal, Extreme) for goal in witness.route.queries.goals or ()):
+        return "queries: largest errors and values where coefficients vary have no witnesses for the checker"
     points = any(isinstance(goal, Point) for goal in witness.route.queries.goals or ())
     if points and (given.convective or not given.scalar):
         return (
