@@ -246,6 +246,27 @@ def radii() -> str:
     return table(["problem", "radius", "aim", "processor"], rows)
 
 
+def scoreboard() -> str:
+    """The field's tasks with networks trained here."""
+    rows = []
+    for name, row in read("scoreboard").items():
+        least, most = row["proved at least"], row["proved at most"]
+        proved = f"{least:.4g} to {most:.4g}" if least else f"at most {most:.2g}"
+        known = f"{row['true error']:.4g}" if "true error" in row else "not known"
+        spent = f"{row['training [s]']:.0f} s, {row['certifying [s]']:.0f} s"
+        rows.append([name, row["definition"], tell(row["loss"]), known, proved, spent, f"`{row['script']}`"])
+    head = ["task", "certified is", "loss", "true error", "proved error", "training, proof", "script"]
+    return table(head, rows)
+
+
+def out_of_reach() -> str:
+    """What is refused, and why."""
+    sys.path.insert(0, str(ROOT / "studies"))
+    import scoreboard as board
+
+    return table(["task", "what it is", "why not"], [[name, *why] for name, why in board.REFUSED.items()])
+
+
 def labels() -> str:
     """Labels of Darcy data sets and their proved errors, in per cent."""
     rows = []
@@ -315,6 +336,8 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "pinnacle": ("pinnacle.md", pinnacle),
     "containment": ("varying.md", containment),
     "radii": ("varying.md", radii),
+    "scoreboard": ("scoreboard.md", scoreboard),
+    "out-of-reach": ("scoreboard.md", out_of_reach),
     "labels": ("labels.md", labels),
     "two-heads": ("tutorials/operator.md", heads),
     **{f"case-{section}": ("case.md", partial(keys, section)) for section in SECTIONS},

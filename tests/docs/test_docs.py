@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import re
 import subprocess
 import sys
@@ -176,6 +177,20 @@ def test_stored_radii_and_campaigns_are_what_the_pages_say():
         assert lines["missed"] == plane["missed"] == space["missed"] == 0
 
 
+def test_the_scoreboard_holds_what_is_known():
+    rows = json.loads((ROOT / "studies" / "results" / "scoreboard.json").read_text(encoding="utf-8"))
+    assert len(rows) >= 12
+    for name, row in rows.items():
+        assert row["guarantee"] == "deterministic", name
+        assert row["proved at least"] <= row["proved at most"] < math.inf, name
+        if "true error" in row:
+            assert row["held"], name
+            assert row["proved at least"] <= row["true error"] <= row["proved at most"], name
+    for script in (ROOT / "studies" / "tasks").glob("*.py"):
+        if script.stem != "common":
+            assert len(script.read_text(encoding="utf-8").splitlines()) < 60, script.name
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
@@ -186,13 +201,19 @@ def test_stored_radii_and_campaigns_are_what_the_pages_say():
         "radii",
         "operators",
         "labels",
+        pytest.param("scoreboard", marks=pytest.mark.optional),
     ],
 )
 def test_studies_behind_the_tables_run_in_their_quick_form(name, tmp_path):
     if name == "comparison":
         pytest.importorskip("pymor", reason="pip install 'pinnpoint[compare]'")
     command = [sys.executable, str(ROOT / "studies" / f"{name}.py"), "--quick", "--out", str(tmp_path / "found.json")]
-    command += ["--only", "PoissonInv"] if name == "pinnacle" else []
+    if name == "scoreboard":
+        pytest.importorskip("deepxde", reason="pip install deepxde")
+        pytest.importorskip("torch", reason="pip install 'pinnpoint[torch]'")
+    command += (
+        ["--only", {"pinnacle": "PoissonInv", "scoreboard": "wave"}[name]] if name in ("pinnacle", "scoreboard") else []
+    )
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     rows = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
@@ -200,6 +221,11 @@ def test_studies_behind_the_tables_run_in_their_quick_form(name, tmp_path):
         right, wrong = (rows[f"PoissonInv, the source of its {what}"] for what in ("a and u", "code"))
         assert right["published, error at most"] < 1e-4
         assert wrong["published, error at least"] > 0.12
+    if name == "scoreboard":
+        assert len(rows) == 2
+        for row in rows.values():
+            assert row["held"]
+            assert row["proved at least"] <= row["true error"] <= row["proved at most"]
     if name == "radii":
         assert all(row["missed"] == 0 and row["guarantee"] == "deterministic" for row in rows.values())
         turning = rows["A(x) 1:10, turning by x + 2y"]  # 1.6e-2 where each component of q has the rest of all of them

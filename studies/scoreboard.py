@@ -1,0 +1,113 @@
+"""The field's tasks, one row each: studies/scoreboard.py [--quick] [--only TEXT] [--out FILE].
+
+DeepXDE's forward demos (lululxvi/deepxde at 99b6620) and PINNacle's tasks (i207M/PINNacle at 6f8d69c), stated as
+they are there, networks trained here by DeepXDE with budgets that one core can pay, and certified. A script of
+`studies/tasks` is a task or a family of them; each runs in a process of its own. What is refused says why.
+PINNacle's elliptic tasks are certified by `studies/pinnacle.py`.
+
+Seconds are of the processor, one thread, training and proof apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+OUT = HERE / "results" / "scoreboard.json"
+SCRIPTS = {
+    "deepxde_heat": ("DeepXDE heat", "DeepXDE heat.resample"),
+    "deepxde_diffusion": (
+        "DeepXDE diffusion.1d",
+        "DeepXDE diffusion.1d.exactBC",
+        "DeepXDE diffusion.1d.resample",
+    ),
+    "deepxde_diffusion_reaction": ("DeepXDE diffusion.reaction",),
+    "deepxde_allen_cahn": ("DeepXDE Allen_Cahn",),
+    "deepxde_poisson_1d": (
+        "DeepXDE Poisson_Dirichlet_1d",
+        "DeepXDE Poisson_Neumann_1d",
+        "DeepXDE Poisson_periodic_1d",
+        "DeepXDE Poisson_PointSetOperator_1d",
+    ),
+    "deepxde_poisson_waves": ("DeepXDE Poisson_Dirichlet_1d_exactBC", "DeepXDE Poisson_multiscale_1d"),
+    "deepxde_plane": ("DeepXDE Poisson_Lshape", "DeepXDE Helmholtz_Dirichlet_2d"),
+    "deepxde_disk": ("DeepXDE Laplace_disk",),
+    "waves": ("DeepXDE wave_1d", "PINNacle Wave1d"),
+    "burgers": ("DeepXDE Burgers", "PINNacle Burgers1D"),
+    "pinnacle_heat_ms": ("PINNacle Heat2d-MS",),
+}
+"""The tasks of each script."""
+
+REFUSED = {
+    "DeepXDE Poisson_Robin_1d": (
+        "u″ = 2 on (−1, 1), u(−1) = 0, u′(1) = u(1)",
+        "∂_n u = +u feeds the solution instead of holding it: no coercive problem, refused by its sign",
+    ),
+    "DeepXDE Burgers_RAR": ("Burgers with other points", "the same equation as Burgers; not tried"),
+    "DeepXDE Klein_Gordon": ("u_tt = u_xx − u² + f, t ≤ 10", "a wave equation with a nonlinear term"),
+    "DeepXDE Helmholtz_Neumann_2d_hole": (
+        "−Δu − k²u = f outside a disc, its normal slope given there",
+        "a curved Neumann rim with a reaction below zero",
+    ),
+    "DeepXDE Helmholtz_Sound_hard_ABC_2d": ("scattering, two components", "no coercive problem: absorbing boundary"),
+    "DeepXDE black_scholes_call, american_put": ("κ = σ²S²/2, zero at S = 0", "the diffusion vanishes"),
+    "DeepXDE Euler_beam": ("u⁗ = −1", "fourth order"),
+    "DeepXDE Beltrami_flow, Kovasznay_flow": ("Navier–Stokes", "flows"),
+    "DeepXDE fractional (four), Volterra_IDE, ide": ("integrals over the past or the whole line", "no local equation"),
+    "DeepXDE Lotka_Volterra, ode_2nd, ode_system": ("ordinary differential equations", "no space"),
+    "DeepXDE Schrodinger": ("i h_t = −½h_xx − |h|²h", "complex and nonlinear"),
+    "PINNacle Burgers2D": ("two components, ν = 0.001", "a system"),
+    "PINNacle Heat2d-VC": ("u_t = aΔu + f, a in 256² pixels", "a in time with so many jumps; not tried"),
+    "PINNacle Heat2d-CG": ("u_t = Δu around 17 discs, ∂_n u = g − u", "Robin conditions in time"),
+    "PINNacle Heat2d-LT": ("u_t = 0.001Δu + 5 sin(u²)(…), t ≤ 100", "errors may grow by e^{γT} far above 10⁶"),
+    "PINNacle NS2d-C, NS2d-CG, NS2d-LT": ("Navier–Stokes", "flows"),
+    "PINNacle Wave2d-CG": ("Δu = u_tt/c(x)", "a speed that varies"),
+    "PINNacle Wave2d-MS": (
+        "u_tt = u_xx + 2u_yy, t ≤ 100",
+        "its stated solution does not solve it, and no u_t(0) is given",
+    ),
+    "PINNacle KS, GS": ("Kuramoto–Sivashinsky, Gray–Scott", "no boundary condition in the code"),
+    "PINNacle HeatND": ("u_t = Δu/5 + f in a ball of five dimensions", "more than three dimensions"),
+    "PINNacle PoissonND": ("−Δu = f in (0, 1)⁵", "more than three dimensions"),
+    "PINNacle HeatInv": ("u_t = ∇·(a∇u) + f, a(x) smooth", "a diffusion that varies, in time; not tried"),
+}
+"""What is out of reach, and why."""
+
+
+def rows(script: str, names: Sequence[str], quick: bool) -> dict[str, dict[str, Any]]:
+    """The tasks of a script, in a process of its own."""
+    told = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "DDE_BACKEND": "pytorch"}
+    command = [sys.executable, str(HERE / "tasks" / f"{script}.py"), *names, *(["--quick"] if quick else [])]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, **told})
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return {name: {"script": f"{script}.py", **row} for one in found for name, row in one.items()}
+
+
+def main() -> None:
+    """Run tasks, and keep the rows of the others."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="networks that are hardly trained, as the tests run it")
+    parser.add_argument("--only", default="", help="tasks whose names hold this")
+    parser.add_argument("--out", type=Path, default=OUT)
+    given = parser.parse_args()
+    found = json.loads(given.out.read_text(encoding="utf-8")) if given.out.exists() else {}
+    for script, names in SCRIPTS.items():
+        wanted = [name for name in names if given.only in name]
+        if not wanted:
+            continue
+        found |= rows(script, wanted, given.quick)
+        print({name: found[name] for name in wanted}, flush=True)
+        given.out.parent.mkdir(parents=True, exist_ok=True)
+        kept = {name: found[name] for names in SCRIPTS.values() for name in names if name in found}
+        given.out.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
