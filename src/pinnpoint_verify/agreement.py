@@ -12,6 +12,7 @@ from scipy import special
 
 from pinnpoint_verify.checker import Discrete, Mesh, length
 from pinnpoint_verify.formulas import formula
+from pinnpoint_verify.lengths import NORMS
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.rows import Row, drawn, is_number, near, same
 
@@ -32,6 +33,8 @@ OWN: dict[str, set[str]] = {
     "block": {"at", "side"},
     "gradient": {"at", "axis", "flux"},
     "everywhere": {"boundary", "least", "local", "left"},
+    "l2-error": {"mean"},
+    "energy-error": set(),
 }
 """Of each kind."""
 
@@ -186,7 +189,7 @@ def goals_agree(rows: list[Row], proof: Row, case: Row, mesh: Mesh, harmonic: bo
         fits = isinstance(given["raised"], bool) and not (given["raised"] and (given["compared"] or given["known"]))
         need(fits and (not given["raised"] or proof["raised"] is not None), f"{name!r}: no lifted Dirichlet data")
         need(
-            not goal["known"] or kind in ("point", "patch", "everywhere"),
+            not goal["known"] or kind in ("point", "patch", "everywhere", *NORMS),
             f"{name!r}: a {kind} is not known from the data",
         )
         if kind in ("point", "ball"):
@@ -196,7 +199,7 @@ def goals_agree(rows: list[Row], proof: Row, case: Row, mesh: Mesh, harmonic: bo
             need(same(goal["at"], row["at"]), f"{name!r}: not where the certificate has it")
             fits = same(goal["side"], row["side"]) if kind == "block" else same("xyz"[goal["axis"]], row["component"])
             need(fits, f"{name!r}: another side or direction than in the certificate")
-        if kind == "everywhere":
+        if kind in ("everywhere", *NORMS):
             need(goal["known"] and not harmonic and not goal["compared"], f"{name!r}: no theorem for it here")
             need(not own or own == [0.0, 0.0], f"{name!r}: a value of its own")
         if kind in ("flux", "gradient"):

@@ -32,6 +32,7 @@ from pinnpoint_verify.fields import lines as declared_lines
 from pinnpoint_verify.functionals import functionals_agree
 from pinnpoint_verify.gaps import missed
 from pinnpoint_verify.inputs import inputs_agree
+from pinnpoint_verify.lengths import NORMS, Lengths
 from pinnpoint_verify.lines import on_a_line
 from pinnpoint_verify.operators import check
 from pinnpoint_verify.raised import Raised
@@ -97,14 +98,15 @@ def continuous(
             fits = (goal["radius"] is None) == (group or asked[i].z.load is not None)
             need(fits, f"{row['name']!r}: a ball where there is none, or none where there is one")
             need(not flux or asked[i].z.load is None, f"{row['name']!r}: a flux has no load")
-    whole = [i for i, goal in enumerate(goals) if goal["kind"] == "everywhere"]
+    whole = [i for i, goal in enumerate(goals) if goal["kind"] in ("everywhere", *NORMS)]
     plain = not whole and spectrum is None and not np.any(mesh.cubic)
     need(plain or mesh.exchange is None, "robin: beside a bound everywhere, or another kind of equation")
-    worst, given = Worst(p), np.zeros(mesh.size) if proof["lift"] is not None else d.U
+    lengths, worst, given = Lengths(p), Worst(p), np.zeros(mesh.size) if proof["lift"] is not None else d.U
     for g in mesh.parts():
         p.measure(g)
         if whole:
             worst.measure(g, given)
+            lengths.measure(g, given)
         samples.primal(p, g)
         for i, query in asked.items():
             query.measure(g)
@@ -130,8 +132,12 @@ def continuous(
             best = min(best, line, key=lambda b: b[1])
         if i in whole:
             need(spectrum is None, f"{row['name']!r}: no theorem for negative reactions")
-            boundary_agrees(samples, goal, given, row["name"])
-            found.append(worst.interval(bundle, given, mismatch, goal))
+            if goal["kind"] == "everywhere":
+                boundary_agrees(samples, goal, given, row["name"])
+                found.append(worst.interval(bundle, given, mismatch, goal))
+            else:
+                error = worst.error(goal["mean"]) if goal["kind"] == "l2-error" else 0.0
+                found.append(lengths.interval(goal["kind"], error, mismatch, row["name"]))
             continue
         best = compared(p, proof, goal, best)
         samples.goal(i, asked.get(i), p, goal, row)
@@ -298,7 +304,9 @@ def verify(path: Any, inputs: Any = None) -> list[str]:
         if proof["target"] == "continuous" and proof["method"] in ALONE:
             most = 30.0 if weak else 3.0  # products of coarse models are sharper here
             fits = row["radius"] <= most * radius + 1e-6 * abs(c) + 10.0 * SMALL + more
-            loosely = 1.0 if weak or row["kind"] == "everywhere" else 1e-2  # neighbourhoods of cells are smaller here
+            loosely = (
+                1.0 if weak or row["kind"] in ("everywhere", *NORMS) else 1e-2
+            )  # neighbourhoods of cells are smaller here
             fits = fits and near(row["center"], c, 1e-9, loosely * row["radius"])
             line = f"{row['name']!r}: {row['center']!r} ± {row['radius']!r} is not the interval of its witnesses, "
             need(fits, f"{line}{c!r} ± {radius!r}")

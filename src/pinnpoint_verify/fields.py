@@ -219,6 +219,7 @@ PROOF = {
     "goals[].local.*": DECLARED,
     "goals[].left": COMPARED,
     "goals[].left.*": DECLARED,
+    "goals[].mean.*": WITNESS,
     "lift": COMPARED,
     "lift.kind": DECLARED,
     "lift.formula": DECLARED,

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint_verify.checker import CHUNK, NEUMANN, Ball, Cells, Mesh, Side, means, mix, total, up
+from pinnpoint_verify.lengths import NORMS
 from pinnpoint_verify.polynomials import by_linear, by_quadratic, not_above, plus, projected, raised
 from pinnpoint_verify.reader import Array, Bundle, need
 
@@ -129,7 +130,7 @@ def is_supported(mesh: Mesh, proof: dict[str, Any]) -> None:
     plain = "spectrum" not in proof and proof["range"] is None
     need(plain and not np.any(mesh.cubic), "medium: beside another kind of equation")
     kinds = {goal["kind"] for goal in proof["goals"]}
-    need(not kinds & {"gradient", "everywhere"}, "medium: no theorem for such queries")
+    need(not kinds & {"gradient", "everywhere", *NORMS}, "medium: no theorem for such queries")
     # the maximum principle, varying.md, step 5a, needs c ≥ 0; fluxes, step 5b, need data that are met
     met = mismatch == 0.0 or ("flux" not in kinds and mesh.medium.positive())
     need(met, "medium: data that are not met, beside a flux or a reaction that is not proved to be ≥ 0")

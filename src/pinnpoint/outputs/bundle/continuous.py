@@ -16,7 +16,7 @@ from pinnpoint.outputs.bundle.document import KINDS, text
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.outputs.bundle.parts import density
 from pinnpoint.outputs.bundle.varied import diffusion_at, medium
-from pinnpoint.systems.goals import Block, Everywhere, Slope
+from pinnpoint.systems.goals import Block, EnergyError, Everywhere, L2Error, Slope
 from pinnpoint.systems.queries import Ball, Flux, Patch, Point
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.equilibrated import Equilibrated
@@ -62,6 +62,8 @@ def continuous(
         about |= _place(goal)
         if isinstance(goal, Everywhere):
             about |= _band(out, known[i].numbers)
+        if isinstance(goal, L2Error | EnergyError):
+            about |= known[i].numbers
         if about["acts"]:
             side = witness.dual(i)
             out.array(f"dual/z{i}", side.nodal)

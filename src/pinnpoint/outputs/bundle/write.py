@@ -235,9 +235,9 @@ def extreme_obstacle(certificate: Certificate, U: Vector) -> str:
         name = certificate.names[i]
         if not found.rechecked:
             return (
-                f"query '{name}': the checker proves the largest error again by level sets, residuals and bands, not "
-                f"with Neumann data or barriers, and this one is by '{found.route}'; ask with checked=True for what it "
-                "can prove"
+                f"query '{name}': the checker proves the largest error again by level sets, residuals and bands, and "
+                "norms of the error where Dirichlet data is met, not with Neumann data or barriers, and this one is by "
+                f"'{found.route}'; ask for the largest error with checked=True for what it can prove"
             )
         if found.upper > certificate.upper[i] or found.lower < certificate.lower[i]:
             return f"query '{name}': boundary values of the prediction were changed, which the checker does not see"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,11 +12,15 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.extremes import Found
 from pinnpoint.rounding.arithmetic import at_most, down, gamma, norm_up, sum_up, up
 from pinnpoint.transfer.cells import COUNT, State, mean_product
+from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.estimator import CHUNK
-from pinnpoint.transfer.everywhere.l2 import l2_error
+from pinnpoint.transfer.everywhere.l2 import SPARE, l2_error
 from pinnpoint.transfer.everywhere.setting import Setting
 from pinnpoint.transfer.gaps import extension_energy, is_met
 from pinnpoint.transfer.geometry import Shapes
+
+ROUNDING = 1e-12
+"""Of the distance of two states, left to other programs' roundings."""
 
 
 def mean_length(setting: Setting, mismatch: tuple[float, bool], given: Vector | None, name: str) -> Found:
@@ -26,7 +31,11 @@ def mean_length(setting: Setting, mismatch: tuple[float, bool], given: Vector | 
         raise InputError(f"query '{name}': no error in the mean is bounded: {error.reason}; ask for 'energy-error'")
     extent = up(math.sqrt(sum_up(up(model.topology.volumes * (1.0 + model.anchors.slack), 4))))
     bound = float(up(error.value + up(mismatch[0] * extent)))  # band.md, step 8a
-    return _around(setting, *distance(setting, given, energy=False), bound, mismatch, "mesh constant")
+    M = error.constant
+    assert M is not None
+    mean = {"shift": M.shift, "penalty": M.penalty, "eigenvalue": M.eigenvalue, "error": error.value}
+    found = _around(setting, *distance(setting, given, energy=False), bound, mismatch, "mesh constant")
+    return replace(found, numbers={"mean": mean}, rechecked=found.proved and is_plain(model))
 
 
 def energy_length(setting: Setting, mismatch: tuple[float, bool], given: Vector | None, name: str) -> Found:
@@ -42,10 +51,18 @@ def energy_length(setting: Setting, mismatch: tuple[float, bool], given: Vector 
             )
         missed = extension_energy(model, mismatch[0])  # band.md, step 8b
     bound = float(up(setting.energy + missed))
-    return _around(setting, *distance(setting, given, energy=True), bound, mismatch, "equilibrated fluxes")
+    found = _around(setting, *distance(setting, given, energy=True), bound, mismatch, "equilibrated fluxes")
+    return replace(found, rechecked=found.proved and is_plain(model) and mismatch[0] == 0.0)
+
+
+def is_plain(model: Continuum) -> bool:
+    """Whether the checker has the theorem: numbers as coefficients, straight and held or free boundaries, no fluxes."""
+    other = model.exchange is not None or model.gluing is not None or model.boundary_load is not None
+    return model.medium is None and model.stretch is None and not other and float(model.reaction.min()) >= 0.0
 
 
 def _around(setting: Setting, low: float, high: float, bound: float, mismatch: tuple[float, bool], route: str) -> Found:
+    bound = float(up(bound * (1.0 + SPARE) + ROUNDING * high))
     lower = max(0.0, float(down(low - bound)))  # band.md, step 8a
     return Found(lower, at_most(float(up(high + bound))), 0.0, route, setting.proved and mismatch[1])
 

@@ -1,0 +1,144 @@
+"""Bundles of the error in L² and in the energy norm: proved again, and refused where a number is forged."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pinnpoint as pp
+from pinnpoint_verify import lengths
+from pinnpoint_verify.claims import main as verified
+
+SINES = "sin(pi*x)*sin(pi*y)"
+
+
+def written(folder: Path, *, degree: int = 1, lift: bool = False, kind: str = "square", **given: Any) -> Path:
+    d = {"interval": 1, "cube": 3}.get(kind, 2)
+    n = {1: 8, 2: 5, 3: 2}[d]
+    given = {"source": "1 + x", "degree": degree} | given
+    p = pp.fem.ReactionDiffusion(pp.io.generate(kind, n), **given)
+    asked = p.l2_error() + p.everywhere() if lift else p.l2_error() + p.energy_error()
+    U = "x*(1-x)*y*(1-y)" if lift else p.space.U0
+    return pp.write_bundle(folder / "bundle", pp.certify(p, U, asked, lift=lift), p, U, asked)
+
+
+def changed(made: Path, name: str, change: Callable[[Any], None]) -> Path:
+    """The same bundle with another file, whose digest is right."""
+    path, manifest = made / name, json.loads((made / "manifest.json").read_text(encoding="utf-8"))
+    data = json.loads(path.read_text(encoding="utf-8"))
+    change(data)
+    path.write_text(json.dumps(data, ensure_ascii=False) + "\n", encoding="utf-8")
+    raw = path.read_bytes()
+    manifest["files"][name] = {"sha256": hashlib.sha256(raw).hexdigest(), "bytes": len(raw)}
+    (made / "manifest.json").write_text(json.dumps(manifest) + "\n", encoding="utf-8")
+    return made
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "line": {"kind": "interval", "degree": 2},
+    "plane": {"reaction": 3.0},
+    "quadratic": {"degree": 2},
+    "corner": {"kind": "lshape"},
+    "space": {"kind": "cube"},
+    "lift": {"lift": True, "degree": 2},
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_norms_are_proved_again(name, tmp_path, capsys):
+    assert verified(written(tmp_path, **CASES[name])) == 0
+    said = capsys.readouterr().out
+    assert "l2-error: proved" in said
+    assert ("energy-error: proved" in said) == (name != "lift")
+
+
+def narrowed(i: int, *, side: str) -> Callable[[Any], None]:
+    """An interval that ends a little further in."""
+
+    def change(data: Any) -> None:
+        row = data["queries"][i]
+        low, high = row["center"] - row["radius"], row["center"] + row["radius"]
+        low, high = (low, high - 1e-3 * row["radius"]) if side == "upper" else (low + 1e-3 * row["radius"], high)
+        row["center"], row["radius"] = 0.5 * (low + high), 0.5 * (high - low)
+        row["terms"]["transfer"] = row["radius"] - row["terms"]["rounding"]
+        row["lower"] = math.nextafter(row["center"] - row["radius"], -math.inf)
+        row["upper"] = math.nextafter(row["center"] + row["radius"], math.inf)
+        row["value_radius"] = abs(row["value"] - row["center"]) + row["radius"]
+        row["raw_radius"] = None if row["raw"] is None else row["value_radius"]
+
+    return change
+
+
+def of_mean(key: str, factor: float) -> Callable[[Any], None]:
+    return lambda data: data["goals"][0]["mean"].update({key: data["goals"][0]["mean"][key] * factor})
+
+
+FORGED = {
+    "upper end of l2": ("certificate.json", narrowed(0, side="upper")),
+    "lower end of l2": ("certificate.json", narrowed(0, side="lower")),
+    "upper end of energy": ("certificate.json", narrowed(1, side="upper")),
+    "lower end of energy": ("certificate.json", narrowed(1, side="lower")),
+    "another norm": ("proof.json", lambda data: data["goals"][1].update(kind="l2-error")),
+    "another word": ("certificate.json", lambda data: data["queries"][1].update(kind="l2-error")),
+    "no mean": ("proof.json", lambda data: data["goals"][0].pop("mean")),
+    "a smaller error": ("proof.json", of_mean("error", 0.99)),
+    "a larger error": ("proof.json", of_mean("error", 1.01)),
+    "a larger eigenvalue": ("proof.json", of_mean("eigenvalue", 1.2)),
+    "a closed form that it has not": ("proof.json", of_mean("eigenvalue", 0.0)),
+    "a larger shift": ("proof.json", of_mean("shift", 1.5)),
+    "no penalty": ("proof.json", of_mean("penalty", 0.0)),
+    "not known": ("proof.json", lambda data: data["goals"][1].update(known=False)),
+    "an own value": ("proof.json", lambda data: data["goals"][1].update(own=[0.0, 0.0])),
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    return written(tmp_path_factory.mktemp("norms"), kind="lshape")
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_norms_are_refused(name, made, tmp_path, capsys):
+    copy = Path(shutil.copytree(made, tmp_path / "copy"))
+    assert verified(copy) == 0
+    assert verified(changed(copy, *FORGED[name])) == 1
+    capsys.readouterr()
+
+
+def test_the_checker_s_distances_are_those_of_functions():
+    """‖x(1 − x)y − 0‖ and its energy on one square, by hand, for quadratics that are met exactly."""
+    p = pp.fem.ReactionDiffusion(pp.io.generate("square", 2), source="2", degree=2, dirichlet={"boundary": "x*(1-x)"})
+    U = p.nodes.points[:, 0] * (1.0 - p.nodes.points[:, 0])
+    asked = p.l2_error()
+    found = pp.certify(p, np.zeros_like(U), asked)
+    assert found.lower[0] <= math.sqrt(1.0 / 30.0) <= found.upper[0]
+    assert found.radius[0] < 1e-9
+
+
+def test_a_distance_that_is_left_out_is_noticed(made, monkeypatch, capsys):
+    monkeypatch.setattr(lengths, "mix", lambda what, *given: 0.5 * MIX(what, *given))
+    assert verified(made) == 1
+    capsys.readouterr()
+
+
+MIX = lengths.mix
+
+
+def test_what_the_checker_does_not_prove_is_refused(tmp_path):
+    p = pp.fem.ReactionDiffusion(
+        pp.io.generate("square", 4), source="1", dirichlet={"left": 0.0}, neumann={"right": 1.0}
+    )
+    asked = p.l2_error()
+    with pytest.raises(pp.InputError, match="checker"):
+        pp.write_bundle(tmp_path / "b", pp.certify(p, p.space.U0, asked), p, p.space.U0, asked)
+    whole = p.maximum()
+    with pytest.raises(pp.InputError, match="checker"):
+        pp.write_bundle(tmp_path / "c", pp.certify(p, p.space.U0, whole), p, p.space.U0, whole)
