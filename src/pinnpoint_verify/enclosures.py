@@ -21,8 +21,8 @@ from pinnpoint_verify.checker import UNIT, Ball, gamma, means, up
 from pinnpoint_verify.discs import Walk
 from pinnpoint_verify.reader import Array
 
-RADII = (1.0, 1.4, 1.8, 2.5, 3.5, 5.0, 7.0, 10.0, 16.0, 25.0, 40.0)
-"""Of polydiscs, as multiples of a cell's own; on the first a formula may have kinks."""
+RADII = (1.0, 1.4, 1.8, 2.5, 3.5, 5.0, 7.0, 10.0, 16.0, 25.0, 40.0, 1e3, 1e5, 1e8)
+"""Of polydiscs, as multiples of a cell's own; on the first a formula may have kinks, the last show polynomials."""
 LINES = {0: (1,), 1: (6, 12), 2: (5, 8, 11), 3: (5, 7, 9, 12)}
 """Points of rules along each axis, by dimension; the next is tried where one is not enough."""
 PEAK = {0: 1.0, 1: 3.0, 2: 6.0, 3: 10.0}
