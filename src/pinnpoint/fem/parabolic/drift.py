@@ -123,7 +123,7 @@ class DriftRoute(Route):
 def drift_of(problem: MovingQueries) -> Drift:
     """The drift of a problem, or a refusal."""
     given = problem.given
-    known = [fixed(x) if not isinstance(x, dict | list | np.ndarray) else None for x in _numbers(given)]
+    known = [None if x is None or isinstance(x, dict | list | np.ndarray) else fixed(x) for x in _numbers(given)]
     if any(x is None or x[1] != 0.0 for x in known):
         raise InputError(
             "convection: in time, for the PDE's own solution, it must be numbers, and diffusion and reaction too; say "

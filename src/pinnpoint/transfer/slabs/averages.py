@@ -46,8 +46,9 @@ class Average:
 
     @property
     def top(self) -> float:
-        """Upper bound of what is known of |ψ|."""
-        return float(np.abs(self.weight.coefficients).max(initial=0.0))
+        """Upper bound of the root mean square of ψ on any cell."""
+        w = self.weight
+        return float(up(np.max(np.abs(w.coefficients).max(axis=1) + w.high + w.error2, initial=0.0), 4))
 
     @cached_property
     def _steady(self) -> Modes:
