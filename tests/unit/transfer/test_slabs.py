@@ -389,4 +389,6 @@ def test_random_problems_are_held():
     found = campaign(5, 1, seed=7, families=("drift", "data", "flux", "jump", "rough"))
     assert found["misses"] == 0
     assert found["unproved"] == 0
-    assert campaign(2, 1, seed=1, families=("data",))["misses"] == 0
+    narrow = campaign(1, 1, seed=3, families=("data",))
+    assert narrow["misses"] == 0
+    assert narrow["narrow"] == 1
