@@ -250,6 +250,12 @@ def _as_straight(self, V, size, slack, cells, what):
     return Density.constant(np.full(len(V), 1.0 / size.sum()), V.shape[1] - 1), 1e-12
 
 
+@pytest.mark.parametrize("given", [{"dirichlet": "x"}, {"neumann": 1.0}, {"robin": 3.0}])
+def test_conditions_that_are_no_table_are_refused(given):
+    with pytest.raises(pp.InputError, match=f"{next(iter(given))}: must be a table"):
+        pp.fem.ReactionDiffusion(pp.io.generate("disc", 4), 1.0, geometry={"rim": pp.Circle((0, 0), 1.0)}, **given)
+
+
 def test_a_mean_over_a_group_of_given_values_is_refused():
     problem = pp.fem.ReactionDiffusion(pp.io.generate("disc", 3), source=1.0, geometry=RIM)
     with pytest.raises(pp.InputError, match="integrals of the data alone"):

@@ -146,6 +146,10 @@ class Bending:
             raise InputError("geometry: periodic pairs beside curved boundaries are not supported")
         if is_opaque(given["diffusion"]) or is_opaque(given["reaction"]):
             raise InputError("geometry: curved boundaries need a diffusion and a reaction by numbers or formulas")
+        for name in ("dirichlet", "neumann", "robin"):
+            if not isinstance(given.get(name) or {}, Mapping):
+                got = type(given[name]).__name__
+                raise InputError(f"{name}: must be a table from boundary groups to values; got {got}")
         set_fields(self, given={name: own(what) for name, what in given.items()} | {"geometry": self.geometry})
         bent = np.zeros(len(self.mesh.cells), dtype=bool)
         bent[self.bends.cells] = True
