@@ -139,10 +139,6 @@ def test_what_is_not_proved_on_curved_domains_is_refused():
     problem = pp.fem.ReactionDiffusion(ring(6, 26), source=1.0, geometry=RING)
     with pytest.raises(pp.InputError, match="curved boundary"):
         problem.points([[0.95, 0.0]])
-    with pytest.raises(pp.InputError, match="curved"):
-        problem.mean()
-    with pytest.raises(pp.InputError, match="curved"):
-        problem.patch("hole")
     with pytest.raises(pp.InputError, match="may meet"):
         problem.averages([[0.6, 0.0]], 0.25)
     with pytest.raises(pp.InputError, match="convection"):
