@@ -55,7 +55,7 @@ class SourceFlux:
         if mesh.dim != 2 or isinstance(f, bool) or not isinstance(f, int | float | np.number):
             raise InputError("problem: must have triangles and a source that is one number; certify others by steps")
         at = np.unique(mesh.boundary)
-        zero = np.array_equal(problem.space.fixed, at) and not np.any(problem.space.U0)
+        zero = len(problem.held.facets(mesh)) == len(mesh.boundary) and not np.any(problem.space.U0)
         more = problem.reaction is not None or "convection" in given
         if not zero or more or len(problem.nodes.points) != len(mesh.points):
             raise InputError(

@@ -8,6 +8,7 @@ import pytest
 import pinnpoint as pp
 from pinnpoint.fem.parabolic import lifted
 from pinnpoint.formulas.expressions import parse
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.models import Lift
 from pinnpoint.models.networks.heat import heat_task
 from pinnpoint.taylor.models import constant
@@ -107,3 +108,18 @@ def test_bundle_of_a_lift_in_time_is_refused_with_its_reason(tmp_path):
     found = pp.certify(problem, "0.1*x*(1-x)*t", queries, lift=True)
     with pytest.raises(pp.InputError, match="no witnesses"):
         pp.write_bundle(tmp_path / "bundle", found, problem, "0.1*x*(1-x)*t", queries)
+
+
+@pytest.mark.parametrize("given", [{"lift": True}, {"convection": ["1", "0"]}])
+def test_a_free_facet_between_held_nodes_is_free(given):
+    """One cell edge along the bottom: its two nodes are held by the other sides, and nothing is given on it."""
+    square = pp.io.generate("square", 1)
+    groups = {name: square.facets(name) for name in ("left", "right", "top")}
+    assert len(square.facets("bottom")) == 1
+    held = np.concatenate(list(groups.values()))
+    mesh = Mesh(square.points, square.cells, {}, {"held": held})
+    lift = given.pop("lift", False)
+    data = {"dirichlet": {"held": "x*y"}, "initial": "x*y", "end": 0.5, "steps": 2}
+    problem = pp.fem.Parabolic(mesh, **data, **given)
+    with pytest.raises(pp.InputError, match="must hold all around"):
+        pp.certify(problem, "x*y", problem.points([[0.6, 0.3]]), lift=lift)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Mask, Vector, per_query
 from pinnpoint.base.errors import InputError
+from pinnpoint.fem.held import resolve
 from pinnpoint.fem.parabolic.queries import asked_since, asked_times, gaussians, moving
 from pinnpoint.fem.problem import LiftableElements
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
@@ -44,9 +45,9 @@ class MovingQueries(LiftableElements):
 
     @property
     def held_all_around(self) -> bool:
-        """Whether Dirichlet conditions hold on the whole boundary."""
-        around = np.unique(self.nodes.facet_dofs(self.mesh.boundary))
-        return len(self.stationary.space.fixed) == len(around)
+        """Whether Dirichlet conditions hold on every facet of the boundary: nodes of a free one may all be held."""
+        held = resolve(self.mesh, self.given["dirichlet"], 1, "dirichlet").facets(self.mesh)
+        return len(held) == len(self.mesh.boundary)
 
     def points(self, X: ArrayLike, names: Sequence[str] | None = None, *, time: ArrayLike | None = None) -> Queries:
         """Values at points and a time, or a time for each; the end by default."""
