@@ -71,7 +71,12 @@ def _tan(b: Ball) -> Ball:
 
 
 def _tanh(b: Ball) -> Ball:
-    return disc(np.tanh(b.m), _bent(np.tanh(b.m), 1.0 / np.cosh(np.minimum(np.abs(b.m), 300.0)) ** 2, b.r))
+    """Also |tanh z ∓ 1| ≤ 2/(e^{2a} − 1) where the real part of ±z is at least a > 0."""
+    t, size = np.tanh(b.m), np.abs(b.m)
+    near = np.minimum(size - b.r, 300.0)
+    good = near > 0.01
+    far = np.where(good, 4.0 / np.expm1(2.0 * np.where(good, near, 1.0)), np.inf)
+    return disc(t, np.minimum(_bent(t, 1.0 / np.cosh(np.minimum(size, 300.0)) ** 2, b.r), far))
 
 
 def _atan(b: Ball) -> Ball:

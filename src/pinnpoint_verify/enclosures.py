@@ -249,17 +249,24 @@ def enclosed(
             break
         cell, W, bary = np.repeat(cell[kept], 2**d), children(W[kept]), children(bary[kept])
         made += len(cell) * max(orders) ** d
-    return sums.rest(d), rough
+    rest = sums.rest(d)
+    return rest, rough | ~np.all(np.isfinite(rest), axis=1)
 
 
 @np.errstate(all="ignore")
-def largest(text: Any, V: Array, b: Array, most: float) -> float:
-    """Upper bound of |f − Σ b_jk λ_j λ_k| on simplices V: cut until it is at most `most`, while that is cheap."""
+def largest(text: Any, V: Array, b: Array, most: Any) -> float:
+    """Upper bound of |f − Σ b_jk λ_j λ_k| on simplices V: cut until it is at most `most`, while that is cheap.
+
+    Of several bounds `most` (n,) the result is a multiple of them: at most 1 where each is kept.
+    """
+    limit = np.broadcast_to(np.asarray(most, dtype=float), len(V))
+    scale = limit if np.ndim(most) else np.ones(len(V))
     d, found = V.shape[1] - 1, 0.0
     cell, W, bary = np.arange(len(V)), V, np.broadcast_to(np.eye(d + 1), (len(V), d + 1, d + 1))
     for level in range(2 * DEPTH + 1):
         bound = peaks(text, W, bary, b[cell], Discs(text, W))
-        wide = ~(bound <= most)
+        wide = ~(bound <= limit[cell])
+        bound = bound / scale[cell]
         found = max(found, float(bound[~wide].max(initial=0.0)))
         if not wide.any():
             break

@@ -32,7 +32,7 @@ def source_bounds(p: Side, texts: list[Any], region: Array, close: float) -> Arr
         cells = np.nonzero(region == k)[0]
         if text is None or not len(cells) or (mesh.degree == 2 and np.any(mesh.cubic[cells])):
             continue
-        rest[cells], kept[cells] = _bounds(
+        rest[cells], kept[cells] = data_bounds(
             text, mesh.points[mesh.cells[cells]], full[cells], rest[cells], close, p, cells
         )
     p.source = _density(p.source, np.arange(mesh.C), full, rest)
@@ -49,12 +49,12 @@ def load_bounds(p: Side, texts: list[Any], groups: list[Array], close: float) ->
     for text, facets in zip(texts, groups, strict=True):
         if text is not None and len(facets):
             V = mesh.points[mesh.facets[facets]]
-            rest[facets], kept[facets] = _bounds(text, V, full[facets], rest[facets], close)
+            rest[facets], kept[facets] = data_bounds(text, V, full[facets], rest[facets], close)
     p.load = _density(p.load, p.load.at, full, rest)
     return kept
 
 
-def _bounds(
+def data_bounds(
     text: Any, V: Array, full: Array, stored: Array, close: float, p: Side | None = None, cells: Any = None
 ) -> tuple[Array, Array]:
     """Bounds on simplices, and which keep those that were stored."""
@@ -85,3 +85,9 @@ def _density(old: Density, at: Array, full: Array, rest: Array) -> Density:
 def held_gap(text: Any, V: Array, b: Array, most: float) -> float:
     """Upper bound of |g − u_h| on facets."""
     return largest(text, V, b, max(most, 4e-15 * float(np.abs(b).max(initial=0.0))))
+
+
+def kept_below(text: Any, V: Array, b: Array, tops: Array) -> bool:
+    """Whether |g − u_h| is below the bounds `tops` (n,) on facets, but for rounding."""
+    size = float(np.abs(b).max(initial=0.0)) + 1e-290
+    return largest(text, V, b, np.maximum(tops * (1.0 + 1e-9), 1e-12 * size)) <= 1.0

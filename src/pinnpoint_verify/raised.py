@@ -71,6 +71,11 @@ class Raised:
             up(radius + float(across.r) + left + 8.0 * 2.0**-53 * (abs(center) + abs(float(across.m))))
         )
 
+    def tops(self, facets: Array) -> Array:
+        """Upper bounds of |g − u_h| on facets, as the polynomials have it."""
+        rows = np.searchsorted(self.at, facets)
+        return np.asarray(up(np.abs(self.P[rows]).sum(axis=1) + self.error[rows, 0] + self.ends))
+
     def compare(self, facets: Array, value: Array, bary: Array) -> None:
         """The polynomials of some facets against samples (n, q) of g − u_h at barycentric points (q, 2) and at ends."""
         rows = np.searchsorted(self.at, facets)

@@ -1,9 +1,8 @@
 """Free facets: what a state asks for there, g − αv_h, and what its flux leaves of it. Part of the proof.
 
 κ∂_n u + αu = g on Robin facets, α = p + h + ε, p quadratic, h ⟂ quadratics (docs/robin.md). Of a dual state b·n is
-added to α (docs/varying.md, step 4b; outflow.py). The models of α are declared, as those of g are, and compared with
-the case's formulas in samples.py; where α is a number its lower bound ω is proved, elsewhere it is declared and
-compared as well.
+added to α (docs/varying.md, step 4b; outflow.py). The models of α are enclosed from the case's formulas, as those of g
+are (own.py); where α is a number its lower bound ω is proved, elsewhere it is declared and compared with samples.
 """
 
 from __future__ import annotations
@@ -49,6 +48,12 @@ class Exchange:
         self.plain = (self.high + self.e1 + self.e2 == 0.0) & (np.ptp(self.model.beta, axis=1) == 0.0)
         proved = ~self.plain | (self.low <= self.model.beta[:, 0])
         need(np.all(proved), "robin: a number is not above its lower bound")
+        self.replace(slice(0), np.zeros((0, 3)))
+
+    def replace(self, rows: Any, rest: Array) -> None:
+        """Other bounds `high`, `e1`, `e2` (n, 3) of the models on some of the facets."""
+        for out, new in zip((self.high, self.e1, self.e2), rest.T, strict=True):
+            out[rows] = new
         flat = mix("njk,jklm,nlm->n", Ball(self.beta), means(self.m, 4), Ball(self.beta)).top
         self.mean = up(np.sqrt(np.maximum(flat, 0.0)) * (1.0 + 1e-14) + self.high + self.e2)
         """Upper bounds of the mean of |α|."""

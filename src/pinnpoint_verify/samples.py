@@ -29,7 +29,7 @@ from pinnpoint_verify.checker import (
 from pinnpoint_verify.domains import sides_agree
 from pinnpoint_verify.formulas import formula, plain
 from pinnpoint_verify.lifts import Lift, alike, lift_agrees, own_value
-from pinnpoint_verify.own import held_gap, load_bounds, source_bounds, wanted
+from pinnpoint_verify.own import data_bounds, held_gap, kept_below, load_bounds, source_bounds, wanted
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.reference import compare, directions, distance, potential, radial, rule
 from pinnpoint_verify.robin_matrix import robin_matrix
@@ -124,10 +124,32 @@ class Samples:
         if not lift:
             cells = source_bounds(p, texts, region, close)
             self.stored = cells, load_bounds(p, self.proof["neumann"], groups, close)
+        self._prove_exchange(close)
         loads = self.stored[1][[] if p.load is None else p.load.at]
         for what, some, where in (("the source", self.stored[0], "cells"), ("fluxes", loads, "facets")):
             count = f"{int(some.sum())} of {len(some)} {where}"
             self.unproved += [f"enclosures of {what} on {count}"] if some.any() else []
+        if self.proof["raised"] is not None:
+            self.unproved.append("polynomials of the Dirichlet data that are lifted into cells")
+
+    def _prove_exchange(self, close: float) -> None:
+        """Models of Robin coefficients from the case's formulas; their lower bounds stay declared."""
+        own, rough = self.mesh.exchange, 0
+        for k, pair in enumerate((self.case["problem"].get("robin") or {}).values()):
+            text = plain(pair[0])
+            if own is None or not isinstance(text, str):
+                continue
+            facets = self.bundle(f"robin/r{k}", None, whole=len(self.mesh.facets))
+            need(np.all(np.isin(facets, own.at)), "robin: not that of the case")
+            at = np.searchsorted(own.at, facets)
+            stored = np.stack([own.high[at], own.e1[at], own.e2[at]], axis=1)
+            V = self.mesh.points[self.mesh.facets[facets]]
+            rest, kept = data_bounds(text, V, own.beta[at], stored, close)
+            own.replace(at, rest)
+            rough += int(kept.sum())
+        if own is not None and not np.all(own.plain):
+            some = f"enclosures on {rough} facets and " if rough else ""
+            self.unproved.append(f"{some}lower bounds of Robin coefficients that are formulas")
 
     def _facets(self, name: str) -> Array:
         """Facets of a group, in order."""
@@ -176,8 +198,8 @@ class Samples:
             share = np.einsum("pjk,jk->p", hats, means(m - 1, 2).m) / area.sum()
             ell = np.bincount(on.ravel(), (area[:, None] * share).ravel(), minlength=d.N)
             part = self.bundle(f"dual/facets{number}", None, whole=len(mesh.facets))
-            if row["kind"] == "flux" and np.any(np.isin(part, held)):
-                continue
+            if row["kind"] == "flux" and np.any(np.isin(on, mesh.nodes_of(mesh.facets[held]))):
+                continue  # the rows of these nodes hold α by the producer's own rule
             if row["kind"] == "flux" and np.any(mesh.alpha[part]):
                 weight = (area * mesh.alpha[part])[:, None] * np.einsum("pjk,jk->p", hats, means(m - 1, 2).m)
                 ell = -np.bincount(on.ravel(), weight.ravel(), minlength=d.N)
@@ -319,6 +341,9 @@ class Samples:
             need(np.max(gap, initial=0.0) <= claimed + top, "state: misses the Dirichlet data")
             if isinstance(given, str) and self.proof["lift"] is None:
                 proved = max(proved, held_gap(given, mesh.points[T], b, claimed))
+            if given is not None and raised is not None and self.proof["lift"] is None:
+                fits = kept_below(given, mesh.points[T], b, raised.tops(facets))
+                need(fits, "raised: the Dirichlet data are larger somewhere than their polynomials")
         fixed = np.nonzero(mesh.kind == DIRICHLET)[0].tolist()
         need(sorted(seen) == fixed, "kind: not the facets with Dirichlet data")
         left = set() if p.load is None else set(p.load.at.tolist())
@@ -328,6 +353,11 @@ class Samples:
             facets = self._facets(f"continuous/n{k}")
             if lift is None:
                 sides_agree(mesh.points, {free[k]: mesh.facets[facets]}, self.case)
+            if given == 0.0 and p.load is not None:
+                here = np.isin(p.load.at, facets)
+                empty = not np.any(p.load.beta[here]) and not np.any(p.load.rest[here])
+                need(empty, "Neumann data: a load that the case does not have")
+                left -= set(facets.tolist())
             if given == 0.0:
                 continue
             need(p.load is not None and set(facets.tolist()) <= left, "Neumann data: facets without their load")

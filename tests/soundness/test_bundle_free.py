@@ -69,7 +69,6 @@ def scaled(name, factor):
 FORGED = {
     "α by a tenth": scaled("robin/alpha_beta", 1.1),
     "α by a millionth": scaled("robin/alpha_beta", 1.0 + 1e-6),
-    "α without what is orthogonal": scaled("robin/alpha_rest", 0.0),
     "a larger lower bound": scaled("robin/low", 1.5),
     "a negative lower bound": scaled("robin/low", -1.0),
     "a smaller upper bound": scaled("robin/top", 0.9),
@@ -173,3 +172,11 @@ def test_lifts_are_proved_and_what_they_leave_is_compared(tmp_path, monkeypatch,
     forger.seal()
     with pytest.raises(Refused):
         verify(tmp_path / "b")
+
+
+def test_stored_errors_of_a_coefficient_are_not_used(tmp_path):
+    written(tmp_path / "b", "Robin")
+    forger = Forger(tmp_path / "b")
+    scaled("robin/alpha_rest", 0.0)(forger)
+    forger.seal()
+    assert verify(tmp_path / "b")

@@ -187,6 +187,7 @@ DATA = {
     "source": ({"source": "exp(x)*sin(3*y)"}, {"boundary": 0.0}, {}),
     "neumann": ({"source": 1.0}, {"left": 0.0}, {"right": "cos(y)"}),
     "dirichlet": ({"source": 1.0}, {"left": "cos(y)"}, {}),
+    "robin": ({"source": 1.0, "robin": {"right": ("cos(y)", 1.0)}}, {"left": 0.0}, {}),
 }
 
 
@@ -213,10 +214,13 @@ def test_a_narrow_bump_in_a_formula_is_refused(tmp_path, what, monkeypatch):
     """It moves the solution by far more than the claimed radius, and samples do not see it."""
     bundle(tmp_path / "b", what)
     lines = verify(tmp_path / "b")
-    assert any("from the case's formulas" in line for line in lines)
+    assert any("from the case's formulas" in line for line in lines) == (what in ("source", "neumann"))
+    declared = [line for line in lines if line.startswith("declared:")]
+    assert any("polynomials of the Dirichlet data" in line for line in declared) == (what == "dirichlet")
+    assert any("lower bounds of Robin coefficients" in line for line in declared) == (what == "robin")
     shutil.copytree(tmp_path / "b", tmp_path / "bumped")
     bumped(tmp_path / "bumped", what)
-    with pytest.raises(Refused, match="is proved" if what != "dirichlet" else "is proved|Dirichlet data"):
+    with pytest.raises(Refused, match="is proved" if what != "dirichlet" else "larger somewhere|sampled"):
         verify(tmp_path / "bumped")
     if what == "source":  # what it took: without these bounds nothing is noticed
         monkeypatch.setattr(Samples, "prove", lambda self, p, rows: None)
@@ -229,3 +233,22 @@ def test_cells_with_kinks_are_counted(tmp_path):
     certificate = pp.certify(problem, problem.space.U0, queries)
     pp.write_bundle(tmp_path / "b", certificate, problem, problem.space.U0, queries)
     assert any("enclosures of the source on 16 of 128 cells" in line for line in verify(tmp_path / "b"))
+
+
+ODD = {
+    "no value": {"source": 1.0, "dirichlet": {"left": 0.0}, "robin": {"right": (1.0, 0.0)}},
+    "no value and a formula": {"source": 1.0, "dirichlet": {"left": 0.0}, "robin": {"right": ("1+y", 0.0)}},
+    "beside a held side": {"source": 1.0, "dirichlet": {"left": 0.0}, "robin": {"top": ("1+x", "x*x")}},
+    "a steep layer": {"source": "tanh(300*(x-0.37))"},
+    "a root at the corner": {"source": "(x+y)**1.7"},
+    "a logarithm": {"source": "log(1e-9+x)"},
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_honest_bundles_with_odd_data_verify(tmp_path, what):
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("square", 3), **ODD[what])
+    queries = problem.mean() + (problem.flux("left") if "dirichlet" in ODD[what] else problem.points([[0.4, 0.55]]))
+    certificate = pp.certify(problem, problem.space.U0, queries)
+    pp.write_bundle(tmp_path / "b", certificate, problem, problem.space.U0, queries)
+    assert verify(tmp_path / "b")

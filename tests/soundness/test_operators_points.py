@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quadrature import rule
 from pinnpoint.transfer.goals import Functional
 from pinnpoint.transfer.operators.frozen import Frozen, PointTerms
@@ -163,3 +164,44 @@ def test_points_where_they_are_not_certified_are_refused_with_the_reason():
         cube.operators().prepare(cube.points([[0.3, 0.3, 0.4]]))
     with pytest.raises(pp.InputError, match=r"outside|not in|no cell"):
         p.points([[1.3, 0.3]])
+
+
+def test_means_of_the_kernel_act_on_the_state_itself():
+    """Linear on both sides of x = ½, so that states and duals are exact; a point close to the jump (step 11b)."""
+    mesh = pp.io.generate("square", 8)
+    held, free = {"left": 0.0, "right": 1.0}, {"top": 0.0, "bottom": 0.0}
+    problem = pp.fem.ReactionDiffusion(mesh, source=0.0, dirichlet=held, neumann=free)
+    X = np.array([[0.45, 0.47], [0.4999, 0.53], [0.3, 0.3], [0.56, 0.61]])
+    certifier = problem.operators("cells").prepare(problem.points(X), steps=60, dual_steps=60)
+    left = mesh.points[mesh.cells].mean(axis=1)[:, 0] < 0.5
+    for a, b in ((1.0, 2.0), (1.0, 100.0), (5.0, 1.0), (1000.0, 1.0)):
+        found = certifier.certify_many(np.where(left, a, b)[None], np.zeros((1, len(mesh.points))))
+        x = X[:, 0]
+        truth = np.where(x < 0.5, x / a, 0.5 / a + (x - 0.5) / b) / (0.5 / a + 0.5 / b)
+        assert np.all(np.abs(found.center[0] - truth) <= found.radius[0])
+
+
+@pytest.mark.parametrize(
+    "given", [{"reaction": 100.0}, {"convection": ("30", "0")}, {"diffusion": "1+x*x"}, {"degree": 2}]
+)
+def test_bases_refuse_what_families_refuse(given):
+    square = pp.io.generate("square", 4)
+    left = square.points[square.cells].mean(axis=1)[:, 0] < 0.5
+    groups = {"L": np.flatnonzero(left), "R": np.flatnonzero(~left)}
+    mesh = Mesh(square.points, square.cells, groups, square.facet_groups)
+    problem = pp.fem.ReactionDiffusion(mesh, source=1.0, **given)
+    with pytest.raises(pp.InputError, match="operators"):
+        problem.operators(["L", "R"]).reduce(problem.mean(), rank=2, within=(0.5, 2.0))
+
+
+@pytest.mark.parametrize("target", ["continuous", "discrete"])
+def test_queries_of_another_mesh_are_refused(target):
+    square = pp.io.generate("square", 4)
+    left = square.points[square.cells].mean(axis=1)[:, 0] < 0.5
+    groups = {"L": np.flatnonzero(left), "R": np.flatnonzero(~left)}
+    problem = pp.fem.ReactionDiffusion(Mesh(square.points, square.cells, groups, square.facet_groups), source=1.0)
+    other = pp.fem.ReactionDiffusion(Mesh(2.0 * square.points, square.cells, groups, square.facet_groups), source=1.0)
+    with pytest.raises(pp.InputError, match="belong to another mesh"):
+        problem.operators(["L", "R"]).reduce(other.mean(), rank=2, within=(0.5, 2.0), target=target)
+    with pytest.raises(pp.InputError, match="belong to another mesh"):
+        problem.operators("cells").prepare(other.mean())

@@ -51,6 +51,13 @@ def drawn_within(within: Any, count: int, width: int, seed: int = 0) -> Any:
     return np.exp(np.random.default_rng(seed).uniform(math.log(low), math.log(high), (count, width)))
 
 
+def require_own(problem: Any, queries: Queries) -> None:
+    """Refuse queries that were made for another mesh, or with other data."""
+    own = queries.L.shape[1] == problem.space.N
+    if not own or any(problem.fingerprint(what) != made for what, made in queries.made_for.items()):
+        raise InputError("queries: belong to another mesh or other data; make them from the family's problem")
+
+
 def prepare_affine(
     problem: Any, terms: Sequence[Matrix], queries: Queries, rank: int, within: Any, what: str
 ) -> AffineCertifier:
@@ -58,12 +65,11 @@ def prepare_affine(
     space, rank = problem.space, whole("rank", rank, low=1)
     drawn = drawn_within(within, SNAPSHOTS * rank, len(terms))
     require_linear(queries)
-    if queries.L.shape[1] != space.N:
-        raise InputError("queries: belong to another mesh; make them from the family's problem")
     if "matrix" in queries.made_for:
         raise InputError(
             f"queries: fluxes, stresses and reactions depend on {what} themselves; ask for values and averages"
         )
+    require_own(problem, queries)
     if space.free is None or np.any(space.U0):
         raise InputError("rank: bases of the discrete target need values that are held, and held at zero")
     free = np.asarray(space.free)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from pinnpoint.base.arrays import Vector, vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
+from pinnpoint.fem.affine_families import require_own
 from pinnpoint.fem.assembly import StiffnessProduct
 from pinnpoint.fem.scalar_queries import ScalarQueries
 from pinnpoint.systems.queries import Queries
@@ -80,8 +81,7 @@ def prepared(family: DiffusionFamily, queries: Queries, *, patches: bool = False
     if problem.degree != 1:
         raise InputError("operators: linear elements only; say degree=1")
     require_diffusion(problem)
-    if queries.L.shape[1] != len(mesh.points):
-        raise InputError("queries: belong to another mesh; make them from the family's problem")
+    require_own(problem, queries)
     found = _made(family, queries, patches=patches)
     if not found.proved:
         raise InputError(

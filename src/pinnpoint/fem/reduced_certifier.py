@@ -12,8 +12,8 @@ from pinnpoint.base.arrays import Vector, floats, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.population import CERTIFIED, Population, joined
-from pinnpoint.fem.affine_families import SNAPSHOTS, between, drawn_within, partition
-from pinnpoint.fem.diffusion_families import DiffusionFamily, reference
+from pinnpoint.fem.affine_families import SNAPSHOTS, between, drawn_within, partition, require_own
+from pinnpoint.fem.diffusion_families import DiffusionFamily, reference, require_diffusion
 from pinnpoint.rounding.arithmetic import require_round_to_nearest
 from pinnpoint.systems.queries import Queries
 from pinnpoint.transfer.operators.any_mesh import AnyMesh
@@ -85,6 +85,10 @@ def prepare_reduced(
         raise InputError("rank: bases are for groups of cells; say operators(diffusion=[groups])")
     rank = whole("rank", rank, low=1)
     between(within)
+    if problem.degree != 1:
+        raise InputError("operators: linear elements only; say degree=1, or target='discrete'")
+    require_diffusion(problem)
+    require_own(problem, queries)
     model, values, groups = reference(problem)
     if model.d != 2 or np.any(values):
         raise InputError("rank: bases need two dimensions and u = 0 on Dirichlet groups")

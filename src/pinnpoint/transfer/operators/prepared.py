@@ -123,6 +123,9 @@ class Prepared:
             tail = tails[:, :1] * (1.0 + 4.0 * self.fuzz.relative)
             beside = up(np.sqrt(tail) * terms.rest, 8)  # operators.md, step 11b
             middle, half = intervals(own, primal, duals, dual, both, asked, self.fuzz, most, np.asarray(beside))
+            # of G − Ḡ the means act on the state itself: operators.md, step 11b
+            length = np.sqrt(own.energy) * (1.0 + 4.0 * self.fuzz.relative) + self.fuzz.slope(own.top, most)
+            half = np.asarray(up(half + terms.means * length[:, None], 8))
             center[:, self.with_duals] = middle
             radius[:, self.with_duals] = np.where(terms.known, half, math.inf)  # operators.md, step 11a
         for q in self.means:
