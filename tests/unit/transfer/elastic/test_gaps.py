@@ -194,6 +194,12 @@ def test_constants_are_met_exactly_and_polynomials_but_for_rounding():
     D, value = gap.facet_term(np.ones((len(body.T.facets), 2, 2)))
     true = 1e-3 * 2.0 * len(facets)
     assert abs(D - true) <= value
+    off = np.zeros(len(body.places))
+    off[np.unique(facet_nodes(body, facets))] = 1e-3
+    bary, weights = rule(2, 6)
+    G = slopes(body, off[body.nodes])(bary)  # ∇E_x
+    square = (2.0 * body.mu + body.lam) * (G[..., 0] ** 2 @ weights) + body.mu * (G[..., 1] ** 2 @ weights)
+    assert np.all(np.sqrt(square * body.T.volumes) <= gap.energy)
 
 
 def test_what_is_met_depends_on_the_degree():
@@ -243,14 +249,16 @@ def test_the_radius_has_all_its_parts(name):
     assert gap.radius(np.full_like(one, np.inf), one, one, one) == np.inf
 
 
+@pytest.mark.parametrize("couple", [False, True])
 @pytest.mark.parametrize("d", [2, 3])
-def test_defects_cost_no_more_than_the_length_of_their_constants(d):
-    """ρ_j = −F/(d + 1) − skew(A)∇λ_j, and Q of it against any E is at most its norm times ‖E‖."""
+def test_defects_cost_no_more_than_the_length_of_their_constants(d, couple):
+    """ρ_j = −F/(d + 1) − skew(A)∇λ_j, and Q of it against any E is at most its norm times ‖E‖; for couples F = 0."""
     body, g, _, facets, U = case(d, 1, 1)
     T, rng = body.T, np.random.default_rng(2)
     gap = body.gap([(facets, g)], U)
     k = int(np.argmax(gap.top))
     t = rng.normal(size=(d + 1, d))
+    t = t - t.mean(axis=0) if couple else t
     X = T.points[T.cells[k]]
     A = np.einsum("ia,ib->ab", t, X - X.mean(axis=0))
     rho = 0.5 * (A + A.T) @ T.gradients[k].T - t.T
