@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint_verify.checker import Ball
+from pinnpoint_verify import enclosures
+from pinnpoint_verify.checker import Ball, means
 from pinnpoint_verify.claims import verify
 from pinnpoint_verify.discs import Walk
 from pinnpoint_verify.enclosures import Discs, enclosed, inverse_gram, largest, line, pairs, rule
@@ -134,17 +135,17 @@ def test_a_defect_sees_a_point_that_was_moved(monkeypatch):
     assert line.__wrapped__(5, 1)[2] > 1e-10 > 1e4 * honest
 
 
-def projected(formula: str, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients of the projection onto quadratics, and the rms of what is left, by a fine rule."""
+def projected(formula: str, V: np.ndarray, points: int = 14, around=None) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients of the projection onto quadratics by a rule, and the rms of what it, or another one, leaves."""
     d = V.shape[1] - 1
-    B, w, _ = rule(d, 14)
+    B, w, _ = rule(d, points)
     X = np.einsum("qi,nic->nqc", B, V)
     f = Walk(formula, [Ball(X[..., i]) for i in range(d)]).value.m
     flat = np.stack([(f * B[:, j] * B[:, k]) @ w for j, k in pairs(d)], axis=1) @ inverse_gram(d)
     beta = np.zeros((len(V), d + 1, d + 1))
     for p, (j, k) in enumerate(pairs(d)):
         beta[:, j, k] = beta[:, k, j] = flat[:, p] * (1.0 if j == k else 0.5)
-    left = f - np.einsum("njk,qj,qk->nq", beta, B, B)
+    left = f - np.einsum("njk,qj,qk->nq", beta if around is None else around, B, B)
     return beta, np.sqrt((left**2) @ w)
 
 
@@ -252,3 +253,19 @@ def test_honest_bundles_with_odd_data_verify(tmp_path, what):
     certificate = pp.certify(problem, problem.space.U0, queries)
     pp.write_bundle(tmp_path / "b", certificate, problem, problem.space.U0, queries)
     assert verify(tmp_path / "b")
+
+
+def test_what_a_rule_does_not_see_is_counted(monkeypatch):
+    """Of a rule with few points and no cuts: its own projection is not that of f, and its rms is too small."""
+    monkeypatch.setattr(enclosures, "DEPTH", 0)
+    monkeypatch.setitem(enclosures.LINES, 2, (4,))
+    V, bump = np.array([[[0.0, 0.0], [0.2, 0.0], [0.0, 0.2]]]), "exp(-1500*((x-0.03)**2+(y-0.09)**2))"
+    few, _ = projected(bump, V, 4)
+    true, rms = projected(bump, V, 30, around=few)
+    rest, rough = enclosed(bump, V, few)
+    moved = true - few
+    size = np.sqrt(np.einsum("njk,jklm,nlm->n", moved, means(2, 4).m, moved))
+    seen = projected(bump, V, 4, around=few)[1]
+    assert not rough.any()
+    assert 0.01 < size[0] <= rest[0, 1]
+    assert 1.05 * seen[0] < rms[0] <= rest[0, 0]
