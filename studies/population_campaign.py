@@ -85,8 +85,9 @@ def drive(out: Path, table: str, count: int, cells: int, chunk: int) -> None:
         )
         seconds = time.perf_counter() - start
         peaks = client.run(lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        busy = client.run(time.process_time)
     result = {"chunks": done.done, "skipped": done.skipped, "failed": len(done.failed), "seconds": seconds}
-    result |= {"worker MB": max(peaks.values()) / 1024.0}
+    result |= {"worker MB": max(peaks.values()) / 1024.0, "processor seconds of workers": sum(busy.values())}
     result["driver MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
     (out / "last.json").write_text(json.dumps(result))
 

@@ -200,6 +200,7 @@ def test_the_scoreboard_holds_what_is_known():
         "pinnacle",
         "radii",
         "operators",
+        "reference_steps",
         "labels",
         pytest.param("scoreboard", marks=pytest.mark.optional),
     ],
@@ -230,6 +231,8 @@ def test_studies_behind_the_tables_run_in_their_quick_form(name, tmp_path):
         assert all(row["missed"] == 0 and row["guarantee"] == "deterministic" for row in rows.values())
         turning = rows["A(x) 1:10, turning by x + 2y"]  # 1.6e-2 where each component of q has the rest of all of them
         assert turning["radius"] < 1.5e-2
+    if name == "reference_steps":
+        assert all(row["steps"]["3"]["eta"] < 1.1 and row["steps"]["3"]["disjoint"] == 0 for row in rows)
     if name == "labels":
         assert rows["certified"] == rows["count"]
         for row in rows["rows"].values():  # every label of so coarse a grid is proved wrong

@@ -202,3 +202,36 @@ def test_quadratic_elements_are_certified_too():
     certifier = p.operators(NAMES).reduce(p.points([[0.4, 0.4]]), 3, (0.5, 2.0), target="discrete")
     assert isinstance(certifier, AffineCertifier)
     assert missed(certifier, parameters(2))[0] == 0
+
+
+def test_magnitudes_follow_from_their_components():
+    p = pp.fem.Elasticity(striped(6), young=1.0, poisson=0.3, body=(0.0, -1.0), fixed={"left": 0.0}, plane="strain")
+    queries = p.magnitude([[0.9, 0.5], [0.4, 0.2]], names=["tip", "middle"])
+    E = parameters(6)
+    found = p.operators(young=NAMES).reduce(queries, 6, (0.5, 2.0)).certify_many(E)
+    assert found.names == ("tip x", "middle x", "tip y", "middle y", "tip", "middle")
+    for i, moduli in enumerate(E):
+        by_group = dict(zip(NAMES, moduli.tolist(), strict=True))
+        one = pp.fem.Elasticity(
+            p.mesh, young=by_group, poisson=0.3, body=(0.0, -1.0), fixed={"left": 0.0}, plane="strain"
+        )
+        asked = one.magnitude([[0.9, 0.5], [0.4, 0.2]], names=["tip", "middle"])
+        truth = pp.certify(one, np.zeros(one.space.N), asked, target="discrete").derived
+        for k, name in enumerate(("tip", "middle"), start=4):
+            c, r = found.center[i, k], found.radius[i, k]
+            known = next(t for t in truth if t.name == name)
+            assert c - r <= known.upper + 1e-9 * known.upper
+            assert known.lower - 1e-9 * known.upper <= c + r
+        if i < 6:
+            assert np.all(found.radius[i, 4:] < 0.02 * found.center[i, 4:])
+
+
+def test_outputs_that_are_no_numbers_are_rows_with_their_reason(small):
+    outputs = np.full((3, 3), 0.05)
+    outputs[0, 1], outputs[2, 0] = np.nan, np.inf
+    found = of_rank(small, 4).certify_many(parameters(2)[:3], outputs)
+    assert [bool(s) for s in found.status] == [True, False, True]
+    assert found.status[0] == "outputs: hold NaN or infinity"
+    assert np.all(np.isinf(found.radius[[0, 2]]))
+    assert np.all(np.isfinite(found.value))
+    assert found.accepted(1e9).verdicts == ("undecided", "within", "undecided")

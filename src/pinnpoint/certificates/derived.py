@@ -157,6 +157,16 @@ def norm_range(B: Vector, lower: Vector, upper: Vector) -> tuple[float, float]:
     return max(0.0, float(down(float(down(least)) / up(math.sqrt(square), 2)))), high  # elasticity.md, step 11b
 
 
+def magnitudes(lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
+    """Bounds of √Σx² over boxes lower ≤ x ≤ upper, (S, n) each: at their nearest and their farthest points."""
+    near = np.maximum(0.0, np.maximum(lower, -upper))
+    far = np.maximum(np.abs(lower), np.abs(upper))
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = (np.sqrt((x * x).sum(axis=1)) for x in (near, far))
+    # elasticity.md, step 11a
+    return np.maximum(0.0, down(low, 8)), np.asarray(up(high, 8))
+
+
 def along_range(one: Derived, lower: Vector, upper: Vector) -> tuple[float, float]:
     """Bounds of p(x) = √(xᵀBx) over a box in which ℓᵀx, ℓ = By, has an interval of its own, the last one.
 

@@ -42,6 +42,10 @@ class TransferContext:
     target is not proved at all and a transfer must stand on its own."""
     root: Callable[[Vector], tuple[Vector, Callable[[Vector], Vector]]] | None = None
     """For nonlinear systems: b ↦ an admissible U that nearly solves the system with that load, and a solver of J(U)."""
+    left: Callable[[Vector, Vector], Vector] | None = None
+    """Where states come from steps towards a reference: (U, b) ↦ v, Āv = b − A U on the free rows, zero elsewhere."""
+    reference: Vector | None = None
+    """κ̄ of Ā on the cells, then."""
     increment: Callable[[Vector], Vector] | None = None
     """For linear systems: r ↦ nearly Â⁻¹ r, in free coordinates."""
 

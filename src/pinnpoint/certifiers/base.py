@@ -27,6 +27,7 @@ from pinnpoint.rounding.arithmetic import require_range, up
 from pinnpoint.rounding.balls import Ball, exact
 from pinnpoint.rounding.stability import Coercive
 from pinnpoint.solvers.protocol import Solver, answer
+from pinnpoint.solvers.reference import Steps
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.nonlinear import NonlinearSystem
 from pinnpoint.systems.queries import Queries, require_linear
@@ -228,7 +229,8 @@ class AbstractCertifier(Certifier):
         return solver_for(self.ground.core, None)[0] if self.ground.solver is None else self.ground.solver
 
     def _context(self, seen: Observation, out: Outcome) -> TransferContext:
-        core = self.ground.core
+        core, used = self.ground.core, self.ground.solver
+        steps = used if isinstance(used, Steps) else None
 
         def consistency(U: ArrayLike) -> Ball:
             return core.residual(core.state(U, "state")[1], seen.b)
@@ -242,6 +244,8 @@ class AbstractCertifier(Certifier):
             space = core.system.space
             start = self._see(np.zeros(core.system.n), core.expand(np.zeros(core.system.n)), core.load(b))
             y = -answer(self._solver.solve, start.rho.hi)
+            if steps is not None:  # operators.md, step 13a
+                return space.vector_of(y)
             return space.vector_of(y - answer(self._solver.solve, self._see(y, core.expand(y), start.b).rho.hi))
 
         def adjoint() -> Vector:
@@ -255,6 +259,13 @@ class AbstractCertifier(Certifier):
             center, terms, counted = self._rounded(self._discrete(self._see(y, ball, seen.b)))
             return center, total(terms, counted, self.ground.K)
 
+        def left(U: Vector, b: Vector) -> Vector:
+            assert steps is not None
+            system, free = core.system, steps.reference.free
+            v = np.zeros(system.N)
+            v[free] = answer(steps.reference.inverse.solve, b[free] - system.free_rows @ U)  # operators.md, step 13b
+            return v
+
         has_green = self._bias(seen.r) is not None
         return TransferContext(
             self.ground.queries.names,
@@ -266,5 +277,7 @@ class AbstractCertifier(Certifier):
             solve,
             adjoint,
             discrete if self._proves_discrete else None,
+            left=None if steps is None else left,
+            reference=None if steps is None else steps.reference.kappa,
             increment=lambda r: np.asarray(answer(self._solver.solve, r)),
         )

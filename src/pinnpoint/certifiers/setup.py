@@ -23,6 +23,7 @@ from pinnpoint.solvers.iterative import Krylov, LeastSquares
 from pinnpoint.solvers.pardiso import Pardiso
 from pinnpoint.solvers.petsc import Petsc
 from pinnpoint.solvers.protocol import NotDefiniteError, Solver
+from pinnpoint.solvers.reference import Reference
 from pinnpoint.solvers.wheel_cholmod import WheelCholmod
 
 
@@ -142,6 +143,11 @@ def _solver_for(core: Core, asked: Any, queries: int) -> tuple[Solver, Choice]:
         if core.system.is_square:
             raise InputError(f"solver: {asked!r} is for least-squares systems; use 'krylov'")
         return lsmr_solver(core, asked), Choice(asked, "asked for", 0.0)
+    if isinstance(asked, Reference):
+        if not (core.system.is_square and core.system.is_matrix and core.symmetric):
+            raise InputError("solver: steps towards a reference are for symmetric matrices; use solver='auto'")
+        steps = asked.on(core.matrix, core.system.made_on, core.system.space.free)
+        return steps, Choice(f"{steps.name} by {asked.inverse.name}", "asked for", 0.0)
     if not isinstance(asked, str) and asked is not None:
         if not (callable(getattr(asked, "solve", None)) and callable(getattr(asked, "solve_transposed", None))):
             raise InputError(

@@ -80,7 +80,7 @@ def prepare_affine(
         f"reduced bases of rank {rank}; {what} is one number on each group",
         "the target is the discrete solution for the sum of the stored terms; the reduced state is the prediction",
     )
-    return AffineCertifier.of(system, queries.names, np.asarray(queries.constants), drawn, rank, notes)
+    return AffineCertifier.of(system, queries.names, np.asarray(queries.constants), drawn, rank, notes, queries.derived)
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,6 +47,7 @@ from pinnpoint.fem.lifted_bent import constants, left_on_curves, require_liftabl
 from pinnpoint.fem.operator_family import OperatorFamily
 from pinnpoint.fem.operators import is_opaque, operator
 from pinnpoint.fem.periodic import Periodic
+from pinnpoint.fem.references import reference_of
 from pinnpoint.fem.robin import Robin
 from pinnpoint.fem.scalar_queries import ScalarQueries
 from pinnpoint.fem.sources import body, by_groups, source_of
@@ -62,6 +63,7 @@ from pinnpoint.models.given import Prediction
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.opaque import OpaqueLift
 from pinnpoint.solvers.protocol import Solver
+from pinnpoint.solvers.reference import Reference
 from pinnpoint.systems.goals import EnergyError, Everywhere, Extreme, L2Error, Maximum, Minimum
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Ball, Flux, Goal, Patch, Point, Queries
@@ -307,6 +309,14 @@ class ReactionDiffusion(ScalarQueries):
         of each of these, ``certify_many(kappas, predictions, mu=mu)``.
         """
         return OperatorFamily.of(self, diffusion, loads)
+
+    def reference(self, *, steps: int | None = None, tolerance: float = 1e-3) -> Reference:
+        """Its diffusion inverted once, for other problems on the mesh: ``Exact(solver=reference)`` spares them solves.
+
+        Their states are what a few steps towards them end with, and what the steps leave is made part of their fluxes.
+        `steps` beyond the reference's own state; None to go on until what is left is `tolerance` of the load.
+        """
+        return reference_of(self, steps, tolerance)
 
     def points(self, X: ArrayLike, names: Sequence[str] | None = None) -> Queries:
         """Values at points."""

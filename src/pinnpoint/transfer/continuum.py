@@ -37,6 +37,7 @@ from pinnpoint.transfer.facets import FacetLoad, measures
 from pinnpoint.transfer.medium import Medium, spared
 from pinnpoint.transfer.outflow import Outflow
 from pinnpoint.transfer.regional import Regional, pieces
+from pinnpoint.transfer.rests import Rests
 from pinnpoint.transfer.robin import Exchange, exchange
 from pinnpoint.transfer.stretch import Stretch
 from pinnpoint.transfer.targets import against_gradients, targets
@@ -190,10 +191,11 @@ class Continuum:
             return carried
         return self.exchange.wanted(load if carried is None else carried, nodal, self.degree)
 
-    def primal(self, state: Vector) -> Side:
+    def primal(self, state: Vector, rests: Rests | None = None) -> Side:
         """A state of the problem itself with its flux."""
-        wanted = self.wanted(state, self.boundary_load, dual=False)
-        flux = self.fluxes(state[None, :], [self.load], [self.boundary_load if wanted is None else wanted])[..., 0]
+        wanted, rest = self.wanted(state, self.boundary_load, dual=False), None if rests is None else rests.of_primal()
+        load = self.boundary_load if wanted is None else wanted
+        flux = self.fluxes(state[None, :], [self.load], [load], rest=rest)[..., 0]
         return Side(state, self.load, flux, self.boundary_load, wanted=wanted)
 
     def _carried(self, nodal: Vector, load: FacetLoad | None) -> FacetLoad | None:
@@ -415,29 +417,45 @@ class Continuum:
         *,
         transposed: bool = False,
         columns: int = 0,
+        rest: tuple[Vector, Vector] | None = None,
     ) -> Vector:
-        """Equilibrated facet densities (F, 1 or d, m) for states (m, size), `columns` of them in all calls."""
-        d, T, order = self.d, self.topology, self.degree - 1
+        """Equilibrated facet densities (F, 1 or d, m) for states (m, size), `columns` of them in all calls.
+
+        `rest` is κ̄ on the cells and v (m, size) where κ∇u + κ̄∇v, and not κ∇u, has the load at every free node.
+        """
+        T, order = self.topology, self.degree - 1
         if self.medium is not None:
             fields = [None] * len(nodal) if fields is None else fields
             wanted, lower = targets(self.medium, T, self.cell_nodes, self.degree, nodal, fields, transposed=transposed)
-            rest = np.stack([f.coefficients for f in sources], axis=2) - lower
+            source = np.stack([f.coefficients for f in sources], axis=2) - lower
             ones, R = np.ones(len(T.cells)), self.medium.metric.R
             return equilibrate(  # varying.md, step 2d
-                self.joined, ones, wanted, rest, self.kind, self.prescribed(loads), order, metric=R
+                self.joined, ones, wanted, source, self.kind, self.prescribed(loads), order, metric=R
             )
-        b = np.stack([bernstein(u[self.cell_nodes], d, self.degree) for u in nodal], axis=2)
-        count = d + 1 if self.degree == 2 else 1
-        slopes = np.zeros((len(b), count, d, len(nodal)))
+        b = self._pieces(nodal)
+        slopes = self._slopes(b)
+        if rest is not None:
+            slopes += (rest[0] / self.kappa)[:, None, None, None] * self._slopes(self._pieces(rest[1]))
+            # operators.md, step 13c
+        source = np.stack([f.coefficients for f in sources], axis=2) - self.reaction[:, None, None] * b
+        prescribed = self.prescribed(loads)
+        # continuous.md, step 1d
+        return equilibrate(self.joined, self.kappa, slopes, source, self.kind, prescribed, order, columns=columns)
+
+    def _pieces(self, nodal: Vector) -> Vector:
+        """Bernstein coefficients of states (m, size) on the cells, (C, pairs, m)."""
+        return np.stack([bernstein(u[self.cell_nodes], self.d, self.degree) for u in nodal], axis=2)
+
+    def _slopes(self, b: Vector) -> Vector:
+        """Gradients at the vertices of the cells, or of linear elements one a cell, (C, d + 1 or 1, d, m)."""
+        d, count = self.d, self.d + 1 if self.degree == 2 else 1
+        slopes = np.zeros((len(b), count, d, b.shape[2]))
         number = {pair: p for p, pair in enumerate(pairs(d))}
         for at in range(count):
             for other in set(range(d + 1)) - {at}:
                 rise = 2.0 * (b[:, number[min(at, other), max(at, other)]] - b[:, number[at, at]])
-                slopes[:, at] += T.gradients[:, other, :, None] * rise[:, None, :]
-        rest = np.stack([f.coefficients for f in sources], axis=2) - self.reaction[:, None, None] * b
-        prescribed = self.prescribed(loads)
-        # continuous.md, step 1d
-        return equilibrate(self.joined, self.kappa, slopes, rest, self.kind, prescribed, order, columns=columns)
+                slopes[:, at] += self.topology.gradients[:, other, :, None] * rise[:, None, :]
+        return slopes
 
     @cached_property
     def joined(self) -> Topology:

@@ -33,6 +33,7 @@ from pinnpoint.transfer.gaps import flux_change, is_met
 from pinnpoint.transfer.goals import Functional, functionals
 from pinnpoint.transfer.indefinite import Indefinite
 from pinnpoint.transfer.one_dimension import pointwise
+from pinnpoint.transfer.rests import Rests
 from pinnpoint.transfer.varied_gaps import varied_flux_change
 
 log = logging.getLogger(__name__)
@@ -95,13 +96,15 @@ class Witness:
     """Queries whose intervals are cut by bounds known beforehand."""
     lifted: frozenset[int] = frozenset()
     """Queries whose intervals are those with the lift of the Dirichlet data."""
+    rests: Rests | None = None
+    """What steps towards a reference left, where there was no tight solve."""
 
     __repr__ = brief
 
     def primal(self) -> Side:
         """ũ with its flux."""
         model = self.route.model
-        return model.primal(self.state)
+        return model.primal(self.state, self.rests)
 
     def dual(self, i: int) -> Side:
         """z̃_i with its flux."""
@@ -109,7 +112,8 @@ class Witness:
         source, field = self.route.dual_source(i), self.route.dual_field(i)
         wanted = model.wanted(z, J.load)
         aim = J.load if wanted is None else wanted
-        flux = model.fluxes(z[None, :], [source], [aim], [field], transposed=True)[..., 0]
+        rest = None if self.rests is None else self.rests.of_duals([i])
+        flux = model.fluxes(z[None, :], [source], [aim], [field], transposed=True, rest=rest)[..., 0]
         return Side(z, source, flux, J.load, field, transposed=True, wanted=wanted)
 
     def data_lift(self) -> DataLift | None:
@@ -210,12 +214,13 @@ class Equilibrated(Route):
         mismatch, sure = self._mismatch(state)
         adjoint = context.adjoint()
         duals = {i: self._dual_state(i, adjoint[i], context) for i, J in enumerate(self.goals) if J.acts}
-        side = model.primal(state)
+        rests = self._rests(state, duals, context)
+        side = model.primal(state, rests)
         lift = self._lift(state, mismatch)
         self._require_met(mismatch, lift)
         extreme = extreme_queries(self.queries.goals)
         seen = OnCells.empty(model, side) if extreme else None
-        primal, pairs_ = self._measure(side, duals, seen, lift)
+        primal, pairs_ = self._measure(side, duals, seen, lift, rests)
         found = [self._enclosed(i, state, primal, pairs_.get(i), duals.get(i)) for i in range(len(self.goals))]
         if self.indefinite is None and model.medium is None:
             given = Ceilings.of(model, state, reacts=False)
@@ -242,7 +247,7 @@ class Equilibrated(Route):
             mismatched_cells=model.mismatched_cells(state, mismatch),
             remarks=(*foreseen(model), *remarks(self.queries.names, self.goals, found, model.budget)),
             witness=Witness(
-                self, state, duals, mismatch, frozenset(i for i, f in enumerate(found) if f.compared), lifted
+                self, state, duals, mismatch, frozenset(i for i, f in enumerate(found) if f.compared), lifted, rests
             ),
         )
         claims, here = self._claims(mismatch, sure, lifted), np.array([f.center for f in found])
@@ -438,6 +443,7 @@ class Equilibrated(Route):
         nodal_of: Mapping[int, Vector],
         seen: OnCells | None = None,
         lift: DataLift | None = None,
+        rests: Rests | None = None,
     ) -> tuple[Bounds, dict[int, Pair]]:
         model = self.model
         asked = list(nodal_of)
@@ -452,7 +458,8 @@ class Equilibrated(Route):
             loads, fields = [self.goals[i].load for i in these], [self.dual_field(i) for i in these]
             wanted = [model.wanted(z, load) for z, load in zip(nodal, loads, strict=True)]
             asked_for = [load if w is None else w for w, load in zip(wanted, loads, strict=True)]
-            fluxes = model.fluxes(nodal, sources, asked_for, fields, transposed=True)
+            rest = None if rests is None else rests.of_duals(these)
+            fluxes = model.fluxes(nodal, sources, asked_for, fields, transposed=True, rest=rest)
             duals = []
             for k, i in enumerate(these):
                 side = Side(nodal[k], sources[k], fluxes[..., k], loads[k], fields[k], True, wanted[k])
@@ -463,6 +470,21 @@ class Equilibrated(Route):
             found |= dict(zip(these, some, strict=True))
         assert bounds is not None
         return bounds, found
+
+    def _rests(self, state: Vector, duals: Mapping[int, Vector], context: TransferContext) -> Rests | None:
+        """What the states leave of their loads, where they come from steps towards a reference."""
+        if context.left is None or context.reference is None:
+            return None
+        model, left = self.model, context.left
+        other = model.medium is not None or model.gluing is not None or self.indefinite is not None
+        if other or extreme_queries(self.queries.goals):
+            raise InputError(
+                "solver: steps towards a reference are for coefficients that are numbers on cells, a reaction ≥ 0, no "
+                "periodic pairs, and values, averages and fluxes; use solver='auto'"
+            )
+        own = left(state, model.vector(model.load, model.boundary_load))
+        rows = {i: model.vector(self.dual_source(i), self.goals[i].load, self.dual_field(i)) for i in duals}
+        return Rests(context.reference, own, {i: left(z, rows[i]) for i, z in duals.items()})
 
     def _dual_state(self, i: int, q: Vector, context: TransferContext) -> Vector:
         """z̃ with every degree of freedom: zero on the Dirichlet part, or the lift of a flux."""

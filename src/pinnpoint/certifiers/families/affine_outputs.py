@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike
 from pinnpoint.base.arrays import Vector, floats
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
+from pinnpoint.certificates.derived import magnitudes
 from pinnpoint.certificates.population import CERTIFIED, Population, joined
 from pinnpoint.certifiers.families.affine import AffineSystem, Side, sides
 from pinnpoint.rounding.arithmetic import down, gamma, norm_up, require_round_to_nearest, up
+from pinnpoint.systems.derived import Derived
 
 CHUNK = 1024
 """Parameters at once."""
@@ -48,6 +50,7 @@ class AffineCertifier:
     forms: tuple[Vector, ...]
     constants: Vector
     notes: tuple[str, ...] = ()
+    derived: tuple[Derived, ...] = ()
 
     __repr__ = brief
 
@@ -60,6 +63,7 @@ class AffineCertifier:
         drawn: Vector,
         rank: int,
         notes: tuple[str, ...] = (),
+        derived: tuple[Derived, ...] = (),
     ) -> AffineCertifier:
         """Bases of a rank from parameters (T, G); which ones does not matter for proofs."""
         made = sides(system, drawn, rank)
@@ -67,7 +71,7 @@ class AffineCertifier:
         images = [np.asarray(A @ V) for A in system.terms]
         works = tuple(system.b @ s.basis for s in made[1:])
         forms = tuple(np.stack([s.basis.T @ image for image in images]) for s in made[1:])
-        return cls(names, system, made, np.asarray(system.L @ V), works, forms, constants, notes)
+        return cls(names, system, made, np.asarray(system.L @ V), works, forms, constants, notes, derived)
 
     def certify_many(self, parameters: ArrayLike, outputs: ArrayLike | None = None) -> Population:
         """Intervals of the queries for rows of μ, (S, terms).
@@ -76,7 +80,8 @@ class AffineCertifier:
         ----------
         outputs
             Somebody's predicted values of the queries, (S, Q), which become `value`; those of the reduced state by
-            default. `error` is the relative energy error of the reduced state in any case.
+            default. `error` is the relative energy error of the reduced state in any case. A row that holds NaN or
+            infinity is refused with its reason. Magnitudes follow from their components, and are further columns.
         """
         require_round_to_nearest()
         mu, G, Q = floats("parameters", parameters), len(self.system.terms), len(self.names)
@@ -88,12 +93,29 @@ class AffineCertifier:
         parts = []
         for a in range(0, len(mu), CHUNK):
             parts.append(self._some(mu[a : a + CHUNK], a, None if given is None else given[a : a + CHUNK]))
-        return parts[0] if len(parts) == 1 else joined(parts)
+        return self._with_magnitudes(parts[0] if len(parts) == 1 else joined(parts))
+
+    def _with_magnitudes(self, found: Population) -> Population:
+        """With a column for each magnitude of components."""
+        for one in self.derived:
+            at = [found.names.index(name) for name in one.of]
+            center, radius = found.center[:, at], found.radius[:, at]
+            low, high = magnitudes(np.asarray(down(center - radius)), np.asarray(up(center + radius)))
+            known = np.isfinite(high)
+            middle = np.where(known, 0.5 * (low + high), 0.0)
+            half = np.where(known, up(np.maximum(high - middle, middle - low), 4), math.inf)
+            value = np.sqrt((found.value[:, at] ** 2).sum(axis=1))
+            more = {"center": middle, "radius": half, "value": value}
+            columns = {name: np.column_stack([vars(found)[name], x]) for name, x in more.items()}
+            found = replace(found, names=(*found.names, one.name), **columns)
+        return found
 
     def _some(self, given: Vector, first: int, outputs: Vector | None) -> Population:
         with np.errstate(invalid="ignore"):
             good = np.isfinite(given).all(axis=1) & (given.min(axis=1) > RANGE[0]) & (given.max(axis=1) < RANGE[1])
         mu = np.where(good[:, None], given, 1.0)
+        said = np.ones(len(mu), dtype=bool) if outputs is None else np.isfinite(outputs).all(axis=1)
+        outputs = None if outputs is None else np.where(said[:, None], outputs, 0.0)
         theta = self.system.ends(mu)
         own = self.sides[0]
         c = own.coefficients(mu)
@@ -125,6 +147,7 @@ class AffineCertifier:
             notes=self.notes,
         )
         reasons = dict.fromkeys(np.flatnonzero(lost).tolist(), "parameters: rounding leaves nothing; rescale them")
+        reasons |= dict.fromkeys(np.flatnonzero(~said).tolist(), "outputs: hold NaN or infinity")
         reasons |= dict.fromkeys(np.flatnonzero(~good).tolist(), "parameters: must be finite, > 0 and of moderate size")
         return found.refused(reasons)
 

@@ -15,6 +15,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.certificates.transfer import PRODUCTS
 from pinnpoint.rounding.arithmetic import UNIT, down, gamma, norm_up, sum_up, up
 from pinnpoint.solvers.direct import SparseLU
+from pinnpoint.solvers.reference import conjugate
 from pinnpoint.systems.goals import Cells, Goal
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.anchors import DIRICHLET, Anchors
@@ -27,7 +28,7 @@ from pinnpoint.transfer.operators.any_mesh import starts
 from pinnpoint.transfer.operators.particular import Geometry
 from pinnpoint.transfer.operators.prepared import Enclosures, bounded_form, settled, total_load
 from pinnpoint.transfer.operators.sums import Fuzz, Norms, StateSums, own_norm, two_sided
-from pinnpoint.transfer.operators.triangles import conjugate, gradients
+from pinnpoint.transfer.operators.triangles import gradients
 
 Load = tuple[Density, Any]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +14,10 @@ from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.solvers.direct import SparseLU
+from pinnpoint.solvers.reference import conjugate
 from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN
 from pinnpoint.transfer.operators.particular import Geometry, Particular
 from pinnpoint.transfer.operators.sums import StateSums
-
-SMALL = 1e-24
-"""A field's steps end where its rᵀz has fallen this far: beyond, its quotients are rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,26 +195,6 @@ def gradients(topology: Topology, geometry: Geometry) -> Any:
 
 def _weighted(weights: Vector, one: Vector, two: Vector) -> Vector:
     return np.asarray(weights @ (one * two))
-
-
-def conjugate(
-    operate: Callable[[Vector], Vector], precondition: Callable[[Vector], Vector], r: Vector, steps: int
-) -> Vector:
-    """Steps of conjugate gradients from zero for every column at once; nothing here is trusted."""
-    x, p, old, first = np.zeros_like(r), np.zeros_like(r), None, None
-    with np.errstate(all="ignore"):
-        for _ in range(steps):
-            z = precondition(r)
-            new = np.einsum("nm,nm->m", r, z)
-            first = new if first is None else first
-            going = new > SMALL * first  # operators.md, step 4c
-            p = z if old is None else z + np.where(going, new / np.where(going, old, 1.0), 0.0) * p
-            q = operate(p)
-            curvature = np.einsum("nm,nm->m", p, q)
-            going &= curvature > 0.0
-            step = np.where(going, new / np.where(going, curvature, 1.0), 0.0)
-            x, r, old = x + step * p, r - step * q, new
-    return x
 
 
 def _symmetric(A: Any) -> Any:
