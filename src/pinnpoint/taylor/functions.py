@@ -15,7 +15,7 @@ from pinnpoint.rounding.arithmetic import UNIT
 from pinnpoint.taylor import series
 from pinnpoint.taylor.models import Argument, TaylorModel, constant, model, reciprocal, relative, settled, smaller
 from pinnpoint.taylor.remainders import FLOOR, LIBM, incoming_error, lipschitz, monotone
-from pinnpoint.taylor.spaces import MANY
+from pinnpoint.taylor.spaces import MANY, POINT
 
 
 def exp(x: TaylorModel) -> TaylorModel:
@@ -203,6 +203,13 @@ def absolute(x: TaylorModel) -> TaylorModel:
     C = x.C * sign[..., None, :]
     C[..., 0, :] += np.where(sign == 0.0, centre, 0.0)
     return settled(x.space, C, e, 0.0)
+
+
+def side(x: TaylorModel) -> TaylorModel:
+    """The derivative of |x| by x, where it has one: 1 or −1 where x has one sign, else 0 ± 1."""
+    low, high = x.bounds
+    sign = np.where(low >= 0.0, 1.0, np.where(high <= 0.0, -1.0, 0.0))
+    return TaylorModel(POINT, sign[..., None, :], np.where(sign == 0.0, 1.0, 0.0), -1.0, 1.0)
 
 
 def maximum(a: TaylorModel, b: TaylorModel) -> TaylorModel:

@@ -12,6 +12,7 @@ The models may be over any set, since derivatives are carried and never taken of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -264,6 +265,22 @@ FUNCTIONS: dict[str, Callable[[TaylorModel], Bent]] = {
     "sqrt": sqrt,
 }
 PLAIN: dict[str, Any] = {"abs": functions.absolute, "min": functions.minimum, "max": functions.maximum}
+UNKNOWN = constant(0.0, math.inf)
+"""What may be anything."""
+
+
+def _bending(what: str, operands: Sequence[Jet]) -> Jet:
+    """abs, min and max with derivatives almost everywhere, and without second ones."""
+    value = PLAIN[what](*(a.value for a in operands[::-1]))
+    u = operands[0] if what == "abs" else operands[0] - operands[1]
+    side = functions.side(u.value)
+    gradient = tuple(times(side, g) for g in u.gradient)  # taylor.md, step 4d
+    if what != "abs":
+        a, b = operands
+        half = constant(0.5 if what == "max" else -0.5)
+        sums = [times(constant(0.5), plus(g, h)) for g, h in zip(a.gradient, b.gradient, strict=True)]
+        gradient = tuple(plus(m, times(half, g)) for m, g in zip(sums, gradient, strict=True))  # taylor.md, step 4d
+    return Jet(value, gradient, UNKNOWN, u.pairs, tuple(UNKNOWN for _ in u.pairs))
 
 
 def seeds(coordinates: Sequence[TaylorModel], axes: Sequence[int] | None = None, pairs: Pairs = ()) -> list[Jet]:
@@ -274,12 +291,18 @@ def seeds(coordinates: Sequence[TaylorModel], axes: Sequence[int] | None = None,
 
 
 def jet_of(
-    expression: Expression, coordinates: Sequence[TaylorModel], axes: Sequence[int] | None = None, pairs: Pairs = ()
+    expression: Expression,
+    coordinates: Sequence[TaylorModel],
+    axes: Sequence[int] | None = None,
+    pairs: Pairs = (),
+    *,
+    bends: bool = False,
 ) -> Jet:
     """The jet of a formula from the models of the coordinates, with derivatives along the given axes.
 
     abs, min and max of anything that varies are refused where derivatives are asked for: they have none where they
-    bend.
+    bend. With `bends` the gradient is the one that they have almost everywhere, and the second derivatives may be
+    anything.
     """
     inputs, d = seeds(coordinates, axes, pairs), len(coordinates if axes is None else axes)
     doubts = Doubts()
@@ -288,6 +311,8 @@ def jet_of(
         if kind == "negate":
             return -operands[0]
         if what in PLAIN:
+            if bends and not all(a.flat for a in operands):
+                return _bending(what, operands)
             if not all(a.flat for a in operands):
                 raise InputError(
                     f"{expression.name}: {what} has no second derivatives, which '{expression.text[:60]}' needs; "

@@ -111,14 +111,14 @@ def divergence(convection: Sequence[Coefficient], coordinates: Sequence[TaylorMo
 
 
 def derivative(given: Coefficient, coordinates: Sequence[TaylorModel], axis: int) -> TaylorModel:
-    """The model of a coefficient's derivative along an axis."""
+    """The model of a coefficient's derivative along an axis, almost everywhere."""
     if not callable(given):
         return ZERO
     if not isinstance(given, Expression):
         raise InputError(
             f"convection: needs numbers or formulas, whose derivatives are known; got {type(given).__name__}"
         )
-    return jet_of(given, coordinates, (axis,)).gradient[0]
+    return jet_of(given, coordinates, (axis,), bends=True).gradient[0]
 
 
 def balance(reaction: Coefficient, convection: tuple[Coefficient, ...] | None, weight: float) -> Coefficient:

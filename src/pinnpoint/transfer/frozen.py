@@ -90,7 +90,7 @@ def core(point: Point, table: Table, rho: float) -> tuple[float, float]:
     for row in table:
         for entry in row:
             if isinstance(entry, Expression) and entry.variables_used:
-                for slope in jet_of(entry, X).gradient:
+                for slope in jet_of(entry, X, bends=True).gradient:
                     square = float(up(square + largest(slope) ** 2, 8))
     tall, inverse = (math.sqrt(sum(x.size() ** 2 for row in rows for x in row)) for rows in (at.A, at.inverse))
     turn = math.sqrt(square) * math.sqrt(tall)  # |A₀ − A| ≤ turn ρR

@@ -320,7 +320,7 @@ def _varying(
         return ball_as_it_is(model, x0, average)  # kernels.md, step 7a
     T, d = model.topology, model.d
     place = surroundings_at(coefficients, cell, x0, name)
-    R = reach(place, x0, model.walls())  # kernels.md, step 2b
+    R = reach(place, x0, model.walls(), name)  # kernels.md, step 2b
     width = R * math.sqrt(max(float(place.local.A[i][i].value) for i in range(d)))
     small = LOOSE[d] * _small(model, width)
     outlook = _outlook(model, cell, width) or _swift(place.peclet * float(model.anchors.diameter[cell]))
@@ -329,8 +329,9 @@ def _varying(
     spent = Work(model.budget)
     size = _worth(model, small)
     at = found(place, R, model.points, T.cells, model.anchors.volume, small, model.source_at(cell), size, spent)
-    if not (bounded(at.source) and (at.field is None or bounded(at.field))):
-        outlook = UNBOUNDED_DERIVATIVES
+    for rows in (at.source, at.field):
+        if rows is not None and not bounded(rows):
+            outlook = _unbounded_derivatives(model, rows, x0, at.radius)
     return Functional(
         source=at.source,
         field=at.field,
@@ -344,10 +345,17 @@ def _varying(
     )
 
 
-UNBOUNDED_DERIVATIVES = (
-    "its interval is unbounded: the kernel of a point needs derivatives of the coefficients that are bounded about it, "
-    "and in none of the balls tried they are; ask for an average, or write the coefficients otherwise"
-)
+def _unbounded_derivatives(model: Continuum, rows: Density | Field, x0: Vector, R: float) -> str:
+    """Why the interval of a point is unbounded, and where."""
+    lost = ~np.isfinite(rows.error2.reshape(len(rows.error2), -1)).all(axis=1)
+    cells = model.topology.cells if rows.cells is None else model.topology.cells[rows.cells]
+    where = np.round(model.points[cells[np.argmax(lost)]].mean(axis=0), 6).tolist()
+    return (
+        "its interval is unbounded: the kernel of a point needs derivatives of the coefficients that are bounded about "
+        f"it, and in none of the balls tried they are, down to the radius {R:.3g} about {x0.tolist()}: in "
+        f"{int(lost.sum())} cells they are not, such as the one at {where}; ask for an average, or write the "
+        "coefficients otherwise"
+    )
 
 
 def _outlook(model: Continuum, cell: int, R: float) -> str:

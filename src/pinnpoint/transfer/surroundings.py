@@ -26,6 +26,7 @@ from pinnpoint.taylor.inputs import fixed, model_of
 from pinnpoint.taylor.jets import ZERO, Jet, jet_of, plus, times
 from pinnpoint.taylor.models import TaylorModel, constant, reciprocal
 from pinnpoint.taylor.simplices import enclose
+from pinnpoint.taylor.spaces import space
 from pinnpoint.transfer.decimals import Enclosed, precision
 
 DIGITS = 40
@@ -49,6 +50,8 @@ class Surroundings:
         A, symmetric and positive definite, by numbers with bounds of their errors; None for the unit matrix.
     table
         A(x) where it varies; the matrix is then A(x₀).
+    bent
+        A formula with abs, min or max that κ is a smooth branch of, about x₀.
     convection
         b: d numbers or formulas with derivatives; None for none.
     reaction
@@ -61,6 +64,7 @@ class Surroundings:
     convection: tuple[float | Expression, ...] | None = None
     reaction: float | Data = 0.0
     table: Table | None = None
+    bent: Expression | None = None
 
     __repr__ = brief
 
@@ -125,9 +129,9 @@ class Surroundings:
     def jets(self, X: Models) -> Around:
         """Models of κ, b and c with what is needed of their derivatives, from models of the coordinates."""
 
-        def jet(f: float | Expression) -> Jet:
+        def jet(f: float | Expression, *, bends: bool = False) -> Jet:
             if isinstance(f, Expression) and f.variables_used:
-                return jet_of(f, X)
+                return jet_of(f, X, bends=bends)
             v, e = fixed(f) or (math.nan, math.inf)
             return Jet.constant(constant(v, e), self.d)
 
@@ -140,7 +144,8 @@ class Surroundings:
                 reaction = constant(*known)
         else:
             reaction = model_of(c, X)
-        return Around(jet(self.kappa), None if self.convection is None else [jet(v) for v in self.convection], reaction)
+        drift = None if self.convection is None else [jet(v, bends=True) for v in self.convection]
+        return Around(jet(self.kappa), drift, reaction)
 
     def weight(self, around: Around, Y: Models) -> TaylorModel:
         """g, from the coefficients and y."""
@@ -196,6 +201,17 @@ class Surroundings:
                 continue
             V = plus(V, times(times(constant(*_pair(at.inverse[i][j])), gaps[i]), Y[j]))  # kernels.md, step 1d
         return V
+
+    def box(self, radius: float) -> list[TaylorModel]:
+        """The coordinates on a box around the ellipsoid |L⁻¹y| ≤ R."""
+        S, models = space(self.d, 2), []
+        for i, a in enumerate(self.at):
+            C = np.zeros((S.size, 1))
+            C[0] = a
+            half = float(up(radius * math.sqrt(self.local.A[i][i].size()), 8))
+            C[int(np.flatnonzero((S.degree == 1) & (S.powers[:, i] == 1))[0])] = half
+            models.append(TaylorModel(S, C, np.zeros(1)))
+        return models
 
     def distance(self, Y: Models, radius: float) -> TaylorModel:
         """The model of s."""

@@ -18,6 +18,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.rounding.arithmetic import UNIT, at_most, up
 from pinnpoint.taylor.bernstein import Density
+from pinnpoint.taylor.branches import Bend, bends, branch
 from pinnpoint.taylor.inputs import costly, enclosed, fixed, model_of
 from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.taylor.simplices import enclose
@@ -39,6 +40,8 @@ SMALLER = (1.0, 0.9, 0.7, 0.4)
 """Shares of R that are tried until the coefficients' derivatives are bounded in the ball."""
 LONGEST = 8.0
 """Balls are not taken larger than this many lengths 1/ν, beyond which e^{νR} costs digits."""
+STEP, STEPS = 0.85, 24
+"""Balls are made smaller by this factor, and so often at most, until κ does not bend in them."""
 ILL = 1e8
 """Matrices with a larger condition number are refused."""
 
@@ -73,12 +76,20 @@ def surroundings_at(coefficients: Coefficients, cell: int, x0: Vector, name: str
     kappa, matrix, table = _diffusion(coefficients.diffusion[region], x0, name)
     b = coefficients.convection[region]
     drift = None if b is None or all(fixed_zero(v) for v in b) else tuple(_formula(v, "convection", name) for v in b)
-    c = coefficients.reaction[region]
-    return Surroundings(tuple(map(float, x0)), kappa, matrix, drift, c, table)
+    c, at = coefficients.reaction[region], tuple(map(float, x0))
+    if not (isinstance(kappa, Expression) and bends(kappa)):
+        return Surroundings(at, kappa, matrix, drift, c, table)
+    smooth = branch(kappa, [constant(v) for v in at])  # kernels.md, step 4e
+    if isinstance(smooth, Bend):
+        raise _bent(name, kappa, smooth, x0, 0.0)
+    return Surroundings(at, smooth, matrix, drift, c, table, kappa)
 
 
-def reach(place: Surroundings, x0: Vector, facets: Vector) -> float:
-    """The largest R whose ellipsoid meets none of the facets, but no more than `LONGEST` lengths 1/ν."""
+def reach(place: Surroundings, x0: Vector, facets: Vector, name: str) -> float:
+    """The largest R whose ellipsoid meets none of the facets and no bend of κ, but no more than `LONGEST` lengths 1/ν.
+
+    Whether κ bends is asked of ever smaller boxes.
+    """
     if place.matrix is None:
         R = largest_ball(x0, facets)  # continuous.md, step 4e
     else:
@@ -89,7 +100,28 @@ def reach(place: Surroundings, x0: Vector, facets: Vector) -> float:
             raise InputError(f"diffusion: the matrix has the condition number {condition:.3g}; at most {ILL:g} may be")
         R = largest_ellipsoid(x0, facets, A, error)  # kernels.md, step 2b
     nu2 = place.exponent()
-    return min(R, LONGEST / math.sqrt(nu2)) if nu2 > 0.0 else R  # kernels.md, step 4b
+    R = min(R, LONGEST / math.sqrt(nu2)) if nu2 > 0.0 else R  # kernels.md, step 4b
+    if place.bent is None:
+        return R
+    for k in range(STEPS + 1):
+        found = branch(place.bent, place.box(R))
+        if found == place.kappa:
+            return R  # kernels.md, step 4e
+        if k < STEPS:
+            R *= STEP
+    assert isinstance(found, Bend)
+    raise _bent(name, place.bent, found, x0, R)
+
+
+def _bent(name: str, kappa: Expression, at: Bend, x0: Vector, R: float) -> InputError:
+    """The refusal of a point at a bend of κ."""
+    where = f"within {R:.3g} of {[round(float(v), 6) for v in x0]}" if R else f"at {[float(v) for v in x0]}"
+    return InputError(
+        f"query '{name}': the kernel of a point needs second derivatives of the diffusion, but {kappa.name} "
+        f"'{kappa.text[:60]}' bends {where}: the argument {at.argument[:40]} of {at.what} is between {at.low:.3g} and "
+        f"{at.high:.3g} there. Move the point, ask for an average, write a smooth formula, or give each side a formula "
+        "of its own by groups of cells"
+    )
 
 
 def found(

@@ -26,7 +26,6 @@ from pinnpoint.taylor.jets import ZERO
 from pinnpoint.taylor.models import TaylorModel, constant, settled
 from pinnpoint.taylor.simplices import DEPTH as USUAL
 from pinnpoint.taylor.simplices import density
-from pinnpoint.taylor.spaces import space
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.radial_models import RadialModels
 from pinnpoint.transfer.surroundings import Surroundings, largest
@@ -179,16 +178,7 @@ class Point:
 
     def box(self, rho: float) -> list[TaylorModel]:
         """The coordinates on a box around the ellipsoid |L⁻¹y| ≤ ρR."""
-        d, R = self.place.d, self.kernel.radius
-        S = space(d, 2)
-        models = []
-        for i, a in enumerate(self.place.at):
-            C = np.zeros((S.size, 1))
-            C[0] = a
-            half = float(up(rho * R * math.sqrt(self.place.local.A[i][i].size()), 8))
-            C[int(np.flatnonzero((S.degree == 1) & (S.powers[:, i] == 1))[0])] = half
-            models.append(TaylorModel(S, C, np.zeros(1)))
-        return models
+        return self.place.box(float(up(rho * self.kernel.radius)))
 
     def largest(self, rho: float) -> float:
         """Upper bound of g on that ellipsoid."""
