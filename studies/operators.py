@@ -1,7 +1,8 @@
 """Populations against proved intervals on meshes four times finer: no two may be disjoint.
 
 Coefficients of contrast 1 to 1,000 on squares, L-shapes, frames with a hole and mixed boundaries; 0 to 4 steps; the
-mean, averages over blocks and balls, the size of the solution, and the energy error of predictions of every quality.
+mean, averages over blocks and balls, or points with κ jumping around them, the size of the solution, and the energy
+error of predictions of every quality.
 The fine mesh's intervals come from many steps there, and for some from fluxes of patches around a solved state.
 
 python studies/operators.py [--quick] [--only KIND] [--out operators.json]
@@ -17,21 +18,27 @@ import pinnpoint as pp
 from pinnpoint.mesh.refine import Refiner
 
 KINDS = {"square": ("square", 8), "lshape": ("lshape", 4), "frame": ("frame", 4), "mixed": ("square", 8)}
+KINDS |= {"points": ("square", 8), "mixed points": ("square", 8)}
 CONTRASTS = (1.0, 4.0, 30.0, 1000.0)
 STEPS = range(5)
+COUNTS = ("compared", "disjoint", "narrow", "infinite")
 
 
 def problem(kind, mesh):
     """One of the problems on a mesh."""
-    if kind == "mixed":
+    if kind.startswith("mixed"):
         given = {"dirichlet": {"left": 0.0, "right": 1.0}, "neumann": {"top": 0.5}}
         return pp.fem.ReactionDiffusion(mesh, source="1+x*y", **given)
-    return pp.fem.ReactionDiffusion(mesh, source=1.0 if kind == "square" else "1+x", dirichlet={"boundary": 0.0})
+    return pp.fem.ReactionDiffusion(
+        mesh, source=1.0 if kind in ("square", "points") else "1+x", dirichlet={"boundary": 0.0}
+    )
 
 
 def asked(p, kind):
     """Queries that both meshes have."""
     at = np.array([[0.3, 0.6], [0.7, 0.25], [0.5, 0.5]])
+    if kind.endswith("points"):
+        return p.mean() + p.points([[0.3, 0.6], [0.71, 0.26], [0.45, 0.52], [0.09, 0.83]])
     at = at if kind in ("square", "mixed") else np.array([[-0.7, 0.3], [-0.75, -0.4], [0.3, 0.75]])
     blocks = p.cells(at, side=0.25, name=["b0", "b1", "b2"])
     return p.mean() + blocks + p.averages(at[:2] + 0.01, [0.1, 0.15], names=["c0", "c1"])
@@ -71,7 +78,7 @@ def block(kind, contrast, count, seed):
     fine = problem(kind, mesh)
     many = fine.operators().prepare(asked(fine, kind), steps=24, dual_steps=16)
     truth = many.certify_many(kappas[:, parents], on_fine)
-    found = {"compared": 0, "disjoint": 0, "narrow": 0}
+    found = dict.fromkeys(COUNTS, 0)
     size = np.abs(truth.center) + 1e-300
     for steps in STEPS:
         certifier = coarse.operators().prepare(asked(coarse, kind), steps=steps, dual_steps=steps)
@@ -82,6 +89,7 @@ def block(kind, contrast, count, seed):
         found["compared"] += apart.size + 2 * count
         found["disjoint"] += int(apart.sum()) + sum(int(s.sum()) for s in sides)
         found["narrow"] += int((here.radius < 0.2 * size).sum())
+        found["infinite"] += int(np.isinf(here.radius).sum())
     for i in range(0, count, 10):  # another proof of the same numbers
         one = pp.fem.ReactionDiffusion(
             fine.mesh, fine.given["source"], kappas[i, parents], 0.0, fine.given["dirichlet"], fine.given["neumann"]
@@ -99,7 +107,7 @@ def main():
     parser.add_argument("--out", default="operators.json")
     parser.add_argument("--only", choices=list(KINDS), help="one kind of problem")
     options = parser.parse_args()
-    total, rows = {"compared": 0, "disjoint": 0, "narrow": 0}, []
+    total, rows = dict.fromkeys(COUNTS, 0), []
     for k, kind in enumerate(KINDS):
         if options.only not in (None, kind):
             continue

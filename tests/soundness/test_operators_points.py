@@ -9,7 +9,9 @@ import pinnpoint as pp
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quadrature import rule
 from pinnpoint.transfer.goals import Functional
+from pinnpoint.transfer.operators import prepared
 from pinnpoint.transfer.operators.frozen import Frozen, PointTerms
+from pinnpoint.transfer.operators.grid import Grid
 
 ENDS = {"left": 0.0, "right": 0.0}
 
@@ -205,3 +207,61 @@ def test_queries_of_another_mesh_are_refused(target):
         problem.operators(["L", "R"]).reduce(other.mean(), rank=2, within=(0.5, 2.0), target=target)
     with pytest.raises(pp.InputError, match="belong to another mesh"):
         problem.operators("cells").prepare(other.mean())
+
+
+def squares(n, seed=3):
+    """κ of two values on the sides of random waves, in blocks of 2 × 2 squares, and the problem on n × n of them."""
+    p = pp.fem.ReactionDiffusion(pp.io.generate("square", n), source=1.0)
+    rng, x = np.random.default_rng(seed), p.mesh.points[p.mesh.cells].mean(axis=1)
+    x = (np.floor(8 * x) + 0.5) / 8
+    waves = np.cos(6.0 * rng.normal(size=(4, 3, 2)) @ x.T + rng.uniform(0.0, 6.0, (4, 3, 1))).sum(axis=1)
+    return p, np.where(waves > 0.0, np.array([[1.5], [4.0], [30.0], [1000.0]]), 1.0)
+
+
+INSIDE = [[0.32, 0.44], [0.57, 0.7], [0.26, 0.635]]  # of blocks, some beside jumps
+
+
+def of_squares(n, steps, loads=None):
+    p, kappas = squares(n)
+    given = {} if loads is None else {"mu": np.array([[0.5], [-1.0], [2.0], [0.0]])}
+    asked = p.points(INSIDE) + p.mean() + p.cells([[0.25, 0.5]], side=0.25, name="block")
+    certifier = p.operators(loads=loads).prepare(asked, steps=steps, dual_steps=steps)
+    return certifier, certifier.certify_many(kappas, np.zeros((4, len(p.mesh.points))), **given)
+
+
+@pytest.mark.parametrize("loads", [None, [{"source": "x*y"}]])
+def test_lattices_by_transforms_say_what_factors_say(monkeypatch, loads):
+    pytest.importorskip("numba", reason="pip install 'pinnpoint[fast]'")
+    certifier, found = of_squares(16, 4, loads)
+    engine = certifier.prepared.engine
+    assert isinstance(engine, Grid)
+    _, fine = of_squares(64, 20, loads)
+    monkeypatch.setattr(prepared, "compiler", lambda: None)
+    certifier, other = of_squares(16, 4, loads)
+    assert not isinstance(certifier.prepared.engine, Grid)
+    np.testing.assert_allclose(found.radius, other.radius, rtol=2e-3)
+    assert np.all(np.abs(found.center - other.center) <= 2e-3 * found.radius)
+    assert np.all(np.abs(found.center - fine.center) <= found.radius + fine.radius)
+    assert np.all(fine.radius[:2] < found.radius[:2])
+
+
+def test_without_what_kappa_adds_transforms_miss(monkeypatch):
+    pytest.importorskip("numba", reason="pip install 'pinnpoint[fast]'")
+    _, fine = of_squares(64, 12)
+    monkeypatch.setattr(Frozen, "field", lambda self, kappa: 0.0 * self.means)
+    certifier, found = of_squares(16, 4)
+    assert isinstance(certifier.prepared.engine, Grid)
+    assert np.any(np.abs(found.center - fine.center) > found.radius + fine.radius)
+
+
+def test_the_point_of_a_homogeneous_square_by_its_series():
+    pytest.importorskip("numba", reason="pip install 'pinnpoint[fast]'")
+    p = pp.fem.ReactionDiffusion(pp.io.generate("square", 16), source=1.0)
+    certifier = p.operators().prepare(p.points(INSIDE), steps=2, dual_steps=2)
+    found = certifier.certify_many(np.full((1, len(p.mesh.cells)), 2.0), np.zeros((1, len(p.mesh.points))))
+    k = np.arange(1, 400, 2)
+    weights = 16.0 / np.pi**4 / (np.outer(k, k) * (k[:, None] ** 2 + k**2)) / 2.0
+    x = np.array(INSIDE)
+    u = np.einsum("pi,ij,pj->p", np.sin(np.pi * np.outer(x[:, 0], k)), weights, np.sin(np.pi * np.outer(x[:, 1], k)))
+    assert np.all(np.abs(found.center[0] - u) <= found.radius[0])
+    assert np.all(found.radius[0] < 0.02 * u)

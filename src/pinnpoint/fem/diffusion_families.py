@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any, cast
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Vector, vector
@@ -21,9 +22,11 @@ from pinnpoint.systems.queries import Queries
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.goals import Groups
 from pinnpoint.transfer.operators.any_mesh import AnyMesh
-from pinnpoint.transfer.operators.loaded import Loaded, further_loads
+from pinnpoint.transfer.operators.grid import Grid
+from pinnpoint.transfer.operators.loaded import Loaded, further_loads, tails_of
 from pinnpoint.transfer.operators.patched import Patched, prepare_patches
 from pinnpoint.transfer.operators.prepared import Prepared, bounded_form, prepare
+from pinnpoint.transfer.operators.triangles import Triangles
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +102,12 @@ def _made(family: DiffusionFamily, queries: Queries, *, patches: bool) -> Prepar
         return prepare(model, values, *asked) if flat else prepare_patches(model, values, *asked)
     if not flat:
         raise InputError("loads: are certified in two dimensions and without patches; make a family for each load")
-    base = prepare(model, values, *asked, lattice=False, constant=False)
-    engine = base.engine
-    assert isinstance(engine, AnyMesh)
+    base = prepare(model, values, *asked, constant=False)
+    engine, geometry = base.engine, base.fuzz.geometry
+    assert isinstance(engine, AnyMesh | Grid)
     further = [_further(problem, load, k) for k, load in enumerate(family.loads)]
-    found, states = further_loads(engine.triangles, base.fuzz.geometry, further)
+    triangles = engine.triangles if isinstance(engine, AnyMesh) else Triangles.of(model.topology, model.kind, geometry)
+    found, states = further_loads(triangles, geometry, further)
     data = np.zeros((2, len(base.with_duals), len(further)))
     for i, q in enumerate(base.with_duals):
         point = base.points[i]
@@ -115,7 +119,8 @@ def _made(family: DiffusionFamily, queries: Queries, *, patches: bool) -> Prepar
                     f"'{queries.names[q]}' needs sources without jumps; ask for averages, or give formulas for all"
                 )
             data[:, i, k] = J.constant, J.error
-    return Loaded(base, engine, found, states, data)
+    duals = sp.csr_array(np.stack([p.divergence for p in base.loads], axis=1)[:, 1:])
+    return Loaded(base, engine, found, states, data, tails_of((base.loads[0], *found), geometry), duals)
 
 
 def _further(problem: Any, load: Mapping[str, Any], k: int) -> Continuum:

@@ -55,7 +55,7 @@ class OperatorFamily(DiffusionFamily):
         ----------
         queries
             The mean, averages over cells, blocks, balls and Neumann groups; in two dimensions points, also beside
-            jumps of κ: with points no transforms are used, and instances cost more.
+            jumps of κ; with points instances go one by one, and cost more.
         steps
             Preconditioned steps for the state and its flux; 3 by default.
         dual_steps

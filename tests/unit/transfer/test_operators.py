@@ -10,7 +10,8 @@ import pytest
 import pinnpoint as pp
 from pinnpoint.transfer.estimator import Side
 from pinnpoint.transfer.operators.any_mesh import AnyMesh
-from pinnpoint.transfer.operators.grid import Grid, Lattice
+from pinnpoint.transfer.operators.grid import Grid
+from pinnpoint.transfer.operators.lattice import Lattice
 from pinnpoint.transfer.operators.particular import Geometry, particulars
 from pinnpoint.transfer.operators.prepared import prepare
 from pinnpoint.transfer.operators.sums import Fuzz, norms

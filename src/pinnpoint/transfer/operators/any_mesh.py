@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,17 @@ class AnyMesh:
 
     more = 0.0
     """Relative error of areas and gradients beyond that of the geometry."""
+
+    def with_first(self, load: Particular, state: Vector) -> AnyMesh:
+        """With another load of the problem itself."""
+        states = self.states.copy()
+        states[:, 0] = state
+        return replace(self, loads=(load, *self.loads[1:]), states=states)
+
+    @property
+    def reference(self) -> Vector:
+        """The states of the reference."""
+        return self.states
 
     def sums(self, kappas: Vector, predictions: Vector, streams: Vector | None, steps: int, dual_steps: int) -> Sums:
         """For rows of κ (I, C), predictions and stream functions (I, N)."""

@@ -1,177 +1,24 @@
-"""Instances on squares cut in two: sine and cosine transforms are the reference's inverse, fields are in float32."""
+"""Instances on squares cut in two: transforms are the reference's inverse, fields are in float32."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy
-from numpy.typing import NDArray
 
-from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
-from pinnpoint.mesh.topology import Topology
 from pinnpoint.transfer.operators.any_mesh import Sums, joined
+from pinnpoint.transfer.operators.frozen import Frozen
+from pinnpoint.transfer.operators.lattice import Cosines, Lattice, Sines, Single, power
 from pinnpoint.transfer.operators.particular import Geometry, Particular
 from pinnpoint.transfer.operators.sums import StateSums
 
-Single = NDArray[np.float32]
-PRODUCTS = 160
-"""Up to so many squares along an axis, products with the matrices of sines and cosines beat fast transforms."""
 TOGETHER, CHUNK = 2**17, (16, 4)
 """Nodes of all instances whose fields stay in the caches together, and instances at most: without and with duals."""
 SMALL = 1e-12
 """A field's steps end where its rᵀz has fallen this far, in float32."""
-WORTH = 1e-9
-"""Meshes whose lines are further from even than this, against their spacing, count as any triangulation."""
-
-
-@dataclass(frozen=True, eq=False)
-class Lattice:
-    """A mesh that is a lattice of squares, each cut from its low corner to its high one.
-
-    Attributes
-    ----------
-    shape
-        Squares along x and y.
-    h
-        Their nominal side.
-    uneven
-        Upper bound of the relative distance of true differences of coordinates from h.
-    """
-
-    shape: tuple[int, int]
-    h: float
-    uneven: float
-
-    __repr__ = brief
-
-    @classmethod
-    def of(cls, topology: Topology) -> Lattice | None:
-        """The lattice of a mesh, or None where it is none."""
-        X, cells = topology.points, topology.cells
-        x, y = np.unique(X[:, 0]), np.unique(X[:, 1])
-        nx, ny = len(x) - 1, len(y) - 1
-        if min(nx, ny) < 2 or len(X) != (nx + 1) * (ny + 1) or len(cells) != 2 * nx * ny:
-            return None
-        if not (np.array_equal(X[:, 0], np.repeat(x, ny + 1)) and np.array_equal(X[:, 1], np.tile(y, nx + 1))):
-            return None
-        if not np.array_equal(cells, expected_cells(nx, ny)):
-            return None
-        h = float((x[-1] - x[0]) / nx)
-        away = max(float(np.abs(np.diff(x) - h).max()), float(np.abs(np.diff(y) - h).max())) / h
-        uneven = away * (1.0 + 1e-9) + 2.0**-50  # operators.md, step 5e
-        return cls((nx, ny), h, uneven) if uneven < WORTH else None
-
-
-def expected_cells(nx: int, ny: int) -> Index:
-    """Sorted vertices of the triangles of all squares, lower and upper in turn."""
-    low = (np.arange(nx)[:, None] * (ny + 1) + np.arange(ny)[None, :]).ravel()
-    lower = np.stack([low, low + ny + 1, low + ny + 2], axis=1)
-    upper = np.stack([low, low + 1, low + ny + 2], axis=1)
-    return np.stack([lower, upper], axis=1).reshape(-1, 3)
-
-
-class Diagonal:
-    """M D M on both axes, D a diagonal, by matrices M whose rows and columns are even or odd about the middle.
-
-    Folded there, each product is two of half the size.
-    """
-
-    inverse: Single
-    matrices: tuple[Any, ...] = ()
-
-    def halved(self, matrices: Sequence[Vector], even: Sequence[Any]) -> None:
-        """Keep the halves: forward on each axis, then backward, and D in the order of waves that they give."""
-        order, parts = [], []
-        for M, yes in zip(matrices, even, strict=True):
-            order.append(np.concatenate([np.flatnonzero(yes), np.flatnonzero(~yes)]))
-            few = len(M) // 2
-            most = len(M) - few
-            forward = M[yes][:, :most], M[~yes][:, :few]
-            parts.append((*forward, M[:most][:, yes], M[:few][:, ~yes], most))
-        self.inverse = np.ascontiguousarray(self.inverse[np.ix_(*order)])
-        self.matrices = tuple(
-            tuple(np.ascontiguousarray(p, dtype=np.float32) if isinstance(p, np.ndarray) else p for p in part)
-            for part in parts
-        )
-
-    def product(self, fields: Single) -> None:
-        """Applied to fields in place."""
-        from pinnpoint.transfer.operators.grid_compiled import fold, unfold
-
-        x, y = self.matrices
-        a, b = np.empty_like(fields), np.empty_like(fields)
-        fold(fields, a)
-        for way in (0, 2):
-            np.matmul(x[way], a[..., : x[4], :], out=b[..., : x[4], :])
-            np.matmul(x[way + 1], a[..., x[4] :, :], out=b[..., x[4] :, :])
-            np.matmul(b[..., : y[4]], y[way].T, out=a[..., : y[4]])
-            np.matmul(b[..., y[4] :], y[way + 1].T, out=a[..., y[4] :])
-            if way == 0:
-                a *= self.inverse
-        unfold(a, fields)
-
-
-class Sines(Diagonal):
-    """The inverse of the 5-point matrix on interior nodes, for fields (I, m, nx + 1, ny + 1) in float32."""
-
-    def __init__(self, nx: int, ny: int) -> None:
-        waves = [np.arange(1, n) for n in (nx, ny)]
-        lx, ly = (2.0 - 2.0 * np.cos(np.pi * k / n) for k, n in zip(waves, (nx, ny), strict=True))
-        self.inverse = (1.0 / ((lx[:, None] + ly[None, :]) * (4.0 * nx * ny))).astype(np.float32)
-        if max(nx, ny) <= PRODUCTS:
-            matrices = [2.0 * np.sin(np.pi * np.outer(k, k) / n) for k, n in zip(waves, (nx, ny), strict=True)]
-            self.halved(matrices, [k % 2 == 1 for k in waves])
-
-    def __call__(self, r: Single) -> Single:
-        """Applied to fields."""
-        z = np.zeros_like(r)
-        inner = np.ascontiguousarray(r[..., 1:-1, 1:-1])
-        if self.matrices:
-            self.product(inner)
-            z[..., 1:-1, 1:-1] = inner
-            return z
-        across = scipy.fft.dstn(inner, type=1, axes=(-2, -1), overwrite_x=True)
-        across *= self.inverse
-        z[..., 1:-1, 1:-1] = scipy.fft.dstn(across, type=1, axes=(-2, -1), overwrite_x=True)
-        return z
-
-
-class Cosines(Diagonal):
-    """The pseudo-inverse of the natural 5-point matrix on all nodes."""
-
-    def __init__(self, nx: int, ny: int) -> None:
-        waves = [np.arange(n + 1) for n in (nx, ny)]
-        lx, ly = (2.0 - 2.0 * np.cos(np.pi * k / n) for k, n in zip(waves, (nx, ny), strict=True))
-        total = lx[:, None] + ly[None, :]
-        total[0, 0] = 1.0
-        inverse = 1.0 / (total * (4.0 * nx * ny))
-        inverse[0, 0] = 0.0
-        self.inverse = inverse.astype(np.float32)
-        ends = [np.where((k == 0) | (k == k[-1]), 2.0, 1.0) for k in waves]
-        self.ends = (ends[0][:, None] * ends[1][None, :]).astype(np.float32)
-        if max(nx, ny) <= PRODUCTS:
-            both = zip(waves, (nx, ny), ends, strict=True)
-            matrices = [np.cos(np.pi * np.outer(k, k) / n) * (2.0 / e) for k, n, e in both]
-            self.halved(matrices, [k % 2 == 0 for k in waves])
-
-    def __call__(self, r: Single) -> Single:
-        """Applied to fields."""
-        across = r * self.ends
-        if self.matrices:
-            self.product(across)
-            return np.asarray(across)
-        across = scipy.fft.dctn(across, type=1, axes=(-2, -1), overwrite_x=True)
-        across *= self.inverse
-        return np.asarray(scipy.fft.dctn(across, type=1, axes=(-2, -1), overwrite_x=True))
-
-
-def power(x: Any) -> Any:
-    """The power of two next to positive numbers: products with it are exact."""
-    return np.exp2(np.round(np.log2(np.maximum(x, 1e-300))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,9 +30,13 @@ class Grid:
     loads
         The primal one, then one a query with a dual.
     rows, states
-        Of the loads and the reference κ = 1, in float32 and to the scales `row_scale` and `state_scale`.
+        Of the loads and the reference κ = 1, in float32 and to the scale `row_scale`.
     fluxes, single, flux_scale
         Values at centroids, (1 + Q, 2 triangles, 2, nx, ny), and the same in float32 to a scale.
+    all_rows, reference
+        Of the loads and the reference as they are, (N, 1 + Q).
+    points, gradient
+        Of the duals: the kernel of a point, whose load depends on κ; and ∇v at the cells, (2C, N), for these.
     """
 
     lattice: Lattice
@@ -200,34 +51,74 @@ class Grid:
     sines: Sines
     cosines: Cosines
     all_rows: Vector
+    reference: Vector
+    points: tuple[Frozen | None, ...] = ()
+    gradient: Any = None
 
     __repr__ = brief
 
     @classmethod
-    def of(cls, lattice: Lattice, geometry: Geometry, loads: tuple[Particular, ...], states: Vector) -> Grid:
+    def of(
+        cls,
+        lattice: Lattice,
+        geometry: Geometry,
+        loads: tuple[Particular, ...],
+        states: Vector,
+        points: tuple[Frozen | None, ...] = (),
+        gradient: Any = None,
+    ) -> Grid:
         """From loads and reference states (N, 1 + Q)."""
-        nx, ny = lattice.shape
-        nodes, m = (nx + 1, ny + 1), len(loads)
-        rows = np.stack([p.row.reshape(nodes) for p in loads])
-        rows[:, [0, -1]], rows[:, :, [0, -1]] = 0.0, 0.0
-        fluxes = np.stack([np.moveaxis(p.flux.reshape(nx, ny, 2, 2), (2, 3), (0, 1)) for p in loads])
-        row_scale = power(np.abs(rows).max(axis=(1, 2)))
+        fluxes = np.stack([lattice.by_triangles(p.flux) for p in loads])
+        rows = np.stack([p.row for p in loads], axis=1)
+        waves = Sines(*lattice.shape), Cosines(*lattice.shape)
+        some = any(p is not None for p in points)
+        kernels: dict[str, Any] = {"points": points, "gradient": gradient} if some else {}
+        parts: tuple[Any, ...] = (*cls._scaled(lattice, rows, fluxes, states), *waves, rows, states)
+        return cls(lattice, geometry, loads, *parts, **kernels)
+
+    @staticmethod
+    def _scaled(lattice: Lattice, rows: Vector, fluxes: Vector, states: Vector) -> tuple[Any, ...]:
+        """Rows with their scale, states, fluxes with theirs: what steps and sums take."""
+        nodes, m = tuple(n + 1 for n in lattice.shape), len(fluxes)
+        inner = np.ascontiguousarray(rows.T).reshape(m, *nodes)
+        inner[:, [0, -1]], inner[:, :, [0, -1]] = 0.0, 0.0
+        row_scale = power(np.abs(inner).max(axis=(1, 2)))
         flux_scale = power(np.abs(fluxes).max(axis=(1, 2, 3, 4)))
         start = np.ascontiguousarray(states.T).reshape(m, *nodes)
-        return cls(
-            lattice,
-            geometry,
-            loads,
-            (rows / row_scale[:, None, None]).astype(np.float32),
+        return (
+            (inner / row_scale[:, None, None]).astype(np.float32),
             row_scale,
             (start / row_scale[:, None, None]).astype(np.float32),
             fluxes,
             (fluxes / flux_scale[:, None, None, None, None]).astype(np.float32),
             flux_scale,
-            Sines(nx, ny),
-            Cosines(nx, ny),
-            np.stack([p.row for p in loads], axis=1),
         )
+
+    def _with(self, loads: tuple[Particular, ...], rows: Vector, fluxes: Vector, states: Vector, points: Any) -> Grid:
+        """The same lattice with other loads."""
+        scaled, waves = self._scaled(self.lattice, rows, fluxes, states), (self.sines, self.cosines)
+        parts: tuple[Any, ...] = (*scaled, *waves, rows, states, points, self.gradient)
+        return Grid(self.lattice, self.geometry, loads, *parts)
+
+    def with_first(self, load: Particular, state: Vector) -> Grid:
+        """With another load of the problem itself."""
+        rows, fluxes, states = self.all_rows.copy(), self.fluxes.copy(), self.reference.copy()
+        rows[:, 0], fluxes[0], states[:, 0] = load.row, self.lattice.by_triangles(load.flux), state
+        return self._with((load, *self.loads[1:]), rows, fluxes, states, self.points)
+
+    def _at(self, kappa: Vector) -> Grid:
+        """With what one instance's κ adds to the loads and fluxes of points."""
+        which = [k for k, point in enumerate(self.points) if point is not None]
+        own = np.zeros((len(which), len(self.geometry.area), 2))
+        for i, k in enumerate(which):
+            point = self.points[k]
+            assert point is not None
+            own[i, point.cells] = point.field(kappa)
+        rows, fluxes, at = self.all_rows.copy(), self.fluxes.copy(), np.array(which) + 1
+        weighted = (own * self.geometry.area[:, None]).reshape(len(which), -1).T
+        rows[:, at] -= self.gradient.T @ weighted  # operators.md, step 11b
+        fluxes[at] -= np.stack([self.lattice.by_triangles(field) for field in own])
+        return self._with(self.loads, rows, fluxes, self.reference, ())
 
     @property
     def more(self) -> float:
@@ -241,6 +132,14 @@ class Grid:
 
     def sums(self, kappas: Vector, predictions: Vector, streams: Vector | None, steps: int, dual_steps: int) -> Sums:
         """For rows of κ (I, C), predictions and stream functions (I, N)."""
+        if self.points:  # loads of points are each instance's own
+            one = [slice(i, i + 1) for i in range(len(kappas))]
+            given = [None if streams is None else streams[i] for i in one]
+            each = [
+                self._at(kappas[i.start]).sums(kappas[i], predictions[i], s, steps, dual_steps)
+                for i, s in zip(one, given, strict=True)
+            ]
+            return joined([e[0] for e in each]), joined([e[1] for e in each]), joined([e[2] for e in each])
         size = CHUNK[1] if len(self.loads) > 1 else max(CHUNK[1], min(CHUNK[0], TOGETHER // predictions.shape[1]))
         if len(kappas) > size:
             parts = [slice(a, a + size) for a in range(0, len(kappas), size)]

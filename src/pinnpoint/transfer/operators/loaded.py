@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +14,10 @@ from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import gamma, sum_up, up
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.operators.any_mesh import AnyMesh
+from pinnpoint.transfer.operators.grid import Grid
 from pinnpoint.transfer.operators.particular import Geometry, Particular, particulars
 from pinnpoint.transfer.operators.prepared import EXACTLY, Enclosures, Prepared, row_bound
-from pinnpoint.transfer.operators.sums import Weights
+from pinnpoint.transfer.operators.sums import FirstWeights, Weights
 from pinnpoint.transfer.operators.triangles import Triangles
 
 
@@ -33,13 +35,19 @@ class Loaded:
         Of the further loads, and their reference states, (N, K).
     data
         ∫ f_kΦ of each query with a dual that is a point, and bounds of the errors, (2, duals, K); zero for others.
+    tails
+        Bounds of ‖½D_k(x − x̄)‖ of the problem's own load and the further ones.
+    duals
+        Divergences of the duals' fluxes, (C, duals).
     """
 
     base: Prepared
-    engine: AnyMesh
+    engine: AnyMesh | Grid
     loads: tuple[Particular, ...]
     states: Vector
     data: Vector
+    tails: tuple[float, ...]
+    duals: Any
 
     __repr__ = brief
 
@@ -56,10 +64,11 @@ class Loaded:
     def of(self, mu: Vector) -> Prepared:
         """For one combination, (K,)."""
         # operators.md, step 12a
-        first = combined((self.base.loads[0], *self.loads), np.append(1.0, mu), self.base.fuzz.geometry)
-        every = (first, *self.base.loads[1:])
-        states = self.engine.states.copy()
-        states[:, 0] += self.states @ mu
+        first = combined((self.base.loads[0], *self.loads), np.append(1.0, mu), self.tails)
+        every, geometry = (first, *self.base.loads[1:]), self.base.fuzz.geometry
+        engine = self.engine.with_first(first, self.engine.reference[:, 0] + self.states @ mu)
+        table = self.base.weights
+        assert isinstance(table, Weights)
         value, error = self.data[0] @ mu, up(self.data[1] @ np.abs(mu) * (1.0 + gamma(len(mu) + 4)), 8)
         rounding = gamma(len(mu) + 4) * 1.01 * (np.abs(self.data[0]) @ np.abs(mu))
         points = tuple(
@@ -75,9 +84,9 @@ class Loaded:
         return replace(
             self.base,
             points=points,
-            engine=replace(self.engine, loads=every, states=states),
+            engine=engine,
             loads=every,
-            weights=Weights.of(every, self.base.fuzz.geometry, 2),
+            weights=FirstWeights(table, first, geometry.spread / 4.0, self.duals),
             asked=replace(self.base.asked, load=row_bound(first)),
         )
 
@@ -114,7 +123,13 @@ def further_loads(
     return tuple(found), np.stack(states, axis=1)
 
 
-def combined(loads: Sequence[Particular], mu: Vector, geometry: Geometry) -> Particular:
+def tails_of(loads: Sequence[Particular], geometry: Geometry) -> tuple[float, ...]:
+    """Bounds of ‖½D(x − x̄)‖."""
+    area = geometry.spread * (1.0 + geometry.slack)
+    return tuple(math.sqrt(sum_up(np.asarray(up(p.divergence**2 * area, 8)))) / 2.0 for p in loads)
+
+
+def combined(loads: Sequence[Particular], mu: Vector, tails: Sequence[float]) -> Particular:
     """Σ μ_k times loads with their fluxes; what is wrong with each counts |μ_k| times."""
     size, rounding = np.abs(mu), gamma(len(mu) + 4) * 1.01
 
@@ -124,13 +139,11 @@ def combined(loads: Sequence[Particular], mu: Vector, geometry: Geometry) -> Par
     def bound(parts: Sequence[float]) -> float:
         return float(up(float(size @ np.array(parts)) * (1.0 + rounding), 8))
 
-    area = geometry.spread * (1.0 + geometry.slack)
-    tails = [math.sqrt(sum_up(np.asarray(up(p.divergence**2 * area, 8)))) / 2.0 for p in loads]
     sizes = [p.size for p in loads]
     slip = [p.slip + rounding * (p.size + tail) for p, tail in zip(loads, tails, strict=True)]  # operators.md, step 12b
     rough: Vector | None = None
     if any(p.rough is not None for p in loads):
-        parts = [np.zeros(len(area)) if p.rough is None else p.rough for p in loads]
+        parts = [np.zeros(len(loads[0].divergence)) if p.rough is None else p.rough for p in loads]
         rough = np.asarray(up(sum(m * x for m, x in zip(size, parts, strict=True)) * (1.0 + rounding), 8))
     return Particular(
         total([p.flux for p in loads]),

@@ -22,11 +22,13 @@ from pinnpoint.transfer.distances import largest_ball
 from pinnpoint.transfer.goals import Functional, Groups, ball_as_it_is, functional
 from pinnpoint.transfer.operators.any_mesh import AnyMesh
 from pinnpoint.transfer.operators.frozen import Frozen, PointTerms
-from pinnpoint.transfer.operators.grid import Grid, Lattice
+from pinnpoint.transfer.operators.grid import Grid
+from pinnpoint.transfer.operators.lattice import Lattice
 from pinnpoint.transfer.operators.particular import Geometry, Particular, particulars
 from pinnpoint.transfer.operators.reduced import Reduced
 from pinnpoint.transfer.operators.sums import (
     Asked,
+    FirstWeights,
     Fuzz,
     Norms,
     StateSums,
@@ -83,7 +85,7 @@ class Prepared:
     engine: Engine
     loads: tuple[Particular, ...]
     fuzz: Fuzz
-    weights: Weights
+    weights: Weights | FirstWeights
     asked: Asked
     with_duals: tuple[int, ...]
     means: tuple[int, ...]
@@ -228,7 +230,7 @@ def prepare(
     acting = {q: J for q, J in enumerate(functionals) if J is not None and J.acts}
     frozen = tuple(_frozen(model, goals[q], J, geometry) for q, J in acting.items())
     own, holes, states = _referred(model, triangles, geometry, values, list(acting.values()))
-    lattice = zero and lattice and not any(frozen)
+    lattice = zero and lattice
     engine = _engine(model, geometry, triangles, own, holes, states, values, frozen, lattice=lattice)
     asked = Asked(
         np.array([0.0 if point else J.constant for J, point in zip(acting.values(), frozen, strict=True)]),
@@ -298,7 +300,7 @@ def _engine(
     squares = Lattice.of(model.topology)
     held = bool(np.all(model.kind[model.topology.boundary] == DIRICHLET))
     if squares is not None and held and lattice and compiler():
-        return Grid.of(squares, geometry, loads, states)
+        return Grid.of(squares, geometry, loads, states, frozen, triangles.gradient)
     return AnyMesh(triangles, loads, holes, states, values, frozen)
 
 

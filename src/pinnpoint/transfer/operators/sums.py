@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -158,6 +159,38 @@ class Weights:
         found[:, self.everywhere] = inverse @ self.dense
         n = self.loads
         return found[:, :n], found[:, n : 2 * n - 1], found[:, 2 * n - 1 :]
+
+
+@dataclass(frozen=True, eq=False)
+class FirstWeights:
+    """The same with another primal load than the one that the table was made for.
+
+    Attributes
+    ----------
+    table
+        Of the duals, and of some primal load.
+    first
+        The primal load.
+    share
+        ∫_K |x − x̄|²/d².
+    duals
+        Divergences of the duals' fluxes, (C, Q).
+    """
+
+    table: Weights
+    first: Particular
+    share: Vector
+    duals: Any
+
+    __repr__ = brief
+
+    def sums(self, inverse: Vector) -> tuple[Vector, Vector, Vector]:
+        """As `Weights.sums`."""
+        tails, both, rough = self.table.sums(inverse)
+        weighted = inverse * (self.first.divergence * self.share)
+        tails[:, 0] = weighted @ self.first.divergence  # operators.md, step 1b
+        rough[:, 0] = 0.0 if self.first.rough is None else inverse @ self.first.rough**2
+        return tails, np.asarray(weighted @ self.duals) if both.shape[1] else both, rough
 
 
 def norms(
