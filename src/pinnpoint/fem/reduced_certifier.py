@@ -19,6 +19,7 @@ from pinnpoint.systems.queries import Queries
 from pinnpoint.transfer.operators.any_mesh import AnyMesh
 from pinnpoint.transfer.operators.prepared import Prepared, prepare
 from pinnpoint.transfer.operators.reduced import Reduced
+from pinnpoint.transfer.operators.sums import Weights
 
 CHUNK = 1024
 """Parameters at once."""
@@ -99,6 +100,7 @@ def prepare_reduced(
     region = partition(problem.mesh, family.groups, "diffusion")
     drawn = drawn_within(within, SNAPSHOTS * rank, len(family.groups), seed)
     engine = Reduced.of(full.engine, region, drawn, rank)
+    assert isinstance(full.weights, Weights)
     weights = engine.weights(full.weights, region, len(family.groups))
     made = replace(full, engine=engine, weights=weights)
     notes = (f"reduced bases of rank {rank}; κ is one number on each group", "the reduced state is the prediction")

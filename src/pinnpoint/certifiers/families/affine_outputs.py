@@ -105,17 +105,23 @@ class AffineCertifier:
             middle = np.where(known, 0.5 * (low + high), 0.0)
             half = np.where(known, up(np.maximum(high - middle, middle - low), 4), math.inf)
             value = np.sqrt((found.value[:, at] ** 2).sum(axis=1))
-            more = {"center": middle, "radius": half, "value": value}
-            columns = {name: np.column_stack([vars(found)[name], x]) for name, x in more.items()}
-            found = replace(found, names=(*found.names, one.name), **columns)
+            found = replace(
+                found,
+                names=(*found.names, one.name),
+                center=np.column_stack([found.center, middle]),
+                radius=np.column_stack([found.radius, half]),
+                value=np.column_stack([found.value, value]),
+            )
         return found
 
     def _some(self, given: Vector, first: int, outputs: Vector | None) -> Population:
         with np.errstate(invalid="ignore"):
             good = np.isfinite(given).all(axis=1) & (given.min(axis=1) > RANGE[0]) & (given.max(axis=1) < RANGE[1])
         mu = np.where(good[:, None], given, 1.0)
-        said = np.ones(len(mu), dtype=bool) if outputs is None else np.isfinite(outputs).all(axis=1)
-        outputs = None if outputs is None else np.where(said[:, None], outputs, 0.0)
+        said = np.ones(len(mu), dtype=bool)
+        if outputs is not None:
+            said = np.asarray(np.isfinite(outputs).all(axis=1))
+            outputs = np.where(said[:, None], outputs, 0.0)
         theta = self.system.ends(mu)
         own = self.sides[0]
         c = own.coefficients(mu)
