@@ -19,6 +19,7 @@ from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.extremes import Extremes
 from pinnpoint.certificates.transfer import PRODUCTS, Route, TransferBound, TransferContext, with_reserve
 from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
+from pinnpoint.systems.goals import Everywhere, Maximum, Minimum
 from pinnpoint.systems.queries import Ball, Goal, Point, Queries
 from pinnpoint.taylor.bernstein import Density, pairs
 from pinnpoint.transfer.ceilings import Ceilings
@@ -28,10 +29,12 @@ from pinnpoint.transfer.data_lift import DataLift
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.everywhere.asked import asked_for, extreme_queries
 from pinnpoint.transfer.everywhere.grounds import require_grounds
+from pinnpoint.transfer.everywhere.mirrors import mirrors
 from pinnpoint.transfer.everywhere.setting import OnCells, Setting
 from pinnpoint.transfer.gaps import flux_change, is_met
 from pinnpoint.transfer.goals import Functional, functionals
 from pinnpoint.transfer.indefinite import Indefinite
+from pinnpoint.transfer.medium import mean_square
 from pinnpoint.transfer.one_dimension import pointwise
 from pinnpoint.transfer.rests import Rests
 from pinnpoint.transfer.varied_gaps import varied_flux_change
@@ -191,7 +194,8 @@ class Equilibrated(Route):
         asked, extreme = self.queries, extreme_queries(self.queries.goals)
         if not extreme:
             return functionals(self.model, asked, self.facets_of, self.cells_of)
-        require_grounds(self.model, asked.names[extreme[0]], solved=True)
+        values = all(isinstance(asked.goals[i], Everywhere | Maximum | Minimum) for i in extreme)
+        require_grounds(self.model, asked.names[extreme[0]], solved=True, pointwise=values)
         linear = [i for i in range(len(asked)) if i not in extreme]
         found = iter(functionals(self.model, asked.only(linear), self.facets_of, self.cells_of) if linear else ())
         return tuple(Functional(known=True) if i in extreme else next(found) for i in range(len(asked)))
@@ -309,6 +313,17 @@ class Equilibrated(Route):
         return replace(enclosed, center=center, rounding=rounding), float(up(rest + corner, 4))
 
     def _extremes(self, setting: Setting, mismatch: tuple[float, bool]) -> Extremes:
+        model, eta = self.model, setting.energy
+        if self.indefinite is not None:
+            planes = mirrors(model)
+            gone = self.indefinite.defect(setting.side.nodal, model.load, model.boundary_load)
+            setting = replace(setting, carried=self.indefinite.carried(eta, gone))
+            grown = 1.0 if planes is None or not mismatch[0] else self.indefinite.spread(planes)
+            mismatch = float(up(grown * mismatch[0])), mismatch[1]
+        elif model.medium is not None:
+            lack = max(0.0, -model.medium.least_reaction, -model.medium.least_transposed)
+            length = math.sqrt(mean_square(model.anchors)) * model.growth * eta if lack else 0.0
+            setting = replace(setting, carried=float(up(lack * length, 8)))  # everywhere.md, step 2h
         return asked_for(setting, mismatch, self.queries, self.cells_of, lifted=self.lifted)
 
     def _require_held(self) -> None:

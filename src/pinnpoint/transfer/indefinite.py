@@ -28,6 +28,7 @@ from pinnpoint.transfer.anchors import DIRICHLET
 from pinnpoint.transfer.cells import State
 from pinnpoint.transfer.continuum import Continuum, bernstein, shape_table
 from pinnpoint.transfer.estimator import CHUNK
+from pinnpoint.transfer.everywhere.constants import density_constant
 from pinnpoint.transfer.everywhere.mesh_constant import MeshConstant, mesh_constant
 from pinnpoint.transfer.facets import FacetLoad, measures
 from pinnpoint.transfer.gaps import extension_energy, state_energy
@@ -125,6 +126,25 @@ class Indefinite:
         length = self.gap.gain * (M * eta + defect)
         # indefinite.md, step 3f
         return at_most(float(min(plain, up(0.5 * eta + math.sqrt(0.25 * eta * eta + length * length), 16))))
+
+    def carried(self, eta: float, defect: float) -> float:
+        """Upper bound of ‖qe‖₂."""
+        mean = up(self.energy(eta, defect) / math.sqrt(self.gap.floor), 4)
+        found = float(up(self.gap.weight * mean))
+        if math.isfinite(self.mesh_factor):
+            length = up(self.gap.gain * (self.mesh_factor * eta + defect), 8)  # indefinite.md, step 3c
+            found = min(found, float(up(math.sqrt(self.gap.weight) * length, 4)))
+        return at_most(found)  # everywhere.md, step 2h
+
+    def spread(self, planes: int) -> float:
+        """How many times their size data of the boundary may change the solution, where it has so many mirrors."""
+        model, gap, copies = self.model, self.gap, 2.0**planes
+        volume = sum_up(up(model.topology.volumes * (1.0 + model.anchors.slack), 4))
+        one = up(gap.weight * math.sqrt(volume), 4)  # ‖qw₀‖₂
+        two = up(gap.weight * gap.gain * gap.weight / gap.floor * math.sqrt(volume), 16)  # ‖qv‖₂
+        low = float(model.kappa.min())
+        grown = density_constant(model.d, copies * volume) * math.sqrt(copies) * (one + two) / low
+        return at_most(float(up(1.0 + grown, 16)))  # everywhere.md, step 2h
 
     def moved(self, J: Functional, mismatch: float, dual: Vector | None, eta: float) -> float:
         """What Dirichlet data within `mismatch` of the state's changes in a query; η of its dual."""

@@ -174,6 +174,11 @@ class Medium:
         """A lower bound of c."""
         return float(self._least(self.coefficients.reaction).min())
 
+    @cached_property
+    def least_transposed(self) -> float:
+        """A lower bound of c − ∇·b."""
+        return self.least_reaction if self.convection is None else float(self._least(self._balance(1.0)).min())
+
     def _least(self, each: Sequence[Coefficient]) -> Vector:
         known = [fixed(g) for g in each]
         regions = self.coefficients.regions

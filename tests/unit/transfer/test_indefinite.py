@@ -344,10 +344,10 @@ def test_refusals_name_the_numbers():
     with pytest.raises(pp.InputError, match="no boundary group is Dirichlet"):
         pp.certify(free, nothing, free.points(X))
     p = helmholtz(square, 10.0)
-    with pytest.raises(pp.InputError, match=r"need .*a reaction ≥ 0"):
-        pp.certify(p, nothing, p.everywhere())
-    with pytest.raises(pp.InputError, match=r"need .*a reaction ≥ 0"):
-        pp.certify(p, "0*x", p.everywhere(), lift=True)
+    with pytest.raises(pp.InputError, match="a reaction ≥ 0 is needed"):
+        pp.certify(p, nothing, p.energy_error())
+    with pytest.raises(pp.InputError, match="a reaction ≥ 0 is needed"):
+        pp.certify(p, "0*x", p.everywhere(solve=False), lift=True)
     p = helmholtz(square, 40.0)
     with pytest.raises(pp.InputError, match="first zero"):
         pp.certify(p, nothing, p.averages(X, 0.45))

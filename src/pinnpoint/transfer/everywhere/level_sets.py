@@ -50,14 +50,14 @@ class LevelSets:
 def level_sets(setting: Setting) -> Sequence[CellBounds]:
     """One number for all cells, of |u − ũ|; none where Neumann facets do not lie in mirrors.
 
-    *Guarantee:* |u − ũ| is at most this at every point, u with the Dirichlet values of ũ. *Assumes:* c ≥ 0.
-    *Cost:* one pass over the cells.
+    *Guarantee:* |u − ũ| is at most this at every point, u with the Dirichlet values of ũ. *Assumes:* nothing flows in
+    through Neumann facets. *Cost:* one pass over the cells.
     """
-    planes = mirrors(setting.model)
-    if planes is None:
+    planes, out = mirrors(setting.model), setting.model.outflow
+    if planes is None or (out is not None and not float(out.floor.min()) >= 0.0):  # everywhere.md, step 2i
         return []
-    field, divergence, sure = unmet(setting.model, setting.side.flux)
-    found = talenti(setting.model, with_field(setting.norms, field, divergence), planes)
+    field, divergence, sure = unmet(setting.model, setting.side.flux, setting.side.nodal)
+    found = talenti(setting.model, with_field(setting.norms, field, divergence), planes, setting.carried)
     numbers = {"power": found.power, "density": found.density, "flux": found.flux, "mirrors": planes}
     bounds = np.full(len(setting.model.kappa), found.total)
     return [CellBounds(ROUTE, bounds, setting.proved and sure, numbers)]
@@ -77,12 +77,13 @@ def with_field(norms: CellNorms, field: Vector, divergence: Vector) -> CellNorms
     return replace(norms, peak=peak, means=means, density=density)
 
 
-def talenti(model: Continuum, norms: CellNorms, planes: int = 0) -> LevelSets:
-    """The bound of the theorem for these norms, with the best exponent."""
+def talenti(model: Continuum, norms: CellNorms, planes: int = 0, more: float = 0.0) -> LevelSets:
+    """The bound of the theorem for these norms, with the best exponent; `more` is added to ‖ϱ‖₂."""
     n, copies = model.d, 2.0**planes
     volume = sum_up(norms.volume) * copies  # everywhere.md, step 3a
     low = float(down(model.kappa.min(), 1))
     rho = float(up(math.sqrt(copies * sum_up(up(norms.density**2))), 8))
+    rho = float(up(rho + math.sqrt(copies) * more, 4)) if more else rho  # everywhere.md, step 2h
     density = float(up(density_constant(n, volume) * rho / low, 8))  # everywhere.md, step 1f
     size = lengths(norms, copies)
     each = {p: flux_constant(n, p, volume) * interpolated(size, p) for p in POWERS[n]}  # everywhere.md, step 1g

@@ -14,9 +14,10 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.rounding.arithmetic import down, gamma, up
 from pinnpoint.taylor.bernstein import pairs
+from pinnpoint.taylor.inputs import fixed
 from pinnpoint.taylor.suprema import supremum
 from pinnpoint.transfer.anchors import NEUMANN
-from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.transfer.continuum import Continuum, bernstein
 from pinnpoint.transfer.facets import measures
 
 
@@ -37,17 +38,17 @@ def mirrors(model: Continuum) -> int | None:
     return count
 
 
-def unmet(model: Continuum, flux: Vector | None) -> tuple[Vector, Vector, bool]:
+def unmet(model: Continuum, flux: Vector | None, state: Vector | None = None) -> tuple[Vector, Vector, bool]:
     """Fields that stand for g_N − σ·n: bounds of κ^{-½}|field| and of |its divergence| on each cell; and if proved.
 
-    Without a flux σ is zero.
+    Without a flux σ is zero. On Robin facets it is g − αv − σ·n of a state v.
     """
     field, divergence, proved = np.zeros(len(model.kappa)), np.zeros(len(model.kappa)), True
     d, T = model.d, model.topology
     for facets, given in model.neumann:
         if not len(facets):
             continue
-        gap, sure = unmet_on(model, facets, given, flux)
+        gap, sure = unmet_on(model, facets, given, flux, state)
         cell = T.facet_cells[facets, 0]
         area, slack = measures(model.points[T.facets[facets]])
         # everywhere.md, step 3b: τ(x − a)/height along the rays from the opposite vertex a
@@ -59,8 +60,10 @@ def unmet(model: Continuum, flux: Vector | None) -> tuple[Vector, Vector, bool]:
     return up(field, 8), up(divergence, 8), proved
 
 
-def unmet_on(model: Continuum, facets: Index, given: Any, flux: Vector | None) -> tuple[Vector, bool]:
-    """Upper bounds of |g_N − σ·n| on facets."""
+def unmet_on(
+    model: Continuum, facets: Index, given: Any, flux: Vector | None, state: Vector | None = None
+) -> tuple[Vector, bool]:
+    """Upper bounds of |g_N − σ·n|, or of |g − αv − σ·n|, on facets."""
     V = model.points[model.topology.facets[facets]]
     m = model.d - 1
     if flux is None:
@@ -69,7 +72,34 @@ def unmet_on(model: Continuum, facets: Index, given: Any, flux: Vector | None) -
     t = flux[facets]
     t = np.repeat(t, model.d, axis=1) if t.shape[1] == 1 else t
     minus = np.stack([0.5 * (t[:, j] + t[:, k]) / area for j, k in pairs(m)], axis=1)
-    bounds, sure = supremum(given, V, minus=minus)
     blur = up((slack + gamma(20)) * np.abs(t).max(axis=1, initial=0.0) / area, 8)
     silent = ~np.any(t, axis=1) & (isinstance(given, int | float) and given == 0)
+    if state is not None and model.exchange is not None:
+        taken, rough, sure = _taken(model, facets, V, state)
+        bounds, known = supremum(given, V, minus=minus + taken)  # everywhere.md, step 3c
+        blur = up(blur + rough + gamma(2) * (np.abs(minus) + np.abs(taken)).max(axis=1), 4)
+        return np.where(silent & ~np.any(taken, axis=1), rough, up(bounds + blur)), known and sure
+    bounds, sure = supremum(given, V, minus=minus)
     return np.where(silent, 0.0, up(bounds + blur)), sure
+
+
+def _taken(model: Continuum, facets: Index, V: Vector, state: Vector) -> tuple[Vector, Vector, bool]:
+    """ᾱv on facets by Bernstein coefficients, ᾱ a number on each; bounds of |α − ᾱ||v| and of rounding; if proved."""
+    w = state[model.nodes_of(model.topology.facets[facets])]
+    beta = bernstein(w, model.d - 1, model.degree)
+    top = up(np.abs(beta).max(axis=1) + gamma(16) * np.abs(w).max(axis=1))
+    mean, off, sure = np.zeros(len(facets)), np.zeros(len(facets)), True
+    for those, alpha, _ in model.robin:
+        here = np.flatnonzero(np.isin(facets, those))
+        if not here.size:
+            continue
+        known = fixed(alpha)
+        if known is not None:
+            mean[here], off[here] = known
+            continue
+        value = np.asarray(alpha(V[here].mean(axis=1)))
+        flat = np.repeat(value[:, None], len(pairs(model.d - 1)), axis=1)
+        bounds, proved = supremum(alpha, V[here], minus=flat)
+        mean[here], off[here], sure = value, bounds, sure and proved
+    rough = up(off * top + np.abs(mean) * gamma(20) * np.abs(w).max(axis=1), 8)  # everywhere.md, step 3c
+    return mean[:, None] * beta, np.asarray(rough), sure

@@ -127,6 +127,9 @@ class Setting:
         What was kept of the cells on the way.
     thorough
         Whether the mesh constant may cost whatever it takes.
+    carried
+        An upper bound of ‖γe‖₂, where c e and b·∇e are at least −γ|e| in the mean over level sets; zero where they are
+        not negative.
     """
 
     model: Continuum
@@ -134,6 +137,7 @@ class Setting:
     bounds: Bounds
     seen: OnCells | None = None
     thorough: bool = True
+    carried: float = 0.0
 
     __repr__ = brief
 

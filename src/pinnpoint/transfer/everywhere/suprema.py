@@ -17,10 +17,12 @@ from pinnpoint.formulas.expressions import Expression, parse
 from pinnpoint.rounding.arithmetic import down, gamma, up
 from pinnpoint.systems.goals import Everywhere, Goal, Point
 from pinnpoint.systems.queries import Queries
+from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.inputs import enclosed
 from pinnpoint.taylor.simplices import enclose
 from pinnpoint.transfer.continuum import Continuum, bernstein
 from pinnpoint.transfer.everywhere.bounds import CellBounds
+from pinnpoint.transfer.everywhere.drift import drift
 from pinnpoint.transfer.everywhere.residual import sizes
 from pinnpoint.transfer.everywhere.routes import ERRORS, LEFT_OVER
 from pinnpoint.transfer.everywhere.setting import Setting
@@ -82,8 +84,7 @@ class Suprema(Extremes):
         errors = [found for finder in ERRORS for found in finder(setting)]
         left: list[CellBounds] = []
         if lifted:
-            zero = np.zeros(model.size)
-            left += sizes(model, setting.side.source, model.mismatch(zero), witnesses(asked.goals))
+            left += _alone(model, setting.side.source, witnesses(asked.goals))
             for finder in LEFT_OVER:
                 found = finder(setting)
                 left += [replace(one, bounds=np.asarray(up(one.bounds + mismatch[0]))) for one in found]
@@ -130,11 +131,13 @@ class Suprema(Extremes):
         if not math.isfinite(best.upper):
             raise InputError(
                 f"query '{self.names[0]}': no bound that holds everywhere is proved for these boundary conditions: "
-                "Neumann facets must lie in planes x = const, y = const or z = const, at most one across each axis, or "
-                "on the faces of a box. Ask for points, or fix values there"
+                "Neumann and Robin facets must lie in planes x = const, y = const or z = const, at most one across "
+                "each axis, or Neumann facets on the faces of a box. Ask for points, or fix values there"
             )
         same = proved_again.upper <= best.upper and proved_again.lower >= best.lower
-        return replace(best, rechecked=same and best.proved and self.model.boundary_load is None)
+        plain = self.model.boundary_load is None and self.model.exchange is None
+        plain = plain and float(self.model.reaction.min()) >= 0.0
+        return replace(best, rechecked=same and best.proved and plain)
 
     def _interval(self, given: Vector | None, errors: Sequence[CellBounds], *, checked: bool) -> Found:
         """The interval from some bounds of |u − ũ|, and for a lift of |u|."""
@@ -171,6 +174,19 @@ class Suprema(Extremes):
             off = np.abs(value - v)
             found = max(found, float(np.max(down(down(off) - up(error)), initial=0.0)))  # everywhere.md, step 5d
         return found
+
+
+def _alone(model: Continuum, load: Density, given: Sequence[Expression]) -> list[CellBounds]:
+    """What is known of what a lift leaves over from its own size, where c ≥ 0 and there are no Robin facets."""
+    medium = model.medium
+    if model.exchange is not None or float(model.reaction.min()) < 0.0:
+        return []
+    boundary = model.mismatch(np.zeros(model.size))
+    if medium is not None and medium.coefficients.convective:
+        return drift(model, load, boundary) if len(medium.coefficients.diffusion) == 1 else []
+    if medium is not None and medium.least_reaction < 0.0:
+        return []
+    return sizes(model, load, boundary, given)
 
 
 def no_constant(setting: Setting) -> str:
