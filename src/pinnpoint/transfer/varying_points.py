@@ -85,7 +85,7 @@ def surroundings_at(coefficients: Coefficients, cell: int, x0: Vector, name: str
     return Surroundings(at, smooth, matrix, drift, c, table, kappa)
 
 
-def reach(place: Surroundings, x0: Vector, facets: Vector, name: str) -> float:
+def reach(place: Surroundings, x0: Vector, facets: Vector, name: str = "point") -> float:
     """The largest R whose ellipsoid meets none of the facets and no bend of κ, but no more than `LONGEST` lengths 1/ν.
 
     Whether κ bends is asked of ever smaller boxes.
