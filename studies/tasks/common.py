@@ -68,7 +68,8 @@ def at(truth: str, queries: Any) -> np.ndarray[Any, Any]:
     """The values of a formula in x, y, z, t at queries of points."""
     goals = [(*goal.at, *(() if goal.time is None else (goal.time,))) for goal in queries.goals]
     timed = queries.goals[0].time is not None
-    names = (*"xyz"[: len(goals[0]) - int(timed)], *(("t",) if timed else ()))
+    d = len(goals[0]) - int(timed)
+    names = (*("xyz"[:d] if d <= 3 else [f"x{i + 1}" for i in range(d)]), *(("t",) if timed else ()))
     return np.asarray(parse(truth, names)(np.array(goals)))
 
 

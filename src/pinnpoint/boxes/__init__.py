@@ -2,7 +2,8 @@
 
 from pinnpoint.boxes.box import Box
 from pinnpoint.boxes.burgers import Burgers
+from pinnpoint.boxes.region import Region
 from pinnpoint.boxes.union import Boxes
 from pinnpoint.boxes.wave import Wave
 
-__all__ = ["Box", "Boxes", "Burgers", "Wave"]
+__all__ = ["Box", "Boxes", "Burgers", "Region", "Wave"]

@@ -76,33 +76,7 @@ class Equation:
 
     def lift_of(self, prediction: Any) -> Lift:
         """A prediction as a function with exact derivatives, or a refusal."""
-        if isinstance(prediction, str | int | float):
-            prediction = parse(prediction, self.variables, name="prediction")
-        if not (isinstance(prediction, Lift | MLP | Expression) or is_module(prediction)):
-            raise InputError(
-                "prediction: must be a network by its weights (MLP, a torch module), a formula or a Lift, whose "
-                f"derivatives can be enclosed; got {type(prediction).__name__}"
-            )
-        lift = prediction if isinstance(prediction, Lift) else Lift(prediction)
-        for formula in lift.formulas:
-            self._require_names(formula)
-        u = lift.prediction
-        if isinstance(u, MLP) and lift.inputs is None and u.dim != len(self.variables):
-            raise InputError(
-                f"prediction: the network has {u.dim} inputs, and the box has {len(self.variables)}, "
-                f"{', '.join(self.variables)}; say pinnpoint.models.Lift(network, inputs=[…], variables=…)"
-            )
-        return lift
-
-    def _require_names(self, formula: Expression) -> None:
-        own = self.variables
-        for name in formula.variables_used:
-            place = formula.variables.index(name)
-            if name not in own or own.index(name) != place:
-                raise InputError(
-                    f"{formula.name}: {name} is not read as a coordinate of this box, {', '.join(own)}; say "
-                    f"pinnpoint.models.Lift(…, variables={own})"
-                )
+        return lift_on(prediction, self.variables)
 
     def parts(self, lift: Lift) -> tuple[Part, ...]:
         """What the prediction leaves: inside, at the start, and on the faces."""
@@ -165,3 +139,34 @@ class Equation:
         slope = lift.jet(X, (axis,)).gradient[0]
         outward = a.kappa if upper else -a.kappa
         return model_at(data, X) if slope is ZERO else model_at(data, X) - constant(outward) * slope
+
+
+def lift_on(prediction: Any, variables: Sequence[str]) -> Lift:
+    """A prediction in these coordinates as a function with exact derivatives, or a refusal."""
+    if isinstance(prediction, str | int | float):
+        prediction = parse(prediction, variables, name="prediction")
+    if not (isinstance(prediction, Lift | MLP | Expression) or is_module(prediction)):
+        raise InputError(
+            "prediction: must be a network by its weights (MLP, a torch module), a formula or a Lift, whose "
+            f"derivatives can be enclosed; got {type(prediction).__name__}"
+        )
+    lift = prediction if isinstance(prediction, Lift) else Lift(prediction)
+    for formula in lift.formulas:
+        _require_names(formula, variables)
+    u = lift.prediction
+    if isinstance(u, MLP) and lift.inputs is None and u.dim != len(variables):
+        raise InputError(
+            f"prediction: the network has {u.dim} inputs, and the box has {len(variables)}, "
+            f"{', '.join(variables)}; say pinnpoint.models.Lift(network, inputs=[…], variables=…)"
+        )
+    return lift
+
+
+def _require_names(formula: Expression, own: Sequence[str]) -> None:
+    for name in formula.variables_used:
+        place = formula.variables.index(name)
+        if name not in own or own.index(name) != place:
+            raise InputError(
+                f"{formula.name}: {name} is not read as a coordinate of this box, {', '.join(own)}; say "
+                f"pinnpoint.models.Lift(…, variables={tuple(own)})"
+            )

@@ -18,7 +18,7 @@ from pinnpoint.taylor.models import TaylorModel, constant
 from pinnpoint.taylor.networks import in_blocks
 from pinnpoint.taylor.spaces import Space, space
 
-DEGREE = {0: 0, 1: 12, 2: 10, 3: 8, 4: 6}
+DEGREE = {0: 0, 1: 12, 2: 10, 3: 8, 4: 6, 5: 4, 6: 3, 7: 3}
 """Of the models, by the number of variables."""
 CHUNK = 1 << 21
 """Numbers of a table of moments that are held at once."""

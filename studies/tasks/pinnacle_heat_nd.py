@@ -1,0 +1,47 @@
+"""PINNacle's HeatND: u_t = Δu/5 + f in the unit ball of five dimensions with its flux given, by barriers.
+
+The network is smaller than PINNacle's; conditions are soft, as there.
+"""
+
+from __future__ import annotations
+
+import deepxde as dde
+import numpy as np
+import torch
+from common import Row, main, scored, trained, weights
+
+import pinnpoint as pp
+
+SQUARE = " + ".join(f"x{i}**2" for i in range(1, 6))
+
+
+def bend(x, u):
+    """The Laplacian."""
+    return sum(dde.grad.hessian(u, x, i=i, j=i) for i in range(5))
+
+
+def heat(quick: bool) -> Row:
+    """HeatND, κ∂_n u on the sphere: the code's ∂_n u = u of the solution, divided by five."""
+    domain = dde.geometry.GeometryXTime(dde.geometry.Hypersphere([0] * 5, 1), dde.geometry.TimeDomain(0, 1))
+    ref = lambda x: np.exp((x[:, :-1] ** 2).sum(axis=1, keepdims=True) / 2 + x[:, -1:])  # noqa: E731
+
+    def pde(x, u):
+        r2 = (x[:, :-1] ** 2).sum(dim=1, keepdim=True)
+        return bend(x, u) / 5 - r2 / 5 * torch.exp(r2 / 2 + x[:, -1:]) - dde.grad.jacobian(u, x, i=0, j=5)
+
+    given = [dde.icbc.NeumannBC(domain, ref, lambda _, on: on), dde.icbc.IC(domain, ref, lambda _, on: on)]
+    data = dde.data.TimePDE(domain, pde, given, num_domain=600, num_boundary=200, num_initial=200)
+    net = dde.nn.FNN([6] + [16] * 2 + [1], "tanh", "Glorot normal")
+    said = trained(data, net, 300, 300, quick)
+    told = {"source": f"-({SQUARE})/5*exp(({SQUARE})/2 + t)", "initial": f"exp(({SQUARE})/2)"}
+    told["neumann"] = {"ball": f"exp(({SQUARE})/2 + t)/5"}
+    region = pp.boxes.Region(ball=([0.0] * 5, 1.0), end=1.0, diffusion=0.2, **told)
+    asked = region.points([[0.3, -0.2, 0.1, 0.4, -0.3]], time=0.25) + region.points([[0.1] * 5], time=1.0)
+    definition = "u_t = Δu/5 − |x|²e^{|x|²/2 + t}/5 in the unit ball of five dimensions, t ≤ 1, ∂_n u given"
+    return scored(
+        region, weights(net), asked, f"exp(({SQUARE})/2 + t)", said, definition, budget=100 if quick else 6000
+    )
+
+
+if __name__ == "__main__":
+    main({"PINNacle HeatND": heat})
