@@ -19,6 +19,7 @@ from pinnpoint.boxes.certificates import certificate_of
 from pinnpoint.boxes.equation import NAMES, Equation
 from pinnpoint.boxes.kernels import Axis
 from pinnpoint.boxes.reading import Given, axis_of, data_of, each_of, ends_of, faces_of
+from pinnpoint.boxes.stationary import lifetime
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.protocols import SelfCertifying
 from pinnpoint.formulas.expressions import parse
@@ -27,6 +28,8 @@ from pinnpoint.systems.goals import Everywhere, Point
 from pinnpoint.systems.queries import Queries
 from pinnpoint.taylor.inputs import Data
 
+FOLDS_AT_MOST = 690.0
+"""Exponents that kernels of stationary boxes may grow by before they have decayed."""
 GROWTH = 1e6
 """Growth e^{γT} beyond which nothing useful can be proved."""
 
@@ -95,7 +98,14 @@ class Box(SelfCertifying):
         if last is not None and -c * last > math.log(GROWTH):
             raise InputError(f"reaction: e^(-c·end) = {math.exp(min(-c * last, 700.0)):.1e} is above 1e6; ask for less")
         if last is None and not _decays(axes, c):
-            raise InputError("reaction: without end and Dirichlet faces c must be positive; else u is not unique")
+            raise InputError(_resonance(axes, c))
+        if last is None and -c * lifetime(axes, c) > FOLDS_AT_MOST:
+            raise InputError(
+                f"reaction: {c:g} is so close to {-_eigenvalue(axes):.6g}, where u is not unique, that kernels grow "
+                "beyond all numbers before they decay; ask for a larger c"
+            )
+        if last is None and nonlinear is not None:
+            raise InputError("nonlinear: is for boxes in time; give end, or leave nonlinear out")
         for kind, told in (("dirichlet", dirichlet), ("neumann", neumann)):
             if not isinstance(told, Mapping) and told != 0.0 and not any(kind in pair for pair in ends):
                 raise InputError(f"{kind}: the box has no such faces; say boundary='{kind}', or leave it out")
@@ -147,5 +157,19 @@ def point_queries(P: Vector, time: float | None, names: Sequence[str] | None, fi
     return Queries(sp.csr_array((len(P), 1)), names, points=P, goals=goals, made_for={"box": fingerprint})
 
 
+def _eigenvalue(axes: Sequence[Axis]) -> float:
+    return sum(axis.decay for axis in axes)
+
+
 def _decays(axes: Sequence[Axis], reaction: float) -> bool:
-    return reaction + sum(axis.decay for axis in axes) > 0.0
+    return reaction + _eigenvalue(axes) > 0.0
+
+
+def _resonance(axes: Sequence[Axis], reaction: float) -> str:
+    least = _eigenvalue(axes)
+    if not least > 0.0:
+        return f"reaction: without end and Dirichlet faces c must be positive, else u is not unique; got {reaction:g}"
+    return (
+        f"reaction: without end c must be above {-least:.6g}, minus the smallest eigenvalue of the box, where u ceases "
+        f"to be unique and kernels to decay; got {reaction:g}"
+    )

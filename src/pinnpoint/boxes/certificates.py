@@ -23,7 +23,7 @@ from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.transfer import TransferBound
 from pinnpoint.models.given import Prediction
 from pinnpoint.models.lifts import Lift
-from pinnpoint.rounding.arithmetic import UNIT, require_round_to_nearest, up
+from pinnpoint.rounding.arithmetic import UNIT, at_most, require_round_to_nearest, up
 from pinnpoint.systems.goals import Everywhere, Point
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.targets import BOX
@@ -35,6 +35,11 @@ CLAIMS = (
     Claim("continuous target: the solution on the box itself"),
     Claim("no mesh and no system: what the prediction leaves of the equation against the box's heat kernel (box.md)"),
     Claim("weights of networks, numbers and formulas are exactly as given"),
+)
+
+UNBOUNDED = Claim(
+    "an infinite interval: on some part of the box the prediction, or the data, could not be bounded; a formula may "
+    "have a pole there, overflow, or leave the domain of a function"
 )
 
 
@@ -77,7 +82,7 @@ def _seams(equation: Equation, lift: Lift) -> Callable[[float | None], float]:
     """How far the prediction's jumps across periodic ends move the error, anywhere, by a time."""
     jumps = jumps_of(equation, lift)
     if equation.nonlinear is None or not jumps:
-        lasts = 1.01 * lifetime(equation) if equation.end is None else 0.0
+        lasts = 1.01 * lifetime(equation.axes, equation.reaction) if equation.end is None else 0.0
         return lambda time: seam_bound(equation, jumps, lasts if time is None else time)
     low, high, _ = reaction_range(equation, lift)
     return lambda time: varied_seam_bound(equation, jumps, time or 0.0, low, high)
@@ -103,7 +108,10 @@ def assembled(
     queries: Queries, values: Vector, moved: Vector, terms: dict[str, Vector], claims: Sequence[Claim]
 ) -> Certificate:
     """The certificate; terms that are nowhere used are left out."""
+    moved = np.where(np.isfinite(moved), moved, 0.0)
     center = values + moved
+    if not all(np.isfinite(term).all() for term in terms.values()):
+        claims = (*claims, UNBOUNDED)
     terms["rounding"] = np.asarray(up(terms["rounding"] + UNIT * np.abs(center)))  # box.md, step 5d
     used = {name: term for name, term in terms.items() if np.any(term)}
     findings = Findings(
@@ -124,8 +132,8 @@ def fill(errors: dict[str, Vector], i: int, found: Bracketed, spread: str) -> No
     """What an error is not known by, under the names of a certificate's terms."""
     one = found.sum
     errors["quadrature"][i] = up(one.remainder + one.quadrature) if math.isfinite(one.radius) else math.inf
-    errors["tail"][i], errors["rounding"][i] = one.tail, one.rounding
-    errors[spread][i] = found.spread
+    errors["tail"][i], errors["rounding"][i] = at_most(one.tail), at_most(one.rounding)
+    errors[spread][i] = at_most(found.spread)
 
 
 def _point(queries: Queries, i: int) -> Point:

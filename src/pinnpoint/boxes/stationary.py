@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.boxes.equation import Equation
+from pinnpoint.boxes.kernels import Axis
 from pinnpoint.boxes.parts import Part
 from pinnpoint.boxes.points import SHARE, Sum, covered, refined
 from pinnpoint.models.lifts import Lift
@@ -15,21 +17,22 @@ FOLDS = 36.0
 """Time constants after which the integral is cut off: e⁻³⁶ = 2e-16."""
 
 
-def decay(equation: Equation) -> float:
+def decay(axes: Sequence[Axis], reaction: float) -> float:
     """Lower bound of the rate at which kernels decay."""
-    return (equation.reaction + sum(axis.decay for axis in equation.axes)) * (1.0 - 1e-12)
+    return (reaction + sum(axis.decay for axis in axes)) * (1.0 - 1e-12)
 
 
-def lifetime(equation: Equation) -> float:
+def lifetime(axes: Sequence[Axis], reaction: float) -> float:
     """The time after which the integral is cut off."""
-    return FOLDS / decay(equation)
+    return FOLDS / decay(axes, reaction)
 
 
 def stationary_errors(
     equation: Equation, lift: Lift, points: Vector, budget: int | None = None, share: float = SHARE
 ) -> list[Sum]:
     """The prediction's error at points, u = ∫₀^∞ of what it leaves against the kernels."""
-    rate, span = decay(equation), lifetime(equation)
+    rate = decay(equation.axes, equation.reaction)
+    span = lifetime(equation.axes, equation.reaction)
     folds = math.prod(4.0 / 3.14159 * axis.tilt for axis in equation.axes if "dirichlet" in axis.ends)
     left = float(up(folds * math.exp(-rate * span * (1.0 - 1e-12)) * (1.0 + 1e-9)))
 

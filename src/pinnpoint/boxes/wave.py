@@ -99,8 +99,8 @@ class Wave(SelfCertifying):
                 raise InputError(f"{kind}: no end is one; say boundary='{kind}', or leave it out")
         given = faces_of(axes, names, dirichlet, neumann)
         start = data_of("initial", initial, names[:d])
-        if not isinstance(start, Expression):
-            raise InputError("initial: must be a number or a formula, whose derivatives are known")
+        if d > 1 and not isinstance(start, Expression):
+            raise InputError("initial: in the plane and in space it must be a number or a formula with derivatives")
         equation = Equation(axes, last, 0.0, data_of("source", source, names), start, given, None)
         set_fields(self, waves=Waves(equation, a, start, data_of("velocity", velocity, names[:d])))
 
@@ -187,7 +187,7 @@ class Wave(SelfCertifying):
         side, times = (axis.low, axis.high), (0.0, T)
         found: list[tuple[str, Part, list[Any]]] = [
             ("residual", part("residual", lambda X: self.waves.residual(lift, X), 2, lift), [side, times]),
-            ("start", part("start", lambda X: self.waves.start(lift, X).value, 1, lift), [side]),
+            ("start", part("start", lambda X: self.waves.begun(lift, X), 1, lift), [side]),
             ("velocity", part("velocity", lambda X: self.waves.started(lift, X), 1, lift), [side]),
         ]
         for upper in (False, True):

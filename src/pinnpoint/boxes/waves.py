@@ -35,7 +35,7 @@ class Waves:
 
     equation: Equation
     speed: float
-    initial: Expression
+    initial: Data
     velocity: Data
 
     __repr__ = brief
@@ -51,8 +51,14 @@ class Waves:
     def start(self, lift: Lift, X: Models) -> Jet:
         """The models of e₀ = u₀ − u_θ and of its gradient at t = 0."""
         d = self.equation.d
+        assert isinstance(self.initial, Expression)
         found = lift.jet([*X[:d], constant(0.0)], tuple(range(d)))
         return jet_of(self.initial, X[:d], tuple(range(d))) - found
+
+    def begun(self, lift: Lift, X: Models) -> TaylorModel:
+        """The model of e₀ alone."""
+        d = self.equation.d
+        return model_at(self.initial, X[:d]) - lift.jet([*X[:d], constant(0.0)], ()).value
 
     def started(self, lift: Lift, X: Models) -> TaylorModel:
         """The model of e₁ = u₁ − u_θ,t at t = 0."""
@@ -84,7 +90,7 @@ def line_error(waves: Waves, lift: Lift, at: float, time: float, budget: int | N
         for crossing in found.crossings:
             _meet(waves, lift, crossing, time, values, volumes)
         last = found.strips[-1]
-        values.append(_scaled(waves.start(lift, [near(last.last)]).value, 0.5 * last.sign))  # wave.md, step 2c
+        values.append(_scaled(waves.begun(lift, [near(last.last)]), 0.5 * last.sign))  # wave.md, step 2c
         jump += _corner(waves, lift, found, values[-1])
     predicted = [waves.equation.value(lift, (at,), time)]
     (inside,) = refined(volumes, predicted, budget)

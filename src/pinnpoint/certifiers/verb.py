@@ -96,7 +96,8 @@ def certify(
         ``certificate.notes`` says so where it matters.
     """
     if isinstance(system, SelfCertifying):
-        return _by_itself(system, U, queries, (method, raw, transfer), target, budget, accept, limit)
+        unused = (method, raw, transfer, None if extraction == "nodal" else extraction, lift or None)
+        return _by_itself(system, U, queries, unused, target, budget, accept, limit)
     method = default_method(system) if method is None else method
     if not isinstance(method, AbstractMethod | AbstractNonlinearMethod):
         raise InputError(f"method: must be a method such as pinnpoint.Exact(); got {method!r}")
@@ -138,8 +139,8 @@ def _by_itself(
     """`certify` for a problem that has no discrete system."""
     if any(given is not None for given in unused) or target not in (None, "continuous"):
         raise InputError(
-            "method, raw, transfer, target: this problem has no discrete system, and certifies its own solution; "
-            "leave them out"
+            "method, raw, transfer, target, extraction, lift: this problem has no discrete system, takes the "
+            "prediction as it is and certifies its own solution; leave them out"
         )
     _require_queries(queries)
     accept_limits(accept, len(queries))  # refused before the work

@@ -34,6 +34,7 @@ from pinnpoint.transfer.everywhere.mesh_constant import (
     mesh_constant,
 )
 from pinnpoint.transfer.facets import FacetLoad, measures
+from pinnpoint.transfer.flux_map import MANY, FluxMap
 from pinnpoint.transfer.medium import Medium, spared
 from pinnpoint.transfer.outflow import Outflow
 from pinnpoint.transfer.regional import Regional, pieces
@@ -432,6 +433,8 @@ class Continuum:
             return equilibrate(  # varying.md, step 2d
                 self.joined, ones, wanted, source, self.kind, self.prescribed(loads), order, metric=R
             )
+        if order == 0 and self.d > 1 and rest is None and self.exchange is None and columns >= MANY[self.d]:
+            return self._mapped(nodal, sources, loads)
         b = self._pieces(nodal)
         slopes = self._slopes(b)
         if rest is not None:
@@ -456,6 +459,24 @@ class Continuum:
                 rise = 2.0 * (b[:, number[min(at, other), max(at, other)]] - b[:, number[at, at]])
                 slopes[:, at] += self.topology.gradients[:, other, :, None] * rise[:, None, :]
         return slopes
+
+    @cached_property
+    def flux_map(self) -> FluxMap:
+        """The flux as a linear map, where many are wanted."""
+        return FluxMap.of(self.joined, self.cell_nodes, self.size, self.kappa, self.reaction, self.kind)
+
+    def _mapped(self, nodal: Vector, sources: Sequence[Density], loads: Sequence[FacetLoad | None]) -> Vector:
+        """The fluxes by `flux_map`, and those of prescribed ones, each once."""
+        found, d = self.flux_map.fluxes(nodal, sources), self.d
+        still = np.zeros((len(self.kappa), 1, d, 1)), np.zeros((len(self.kappa), len(pairs(d)), 1))
+        known: dict[int, Vector] = {}
+        for i, load in enumerate(loads):
+            if load is not None:
+                if id(load) not in known:
+                    given = self.prescribed([load])
+                    known[id(load)] = equilibrate(self.joined, self.kappa, *still, self.kind, given)
+                found[..., i] += known[id(load)][..., 0]
+        return found
 
     @cached_property
     def joined(self) -> Topology:

@@ -11,6 +11,7 @@ Nothing here is proved; bounds are to be computed from the flux that comes out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -126,7 +127,17 @@ def solve_patches(
     topology: Topology, cells: Ingredients, kind: NDArray[np.int8], out: Vector, vertices: Index | None = None
 ) -> None:
     """Solve the patch problems of all or some vertices as dense saddle point systems of equal shape; fills ``out``."""
-    d, q = topology.dim, cells.width
+    for shape in patches(topology, cells.width, vertices):
+        _solve(topology, cells, kind, out, *shape)
+
+
+def patches(topology: Topology, q: int, vertices: Index | None = None) -> Iterator[tuple[Index, ...]]:
+    """Patches of equal shape.
+
+    Cells K with local vertex a, (B, n), their facets, each facet's number in the patch
+    (B, n, d), and the facets about each vertex of a cell.
+    """
+    d = topology.dim
     start, corner = parts(topology)
     around = np.array([[j for j in range(d + 1) if j != k] for k in range(d + 1)])
     sizes = np.diff(start)
@@ -152,7 +163,7 @@ def solve_patches(
                     w = same[s : s + step]
                     faces = np.empty((len(w), count), dtype=np.intp)
                     np.put_along_axis(faces, local[w], F[w], axis=1)
-                    _solve(topology, cells, kind, out, K[w], a[w], faces, local[w].reshape(len(w), n, d), around)
+                    yield K[w], a[w], faces, local[w].reshape(len(w), n, d), around
 
 
 def _solve(

@@ -202,11 +202,27 @@ class Estimator:
 
         parts = [slice(a, min(a + CHUNK, C)) for a in range(0, C, CHUNK)]
         added: Vector = np.array(on_all_cores(work, parts), dtype=np.float64).reshape(len(parts), K, 2)
+        return self.put_together(sides, [sign for _, sign, _ in duals], rows, product, values, added)
+
+    def put_together(
+        self,
+        sides: Sequence[Side],
+        signs: Sequence[float],
+        rows: dict[str, Vector],
+        product: Vector,
+        values: Vector,
+        added: Vector,
+    ) -> tuple[Bounds, list[Pair]]:
+        """Bounds of the first side and pairs of the others with it, from their rows, products and values on cells.
+
+        `added` is what parts of the cells add to the rounding and to the data's error of each value, (parts, K, 2).
+        """
+        K = len(signs)
         off, data = (np.array([sum_up(added[:, i, j]) for i in range(K)]) for j in (0, 1))
         found = [self._bounds(side, {name: rows[name][i] for name in rows}) for i, side in enumerate(sides)]
         pairs_ = []
-        for i, (dual, sign, _) in enumerate(duals):
-            more, more_off, more_data = self._facet_value(primal, dual, sign)
+        for i, (dual, sign) in enumerate(zip(sides[1:], signs, strict=True)):
+            more, more_off, more_data = self._facet_value(sides[0], dual, sign)
             total = math.fsum([*values[i].tolist(), more])  # continuous.md, step 8g
             rounding = up(off[i] + more_off + 2.0 * UNIT * abs(total))
             one, two = found[0].gaps, found[i + 1].gaps

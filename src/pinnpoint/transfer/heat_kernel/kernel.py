@@ -25,7 +25,6 @@ from pinnpoint.base.arrays import Vector
 from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.taylor import functions
 from pinnpoint.taylor.models import TaylorModel, constant
-from pinnpoint.taylor.spaces import space
 
 PI = constant(math.pi, UNIT * 4.0)
 
@@ -68,20 +67,33 @@ class HeatKernel:
         R2 = self.radius * self.radius
         return constant(R2, UNIT * R2 * 2.0)
 
-    def gauss(self, rho: TaylorModel, s: TaylorModel) -> TaylorModel:
-        """G from models of ρ and s."""
-        k = constant(self.kappa)
-        late = s + constant(self.spread)
-        wide = constant(4.0) * k * late
-        exponent = -(rho * self.square) / wide
-        if self.reaction != 0.0:
-            exponent = exponent - constant(self.reaction) * s
-        over = constant(1.0) / (wide * PI)
-        root = functions.sqrt(over) if self.d % 2 else None
-        scale = over if self.d > 1 else root
+    def radial(self, rho: TaylorModel) -> tuple[TaylorModel, ...]:
+        """What of H and H′ depends on ρ alone: the factors of ϑ′, ϑ/s and ϑ in H/G, and of ϑ in H′/G."""
+        p, q = self.powers
+        k, B = constant(self.kappa), constant(float(inverse_beta(p, q)))
+        m, chi = constant(1.0) - rho, _sum(rho, p, q)
+        lower = rho ** (p - 1)
+        power = lower * rho
+        # slabs.md, step 4a
+        turned = constant(2.0) * rho * power * m * B
+        bent = constant(4.0) * rho * (constant(float(q)) * power - constant(float(p)) * lower * m)
+        bent = bent - constant(2.0 * self.d) * power * m
+        return m * m * chi, turned, bent * (k * B / self.square), chi
+
+    def passing(self, s: TaylorModel) -> tuple[TaylorModel, ...]:
+        """What depends on s alone: R²/4κ(s + s₀), cs, and −ϑ′/S, ϑ/(s + s₀) and ϑ times G's scale."""
+        wide = constant(4.0) * constant(self.kappa) * (s + constant(self.spread))
+        over = constant(1.0) / wide
+        flat = over / PI
+        root = functions.sqrt(flat) if self.d % 2 else None
+        scale = flat if self.d > 1 else root
         if self.d == 3:
-            scale = over * root  # type: ignore[operator]
-        return functions.exp(exponent) * scale  # type: ignore[operator]  # slabs.md, step 4a
+            scale = flat * root  # type: ignore[operator]
+        assert scale is not None
+        theta, slope = self.fade(s)
+        scaled = theta * scale
+        late = over * constant(4.0) * constant(self.kappa)
+        return over * self.square, constant(self.reaction) * s, slope * scale, scaled * late, scaled
 
     def fade(self, s: TaylorModel) -> tuple[TaylorModel, TaylorModel]:
         """ϑ(s/S) and −ϑ′(s/S)/S."""
@@ -96,31 +108,10 @@ class HeatKernel:
 
     def smooth(self, rho: TaylorModel, s: TaylorModel) -> tuple[TaylorModel, TaylorModel]:
         """H and H′: ω = m^{q−1} H, Ψ = m^{q+1} H′."""
-        p, q = self.powers
-        k, B = constant(self.kappa), constant(float(inverse_beta(p, q)))
-        m = constant(1.0) - rho
-        G = self.gauss(rho, s)
-        theta, slope = self.fade(s)
-        chi = _sum(rho, p, q)
-        lower = rho ** (p - 1)
-        power = lower * rho
-        late = s + constant(self.spread)
-        # slabs.md, step 4a
-        bracket = constant(2.0) * rho * self.square * power * m / late
-        bracket = bracket + k * (constant(4.0) * rho * (constant(float(q)) * power - constant(float(p)) * lower * m))
-        bracket = bracket - k * constant(2.0 * self.d) * power * m
-        H = G * (m * m * chi * slope + theta * bracket * B / self.square)
-        return H, G * theta * chi
-
-    def models(self, rho: tuple[Vector, Vector], s: tuple[Vector, Vector], order: int) -> tuple[TaylorModel, ...]:
-        """ρ and s as models of (centre, half-width), and H and H′."""
-        S = space(2, order)
-        found = []
-        for i, (centre, half) in enumerate((rho, s)):
-            C = np.zeros((S.size, len(centre)))
-            C[0], C[1 + i] = centre, half
-            found.append(TaylorModel(S, C, np.zeros(len(centre))))
-        return (found[0], found[1], *self.smooth(found[0], found[1]))
+        one, two, three, chi = self.radial(rho)
+        rate, lost, slope, late, theta = self.passing(s)
+        E = functions.exp(-(rho * rate) - lost)  # slabs.md, step 4a
+        return E * (one * slope + two * late + three * theta), E * (chi * theta)
 
     def early(self, s: float) -> tuple[float, float]:
         """Upper bounds of ∫₀^s ‖ω‖_{L¹} and ∫₀^s ‖ω‖_{L²}, of a point (s₀ = 0).

@@ -12,8 +12,10 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Mask, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, up
+from pinnpoint.taylor import functions
 from pinnpoint.taylor.geometry import Simplices
 from pinnpoint.taylor.models import TaylorModel, constant
+from pinnpoint.taylor.outer import outer, sum_of
 from pinnpoint.taylor.prisms import Modes, legendre, split
 from pinnpoint.taylor.spaces import space
 from pinnpoint.transfer.heat_kernel.kernel import HeatKernel
@@ -52,12 +54,18 @@ class KernelModes:
     start: float
     count: int
     vertices: Vector
+    nodes: Vector
 
     __repr__ = brief
 
     @classmethod
-    def of(cls, kernel: HeatKernel, vertices: Vector, time: float, count: int, fine: float) -> KernelModes:
-        """For cells (C, d + 1, d), and so many modes; `fine` is what may stay unresolved."""
+    def of(
+        cls, kernel: HeatKernel, vertices: Vector, time: float, count: int, fine: float, nodes: Vector | None = None
+    ) -> KernelModes:
+        """For cells (C, d + 1, d), and so many modes; `fine` is what may stay unresolved.
+
+        `nodes` are those of the slabs that will be asked for, the last one first, where they are known.
+        """
         d, size = kernel.d, float(np.ptp(vertices, axis=1).max())
         depth, start = 0, 0.0
         while depth < DEPTH[d]:
@@ -69,7 +77,7 @@ class KernelModes:
             depth += 1
         cut = SPACE if d == 3 else PLAIN if kernel.powers[0] < 3 else FINE
         found = leaves(vertices, kernel.center, kernel.radius, KEPT[d], kernel.powers[1] - 1, depth, cut)
-        return cls(kernel, found, time, start, count, vertices)
+        return cls(kernel, found, time, start, count, vertices, np.zeros(0) if nodes is None else nodes)
 
     def pieces(self, start: float, end: float) -> list[tuple[float, float]]:
         """Intervals of s that make up the part of the slab (start, end) of time that is resolved."""
@@ -96,55 +104,108 @@ class KernelModes:
 
     def slab(self, start: float, end: float, *, alone: bool = False) -> tuple[Modes, Modes] | None:
         """ω and Ψ on the slab (start, end), or ω and nothing; None where they vanish."""
-        pieces = self.pieces(start, end)
-        if not pieces:
+        if not self.pieces(start, end):
             return None
-        found = self._coefficients(np.array(pieces), start, end, 1 if alone else 2)
+        wanted = 1 if alone else 2
+        found = self._waiting.pop((start, end, wanted), None)
+        if found is None:
+            self._waiting.clear()
+            slabs = self._group(start, end)
+            self._waiting.update(
+                ((*slab, wanted), one) for slab, one in zip(slabs, self._found(slabs, wanted), strict=True)
+            )
+            found = self._waiting.pop((start, end, wanted))
         low = self.leaves.first
         omega = self._modes(found[0], low)
         return omega, omega if alone else self._modes(found[1], low + 2)
 
-    def _coefficients(self, pieces: Vector, start: float, end: float, wanted: int) -> list[tuple[Vector, ...]]:
-        """For ω, or ω and Ψ: coefficients (modes, bins, powers), their rounding, errors and rests."""
+    @cached_property
+    def _waiting(self) -> dict[tuple[float, float, int], list[tuple[Vector, ...]]]:
+        """What is known of slabs that were found together with the one that was asked for."""
+        return {}
+
+    def _group(self, start: float, end: float) -> list[tuple[float, float]]:
+        """The slab, and those before it that are found with it: a call costs as much for one as for several."""
+        slabs, n = [(start, end)], len(self.pieces(start, end))
+        last = int(np.searchsorted(self.nodes, start))
+        for a, b in zip(self.nodes[:last][::-1].tolist(), self.nodes[1 : last + 1][::-1].tolist(), strict=True):
+            n += len(self.pieces(a, b))
+            if n * len(self.leaves.rim) > CHUNK:
+                break
+            slabs.append((a, b))
+        return [slab for slab in slabs if self.pieces(*slab)]
+
+    @cached_property
+    def _radial(self) -> tuple[TaylorModel, tuple[TaylorModel, ...], tuple[TaylorModel, ...]]:
+        """ρ on the bins, and what of ω and of Ψ depends on it alone; the rim's bins without their powers of m."""
+        rho = _line(*self.leaves.rho, ORDER[self.kernel.d])
+        *omega, chi = self.kernel.radial(rho)
+        m, rim = constant(1.0) - rho, self.leaves.rim
+        found = []
+        for models, power in ((omega, self.leaves.first), ([chi], self.leaves.first + 2)):
+            whole = m**power
+            found.append(tuple(_either(rim, x, x * whole) for x in models))
+        return rho, found[0], found[1]
+
+    def _found(self, slabs: list[tuple[float, float]], wanted: int) -> list[list[tuple[Vector, ...]]]:
+        """For ω, or ω and Ψ, on slabs: coefficients (modes, bins, powers), their rounding, errors and rests."""
+        own = [self.pieces(*slab) for slab in slabs]
+        pieces = np.array([piece for each in own for piece in each])
+        models = self._models(pieces, wanted)
+        found, at = [], 0
+        for slab, each in zip(slabs, own, strict=True):
+            here = slice(at, at + len(each))
+            middle, length = 0.5 * (pieces[here, 0] + pieces[here, 1]), 0.5 * (pieces[here, 1] - pieces[here, 0])
+            found.append([self._read(C[..., here], e[:, here], middle, length, *slab) for C, e in models])
+            at += len(each)
+        return found
+
+    def _models(self, pieces: Vector, wanted: int) -> list[tuple[Vector, Vector]]:
+        """Coefficients (monomials, bins, pieces) and remainders of ω, or of ω and Ψ."""
         centre, half = self.leaves.rho
-        bins, n, order = len(centre), len(pieces), ORDER[self.kernel.d]
+        bins, n, order, K = len(centre), len(pieces), ORDER[self.kernel.d], self.kernel
         middle, length = 0.5 * (pieces[:, 0] + pieces[:, 1]), 0.5 * (pieces[:, 1] - pieces[:, 0])
-        rho, s = (np.repeat(centre, n), np.repeat(half, n)), (np.tile(middle, bins), np.tile(length, bins))
-        rim = np.repeat(self.leaves.rim, n)
-        least, wide = np.maximum(rho[0] - rho[1], 0.0), 4.0 * self.kernel.kappa * (s[0] + s[1] + self.kernel.spread)
-        faded = least * self.kernel.radius**2 > FADED * wide
-        live = np.flatnonzero(~faded)
-        M = space(2, order)
+        least, late = np.maximum(centre - half, 0.0), middle + length + K.spread
+        faded = (least[:, None] * K.radius**2 > FADED * 4.0 * K.kappa * late).ravel()
+        live, M = np.flatnonzero(~faded), space(2, order)
         found = [(np.zeros((M.size, bins * n)), np.zeros(bins * n)) for _ in range(wanted)]
-        for i, top in enumerate(self.kernel.tops(s[0] - s[1])[:wanted]):
-            found[i][1][faded] = top[faded] * math.exp(-FADED) * 1.001  # slabs.md, step 4b
+        for i, top in enumerate(K.tops(middle - length)[:wanted]):
+            found[i][1][faded] = np.tile(top, bins)[faded] * math.exp(-FADED) * 1.001  # slabs.md, step 4b
+        rho, omega, psi = self._radial
+        rate, lost, *y = K.passing(_line(middle, length, order))
         for a in range(0, len(live), CHUNK):
             part = live[a : a + CHUNK]
-            x, _, H, K = self.kernel.models((rho[0][part], rho[1][part]), (s[0][part], s[1][part]), order)
-            m = constant(1.0) - x
-            for i, (model, power) in enumerate(((H, self.leaves.first), (K, self.leaves.first + 2))[:wanted]):
-                y = self._with_rim(model, m, power, rim[part], rho[1][part])
-                found[i][0][:, part], found[i][1][part] = y.C, y.e
-        return [self._read(C, e, bins, middle, length, start, end, order) for C, e in found]
+            at = part // n, part % n
+            exponent = -outer(rho, rate, *at)
+            if K.reaction != 0.0:
+                exponent = exponent - outer(_line(np.ones(1), np.zeros(1), order), lost, np.zeros_like(at[0]), at[1])
+            E = functions.exp(exponent)
+            for i, (x, powers, power) in enumerate(((omega, y, 0), (psi, y[2:], 2))[:wanted]):
+                model = E * sum_of([outer(one, two, *at) for one, two in zip(x, powers, strict=True)])
+                model = self._at_rim(model, self.leaves.first + power, at[0])
+                found[i][0][:, part], found[i][1][part] = model.C, model.e
+        return [(C.reshape(M.size, bins, n), e.reshape(bins, n)) for C, e in found]
 
-    @staticmethod
-    def _with_rim(model: TaylorModel, m: TaylorModel, power: int, rim: Mask, half: Vector) -> TaylorModel:
-        """m^power times the model; where the rim cuts, (−1)^i w^power times the coefficient of ξ^i instead."""
-        whole = model * m**power
+    def _at_rim(self, model: TaylorModel, power: int, bins: Index) -> TaylorModel:
+        """Where the rim cuts, (−1)^i w^power times the coefficient of ξ^i."""
+        rim = self.leaves.rim[bins]
         if not rim.any():
-            return whole
-        sign = (-1.0) ** model.space.powers[:, 0]
-        scale = half**power
-        C = np.where(rim, model.C * sign[:, None] * scale, whole.C)
-        e = np.where(rim, (model.e + gamma(power + 4) * model.norm) * scale * (1.0 + 1e-14), whole.e)
-        return TaylorModel(model.space, C, e)  # slabs.md, step 4b
+            return model
+        scale = np.where(rim, self.leaves.rho[1][bins] ** power, 1.0)
+        sign = np.where(rim, ((-1.0) ** model.space.powers[:, 0])[:, None], 1.0)
+        off = np.where(rim, gamma(power + 4) * model.norm, 0.0)
+        e = (model.e + off) * scale * (1.0 + 1e-14)
+        return TaylorModel(model.space, model.C * sign * scale, e)  # slabs.md, step 4b
 
     def _read(
-        self, C: Vector, e: Vector, bins: int, middle: Vector, length: Vector, start: float, end: float, q: int
+        self, C: Vector, e: Vector, middle: Vector, length: Vector, start: float, end: float
     ) -> tuple[Vector, ...]:
-        n = len(middle)
-        e = e.reshape(bins, n)
-        powers = np.stack([p.reshape(q + 1, bins, n) for p in split(C, 1, q)])  # (time power, power of ξ, bin, piece)
+        """Modes of a slab from the models on its pieces."""
+        (bins, n), q = e.shape, ORDER[self.kernel.d]
+        flat = C.reshape(len(C), bins * n)
+        powers = np.stack(
+            [p.reshape(q + 1, bins, n) for p in split(flat, 1, q)]
+        )  # (time power, power of ξ, bin, piece)
         P, size = mode_table(self.count, q, self.time, middle, length, start, end)
         a = np.einsum("knj,jibn->kbi", P, powers)
         rough = np.einsum("knj,jibn->kbi", np.abs(P) + size, np.abs(powers))
@@ -185,6 +246,18 @@ class KernelModes:
     def unresolved(self) -> tuple[float, float]:
         """Upper bounds of the integrals over s < start of ‖ω‖ in L¹ and L²."""
         return self.kernel.early(self.start) if self.start > 0.0 else (0.0, 0.0)
+
+
+def _line(centre: Vector, half: Vector, order: int) -> TaylorModel:
+    """A coordinate as models in itself, from centres and half-widths."""
+    C = np.zeros((order + 1, len(centre)))
+    C[0], C[1] = centre, half
+    return TaylorModel(space(1, order), C, np.zeros(len(centre)))
+
+
+def _either(which: Mask, one: TaylorModel, two: TaylorModel) -> TaylorModel:
+    """One model on some elements, the other on the rest."""
+    return TaylorModel(one.space, np.where(which, one.C, two.C), np.where(which, one.e, two.e))
 
 
 def mode_table(

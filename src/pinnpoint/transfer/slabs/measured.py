@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -15,9 +16,10 @@ from pinnpoint.taylor.bernstein import Density, gram
 from pinnpoint.taylor.prisms import Modes
 from pinnpoint.transfer.cells import COUNT
 from pinnpoint.transfer.continuum import Continuum, bernstein
-from pinnpoint.transfer.estimator import Bounds, Side
+from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.facets import FacetLoad
 from pinnpoint.transfer.products import paired
+from pinnpoint.transfer.slabs.linear import LinearCells
 
 Solve = Callable[[Vector], Vector]
 
@@ -152,7 +154,7 @@ class Meter:
                 self._side(part, k, sources[i][k], w[i, k], flux[..., i * self.count + k])
                 for i, part in enumerate(parts)
             ]
-            bounds, pairs = self.model.estimator.measure(sides[0], [(side, 1.0, False) for side in sides[1:]])
+            bounds, pairs = self._measure(sides[0], sides[1:])
             p = self._each(bounds)
             # slabs.md, step 1b
             P, F, rp = self._square(p, bounds, w[0, k])
@@ -174,6 +176,16 @@ class Meter:
         self._rest(tau, parts, tallies)
         more, extra = self._left(tau, parts[0].given)
         return float(up(primal + more)), float(up(loose + extra)), tallies
+
+    @cached_property
+    def _linear(self) -> LinearCells | None:
+        """The quick way through the cells, for linear elements in two dimensions and three."""
+        return LinearCells(self.model.estimator) if self.model.degree == 1 and self.model.d > 1 else None
+
+    def _measure(self, primal: Side, duals: Sequence[Side]) -> tuple[Bounds, list[Pair]]:
+        if self._linear is not None:
+            return self._linear.measure(primal, duals)
+        return self.model.estimator.measure(primal, [(side, 1.0, False) for side in duals])
 
     def _value(
         self,

@@ -127,7 +127,7 @@ class SlabRoute(Route):
         for time, since in dict.fromkeys(times):
             which = [i for i, t in enumerate(times) if t == (time, since)]
             slabs = self._slabs(time, since)
-            asked = [self._asked(self.queries.goals[i], self.queries.names[i], time) for i in which]
+            asked = [self._asked(self.queries.goals[i], self.queries.names[i], time, slabs.grid.nodes) for i in which]
             for i, value in zip(which, slabs.enclose(asked), strict=True):
                 found[i] = value
             missed[which], sure = mismatch(self.model, self.dirichlet, slabs.motion)
@@ -194,10 +194,10 @@ class SlabRoute(Route):
         extent = float(np.max(self.model.points.max(axis=0) - self.model.points.min(axis=0)))
         return self.model.spacing / extent
 
-    def _asked(self, goal: Goal | None, name: str, time: float) -> Asked:
+    def _asked(self, goal: Goal | None, name: str, time: float, nodes: Vector) -> Asked:
         """A query as a functional that is bounded."""
         if not isinstance(goal, Ball | Cells):
-            return self._kernel(goal, name, time)
+            return self._kernel(goal, name, time, nodes)
         cells, model = self.model.topology.cells, self.model
         if isinstance(goal, Cells):
             weight, scale = over_cells(model.points, cells, self.cells_of(goal.cells))  # gradients.md, step 1a
@@ -213,7 +213,7 @@ class SlabRoute(Route):
             scale = 0.0
         return Average(weight.on_all(len(cells)), scale, time, goal.since, self.count)
 
-    def _kernel(self, goal: Goal | None, name: str, time: float) -> KernelModes:
+    def _kernel(self, goal: Goal | None, name: str, time: float, nodes: Vector) -> KernelModes:
         """The kernel of a point, or of an average, at a time."""
         assert isinstance(goal, Point | Gaussian)
         model, x0 = self.model, np.array(goal.at)
@@ -244,7 +244,7 @@ class SlabRoute(Route):
             time_powers=(2, 2) if two else (1, 1),
         )
         fine = FINE * (model.spacing / R) ** (2 * model.degree)
-        return KernelModes.of(kernel, model.points[model.topology.cells], time, self.count, fine)
+        return KernelModes.of(kernel, model.points[model.topology.cells], time, self.count, fine, nodes)
 
 
 def _on(stepper: Stepper, grid: TimeGrid) -> Stepper:
