@@ -47,7 +47,7 @@ SAMPLES = [
     '[[query]]\nkind = "patch"\ngroup = "GROUP"\ncomponent = [1, 0]\n[[query]]\nkind = "compliance"\n',
     f'{MESH}{PLAIN}{PREDICTION}[[query]]\nkind = "cells"\nat = [0, 0]\nside = 1\n',
     f"{MESH}{MOVING}{PREDICTION}[time]\nend = 1\nsteps = 2\n[[query]]\nat = [0, 0]\ntime = 1\n"
-    '[[query]]\nkind = "average"\nat = [0, 0]\nspread = 1\n',
+    '[[query]]\nkind = "average"\nat = [0, 0]\nspread = 1\n[[query]]\nkind = "mean"\nsince = 0.1\n',
     f"{MESH}{MOVING}{PREDICTION}[time]\nnodes = [0, 1]\n{QUERY}",
     *(
         f"{MESH}{PLAIN}[prediction]\n{source}\n{QUERY}"
@@ -218,6 +218,9 @@ ABOUT = {
     "query.at": About("[0.5, 0.5]", "Where: the point, or the ball's centre.", "list of numbers"),
     "query.radius": About("0.1", "Of the ball."),
     "query.time": About("0.5", "When, for `parabolic`; default: the end."),
+    "query.since": About(
+        "0.1", "The first of the times that are averaged over until `time`; for `parabolic`: balls, cells, `mean`."
+    ),
     "query.spread": About("0.05", "Of a Gaussian weight, in the place of `radius`, for `parabolic`.", chosen=True),
     "query.side": About("0.2", "Of the square or cube about `at`, for `cells`."),
     "query.group": About('"outlet"', "A boundary group, or a group of cells."),

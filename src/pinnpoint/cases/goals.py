@@ -46,6 +46,8 @@ ALONG = ("gradient", "flux")
 """Kinds that have a direction at a point, also where the solution has one component."""
 EITHER = ("flux", "cells")
 """Kinds that may be at a point where the solution has one component: the flux there, a block about it."""
+TIMED = ("average", "cells", "mean")
+"""Kinds that may be averaged over times."""
 OPTIONS = {"localized": ("radius",), "randomized": ("probes", "delta", "seed")}
 """Further keys of a method."""
 
@@ -100,7 +102,7 @@ def _query(table: Table, i: int, problem: Kind[Any], common: Limit | None) -> Qu
         raise InputError(f"{table.key('kind')}: '{kind}' does not fit kind = '{problem.name}'; {instead}")
     at, radius, group = _place(table, kind, problem)
     side = _side(table, kind, at)
-    time, spread = _moment(table, problem), None
+    time, spread, since = _moment(table, problem), None, _since(table, kind, problem)
     if kind == "average" and radius is None:
         spread = table.number("spread", sign="positive")
     else:
@@ -108,10 +110,10 @@ def _query(table: Table, i: int, problem: Kind[Any], common: Limit | None) -> Qu
     component = _component(table, kind, problem, at)
     tolerance, accept = (table.number(key, None, "positive") for key in ("tolerance", "accept"))
     own = read_limit(table)
-    table.known.extend(("at", "radius", "group", "side", "time", "spread"))
+    table.known.extend(("at", "radius", "group", "side", "time", "spread", "since"))
     table.done()
     limit = common if own is None else own
-    return QuerySpec(name, kind, at, radius, group, component, tolerance, accept, limit, side, time, spread)
+    return QuerySpec(name, kind, at, radius, group, component, tolerance, accept, limit, side, time, spread, since)
 
 
 def read_limit(table: Table) -> Limit | None:
@@ -152,6 +154,14 @@ def _moment(table: Table, problem: Kind[Any]) -> float | None:
     if problem.moves:
         return table.number("time", None, "positive")  # type: ignore[no-any-return]
     table.refuse(["time"], f"does not belong to kind = '{problem.name}', whose solution does not move; remove it")
+    return None
+
+
+def _since(table: Table, kind: str, problem: Kind[Any]) -> float | None:
+    """Since when an average over times counts."""
+    if problem.moves and kind in TIMED and not table.has("spread"):
+        return table.number("since", None, "nonnegative")  # type: ignore[no-any-return]
+    table.refuse(["since"], "is for averages over balls, cells and the domain of a solution that moves; remove it")
     return None
 
 

@@ -70,6 +70,8 @@ class QuerySpec:
     """When, where the solution moves; the end by default."""
     spread: float | None = None
     """Of a Gaussian weight, in the place of a ball's radius."""
+    since: float | None = None
+    """The first of the times that are averaged over."""
 
 
 @dataclass(frozen=True)

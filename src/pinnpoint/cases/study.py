@@ -362,7 +362,9 @@ def when(specs: Sequence[QuerySpec], problem: Any) -> dict[str, Any]:
     """The times that queries are about, where the solution moves; the end where none is said."""
     if not isinstance(problem, MovingQueries):
         return {}
-    return {"time": [problem.grid.end if spec.time is None else spec.time for spec in specs]}
+    found = {"time": [problem.grid.end if spec.time is None else spec.time for spec in specs]}
+    since = [spec.since for spec in specs if spec.since is not None]
+    return found | ({"since": since} if since else {})
 
 
 def _query(spec: QuerySpec, problem: Any) -> Queries:

@@ -34,7 +34,7 @@ def summary(result: Result) -> dict[str, Any]:
         row["kind"] = query.kind
         row |= {} if query.at is None else {"at": [float(x) for x in query.at]}
         asked = {"component": query.component, "group": query.group, "ball": query.radius, "side": query.side}
-        asked["spread"] = query.spread
+        asked |= {"spread": query.spread, "since": query.since}
         asked["tolerance"] = _finite(study.limits[i])
         row |= {key: value for key, value in asked.items() if value is not None}
         if narrowing is not None:

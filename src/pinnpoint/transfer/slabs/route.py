@@ -213,7 +213,7 @@ class SlabRoute(Route):
             scale = 0.0
         return Average(weight.on_all(len(cells)), scale, time, goal.since, self.count)
 
-    def _kernel(self, goal: Goal | None, name: str, time: float, nodes: Vector) -> KernelModes:
+    def _kernel(self, goal: Goal | None, name: str, time: float, nodes: Vector | None = None) -> KernelModes:
         """The kernel of a point, or of an average, at a time."""
         assert isinstance(goal, Point | Gaussian)
         model, x0 = self.model, np.array(goal.at)
