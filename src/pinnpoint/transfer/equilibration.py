@@ -22,10 +22,11 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.base.kernels import Meter
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.taylor.bernstein import pairs
+from pinnpoint.transfer.equilibration_plane import solve_fans
 from pinnpoint.transfer.patches import FREE, PRESCRIBED, Ingredients, parts, shares, to_nodal
 
 _meter = Meter(Path(__file__).with_name("equilibration_compiled.py"), load=0.35, make=16.0)
-SECONDS = {(2, 0): 5e-6, (2, 1): 9e-6, (3, 0): 1.5e-5, (3, 1): 5.5e-5}
+SECONDS = {(3, 0): 1.5e-5, (3, 1): 5.5e-5}
 """Of NumPy for a cell, by dimension and order; each further right-hand side is an eighth of that."""
 _CHUNK = 2_000_000
 
@@ -66,7 +67,7 @@ def equilibrate(
     metric
         R of each cell, (C, d, d): lengths |Rσ| are made small instead of κ^{-1/2}|σ|.
     compiled
-        Whether to use numba. By default where it is installed and NumPy has done enough, or would have to.
+        Whether to use numba. By default in space, where it is installed and NumPy has done enough, or would have to.
     columns
         Right-hand sides of all calls for this mesh, where there will be several.
     """
@@ -94,9 +95,11 @@ def equilibrate(
     if compiled is None:
         each = C * SECONDS.get((d, order), 0.0)
         now, ahead = (each * (0.88 + 0.12 * count) for count in (m, columns))
-        compiled = d > 1 and not topology.glued and _meter.worth(now, ahead)
+        compiled = d > 2 and not topology.glued and _meter.worth(now, ahead)
     if d == 1:
         _solve_intervals(topology, cells, kind, out)
+    elif d == 2 and not compiled:
+        solve_fans(topology, cells, kind, out)
     elif compiled:
         from pinnpoint.transfer.equilibration_compiled import solve_patches as run
 

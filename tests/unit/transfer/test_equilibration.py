@@ -15,7 +15,8 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.taylor import bernstein
 from pinnpoint.taylor.bernstein import gram, pairs
-from pinnpoint.transfer.equilibration import equilibrate
+from pinnpoint.transfer.equilibration import equilibrate, solve_patches
+from pinnpoint.transfer.patches import Ingredients, shares, to_nodal
 
 RNG = np.random.default_rng
 BOTH = (False, True) if find_spec("numba") else (False,)
@@ -475,3 +476,22 @@ def test_bad_data_of_a_flux_are_refused():
     for name, value in wrong.items():
         with pytest.raises(InputError, match=name):
             equilibrate(top, **{**fine, name: value})
+
+
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("boundary", ["free", "mixed", "prescribed"])
+def test_going_round_a_vertex_solves_the_patch_problems(order, boundary):
+    """As dense systems with multipliers do, for states that solve nothing: defects are spread in the same way."""
+    top, rng, m = grid(2, 5, 0.2), np.random.default_rng(4), 35
+    kind = np.where(top.boundary, {"free": 1, "mixed": 1, "prescribed": 2}[boundary], 0).astype(np.int8)
+    if boundary == "mixed":
+        kind[top.boundary] = rng.integers(1, 3, int(top.boundary.sum()))
+    gradients, source = rng.normal(size=(len(top.cells), 3, 2, m)), rng.normal(size=(len(top.cells), 6, m))
+    neumann = np.where((kind == 2)[:, None, None], rng.normal(size=(len(top.facets), 2, m)), 0.0)
+    kappa = rng.uniform(0.01, 10.0, len(top.cells))
+    t = equilibrate(top, kappa, gradients, source, kind, neumann, order, compiled=False)
+    cells = Ingredients.of(top, kappa, gradients, source, order)
+    dense = np.zeros((len(top.facets), 2, cells.width, m))
+    dense[kind == 2] = np.einsum("aqj,fjm->faqm", shares(2, order), neumann[kind == 2])
+    solve_patches(top, cells, kind, dense)
+    assert np.abs(t - to_nodal(dense)).max() < 1e-11 * np.abs(t).max()
