@@ -30,11 +30,12 @@ from pinnpoint_verify.domains import sides_agree
 from pinnpoint_verify.formulas import formula, plain
 from pinnpoint_verify.lifts import Lift, alike, lift_agrees, own_value
 from pinnpoint_verify.own import data_bounds, held_gap, kept_below, load_bounds, source_bounds, wanted
+from pinnpoint_verify.point_kernels import Kernel, constants_agree, point_agrees
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.reference import compare, directions, distance, potential, radial, rule
 from pinnpoint_verify.robin_matrix import robin_matrix
 from pinnpoint_verify.rows import from_file, is_number
-from pinnpoint_verify.varying_samples import Coefficients, Kernel, constants_agree, point_agrees
+from pinnpoint_verify.varying_samples import Coefficients
 
 Row = dict[str, Any]
 FINER = {1: ((1, 64), (1, 128), (1, 192)), 2: ((96, 64), (192, 128), (384, 192)), 3: ((48, 48), (64, 64), (96, 96))}
@@ -554,12 +555,13 @@ class Samples:
         assert self.varied is not None
         if i not in self.kernels:
             self._settle(goal, row["name"])
-            walls = self.mesh.points[self.mesh.facets[self._parted()]]
-            whole = not len(walls) or goal["radius"] <= distance(np.array(goal["at"]), walls) * (1.0 + 1e-12)
-            need(whole, f"{row['name']!r}: the ball leaves where the source is one formula")
             fits = goal["kind"] == "point" and goal["at"] == row["at"] and self.source is not None
             need(fits, f"{row['name']!r}: a kernel of no point, or a source without a formula")
-            self.kernels[i] = self.varied.kernel(goal, row["name"])
+            found = self.varied.kernel(goal, row["name"])
+            walls = found.stretched(self.mesh.points[self.mesh.facets[self._parted()]])
+            whole = not len(walls) or goal["radius"] <= distance(np.zeros(self.mesh.d), walls) * (1.0 + 1e-12)
+            need(whole, f"{row['name']!r}: the ball leaves where the source is one formula")
+            self.kernels[i] = found
         return self.kernels[i]
 
     def slope(self, i: int, goal: Row, row: Row) -> tuple[float, float]:

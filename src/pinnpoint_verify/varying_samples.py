@@ -1,7 +1,7 @@
 """Coefficients that vary inside cells: what is declared of them, compared with the case's formulas in samples.
 
 Nothing here is part of a proof, and nothing here can make a bundle verify: it can only refuse. Derivatives of formulas
-are carried through them (lifts.py). A point has the kernel Ψ = gΦ of docs/kernels.md, Φ from radial quadrature.
+are carried through them (lifts.py). Points have kernels (point_kernels.py).
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
-from numpy.polynomial import chebyshev
-from scipy import special
 
-from pinnpoint_verify.checker import NEUMANN, Cells, Density, Mesh, Query, Shape
+from pinnpoint_verify.checker import NEUMANN, Cells, Mesh, Shape
 from pinnpoint_verify.formulas import formula, plain
-from pinnpoint_verify.lifts import Jet, Lift, formula_jet
+from pinnpoint_verify.lifts import Lift
+from pinnpoint_verify.point_kernels import Kernel, jet
 from pinnpoint_verify.polynomials import degree_of, indices
 from pinnpoint_verify.reader import Array, need
-from pinnpoint_verify.reference import compare, directions, distance, rule
+from pinnpoint_verify.reference import distance, rule
 from pinnpoint_verify.rows import is_number, near
 
 Row = dict[str, Any]
@@ -29,10 +28,6 @@ FINE = {1: 16, 2: 8, 3: 5}
 """Steps of the lattices on which lower bounds are looked at."""
 WORDS = {"a": "a model of A is not that of its formula", "b": "a model of b is not that of its formula"}
 WORDS |= {"c": "a model of c is not that of its formula", "t": "a model of c − ∇·b is not that of its formulas"}
-DEGREE = 60
-"""Of radial functions."""
-RULES = {1: ((1, 40), (1, 60), (1, 90)), 2: ((32, 40), (64, 60), (128, 90)), 3: ((24, 32), (40, 48), (64, 64))}
-"""Directions and radii of samples of integrals over balls, ever finer."""
 
 
 class Coefficients:
@@ -176,124 +171,14 @@ class Coefficients:
         mesh, x0, R = self.mesh, np.array(goal["at"], dtype=float), float(goal["radius"])
         region = mesh.medium.region
         jump = (mesh.neighbour < 0) | (region[mesh.owner] != region[mesh.neighbour])
-        fits = (
-            0.0 < R <= distance(x0, mesh.points[mesh.facets[jump]]) * (1.0 + 1e-12) and self.scalar and self.b is None
-        )
-        need(fits, f"{name!r}: the ball leaves where the coefficients are smooth, or there is no kernel for them")
         gaps = np.argsort(((mesh.points[mesh.cells].mean(axis=1) - x0) ** 2).sum(axis=1))[:64]
         r = int(region[holding(mesh, x0, gaps, name)])
-        found = Kernel(self.A[r], self.c[r], x0, R)
+        found = Kernel(self.A[r], self.c[r], x0, R, None if self.b is None or is_number(self.b[r]) else self.b[r])
+        walls = found.stretched(mesh.points[mesh.facets[jump]])
+        fits = 0.0 < R <= distance(np.zeros(mesh.d), walls) * (1.0 + 1e-12)
+        need(fits, f"{name!r}: the ball leaves where the coefficients are smooth")
         need(near(goal["kappa"], found.kappa0, 1e-12), f"{name!r}: not the diffusion at the point")
         return found
-
-
-class Kernel:
-    """Ψ = gΦ and w of a point where κ and c vary and there is no convection (kernels.md, section 1)."""
-
-    def __init__(self, kappa: Any, c: Any, x0: Array, R: float) -> None:
-        self.kappa, self.c, self.x0, self.R, self.d = kappa, c, x0, R, len(x0)
-        at = jet(kappa, x0[None])
-        self.kappa0 = float(at.v[0])
-        self.nu2 = 0.0
-        self.nu2 = max(0.0, -float(self.bracket(x0[None])[0]) / self.kappa0)
-        self.phi, self.height = radial_kernel(self.d, math.sqrt(self.nu2) * R)
-        self.height /= R**self.d
-
-    def bracket(self, X: Array) -> Array:
-        """E at points."""
-        k = jet(self.kappa, X)
-        bent = (k.g**2).sum(axis=0) / (4.0 * k.v)
-        return np.asarray(k.v * self.nu2 - 0.5 * k.lap + bent - formula(self.c, X))
-
-    def weight(self, X: Array) -> Array:
-        """G at points."""
-        return np.asarray(1.0 / np.sqrt(formula(self.kappa, X) * self.kappa0))
-
-    def potential(self, X: Array) -> Array:
-        """Φ at points."""
-        r = np.sqrt(((X - self.x0) ** 2).sum(axis=-1)) / self.R
-        return np.asarray(np.where(r < 1.0, self.phi(np.clip(r, 1e-12, 1.0)), 0.0) * self.R ** (2 - self.d))
-
-    def density(self, X: Array) -> Array:
-        """W at points."""
-        s = ((X - self.x0) ** 2).sum(axis=-1) / self.R**2
-        own = self.height * np.maximum(0.0, 1.0 - s) ** 2
-        return np.asarray(
-            self.weight(X) * (formula(self.kappa, X) * own + self.bracket(X) * self.potential(X)) * (s < 1.0)
-        )
-
-    def integral(self, f: Any, count: int, n: int) -> tuple[float, float]:
-        """∫ fΨ and ∫ |fΨ| over the ball."""
-        unit, weights = directions(self.d, count)
-        t, w = special.roots_legendre(n)
-        t, w = 0.5 * (1.0 + t), 0.5 * w
-        r = t * t  # Φ is singular at the centre
-        X = self.x0 + self.R * r[:, None, None] * unit
-        values = (f(X) if callable(f) else formula(f, X)) * self.weight(X) * self.potential(X) * weights
-        sphere = {1: 2.0, 2: 2.0 * math.pi, 3: 4.0 * math.pi}[self.d] * self.R**self.d
-        shells = sphere * w * 2.0 * t * r ** (self.d - 1)
-        return float(shells @ values.sum(axis=1)), float(shells @ np.abs(values).sum(axis=1))
-
-    def near_enough(self, f: Any, given: float, error: float) -> tuple[bool, float]:
-        """Whether a number is ∫ fΨ, as far as ever finer rules tell it; and that."""
-        value = self.integral(f, *RULES[self.d][0])[0]
-        for sizes in RULES[self.d][1:]:
-            last, (value, size) = value, self.integral(f, *sizes)
-            if abs(given - value) <= error + 4.0 * abs(value - last) + 1e-8 * size:
-                return True, value
-        return False, value
-
-
-def radial_kernel(d: int, decay: float) -> tuple[Callable[[Array], Array], float]:
-    """Φ of the unit ball, (−Δ + decay²)Φ = δ − C(1 − r²)², as a function of r, and C."""
-    h: Any = {1: np.cosh, 2: special.i0, 3: lambda z: np.where(z > 1e-8, np.sinh(z) / np.maximum(z, 1e-8), 1.0)}[d]
-    solution: Callable[[Array], Array] = lambda r: np.asarray(h(decay * r))  # noqa: E731
-    sphere = {1: 2.0, 2: 2.0 * math.pi, 3: 4.0 * math.pi}[d]
-    domain: Callable[[Array], Array] = lambda r: 2.0 * np.asarray(r) - 1.0  # noqa: E731
-
-    def fitted(f: Callable[[Array], Array]) -> Array:
-        """Coefficients of the integral from 0 of a function on (0, 1)."""
-        return 0.5 * chebyshev.chebint(chebyshev.chebinterpolate(lambda y: f(0.5 * (1.0 + y)), DEGREE), lbnd=-1)
-
-    mass = fitted(lambda r: r ** (d - 1) * (1.0 - r * r) ** 2 * solution(r))
-    whole = float(chebyshev.chebval(1.0, mass))
-
-    def left(r: Array) -> Array:
-        F = 1.0 - chebyshev.chebval(domain(r), mass) / whole
-        return np.asarray((F / solution(r) ** 2 - 1.0) / r ** (d - 1))
-
-    rest = fitted(left)
-    end = float(chebyshev.chebval(1.0, rest))
-    start: Any = {1: lambda r: 1.0 - r, 2: lambda r: -np.log(r), 3: lambda r: 1.0 / r - 1.0}[d]
-
-    def phi(r: Array) -> Array:
-        return np.asarray(solution(r) * (start(r) + end - chebyshev.chebval(domain(r), rest)) / sphere)
-
-    return phi, 1.0 / (sphere * whole)
-
-
-def point_agrees(kernel: Kernel, query: Query, g: Cells, name: str) -> None:
-    """W of a point on a range of cells; those about it, where Φ is singular, count in its mass alone."""
-    mesh, R = query.p.mesh, kernel.R
-    V, data = mesh.points[mesh.cells[g.part]], query.w.on(g.part.start, g.part.stop)
-    far = np.sqrt(((V - kernel.x0) ** 2).sum(axis=2))
-    first, last = far.min(axis=1), far.max(axis=1)
-    stored = np.any(data[0], axis=(1, 2)) | (data[1] + data[2] + data[3] > 0.0)
-    here = np.nonzero((stored | (first - g.h < R)) & ((first > g.h) | (mesh.d == 1)))[0]
-    cut = ((last > R * (1.0 - 1e-9)) & (first - g.h < R))[here]
-    size = kernel.height
-    loose = np.where(cut, 0.02 * size * np.minimum(1.0, g.h[here] / R), 1e-7 * size)
-    compare(f"density of {name!r}", tuple(x[here] for x in data), V[here], lambda X, bary, at: kernel.density(X), loose)
-
-
-def constants_agree(kernel: Kernel, w: Density, mesh: Mesh, source: Any, goal: Row, name: str) -> None:
-    """∫ fΨ, and the integral of w: with u = 1 in the identity it is 1 − ∫ cΨ."""
-    fits, value = kernel.near_enough(source, goal["constant"], goal["error"])
-    need(fits, f"{name!r}: ∫fΨ is {value!r}, not {goal['constant']!r} (sampled)")
-    held = float(np.sum(w.beta.mean(axis=1) * mesh.top[w.at]))
-    off = float(np.sum(mesh.top[w.at] * w.rest[:, 1])) + 1e-7
-    fits, value = kernel.near_enough(kernel.c, 1.0 - held, off)
-    need(fits, f"density of {name!r}: its integral is {held!r}, not {1.0 - value!r} (sampled)")
 
 
 def basis(d: int, count: int, bary: Array) -> Array:
@@ -310,14 +195,6 @@ def holding(mesh: Mesh, x0: Array, some: Array, name: str) -> int:
     least = np.minimum(t.min(axis=1), 1.0 - t.sum(axis=1))
     need(least.max() > -1e-9, f"{name!r}: the point is outside the mesh")
     return int(some[np.argmax(least)])
-
-
-def jet(given: Any, X: Array) -> Jet:
-    """A formula at points (…, d), with its slopes and its Laplacian."""
-    zero = np.zeros(X.shape[:-1])
-    unit = np.eye(X.shape[-1])
-    slopes = [np.stack([np.full_like(zero, unit[i, j]) for j in range(len(unit))]) for i in range(len(unit))]
-    return formula_jet(given, [Jet(X[..., i], slopes[i], zero) for i in range(len(unit))])
 
 
 @cache

@@ -976,6 +976,13 @@ def test_check_of_a_solid(tmp_path, capsys):
     assert "unknowns: 120 of 192" in out
 
 
+def test_check_tells_what_convection_will_do_to_intervals(tmp_path, capsys):
+    for speed, told in (("1", False), ("200", True)):
+        text = scalar('kind = "reaction-diffusion"', f'kind = "reaction-diffusion"\nconvection = ["{speed}", "0"]')
+        assert run(tmp_path, text, command="check") == 0
+        assert ("note: convection: the Péclet number h|b|/A of cells is up to" in capsys.readouterr().out) == told
+
+
 def test_check_of_an_interval(tmp_path, capsys):
     text = scalar('"square"', '"interval"', "x*(1-x)*y*(1-y)", "x", "[0.5, 0.5]", "0.5")
     assert run(tmp_path, text, command="check") == 0

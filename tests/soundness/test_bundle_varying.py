@@ -14,7 +14,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.cli.main import main
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.transfer.estimator import Side
-from pinnpoint_verify import checker, polynomials, varying, varying_samples
+from pinnpoint_verify import checker, point_kernels, polynomials, varying, varying_samples
 from pinnpoint_verify.claims import verify
 from pinnpoint_verify.reader import Refused
 from tests.soundness.test_bundle_forged import Forger
@@ -70,16 +70,17 @@ def test_scalars_are_proved_with_points_averages_and_fluxes(tmp_path, mesh, degr
     ids=["matrix", "free", "stream", "numbers", "winds"],
 )
 def test_matrices_and_convection_are_proved(tmp_path, degree, more):
-    certificate = bundle(tmp_path / "b", degree=degree, points=False, **more)
+    certificate = bundle(tmp_path / "b", degree=degree, points=more["diffusion"] is not MATRIX["diffusion"], **more)
     assert np.all(proved(verify(tmp_path / "b")) <= 1.001 * certificate.radius)
 
 
 def test_in_one_and_three_dimensions_too(tmp_path):
     table = [["2 + x", 0, 0], [0, 3, "y"], [0, "y", 4]]
     bundle(tmp_path / "b", "cube", 1, points=False, diffusion=table, convection=("y", "-x", "z"), reaction=1.0)
-    bundle(tmp_path / "c", "interval", 2, points=False, diffusion="1 + x", convection=("2 - x",))
-    assert verify(tmp_path / "b")
-    assert verify(tmp_path / "c")
+    bundle(tmp_path / "c", "interval", 2, diffusion="1 + x", convection=("2 - x",))
+    numbers = [[2.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.5]]
+    bundle(tmp_path / "d", "cube", 1, flux=False, diffusion=numbers, convection=("y", "-x", "1"), reaction=1.0)
+    assert all(verify(tmp_path / name) for name in "bcd")
 
 
 def test_data_that_elements_do_not_meet_move_points_and_averages(tmp_path):
@@ -283,6 +284,28 @@ def test_altered_matrices_and_streams_are_refused(tmp_path, what):
         verify(tmp_path / "b")
 
 
+@pytest.mark.parametrize("what", ["density", "constant", "radius", "drift"])
+def test_altered_points_in_streams_are_refused(tmp_path, what):
+    bundle(tmp_path / "b", flux=False, diffusion=[[2.0, 0.5], [0.5, 1.0]], convection=("y", "-x"), reaction=1.0)
+    assert verify(tmp_path / "b")
+    forger = Forger(tmp_path / "b")
+    if what == "density":
+        forger.array("dual/w1_beta", lambda a: 1.01 * a)
+    elif what == "drift":
+        for file, part in (("case.json", "problem"), ("proof.json", "medium")):
+            more = ["1.01*y", "-x"]
+            forger.json(
+                file,
+                lambda data, part=part, more=more: data[part].update(convection=[more] if part == "medium" else more),
+            )
+    else:
+        less = lambda data: data["goals"][1].update({what: 0.99 * data["goals"][1][what]})  # noqa: E731
+        forger.json("proof.json", less)
+    forger.seal()
+    with pytest.raises(Refused):
+        verify(tmp_path / "b")
+
+
 @pytest.mark.parametrize("term", ["rest", "fuzz", "flux_error"])
 def test_a_checker_without_a_term_proves_less(tmp_path, monkeypatch, term):
     """Every term of the checker shows: without it, what it proves is narrower."""
@@ -334,7 +357,7 @@ def test_the_kernel_of_a_point_gives_its_value(d):
     """u(x₀) = ∫ w u + ∫ fΨ for a smooth u, by quadrature in polar coordinates."""
     x0 = np.full(d, 0.5)
     kernel = varying_samples.Kernel("1 + x*x", "2 + x", x0, 0.4)
-    unit, weights = varying_samples.directions(d, 24)
+    unit, weights = point_kernels.directions(d, 24)
     t, w = np.polynomial.legendre.leggauss(120)
     r, w = (0.5 + 0.5 * t) ** 3, 1.5 * w * (0.5 + 0.5 * t) ** 2
     X = x0 + 0.4 * r[:, None, None] * unit
@@ -343,6 +366,27 @@ def test_the_kernel_of_a_point_gives_its_value(d):
     x = X[..., 0]
     u = np.exp(x)  # −((1 + x²)eˣ)′ + (2 + x)eˣ
     f = u * (2 + x - (1 + x * x) - 2 * x)
+    value = np.sum(shells * (kernel.density(X) * u + f * kernel.weight(X) * kernel.potential(X)))
+    assert value == pytest.approx(np.exp(0.5), rel=1e-6)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_kernel_of_a_point_in_a_stream_gives_its_value(d, turned):
+    """The same with b = (2 + x, …), and with a constant matrix: u = exp x."""
+    x0, R = np.full(d, 0.5), 0.3
+    A = np.eye(d) + 0.4 * (np.ones((d, d)) - np.eye(d)) if turned else "1 + x*x"
+    b = ["2 + x", "y", "1"][:d]
+    kernel = point_kernels.Kernel(A.tolist() if turned and d > 1 else A if not turned else 1.0, "2 + x", x0, R, b)
+    unit, weights = point_kernels.directions(d, 32)
+    t, w = np.polynomial.legendre.leggauss(120)
+    r, w = (0.5 + 0.5 * t) ** 3, 1.5 * w * (0.5 + 0.5 * t) ** 2
+    X = x0 + R * r[:, None, None] * (unit @ kernel.L.T)
+    sphere = {1: 2.0, 2: 2 * np.pi, 3: 4 * np.pi}[d] * R**d * kernel.root
+    shells = sphere * (w * r ** (d - 1))[:, None] * weights
+    x = X[..., 0]
+    u = np.exp(x)
+    f = u * ((2 + x) + (2 + x) - (1.0 if turned else 1 + x * x + 2 * x))
     value = np.sum(shells * (kernel.density(X) * u + f * kernel.weight(X) * kernel.potential(X)))
     assert value == pytest.approx(np.exp(0.5), rel=1e-6)
 
@@ -407,17 +451,17 @@ def test_coefficients_from_files_are_proved_with_and_told(tmp_path, capsys, word
 
 
 def test_the_reason_is_told_rather_than_a_key(tmp_path, capsys):
-    text = 'diffusion = "1+x"\nconvection = ["1", "0"]'
+    text = 'diffusion = [["2", "x"], ["x", "3"]]'
     assert main(["verify", str(case(tmp_path, text, fixed="left"))]) == 0
     folder = case(tmp_path, text, fixed="left", more='[[query]]\nname = "p"\nkind = "point"\nat = [0.4, 0.5]\n')
     assert main(["verify", str(folder)]) != 0
-    assert "points where there is convection or a matrix" in "".join(capsys.readouterr())
+    assert "points where a matrix varies" in "".join(capsys.readouterr())
 
 
 @pytest.mark.parametrize(
     ("word", "more"),
     [
-        ("points where there is convection or a matrix", {"diffusion": [["2", "x"], ["x", "3"]]}),
+        ("points where a matrix varies", {"diffusion": [["2", "x"], ["x", "3"]]}),
         (
             "do not meet exactly",
             {"diffusion": "1 + x", "points": False, "degree": 2, "dirichlet": {"boundary": "0.1*x"}},

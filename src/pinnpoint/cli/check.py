@@ -25,6 +25,7 @@ from pinnpoint.rounding.coercivity import NEARLY, z_part
 from pinnpoint.solvers.choice import GB, MODULES, ROUGH_FROM, Choice, Task, asked_for, choose
 from pinnpoint.solvers.direct import DENSE_UP_TO
 from pinnpoint.systems.linear import LinearSystem
+from pinnpoint.transfer.equilibrated import Equilibrated, foreseen
 
 MEASURES = {0: "points", 1: "length", 2: "area", 3: "volume"}
 
@@ -34,9 +35,10 @@ def run(arguments: argparse.Namespace) -> int:
     case = read_case(arguments.case, arguments.set)
     study = build(case, trust=arguments.trust_model)
     study.problem.extract(study.prediction)
+    forecasts: list[str] = []
     if case.certificate.target == "continuous":  # points without a ball, bodies that can move, groups that are no data
         with in_words(arguments_of(case)):
-            study.problem.transfer(study.queries, None, case.certificate.budget)
+            forecasts = _forecasts(study.problem.transfer(study.queries, None, case.certificate.budget))
     problem: Any = study.problem.base if isinstance(study.problem, AbstractLifted) else study.problem
     mesh = problem.mesh
     quadratic = ", quadratic elements" if study.problem.degree == 2 else ""
@@ -54,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     for line in groups(mesh if bending is None else bending.mesh, case.units):
         print(line)
     curved = problem.curve_notes() if isinstance(problem, FiniteElements) else curve_notes(mesh)
-    for note in (*curved, *mesh.remarks):
+    for note in (*curved, *mesh.remarks, *forecasts):
         print(f"note: {note}")
     for kind, table in problem.conditions.items():
         for group, value in table.items():
@@ -133,6 +135,14 @@ def memory(problem: Any, queries: int, choice: Choice | None = None) -> float:
     )
     name = "superlu" if choice is None else choice.name
     return peak(name, task, len(mesh.cells), problem.components, problem.degree, easy=easy, rough=rough) / GB
+
+
+def _forecasts(route: Any) -> list[str]:
+    """What is to be expected of intervals, where that is nothing good: large Péclet numbers, small balls."""
+    if not isinstance(route, Equilibrated):
+        return []
+    each = zip(route.queries.names, route.goals, strict=True)
+    return [*foreseen(route.model), *(f"query '{name}': {J.outlook}" for name, J in each if J.outlook)]
 
 
 def _show(value: Any) -> str:

@@ -23,6 +23,7 @@ from pinnpoint.transfer.equilibrated import Witness
 from pinnpoint.transfer.goals import Functional
 from pinnpoint.transfer.medium import Piece
 from pinnpoint.transfer.places import cell_of
+from pinnpoint.transfer.varying_points import fixed_zero
 
 MOST_REGIONS = 64
 """Regions with coefficients of their own that a bundle has formulas for."""
@@ -38,11 +39,6 @@ def varied_obstacle(witness: Witness) -> str:
         return "problem: curved domains have no witnesses for the checker"
     if any(isinstance(goal, Extreme) for goal in witness.route.queries.goals or ()):
         return "queries: largest errors and values where coefficients vary have no witnesses for the checker"
-    points = any(isinstance(goal, Point) for goal in witness.route.queries.goals or ())
-    if points and (given.convective or not given.scalar):
-        return (
-            "queries: points where there is convection or a matrix have no witnesses for the checker; ask for averages"
-        )
     return _of_coefficients(given) or _of_problem(model, witness)
 
 
@@ -67,7 +63,7 @@ def _of_problem(model: Continuum, witness: Witness) -> str:
             "fluxes where coefficients vary, and beside convection where the reaction is no number; give numbers"
         )
     if any(J.field is not None for J in witness.route.goals):
-        return "queries: densities of gradients have no witnesses for the checker"
+        return "queries: points where a matrix varies have no witnesses for the checker; ask for averages"
     return ""
 
 
@@ -129,11 +125,14 @@ def _bernstein(piece: Piece, which: Index) -> tuple[Vector, Vector]:
 
 
 def diffusion_at(model: Continuum, goal: Any, J: Functional) -> float | None:
-    """κ at a point, of a kernel where it varies."""
+    """κ at a point, of a kernel where it varies; of matrices 1."""
     given = model.coefficients
     if given is None or not isinstance(goal, Point) or not np.isfinite(J.ball):
         return None
     kappa = given.diffusion[int(given.regions[cell_of(model.topology, np.array(goal.at))])]
     if isinstance(kappa, tuple):
-        return None
+        d = model.d
+        plain = all(kappa[i][i] == kappa[0][0] for i in range(d))
+        plain = plain and all(fixed_zero(kappa[i][j]) for i in range(d) for j in range(d) if i != j)
+        kappa = kappa[0][0] if plain else 1.0
     return float(kappa(np.array([goal.at]))[0]) if isinstance(kappa, Expression) else float(kappa)  # type: ignore[arg-type]
