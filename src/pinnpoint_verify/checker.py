@@ -160,16 +160,16 @@ def coercivity(bundle: Bundle, B: Array, said: dict[str, Any]) -> tuple[float, A
         Z = sp.csr_array((np.where(plus, 0.0, C.data), (C.row, C.col)), shape=S.shape)
         off += gamma(int(np.diff(Z.indptr).max()) + 4) * float(np.max((abs(Z) @ w) / w)) + 2.0 * excess
         proved = float(np.min((Z @ w) / w)) - float(up(off))
-    else:  # S − θ = L V with positive pivots: |S − θ − LV| ≤ γ|L||V|, and L diag(V) Lᵀ is positive definite
+    else:  # S − θ = L V with positive pivots: |S − θ − LV| ≤ γ|L||V|, docs/proofs.md, 3e
         theta, options = float(said["theta"]), {"SymmetricMode": True, "Equil": False, "DiagPivotThresh": 0.0}
         lu = spla.splu(sp.csc_array(S - theta * sp.eye_array(n)), permc_spec="MMD_AT_PLUS_A", options=options)
         L, V = sp.csr_array(lu.L), sp.csr_array(lu.U)
         good = np.array_equal(lu.perm_r, lu.perm_c) and V.diagonal().min() > 0.0 and np.all(np.isfinite(L.data))
         need(good, "coercivity: the shifted matrix has no factorization with positive pivots")
-        G, f = sp.csr_array(sp.diags_array(V.diagonal()) @ L.T), gamma(int(np.diff(L.indptr).max()) + 4)
-        skew = abs(G - V) + 4.0 * UNIT * abs(G)
-        rows = (f * (abs(L) @ (abs(V) @ one)) + abs(L) @ (skew @ one)).max()
-        columns = (f * (abs(V).T @ (abs(L).T @ one)) + skew.T @ (abs(L).T @ one)).max()
+        G, f = sp.csr_array(sp.diags_array(V.diagonal()) @ L.T), (np.diff(L.indptr) + 5.0) * UNIT
+        skew = abs(G - V) + 4.0 * UNIT * abs(G)  # of K diag(V) Kᵀ, K half of L and half of what V says
+        rows, columns = (f * (abs(L) @ (abs(V) @ one))).max(), (abs(V).T @ (abs(L).T @ f)).max()
+        off += 0.25 * (skew.T @ ((skew @ one) / V.diagonal())).max() * (1.0 + 1e-9)
         off += math.sqrt(rows * columns) * (1.0 + 1e-9) + 2.0 * UNIT * float(S.diagonal().max() + theta)
         proved = theta - float(up(off))
     need(alpha <= proved, f"coercivity: {alpha!r} is claimed, {proved!r} is proved")

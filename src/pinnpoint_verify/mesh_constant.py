@@ -18,8 +18,8 @@ def most(A: Any) -> float:
     return float(up((A @ np.ones(A.shape[1])).max(initial=0.0) * (1.0 + gamma(A.shape[1] + 4))))
 
 
-def negative(C: Any, error: float) -> tuple[int, float]:
-    """How many pivots of C = LDLᵀ + E are negative, and a bound of ‖E‖₂."""
+def pivoted(C: Any) -> tuple[Array, float]:
+    """Pivots D of C = KDKᵀ + E and a bound of ‖E‖₂, K half of L and half of what U says (docs/proofs.md, 3e)."""
     C, one = sp.csr_array((C + C.T) * 0.5), np.ones(C.shape[0])
     options = {"SymmetricMode": True, "Equil": False, "DiagPivotThresh": 0.0}
     lu = spla.splu(sp.csc_array(C), permc_spec="MMD_AT_PLUS_A", options=options)
@@ -27,11 +27,16 @@ def negative(C: Any, error: float) -> tuple[int, float]:
     pivots = V.diagonal()
     good = np.array_equal(lu.perm_r, lu.perm_c) and np.all(np.isfinite(L.data)) and np.all(np.isfinite(pivots))
     need(good and np.all(pivots != 0.0), "spectrum: no factorization with diagonal pivots")
-    G, f = sp.csr_array(sp.diags_array(pivots) @ L.T), gamma(int(np.diff(L.indptr).max()) + 4)
+    G, f = sp.csr_array(sp.diags_array(pivots) @ L.T), (np.diff(L.indptr) + 5.0) * UNIT
     skew = abs(G - V) + 4.0 * UNIT * abs(G)
-    rows = (f * (abs(L) @ (abs(V) @ one)) + abs(L) @ (skew @ one)).max()
-    columns = (f * (abs(V).T @ (abs(L).T @ one)) + skew.T @ (abs(L).T @ one)).max()
-    off = math.sqrt(rows * columns) * (1.0 + 1e-9) + 8.0 * UNIT * most(abs(C))
+    rows, columns = (f * (abs(L) @ (abs(V) @ one))).max(), (abs(V).T @ (abs(L).T @ f)).max()
+    twice = (skew.T @ ((skew @ one) / np.abs(pivots))).max()
+    return pivots, (math.sqrt(rows * columns) + 0.25 * twice) * (1.0 + 1e-9) + 8.0 * UNIT * most(abs(C))
+
+
+def negative(C: Any, error: float) -> tuple[int, float]:
+    """How many pivots of C = KDKᵀ + E are negative, and a bound of ‖E‖₂."""
+    pivots, off = pivoted(C)
     return int(np.count_nonzero(pivots < 0.0)), float(up(off + error))
 
 
@@ -92,14 +97,6 @@ def _bordered(inner: list[Any], side: list[Any], D: Array, own: Array, theta: fl
 
 def _defect(S: Any) -> float:
     """ζ with S ⪰ −ζI, from a factorization with positive pivots."""
-    S, n = sp.csr_array((S + S.T) * 0.5), S.shape[0]
-    options = {"SymmetricMode": True, "Equil": False, "DiagPivotThresh": 0.0}
-    lu = spla.splu(sp.csc_array(S), permc_spec="MMD_AT_PLUS_A", options=options)
-    L, V, one = sp.csr_array(lu.L), sp.csr_array(lu.U), np.ones(n)
-    good = np.array_equal(lu.perm_r, lu.perm_c) and V.diagonal().min() > 0.0 and np.all(np.isfinite(L.data))
-    need(good, "mesh constant: no factorization with positive pivots")
-    G, f = sp.csr_array(sp.diags_array(V.diagonal()) @ L.T), gamma(int(np.diff(L.indptr).max()) + 4)
-    skew = abs(G - V) + 4.0 * UNIT * abs(G)
-    rows = (f * (abs(L) @ (abs(V) @ one)) + abs(L) @ (skew @ one)).max()
-    columns = (f * (abs(V).T @ (abs(L).T @ one)) + skew.T @ (abs(L).T @ one)).max()
-    return float(up(math.sqrt(rows * columns) * (1.0 + 1e-9) + 4.0 * UNIT * float((abs(S) @ one).max())))
+    pivots, off = pivoted(S)
+    need(pivots.min() > 0.0, "mesh constant: no factorization with positive pivots")
+    return float(up(off))

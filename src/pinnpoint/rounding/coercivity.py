@@ -377,12 +377,8 @@ def _dense_definite(C: Matrix) -> bool:
 def lu_defect(B: Matrix, theta: float, P: Any | None = None) -> float:
     """A bound d with B − θP ⪰ −d I from a sparse LU factorization with diagonal pivots.
 
-    Gaussian elimination in floating point gives factors with |C − LU| ≤ γ_{s+4} |L||U| for C = B − θP permuted
-    symmetrically, s the largest number of entries in a row of L (Higham, Theorem 9.3, in any order of
-    operations; the 4 covers pivots applied by their reciprocals and storage). With D = diag U > 0 the matrix
-    L D Lᵀ is positive definite, and C − L D Lᵀ = (C − LU) + L (U − D Lᵀ). So
-
-        λ_min(C) ≥ −‖ γ_{s+4}|L||U| + |L||U − D Lᵀ| ‖₂,   ‖·‖₂ ≤ √(‖·‖₁ ‖·‖_∞).
+    `inertia.pivots_of` factorises C = B − θP, permuted symmetrically, as KDKᵀ but for a known defect; for positive D
+    that matrix is positive definite, and λ_min(C) is at least minus the defect.
 
     Returns ∞ where a pivot is not positive or the permutation is not symmetric.
     """

@@ -11,12 +11,12 @@ import scipy.sparse.linalg as spla
 
 from pinnpoint.base.arrays import Matrix, Vector
 from pinnpoint.base.errors import CertificationError
-from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, up
+from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma, gammas, up
 
 
 @dataclass(frozen=True)
 class Inertia:
-    """C = LDLᵀ + E with ‖E‖₂ ≤ `defect`, and the number of negative entries of D.
+    """C = KDKᵀ + E with ‖E‖₂ ≤ `defect`, and the number of negative entries of D.
 
     C + `defect` I has at most, and C − `defect` I at least `negative` negative eigenvalues.
     """
@@ -41,13 +41,13 @@ def inertia(C: Matrix, error: float = 0.0) -> Inertia:
 
 
 def pivots_of(C: Matrix) -> tuple[Vector, float] | None:
-    """Diagonal pivots D of a sparse LU factorization of C, permuted symmetrically, and a bound of ‖C − LDLᵀ‖₂.
+    """Diagonal pivots D of a sparse LU factorization of C, permuted symmetrically, and a bound of ‖C − KDKᵀ‖₂.
 
-    Gaussian elimination in floating point gives factors with |C − LU| ≤ γ_{s+4} |L||U|, s the largest number of entries
-    in a row of L (Higham, Theorem 9.3, in any order of operations; the 4 covers pivots applied by their reciprocals and
-    storage), and C − L D Lᵀ = (C − LU) + L (U − D Lᵀ). So
+    Gaussian elimination in floating point gives factors with |C − LU| ≤ γ_{s+4} |L||U|, s the number of entries in the
+    row of L (Higham, Theorem 9.3, in any order of operations; the 4 covers pivots applied by their reciprocals and
+    storage). Let U = D(L + F)ᵀ with F below the diagonal, and K = L + F/2, whose diagonal is 1. As C is symmetric,
 
-        ‖C − L D Lᵀ‖₂ ≤ ‖ γ_{s+4}|L||U| + |L||U − D Lᵀ| ‖₂,   ‖·‖₂ ≤ √(‖·‖₁ ‖·‖_∞).
+        KDKᵀ = ½(LU + UᵀLᵀ) + ¼FDFᵀ,   ‖C − KDKᵀ‖₂ ≤ ‖γ_{s+4}|L||U|‖₂ + ¼‖|F||D||F|ᵀ‖₂,   ‖·‖₂ ≤ √(‖·‖₁ ‖·‖_∞).
 
     None where the factorization fails, a pivot is zero or not finite, or the permutation is not symmetric.
     """
@@ -67,11 +67,12 @@ def pivots_of(C: Matrix) -> tuple[Vector, float] | None:
         return None
     if not np.all(pivots):
         return None
-    entries = [int(np.diff(M.indptr).max()) for M in (L, U, L.tocsc(), U.tocsc())]
+    counts = [np.diff(M.indptr) for M in (L, U, L.tocsc(), U.tocsc())]
+    aL, aU, f, one = abs(L), abs(U), gammas(counts[0] + 4), np.ones(n)
+    by_rows, by_columns = float((f * (aL @ (aU @ one))).max()), float((aU.T @ (aL.T @ f)).max())
     DLt = (sp.diags_array(pivots) @ L.T).tocsr()
-    skew = abs(DLt - U) + (4.0 * UNIT) * abs(DLt)  # proofs.md, step 3e
-    aL, aU, f, one = abs(L), abs(U), gamma(entries[0] + 4), np.ones(n)
-    by_rows = float((f * (aL @ (aU @ one)) + aL @ (skew @ one)).max())  # proofs.md, step 3e
-    by_columns = float((f * (aU.T @ (aL.T @ one)) + skew.T @ (aL.T @ one)).max())
-    slack = 1.0 + 4.0 * gamma(sum(entries) + 10)
-    return pivots, float(up(math.sqrt(by_rows * by_columns) * slack + n * n * TINY, 8))  # proofs.md, step 3e
+    skew = abs(DLt - U) + (4.0 * UNIT) * abs(DLt)  # |D||F|ᵀ
+    twice = float((skew.T @ ((skew @ one) / np.abs(pivots))).max())
+    slack = 1.0 + 4.0 * gamma(sum(int(c.max()) for c in counts) + 10)
+    defect = up((math.sqrt(by_rows * by_columns) + 0.25 * twice) * slack + n * n * TINY, 8)  # proofs.md, step 3e
+    return pivots, float(defect)

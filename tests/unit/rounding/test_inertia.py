@@ -1,12 +1,16 @@
 """Counts of negative eigenvalues by signs of pivots."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.sparse.linalg as spla
 
 from pinnpoint.base.errors import CertificationError
 from pinnpoint.rounding.inertia import inertia
 from pinnpoint.rounding.stability import symmetric_gap
+from pinnpoint.transfer.everywhere.mesh_constant import pivots
 
 
 def sparse_symmetric(rng, n):
@@ -26,6 +30,31 @@ def test_counts_are_those_of_dense_eigenvalues():
         assert (
             np.sum(true < -found.defect * 1.01 - 1e-12) <= found.negative <= np.sum(true < found.defect * 1.01 + 1e-12)
         )
+
+
+def exact(A):
+    return np.vectorize(Fraction)(np.asarray(A.todense(), dtype=float).tolist())
+
+
+@pytest.mark.parametrize("pivot", [1.0, 1e-4, 1e-9])
+def test_the_defect_bounds_what_the_symmetric_factors_leave_in_exact_arithmetic(pivot):
+    """With pivots that grow: K is half of L and half of what U says of it."""
+    rng = np.random.default_rng(8)
+    C = sp.csc_array(sparse_symmetric(rng, 24))
+    C = sp.csc_array(C + sp.diags_array(np.where(np.arange(24) % 7 == 0, pivot - C.diagonal(), 0.0)))
+    options = {"SymmetricMode": True, "Equil": False}
+    lu = spla.splu(C, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+    order = np.argsort(lu.perm_c)
+    L, U, P = exact(lu.L), exact(lu.U), exact(C[order][:, order])
+    K = (L + (U / np.diag(U)[:, None]).T) / 2
+    left = P - (K * np.diag(U)) @ K.T
+    found = inertia(C)
+    assert max(abs(x) for x in left.ravel()) <= Fraction(found.defect)  # entries are below the norm
+    norm = float(np.linalg.norm(left.astype(float), 2))
+    assert 1e-3 * found.defect <= norm <= found.defect
+    negative, defect = pivots(C)
+    assert negative == found.negative
+    assert defect == pytest.approx(found.defect, rel=1e-9)
 
 
 def test_what_is_not_known_of_the_matrix_is_in_the_defect():

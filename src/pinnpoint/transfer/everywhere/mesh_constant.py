@@ -20,7 +20,7 @@ import scipy.sparse.linalg as spla
 from pinnpoint.base.arrays import Mask, Vector
 from pinnpoint.base.errors import CertificationError
 from pinnpoint.mesh.topology import Topology
-from pinnpoint.rounding.arithmetic import TINY, UNIT, down, gamma, up
+from pinnpoint.rounding.arithmetic import TINY, UNIT, down, gamma, gammas, up
 from pinnpoint.rounding.coercivity import Solve, scaled
 from pinnpoint.rounding.matrices import product_up
 from pinnpoint.transfer.everywhere.crouzeix_raviart import CrouzeixRaviart, assemble
@@ -36,7 +36,7 @@ WIDE = 64.0
 """How much larger than balanced the rows of vertices are: rounding there must stay below the corner."""
 BUDGET = {2: 40_000, 3: 8_000}
 """Cells up to which the factorization is tried, by dimension: a few seconds, and rounding leaves enough of it."""
-ENOUGH = {2: 6.0, 3: 16.0}
+ENOUGH = {2: 12.0, 3: 16.0}
 """Penalties that the factorization mostly needs, against θ/(λ₁μ₁)."""
 RESERVE = 1e-9
 """Share of the eigenvalue that is left to other programs' roundings."""
@@ -189,7 +189,7 @@ def _near_power(x: Vector) -> Vector:
 
 
 def pivots(S: Any) -> tuple[int, float]:
-    """How many diagonal pivots of S = LDLᵀ + E are negative, and a bound of ‖E‖₂, as `rounding.inertia` proves it.
+    """How many diagonal pivots of S = KDKᵀ + E are negative, and a bound of ‖E‖₂, as `rounding.inertia` proves it.
 
     The same bound, in passes over the factors' arrays: factors here have millions of entries. Infinite where the
     factorization fails.
@@ -212,19 +212,18 @@ def pivots(S: Any) -> tuple[int, float]:
     counts, start = np.diff(L.indptr), L.indptr[:-1]
     ell, v = np.abs(L.data), np.abs(V.data)
     turned = L.data * np.repeat(own, counts)
-    skew = np.abs(turned - V.data) + (4.0 * UNIT) * np.abs(turned)  # proofs.md, step 3e
-    rows = int(np.bincount(L.indices, minlength=n).max())
-    f, most = gamma(rows + 4), 2 * rows + 2 * int(counts.max())
+    skew = np.abs(turned - V.data) + (4.0 * UNIT) * np.abs(turned)  # |D||F|ᵀ of `rounding.inertia`
+    rows = np.bincount(L.indices, minlength=n)
+    f, most = gammas(rows + 4.0), 2 * int(rows.max()) + 2 * int(counts.max())
 
-    def lower(x: Vector) -> Vector:  # |L| x
-        return np.asarray(np.bincount(L.indices, ell * np.repeat(x, counts), minlength=n), dtype=np.float64)
+    def across(x: Vector, by: Vector) -> Vector:  # transposed, a matrix with U's pattern times a vector
+        return np.asarray(np.bincount(V.indices, x * np.repeat(by, counts), minlength=n), dtype=np.float64)
 
-    across = f * np.add.reduceat(v, start) + np.add.reduceat(skew, start)
-    by_rows = float(lower(across).max())  # proofs.md, step 3e
-    down_l = np.add.reduceat(ell, start)
-    by_columns = float(np.bincount(V.indices, (f * v + skew) * np.repeat(down_l, counts), minlength=n).max())
+    by_rows = float((f * across(ell, np.add.reduceat(v, start))).max())  # proofs.md, step 3e
+    by_columns = float(across(v, np.add.reduceat(ell * f[L.indices], start)).max())
+    twice = float(across(skew, np.add.reduceat(skew, start) / np.abs(own)).max())
     slack = 1.0 + 4.0 * gamma(most + 10)
-    defect = float(up(math.sqrt(by_rows * by_columns) * slack + n * n * TINY, 8))
+    defect = float(up((math.sqrt(by_rows * by_columns) + 0.25 * twice) * slack + n * n * TINY, 8))
     return int(np.count_nonzero(own < 0.0)), defect  # proofs.md, step 3j
 
 
