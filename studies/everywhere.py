@@ -116,15 +116,19 @@ def features(n: int) -> Part:
 
 
 def time_of_a_check(n: int) -> Part:
-    """A tanh network of three layers of 32 units, with no solve: milliseconds of the processor for each cell."""
+    """A tanh network of three layers of 32 units, with no solve: milliseconds of the processor for each cell.
+
+    Not counted is what the first check of a process loads and compiles.
+    """
     rng = np.random.default_rng(0)
     sizes = [2, 32, 32, 32, 1]
     W = [rng.normal(size=(b, a)) / np.sqrt(a) for a, b in pairwise(sizes)]
     network = pp.models.MLP(W, [rng.normal(size=len(w)) * 0.3 for w in W], factor="unit-box")
-    p = pp.fem.ReactionDiffusion(pp.io.generate("square", n), source=1.0, dirichlet={"boundary": 0.0})
-    start = time.process_time()
-    pp.certify(p, network, p.everywhere(solve=False), lift=True)
-    seconds = time.process_time() - start
+    for m in (1, n):  # the first time much is loaded and compiled
+        p = pp.fem.ReactionDiffusion(pp.io.generate("square", m), source=1.0, dirichlet={"boundary": 0.0})
+        start = time.process_time()
+        pp.certify(p, network, p.everywhere(solve=False), lift=True)
+        seconds = time.process_time() - start
     return {"cells": 2 * n * n, "milliseconds a cell": round(1e3 * seconds / (2 * n * n), 3), "missed": 0}
 
 

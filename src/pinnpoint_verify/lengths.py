@@ -40,4 +40,6 @@ class Lengths:
         bound = float(up(error + mismatch * math.sqrt(total(mesh.top)) * (1.0 + 1e-15)))
         low, high = math.sqrt(max(0.0, float(square.low))) * (1.0 - 1e-15), float(up(math.sqrt(float(square.top))))
         least, most = max(0.0, (low - bound) * (1.0 - 1e-15)), float(up(high + bound))
+        if least <= 1e-6 * most:  # it is not negative
+            return (float(up(0.5 * most)),) * 2
         return 0.5 * (least + most), float(up(0.5 * (most - least) + 2.0**-52 * most))

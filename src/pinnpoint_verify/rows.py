@@ -227,7 +227,7 @@ def numbers_agree(row: Row, proof: Row) -> None:
     sums = math.fsum(terms[term] for term in counted)
     fits = r >= 0.0 and near(r, sums, 1e-12, 1e-300 if sums > 0.0 else 0.0)
     need(fits, f"{name!r}: the radius {r!r} is not the sum of its terms")
-    ends = math.nextafter(c - r, -math.inf), math.nextafter(c + r, math.inf)
+    ends = 0.0 if c == r else math.nextafter(c - r, -math.inf), math.nextafter(c + r, math.inf)
     need((row["lower"], row["upper"]) == ends, f"{name!r}: lower and upper are not center ± radius")
     need(near(row["value_radius"], abs(v - c) + r, 1e-12), f"{name!r}: value_radius does not fit value")
     if raw is None:

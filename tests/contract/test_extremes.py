@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import pinnpoint as pp
+from pinnpoint.certificates.extremes import Extremes, Found
+from pinnpoint.certificates.settled import settled
 from pinnpoint.cli.main import main
 from pinnpoint.transfer.everywhere import asked, lengths, ranges
 
@@ -67,6 +70,31 @@ def test_norms_of_a_prediction_in_the_space():
     assert np.all(found.lower <= truth)
     assert np.all(truth <= found.upper)
     assert np.all(found.upper - found.lower < 1e-9)
+
+
+def test_norms_of_errors_are_not_negative():
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("square", 4), source="2*pi**2*sin(pi*x)*sin(pi*y)")
+    queries = problem.l2_error() + problem.energy_error() + problem.everywhere()
+    found = pp.certify(problem, lambda X: np.sin(np.pi * X).prod(axis=1), queries)
+    assert found.lower.tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("lower", [0.0, 1e-300, 1e-9, 9e-7, 0.1, -0.1])
+def test_intervals_of_extremes_hold_both_ends_of_what_is_found(lower):
+    """A lower end next to zero is given up, and not the upper end with it."""
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("interval", 4), source="1")
+    plain = pp.certify(problem, problem.space.U0, problem.everywhere())
+
+    class Given(Extremes):
+        places, note = (), ""
+
+        def found(self, given):
+            return {0: Found(lower, 1.0, 0.0, "given", True)}
+
+    changed = settled(replace(plain, evidence=replace(plain.evidence, extremes=Given())), problem.space.U0)
+    assert changed.lower[0] <= lower
+    assert changed.upper[0] >= 1.0
+    assert changed.upper[0] - changed.lower[0] < 1.000002 - min(lower, 0.0) - (lower if lower > 1e-6 else 0.0)
 
 
 def test_a_lift_has_its_own_norms():

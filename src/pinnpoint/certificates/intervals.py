@@ -250,8 +250,10 @@ class Intervals:
 
     @staticmethod
     def _ends(center: Vector, radius: Vector) -> tuple[Vector, Vector]:
+        # a difference is zero in floating point where it is zero
         with np.errstate(over="ignore"):  # an end beyond all floats is infinite
-            return np.nextafter(center - radius, -np.inf), np.nextafter(center + radius, np.inf)  # paper, eq. 4.29
+            low, high = center - radius, np.nextafter(center + radius, np.inf)
+            return np.where(low == 0.0, 0.0, np.nextafter(low, -np.inf)), high  # paper, eq. 4.29
 
     def with_details(self, **more: Any) -> Self:
         """The same certificate with further details."""

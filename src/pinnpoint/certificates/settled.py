@@ -16,7 +16,7 @@ from pinnpoint.certificates.transfer import LEAST, RESERVE
 from pinnpoint.rounding.arithmetic import UNIT, up
 
 NOTHING = 1e-6
-"""A largest error that is proved to be above so little of its bound is proved to be above zero: [0, 2 radius]."""
+"""What is proved to be above so little of its bound is only said not to be negative: [0, 2 radius]."""
 
 Some = TypeVar("Some", bound=Intervals)
 
@@ -47,15 +47,16 @@ def settled(certificate: Some, given: Vector) -> Some:
     value, center, radius = (np.array(a) for a in (certificate.value, certificate.center, certificate.radius))
     raw = None if certificate.raw is None else np.array(certificate.raw)
     for i, one in found.items():
-        center[i], value[i] = 0.5 * one.lower + 0.5 * one.upper, one.value
-        half = float(up(max(one.upper - center[i], center[i] - one.lower)))
+        lower = 0.0 if 0.0 <= one.lower <= NOTHING * one.upper else one.lower
+        center[i], value[i] = 0.5 * lower + 0.5 * one.upper, one.value
+        half = float(up(max(one.upper - center[i], center[i] - lower)))
         for name, term in rows.items():
             told = name in certificate.radius_terms or (name == "mismatch" and raw is not None)
             term[i] = 0.0 if told else math.nan
         rows["transfer"][i] = half
         rows["rounding"][i] = up(RESERVE * half + 4.0 * UNIT * abs(center[i]) + LEAST)
         radius[i] = up(rows["transfer"][i] + rows["rounding"][i])
-        center[i] = radius[i] if one.lower <= NOTHING * one.upper and one.band is not None else center[i]
+        center[i] = radius[i] if lower == 0.0 else center[i]
         if raw is not None:
             raw[i] = one.value
     lost = not np.any(np.isfinite(certificate.radius))  # nothing else was asked
