@@ -203,8 +203,10 @@ def continuous(case: Row, proof: Row, bundle: Bundle) -> list[Place]:
         low = float(bundle("continuous/kappa", None).min())
         words = f"diffusion enclosed on each cell and proved to be ≥ {low:.3e}; energy errors by equilibrated fluxes"
         found.append(one(words, told=True))
+        floor = float(bundle("medium/floor", None).min())
+        if "convection" not in proof["medium"] and floor < 0.0:
+            found.append(one(f"c ≥ {floor:.3e} on every cell, above minus the first eigenvalue", told=True))
         if "convection" in proof["medium"]:
-            floor = float(bundle("medium/floor", None).min())
             found.append(one(f"c − ½∇·b ≥ {floor:.3e} on every cell", told=True))
     else:
         words = "κ and c are constant on each cell; energy errors bounded by equilibrated fluxes"

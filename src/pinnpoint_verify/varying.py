@@ -20,6 +20,8 @@ from pinnpoint_verify.lengths import NORMS
 from pinnpoint_verify.polynomials import by_linear, by_quadratic, not_above, plus, projected, raised
 from pinnpoint_verify.reader import Array, Bundle, need
 
+DEEPEST = 0.9
+"""The share of coercivity that a reaction below zero may cost where nothing convects."""
 SPARE = 1e-6
 """The share of coercivity that rounding in c − ½∇·b ≥ 0 may cost."""
 CLOSE = 1e-8
@@ -93,7 +95,8 @@ class Medium:
         if not math.isfinite(square):
             square = total(up(mesh.top * mesh.reach**2)) + float(mesh.convex.max()) ** 2
         square, lack = float(up(square)), max(0.0, -float(self.floor.min()))
-        need(lack * square <= SPARE, "medium: c − ½∇·b is not nonnegative but for rounding")  # varying.md, step 1c
+        most = SPARE if self.convective else DEEPEST
+        need(lack * square <= most, "medium: c − ½∇·b is not nonnegative but for what may be")  # varying.md, step 1c
         spare = max(lack * (1.0 + 1e-12), CLOSE / square)  # varying.md, step 7b
         for a in range(0, mesh.C, CHUNK):
             part = slice(a, min(a + CHUNK, mesh.C))

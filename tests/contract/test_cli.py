@@ -978,7 +978,8 @@ def test_check_of_a_solid(tmp_path, capsys):
 
 def test_check_tells_what_convection_will_do_to_intervals(tmp_path, capsys):
     for speed, told in (("1", False), ("200", True)):
-        text = scalar('kind = "reaction-diffusion"', f'kind = "reaction-diffusion"\nconvection = ["{speed}", "0"]')
+        stream = f'kind = "reaction-diffusion"\nconvection = ["{speed}", "0"]'
+        text = scalar('kind = "reaction-diffusion"', stream, 'target = "discrete"', 'target = "continuous"')
         assert run(tmp_path, text, command="check") == 0
         assert ("note: convection: the Péclet number h|b|/A of cells is up to" in capsys.readouterr().out) == told
 

@@ -83,6 +83,16 @@ def test_in_one_and_three_dimensions_too(tmp_path):
     assert all(verify(tmp_path / name) for name in "bcd")
 
 
+def test_reactions_below_zero_by_formulas(tmp_path):
+    certificate = bundle(tmp_path / "b", diffusion="1 + x", reaction="-6 - x")
+    assert np.all(proved(verify(tmp_path / "b")) <= 1.001 * certificate.radius)
+    forger = Forger(tmp_path / "b")
+    forger.array("medium/floor", lambda a: 0.5 * a)
+    forger.seal()
+    with pytest.raises(Refused):
+        verify(tmp_path / "b")
+
+
 def test_data_that_elements_do_not_meet_move_points_and_averages(tmp_path):
     bundle(tmp_path / "b", flux=False, **SCALAR, dirichlet={"boundary": "x*y**3"})
     assert verify(tmp_path / "b")

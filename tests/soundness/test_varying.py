@@ -14,6 +14,7 @@ from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.systems.semilinear.reaction import Reaction
 from pinnpoint.taylor.models import constant
+from pinnpoint.transfer import continuum
 from pinnpoint.transfer.surroundings import Surroundings
 from tests.support.varied import ask, draw, energy_bound, energy_error, solved
 
@@ -132,7 +133,10 @@ REFUSED = {
         "must be symmetric; got 'x' in row 1, column 2 and 'y'",
     ),
     "c − ½∇·b < 0": ({"convection": ("x", "0")}, r"c − ½∇·b must be ≥ 0.* is -5\.000e-01"),
-    "c < 0": ({"reaction": "x-0.1"}, r"reaction: must be ≥ 0; it is -"),
+    "c < 0": (
+        {"reaction": "x-50"},
+        r"reaction: a formula may fall to -17\.8 here.* near \[0\.\d+, 0\.\d+\] is -5\.000e\+01",
+    ),
     "an opaque function": (
         {"diffusion": lambda X: np.tile(np.eye(2), (len(X), 1, 1))},
         "numbers or formulas; diffusion",
@@ -150,6 +154,32 @@ def certified(given: dict[str, Any]) -> Any:
 def test_refusals_name_the_place_and_the_number(given, message):
     with pytest.raises(pp.InputError, match=message):
         certified(given)
+
+
+@pytest.mark.parametrize("deep", [5, 16])
+def test_reactions_below_zero_by_formulas(deep):
+    """c = −deep − x above minus the first eigenvalue 2π²; the wave is the solution."""
+    source = f"(2*pi**2-{deep}-x)*{WAVE}"
+    p = pp.fem.ReactionDiffusion(generate("square", 8), source, reaction=f"-{deep}-x", degree=2)
+    found = pp.certify(p, p.space.U0, p.points([[0.4, 0.5]]) + p.mean())
+    assert found.guarantee == "deterministic"
+    assert found.contains([math.sin(0.4 * math.pi), 4.0 / math.pi**2]).all()
+    assert found.radius.max() < 1e-2
+    q = pp.fem.ReactionDiffusion(generate("square", 4), 1.0, reaction=f"-{deep}-x", dirichlet={"boundary": "cos(x)"})
+    with pytest.raises(pp.InputError, match="which needs a reaction ≥ 0"):
+        pp.certify(q, q.space.U0, q.mean())
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_a_reaction_near_the_first_eigenvalue_needs_its_factor(monkeypatch, share):
+    """−u″ + cu = f with c = −0.85π² + x(1−x)/100 and u = sin πx: the energy error of zero is that of u."""
+    c = f"{-0.85 * math.pi**2}+0.01*x*(1-x)"
+    p = pp.fem.ReactionDiffusion(generate("interval", 16), f"(pi**2+({c}))*sin(pi*x)", reaction=c, degree=2)
+    if not share:
+        monkeypatch.setattr(continuum, "spared", lambda *a: 1.0)
+    truth = math.sqrt(0.5 * (math.pi**2 - 0.85 * math.pi**2 + 0.01 * 0.2))  # B(u, u)^½, nearly
+    found = energy_bound(p, np.zeros(len(p.nodes)))
+    assert (found >= truth) == share
 
 
 @pytest.mark.parametrize("b", [("y-0.5", "0.5-x"), ("pi*sin(pi*x)*cos(pi*y)", "-pi*cos(pi*x)*sin(pi*y)")])

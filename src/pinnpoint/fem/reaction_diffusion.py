@@ -212,7 +212,7 @@ class ReactionDiffusion(ScalarQueries):
         diffusion, convection = parsed(diffusion, "diffusion"), parsed(convection, "convection")
         made, K, local = operator(nodes, diffusion, convection, reaction, order)
         points = rule(mesh.dim, max(order, 2 * nodes.degree))
-        by_cell, c = _reaction(reaction, mesh, points[0], signed=convection is not None)
+        by_cell, c = _reaction(reaction, mesh, points[0], signed=convection is not None or not floating)
         held_by = sides is not None and sides.holds(nodes, order)
         if not (fixed or floating or held_by) and (c is None or not np.any(c)):
             raise InputError(
@@ -227,7 +227,8 @@ class ReactionDiffusion(ScalarQueries):
             A.data += sides.matrix(nodes, order, where)
             b = b + sides.load(nodes, order)
         rows = nodes.points[slice(None) if space.free is None else space.free]
-        floor = partial(path_coercivity, self) if convection is None and loops is None else None
+        rises = c is None or by_cell is not None or float(c.min()) >= 0.0
+        floor = partial(path_coercivity, self) if convection is None and loops is None and rises else None
         with in_words({"A": "diffusion, reaction: the matrix", "b": "source, neumann: the load"}):
             system = LinearSystem(
                 A,

@@ -539,8 +539,11 @@ def coefficient_claims(model: Continuum) -> list[Claim]:
     said = [
         Claim(f"diffusion enclosed on each cell and proved to be ≥ {low:.3e}; energy errors by equilibrated fluxes")
     ]
+    floor = float(model.medium.floor.min())
+    if model.coefficients is not None and not model.coefficients.convective and floor < 0.0:
+        said.append(Claim(f"c ≥ {floor:.3e} on every cell, above minus the first eigenvalue"))
     if model.coefficients is not None and model.coefficients.convective:
-        said.append(Claim(f"c − ½∇·b ≥ {float(model.medium.floor.min()):.3e} on every cell"))
+        said.append(Claim(f"c − ½∇·b ≥ {floor:.3e} on every cell"))
     return said
 
 

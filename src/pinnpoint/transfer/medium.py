@@ -41,6 +41,8 @@ FAST = 3.0
 """Péclet numbers of cells from which on convection makes intervals wider."""
 SPARE = 1e-6
 """The share of coercivity that c − ½∇·b ≥ 0, proved up to rounding only, may cost."""
+DEEPEST = 0.9
+"""The share that a reaction below zero may cost where nothing convects."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,17 +274,26 @@ def spared(medium: Medium, anchors: Anchors, topology: Topology, outflow: Outflo
         return 1.0
     square = mean_square(anchors)
     share = float(up(lack * square))  # varying.md, step 1c
-    if not share <= SPARE:
-        convective = medium.coefficients.convective
-        what = "c − ½∇·b" if convective else "it"
-        raise InputError(
-            f"{'convection, reaction' if convective else 'reaction'}: {what} must be ≥ 0, which could not be proved; "
-            f"the lower bound found near {place(medium.vertices[worst])} is {-lack:.3e}; give a larger reaction, or "
-            "say target='discrete'"
-        )
+    if not share <= (SPARE if medium.coefficients.convective else DEEPEST):
+        raise _too_low(medium.coefficients.convective, place(medium.vertices[worst]), lack, square)
     if outflow is not None:
         through = outflow.lack(topology, anchors, square)
         if not through <= SPARE:
             require_outward(outflow, topology)
         share = float(up(share + through))
     return float(up(1.0 / down(math.sqrt(float(down(1.0 - share))), 2), 4))  # varying.md, step 1c
+
+
+def _too_low(convective: bool, where: list[float], lack: float, square: float) -> InputError:
+    """The refusal of a reaction, with the place and the number."""
+    if convective:
+        return InputError(
+            "convection, reaction: c − ½∇·b must be ≥ 0, which could not be proved; the lower bound found near "
+            f"{where} is {-lack:.3e}; give a larger reaction, or say target='discrete'"
+        )
+    least = DEEPEST / square if math.isfinite(square) else 0.0
+    return InputError(
+        f"reaction: a formula may fall to {-least:.3g} here, {DEEPEST:g} of what is proved of the first eigenvalue; "
+        f"the lower bound found near {where} is {-lack:.3e}; give numbers on cells or groups, which may lie between "
+        "eigenvalues, or say target='discrete'"
+    )

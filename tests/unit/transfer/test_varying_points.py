@@ -26,6 +26,7 @@ from pinnpoint.transfer.surroundings import Surroundings, cholesky, inverted
 from pinnpoint.transfer.varying_points import data_term, found, reach, surroundings_at
 from pinnpoint.transfer.weights import Point, Weight
 from pinnpoint.transfer.work import Work
+from pinnpoint_verify import point_kernels
 
 SHAPES = {1: "interval", 2: "square", 3: "cube"}
 
@@ -216,6 +217,22 @@ def test_the_cap_changes_no_more_than_its_bounds():
         mean, square = (float(((gap**p).sum(axis=1) * r * dr).sum() * scale) for p in (1, 2))
         assert 0.02 * one < mean <= one
         assert 0.02 * two < math.sqrt(square) <= two
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_what_rounding_leaves_of_the_bracket_is_bounded(d):
+    """E is nearly zero where all coefficients are constant; ν² is off by a little more here."""
+    R, x0 = 0.4, (0.5,) * d
+    about = place(x0, b=(2.0,) * d)
+    nu2 = about.exponent() * (1.0 + 3e-14)
+    one, two = Point(about, Kernel.build(d, 1.0, nu2, R, 2)).faint
+    own = point_kernels.Kernel(1.0, 0.0, np.array(x0), R, [2.0] * d)
+    whole = own.integral(1.0, *point_kernels.RULES[d][0])[0]
+    wrong = abs(nu2 - 0.25 * 4.0 * d)
+    assert wrong > 1e-14
+    assert wrong * whole <= one <= 30.0 * wrong * whole
+    volume = {1: 2.0 * R, 2: math.pi * R**2, 3: 4.0 / 3.0 * math.pi * R**3}[d]
+    assert two >= wrong * whole / math.sqrt(volume)
 
 
 def test_radial_functions_agree_with_the_kernel():
