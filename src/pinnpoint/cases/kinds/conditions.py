@@ -22,12 +22,12 @@ def read_conditions(
     return conditions
 
 
-def read_robin(table: Table) -> dict[str, tuple[Expression, Expression]]:
-    """Group → coefficient and value, each a number or a formula."""
+def read_robin(table: Table, variables: tuple[str, ...] = SPACE) -> dict[str, tuple[Expression, Expression]]:
+    """Group → coefficient and value, each a number or a formula; the value may have further variables."""
     found = {}
     for group in table.data:
         inner = Table(table.key(group), table.take(group), table.folder)
-        found[group] = (inner.expression("coefficient"), inner.expression("value", 0.0))
+        found[group] = (inner.expression("coefficient"), inner.expression("value", 0.0, variables))
         inner.done()
     return found
 

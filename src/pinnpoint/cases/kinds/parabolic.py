@@ -15,7 +15,7 @@ from pinnpoint.cases.kinds.coefficients import (
     read_reaction,
     read_source,
 )
-from pinnpoint.cases.kinds.conditions import read_conditions
+from pinnpoint.cases.kinds.conditions import read_conditions, read_robin
 from pinnpoint.cases.tables import SPACE_TIME, Table, Value
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.mesh import Mesh
@@ -34,12 +34,15 @@ class ParabolicSpec(ProblemSpec):
     initial: Expression
     dirichlet: dict[str, Value]
     neumann: dict[str, Value]
+    robin: dict[str, tuple[Expression, Expression]] | None = None
 
 
 def read(table: Table) -> dict[str, Any]:
     """Coefficients, initial values and conditions."""
     given = {"diffusion": read_diffusion(table), "reaction": read_reaction(table), "convection": read_convection(table)}
     given |= {"source": read_source(table, SPACE_TIME), "initial": table.expression("initial", 0.0)}
+    given["robin"] = read_robin(table.table("robin"), SPACE_TIME) if table.has("robin") else None
+    table.known.append("robin")
     sides = {word: read_conditions(table.table(word), variables=SPACE_TIME) for word in ("dirichlet", "neumann")}
     return given | sides
 
@@ -59,6 +62,7 @@ def build(spec: ParabolicSpec, mesh: Mesh, setting: Setting) -> fem.Parabolic:
         spec.dirichlet,
         spec.neumann,
         convection=spec.convection,
+        robin=spec.robin,
         end=time.end,
         steps=time.steps,
         nodes=time.nodes,
@@ -75,7 +79,7 @@ KIND = Kind(
     ParabolicSpec,
     read,
     build,
-    ("diffusion", "reaction", "source", "dirichlet", "neumann", "convection"),
+    ("diffusion", "reaction", "source", "dirichlet", "neumann", "robin", "convection"),
     special=("initial",),
     goals=GOALS,
     moves=True,

@@ -107,13 +107,28 @@ def table_at(table: Mapping[str, Any], time: float) -> dict[str, Any]:
     return {group: At(given, time) if callable(given) else given for group, given in table.items()}
 
 
-def moving_sides(dim: int, dirichlet: Any, neumann: Any) -> dict[str, dict[str, Any]]:
+def moving_sides(dim: int, dirichlet: Any, neumann: Any, robin: Any = None) -> dict[str, dict[str, Any]]:
     """Tables of values and fluxes with their formulas parsed; zero values all around where nothing is said."""
-    found = {"dirichlet": {BOUNDARY: 0.0} if dirichlet is None else dirichlet, "neumann": neumann or {}}
+    around = {} if robin else {BOUNDARY: 0.0}
+    found = {"dirichlet": around if dirichlet is None else dirichlet, "neumann": neumann or {}}
     for name, table in found.items():
         if not isinstance(table, Mapping):
             raise InputError(f"{name}: must be a table from boundary groups to values; got {type(table).__name__}")
     return {name: in_time(table, name, dim) for name, table in found.items()}
+
+
+def moving_robin(dim: int, given: Any) -> dict[str, tuple[Any, Any]]:
+    """A table of Robin groups with its values parsed as formulas in space and time; coefficients do not move."""
+    if not isinstance(given or {}, Mapping):
+        raise InputError(f"robin: must be a table from boundary groups to pairs; got {type(given).__name__}")
+    found = {}
+    for group, pair in (given or {}).items():
+        if isinstance(pair, Mapping):
+            pair = tuple(pair.get(word) for word in ("coefficient", "value"))
+        if not isinstance(pair, tuple | list) or len(pair) != 2 or any(x is None for x in pair):
+            raise InputError(f"robin '{group}': must be a pair (coefficient, value); got {pair!r}")
+        found[str(group)] = (pair[0], in_time(pair[1], f"robin '{group}' value", dim))
+    return found
 
 
 def initial_data(given: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -70,6 +70,8 @@ class TimeLoads:
     source: Any
     neumann: Mapping[str, Any]
     order: int
+    robin: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    """Table from boundary groups to coefficients and values; the values count here."""
 
     __repr__ = brief
 
@@ -82,11 +84,13 @@ class TimeLoads:
                 continue
             dofs, vertices = self.nodes.cell_dofs[cells], mesh.points[mesh.cells[cells]]
             found.append((name, f, Gathered.over(self.nodes, vertices, dofs, mesh.volumes[cells], self.order)))
-        for group, g in self.neumann.items():
+        sides = [(f"neumann '{group}'", group, g) for group, g in self.neumann.items()]
+        sides += [(f"robin '{group}' value", group, g) for group, (_, g) in self.robin.items()]
+        for name, group, g in sides:
             facets = mesh.facets(group)
             dofs, sizes = self.nodes.facet_dofs(facets), mesh.facet_measures(facets)
             part = Gathered.over(self.nodes, mesh.points[facets], dofs, sizes, self.order)
-            found.append((f"neumann '{group}'", g, part))
+            found.append((name, g, part))
         return found
 
     @cached_property

@@ -41,7 +41,7 @@ from pinnpoint.fem.enriched import Enrichment
 from pinnpoint.fem.extraction import Extraction
 from pinnpoint.fem.held import prescribed, resolve
 from pinnpoint.fem.parabolic.asking import MovingQueries
-from pinnpoint.fem.parabolic.data import in_time, initial_data, moving_sides, steady, table_at
+from pinnpoint.fem.parabolic.data import in_time, initial_data, moving_robin, moving_sides, steady, table_at
 from pinnpoint.fem.parabolic.drift import without_drift
 from pinnpoint.fem.parabolic.extraction import as_moving, extract_moving
 from pinnpoint.fem.parabolic.lifted import MovingForecast, MovingLifted, cost, lift_of, lifted
@@ -75,9 +75,9 @@ COEFFICIENTS = ("diffusion", "reaction", "convection")
 class Parabolic(MovingQueries):
     """The time-stepped Galerkin system of u_t − ∇·(κ∇u) + b·∇u + c u = f, u(0) = u₀.
 
-    u = g_D on Dirichlet groups and κ∂_n u = g_N on Neumann groups. A state is a row of nodal values for every level of
-    the time grid, level by level; that of the first level is the L² projection of u₀ among the functions with the
-    Dirichlet values there.
+    u = g_D on Dirichlet groups, κ∂_n u = g_N on Neumann groups and κ∂_n u + αu = g on Robin groups. A state is a row of
+    nodal values for every level of the time grid, level by level; that of the first level is the L² projection of u₀
+    among the functions with the Dirichlet values there.
 
     Parameters
     ----------
@@ -91,8 +91,11 @@ class Parabolic(MovingQueries):
     diffusion, reaction, convection
         As in `ReactionDiffusion`; they do not depend on time.
     dirichlet, neumann
-        As in `ReactionDiffusion`: where `dirichlet` is None, u = 0 on the whole boundary, and ``{}`` leaves it free, as
-        case files without [problem.dirichlet] do. Expressions may contain t, functions are ``g(X, t)``.
+        As in `ReactionDiffusion`: where `dirichlet` is None and there is no `robin`, u = 0 on the whole boundary, and
+        ``{}`` leaves it free, as case files without [problem.dirichlet] do. Expressions may contain t, functions are
+        ``g(X, t)``.
+    robin
+        Groups to pairs (α, g), κ∂_n u + αu = g; α ≥ 0 does not depend on time.
     end, steps, nodes, grade, scheme, damped
         The time grid, see `TimeGrid.made`: an end and a number of steps, graded towards the end unless told, or the
         nodes themselves.
@@ -127,6 +130,7 @@ class Parabolic(MovingQueries):
         neumann: Mapping[str, Any] | None = None,
         *,
         convection: Any = None,
+        robin: Mapping[str, Any] | None = None,
         end: float | None = None,
         steps: int | None = None,
         nodes: ArrayLike | None = None,
@@ -138,7 +142,7 @@ class Parabolic(MovingQueries):
         file: Any = None,
     ) -> None:
         mesh, grid = as_mesh(mesh), TimeGrid.made(end, steps, nodes, grade, scheme, damped)
-        sides = moving_sides(mesh.dim, dirichlet, neumann)
+        sides, rims = moving_sides(mesh.dim, dirichlet, neumann, robin), moving_robin(mesh.dim, robin)
         stationary = ReactionDiffusion(
             mesh,
             0.0,
@@ -146,6 +150,7 @@ class Parabolic(MovingQueries):
             reaction,
             *(dict.fromkeys(table, 0.0) for table in sides.values()),
             convection=convection,
+            robin={group: (alpha, 0.0) for group, (alpha, _) in rims.items()},
             degree=degree,
             quadrature=quadrature,
             floating=True,
@@ -155,6 +160,7 @@ class Parabolic(MovingQueries):
         frozen(M.data, M.indices, M.indptr)
         given = {"source": in_time(source, "source", mesh.dim), "initial": initial_data(initial)}
         given |= {name: what for name, what in stationary.given.items() if name in COEFFICIENTS} | sides
+        given |= {"robin": {group: (stationary.given["robin"][group][0], g) for group, (_, g) in rims.items()}}
         set_fields(self, mesh=mesh, stationary=stationary, grid=grid, M=M, given=given, file=file)
 
     @property
@@ -179,8 +185,9 @@ class Parabolic(MovingQueries):
 
     @property
     def conditions(self) -> Mapping[str, Mapping[str, Any]]:
-        """Dirichlet and Neumann tables."""
-        return {name: dict(self.given[name]) for name in ("dirichlet", "neumann")}
+        """Dirichlet, Neumann and Robin tables."""
+        found = {name: dict(self.given[name]) for name in ("dirichlet", "neumann")}
+        return found | ({"robin": dict(self.given["robin"])} if self.given["robin"] else {})
 
     @property
     def A(self) -> Any:
@@ -195,7 +202,8 @@ class Parabolic(MovingQueries):
     @cached_property
     def loads(self) -> TimeLoads:
         """Source and fluxes, slab by slab."""
-        return TimeLoads(self.nodes, self.given["source"], self.given["neumann"], self.quadrature)
+        given = self.given
+        return TimeLoads(self.nodes, given["source"], given["neumann"], self.quadrature, given["robin"])
 
     @cached_property
     def total_load(self) -> Vector:
@@ -364,10 +372,10 @@ class Parabolic(MovingQueries):
             return without_drift(self, queries, budget)
         topology = self.stationary.topology
         model = self.stationary.continuum(topology, budget)
-        if any(not steady(g) for g in self.given["neumann"].values()):
-            raise InputError("neumann: fluxes must not depend on time; say target='discrete'")
-        facets = {group: topology.facet_numbers(self.mesh.facets(group)) for group in self.given["neumann"]}
-        model = replace(model, neumann=[(facets[group], g) for group, g in self.given["neumann"].items()])
+        fluxes = [*self.given["neumann"].items(), *((group, g) for group, (_, g) in self.given["robin"].items())]
+        if any(not steady(g) for _, g in fluxes):
+            raise InputError("neumann, robin: fluxes must not depend on time; say target='discrete'")
+        model = replace(model, neumann=[(topology.facet_numbers(self.mesh.facets(group)), g) for group, g in fluxes])
         parts = resolve(self.mesh, self.given["dirichlet"], 1, "dirichlet")
         dirichlet = [(topology.facet_numbers(part.facets), part.given[0]) for part in parts.parts]
         sources = [

@@ -11,7 +11,7 @@ import numpy as np
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
-from pinnpoint.rounding.arithmetic import gamma, sum_up, up
+from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
 from pinnpoint.taylor.bernstein import Density, gram
 from pinnpoint.taylor.prisms import Modes
 from pinnpoint.transfer.cells import COUNT
@@ -117,8 +117,8 @@ class Meter:
         sources = self.sources(parts)
         states = np.concatenate([part.state for part in parts])
         w = self._corrections(parts, sources, states)
-        loads = [load for part in parts for load in part.loads]
-        flux = self.model.fluxes(states + w, [f for row in sources for f in row], loads, columns=columns)
+        asked = [self._asked(u, load) for u, load in zip(states + w, [g for p in parts for g in p.loads], strict=True)]
+        flux = self.model.fluxes(states + w, [f for row in sources for f in row], asked, columns=columns)
         found, at = [], 0
         for tau, own in groups:
             n = len(own)
@@ -127,6 +127,11 @@ class Meter:
             found.append(self._slab(tau, own, sources[at : at + n], corrections, flux[..., here]))
             at += n
         return found
+
+    def _asked(self, state: Vector, load: FacetLoad | None) -> FacetLoad | None:
+        """The flux that a state u_k + w_k asks for: g − α(u_k + w_k) where there are Robin facets."""
+        E = self.model.exchange
+        return load if E is None else E.wanted(load, state, self.model.degree)  # slabs.md, step 2g
 
     def _corrections(self, parts: Sequence[Part], sources: list[list[Density]], states: Vector) -> Vector:
         """w_k of every part and mode, (parts · count, n)."""
@@ -141,7 +146,9 @@ class Meter:
             own = self.density(w)
             blur = gamma(24) * c * np.abs(own).max(axis=1)
             f = Density(f.coefficients - c[:, None] * own, f.high, up(f.error1 + blur), up(f.error2 + blur))
-        return Side(part.state[k], f, flux, part.loads[k])
+        load = part.loads[k]
+        wanted = None if self.model.exchange is None else self._asked(part.state[k] + w, load)
+        return Side(part.state[k], f, flux, load, wanted=wanted)
 
     def _slab(
         self, tau: float, parts: Sequence[Part], sources: list[list[Density]], w: Vector, flux: Vector
@@ -217,6 +224,16 @@ class Meter:
         return paired(f, np.asarray(size), state, self.model.topology.volumes, self.model.anchors.slack)
 
     def mass(self, a: Vector, b: Vector) -> tuple[float, float]:
+        """∫ c a b of two states, with ∫ α a b over Robin facets, and a bound of its rounding."""
+        inside, off = self._inside(a, b)
+        E, model = self.model.exchange, self.model
+        if E is None:
+            return inside, off
+        taken, wrong, data = E.wanted(None, a, model.degree).against(model.points, b, model.degree)
+        total = inside - taken  # slabs.md, step 2g
+        return total, float(up(off + wrong + data + 2.0 * UNIT * abs(total), 8))
+
+    def _inside(self, a: Vector, b: Vector) -> tuple[float, float]:
         """∫ c a b of two states, and a bound of its rounding."""
         c = self.model.reaction
         if not np.any(c):
@@ -232,7 +249,11 @@ class Meter:
         """‖κ^{−½}δ‖ as computed, and what else a cell may cost."""
         near = 4.0 * (self.model.anchors.slack + gamma(COUNT))
         q = up(np.sqrt(np.maximum(b.square, 0.0) + near * b.size * b.size), 8)
-        return np.asarray(q), np.asarray(up(b.fuzz + b.facet + self.model.anchors.convex * b.oscillation, 8))
+        rest = b.fuzz + b.facet + self.model.anchors.convex * b.oscillation
+        if b.gaps is not None:  # slabs.md, step 2g
+            cost, square = b.gaps.on_cells(len(rest), 1.0, None, None)
+            rest = rest + np.minimum(cost, up(np.sqrt(square), 2))
+        return np.asarray(q), np.asarray(up(rest, 8))
 
     def _square(self, each: tuple[Vector, Vector], b: Bounds, w: Vector) -> tuple[float, float, float]:
         """‖D‖² but for means, what these cost in the energy, and what they are in L² where that is infinite."""

@@ -84,10 +84,10 @@ class SlabRoute(Route):
 
     def __post_init__(self) -> None:
         require_round_to_nearest()
-        if self.model.medium is not None or self.model.exchange is not None:
+        if self.model.medium is not None:
             raise InputError(
-                "target: in time κ and c must be constant on each cell, without convection or Robin groups, for the "
-                "PDE's own solution; say target='discrete'"
+                "target: in time κ and c must be constant on each cell, without convection, for the PDE's own "
+                "solution; say target='discrete'"
             )
         if float(self.model.reaction.min()) < 0.0:
             raise InputError(
@@ -95,10 +95,10 @@ class SlabRoute(Route):
                 "say target='discrete'"
             )
         loose = not np.isfinite(self.model.anchors.reach).all()
-        if loose and self.model.boundary_load is not None:
+        if loose and (self.model.boundary_load is not None or self.model.exchange is not None):
             raise InputError(
-                "neumann: fluxes need a Dirichlet group or a reaction in every part of the domain, so that their means "
-                "are bounded; say target='discrete'"
+                "neumann, robin: fluxes need a Dirichlet group, a reaction or a positive coefficient in every part of "
+                "the domain, so that their means are bounded; say target='discrete'"
             )
         for goal, name in zip(self.queries.goals, self.queries.names, strict=True):
             if not isinstance(goal, Point | Gaussian | Ball | Cells):
