@@ -84,22 +84,28 @@ def unmet_on(
 
 
 def _taken(model: Continuum, facets: Index, V: Vector, state: Vector) -> tuple[Vector, Vector, bool]:
-    """ᾱv on facets by Bernstein coefficients, ᾱ a number on each; bounds of |α − ᾱ||v| and of rounding; if proved."""
+    """A quadratic near αv on facets by Bernstein coefficients, bounds of the rest and of rounding, and if proved."""
     w = state[model.nodes_of(model.topology.facets[facets])]
     beta = bernstein(w, model.d - 1, model.degree)
-    top = up(np.abs(beta).max(axis=1) + gamma(16) * np.abs(w).max(axis=1))
-    mean, off, sure = np.zeros(len(facets)), np.zeros(len(facets)), True
+    middle = beta.mean(axis=1)
+    slip = gamma(16) * np.abs(w).max(axis=1)
+    top, spread = up(np.abs(beta).max(axis=1) + slip), up(np.abs(beta - middle[:, None]).max(axis=1) + 2.0 * slip)
+    flat, sure = np.array(pairs(model.d - 1)), True
+    corner, off = np.zeros((len(facets), model.d)), np.zeros(len(facets))
     for those, alpha, _ in model.robin:
         here = np.flatnonzero(np.isin(facets, those))
-        if not here.size:
-            continue
         known = fixed(alpha)
         if known is not None:
-            mean[here], off[here] = known
-            continue
-        value = np.asarray(alpha(V[here].mean(axis=1)))
-        flat = np.repeat(value[:, None], len(pairs(model.d - 1)), axis=1)
-        bounds, proved = supremum(alpha, V[here], minus=flat)
-        mean[here], off[here], sure = value, bounds, sure and proved
-    rough = up(off * top + np.abs(mean) * gamma(20) * np.abs(w).max(axis=1), 8)  # everywhere.md, step 3c
-    return mean[:, None] * beta, np.asarray(rough), sure
+            corner[here], off[here] = known
+        elif here.size:
+            corner[here] = np.asarray(alpha(V[here].reshape(-1, model.d))).reshape(len(here), -1)
+            straight = np.ascontiguousarray(0.5 * corner[here][:, flat].sum(axis=2))
+            bounds, proved = supremum(alpha, V[here], minus=straight)
+            off[here], sure = bounds, sure and proved
+    mean = corner.mean(axis=1)
+    straight = 0.5 * corner[:, flat].sum(axis=2)
+    near = np.abs(corner - mean[:, None]).max(axis=1)
+    # everywhere.md, step 3c: αv = ᾱv + (α₁ − ᾱ)v̄ + (α₁ − ᾱ)(v − v̄) + (α − α₁)v
+    taken = mean[:, None] * beta + (straight - mean[:, None]) * middle[:, None]
+    rough = off * top + near * spread + gamma(40) * np.abs(corner).max(axis=1) * (top + np.abs(w).max(axis=1))
+    return taken, np.asarray(up(rough, 8)), sure
