@@ -65,6 +65,8 @@ BOLTZMANN_VALUES = [
 """x, y, u from ref/poisson_boltzmann2d.dat."""
 BOLTZMANN_SOURCE = "10*(1 + x**2 + 16 + y**2)*sin(pi*x)*sin(4*pi*y)"
 
+ROUND = False
+"""Whether balls are the round ones; otherwise polyhedra whose corners lie on them."""
 BALLS = [(0.4, 0.3, 0.6, 0.2), (0.6, 0.7, 0.6, 0.2), (0.2, 0.8, 0.7, 0.1), (0.6, 0.2, 0.3, 0.1)]
 BALLS_SOURCE = (
     "20*exp(sin(pi*x) + sin(10*pi*y) + sin(5*pi*z))*(x**2 + y**2 + z**2 - 1)/(x**2 + y**2 + z**2 + 1)"
@@ -108,7 +110,7 @@ def perforated(half: float, discs: Sequence[tuple[float, float, float]], size: f
 
 
 def cheese(size: float) -> Mesh:
-    """The unit cube without balls, cut at z = ½ into the groups "below" and "above"."""
+    """The unit cube without balls, cut at z = ½ into "below" and "above"; surfaces are "ball 0" and so on."""
     import gmsh
 
     gmsh.initialize(interruptible=False)
@@ -124,9 +126,20 @@ def cheese(size: float) -> Mesh:
         for name, low in (("below", True), ("above", False)):
             mine = [tag for _, tag in left if (occ.getCenterOfMass(3, tag)[2] < 0.5) is low]
             gmsh.model.addPhysicalGroup(3, mine, name=name)
+        round_ones = [tag for _, tag in gmsh.model.getEntities(2) if gmsh.model.getType(2, tag) == "Sphere"]
+        for k, (x, y, z, r) in enumerate(BALLS):
+            gaps = {tag: math.dist(_on(gmsh, tag), (x, y, z)) - r for tag in round_ones}
+            mine = [tag for tag, gap in gaps.items() if abs(gap) < 1e-6]
+            gmsh.model.addPhysicalGroup(2, mine, name=f"ball {k}")
         return _meshed(gmsh, 3)
     finally:
         gmsh.finalize()
+
+
+def _on(gmsh: Any, tag: int) -> list[float]:
+    """A point of a surface."""
+    low, high = gmsh.model.getParametrizationBounds(2, tag)
+    return list(gmsh.model.getValue(2, tag, [0.5 * (a + b) for a, b in zip(low, high, strict=True)]))
 
 
 def _meshed(gmsh: Any, dimension: int) -> Mesh:
@@ -169,8 +182,9 @@ def boltzmann(quick: bool) -> tuple[Any, Any]:
 def three_dimensions(quick: bool) -> tuple[Any, Any]:
     """Poisson3d-CG: −Δu + c u = f, c = 64 below z = ½ and 100 above, zero flux."""
     mesh = cheese(0.25 if quick else 0.06)
+    more = {"geometry": {f"ball {k}": pp.Sphere((x, y, z), r) for k, (x, y, z, r) in enumerate(BALLS)}} if ROUND else {}
     problem = pp.fem.ReactionDiffusion(
-        mesh, BALLS_SOURCE, reaction={"below": 64.0, "above": 100.0}, dirichlet={}, degree=1 if quick else 2
+        mesh, BALLS_SOURCE, reaction={"below": 64.0, "above": 100.0}, dirichlet={}, degree=1 if quick else 2, **more
     )
     return problem, [(*x, None) for x in BALLS_POINTS]
 
@@ -218,6 +232,7 @@ def row(make: Callable[[bool], tuple[Any, Any]], tolerance: float, most: int, qu
         "degree": problem.degree,
         "points": len(X),
         "guarantee": str(certificate.guarantee),
+        "of": problem.domain,
         "widest": float(certificate.radius.max()),
         "largest value": float(np.abs(certificate.center).max()),
         "intervals": [[float(a), float(b)] for a, b in zip(certificate.lower, certificate.upper, strict=True)],
