@@ -302,7 +302,8 @@ def verify(path: Any, inputs: Any = None) -> list[str]:
     for row, (c, radius), more in zip(rows, found, loose, strict=True):
         lines.append(holds(row, c, radius))
         if proof["target"] == "continuous" and proof["method"] in ALONE:
-            most = 30.0 if weak else 3.0  # products of coarse models are sharper here
+            warm = "continuous/expansion" in bundle  # where nothing moves, all is rounding of thermal stresses
+            most = 30.0 if weak or warm else 3.0  # products of coarse models are sharper here
             fits = row["radius"] <= most * radius + 1e-6 * abs(c) + 10.0 * SMALL + more
             loosely = (
                 1.0 if weak or row["kind"] in ("everywhere", *NORMS) else 1e-2

@@ -100,6 +100,11 @@ class ElasticQueries(FiniteElements):
         return self._tensor(where, component, names, stress=True)
 
     def _tensor(self, where: Any, component: Pair, names: Sequence[str] | str | None, *, stress: bool) -> Queries:
+        if stress and self.given.get("resultants"):
+            raise InputError(
+                "stress: the part has several thicknesses, and what is proved would be forces per length; ask for "
+                "strains, or write the deck with one thickness"
+            )
         i, j = pair_of(component, self.mesh.dim)
         names = _listed(names) if isinstance(names, str) else names
         over = isinstance(where, str)

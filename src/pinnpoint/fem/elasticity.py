@@ -41,10 +41,12 @@ from pinnpoint.transfer.elastic.thermal import Thermal
 
 QUADRATURE = {1: 2, 2: ORDER[2]}
 """Quadrature order of loads, by degree, unless told."""
-GIVEN = ("young", "poisson", "plane", "body", "expansion", "temperature", "notes")
+GIVEN = ("young", "poisson", "plane", "body", "expansion", "temperature", "notes", "resultants")
 """What a problem is made of beside its conditions."""
 STIFF = 1e10
 """A ratio λ/μ beyond which a singular matrix is blamed on it."""
+HOPELESS = 1e14
+"""A ratio λ/μ beyond which no matrix is tried."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +91,9 @@ class Elasticity(SolidProblem):
         Other words for `fixed` and `traction`, those of case files and of the other problems.
     notes
         Remarks that every certificate repeats.
+    resultants
+        Whether `young` has a thickness as a factor that varies over a plane body: what would be called a stress is not
+        one, and is refused.
     """
 
     mesh: Mesh
@@ -129,6 +134,7 @@ class Elasticity(SolidProblem):
         dirichlet: Mapping[str, Any] | None = None,
         neumann: Mapping[str, Any] | None = None,
         notes: Sequence[str] = (),
+        resultants: bool = False,
     ) -> None:
         words = {"fixed": (fixed, "dirichlet", dirichlet), "traction": (traction, "neumann", neumann)}
         both = [(word, other) for word, (one, other, two) in words.items() if one is not None and two is not None]
@@ -145,7 +151,7 @@ class Elasticity(SolidProblem):
                 space,
                 nodal,
             )
-        set_fields(self, given={**self.given, "notes": tuple(notes)})
+        set_fields(self, given={**self.given, "notes": tuple(notes), "resultants": resultants})
 
     def _make(
         self,
@@ -310,7 +316,7 @@ class Elasticity(SolidProblem):
         self, mesh: Mesh, body: Any, fixed: Mapping[str, Any], traction: Mapping[str, Any], quadrature: int
     ) -> Elasticity:
         """The same material with other data, on the same cells."""
-        given = {name: self.given[name] for name in ("young", "poisson", "plane", "notes")}
+        given = {name: self.given[name] for name in ("young", "poisson", "plane", "notes", "resultants")}
         return Elasticity(
             mesh, body=body, fixed=fixed, traction=traction, quadrature=quadrature, degree=self.degree, **given
         )
@@ -365,6 +371,8 @@ def lame(young: Vector, poisson: Vector, dim: int, plane: str) -> tuple[Vector, 
     """Lamé's λ and μ; in plane stress λ is the reduced one."""
     if plane not in ("strain", "stress"):
         raise InputError(f"plane: must be 'strain' or 'stress'; got {plane!r}")
+    if dim == 3 and plane != "strain":
+        raise InputError(f"plane: is for triangles; got {plane!r} for tetrahedra, leave it out")
     if float(young.min()) <= 0.0:
         raise InputError(f"young: must be > 0; cell {int(np.argmin(young))} has {float(young.min())!r}")
     if float(poisson.max()) >= 0.5 or float(poisson.min()) <= -1.0:
@@ -373,7 +381,10 @@ def lame(young: Vector, poisson: Vector, dim: int, plane: str) -> tuple[Vector, 
     mu = young / (2.0 * (1.0 + poisson))
     if dim == 2 and plane == "stress":
         return young * poisson / (1.0 - poisson**2), mu
-    return young * poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson)), mu
+    lam = young * poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson))
+    if float(np.max(lam / mu)) > HOPELESS:
+        raise InputError(nearly_incompressible(lam, mu))
+    return lam, mu
 
 
 def nearly_incompressible(lam: Vector, mu: Vector) -> str:

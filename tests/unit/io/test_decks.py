@@ -258,8 +258,8 @@ def test_subcases_share_supports(tmp_path):
         deck.problem(1)
 
 
-def test_a_membrane_is_in_plane_stress_times_its_thickness(tmp_path):
-    """CTRIA3 in the plane: plane stress, multiplied by the thickness."""
+def test_a_membrane_is_in_plane_stress_per_unit_of_its_thickness(tmp_path):
+    """CTRIA3 in the plane: the material's own stiffness, and forces divided by the thickness."""
     mesh = pp.io.generate("square", 3)
     left = np.flatnonzero(mesh.points[:, 0] == 0)
     cards = [large("GRID", k + 1, "", *x, 0.0) for k, x in enumerate(mesh.points.tolist())]
@@ -272,10 +272,11 @@ def test_a_membrane_is_in_plane_stress_times_its_thickness(tmp_path):
     ]
     deck = read(tmp_path, "SPC = 1\nLOAD = 1\nBEGIN BULK\n" + "\n".join(cards))
     problem = deck.problem()
-    other = pp.fem.Elasticity(mesh, 50.0, 0.25, fixed={"left": 0.0}, plane="stress")
+    other = pp.fem.Elasticity(mesh, 100.0, 0.25, fixed={"left": 0.0}, plane="stress")
     assert abs(problem.A - other.A).max() <= 1e-9 * abs(other.A).max()
     np.testing.assert_array_equal(problem.space.free, other.space.free)
-    np.testing.assert_array_equal(problem.total_load, [2.0, 0.0])
+    np.testing.assert_array_equal(problem.total_load, [4.0, 0.0])
+    assert any("per unit of thickness" in note for note in deck.data.notes)
 
 
 def test_included_files_are_read_in_place(tmp_path):

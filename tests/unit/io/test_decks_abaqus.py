@@ -151,7 +151,7 @@ left, PINNED
 *END STEP
 """
     problem = read(tmp_path, text, "plane.inp").problem()
-    other = pp.fem.Elasticity(mesh, 50.0, 0.25, fixed={"left": 0.0}, traction={"right": [-2.0, 0.0]}, plane=plane)
+    other = pp.fem.Elasticity(mesh, 100.0, 0.25, fixed={"left": 0.0}, traction={"right": [-4.0, 0.0]}, plane=plane)
     assert abs(problem.A - other.A).max() <= 1e-14 * abs(other.A).max()
     np.testing.assert_allclose(problem.b, other.b, atol=1e-15)
     np.testing.assert_array_equal(problem.space.free, other.space.free)

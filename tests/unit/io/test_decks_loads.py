@@ -62,6 +62,18 @@ def test_even_temperatures_may_be_asked_at_points_and_in_all_steps(tmp_path, nam
     assert max(certificate.lower[0], other.lower[0]) <= min(certificate.upper[0], other.upper[0])
 
 
+@pytest.mark.parametrize("name", ["part.bdf", "part.inp"])
+def test_temperatures_that_bend_along_an_edge_are_told_of(tmp_path, name):
+    """What mid-side nodes say is not used where it is not between their ends': every certificate says so."""
+    straight, bent = (
+        read(tmp_path, warm(Block(3), name, theta), name).solid()
+        for theta in (lambda x: 100.0 * x[2], lambda x: 100.0 * x[2] ** 2)
+    )
+    assert not any("temperatures" in note for note in straight.given["notes"])
+    note = next(note for note in bent.given["notes"] if "temperatures are linear" in note)
+    assert "mid-side nodes have others" in note
+
+
 def test_what_is_said_of_temperatures_is_refused_by_name(tmp_path):
     block = Block(3)
     text = warm(block, "part.bdf", lambda x: 1.0, default=False)

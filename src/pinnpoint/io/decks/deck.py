@@ -11,9 +11,13 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
+from pinnpoint.fem.elements import Nodes
 from pinnpoint.io.decks.solids import Meaning
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.systems.spaces import AdmissibleSpace
+
+EVEN = 1e-6
+"""Of the largest temperature: what a mid-side node is less off the mean of its edge counts as rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +53,7 @@ class DeckData:
     node_ids, cell_ids
         The deck's own numbers of the nodes and cells.
     young, poisson
-        Per cell; in 2D Young's modulus is multiplied by the thickness, so that forces are forces.
+        Per cell; where plane parts have several thicknesses, Young's modulus has each cell's share of the largest.
     plane
         "stress" or "strain" in 2D, else None.
     ignored
@@ -60,6 +64,8 @@ class DeckData:
         Remarks for every certificate.
     expansion
         Thermal expansion per cell; None where no material has it.
+    uneven
+        Whether a plane part has several thicknesses.
     """
 
     mesh: Mesh
@@ -73,6 +79,7 @@ class DeckData:
     degree: int = 1
     notes: tuple[str, ...] = ()
     expansion: Vector | None = None
+    uneven: bool = False
 
     __repr__ = brief
 
@@ -85,6 +92,22 @@ class DeckData:
             cell = int(self.cell_ids[np.argmax(np.isnan(self.expansion))])
             raise InputError(f"element {cell}: its thermal expansion depends on the temperature, which is not read")
         return {"expansion": self.expansion, "temperature": warmth[: len(self.mesh.points)]}
+
+    def remarks(self, case: Subcase) -> tuple[str, ...]:
+        """The deck's notes, and what is said of temperatures at mid-side nodes that are not between their ends'."""
+        warmth = None if case.meaning is None else case.meaning.warmth
+        if warmth is None or self.expansion is None or self.degree == 1:
+            return self.notes
+        V = len(self.mesh.points)
+        gap = np.abs(warmth[V:] - warmth[Nodes(self.mesh, 2).edges].mean(axis=1))
+        worst = int(np.argmax(gap))
+        if gap[worst] <= EVEN * float(np.abs(warmth).max()):
+            return self.notes
+        note = (
+            f"temperatures are linear between the vertices: {int(np.count_nonzero(gap))} mid-side nodes have others, "
+            f"the furthest node {int(self.node_ids[V + worst])}, by {gap[worst]:.3g}, and are not used"
+        )
+        return (*self.notes, note)
 
     def subcase(self, number: int) -> Subcase:
         """A subcase by its number."""

@@ -87,7 +87,8 @@ class Deck:
                 nodal=case.load,
                 weight=weight,
                 degree=data.degree,
-                notes=data.notes,
+                notes=data.remarks(case),
+                resultants=data.uneven,
                 **heat,
             )
         return self._made[key] if heat else self._made[key].under(case.load)
@@ -115,7 +116,8 @@ class Deck:
             plane=data.plane or "strain",
             weight=weight,
             degree=data.degree,
-            notes=(*data.notes, *found.notes),
+            notes=(*data.remarks(case), *found.notes),
+            resultants=data.uneven,
             **data.heat(case),
         )
 

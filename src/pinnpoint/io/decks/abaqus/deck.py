@@ -18,6 +18,7 @@ from pinnpoint.io.decks.abaqus.text import Keyword, keywords
 from pinnpoint.io.decks.deck import DeckData
 from pinnpoint.io.decks.middles import off_chords, on_edges
 from pinnpoint.io.decks.text import Text
+from pinnpoint.io.decks.thickness import Thickness
 from pinnpoint.io.meshes.blocks import build_mesh, node_finder
 
 ELEMENTS = {"C3D4": None, "CPS3": "stress", "CPE3": "strain", "C3D10": None, "CPS6": "stress", "CPE6": "strain"}
@@ -47,14 +48,14 @@ def read_abaqus_deck(text: Text) -> DeckData:
     nodes, node_ids, cell_ids, notes = _mesh(part)
     mesh = nodes.mesh
     young, poisson, thickness, density, expansion = _materials(sections, part, cell_ids, mesh.dim)
-    steps = Steps(nodes, part, node_ids, cell_ids, thickness, density)
+    thick = Thickness.of(thickness)
+    steps = Steps(nodes, part, node_ids, cell_ids, thick, density)
     cases = steps.read([s for s in sections if s.name in PHYSICS])
     warm = any(case.meaning is not None and case.meaning.warmth is not None for case in cases.values())
     passed = HARMLESS if warm else HARMLESS | {"EXPANSION"}
     ignored = tuple(dict.fromkeys(f"*{s.name}" for s in sections if s.name in passed))
-    stiff = young * thickness
-    kept = (nodes.degree, notes, expansion if warm else None)
-    return DeckData(mesh, node_ids, cell_ids, stiff, poisson, plane, cases, ignored, *kept)
+    kept = (nodes.degree, (*notes, *thick.notes), expansion if warm else None, thick.uneven)
+    return DeckData(mesh, node_ids, cell_ids, young * thick.share, poisson, plane, cases, ignored, *kept)
 
 
 def _require_known(sections: Sequence[Keyword]) -> str | None:

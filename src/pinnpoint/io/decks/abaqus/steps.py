@@ -22,6 +22,7 @@ from pinnpoint.io.decks.abaqus.text import Keyword
 from pinnpoint.io.decks.deck import Subcase
 from pinnpoint.io.decks.rigid import space_with_bodies
 from pinnpoint.io.decks.solids import Meaning
+from pinnpoint.io.decks.thickness import Thickness
 from pinnpoint.mesh.mesh import Mesh
 
 NAMED = {"ENCASTRE": (1, 2, 3), "PINNED": (1, 2, 3), "XSYMM": (1,), "YSYMM": (2,), "ZSYMM": (3,)}
@@ -65,7 +66,7 @@ class Steps:
     part: Part
     node_ids: Index
     cell_ids: Index
-    thickness: Vector
+    thickness: Thickness
     density: Vector
     """Of each cell, not a number where its material has none."""
     said: set[tuple[str, int, int]] = field(default_factory=set)
@@ -148,12 +149,13 @@ class Steps:
             warmth[rows] = s.number(row[1])
 
     def _subcase(self, number: int, label: str, state: State, initial: Vector) -> Subcase:
-        load = state.forces + self._pressed(state.pressure) + self._pressed(state.surface)
+        forces = state.forces / self.thickness.largest
+        load = forces + self._pressed(state.pressure) + self._pressed(state.surface)
         load = load + self._pulled(state.pull)
         warmth = state.warmth - initial
         body = None
         if np.any(state.gravity):
-            mass = np.where(state.gravity.any(axis=1), self.density * self.thickness, 0.0)
+            mass = np.where(state.gravity.any(axis=1), self.density * self.thickness.share, 0.0)
             if np.isnan(mass).any():
                 element = int(self.cell_ids[np.argmax(np.isnan(mass))])
                 raise InputError(f"*DLOAD GRAV: the material of element {element} has no *DENSITY")
@@ -167,18 +169,17 @@ class Steps:
         faces = self._faces(state.pressure + state.surface)
         pulled, pull = self._pulled_faces(state.pull)
         warm = warmth if np.any(warmth) else None
-        held, forces = state.fixed.copy(), state.forces.copy()
-        meaning = Meaning(held, forces, *faces, (), body, warmth=warm, pulled=pulled, pull=pull)
+        meaning = Meaning(state.fixed.copy(), forces, *faces, (), body, warmth=warm, pulled=pulled, pull=pull)
         return Subcase(number, label, space, load, key, meaning)
 
     def _pulled_faces(self, pull: Vector) -> tuple[Index, Vector]:
-        """Facets with tractions, and these, times the thickness in the plane."""
+        """Facets with tractions, and these, times the thickness's share in the plane."""
         mesh, d = self.mesh, self.mesh.dim
         facets, values = [np.zeros((0, d), dtype=np.intp)], [np.zeros((0, d))]
         for k, corners in enumerate(FACES["tetra" if d == 3 else "triangle"]):
             cells = np.flatnonzero(pull[:, k].any(axis=1))
             facets.append(mesh.cells[cells][:, list(corners)])
-            values.append(pull[cells, k] * self.thickness[cells][:, None])
+            values.append(pull[cells, k] * self.thickness.share[cells][:, None])
         return np.concatenate(facets), np.concatenate(values)
 
     def _pulled(self, pull: Vector) -> Vector:
@@ -195,13 +196,13 @@ class Steps:
         return total
 
     def _faces(self, pressure: Vector) -> tuple[Index, Vector]:
-        """Pressed facets and what presses them, times the thickness in the plane."""
+        """Pressed facets and what presses them, times the thickness's share in the plane."""
         mesh, d = self.mesh, self.mesh.dim
         facets, values = [np.zeros((0, d), dtype=np.intp)], [np.zeros(0)]
         for k, corners in enumerate(FACES["tetra" if d == 3 else "triangle"]):
             cells = np.flatnonzero(pressure[:, k])
             facets.append(mesh.cells[cells][:, list(corners)])
-            values.append(pressure[cells, k] * self.thickness[cells])
+            values.append(pressure[cells, k] * self.thickness.share[cells])
         return np.concatenate(facets), np.concatenate(values)
 
     def _say(self, s: Keyword, state: State, initial: Vector) -> None:
@@ -326,7 +327,7 @@ class Steps:
             else:
                 normal = (X[:, 1] - X[:, 0])[:, ::-1] * [1.0, -1.0]
             side = np.sign(np.einsum("fk,fk->f", normal, mesh.points[tip] - X[:, 0]))
-            force = normal * (side * pressure[cells, k] * self.thickness[cells])[:, None]
+            force = normal * (side * pressure[cells, k] * self.thickness.share[cells])[:, None]
             np.add.at(total, self.nodes.facet_dofs(vertices), force[:, None, :] * (np.array(means) / whole)[:, None])
         return total
 

@@ -83,7 +83,7 @@ def read_nastran(text: Text) -> DeckData:
     elements = _elements(cards)
     nodes, number, notes = _mesh(grids, elements)
     mesh, rows = nodes.mesh, rows_of(number)
-    young, poisson, density = read_materials(cards, elements)
+    young, poisson, density, thick = read_materials(cards, elements)
     rigid, averages = read_rigid(cards, grids, number), read_averages(cards, grids, number)
     if mesh.dim == 2 and (rigid or averages):
         raise InputError("RBE2 and RBE3 are read for tetrahedra only")
@@ -104,14 +104,14 @@ def read_nastran(text: Text) -> DeckData:
         try:
             if case.spc not in spaces:
                 spaces[case.spc] = supports.space(case.spc)
-            load = _planar(loads.of(case.load), mesh.dim)
+            load = _planar(loads.of(case.load), mesh.dim) / thick.largest
             body = loads.body(case.load)
             if body is not None:
                 body = _planar(body, mesh.dim)
                 load = load + weight_load(nodes, body)
             held = supports.table(case.spc)[rows][:, : mesh.dim]
             carried = loads.carried(case.load)
-            alone = _planar(loads.of(case.load, alone=True), mesh.dim)
+            alone = _planar(loads.of(case.load, alone=True), mesh.dim) / thick.largest
             tied = tuple(r.name for r in rigid)
             faces = loads.pressed(case.load) if mesh.dim == 3 else (np.zeros((0, 2), dtype=np.intp), np.zeros(0))
             pulled, pull = loads.pulled(case.load) if mesh.dim == 3 else (None, None)
@@ -127,7 +127,7 @@ def read_nastran(text: Text) -> DeckData:
     mesh = _named(mesh, {name: np.asarray(mask)[rows[: len(mesh.points)]] for name, mask in sets.items()})
     plane = "stress" if mesh.dim == 2 else None
     passed = tuple(dict.fromkeys(ignored))
-    kept = (plane, cases, passed, nodes.degree, notes, expansion[0])
+    kept = (plane, cases, passed, nodes.degree, (*notes, *thick.notes), expansion[0], thick.uneven)
     return DeckData(mesh, grids.ids[rows], elements.ids, young, poisson, *kept)
 
 

@@ -45,7 +45,7 @@ class Loads:
     rigid: list[Rigid]
     averages: list[Average]
     density: Vector
-    """Of each element, times the thickness."""
+    """Of each element, times its share of the thickness."""
 
     def of(self, chosen: int | None, *, alone: bool = False) -> Vector:
         """(n, 3) forces on the nodes; alone: without those of faces, of pressures and of averaging elements."""

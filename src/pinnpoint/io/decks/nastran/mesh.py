@@ -13,6 +13,7 @@ from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.io.decks.nastran.cards import Cards
 from pinnpoint.io.decks.nastran.coordinates import System, read_systems, system_of
+from pinnpoint.io.decks.thickness import Thickness
 
 log = logging.getLogger(__name__)
 VERTICES = {"CTETRA": 4, "CTRIA3": 3, "CTRIA6": 3}
@@ -136,15 +137,15 @@ def materials_of(cards: dict[str, Cards], elements: Elements) -> list[Cards]:
     return [stuff.take(stuff.whole(0) == known[number]) for number in np.unique(elements.properties).tolist()]
 
 
-def read_materials(cards: dict[str, Cards], elements: Elements) -> tuple[Vector, Vector, Vector]:
-    """Young's modulus and density (times the thickness in 2D) and Poisson's ratio per element: E, ν, ρ."""
+def read_materials(cards: dict[str, Cards], elements: Elements) -> tuple[Vector, Vector, Vector, Thickness]:
+    """Young's modulus, Poisson's ratio and density per element, E, ν, ρ, and thicknesses, whose share E and ρ have."""
     name = "PSOLID" if elements.kind == "CTETRA" else "PSHELL"
     table = cards.get(name)
     wanted, inverse = np.unique(elements.properties, return_inverse=True)
     known = {} if table is None else {int(p): i for i, p in enumerate(table.whole(0))}
     if table is not None and len(known) != len(table):
         raise InputError(f"{name}: a property is given twice")
-    pairs = np.zeros((len(wanted), 3))
+    rows = np.zeros((len(wanted), 4))
     for k, number in enumerate(wanted.tolist()):
         if table is None or number not in known:
             raise InputError(f"{elements.kind} of property {number}: {name} {number} is not given")
@@ -152,9 +153,10 @@ def read_materials(cards: dict[str, Cards], elements: Elements) -> tuple[Vector,
         thickness = 1.0 if name == "PSOLID" else _thickness(card)
         if name == "PSOLID" and card.words(0)[6:7] not in ([], [b""], [b"SMECH"]):
             raise card.refuse(0, "only structural solids, SMECH, are read")
-        E, nu, rho = _isotropic(cards, int(card.whole(1)[0]), card.at(0))
-        pairs[k] = thickness * E, nu, thickness * rho
-    return pairs[inverse.ravel(), 0], pairs[inverse.ravel(), 1], pairs[inverse.ravel(), 2]
+        rows[k] = *_isotropic(cards, int(card.whole(1)[0]), card.at(0)), thickness
+    E, nu, rho, t = rows[inverse.ravel()].T
+    thick = Thickness.of(t)
+    return E * thick.share, nu, rho * thick.share, thick
 
 
 def _thickness(card: Cards) -> float:
