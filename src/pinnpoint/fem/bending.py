@@ -19,13 +19,13 @@ from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.operators import is_opaque
 from pinnpoint.fem.sources import by_groups
 from pinnpoint.fem.varied import Parts, diffusion_parts, reaction_parts
-from pinnpoint.mesh.bent.arcs import arcs
+from pinnpoint.mesh.bent.arcs import arcs, joined
 from pinnpoint.mesh.bent.faces import require_apart
 from pinnpoint.mesh.bent.maps import TERMS, Bends, Profiles
 from pinnpoint.mesh.bent.projection import projected
 from pinnpoint.mesh.bent.shapes import Shape
 from pinnpoint.mesh.bent.simple import require_simple
-from pinnpoint.mesh.bent.surfaces import quadratic_faces, surface_words
+from pinnpoint.mesh.bent.surfaces import on_surfaces
 from pinnpoint.mesh.curves import curve_notes
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.middles import STRAIGHT
@@ -60,8 +60,6 @@ class Bending:
     words: tuple[str, ...]
     given: Mapping[str, Any] = field(default_factory=dict)
     """The data as it was given."""
-    isoparametric: bool = False
-    """Whether the domain has quadratic faces near given surfaces, in space."""
     second_order: Mesh | None = None
     """The mesh with its mid-side nodes, where these are its geometry."""
 
@@ -78,22 +76,21 @@ class Bending:
             _require_shape(group, shape, mesh.dim)
             if not len(mesh.facets(group)):
                 raise InputError(f"geometry: group '{group}' has no facets")
-        if mesh.dim == 3:
-            return cls._of_second_order(quadratic_faces(mesh, geometry, far=far), None, geometry)
         points, offset = projected(mesh, geometry, far=far)
         groups = {name: cells for name, cells in mesh.cell_groups.items() if not name.startswith(MARK)}
         moved = Mesh(points, mesh.cells, groups, mesh.facet_groups, remarks=mesh.remarks)
-        profiles = joined([arcs(points, offset, moved.facets(g), shape, g) for g, shape in geometry.items()])
-        bends = Bends(moved, profiles, offset)
+        if mesh.dim == 3:
+            bends = on_surfaces(moved, offset, geometry)  # curved.md, step 2d
+        else:
+            chords = [arcs(points, offset, moved.facets(g), shape, g) for g, shape in geometry.items()]
+            bends = Bends(moved, joined(chords), offset)
         require_cover(bends)
         words = tuple(f"the boundary '{group}' is {shape.words}" for group, shape in geometry.items())
         return cls(moved, bends, dict(geometry), words)
 
     @classmethod
-    def _of_second_order(
-        cls, mesh: Mesh, geometry: Mapping[str, Shape] | None, surfaces: Mapping[str, Shape] | None = None
-    ) -> Bending:
-        """The isoparametric domain of a second-order mesh, whose mid-side nodes may have come from surfaces."""
+    def _of_second_order(cls, mesh: Mesh, geometry: Mapping[str, Shape] | None) -> Bending:
+        """The isoparametric domain of a second-order mesh."""
         if geometry:
             raise InputError(
                 "geometry: the mesh has mid-side nodes, which are a geometry of their own; read it with straight=True "
@@ -116,9 +113,7 @@ class Bending:
             f"middles of their edges, by up to {away:.3g}; nodes within {STRAIGHT:g} of an edge's length count as in "
             "its middle",
         )
-        if surfaces is None:
-            return cls(plain, bends, {}, words, second_order=mesh)
-        return cls(plain, bends, dict(surfaces), surface_words(bends, surfaces), isoparametric=True)
+        return cls(plain, bends, {}, words, second_order=mesh)
 
     @cached_property
     def stretch(self) -> Stretch:
@@ -130,12 +125,12 @@ class Bending:
     @property
     def domain(self) -> str:
         """What intervals are of."""
-        return ISOPARAMETRIC if self.isoparametric or not self.geometry else CURVED
+        return CURVED if self.geometry else ISOPARAMETRIC
 
     def notes(self) -> tuple[str, ...]:
         """What the domain is, and what looks curved besides."""
-        if not self.geometry or self.isoparametric:
-            return (*self.words, *curve_notes(self.mesh, self.geometry)) if self.geometry else self.words
+        if not self.geometry:
+            return self.words
         return (*(f"{words}; intervals are for it" for words in self.words), *curve_notes(self.mesh, self.geometry))
 
     def translated(self, given: Mapping[str, Any]) -> tuple[Mesh, dict[str, Any]]:
@@ -151,9 +146,7 @@ class Bending:
                 got = type(given[name]).__name__
                 raise InputError(f"{name}: must be a table from boundary groups to values; got {got}")
         set_fields(self, given={name: own(what) for name, what in given.items()} | {"geometry": self.geometry})
-        bent = np.zeros(len(self.mesh.cells), dtype=bool)
-        bent[self.bends.cells] = True
-        groups: dict[str, Index] = {}
+        bent, groups = self.bends.kinds, dict[str, Index]()
         made: dict[str, Any] = {
             "source": self._source(given["source"], bent, groups),
             "diffusion": self._split(diffusion_parts(given["diffusion"], self.mesh), bent, groups),
@@ -172,7 +165,7 @@ class Bending:
         set_fields(mesh, remarks=self.mesh.remarks, drawn=self.bends.drawn())
         return mesh, made
 
-    def _source(self, given: Any, bent: Vector, groups: dict[str, Index]) -> Any:
+    def _source(self, given: Any, bent: Index, groups: dict[str, Index]) -> Any:
         if not callable(given) and not isinstance(given, Mapping) and float(given) == 0.0:
             return given
         parts = by_groups(given, self.mesh)
@@ -181,17 +174,17 @@ class Bending:
             labels[cells] = i
         return self._split(Parts("source", labels, tuple(f for _, f, _ in parts)), bent, groups)
 
-    def _split(self, parts: Parts, bent: Vector, groups: dict[str, Index]) -> Any:
+    def _split(self, parts: Parts, bent: Index, groups: dict[str, Index]) -> Any:
         """A table from groups of cells that are bent or not to what is given there."""
         table = {}
         if parts.name == "reaction" and all(not callable(v) and v == 0.0 for v in parts.values):
             return 0.0
         for i, value in enumerate(parts.values):
-            for here in (False, True):
+            for here, said in enumerate(("", " touched", " bent")):
                 cells = np.flatnonzero((parts.labels == i) & (bent == here))
                 if not len(cells):
                     continue
-                name = f"{MARK}{parts.name} {i}{' bent' if here else ''}"
+                name = f"{MARK}{parts.name} {i}{said}"
                 groups[name] = cells
                 table[name] = value
                 if here:
@@ -234,12 +227,6 @@ class Bending:
                     f"{what}: the ball of radius {float(reach[k]):g} about {X[k].tolist()} may meet cells at a curved "
                     "boundary; make it smaller, or refine the mesh"
                 )
-
-
-def joined(parts: list[Profiles]) -> Profiles:
-    """Profiles of several curves together."""
-    rows = [(p.edges, p.direction, p.direction_error, p.shape, p.value_error, p.slope_error) for p in parts]
-    return Profiles(*(np.concatenate([row[i] for row in rows]) for i in range(6)))
 
 
 def require_cover(bends: Bends) -> None:

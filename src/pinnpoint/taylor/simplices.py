@@ -50,6 +50,8 @@ MOST_COSTLY = 4096
 """The same for costly data; where it does not suffice the tolerance is out of reach, and that level is the last."""
 FLOOR = 2e-14
 """Remainders below this share of the model are left alone."""
+AS_IT_IS = 0.05
+"""Remainders below this share of the model that hardly fall are in the data, as those of curved boundaries are."""
 HUGE = 2.0**460
 """Squares of what is larger might overflow: such data counts as unresolved."""
 SMALL = 2.0**-500
@@ -201,8 +203,11 @@ def _resolve(
         model, which = models(f, simplices[part], q)
         for row, value in zip(rows, _read(model, which, m, q), strict=True):
             row[part] = value
-        # truncation falls by 2^(q+1) a level; what falls less at this size is rounding
-        stuck = (model.e > 0.3 * (np.inf if before is None else before[part])) & (model.e < 1e-9 * model.norm)
+        # truncation falls by 2^(q+1) a level; what falls less at this size is rounding, or an error of the data itself
+        last = np.inf if before is None else before[part]
+        stuck = (model.e > 0.3 * last) & (model.e < 1e-9 * model.norm) | (model.e > 0.7 * last) & (
+            model.e < AS_IT_IS * model.norm
+        )
         again[part] = (model.e > limit[part]) & (model.e > FLOOR * model.norm) & ~stuck
     if mean:
         again &= ~_few(rows[2] / np.maximum(limit, TINY))

@@ -7,6 +7,8 @@ unique and smooth, and η′ = −∂_τφ/∂_ηφ is enclosed over the band. S
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
@@ -22,14 +24,20 @@ from pinnpoint.taylor.spaces import Space, space
 
 ORDER = 10
 STEPS = 10
+FEW = 3
+"""Coefficients that are kept in space, where models of high degree cost more than what they save."""
+PARTS = 256
+"""Parts of an edge on which the others are bounded."""
 
 
-def arcs(points: Vector, offset: Vector, chords: Index, shape: Shape, group: str) -> Profiles:
-    """Profiles of the curve over chords (F, 2) of the plane."""
+def arcs(
+    points: Vector, offset: Vector, chords: Index, shape: Shape, group: str, across: Vector | None = None
+) -> Profiles:
+    """Profiles of the curve over chords (F, 2): in the plane, or in space along directions `across`."""
     edges = np.sort(chords, axis=1)
     A, B = points[edges[:, 0]], points[edges[:, 1]]
     along = B - A
-    D = np.stack([-along[:, 1], along[:, 0]], axis=1)
+    D = np.stack([-along[:, 1], along[:, 0]], axis=1) if across is None else across
     q = interpolated(shape.level, A, along, D)
     off = offset[edges].max(axis=1)
     error = slope_error(shape.level, A, along, off, D, q)
@@ -48,10 +56,11 @@ def interpolated(level: Expression, A: Vector, along: Vector, D: Vector) -> Vect
     s = 0.5 * np.cos(np.pi * (np.arange(TERMS) + 0.5) / TERMS)
     tau = 0.5 + s
     base = A[:, None] + tau[None, :, None] * along[:, None]
-    normal = np.broadcast_to(D[:, None], base.shape).reshape(-1, 2)
+    d = A.shape[1]
+    normal = np.broadcast_to(D[:, None], base.shape).reshape(-1, d)
     eta = np.zeros(len(A) * TERMS)
     for _ in range(STEPS):
-        value, slope = gradient(level, base.reshape(-1, 2) + eta[:, None] * normal)
+        value, slope = gradient(level, base.reshape(-1, d) + eta[:, None] * normal)
         rate = (slope * normal).sum(axis=1)
         with np.errstate(all="ignore"):
             step = np.where(rate != 0.0, value / rate, 0.0)
@@ -82,6 +91,36 @@ def slope_error(level: Expression, A: Vector, along: Vector, off: Vector, D: Vec
     return np.where(sure, bound, np.inf)
 
 
+def lowered(P: Profiles) -> Profiles:
+    """The same profiles by polynomials of low degree, what these leave in the errors."""
+    s = 0.5 * np.cos(np.pi * (np.arange(FEW) + 0.5) / FEW)
+    low = np.zeros_like(P.shape)
+    at = P.shape @ np.vander(s, TERMS, increasing=True).T
+    low[:, :FEW] = np.linalg.solve(np.vander(s, FEW, increasing=True), at.T).T
+    rest = P.shape - low
+    slip = up(2.0 * UNIT * (np.abs(P.shape) + np.abs(low)), 2)  # of the differences
+    power, wide = np.arange(TERMS), 0.5 / PARTS
+    s = (np.arange(PARTS) + 0.5) / PARTS - 0.5
+    V = np.vander(s, TERMS, increasing=True)
+    W = np.concatenate([np.zeros((PARTS, 1)), power[1:] * V[:, :-1]], axis=1)
+    most = 0.5**power
+    steep = np.concatenate([[0.0], power[1:] * 0.5 ** power[:-1]])
+    curved = np.concatenate([[0.0, 0.0], power[2:] * power[1:-1] * 0.5 ** power[:-2]])
+    size = np.abs(rest) + slip
+    value = np.abs(rest @ V.T).max(axis=1) + size @ (wide * steep + 1e-14 * most) + slip @ most
+    bump = np.minimum(0.25, 0.25 - (np.abs(s) - wide) ** 2)
+    rate = np.abs(rest @ W.T) + (size @ (wide * curved + 1e-14 * steep) + slip @ steep)[:, None]
+    slope = (rate * bump).max(axis=1)
+    wrong = up(P.value_error + value, 64), up(P.slope_error + slope, 64)  # curved.md, step 2e
+    return Profiles(P.edges, P.direction, P.direction_error, low, *wrong)
+
+
+def joined(parts: Sequence[Profiles]) -> Profiles:
+    """Profiles of several curves together."""
+    rows = [(p.edges, p.direction, p.direction_error, p.shape, p.value_error, p.slope_error) for p in parts]
+    return Profiles(*(np.concatenate([row[i] for row in rows]) for i in range(6)))
+
+
 class _Chord:
     """Models over chords: τ from the first coordinate and, in a band, the distance from the polynomial."""
 
@@ -102,7 +141,7 @@ class _Chord:
         self.slope = bump * slope - constant(2.0) * (s * value)
         self.off = off
         rounding = 2.0 * UNIT * np.abs(along)
-        self.along = [constant(along[:, k], up(2.0 * off[:, k] + rounding[:, k], 2)) for k in range(2)]
+        self.along = [constant(along[:, k], up(2.0 * off[:, k] + rounding[:, k], 2)) for k in range(A.shape[1])]
 
     def place(self, epsilon: Vector | None) -> list[TaylorModel]:
         """Coordinates of c(τ) + (τ(1 − τ)q + δ)D, |δ| ≤ ε the second coordinate."""
@@ -112,7 +151,7 @@ class _Chord:
             C[2] = epsilon
             eta = eta + TaylorModel(self.space, C, np.zeros(len(epsilon)))
         found = []
-        for k in range(2):
+        for k in range(len(self.along)):
             start = constant(self.A[:, k], self.off[:, k])
             found.append(start + self.tau * self.along[k] + constant(self.D[:, k]) * eta)
         return found

@@ -15,6 +15,7 @@ import scipy
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.mesh.bent.maps import Bends, edge_rows
+from pinnpoint.mesh.facets import facet_keys
 
 MARGIN = 1e-9
 CHUNK = 100_000
@@ -51,13 +52,19 @@ def require_apart(bends: Bends) -> None:
 
 
 def displacement(bends: Bends, faces: Index) -> Vector:
-    """Upper bounds of how far Φ moves points of faces."""
+    """Upper bounds of how far Φ moves points of faces, but for the vertices' offsets."""
     P, total = bends.profiles, np.zeros(len(faces))
     low, high = P.spread()
     size = 0.25 * np.maximum(np.abs(low), np.abs(high)) * np.sqrt((P.direction**2).sum(axis=1)) * (1.0 + MARGIN)
     for a, b in combinations(range(faces.shape[1]), 2):
         row = edge_rows(P.edges, np.sort(faces[:, [a, b]], axis=1), len(bends.mesh.points))
         total += np.where(row >= 0, size[row], 0.0)
+    if len(bends.patches.faces):
+        n = len(bends.mesh.points)
+        keys, mine = facet_keys(bends.patches.faces, n), facet_keys(faces, n)
+        order = np.argsort(keys)
+        at = order[np.minimum(np.searchsorted(keys[order], mine), len(keys) - 1)]
+        total += np.where(keys[at] == mine, bends.patches.reach()[at], 0.0)
     return total
 
 

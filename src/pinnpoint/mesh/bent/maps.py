@@ -12,7 +12,7 @@ Q = 4 and D the mid-side node's distance from the middle of its edge. See docs/c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -21,6 +21,7 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector, digest
 from pinnpoint.base.brief import brief
+from pinnpoint.mesh.bent.patches import FaceTable, Patches, add_faces, move_faces, none
 from pinnpoint.mesh.location import Locator
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.middles import Drawn
@@ -99,11 +100,14 @@ class Bends:
         Of the edges that are bent.
     offset
         Bounds of |v* − v| of every vertex, by component, (n, d).
+    patches
+        Of the faces that are bent between their edges, in space.
     """
 
     mesh: Mesh
     profiles: Profiles
     offset: Vector
+    patches: Patches = field(default_factory=none)
 
     __repr__ = brief
 
@@ -129,6 +133,14 @@ class Bends:
         """Numbers of the cells on which Φ is not the identity."""
         moved: Any = (self.offset > 0.0).any(axis=1)
         return np.flatnonzero(moved[self.mesh.cells].any(axis=1) | (self._edge_of >= 0).any(axis=1))
+
+    @cached_property
+    def kinds(self) -> Index:
+        """Of every cell: 0 where Φ is the identity, 1 where only vertices are moved by rounding, 2 elsewhere."""
+        found = np.zeros(len(self.mesh.cells), dtype=np.intp)
+        found[self.cells] = 1
+        found[(self._edge_of >= 0).any(axis=1)] = 2
+        return found
 
     @cached_property
     def row_of(self) -> Index:
@@ -189,6 +201,12 @@ class Bends:
         rows["corner"][:-1] = self.mesh.points[T[:, 0]]
         return rows
 
+    @cached_property
+    def _faces(self) -> FaceTable | None:
+        if not len(self.patches.faces):
+            return None
+        return FaceTable.of(self.patches, self.mesh.cells[self.cells], len(self.mesh.points))
+
     def rows(self, X: Vector) -> Index:
         """The rows of the cells that hold points (N, d)."""
         return np.asarray(self.row_of[self.locator.locate(X)[0]])
@@ -225,6 +243,8 @@ class Bends:
         for s, (a, b) in enumerate(self.slots):
             if table["direction"][:, s].any():
                 self._bend(s, (lam[a], lam[b]), (slope[a], slope[b]), (size[:, a], size[:, b]), table, x, J)
+        if self._faces is not None:
+            add_faces(self.patches, self._faces, rows, len(self.cells), lam, (G, wrong), x, J)
         return Local(tuple(x), tuple(tuple(row) for row in J), rows)
 
     @staticmethod
@@ -249,9 +269,9 @@ class Bends:
         half = constant(0.5)
         t = (b - a) * half
         c = table["shape"][:, s]
-        last = (TERMS - 1) * c[:, -1]
-        q, dq = constant(c[:, -1]), constant(last, UNIT * np.abs(last))
-        for j in range(TERMS - 2, -1, -1):
+        top = int(np.max(np.flatnonzero(c.any(axis=0)), initial=0))
+        q, dq = constant(c[:, top]), constant(top * c[:, top], UNIT * np.abs(top * c[:, top]))
+        for j in range(top - 1, -1, -1):
             q = q * t + constant(c[:, j])
             if j > 0:
                 dq = dq * t + constant(j * c[:, j], UNIT * np.abs(j * c[:, j]))
@@ -319,6 +339,8 @@ class Bends:
             D = table["direction"][:, s]
             Y += D * (both * q)[:, None]
             J += D[:, :, None] * rise[:, None, :]
+        if self._faces is not None:
+            move_faces(self.patches, self._faces, rows, len(self.cells), lam, G, Y, J)
         return Y, J, rows
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import Expression
+from pinnpoint.mesh.bent.flats import flat_facets, kept_flat
 from pinnpoint.mesh.bent.shapes import Shape
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.rounding.arithmetic import UNIT, up
@@ -30,11 +32,12 @@ def gradient(level: Expression, X: Vector) -> tuple[Vector, Vector]:
     return np.asarray(rows[0]), np.stack(rows[1:], axis=1)
 
 
-def onto(level: Expression, X: Vector) -> Vector:
-    """The nearest points of the zero set, about."""
+def onto(level: Expression, X: Vector, along: Callable[[Vector], Vector] = np.asarray) -> Vector:
+    """The nearest points of the zero set, about, in directions that `along` leaves of the gradients."""
     Y = np.array(X, dtype=np.float64)
     for _ in range(STEPS):
         value, slope = gradient(level, Y)
+        slope = along(slope)
         square = (slope * slope).sum(axis=1)
         with np.errstate(all="ignore"):
             step = np.where(square > 0.0, value / square, 0.0)[:, None] * slope
@@ -64,10 +67,11 @@ def projected(mesh: Mesh, geometry: Mapping[str, Shape], *, far: bool = False) -
     With `far` vertices may lie farther away, as those of a refined mesh do.
     """
     points, offset = np.array(mesh.points), np.zeros_like(mesh.points)
-    size = cell_sizes(mesh)
+    size, flat = cell_sizes(mesh), flat_facets(mesh, geometry)
     for group, nodes in curve_vertices(mesh, geometry).items():
         X = mesh.points[nodes]
-        Y = onto(geometry[group].level, X)
+        along = partial(_along, mesh, flat, nodes)
+        Y = onto(geometry[group].level, X, along)
         away = np.sqrt(((Y - X) ** 2).sum(axis=1))
         limit = (0.5 if far else NEAR) * size[nodes]
         wrong = ~(away <= limit)
@@ -77,8 +81,17 @@ def projected(mesh: Mesh, geometry: Mapping[str, Shape], *, far: bool = False) -
                 f"geometry '{group}': vertex {int(nodes[k])} at {X[k].tolist()} is {float(away[k]):.3g} away from "
                 f"{geometry[group].words}, more than {NEAR:g} of the cells there; the description or the mesh is wrong"
             )
-        points[nodes], offset[nodes] = Y, _proved(geometry[group], Y, group)
+        points[nodes], offset[nodes] = Y, _proved(geometry[group], Y, along, group)
     return points, offset
+
+
+def _along(mesh: Mesh, flat: Index, nodes: Index, slope: Vector) -> Vector:
+    """What of directions at vertices does not lead out of the flat facets there."""
+    if not len(flat):
+        return slope
+    wanted = np.where(np.isin(nodes, flat), nodes, -1)
+    count = int(flat.max())
+    return kept_flat(mesh.points, flat, flat, np.where(wanted > count, -1, wanted), slope)
 
 
 def cell_sizes(mesh: Mesh) -> Vector:
@@ -93,9 +106,10 @@ def cell_sizes(mesh: Mesh) -> Vector:
     return size
 
 
-def _proved(shape: Shape, X: Vector, group: str) -> Vector:
+def _proved(shape: Shape, X: Vector, along: Callable[[Vector], Vector], group: str) -> Vector:
     """Bounds, by component, of the distance from each point to some point of the zero set: φ changes sign there."""
     value, slope = gradient(shape.level, X)
+    slope = along(slope)
     with np.errstate(all="ignore"):
         normal = slope / np.sqrt((slope * slope).sum(axis=1))[:, None]
     scale = np.abs(X).max(axis=1) + np.abs(X).max()
@@ -110,7 +124,7 @@ def _proved(shape: Shape, X: Vector, group: str) -> Vector:
             low, high = (np.broadcast_to(b, left.size) for b in model.bounds)
             ends.append((low > 0.0, high < 0.0))
         sure = (ends[0][0] & ends[1][1]) | (ends[0][1] & ends[1][0])  # curved.md, step 2a
-        found[left[sure]] = up(np.abs(step[sure]), 2)
+        found[left[sure]] = np.where(step[sure] == 0.0, 0.0, up(np.abs(step[sure]), 2))
         left, units = left[~sure], 2.0 * units
     if left.size:
         k = int(left[0])
