@@ -7,19 +7,50 @@ from fractions import Fraction
 import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.errors import InputError
 from pinnpoint.mesh.topology import Topology
 
 
 def facet_at(T: Topology, facets: Index, x0: Vector) -> int | None:
-    """The one of these facets that holds x0, decided in exact arithmetic."""
+    """The one of these facets that holds x0, decided in exact arithmetic.
+
+    Refuses a point of a slit, where boundary facets lie on each other and the solution has two values.
+    """
+    found = _facets_at(T, facets, x0)
+    if not found:
+        return None
+    first = set(T.facets[found[0]].tolist())
+    for other in _facets_at(T, np.flatnonzero(T.boundary), x0):
+        shared = sorted(first & set(T.facets[other].tolist()))
+        if other != found[0] and not _in_hull(_about(T.points[shared], x0)):
+            raise InputError(
+                f"the point {x0.tolist()} lies on both sides of a slit, where the solution has two values; ask for an "
+                "average over the boundary group of one side"
+            )
+    return found[0]
+
+
+def _facets_at(T: Topology, facets: Index, x0: Vector) -> list[int]:
+    """Those of these facets that hold x0."""
     V = T.points[T.facets[facets]]
     near = np.nonzero(np.all((V.min(axis=1) <= x0) & (x0 <= V.max(axis=1)), axis=1))[0]
-    x = [Fraction(float(c)) for c in x0]
-    for i in near.tolist():
-        corners = [[Fraction(float(c)) - a for c, a in zip(v, x, strict=True)] for v in V[i]]
-        if _holds_origin(corners):
-            return int(facets[i])
-    return None
+    return [int(facets[i]) for i in near.tolist() if _holds_origin(_about(V[i], x0))]
+
+
+def _about(points: Vector, x0: Vector) -> list[list[Fraction]]:
+    """Exact differences to x0."""
+    return [[Fraction(float(c)) - Fraction(float(a)) for c, a in zip(v, x0, strict=True)] for v in points]
+
+
+def _in_hull(corners: list[list[Fraction]]) -> bool:
+    """Whether the origin is one of the corners, or between two of them."""
+    pairs = [(p, q) for i, p in enumerate(corners) for q in corners[:i]]
+    d = len(corners[0]) if corners else 0
+    return any(not any(p) for p in corners) or any(
+        all(p[i] * q[j] == p[j] * q[i] for i in range(d) for j in range(i))
+        and sum(a * b for a, b in zip(p, q, strict=True)) <= 0
+        for p, q in pairs
+    )
 
 
 def _holds_origin(corners: list[list[Fraction]]) -> bool:
