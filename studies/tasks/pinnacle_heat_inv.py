@@ -31,7 +31,7 @@ def inverse(quick: bool) -> Row:
         return dde.grad.jacobian(u, x, i=0, j=2) - flow - torch.exp(-t) * f
 
     data = dde.data.TimePDE(domain, pde, [], num_domain=600)
-    net, started = dde.nn.FNN([3] + [24] * 2 + [1], "tanh", "Glorot normal"), lambda x: s(x)[0] * s(x)[1]
+    net, started = dde.nn.FNN([3] + [16] * 2 + [1], "tanh", "Glorot normal"), lambda x: s(x)[0] * s(x)[1]
     edge = lambda x: ((1 - x[:, :2] ** 2).prod(dim=1, keepdim=True)) * x[:, 2:3]  # noqa: E731
     net.apply_output_transform(lambda x, y: started(x) + edge(x) * y)
     said = trained(data, net, 200, 400, quick)
@@ -40,7 +40,7 @@ def inverse(quick: bool) -> Row:
     lift = Lift(weights(net), "(1 - x**2)*(1 - y**2)*t", WAVE, variables=("x", "y", "t"))
     asked = region.points([[0.5, 0.5], [-0.4, 0.3]], time=0.5) + region.points([[0.5, 0.5]], time=1.0)
     definition = "u_t = ∇·(a∇u) + f on (−1, 1)², t ≤ 1, with its a = 2 + sin πx sin πy, u = 0 around"
-    return scored(region, lift, asked, f"exp(-t)*{WAVE}", said, definition, budget=200 if quick else 1500)
+    return scored(region, lift, asked, f"exp(-t)*{WAVE}", said, definition, budget=100 if quick else 300)
 
 
 TASKS = {"PINNacle HeatInv": inverse}

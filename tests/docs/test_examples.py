@@ -21,6 +21,27 @@ def test_example_runs_and_is_short(path, capsys):
     assert capsys.readouterr().out.strip()
 
 
+FRAMEWORKS = sorted((ROOT / "examples" / "frameworks").glob("*.py"))
+
+
+@pytest.mark.optional
+@pytest.mark.slow
+@pytest.mark.parametrize("path", FRAMEWORKS, ids=lambda p: p.stem)
+def test_a_framework_example_runs_with_the_real_library(path, tmp_path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    own = [line for line in lines[1:] if line.strip()]
+    assert len(own) < (25 if path.stem == "your_pinn" else 30)
+    for library in ("torch", "jax", "equinox", "sklearn", "deepxde", "neuralop", "physicsnemo"):
+        if any(line.startswith((f"import {library}", f"from {library}")) for line in lines):
+            pytest.importorskip(library, reason=f"{path.stem} needs {library}")
+    done = subprocess.run([sys.executable, str(path)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "deterministic" in done.stdout or "Shares" in done.stdout
+    if path.stem == "your_pinn":
+        assert "proved within" in done.stdout
+        assert (tmp_path / "report.html").stat().st_size > 100_000
+
+
 @pytest.mark.optional
 @pytest.mark.parametrize("name", ["train_benchmark", "out_of_distribution"])
 def test_studies_of_training_run_in_their_quick_form(name, tmp_path):
