@@ -129,6 +129,20 @@ def test_the_raw_output_is_judged_where_there_is_one(certificate):
     assert [(r["accept"], r["verdicts"]) for r in row] == [(0.1, v) for v in found.verdicts]
 
 
+def test_averages_by_a_rule_of_points_say_so(problem):
+    """A spike between the rule's points moves the average, and not the number that is judged."""
+
+    def spiked(X):
+        return 0.07 * np.sin(np.pi * X).prod(axis=1) + 1e3 * (np.hypot(*(X - [0.501234, 0.498765]).T) < 1e-4)
+
+    queries = problem.averages([[0.5, 0.5]], 0.2) + problem.points([[0.5, 0.25]])
+    found = pp.certify(problem, spiked, queries, target="discrete", accept=1.0)
+    assert found.verdicts[0]["accept"] == "within"
+    assert any("by a rule of points" in note and f"'{found.names[0]}'" in note for note in found.notes)
+    plain = pp.certify(problem, spiked, problem.points([[0.5, 0.25]]), target="discrete")
+    assert not any("rule of points" in note for note in plain.notes)
+
+
 @pytest.mark.parametrize("target", ["discrete", "continuous"])
 def test_raw_outputs_are_judged_beside_queries_that_have_none(problem, target):
     """A flux is no mean of a model's outputs; the points beside it are judged by these all the same."""

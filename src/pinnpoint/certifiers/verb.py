@@ -26,7 +26,7 @@ from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.models.given import Prediction
 from pinnpoint.models.runtimes.predictor import Predictor
 from pinnpoint.rounding.arithmetic import TINY, UNIT
-from pinnpoint.systems.goals import EnergyError, Everywhere, L2Error
+from pinnpoint.systems.goals import Ball, Block, Cells, EnergyError, Everywhere, Gaussian, L2Error, Patch
 from pinnpoint.systems.nonlinear import NonlinearSystem
 from pinnpoint.systems.queries import Extreme, Queries, without_solve
 from pinnpoint.systems.semilinear.base import AbstractSemilinear
@@ -300,6 +300,8 @@ def run_by(
     certificate = replace(certificate, derivations=queries.derived)
     certificate = extracted.beside(problem.finish(certificate, queries, extracted.U, certifier, own=own), queries)
     certificate = settled(certificate, extracted.U if extracted.given is None else extracted.given)
+    if raw is None and outputs is not None:
+        certificate = replace(certificate, notes=(*certificate.notes, *_by_a_rule(queries, outputs)))
     model = prediction.description if isinstance(prediction, Predictor) else None
     return certificate.with_details(
         **({} if model is None else {"model": str(model)}),
@@ -328,6 +330,19 @@ def _mesh_blamed(problem: Problem) -> Iterator[None]:
 def outputs_of(prediction: Prediction, queries: Queries) -> Vector | None:
     """A callable's own values of the queries, not a number for queries that are not made of values."""
     return queries.samples(prediction) if callable(prediction) and queries.samples is not None else None
+
+
+def _by_a_rule(queries: Queries, outputs: Vector) -> list[str]:
+    """What is to be said of a function's own averages, which are sums over points."""
+    pairs = zip(queries.names, queries.goals, outputs, strict=True)
+    ruled = [f"'{n}'" for n, g, x in pairs if isinstance(g, Ball | Block | Cells | Gaussian | Patch) and np.isfinite(x)]
+    if not ruled:
+        return []
+    more = f" and {len(ruled) - 3} more" if len(ruled) > 3 else ""
+    return [
+        f"raw of {', '.join(ruled[:3])}{more}: the prediction's average by a rule of points; intervals and verdicts "
+        "are about that number, and what the prediction does between the points is not seen (lift=True encloses it)"
+    ]
 
 
 def _require_own_values(queries: Queries, extraction: str) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -40,6 +40,10 @@ RADII = 4
 """Of balls."""
 POWERS = {1: (2.0, 4.0, math.inf), 2: (3.0, 4.0, 6.0, math.inf), 3: (4.0, 6.0, math.inf)}
 """Exponents p of ‖δ‖_p, by dimension."""
+
+
+COPIES = np.arange(7.0)
+"""How many faces of a box balls may meet: each doubles what is seen of δ."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,20 +173,22 @@ class Band:
         held, free = (zero, zero) if images is None else images
         if images is not None:
             inside = np.ones(len(zero), dtype=bool)
-        twice, corner, copies = 2.0 ** (0.5 * free), np.where(held > 2.0, 2.0, 1.0), 2.0 ** (held + free)
+        faces = (held + free).astype(np.intp)
+        twice, corner = 2.0 ** (0.5 * free) if np.any(free) else 1.0, np.where(held > 2.0, 2.0, 1.0)
         flux = {p: near.lengths[p] for p in POWERS[d]}
-        slope = np.min([gradient_norm(d, p, r) * v * copies ** (1.0 / p) for p, v in flux.items()], axis=0)
-        level = np.min([flux_constant(d, p, volume) * v for p, v in flux.items()], axis=0)
+        slope = reduce(np.minimum, ((gradient_norm(d, p, r) * 2.0 ** (COPIES / p))[faces] * v for p, v in flux.items()))
         mass = near.density + near.reaction * (E + near.state * math.sqrt(volume))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             root_kappa = np.sqrt(near.kappa)
             # band.md, step 4a
-            first = potential_norm(d, r) * twice * mass / near.kappa + slope / root_kappa
-            first = first + corner * (twice * E / root + near.state)  # band.md, step 5b
-            # band.md, step 4e
-            second = 2.0 * (density_constant(d, volume) * near.density / near.kappa + level / root_kappa)
-            second = second + E / root + near.state  # band.md, step 6a
-        found = np.where(inside, first, np.where(near.held, second, np.inf))
+            found = potential_norm(d, r) * twice * mass / near.kappa + slope / root_kappa
+            found = found + corner * (twice * E / root + near.state)  # band.md, step 5b
+            if not np.all(inside):
+                level = reduce(np.minimum, (flux_constant(d, p, volume) * v for p, v in flux.items()))
+                # band.md, step 4e
+                second = 2.0 * (density_constant(d, volume) * near.density / near.kappa + level / root_kappa)
+                second = second + E / root + near.state  # band.md, step 6a
+                found = np.where(inside, found, np.where(near.held, second, np.inf))
         found = np.where((near.kappa > 0.0) & ~np.isnan(found), found, np.inf)
         return np.asarray(up(found, 64))
 
