@@ -1,6 +1,6 @@
 """Burgers' equation: DeepXDE's Burgers and Burgers_RAR and PINNacle's Burgers1D, ν = 0.01/π, −sin πx at the start.
 
-Averages over intervals, by contraction in L¹; no point is certified. u is odd, so that its average around 0 is zero:
+Averages over intervals, by contraction in L¹, are what is compared. u is odd, so that its average around 0 is zero:
 that is the truth which is compared.
 """
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 
 import pinnpoint as pp
-from pinnpoint.boxes import burgers
+from pinnpoint.boxes import burgers, slopes
 from pinnpoint.models.networks.heat import heat_task
 
 MIDDLES, HALF, TIME = np.array([-0.5, 0.2]), 0.2, 0.8
@@ -98,3 +98,69 @@ def test_what_burgers_cannot_do_is_refused():
         pp.boxes.Burgers([-1, 1], end=1.0, viscosity=0.0)
     with pytest.raises(pp.InputError, match="were not made by this problem"):
         pp.certify(problem, "0", pp.Box([0, 1], end=0.4).points([0.5]))
+
+
+def settling(nu, a, extra="0"):
+    """u = 2νπ q sin πx/(a + q cos πx), q = e^{−νπ²t}, by Cole and Hopf: zero at 0 and 1."""
+    q = f"exp(-{nu}*pi**2*t)"
+    exact = f"2*{nu}*pi*{q}*sin(pi*x)/({a} + {q}*cos(pi*x))"
+    start = f"2*{nu}*pi*sin(pi*x)/({a} + cos(pi*x))"
+    problem = pp.boxes.Burgers([0, 1], end=0.5, viscosity=nu, initial=start)
+
+    def u(x, t):
+        p = np.exp(-nu * np.pi**2 * t)
+        return 2 * nu * np.pi * p * np.sin(np.pi * x) / (a + p * np.cos(np.pi * x))
+
+    return problem, f"{exact} + {extra}", u
+
+
+@pytest.mark.parametrize("extra", ["0", "0.002*x*(1 - x)*t", "0.003*cos(3*x)", "-0.001*sin(6*x)*(1 + t)"])
+@pytest.mark.parametrize(("nu", "a"), [(0.05, 1.3), (0.2, 2.0)])
+def test_points_are_held(nu, a, extra):
+    problem, guess, u = settling(nu, a, extra)
+    X, t = np.array([0.2, 0.5, 0.85]), 0.4
+    found = pp.certify(problem, guess, problem.points(X, time=t), budget=400)
+    assert found.contains(u(X, t)).all()
+    assert found.guarantee == "deterministic"
+    assert np.all(found.radius < (1e-3 if extra == "0" else 0.3))
+
+
+def test_slopes_are_bounded_from_above_by_what_they_begin_with():
+    problem, _, u = settling(0.05, 1.3)
+    lift = problem.equation.lift_of("0")
+    x = np.linspace(0.0, 1.0, 4001)
+    for t in (0.05, 0.4):
+        steepest = np.max(np.diff(u(x, t)) / np.diff(x))
+        bound = slopes.steepest(problem.equation, lift, t)
+        assert steepest <= bound < 1.0 / t
+    loose = pp.boxes.Burgers([0, 1], end=0.5, viscosity=0.05, initial="1 + 0*x")
+    assert slopes.steepest(loose.equation, lift, 0.25) == pytest.approx(4.0)
+    kinked = pp.boxes.Burgers([0, 1], end=0.5, viscosity=0.05, initial="0.5 - abs(x - 0.5)")
+    assert slopes.steepest(kinked.equation, lift, 0.25) == pytest.approx(4.0)
+
+
+def test_a_triangle_attains_the_bound_of_a_point():
+    """e = (E − L|x|)₊ on one side: ‖e‖₁ = E²/2L; cut off at ρ < E/L it is Eρ − Lρ²/2."""
+    assert slopes.peak(0.5 * 0.3**2 / 2.0, 2.0, 1.0) == pytest.approx(0.3, rel=1e-12)
+    assert slopes.peak(0.3 * 0.05 - 0.5 * 2.0 * 0.05**2, 2.0, 0.05) == pytest.approx(0.3, rel=1e-12)
+    assert slopes.peak(0.1, -1.0, 0.5) == pytest.approx(0.2, rel=1e-12)
+    assert slopes.peak(np.inf, 1.0, 0.5) == np.inf
+
+
+def test_a_steep_prediction_needs_its_slope(monkeypatch):
+    """A hump that no average sees: with the slope of the prediction left out the truth is missed."""
+    problem, guess, u = settling(0.2, 2.0, "0.05*exp(-((x-0.5)/0.02)**2)*exp(-((t-0.4)/0.002)**2)")
+    found = pp.certify(problem, guess, problem.points([0.5], time=0.4), budget=3000)
+    assert found.contains(u(0.5, 0.4)).all()
+    monkeypatch.setattr(slopes, "_range", lambda *_: (0.0, 0.0))
+    monkeypatch.setattr(slopes, "steepest", lambda *_: 0.0)
+    monkeypatch.setattr(burgers, "steepest", lambda *_: 0.0)
+    monkeypatch.setattr(burgers.Burgers, "_norm", lambda *_: 0.05 * 0.02 * 1.8)
+    assert not pp.certify(problem, guess, problem.points([0.5], time=0.4), budget=100).contains(u(0.5, 0.4)).all()
+
+
+@pytest.mark.parametrize("given", [{"source": "x"}, {"dirichlet": {"x+": "t"}}])
+def test_points_of_what_is_pushed_are_refused(given):
+    problem = pp.boxes.Burgers([0, 1], end=0.5, viscosity=0.1, **given)
+    with pytest.raises(pp.InputError, match="points: of Burgers' equation need source = 0"):
+        problem.points([0.5])

@@ -1,4 +1,4 @@
-"""Burgers' equation on a line as a problem: averages by contraction in L¹, no mesh, no solve."""
+"""Burgers' equation on a line as a problem: contraction in L¹, no mesh, no solve."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from numpy.typing import ArrayLike
 from pinnpoint.base.arrays import Vector, number, set_fields
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
-from pinnpoint.boxes.box import places
+from pinnpoint.boxes.box import places, point_queries
 from pinnpoint.boxes.certificates import TERMS, assembled
 from pinnpoint.boxes.equation import Equation
 from pinnpoint.boxes.parts import Cells, Model, Part
 from pinnpoint.boxes.points import ROUNDS, refined, worst
 from pinnpoint.boxes.reading import Given, axis_of, data_of, faces_of
+from pinnpoint.boxes.slopes import off_by, settles, steepest
 from pinnpoint.boxes.suprema import bounds_of
 from pinnpoint.boxes.volumes import Volume, volume
 from pinnpoint.boxes.waves import part
@@ -32,7 +33,7 @@ from pinnpoint.models.given import Prediction
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.smooth import model_at
 from pinnpoint.rounding.arithmetic import gamma, require_round_to_nearest, sum_up, up
-from pinnpoint.systems.goals import Ball
+from pinnpoint.systems.goals import Ball, Point
 from pinnpoint.systems.queries import Queries
 from pinnpoint.taylor.inputs import Data
 from pinnpoint.taylor.jets import ZERO, Jet, jet_of, plus, times
@@ -51,7 +52,9 @@ Models = list[TaylorModel]
 
 @dataclass(frozen=True, eq=False, init=False)
 class Burgers(SelfCertifying):
-    """u_t + u u_x = νu_xx + f on a line, u given at both ends and at t = 0: averages over intervals.
+    """u_t + u u_x = νu_xx + f on a line, u given at both ends and at t = 0: averages over intervals, and points.
+
+    Points need zero ends and f = 0; their intervals are narrow where u has no steep descent nearby.
 
     Parameters
     ----------
@@ -110,8 +113,21 @@ class Burgers(SelfCertifying):
         goals = [Ball((float(x),), R, time=t) for (x,) in P]
         return Queries(sp.csr_array((len(P), 1)), names, points=P, goals=goals, made_for={"box": self.fingerprint})
 
+    def points(self, X: ArrayLike, names: Sequence[str] | None = None, *, time: float | None = None) -> Queries:
+        """The values at points inside the line, at a time; at the end by default."""
+        if not settles(self.equation):
+            raise InputError(
+                "points: of Burgers' equation need source = 0 and dirichlet = 0 at both ends, where slopes are "
+                "bounded; ask for averages"
+            )
+        P, axis, t = places(X, 1), self.equation.axes[0], self.equation.time(time)
+        for k, (x,) in enumerate(P):
+            if not axis.low < x < axis.high:
+                raise InputError(f"X: point {k}, {x:g}, is not inside the line; at an end u is its datum")
+        return point_queries(P, t, names, self.fingerprint)
+
     def certified(self, prediction: Prediction, queries: Queries, budget: int | None = None) -> Certificate:
-        """Intervals of averages of u itself; see `pinnpoint.certify`."""
+        """Intervals of averages and values of u itself; see `pinnpoint.certify`."""
         if queries.made_for.get("box") != self.fingerprint:
             raise InputError("queries: were not made by this problem; ask it, problem.averages(X, radius, time=…)")
         require_round_to_nearest()
@@ -120,15 +136,30 @@ class Burgers(SelfCertifying):
         errors = {name: np.zeros(count) for name in TERMS}
         norms: dict[float, float] = {}
         for i, goal in enumerate(queries.goals):
-            if not isinstance(goal, Ball) or goal.time is None:
-                raise InputError(f"query '{queries.names[i]}': Burgers' equation answers averages; got {goal!r}")
+            if not isinstance(goal, Ball | Point) or goal.time is None:
+                raise InputError(
+                    f"query '{queries.names[i]}': Burgers' equation answers averages and points; got {goal!r}"
+                )
             if goal.time not in norms:
                 norms[goal.time] = self._norm(lift, goal.time, budget)
-            values[i], errors["evaluation"][i] = self._average(lift, goal, goal.time)
             shift = _ramp(self, lift, [constant(goal.at[0]), constant(goal.time)]).value
             moved[i], errors["quadrature"][i] = float(shift.C.flat[0]), float(shift.e.flat[0])
+            if isinstance(goal, Point):
+                values[i], errors["evaluation"][i] = self.equation.value(lift, goal.at, goal.time)
+                errors["transfer"][i] = self._off_by(lift, goal.at[0], goal.time, norms[goal.time])
+                continue
+            values[i], errors["evaluation"][i] = self._average(lift, goal, goal.time)
             errors["transfer"][i] = up(norms[goal.time] / (2.0 * goal.radius) * (1.0 + 1e-12))  # burgers.md, step 2b
         return assembled(queries, values, moved, errors, CLAIMS)
+
+    def _off_by(self, lift: Lift, at: float, time: float, norm: float) -> float:
+        """Upper bound of |u − v| at a point."""
+
+        def slope(X: Models) -> TaylorModel:
+            found = self._mended(lift, [X[0], constant(time)], (0,)).gradient[0]
+            return constant(0.0) if found is ZERO else found
+
+        return off_by(self.equation, lift, slope, at, steepest(self.equation, lift, time), norm)
 
     def _average(self, lift: Lift, goal: Ball, time: float) -> tuple[float, float]:
         """The prediction's own average."""

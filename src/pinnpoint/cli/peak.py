@@ -54,8 +54,8 @@ def factors(task: Task, components: int, degree: int, *, easy: bool) -> float:
     return (400.0 if easy else 1100.0) * solid
 
 
-COEFFICIENT = 110.0
-"""Bytes for each coefficient of the sources of all modes that fluxes are made for at a time."""
+COEFFICIENT, MAPPED = 110.0, 60.0
+"""Bytes for each coefficient of the sources of all modes that fluxes are made for at a time, by patches or a map."""
 ENTRIES = 90.0
 """Bytes for each entry of the matrix of all steps: itself, its parts, its enclosures."""
 
@@ -73,5 +73,6 @@ def moving_bytes(problem: MovingQueries, queries: int, *, discrete: bool) -> flo
     build = len(problem.mesh.cells) * CELL[dim][0] * (1.0 if problem.degree == 1 else 3.0)
     states = 8.0 * n * grid.levels.size * (4.0 + (3.0 * queries if discrete else queries))
     blocks = ENTRIES * K.nnz * grid.steps * m * (m + 1) if discrete else 0.0
-    slabs = 0.0 if discrete else COEFFICIENT * held_at_once(len(problem.mesh.cells), dim, m + 2, queries, grid.steps)
+    each = MAPPED if dim > 1 and problem.degree == 1 and not problem.given["robin"] else COEFFICIENT
+    slabs = 0.0 if discrete else each * held_at_once(len(problem.mesh.cells), dim, m + 2, queries, grid.steps)
     return PROGRAM + COMPILED + build + states + blocks + slabs + kept
