@@ -11,6 +11,7 @@ import pytest
 
 import pinnpoint as pp
 from pinnpoint.mesh.domains import generate
+from pinnpoint.transfer import equilibrated
 from pinnpoint.transfer.everywhere import level_sets, mirrors
 from pinnpoint.transfer.everywhere.setting import OnCells, Setting
 from pinnpoint.transfer.indefinite import Indefinite
@@ -86,6 +87,22 @@ def test_what_a_negative_reaction_carries_is_needed():
     found = level_sets.level_sets(whole)[0].bounds.max()
     assert 1.0 <= found < 1.2
     assert level_sets.level_sets(setting)[0].bounds.max() < 0.1
+
+
+def test_what_a_divergence_above_the_reaction_carries_is_counted(monkeypatch):
+    u, given = CASES["∇·b above c"]
+    p = pp.fem.ReactionDiffusion(generate("square", 4), **given)
+    plain = pp.certify(p, f"1.01*{u}", p.everywhere(), lift=True)
+    monkeypatch.setattr(equilibrated, "mean_square", lambda anchors: 1e6)
+    assert pp.certify(p, f"1.01*{u}", p.everywhere(), lift=True).upper[0] > 10.0 * plain.upper[0]
+
+
+def test_what_flows_in_by_rounding_alone_has_no_bound_everywhere():
+    """b·n = −10⁻⁹ costs next to nothing of coercivity, but level sets need b·n ≥ 0."""
+    p = pp.fem.ReactionDiffusion(generate("square", 3), 1.0, dirichlet=HELD, convection=("-1e-9", "0"))
+    assert np.isfinite(pp.certify(p, p.space.U0, p.mean()).radius).all()
+    with pytest.raises(pp.InputError, match="no bound that holds everywhere"):
+        pp.certify(p, p.space.U0, p.everywhere())
 
 
 def test_data_of_the_boundary_is_spread_by_a_negative_reaction():
