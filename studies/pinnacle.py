@@ -65,7 +65,7 @@ BOLTZMANN_VALUES = [
 """x, y, u from ref/poisson_boltzmann2d.dat."""
 BOLTZMANN_SOURCE = "10*(1 + x**2 + 16 + y**2)*sin(pi*x)*sin(4*pi*y)"
 
-ROUND = False
+ROUND = True
 """Whether balls are the round ones; otherwise polyhedra whose corners lie on them."""
 BALLS = [(0.4, 0.3, 0.6, 0.2), (0.6, 0.7, 0.6, 0.2), (0.2, 0.8, 0.7, 0.1), (0.6, 0.2, 0.3, 0.1)]
 BALLS_SOURCE = (
@@ -109,7 +109,7 @@ def perforated(half: float, discs: Sequence[tuple[float, float, float]], size: f
         gmsh.finalize()
 
 
-def cheese(size: float) -> Mesh:
+def cheese(size: float, around: int) -> Mesh:
     """The unit cube without balls, cut at z = ½ into "below" and "above"; surfaces are "ball 0" and so on."""
     import gmsh
 
@@ -117,6 +117,7 @@ def cheese(size: float) -> Mesh:
     try:
         gmsh.option.setNumber("General.Terminal", 0)
         gmsh.option.setNumber("Mesh.MeshSizeMax", size)
+        gmsh.option.setNumber("Mesh.MeshSizeFromCurvature", around)
         occ = gmsh.model.occ
         halves = [(3, occ.addBox(0, 0, z, 1, 1, 0.5)) for z in (0.0, 0.5)]
         balls = [(3, occ.addSphere(*ball)) for ball in BALLS]
@@ -181,7 +182,7 @@ def boltzmann(quick: bool) -> tuple[Any, Any]:
 
 def three_dimensions(quick: bool) -> tuple[Any, Any]:
     """Poisson3d-CG: −Δu + c u = f, c = 64 below z = ½ and 100 above, zero flux."""
-    mesh = cheese(0.25 if quick else 0.06)
+    mesh = cheese(0.25 if quick else 0.07, 14 if quick else 18)
     more = {"geometry": {f"ball {k}": pp.Sphere((x, y, z), r) for k, (x, y, z, r) in enumerate(BALLS)}} if ROUND else {}
     problem = pp.fem.ReactionDiffusion(
         mesh, BALLS_SOURCE, reaction={"below": 64.0, "above": 100.0}, dirichlet={}, degree=1 if quick else 2, **more

@@ -559,6 +559,18 @@ class ReactionDiffusion(ScalarQueries):
                 "is known. Write it as a formula, or say target='discrete'"
             )
 
+    def _least(self, medium: Medium) -> Vector:
+        """Lower bounds of the diffusion on each cell."""
+        try:
+            return medium.metric.alpha
+        except InputError as error:
+            if self.bending is None:
+                raise
+            raise InputError(
+                "geometry: the cells at the curved boundary are too large for the proof, or the diffusion is not "
+                f"positive there ({error}); refine the mesh at the curve"
+            ) from error
+
     def continuum(self, T: Topology, budget: int | None = None) -> Continuum:
         """The problem as its transfer sees it."""
         kind = np.where(T.boundary, NEUMANN, 0).astype(np.int8)
@@ -580,7 +592,7 @@ class ReactionDiffusion(ScalarQueries):
         medium = None if self.coefficients is None else Medium(self.coefficients, T.points[T.cells])
         kappa, c = self.diffusion, np.zeros(len(T.cells)) if self.reaction is None else self.reaction
         if medium is not None:
-            kappa, c = medium.metric.alpha, np.maximum(medium.floor, 0.0)
+            kappa, c = self._least(medium), np.maximum(medium.floor, 0.0)
         return Continuum(
             T,
             self.nodes.edges,
