@@ -170,6 +170,19 @@ def test_sabotage_is_noticed(monkeypatch, part):
     assert np.any(away > found.radius[0] + 1e-9)
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_what_oscillates_inside_cells_is_needed(monkeypatch, lost):
+    """u = 100 sin(32πx)/(32π)², whose source is hardly any flux's on these cells."""
+    real = sums.Weights.sums
+    if lost:
+        monkeypatch.setattr(sums.Weights, "sums", lambda self, k: (*real(self, k)[:2], 0.0 * real(self, k)[2]))
+    mesh = pp.io.generate("square", 8)
+    p = pp.fem.ReactionDiffusion(mesh, source="100*sin(32*pi*x)", dirichlet={"left": 0.0, "right": 0.0})
+    certifier = p.operators().prepare(p.mean(), steps=4)
+    found = certifier.certify_many(np.ones((1, len(mesh.cells))), np.zeros((1, len(mesh.points))))
+    assert (found.energy[0] < 100.0 / (32.0 * np.pi) / np.sqrt(2.0)) == lost
+
+
 @pytest.mark.parametrize(("kind", "n", "at"), [("square", 12, [[0.4, 0.55]]), ("cube", 4, [[0.4, 0.55, 0.5]])])
 def test_three_steps_with_patches_are_as_good_as_a_solve(kind, n, at):
     mesh = pp.io.generate(kind, n)

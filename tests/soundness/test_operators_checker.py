@@ -1,10 +1,13 @@
 """Witnesses of instances are proved again by the checker, and forged ones are not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import pinnpoint as pp
 from pinnpoint.cli.main import main
+from pinnpoint.transfer.operators import prepared, sums
 from pinnpoint_verify.operators import DUALS, KEYS
 
 ZERO = {"boundary": 0.0}
@@ -78,6 +81,37 @@ def test_forged_witnesses_are_refused(name, honest, tmp_path, capsys):
     np.savez(tmp_path / "forged.npz", **forged(honest, name))
     assert main(["verify", str(tmp_path / "forged.npz")]) == 1
     assert capsys.readouterr().out.startswith("NOT VERIFIED")
+
+
+def lose(monkeypatch, part):
+    """Let the proof forget one of its parts."""
+    whole, real, both = sums.Weights.sums, prepared.norms, prepared.intervals
+    table = ("tail", "product of tails")
+    if part in table:
+        monkeypatch.setattr(
+            sums.Weights,
+            "sums",
+            lambda self, k: tuple(
+                0.0 * x if name == part else x for name, x in zip((*table, ""), whole(self, k), strict=True)
+            ),
+        )
+    elif part == "delta":
+        monkeypatch.setattr(prepared, "norms", lambda own, *rest: real(replace(own, square=0.99 * own.square), *rest))
+    elif part in ("cross", "form", "own"):
+        monkeypatch.setattr(
+            prepared,
+            "intervals",
+            lambda a, b, duals, *rest: both(a, b, replace(duals, **{part: 0.9 * vars(duals)[part]}), *rest),
+        )
+    elif part == "half":
+        monkeypatch.setattr(prepared, "intervals", lambda *given: (both(*given)[0], 0.99 * both(*given)[1]))
+
+
+@pytest.mark.parametrize("part", ["nothing", "tail", "product of tails", "delta", "cross", "form", "own", "half"])
+def test_a_proof_that_forgets_a_part_is_not_proved_again(part, monkeypatch, tmp_path, capsys):
+    lose(monkeypatch, part)
+    assert main(["verify", str(made("lshape", 6, tmp_path))]) == (0 if part == "nothing" else 1)
+    assert part == "nothing" or capsys.readouterr().out.startswith("NOT VERIFIED")
 
 
 @pytest.mark.parametrize("what", ["text", "missing", "pickled", "cut"])
