@@ -59,6 +59,24 @@ def took(work, rounds):
     return float(np.median(found))
 
 
+def beside_jumps(p, certifier, squares, pixels):
+    """Radii at middles of pixels with jumps of κ beside them; and those of single problems, whose balls end there."""
+    n, rows, alone = squares.shape[1], [], []
+    i, j = np.floor(pixels.T * n).astype(int)
+    for K in squares:
+        near = np.stack([K[i + a, j + b] != K[i, j] for a in (-1, 0, 1) for b in (-1, 0, 1)]).any(axis=0)
+        kappa = K.reshape(1, -1).repeat(2, axis=1)
+        rows.append(certifier.certify_many(kappa, np.zeros((1, len(p.mesh.points)))).radius[0, 1:][near])
+        one = pp.fem.ReactionDiffusion(p.mesh, 1.0, kappa[0], dirichlet={"boundary": 0.0})
+        if near.any():
+            alone.append(pp.certify(one, np.zeros(len(p.mesh.points)), one.points(pixels[near])).radius)
+    if not alone:
+        return {}
+    found, others = np.concatenate(rows), np.concatenate(alone)
+    told = {"points beside jumps": float(np.median(found) / TOP), "the same alone": float(np.median(others) / TOP)}
+    return told | {"points compared": len(found), "share": float(np.median(found / others))}
+
+
 def measured(n, count, rounds):
     """One row of the table."""
     mesh = pp.io.generate("square", n)
@@ -69,6 +87,8 @@ def measured(n, count, rounds):
     family = p.operators()
     mean = family.prepare(p.mean(), steps=3)
     ten = family.prepare(p.mean() + p.cells(at, side=4 / 64), steps=3, dual_steps=1)
+    pixels = (np.floor(np.random.default_rng(2).uniform(0.1, 0.9, (10, 2)) * n) + 0.5) / n
+    points = family.prepare(p.mean() + p.points(pixels), steps=3, dual_steps=1)
     matrices, b = [five_point(k) for k in squares], np.full((n - 1) ** 2, 1.0 / n**2)
     lean = {"permc_spec": "MMD_AT_PLUS_A", "options": {"SymmetricMode": True}, "diag_pivot_thresh": 0.0}
     engine = mean.prepared.engine
@@ -85,6 +105,7 @@ def measured(n, count, rounds):
         "transforms": took(transforms, rounds) / count,
         "energy and mean": took(lambda: mean.certify_many(kappas, guesses), rounds) / count,
         "ten averages": took(lambda: ten.certify_many(kappas, guesses), rounds) / count,
+        "ten points": took(lambda: points.certify_many(kappas, guesses), rounds) / count,
         "product": took(lambda: [family.product.matrix(k) for k in kappas], rounds) / count,
         "assembly": took(lambda: pp.fem.ReactionDiffusion(mesh, 1.0, kappas[0]).A, rounds),
     }
@@ -92,9 +113,12 @@ def measured(n, count, rounds):
     limit = family.prepare(p.mean(), steps=30).certify_many(kappas, guesses)
     row["gap"], row["limit"] = float(np.median(few.gap)), float(np.median(limit.gap))
     row["mean radius"] = float(np.median(few.radius / few.center))
+    row["point radius"] = float(np.median(points.certify_many(kappas, guesses).radius[:, 1:]) / TOP)
     row["average radius"] = float(np.median(many.radius[:, 1:]) / TOP)
+    row |= beside_jumps(p, points, squares[:2], pixels)
     row["worst radius"] = float(many.radius[:, 1:].max() / TOP)
     row["of a solve"] = row["energy and mean"] / row["superlu"], row["ten averages"] / row["superlu"]
+    row["points of a solve"] = row["ten points"] / row["superlu"]
     row["of transforms"] = row["energy and mean"] / row["transforms"], row["ten averages"] / row["transforms"]
     return row
 

@@ -103,6 +103,7 @@ def operator() -> str:
     """A parameter in the operator."""
     found = read("comparison")["operator"]
     many, one = tell(found["reduced, in batches [ms]"]), tell(found["reduced, alone [ms]"])
+    eta = found["reduced, η by the mesh"], found["reduced, worst η by the mesh"]
     all_, each = tell(found["discrete, in batches [ms]"]), tell(found["discrete, alone [ms]"])
     return table(
         ["", "once", "a parameter", "error of its value", "bound / error"],
@@ -140,7 +141,7 @@ def operator() -> str:
                 f"{tell(found['reduced, once [s]'])} s",
                 f"{many} ms in batches, {one} ms alone",
                 f"± {tell(found['reduced, median radius'])}, {tell(100.0 * found['reduced, median radius / value'])} %",
-                "–",
+                f"η {eta[0]:.3f} times the mesh's (worst {eta[1]:.3f})",
             ],
             [
                 "pinnpoint, `operators`, any κ: the same averages",

@@ -193,7 +193,10 @@ def operator(cells: int, count: int, rank: int) -> dict[str, Any]:
     kappas, zeros = test[:, quarter], np.zeros((count, len(mesh.points)))
     certifier.certify_many(kappas[:1], zeros[:1])  # what is compiled is compiled
     many, population = timed(lambda: certifier.certify_many(kappas, zeros))
+    solved = first.operators(diffusion="cells").prepare(first.mean(), steps=40).certify_many(kappas, zeros)
+    share = few.certify_many(test).gap / solved.gap
     return {
+        "reduced, η by the mesh": float(np.median(share)), "reduced, worst η by the mesh": float(share.max()),
         "reduced, once [s]": bases, "reduced, in batches [ms]": 1e3 * batch / (20 * count),
         "reduced, alone [ms]": 1e3 * alone / count, "reduced, median radius": float(np.median(small.radius)),
         "reduced, median radius / value": float(np.median(small.radius / np.abs(small.center))),

@@ -11,6 +11,7 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.mesh.topology import Topology
+from pinnpoint.solvers.reference import SMALL
 from pinnpoint.transfer.operators.frozen import Frozen
 from pinnpoint.transfer.operators.particular import Particular
 from pinnpoint.transfer.operators.sums import StateSums
@@ -85,7 +86,15 @@ class AnyMesh:
                 rows[:, k] -= self.triangles.gradient.T @ (own * area[:, None]).ravel()  # operators.md, step 11b
         return rows, fluxes
 
-    def fields(self, kappa: Vector, predicted: Vector, stream: Vector | None, steps: int, dual_steps: int) -> Found:
+    def fields(
+        self,
+        kappa: Vector,
+        predicted: Vector,
+        stream: Vector | None,
+        steps: int,
+        dual_steps: int,
+        small: float = SMALL,
+    ) -> Found:
         """States, stream functions and multiples of holes' fields that the steps of one instance end with."""
         T, Q = self.triangles, len(self.loads) - 1
         rows, wanted = self.loaded(kappa)
@@ -99,8 +108,10 @@ class AnyMesh:
         wanted[:, 0] -= np.repeat(kappa, 2) * (T.gradient @ self.lift)  # operators.md, step 4a
         for part, count in ((slice(0, 1), steps), (slice(1, None), dual_steps)):
             if start[:, part].shape[1] and count:
-                states[:, part] = T.primal_steps(kappa, rows[:, part], start[:, part], count)
-                turned[:, part], extra[part] = T.stream_steps(kappa, wanted[:, part], self.holes, begun[:, part], count)
+                states[:, part] = T.primal_steps(kappa, rows[:, part], start[:, part], count, small)
+                turned[:, part], extra[part] = T.stream_steps(
+                    kappa, wanted[:, part], self.holes, begun[:, part], count, small
+                )
         return Found(states, turned, extra)
 
     def facet_fluxes(self, topology: Topology, found: Found) -> Vector:

@@ -13,8 +13,8 @@ from pinnpoint.solvers.reduction import basis
 from pinnpoint.transfer.operators.any_mesh import AnyMesh, Sums
 from pinnpoint.transfer.operators.sums import StateSums, Weights
 
-FULL = 30
-"""Steps for a state of the bases."""
+FULL, NEAR = 48, 1e-10
+"""Steps at most for a state of the bases, which end where rᵀz has fallen so far: the bases are not trusted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class Reduced:
     def of(cls, full: AnyMesh, region: Index, kappas: Vector, rank: int) -> Reduced:
         """Bases from the states and stream functions of some coefficients, rows (T, G)."""
         nowhere = np.zeros(len(full.states))
-        found = [full.fields(k[region], nowhere, None, FULL, FULL) for k in kappas]
+        found = [full.fields(k[region], nowhere, None, FULL, FULL, NEAR) for k in kappas]
         sides: list[Side] = []
         for k, load in enumerate(full.loads):
             V, P = (basis(np.stack([x[:, k] for x in many], axis=1), rank) for many in _both(found))

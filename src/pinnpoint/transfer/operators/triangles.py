@@ -14,7 +14,7 @@ from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.solvers.direct import SparseLU
-from pinnpoint.solvers.reference import conjugate
+from pinnpoint.solvers.reference import SMALL, conjugate
 from pinnpoint.transfer.anchors import DIRICHLET, NEUMANN
 from pinnpoint.transfer.operators.particular import Geometry, Particular
 from pinnpoint.transfer.operators.sums import StateSums
@@ -93,7 +93,7 @@ class Triangles:
         turned[0::2], turned[1::2] = -fields[1::2], fields[0::2]
         return np.asarray(self.joined.T @ (self.gradient.T @ turned))
 
-    def primal_steps(self, kappa: Vector, rows: Vector, start: Vector, steps: int) -> Vector:
+    def primal_steps(self, kappa: Vector, rows: Vector, start: Vector, steps: int, small: float = SMALL) -> Vector:
         """Steps towards ∫ κ∇v·∇φ = rows on the free nodes, from states (N, m) whose held values stay."""
         weights = np.repeat(self.geometry.area * kappa, 2)[:, None]
         gradient, free = self.gradient[:, self.free], self.free
@@ -103,11 +103,17 @@ class Triangles:
         def operate(p: Vector) -> Vector:
             return np.asarray(gradient.T @ (weights * (gradient @ p)))
 
-        found[free] += conjugate(operate, self.state_factor.solve, r, steps)
+        found[free] += conjugate(operate, self.state_factor.solve, r, steps, small)
         return found
 
     def stream_steps(
-        self, kappa: Vector, fluxes: Vector, holes: Sequence[Particular], start: Vector, steps: int
+        self,
+        kappa: Vector,
+        fluxes: Vector,
+        holes: Sequence[Particular],
+        start: Vector,
+        steps: int,
+        small: float = SMALL,
     ) -> tuple[Vector, Vector]:
         """Steps towards the least ∫ κ⁻¹|σ|² over ψ and the multiples of holes' fields: ψ at the nodes, multiples."""
         weights = np.repeat(self.geometry.area / kappa, 2)[:, None]
@@ -131,7 +137,7 @@ class Triangles:
             return np.concatenate([self.stream_factor.solve(r[:n]), inner @ r[n:]])
 
         r = -tested(weights * (fluxes + self.curl(start)))
-        p = conjugate(operate, precondition, r, steps)
+        p = conjugate(operate, precondition, r, steps, small)
         full = np.zeros((self.joined.shape[1], m))
         full[self.loose] = p[:n]
         return start + self.joined @ full, p[n:].T.copy()
