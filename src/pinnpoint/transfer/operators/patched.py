@@ -15,7 +15,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.certificates.transfer import PRODUCTS
 from pinnpoint.rounding.arithmetic import UNIT, down, gamma, norm_up, sum_up, up
 from pinnpoint.solvers.direct import SparseLU
-from pinnpoint.solvers.reference import conjugate
+from pinnpoint.solvers.reference import Sines, conjugate
 from pinnpoint.systems.goals import Cells, Goal
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.anchors import DIRICHLET, Anchors
@@ -54,7 +54,7 @@ class Patched:
     gradient: Any
     free: Index
     held: Index
-    factor: SparseLU
+    factor: SparseLU | Sines
     loads: tuple[Load, ...]
     rows: Vector
     states: Vector
@@ -215,7 +215,9 @@ def prepare_patches(
     held = np.unique(T.facets[model.kind == DIRICHLET])
     free = np.setdiff1d(np.arange(len(values)), held)
     A = sp.csr_array(gradient.T @ sp.diags_array(np.repeat(geometry.area, model.d)) @ gradient)[free][:, free]
-    factor = SparseLU(sp.csr_array(0.5 * (A + A.T)))
+    A = sp.csr_array(0.5 * (A + A.T))
+    transforms = Sines.of(A, model.points[free])
+    factor = SparseLU(A) if transforms is None else transforms
     zero = not np.any(values)
     total = total_load(model, geometry) if zero else (0.0, 0.0)
     means = tuple(q for q, g in enumerate(goals) if isinstance(g, Cells) and g.cells is None and total[0] != 0.0)
