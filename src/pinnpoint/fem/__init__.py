@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # what type checkers see; a test compares it with the table b
     from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
     from pinnpoint.fem.reduced_certifier import ReducedCertifier
     from pinnpoint.fem.semilinear import Semilinear
+    from pinnpoint.solvers.reference import Reference
     from pinnpoint.systems.semilinear.reaction import Reaction
 
 _HOMES = {
@@ -31,6 +32,7 @@ _HOMES = {
     "Reaction": "pinnpoint.systems.semilinear.reaction",
     "ReactionDiffusion": "reaction_diffusion",
     "ReducedCertifier": "reduced_certifier",
+    "Reference": "pinnpoint.solvers.reference",
     "Semilinear": "semilinear",
     "YoungFamily": "affine_families",
     "bracket": "bracket_loads",
@@ -60,6 +62,7 @@ __all__ = [
     "Reaction",
     "ReactionDiffusion",
     "ReducedCertifier",
+    "Reference",
     "Semilinear",
     "YoungFamily",
     "bracket",
