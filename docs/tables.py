@@ -255,7 +255,8 @@ def scoreboard() -> str:
         proved = f"{least:.4g} to {most:.4g}" if least else f"at most {most:.2g}"
         known = f"{row['true error']:.4g}" if "true error" in row else "not known"
         spent = f"{row['training [s]']:.0f} s, {row['certifying [s]']:.0f} s"
-        rows.append([name, row["definition"], tell(row["loss"]), known, proved, spent, f"`{row['script']}`"])
+        loss = "none" if row["loss"] is None else tell(row["loss"])
+        rows.append([name, row["definition"], loss, known, proved, spent, f"`{row['script']}`"])
     head = ["task", "certified is", "loss", "true error", "proved error", "training, proof", "script"]
     return table(head, rows)
 

@@ -47,7 +47,7 @@ SCRIPTS = {
     "pinnacle_heat_inv": ("PINNacle HeatInv",),
     "pinnacle_poisson_nd": ("PINNacle PoissonND",),
     "pinnacle_heat_nd": ("PINNacle HeatND",),
-    "pinnacle_wave_ms": ("PINNacle Wave2d-MS", "PINNacle Wave2d-MS, its stated solution"),
+    "pinnacle_wave_ms": ("PINNacle Wave2d-MS",),
 }
 """The tasks of each script."""
 

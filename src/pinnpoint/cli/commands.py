@@ -12,10 +12,12 @@ ABOUT = {
     "check": "validate a case file; print groups, conditions, loads and memory",
     "certify": "certify a case file and write certificate, table and field",
     "verify": "re-check a certificate bundle from its witnesses alone",
+    "plot": "draw a certificate's intervals as PNG, SVG or PDF (extra 'plot')",
     "sign": "sign a bundle with an Ed25519 key (extra 'sign')",
     "serve": "certify predictions of one case over HTTP (extra 'serve')",
     "reproduce": "the paper's experiments, beside the paper's own numbers",
     "doctor": "what is installed, which extras work",
+    "completion": "print what a shell needs to complete these commands",
 }
 """The commands, in the order of the help; each is run by the module of its name in `pinnpoint.cli`."""
 
@@ -30,9 +32,12 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
         case(parsers[name])
     certify(parsers["certify"])
     verify(parsers["verify"])
+    plot(parsers["plot"])
     sign(parsers["sign"])
     serve(parsers["serve"])
     reproduce(parsers["reproduce"])
+    told = 'bash, zsh or fish: eval "$(pinnpoint completion bash)"; fish: pinnpoint completion fish | source'
+    parsers["completion"].add_argument("shell", choices=("bash", "zsh", "fish"), help=told)
 
 
 def verify(parser: Any) -> None:
@@ -42,6 +47,14 @@ def verify(parser: Any) -> None:
     told = "folder with the case, mesh and prediction that the certificate names: they are read and compared"
     parser.add_argument("--inputs", type=Path, metavar="DIR", help=told)
     parser.add_argument("--key", type=Path, metavar="PUBLIC.pem", help="whose signature BUNDLE.sig must be")
+
+
+def plot(parser: Any) -> None:
+    """Which certificate, and which picture."""
+    told = "a folder that certify wrote, or a certificate.json"
+    parser.add_argument("result", type=Path, metavar="RESULT", help=told)
+    told = "the picture, .png, .svg or .pdf; intervals.png beside the certificate by default"
+    parser.add_argument("--out", type=Path, metavar="FILE", help=told)
 
 
 def sign(parser: Any) -> None:
