@@ -76,9 +76,9 @@ class Bending:
             _require_shape(group, shape, mesh.dim)
             if not len(mesh.facets(group)):
                 raise InputError(f"geometry: group '{group}' has no facets")
+        mesh = unmarked(mesh)
         points, offset = projected(mesh, geometry, far=far)
-        groups = {name: cells for name, cells in mesh.cell_groups.items() if not name.startswith(MARK)}
-        moved = Mesh(points, mesh.cells, groups, mesh.facet_groups, remarks=mesh.remarks)
+        moved = Mesh(points, mesh.cells, mesh.cell_groups, mesh.facet_groups, remarks=mesh.remarks)
         if mesh.dim == 3:
             bends = on_surfaces(moved, offset, geometry)  # curved.md, step 2d
         else:
@@ -204,9 +204,9 @@ class Bending:
         """A refined mesh with its vertices on the curves."""
         if not self.geometry:
             raise InputError("tolerance: meshes of second order are not refined; give a finer one, or curves")
+        mesh = unmarked(mesh)
         points, _ = projected(mesh, self.geometry, far=True)
-        groups = {name: cells for name, cells in mesh.cell_groups.items() if not name.startswith(MARK)}
-        return Mesh(points, mesh.cells, groups, mesh.facet_groups)
+        return Mesh(points, mesh.cells, mesh.cell_groups, mesh.facet_groups)
 
     def require_outside(self, X: Vector, reach: Vector, what: str) -> None:
         """Refuse balls about points, or points, that meet bent cells."""
@@ -227,6 +227,16 @@ class Bending:
                     f"{what}: the ball of radius {float(reach[k]):g} about {X[k].tolist()} may meet cells at a curved "
                     "boundary; make it smaller, or refine the mesh"
                 )
+
+
+def unmarked(mesh: Mesh) -> Mesh:
+    """The mesh without the groups that stand for bent cells: facets between those are not to be kept flat."""
+    groups = {name: cells for name, cells in mesh.cell_groups.items() if not name.startswith(MARK)}
+    if len(groups) == len(mesh.cell_groups):
+        return mesh
+    found = Mesh.trusted(mesh.points, mesh.cells, groups, dict(mesh.facet_groups))
+    set_fields(found, remarks=mesh.remarks)
+    return found
 
 
 def require_cover(bends: Bends) -> None:

@@ -185,3 +185,32 @@ def test_curved_edges_are_drawn_as_curves():
     assert np.minimum(np.abs(middle - INNER), np.abs(middle - 1.0)).max() < 2e-3
     values = mesh.points @ [[1.0], [2.0]]
     assert np.abs(seen.at(values)[:, 0] - seen.points[:, :2] @ [1.0, 2.0]).max() < 0.06
+
+
+def test_vertices_of_a_curve_slide_along_straight_sides_that_they_share():
+    """A half disc that is a little too large: its ends stay on the line of its straight side."""
+    mesh = disc_mesh(4)
+    half = np.flatnonzero(mesh.points[mesh.cells].mean(axis=1)[:, 1] > 0.0)
+    used, cells = np.unique(mesh.cells[half], return_inverse=True)
+    points = mesh.points[used].copy()
+    points[np.abs(points[:, 1]) < 1e-12, 1] = 0.0
+    tilt = np.array([[1.0, 0.3], [0.3, 1.0]]) / np.hypot(1.0, 0.3)
+    for turn in (np.eye(2), tilt):
+        cells = cells.reshape(-1, 3)
+        X = points @ turn.T
+        rim = Mesh(X, cells).boundary
+        rim = rim[np.abs(np.hypot(*points[rim].mean(axis=1).T) - 1.0) < 0.05]
+        level = pp.LevelSet("x**2 + y**2 - 1") if turn is not tilt else _pulled(turn)
+        moved = Mesh(X * (1.0 + 1e-6), cells, {}, {"rim": rim})
+        Y, _ = projected(moved, {"rim": level})
+        ends = np.unique(rim)[points[np.unique(rim), 1] == 0.0]
+        assert len(ends) == 2
+        across = np.linalg.solve(turn, Y[ends].T)[1]
+        assert np.abs(across).max() < 1e-15
+        assert turn is tilt or np.all(Y[ends, 1] == 0.0)
+
+
+def _pulled(turn):
+    """The unit circle in turned and stretched coordinates."""
+    (a, b), (c, d) = np.linalg.inv(turn).tolist()
+    return pp.LevelSet(f"({a!r}*x + ({b!r})*y)**2 + (({c!r})*x + ({d!r})*y)**2 - 1")

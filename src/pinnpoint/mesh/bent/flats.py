@@ -23,7 +23,8 @@ def flat_facets(mesh: Mesh, known: Collection[str]) -> Index:
     unique, opposite, count = mesh._facet_table
     n = len(mesh.points)
     curved = np.concatenate([facet_keys(mesh.facets(group), n) for group in known])
-    alone = (count == 1) & ~np.isin(facet_keys(unique, n), curved)
+    free = ~np.isin(facet_keys(unique, n), curved)
+    alone = (count == 1) & free
     label = np.zeros(len(mesh.cells), dtype=np.intp)
     for cells in mesh.cell_groups.values():
         mark = np.zeros(len(mesh.cells), dtype=np.intp)
@@ -31,7 +32,7 @@ def flat_facets(mesh: Mesh, known: Collection[str]) -> Index:
         label = np.unique(2 * label + mark, return_inverse=True)[1].reshape(-1)
     if label.any():
         one, two = both(opposite, np.broadcast_to(label, opposite.shape), len(count))
-        alone |= (count == 2) & (one != two)
+        alone |= (count == 2) & (one != two) & free
     return np.asarray(unique[alone], dtype=np.intp)
 
 
