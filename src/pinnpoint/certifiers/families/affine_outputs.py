@@ -160,7 +160,7 @@ class AffineCertifier:
     def _size(self, mu: Vector, c: Vector, away: Vector) -> tuple[Vector, Vector]:
         """‖U‖ of the true solution in the energy norm, from below and above."""
         own, n = self.sides[0], len(self.system.b)
-        square = np.einsum("sq,qij,si,sj->s", mu, own.galerkin[0], c, c, optimize=True)
+        square = _forms(mu, own.galerkin[0], c, c)
         size = np.abs(c)
         wrong = gamma(2 * n) * 1.01 * (size @ own.lengths) * np.einsum("sq,qj,sj->s", mu, own.images, size)
         high = up(np.sqrt(np.maximum(square, 0.0) + up(wrong, 16)) + away, 8)
@@ -183,7 +183,7 @@ class AffineCertifier:
             td, slip_d, _, high_d = side.norms(mu, z)
             rows = min(t.shape[1], td.shape[1])
             pair = np.einsum("si,si->s", t[:, :rows], td[:, :rows])
-            form = np.einsum("sq,qij,si,sj->s", mu, self.forms[k], z, c, optimize=True)
+            form = _forms(mu, self.forms[k], z, c)
             center[:, k] = c @ self.values[k] + z @ self.works[k] - form + middle * pair  # operators.md, step 10b
             loose = first.residuals.delta + 2.0 * gamma(rows + 8)
             off = loose * high * high_d + slip_d * high + slip * (high_d + slip_d)  # operators.md, step 10c
@@ -193,3 +193,9 @@ class AffineCertifier:
             radius[:, k] = up(half * high * high_d + middle * off + rounding + last, 64)
         lost = ~(np.isfinite(center) & np.isfinite(radius))
         return np.where(lost, 0.0, center), np.where(lost, math.inf, radius)
+
+
+def _forms(mu: Vector, terms: Vector, z: Vector, c: Vector) -> Vector:
+    """Σ μ_q zᵀ A_q c of every instance, in any order."""
+    matrices = (mu @ terms.reshape(len(terms), -1)).reshape(len(mu), *terms.shape[1:])
+    return np.asarray((z * np.matmul(matrices, c[:, :, None])[..., 0]).sum(axis=1))
