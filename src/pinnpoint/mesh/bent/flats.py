@@ -16,6 +16,8 @@ from pinnpoint.mesh.mesh import Mesh
 
 SAME = 1e-6
 """Normals of facets that differ by less are those of one plane."""
+AXIS = 1e-20
+"""Squares of components that are rounding: the facet lies across this axis."""
 
 
 def flat_facets(mesh: Mesh, known: Collection[str]) -> Index:
@@ -64,6 +66,7 @@ def kept_flat(points: Vector, facets: Index, parts: Index, wanted: Index, slope:
     full = out.all(axis=1)  # a corner, or a surface that is not given: nothing to slide along
     keep = np.where(out & ~full[:, None], 0.0, 1.0)
     P = np.einsum("nki,ni,nji->nkj", axes, keep, axes)
-    straight = np.abs(np.einsum("nkk->nk", P)) < SAME
+    straight = np.abs(np.einsum("nkk->nk", P)) < AXIS
     found = np.einsum("nkj,nj->nk", P, slope)
-    return np.where(straight, 0.0, np.where(keep.all(axis=1)[:, None], slope, found))
+    free = ~(out & ~full[:, None]).any(axis=1)
+    return np.where(straight, 0.0, np.where(free[:, None], slope, found))

@@ -140,7 +140,7 @@ def values(c: Vector, a: Vector, b: Vector) -> tuple[Vector, Vector, Vector]:
     A, B = a[:, None], b[:, None]
     first = i * A ** np.maximum(i - 1, 0) * B**j
     second = j * A**i * B ** np.maximum(j - 1, 0)
-    return tuple((c * m).sum(axis=1) for m in (A**i * B**j, first, second))  # type: ignore[return-value]
+    return tuple((c * m).sum(axis=1) for m in (A**i * B**j, first, second))
 
 
 def chosen(models: Sequence[TaylorModel], which: Index, columns: Index) -> TaylorModel:

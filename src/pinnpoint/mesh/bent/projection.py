@@ -32,7 +32,11 @@ def gradient(level: Expression, X: Vector) -> tuple[Vector, Vector]:
     return np.asarray(rows[0]), np.stack(rows[1:], axis=1)
 
 
-def onto(level: Expression, X: Vector, along: Callable[[Vector], Vector] = np.asarray) -> Vector:
+def _anywhere(slope: Vector) -> Vector:
+    return slope
+
+
+def onto(level: Expression, X: Vector, along: Callable[[Vector], Vector] = _anywhere) -> Vector:
     """The nearest points of the zero set, about, in directions that `along` leaves of the gradients."""
     Y = np.array(X, dtype=np.float64)
     for _ in range(STEPS):

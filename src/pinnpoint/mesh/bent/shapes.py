@@ -129,7 +129,8 @@ class LevelSet:
     @property
     def words(self) -> str:
         """For people."""
-        return f"the curve {self.level.text} = 0"
+        what = "surface" if "z" in self.level.variables_used else "curve"
+        return f"the {what} {self.level.text} = 0"
 
 
 @dataclass(frozen=True)

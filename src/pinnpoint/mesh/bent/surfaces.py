@@ -101,11 +101,12 @@ def fitted(bends: Bends, V: Vector, D: Vector, shape: Shape) -> Vector:
 
 def enclosed(bends: Bends, V: Vector, D: Vector, c: Vector, shape: Shape) -> tuple[Vector, Vector]:
     """Upper bounds of |G − G_s| and of its derivatives along μ_i − μ_j; infinite where nothing is proved."""
-    found = np.zeros((2, len(V)))
+    value, steep = np.zeros(len(V)), np.zeros(len(V))
     for face, corners in pieces(len(V)):
         each = _on_parts(bends, V[face], D[face], c[face], shape, corners)
-        np.maximum.at(found, (slice(None), face), each)
-    return found[0], found[1]
+        np.maximum.at(value, face, each[0])
+        np.maximum.at(steep, face, each[1])
+    return value, steep
 
 
 def pieces(count: int) -> Iterator[tuple[Index, Vector]]:
