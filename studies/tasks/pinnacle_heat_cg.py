@@ -47,12 +47,12 @@ def around_discs(quick: bool) -> Row:
     conditions = [dde.icbc.PointSetOperatorBC(rim, given, outward), side, start]
     data = dde.data.TimePDE(domain, pde, conditions, num_boundary=200, num_initial=200, anchors=inside)
     net = dde.nn.FNN([3] + [24] * 2 + [1], "tanh", "Glorot normal")
-    said = trained(data, net, 300, 300, quick)
+    said = trained(data, net, 100, 150, quick)
     robin = {"sides": (1.0, 0.1)} | {f"hole {i}": (1.0, 5.0 if r == 1.0 else 1.0) for i, (_, r) in enumerate(HOLES)}
     region = pp.boxes.Region([-8, 8], [-12, 12], holes=HOLES, end=3.0, robin=robin)
     asked = region.points([[2.0, 3.0], [-6.0, 0.0]], time=0.5) + region.points([[2.0, 3.0]], time=3.0)
     definition = "u_t = Δu around 17 discs, t ≤ 3, zero at the start, ∂_n u = 5 − u, 1 − u, 0.1 − u"
-    return scored(region, weights(net), asked, None, said, definition, budget=60 if quick else 300)
+    return scored(region, weights(net), asked, None, said, definition, budget=60 if quick else 100)
 
 
 if __name__ == "__main__":

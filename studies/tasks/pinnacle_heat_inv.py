@@ -30,17 +30,17 @@ def inverse(quick: bool) -> Row:
         f = (4 * np.pi**2 - 1) * sx * sy + np.pi**2 * (2 * (sx * sy) ** 2 - (cx * sy) ** 2 - (sx * cy) ** 2)
         return dde.grad.jacobian(u, x, i=0, j=2) - flow - torch.exp(-t) * f
 
-    data = dde.data.TimePDE(domain, pde, [], num_domain=600)
+    data = dde.data.TimePDE(domain, pde, [], num_domain=300)
     net, started = dde.nn.FNN([3] + [16] * 2 + [1], "tanh", "Glorot normal"), lambda x: s(x)[0] * s(x)[1]
     edge = lambda x: ((1 - x[:, :2] ** 2).prod(dim=1, keepdim=True)) * x[:, 2:3]  # noqa: E731
     net.apply_output_transform(lambda x, y: started(x) + edge(x) * y)
-    said = trained(data, net, 200, 400, quick)
+    said = trained(data, net, 100, 200, quick)
     told = {"diffusion": f"2 + {WAVE}", "source": F, "initial": WAVE, "dirichlet": {"sides": 0.0}}
     region = pp.boxes.Region([-1, 1], [-1, 1], end=1.0, **told)
     lift = Lift(weights(net), "(1 - x**2)*(1 - y**2)*t", WAVE, variables=("x", "y", "t"))
     asked = region.points([[0.5, 0.5], [-0.4, 0.3]], time=0.5) + region.points([[0.5, 0.5]], time=1.0)
     definition = "u_t = ∇·(a∇u) + f on (−1, 1)², t ≤ 1, with its a = 2 + sin πx sin πy, u = 0 around"
-    return scored(region, lift, asked, f"exp(-t)*{WAVE}", said, definition, budget=100 if quick else 300)
+    return scored(region, lift, asked, f"exp(-t)*{WAVE}", said, definition, budget=60 if quick else 100)
 
 
 TASKS = {"PINNacle HeatInv": inverse}

@@ -30,17 +30,15 @@ def heat(quick: bool) -> Row:
         return bend(x, u) / 5 - r2 / 5 * torch.exp(r2 / 2 + x[:, -1:]) - dde.grad.jacobian(u, x, i=0, j=5)
 
     given = [dde.icbc.NeumannBC(domain, ref, lambda _, on: on), dde.icbc.IC(domain, ref, lambda _, on: on)]
-    data = dde.data.TimePDE(domain, pde, given, num_domain=600, num_boundary=200, num_initial=200)
+    data = dde.data.TimePDE(domain, pde, given, num_domain=300, num_boundary=100, num_initial=100)
     net = dde.nn.FNN([6] + [16] * 2 + [1], "tanh", "Glorot normal")
-    said = trained(data, net, 300, 300, quick)
+    said = trained(data, net, 100, 150, quick)
     told = {"source": f"-({SQUARE})/5*exp(({SQUARE})/2 + t)", "initial": f"exp(({SQUARE})/2)"}
     told["neumann"] = {"ball": f"exp(({SQUARE})/2 + t)/5"}
     region = pp.boxes.Region(ball=([0.0] * 5, 1.0), end=1.0, diffusion=0.2, **told)
     asked = region.points([[0.3, -0.2, 0.1, 0.4, -0.3]], time=0.25) + region.points([[0.1] * 5], time=1.0)
     definition = "u_t = Δu/5 − |x|²e^{|x|²/2 + t}/5 in the unit ball of five dimensions, t ≤ 1, ∂_n u given"
-    return scored(
-        region, weights(net), asked, f"exp(({SQUARE})/2 + t)", said, definition, budget=100 if quick else 2000
-    )
+    return scored(region, weights(net), asked, f"exp(({SQUARE})/2 + t)", said, definition, budget=100 if quick else 600)
 
 
 if __name__ == "__main__":
