@@ -1,4 +1,4 @@
-"""The mesh constant of a convex plane domain with one κ and Dirichlet values all around (docs/band.md, 1k and 1l).
+"""The mesh constant of a convex plane domain with one κ and Dirichlet values all around (docs/band.md, 1k, 1l and 1n).
 
 ‖D²w‖₂ ≤ ‖Δw‖₂ there, so that M_h is at most max C_K/√κ with ‖∇(w − Iw)‖_K ≤ C_K‖D²w‖_K. The derivative of w − Iw along
 an edge has mean zero on it; directions of two or three edges make up the gradient.
@@ -19,11 +19,22 @@ def convex_constant(mesh: Mesh) -> float:
     """M_h, once the hypotheses are proved."""
     outer = mesh.kind > 0
     need(
-        mesh.d == 2 and np.all(mesh.kind[outer] == DIRICHLET) and np.all(mesh.kappa == mesh.kappa[0]),
-        "mesh constant: no eigenvalue, and not one κ with Dirichlet values all around",
+        mesh.d == 2 and _whole(mesh, outer) and np.all(mesh.kappa == mesh.kappa[0]),
+        "mesh constant: no eigenvalue, and not one κ with Dirichlet values all around, or on sides of a rectangle",
     )
     need(_hull(mesh.points, mesh.facets[outer]), "mesh constant: no eigenvalue, and no convex polygon")
     return float(up(float(np.max(_interpolation(mesh))) / math.sqrt(float(mesh.kappa[0])) * (1.0 + 1e-14)))
+
+
+def _whole(mesh: Mesh, outer: Array) -> bool:
+    """Whether all of the boundary is Dirichlet, or each of the sides of a rectangle all or nothing of it."""
+    X, held = mesh.points[mesh.facets[outer]], mesh.kind[outer] == DIRICHLET
+    if np.all(held):
+        return True
+    low, high = X.min(axis=(0, 1)), X.max(axis=(0, 1))
+    on = np.concatenate([(low == X).all(axis=1), (high == X).all(axis=1)], axis=1)  # left, bottom, right, top
+    sides = [held[on[:, i]] for i in range(4)]
+    return bool(np.any(held) and np.all(on.any(axis=1)) and all(np.all(side) or not np.any(side) for side in sides))
 
 
 def _interpolation(mesh: Mesh) -> Array:

@@ -30,6 +30,7 @@ CASES = {
     "quadratic": ("square", 5, 2, {"source": "exp(x)*sin(3*y)", "reaction": 4.0}),
     "lshape": ("lshape", 3, 1, {"source": "1 + x"}),
     "mixed": ("square", 6, 1, {"source": "1", "dirichlet": {"left": 0.0}, "neumann": {"right": "y"}}),
+    "mixed corner": ("lshape", 5, 1, {"source": "1", "dirichlet": dict.fromkeys(("left", "bottom", "reentrant"), 0.0)}),
     "space": ("cube", 2, 1, {"source": "1 + x*y*z"}),
     "jump": ("square", 6, 1, {"source": "1"}),
 }
@@ -89,7 +90,7 @@ def test_the_error_in_the_mean_is_proved_again(name):
     p, residual = proved(bundle, CASES[name][2])
     with pytest.raises(Refused, match="in the mean"):
         band.mean_error(p, residual, said | {"error": 0.9999 * (found.value - found.defect)})
-    if name in ("plane", "quadratic"):  # convex, by a closed form
+    if name in ("plane", "quadratic", "mixed"):  # convex, by a closed form
         assert (M.shift, M.eigenvalue) == (0.0, 0.0)
     elif setting.model.d > 1:
         with pytest.raises(Refused, match="no eigenvalue"):
@@ -106,6 +107,8 @@ def test_the_band_is_proved_again_with_the_stored_radii(name, lifted):
     """Never above what was found, and not far below: neighbourhoods there are smaller, by distances."""
     if name == "mixed":
         pytest.skip("Neumann data are turned into fields first")
+    if lifted and name == "mixed corner":
+        pytest.skip("balls of the radii tried meet free sides")
     setting, bundle = both(name)
     model = setting.model
     (found,) = (left_over if lifted else local)(setting)

@@ -1,7 +1,8 @@
 """The mesh constant of a convex plane domain: a closed form, with no factorization at all.
 
-Where Ω is a convex polygon with Dirichlet values all around and κ is one number, solutions have ‖D²w‖₂ ≤ ‖Δw‖₂, so that
-M_h is at most the constant of interpolation at the vertices, ‖∇(w − Iw)‖_K ≤ C_K ‖D²w‖_K.
+Where κ is one number and Ω a convex polygon with Dirichlet values all around, or a rectangle whose sides are Dirichlet
+or Neumann each as a whole, solutions have ‖D²w‖₂ ≤ ‖Δw‖₂, so that M_h is at most the constant of interpolation at the
+vertices, ‖∇(w − Iw)‖_K ≤ C_K ‖D²w‖_K.
 """
 
 from __future__ import annotations
@@ -22,14 +23,37 @@ FRAMES = ((1.0, 1.0, 0.0), (1.0, 0.0, 1.0), (0.0, 1.0, 1.0), (1.0, 1.0, 1.0))
 
 
 def convex_constant(topology: Topology, kappa: Vector, held: Mask) -> float | None:
-    """An upper bound of M_h where the domain is a convex polygon, all of it held, and κ is one number; else None."""
+    """An upper bound of M_h where κ is one number, the domain convex and held, or a rectangle with held sides; or None.
+
+    Parameters
+    ----------
+    held
+        The Dirichlet facets, (F,).
+    """
     T = topology
-    if T.dim != 2 or T.glued or not np.all(kappa == kappa[0]) or not np.array_equal(held, T.boundary):
+    if T.dim != 2 or T.glued or not np.all(kappa == kappa[0]):
         return None
-    if not is_convex(T.points, T.facets[T.boundary]):
+    if not (np.array_equal(held, T.boundary) or has_whole_sides(T, held)) or not is_convex(T.points, _outer(T)):
         return None
     worst = float(np.max(interpolation_constants(T)))
     return float(up(worst / down(math.sqrt(float(kappa[0]))), 4))  # band.md, step 1k
+
+
+def _outer(topology: Topology) -> Index:
+    return topology.facets[topology.boundary]
+
+
+def has_whole_sides(topology: Topology, held: Mask) -> bool:
+    """Whether boundary facets lie on the sides of the bounding box, each side held or free as a whole, some held."""
+    P, fixed = topology.points[_outer(topology)], held[topology.boundary]
+    covered = np.zeros(len(P), dtype=bool)
+    for axis in (0, 1):
+        for end in (P[:, :, axis].min(), P[:, :, axis].max()):
+            here = np.all(P[:, :, axis] == end, axis=1)
+            covered |= here
+            if np.any(fixed[here]) and not np.all(fixed[here]):
+                return False
+    return bool(covered.all()) and bool(fixed.any())  # band.md, step 1n
 
 
 def interpolation_constants(topology: Topology) -> Vector:

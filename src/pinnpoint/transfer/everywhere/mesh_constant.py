@@ -201,28 +201,24 @@ def pivots(S: Any) -> tuple[int, float]:
         )
     except RuntimeError:
         return n, math.inf
-    L, V = lu.L.tocsc(), lu.U.tocsr()  # columns of L and rows of U, which are alike
-    L.sort_indices()
-    V.sort_indices()
+    L, V = lu.L.tocsr().tocsc(), lu.U.tocsr()  # in order: columns of L and rows of U, which are alike
     own = V.data[V.indptr[:-1]] if np.array_equal(V.indices[V.indptr[:-1]], np.arange(n)) else np.zeros(n)
     alike = np.array_equal(lu.perm_r, lu.perm_c) and np.array_equal(L.indptr, V.indptr)
     alike = alike and np.array_equal(L.indices, V.indices)
     if not (alike and np.all(np.isfinite(own)) and np.all(own) and np.all(np.isfinite(L.data))):
         return n, math.inf
-    counts, start = np.diff(L.indptr), L.indptr[:-1]
-    ell, v = np.abs(L.data), np.abs(V.data)
+    counts, rows, one = np.diff(L.indptr), np.bincount(L.indices, minlength=n), np.ones(n)
+
+    def matrix(data: Vector) -> Any:  # U's pattern is that of L transposed
+        return sp.csr_array((data, V.indices, V.indptr), shape=(n, n))
+
     turned = L.data * np.repeat(own, counts)
-    skew = np.abs(turned - V.data) + (4.0 * UNIT) * np.abs(turned)  # |D||F|ᵀ of `rounding.inertia`
-    rows = np.bincount(L.indices, minlength=n)
-    f, most = gammas(rows + 4.0), 2 * int(rows.max()) + 2 * int(counts.max())
-
-    def across(x: Vector, by: Vector) -> Vector:  # transposed, a matrix with U's pattern times a vector
-        return np.asarray(np.bincount(V.indices, x * np.repeat(by, counts), minlength=n), dtype=np.float64)
-
-    by_rows = float((f * across(ell, np.add.reduceat(v, start))).max())  # proofs.md, step 3e
-    by_columns = float(across(v, np.add.reduceat(ell * f[L.indices], start)).max())
-    twice = float(across(skew, np.add.reduceat(skew, start) / np.abs(own)).max())
-    slack = 1.0 + 4.0 * gamma(most + 10)
+    skew = matrix(np.abs(turned - V.data) + (4.0 * UNIT) * np.abs(turned))  # |D||F|ᵀ of `rounding.inertia`
+    ell, v, f = matrix(np.abs(L.data)), matrix(np.abs(V.data)), gammas(rows + 4.0)
+    by_rows = float((f * (ell.T @ (v @ one))).max())  # proofs.md, step 3e
+    by_columns = float((v.T @ (ell @ f)).max())
+    twice = float((skew.T @ ((skew @ one) / np.abs(own))).max())
+    slack = 1.0 + 4.0 * gamma(2 * int(rows.max()) + 2 * int(counts.max()) + 10)
     defect = float(up((math.sqrt(by_rows * by_columns) + 0.25 * twice) * slack + n * n * TINY, 8))
     return int(np.count_nonzero(own < 0.0)), defect  # proofs.md, step 3j
 

@@ -104,6 +104,24 @@ def test_the_closed_form_lies_above_what_a_finer_mesh_attains(n):
         assert low <= found <= 5.0 * low
 
 
+@pytest.mark.parametrize("sides", [("left",), ("left", "right"), ("bottom", "right"), ("left", "right", "top")])
+def test_rectangles_may_have_free_sides(sides):
+    mesh = generate("square", 4)
+    T = Topology(mesh.points * [1.0, 0.6], mesh.cells)
+    held, kappa = np.zeros(len(T.facets), dtype=bool), np.full(len(T.cells), 0.5)
+    for side in sides:
+        held[Topology.of(mesh).numbers_of_group(mesh, side)] = True
+    low, found = below(T, kappa, held), convex_constant(T, kappa, held)
+    assert found is not None
+    assert low <= found <= 5.0 * low
+    part = held.copy()
+    part[np.flatnonzero(held)[0]] = False
+    assert convex_constant(T, kappa, part) is None  # the condition changes within a side
+    assert convex_constant(T, kappa, np.zeros_like(held)) is None
+    leaning = Topology(mesh.points + mesh.points[:, ::-1] * [0.3, 0.0], mesh.cells)
+    assert convex_constant(leaning, kappa, held) is None
+
+
 def test_hypotheses():
     T = Topology.of(generate("square", 4))
     one = np.ones(len(T.cells))
