@@ -10,7 +10,9 @@ import pytest
 import pinnpoint as pp
 from pinnpoint.taylor.bernstein import Density, pairs
 from pinnpoint.transfer.estimator import Side
+from pinnpoint.transfer.products import paired
 from pinnpoint.transfer.slabs.linear import LinearCells
+from pinnpoint.transfer.slabs.measured import Meter
 
 CASES = [
     ("square", 5, {}),
@@ -93,3 +95,18 @@ def test_rounding_of_the_quick_way_is_within_its_bound():
     size, square = bounds.size, np.array([float(x) for x in squares])
     near = 4.0 * (model.anchors.slack + 1e-14)
     assert np.all(np.abs(bounds.square - square) <= near * size * size)
+
+
+def test_integrals_against_linear_elements_are_those_of_quadratics():
+    model, (side, _, _) = sides_of(*CASES[0], 1e-3)
+    meter = Meter(model, lambda v: v, lambda v: v, 3)
+    quick = meter.against(side.source, side.nodal)
+    own = side.nodal[model.cell_nodes]
+    blur = 1e-14 * np.abs(own).max(axis=1)
+    state = Density(meter.density(side.nodal), np.zeros(len(own)), blur, blur)
+    f = side.source
+    size = np.abs(f.coefficients).max(axis=1) + f.high + f.error2
+    slow = paired(f, size, state, model.topology.volumes, model.anchors.slack)
+    assert quick[0] == pytest.approx(slow[0], abs=1e-12)
+    assert quick[2] == pytest.approx(slow[2], rel=1e-3)
+    assert 0.0 < quick[1] <= 2.0 * slow[1]

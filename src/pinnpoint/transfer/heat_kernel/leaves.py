@@ -64,6 +64,11 @@ class Powers:
     error2: Vector
 
     @cached_property
+    def by_leaf(self) -> Vector:
+        """β with the elements first, (N, count, pairs)."""
+        return np.ascontiguousarray(self.beta.transpose(1, 0, 2))
+
+    @cached_property
     def top(self) -> Vector:
         """Bounds of the powers, (count, N)."""
         return np.asarray(np.abs(self.beta).max(axis=2, initial=0.0))
@@ -155,10 +160,7 @@ class Leaves:
             own = slice(skip, skip + count)
             A, Z = a[b][:, :count], size[b][:, :count]
             both = np.abs(A) + Z
-            part = np.zeros((len(b), beta.shape[1]))
-            for i in range(count):
-                part += A[:, i, None] * P.beta[skip + i]
-            beta[which] = part
+            beta[which] = np.matmul(A[:, None], P.by_leaf[:, own])[:, 0]
             top = P.top[own]
             high[which] = up(np.einsum("ni,in->n", both, P.high[own]), 16)
             lost = (np.abs(a[b][:, count:]) + size[b][:, count:]).sum(axis=1)  # powers that are not kept are at most 1

@@ -148,7 +148,7 @@ class LinearCells:
     ) -> tuple[Vector, Vector]:
         """Oscillation and defect of ϱ = f − c v_h + ∇·σ; means of (f − c v_h)λ_a, and max |f|."""
         shapes, d, f, c = cells.shapes, cells.shapes.d, side.source, cells.reaction
-        total, size = f.coefficients[part], _largest(f.coefficients[part])
+        total, size = f.coefficients[part], largest(f.coefficients[part])
         if np.any(c):
             own = np.stack([0.5 * (w[j] + w[k]) for j, k in pairs(d)], axis=1)
             total = total - c[:, None] * own
@@ -158,7 +158,7 @@ class LinearCells:
         away = total - middle[:, None]
         square = np.einsum("np,np->n", away @ gram(d), away)
         high = f.high[part]
-        spread = np.sqrt(np.maximum(square, 0.0) + gamma(COUNT) * _largest(away) ** 2 + high**2)
+        spread = np.sqrt(np.maximum(square, 0.0) + gamma(COUNT) * largest(away) ** 2 + high**2)
         root = np.sqrt(cells.above)
         error2, error1 = up(root * f.error2[part], 4), up(cells.above * f.error1[part], 4)  # continuous.md, step 8a
         mean = middle + out / shapes.volume
@@ -168,7 +168,7 @@ class LinearCells:
         return total @ moments(d).T, size
 
 
-def _largest(x: Vector) -> Vector:
+def largest(x: Vector) -> Vector:
     """Largest absolute values of rows; by columns, of which there are few."""
     size = np.abs(x)
     found = size[:, 0].copy()

@@ -18,8 +18,9 @@ from pinnpoint.transfer.cells import COUNT
 from pinnpoint.transfer.continuum import Continuum, bernstein
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.facets import FacetLoad
-from pinnpoint.transfer.products import paired
-from pinnpoint.transfer.slabs.linear import LinearCells
+from pinnpoint.transfer.flux_map import moments
+from pinnpoint.transfer.products import LOOSE, paired
+from pinnpoint.transfer.slabs.linear import LinearCells, largest
 
 Solve = Callable[[Vector], Vector]
 
@@ -83,7 +84,7 @@ class Meter:
 
     __repr__ = brief
 
-    @property
+    @cached_property
     def volumes(self) -> Vector:
         """Upper bounds of |K|."""
         return np.asarray(up(self.model.topology.volumes * (1.0 + self.model.anchors.slack), 4))
@@ -99,7 +100,7 @@ class Meter:
             row = []
             for k in range(self.count):
                 f, rate = part.given.mode(k), self.density(part.rate[k])
-                blur = gamma(24) * (np.abs(rate).max(axis=1) * 3.0 + np.abs(f.coefficients).max(axis=1))
+                blur = gamma(24) * (largest(rate) * 3.0 + largest(f.coefficients))
                 row.append(
                     Density(f.coefficients - rate, f.high, up(f.error1 + blur), up(f.error2 + blur))
                 )  # slabs.md, step 2c
@@ -218,10 +219,22 @@ class Meter:
     def against(self, f: Density, v: Vector) -> tuple[float, float, float]:
         """∫ f v_h, its rounding and what is not known of it."""
         own = v[self.model.cell_nodes]
+        if self.model.degree == 1:
+            return self._against_linear(f, own)
         beta, blur = self.density(v), gamma(16) * np.abs(own).max(axis=1)
         state = Density(beta, np.zeros(len(beta)), blur, blur)
         size = up(np.abs(f.coefficients).max(axis=1) + f.high + f.error2)
         return paired(f, np.asarray(size), state, self.model.topology.volumes, self.model.anchors.slack)
+
+    def _against_linear(self, f: Density, own: Vector) -> tuple[float, float, float]:
+        """The same for linear elements, from their values at the vertices."""
+        topology, slack = self.model.topology, self.model.anchors.slack
+        value = np.einsum("na,na->n", f.coefficients @ moments(self.model.d).T, own) * topology.volumes
+        top, size, above = largest(own), largest(f.coefficients), self.volumes
+        wrong = 3.0 * (slack + LOOSE) * size * top * above  # continuous.md, step 8f
+        loose = f.error2 * top * above  # continuous.md, step 8a
+        total = math.fsum(value.tolist())
+        return total, float(up(sum_up(up(wrong, 16)) + 2.0 * UNIT * abs(total))), sum_up(up(loose, 16))
 
     def mass(self, a: Vector, b: Vector) -> tuple[float, float]:
         """∫ c a b of two states, with ∫ α a b over Robin facets, and a bound of its rounding."""

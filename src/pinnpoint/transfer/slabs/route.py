@@ -174,8 +174,7 @@ class SlabRoute(Route):
             levels[0] = self.states()[0]
         V = model.points[model.topology.cells]
         source = self.whole if grid is whole else self._source(grid)
-        u0 = density(self.initial, V)
-        top = float(np.abs(u0.coefficients).max(initial=1e-300))
+        top = float(np.abs(levels[0]).max(initial=1e-300)) or 1.0  # how large u₀ is, about
         u0 = density(self.initial, V, tolerance=SMALL[model.degree] * top * self._spacing ** (2 * model.degree))
         stepper = self.stepper if grid is whole else _on(self.stepper, grid)
         return Slabs(model, stepper, levels, source, u0, model.boundary_load, self.count)
