@@ -139,7 +139,7 @@ def main():
     options = parser.parse_args()
     rows = {}
     for n in (16,) if options.quick else (64, 128):
-        rows[n] = measured(n, 8 if options.quick else 32, 3 if options.quick else 5)
+        rows[n] = measured(n, 16 if n == 64 else 8, 3 if options.quick else 7)
         print(n, json.dumps(rows[n], indent=1), flush=True)
     Path(options.out).write_text(json.dumps(rows, indent=1) + "\n")
 
