@@ -54,6 +54,11 @@ class Carried:
         """What the data is multiplied by, at points."""
         return 1.0
 
+    @property
+    def blurred(self) -> bool:
+        """Whether the map is known to an error that smaller parts of cells do not make smaller: beside surfaces."""
+        return len(self.bends.patches.faces) > 0
+
     def taylor(self, coordinates: Sequence[TaylorModel]) -> TaylorModel:
         """The model from those of the coordinates of the straight mesh."""
         local = self.bends.at(coordinates)

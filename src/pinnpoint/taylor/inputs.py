@@ -28,6 +28,15 @@ class Smooth(Protocol):
         """The model, from models of the d coordinates over any set."""
 
 
+@runtime_checkable
+class Blurred(Protocol):
+    """Data that says whether it has an error of its own, which smaller simplices do not make smaller."""
+
+    @property
+    def blurred(self) -> bool:
+        """Whether it has."""
+
+
 Enclosed = Expression | Smooth
 Data = float | Enclosed | Callable[[Vector], Any]
 ORDER = {0: 0, 1: 10, 2: 8, 3: 6}

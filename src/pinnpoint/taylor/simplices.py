@@ -21,6 +21,7 @@ from pinnpoint.taylor import opaque, tables
 from pinnpoint.taylor.bernstein import Density, gram, pairs
 from pinnpoint.taylor.geometry import Simplices, to_own_order, to_path_order
 from pinnpoint.taylor.inputs import (
+    Blurred,
     Data,
     Enclosed,
     checked_order,
@@ -51,7 +52,7 @@ MOST_COSTLY = 4096
 FLOOR = 2e-14
 """Remainders below this share of the model are left alone."""
 AS_IT_IS = 0.05
-"""Remainders below this share of the model that hardly fall are in the data, as those of curved boundaries are."""
+"""Remainders below this share of the model that hardly fall are in blurred data itself."""
 HUGE = 2.0**460
 """Squares of what is larger might overflow: such data counts as unresolved."""
 SMALL = 2.0**-500
@@ -203,11 +204,11 @@ def _resolve(
         model, which = models(f, simplices[part], q)
         for row, value in zip(rows, _read(model, which, m, q), strict=True):
             row[part] = value
-        # truncation falls by 2^(q+1) a level; what falls less at this size is rounding, or an error of the data itself
+        # truncation falls by 2^(q+1) a level; what falls less at this size is rounding
         last = np.inf if before is None else before[part]
-        stuck = (model.e > 0.3 * last) & (model.e < 1e-9 * model.norm) | (model.e > 0.7 * last) & (
-            model.e < AS_IT_IS * model.norm
-        )
+        stuck = (model.e > 0.3 * last) & (model.e < 1e-9 * model.norm)
+        if isinstance(f, Blurred) and f.blurred:
+            stuck |= (model.e > 0.7 * last) & (model.e < AS_IT_IS * model.norm)
         again[part] = (model.e > limit[part]) & (model.e > FLOOR * model.norm) & ~stuck
     if mean:
         again &= ~_few(rows[2] / np.maximum(limit, TINY))
