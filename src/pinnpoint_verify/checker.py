@@ -484,6 +484,10 @@ class Side:
         """Means of κ∇u_h·∇z_h, and what errors of κ∇u_h add."""
         return g.kappa * mix("njc,jk,nkc->n", self.slopes, means(self.mesh.d, 2), z.slopes), 0.0
 
+    def pull(self, p: Side, g: Cells) -> tuple[Any, Any]:
+        """Means of q·∇u_h for a load q on gradients, and what its error adds."""
+        return 0.0, 0.0
+
     def against(self, other: Side, g: Cells) -> Ball:
         """∫ κ⁻¹ δ₁·δ₂ on every cell."""
         return mix("njkc,jklm,nlmc->n", self.delta, means(self.mesh.d, 4), other.delta) * ball(g.vol / g.kappa)
@@ -549,8 +553,9 @@ class Query:
         done, wrong = p.work(z, g)
         terms = self.sign * (mix("njk,jklm,nlm->n", p.f - p.lower, M, z.b) - done)
         w, _, e1, _ = self.w.on(g.part.start, g.part.stop)
-        terms = terms + (self.sign > 0.0) * mix("njk,jklm,nlm->n", w, M, p.b)
-        off = p.e1 * top_z + e1 * top_p * (self.sign > 0.0) + wrong
+        pulled, slip = z.pull(p, g)
+        terms = terms + (self.sign > 0.0) * mix("njk,jklm,nlm->n", w, M, p.b) + pulled
+        off = p.e1 * top_z + e1 * top_p * (self.sign > 0.0) + wrong + slip
         if self.phi is not None:  # Φ = quadratic + h + ε, and u_h³ is quadratic up to (u_h − mean)³
             u, (f, high, e1, _) = p.nodal[p.mesh.cells[g.part]], self.phi.on(g.part.start, g.part.stop)
             cube = g.cubic * mix("na,nb,nc,njk,abcjk->n", u, u, u, f, means(d, 5))

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy import special
 
-from pinnpoint_verify.checker import Cells, Density, Mesh, Query
+from pinnpoint_verify.checker import Cells, Density, Mesh, Query, means
 from pinnpoint_verify.formulas import formula, plain
 from pinnpoint_verify.lifts import Jet, formula_jet
 from pinnpoint_verify.reader import Array, need
 from pinnpoint_verify.reference import compare, directions
 from pinnpoint_verify.rows import is_number
+from pinnpoint_verify.varying import VariedSide
 
 Row = dict[str, Any]
 DEGREE = 60
@@ -32,13 +33,13 @@ class Kernel:
 
     def __init__(self, A: Any, c: Any, x0: Array, R: float, b: Any = None) -> None:
         self.c, self.b, self.x0, self.R, self.d = c, b, x0, R, len(x0)
-        d, self.A = self.d, np.eye(len(x0))
+        d, self.A, self.table = self.d, np.eye(len(x0)), None
         if isinstance(A, list) and d > 1:
             A = [[plain(v) for v in row] for row in A]
             same = all(A[i][j] == (A[0][0] if i == j else 0.0) for i in range(d) for j in range(d))
             if not same:
-                need(all(is_number(v) for row in A for v in row), "diffusion: a matrix that varies has no kernel here")
-                self.A = np.array([[A[min(i, j)][max(i, j)] for j in range(d)] for i in range(d)], dtype=float)
+                self.table = A if any(not is_number(v) for row in A for v in row) else None
+                self.A = self.matrix(A, x0[None])[0]
             A = A[0][0] if same else 1.0
         self.kappa, self.L = A, np.linalg.cholesky(self.A)
         self.inverse, self.root = np.linalg.inv(self.A), float(np.prod(np.diag(self.L)))
@@ -50,6 +51,31 @@ class Kernel:
         self.phi, self.slope, self.height = radial_kernel(self.d, math.sqrt(self.nu2) * R)
         self.height /= R**self.d
         self.size = self.height * math.exp(R * float(np.linalg.norm(self.L.T @ self.beta))) / self.root
+
+    def matrix(self, A: Any, X: Array) -> Array:
+        """A matrix by its formulas at points (…, d)."""
+        each = [[formula(A[min(i, j)][max(i, j)], X) for j in range(self.d)] for i in range(self.d)]
+        return np.stack([np.stack(row, axis=-1) for row in each], axis=-2)
+
+    def field(self, X: Array) -> Array:
+        """The load q = (A₀ − A)∇Ψ of a matrix that varies, (…, d)."""
+        Y = self.stretched(X)
+        r = np.sqrt((Y**2).sum(axis=-1)) / self.R
+        safe = np.clip(r, 1e-12, 1.0)
+        steep = (self.slope(safe) / safe * self.R ** (-self.d))[..., None] * ((X - self.x0) @ self.inverse)
+        rise = self.weight(X)[..., None] * (steep - self.beta * self.potential(X)[..., None])
+        return np.einsum("...ij,...j->...i", self.A - self.matrix(self.table, X), rise) * (r < 1.0)[..., None]
+
+    def applied(self, X: Array, c: int) -> Array:
+        """The equation's left side for u = x_c − x₀."""
+        rise = sum(jet(self.table[min(i, c)][max(i, c)], X).g[i] for i in range(self.d)) if self.table else 0.0
+        return np.asarray(self.drift(X)[0][..., c] + formula(self.c, X) * (X - self.x0)[..., c] - rise)
+
+    def largest_load(self) -> float:
+        """The largest |q_c|, about."""
+        unit = directions(self.d, 8)[0]
+        X = self.x0 + self.R * np.array([0.1, 0.3, 0.5, 0.7])[:, None, None] * (unit @ self.L.T)
+        return float(np.abs(self.field(X)).max())
 
     def stretched(self, X: Array) -> Array:
         """L⁻¹(x − x₀)."""
@@ -173,6 +199,11 @@ def point_agrees(kernel: Kernel, query: Query, g: Cells, name: str) -> None:
     size = kernel.size
     loose = np.where(cut, 0.02 * size * np.minimum(1.0, h[here] / R), 1e-7 * size)
     compare(f"density of {name!r}", tuple(x[here] for x in data), V[here], lambda X, bary, at: kernel.density(X), loose)
+    q = query.z.field if isinstance(query.z, VariedSide) else []
+    scale = kernel.largest_load() / size if q else 0.0
+    for c, part in enumerate(q):
+        rows = tuple(x[here] for x in part.on(g.part.start, g.part.stop))
+        compare(f"load of {name!r}", rows, V[here], lambda X, bary, at, c=c: kernel.field(X)[..., c], scale * loose)
 
 
 def constants_agree(kernel: Kernel, w: Density, mesh: Mesh, source: Any, goal: Row, name: str) -> None:
@@ -183,6 +214,21 @@ def constants_agree(kernel: Kernel, w: Density, mesh: Mesh, source: Any, goal: R
     off = float(np.sum(mesh.top[w.at] * w.rest[:, 1])) + 1e-7
     fits, value = kernel.near_enough(kernel.c, 1.0 - held, off)
     need(fits, f"density of {name!r}: its integral is {held!r}, not {1.0 - value!r} (sampled)")
+
+
+def loads_agree(kernel: Kernel, query: Query, name: str) -> None:
+    """∫ q of a matrix that varies: with u = x_c − x₀ in the identity it is −∫ w(x_c − x₀) − ∫ fΨ, f = Lu."""
+    mesh, q, w = query.p.mesh, query.z.field if isinstance(query.z, VariedSide) else [], query.w
+    need(bool(q) == (kernel.table is not None), f"{name!r}: a load on gradients where there is none, or none")
+    for c, part in enumerate(q):
+        away = (mesh.points[mesh.cells] - kernel.x0)[..., c]
+        beta, _, error, _ = w.on(0, mesh.C)
+        moment = np.einsum("njk,jkl,nl->n", beta, means(mesh.d, 3).m, away)
+        held = float(np.sum(part.beta.mean(axis=1) * mesh.top[part.at])) + float(np.sum(moment * mesh.top))
+        off = float(np.sum(mesh.top[part.at] * part.rest[:, 1])) + 1e-7
+        off += float(np.sum(mesh.top * error * np.abs(away).max(axis=1)))
+        fits, value = kernel.near_enough(lambda X, c=c: kernel.applied(X, c), -held, off)
+        need(fits, f"load of {name!r}: its integral is not {-value!r} but for that of w (sampled)")
 
 
 def jet(given: Any, X: Array) -> Jet:

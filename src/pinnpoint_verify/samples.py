@@ -30,7 +30,7 @@ from pinnpoint_verify.domains import sides_agree
 from pinnpoint_verify.formulas import formula, plain
 from pinnpoint_verify.lifts import Lift, alike, lift_agrees, own_value
 from pinnpoint_verify.own import data_bounds, held_gap, kept_below, load_bounds, source_bounds, wanted
-from pinnpoint_verify.point_kernels import Kernel, constants_agree, point_agrees
+from pinnpoint_verify.point_kernels import Kernel, constants_agree, loads_agree, point_agrees
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.reference import compare, directions, distance, potential, radial, rule
 from pinnpoint_verify.robin_matrix import robin_matrix
@@ -539,6 +539,7 @@ class Samples:
         elif query is not None and self.varied is not None:
             kernel = self.kernel(i, goal, row)
             constants_agree(kernel, query.w, mesh, lambda X: self.rest(X, 0.0, 0.0), goal, name)
+            loads_agree(kernel, query, name)
         elif query is not None:
             _, R, a, C, off = self.ball(i, goal, row)
             if math.isnan(C):

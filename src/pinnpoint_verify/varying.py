@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint_verify.checker import CHUNK, NEUMANN, Ball, Cells, Mesh, Side, means, mix, total, up
+from pinnpoint_verify.checker import CHUNK, NEUMANN, Ball, Cells, Density, Mesh, Side, means, mix, total, up
 from pinnpoint_verify.lengths import NORMS
 from pinnpoint_verify.polynomials import by_linear, by_quadratic, not_above, plus, projected, raised
 from pinnpoint_verify.reader import Array, Bundle, need
@@ -146,6 +146,9 @@ class VariedSide(Side):
         self.transposed = mesh.medium.convective and state != "continuous/state"  # varying.md, section 4
         super().__init__(bundle, mesh, state, source, load, flux)
         self.fuzz, self.rest = np.zeros((2, mesh.C))
+        names = [f"dual/q{state.removeprefix('dual/z')}_{c}" for c in range(mesh.d)]
+        has = state != "continuous/state" and f"{names[0]}_at" in bundle
+        self.field = [Density(bundle, name, mesh.d, mesh.C) for name in names] if has else []
 
     def read(self, g: Cells) -> None:
         """The source on a range of cells with what A, b and c make of the state there."""
@@ -158,6 +161,10 @@ class VariedSide(Side):
         # varying.md, step 2b: what is orthogonal to quadratics adds to the source's, and so do errors
         self.high, self.e1, self.e2 = up(self.high + high), up(self.e1 + error), up(self.e2 + error)
         self.flux_error = np.stack([f[2] for f in flux], axis=1)
+        if self.field:  # δ = τ + q − A∇z_h, varying.md, step 4a
+            self.load_q = [q.on(g.part.start, g.part.stop) for q in self.field]
+            self.own = self.own - Ball(np.stack([q[0] for q in self.load_q], axis=-1))
+            flux = [(f[0], up(f[1] + q[1]), up(f[2] + q[3])) for f, q in zip(flux, self.load_q, strict=True)]
         size, root = np.abs(medium.R[g.part]), np.sqrt(g.vol.top)
         for out, k in ((self.rest, 1), (self.fuzz, 2)):  # ‖|R|h‖ and ‖|R|ε‖, varying.md, step 2c
             each = np.einsum("nki,ni->nk", size, np.stack([f[k] for f in flux], axis=1))
@@ -197,6 +204,16 @@ class VariedSide(Side):
         """Means of A∇u_h·∇z_h, and what errors of A∇u_h add."""
         found = mix("njkc,jkl,nlc->n", self.own, means(self.mesh.d, 3), z.slopes)  # varying.md, step 3a
         return found, (self.flux_error * z.slopes.top.max(axis=1)).sum(axis=1)
+
+    def pull(self, p: Side, g: Cells) -> tuple[Any, Any]:
+        """Means of q·∇u_h, and what errors of q add."""
+        if not self.field:
+            return 0.0, 0.0
+        found, off = Ball(np.zeros(len(g.c))), np.zeros(len(g.c))
+        for c, (beta, _, error, _) in enumerate(self.load_q):
+            found = found + mix("njk,jkl,nl->n", beta, means(self.mesh.d, 3), p.slopes[:, :, c])  # varying.md, step 4a
+            off = off + error * p.slopes[:, :, c].top.max(axis=1)
+        return found, off
 
     def finish(self) -> None:
         """As without, and with errors of A∇v_h."""

@@ -15,7 +15,7 @@ from pinnpoint.models.networks.mlp import MLP
 from pinnpoint.outputs.bundle.document import KINDS, text
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.outputs.bundle.parts import density
-from pinnpoint.outputs.bundle.varied import diffusion_at, medium
+from pinnpoint.outputs.bundle.varied import components, diffusion_at, medium
 from pinnpoint.systems.goals import Block, EnergyError, Everywhere, L2Error, Slope
 from pinnpoint.systems.queries import Ball, Flux, Patch, Point
 from pinnpoint.taylor.bernstein import Density
@@ -70,6 +70,8 @@ def continuous(
             out.array(f"dual/t{i}", side.flux)
             density(out, f"dual/w{i}", side.source)
             _load(out, f"dual/g{i}", side.load)
+            for c, part in enumerate(components(side.field)):
+                density(out, f"dual/q{i}_{c}", part)
             if isinstance(route, Monotone):
                 zero = Density.constant(np.zeros(len(cubic)), model.d)
                 density(out, f"dual/m{i}", J.source or zero)

@@ -14,10 +14,11 @@ from pinnpoint.outputs.bundle.document import text
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.rounding.arithmetic import TINY, gamma
 from pinnpoint.systems.goals import Extreme, Point
+from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.geometry import orders, path_order
 from pinnpoint.taylor.spaces import MANY
 from pinnpoint.taylor.tables import bernstein
-from pinnpoint.transfer.coefficients import Coefficients
+from pinnpoint.transfer.coefficients import Coefficients, Field
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.equilibrated import Witness
 from pinnpoint.transfer.goals import Functional
@@ -62,9 +63,16 @@ def _of_problem(model: Continuum, witness: Witness) -> str:
             "problem: Dirichlet data that the elements do not meet exactly have no witnesses for the checker beside "
             "fluxes where coefficients vary, and beside convection where the reaction is no number; give numbers"
         )
-    if any(J.field is not None for J in witness.route.goals):
-        return "queries: points where a matrix varies have no witnesses for the checker; ask for averages"
     return ""
+
+
+def components(field: Field | None) -> list[Density]:
+    """The components of a load on gradients; none where there is no such load."""
+    if field is None:
+        return []
+    rows = field.coefficients, field.high, field.error1, field.error2
+    each = [[np.ascontiguousarray(a[..., c]) for a in rows] for c in range(field.high.shape[1])]
+    return [Density(*parts, field.cells, field.proved) for parts in each]
 
 
 def _number(c: Any) -> bool:
