@@ -33,7 +33,8 @@ class Kernel:
 
     def __init__(self, A: Any, c: Any, x0: Array, R: float, b: Any = None) -> None:
         self.c, self.b, self.x0, self.R, self.d = c, b, x0, R, len(x0)
-        d, self.A, self.table = self.d, np.eye(len(x0)), None
+        self.table: Any = None
+        d, self.A = self.d, np.eye(len(x0))
         if isinstance(A, list) and d > 1:
             A = [[plain(v) for v in row] for row in A]
             same = all(A[i][j] == (A[0][0] if i == j else 0.0) for i in range(d) for j in range(d))

@@ -70,9 +70,21 @@ def components(field: Field | None) -> list[Density]:
     """The components of a load on gradients; none where there is no such load."""
     if field is None:
         return []
-    rows = field.coefficients, field.high, field.error1, field.error2
-    each = [[np.ascontiguousarray(a[..., c]) for a in rows] for c in range(field.high.shape[1])]
-    return [Density(*parts, field.cells, field.proved) for parts in each]
+
+    def one(a: Vector, c: int) -> Vector:
+        return np.ascontiguousarray(a[..., c])
+
+    return [
+        Density(
+            one(field.coefficients, c),
+            one(field.high, c),
+            one(field.error1, c),
+            one(field.error2, c),
+            field.cells,
+            field.proved,
+        )
+        for c in range(field.high.shape[1])
+    ]
 
 
 def _number(c: Any) -> bool:
