@@ -75,8 +75,8 @@ def shape_of(
         if sides or holes:
             raise InputError("ball: stands alone; leave sides and holes out, or take a box with holes")
         centre, radius = _round("ball", ball, None)
-        sides = tuple((math.nextafter(c - radius, -math.inf), math.nextafter(c + radius, math.inf)) for c in centre)
-        return Shape(sides, ball=(centre, radius))
+        around = tuple((math.nextafter(c - radius, -math.inf), math.nextafter(c + radius, math.inf)) for c in centre)
+        return Shape(around, ball=(centre, radius))
     pairs = []
     for i, side in enumerate(sides):
         if len(side) != 2 or not number(f"sides[{i}][0]", side[0]) < number(f"sides[{i}][1]", side[1]):

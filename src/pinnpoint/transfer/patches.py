@@ -85,7 +85,7 @@ class Ingredients:
         moments = np.matmul(products, source) * volumes[:, None, None] if order else np.zeros((1, 1, source.shape[-1]))
         return cls(d if order else 1, np.stack(columns, axis=1), alpha, load, moments, form_table(d, order))
 
-    def data(self, cell: Index | int, vertex: int) -> Vector:
+    def data(self, cell: Index | slice | int, vertex: int) -> Vector:
         """Data of the patches of the local vertex in some cells, (n, data, m), in the order of the table."""
         alpha = self.alpha[cell]
         n, corners, _, m = alpha.shape
