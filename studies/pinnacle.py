@@ -3,8 +3,8 @@
 The tasks are those of PINNacle (i207M/PINNacle at 6f8d69c). Poisson2d-MS is the paper's −∇·(a∇u) = f with ∂_n u = −u
 (the code has a Δu, which says nothing of the flux between blocks), on blocks of side 4 exactly; its numbers are read
 from PINNacle's own folder `ref`, which --data names. PoissonInv asks whether its u solves the equation of its a: with
-the source that a and u have, and with the one that its code has. Discs are the round ones; balls are polyhedra whose
-corners lie on them, and intervals are of these. Published values (COMSOL, a dozen of each file) are certified as
+the source that a and u have, and with the one that its code has. Discs are the round ones, and so are balls if ROUND
+says so; otherwise these are polyhedra whose corners lie on them, and intervals are of those. Published values (COMSOL, a dozen of each file) are certified as
 predictions: what their error is at most, and what it is at least, by proof.
 
 Times are processor seconds of one thread with everything counted, the mesh too.
@@ -182,7 +182,7 @@ def boltzmann(quick: bool) -> tuple[Any, Any]:
 
 def three_dimensions(quick: bool) -> tuple[Any, Any]:
     """Poisson3d-CG: −Δu + c u = f, c = 64 below z = ½ and 100 above, zero flux."""
-    mesh = cheese(0.25 if quick else 0.07, 14 if quick else 18)
+    mesh = cheese(0.25 if quick else 0.1, 14 if quick else 20)
     more = {"geometry": {f"ball {k}": pp.Sphere((x, y, z), r) for k, (x, y, z, r) in enumerate(BALLS)}} if ROUND else {}
     problem = pp.fem.ReactionDiffusion(
         mesh, BALLS_SOURCE, reaction={"below": 64.0, "above": 100.0}, dirichlet={}, degree=1 if quick else 2, **more
