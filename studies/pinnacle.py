@@ -4,8 +4,8 @@ The tasks are those of PINNacle (i207M/PINNacle at 6f8d69c). Poisson2d-MS is the
 (the code has a Δu, which says nothing of the flux between blocks), on blocks of side 4 exactly; its numbers are read
 from PINNacle's own folder `ref`, which --data names. PoissonInv asks whether its u solves the equation of its a: with
 the source that a and u have, and with the one that its code has. Discs are the round ones, and so are balls if ROUND
-says so; otherwise these are polyhedra whose corners lie on them, and intervals are of those. Published values (COMSOL, a dozen of each file) are certified as
-predictions: what their error is at most, and what it is at least, by proof.
+says so; otherwise these are polyhedra whose corners lie on them, and intervals are of those. Published values (COMSOL,
+a dozen of each file) are certified as predictions: what their error is at most, and what it is at least, by proof.
 
 Times are processor seconds of one thread with everything counted, the mesh too.
 """
