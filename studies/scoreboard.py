@@ -67,7 +67,7 @@ REFUSED = {
     "DeepXDE Beltrami_flow, Kovasznay_flow": ("Navier–Stokes", "flows"),
     "DeepXDE fractional (four), Volterra_IDE, ide": ("integrals over the past or the whole line", "no local equation"),
     "DeepXDE Lotka_Volterra, ode_2nd, ode_system": ("ordinary differential equations", "no space"),
-    "DeepXDE Schrodinger": ("i h_t = −½h_xx − |h|²h", "complex and nonlinear"),
+    "DeepXDE Schrodinger": ("i h_t = −½h_xx − h²h̄", "complex and nonlinear"),
     "PINNacle Burgers2D": ("two components, ν = 0.001", "a system"),
     "DeepXDE Helmholtz_Dirichlet_2d_HPO": ("a search of hyperparameters", "the equation is Helmholtz_Dirichlet_2d's"),
     "PINNacle Heat2d-VC": (

@@ -37,8 +37,12 @@ def heat(quick: bool) -> Row:
     told["neumann"] = {"ball": f"exp(({SQUARE})/2 + t)/5"}
     region = pp.boxes.Region(ball=([0.0] * 5, 1.0), end=1.0, diffusion=0.2, **told)
     asked = region.points([[0.3, -0.2, 0.1, 0.4, -0.3]], time=0.25) + region.points([[0.1] * 5], time=1.0)
-    definition = "u_t = Δu/5 − |x|²e^{|x|²/2 + t}/5 in the unit ball of five dimensions, t ≤ 1, ∂_n u given"
-    return scored(region, weights(net), asked, f"exp(({SQUARE})/2 + t)", said, definition, budget=100 if quick else 6000)
+    definition = (
+        "u_t = Δu/5 − r²e^{r²/2 + t}/5 in the unit ball of five dimensions, r = the distance from 0, t ≤ 1, ∂_n u given"
+    )
+    return scored(
+        region, weights(net), asked, f"exp(({SQUARE})/2 + t)", said, definition, budget=100 if quick else 6000
+    )
 
 
 if __name__ == "__main__":
