@@ -56,6 +56,8 @@ def factors(task: Task, components: int, degree: int, *, easy: bool) -> float:
 
 COEFFICIENT, MAPPED = 110.0, 60.0
 """Bytes for each coefficient of the sources of all modes that fluxes are made for at a time, by patches or a map."""
+KERNEL = {1: (0.0, 0.0), 2: (0.02e9, 0.01e9), 3: (0.6e9, 0.15e9)}
+"""Bytes of the cells that a point's kernel is cut into, while they are made, and for each query by dimension."""
 ENTRIES = 90.0
 """Bytes for each entry of the matrix of all steps: itself, its parts, its enclosures."""
 
@@ -75,4 +77,6 @@ def moving_bytes(problem: MovingQueries, queries: int, *, discrete: bool) -> flo
     blocks = ENTRIES * K.nnz * grid.steps * m * (m + 1) if discrete else 0.0
     each = MAPPED if dim > 1 and problem.degree == 1 and not problem.given["robin"] else COEFFICIENT
     slabs = 0.0 if discrete else each * held_at_once(len(problem.mesh.cells), dim, m + 2, queries, grid.steps)
-    return PROGRAM + COMPILED + build + states + blocks + slabs + kept
+    making, own = KERNEL[dim]
+    kernels = 0.0 if discrete else making + own * (queries - 1)
+    return PROGRAM + COMPILED + build + states + blocks + slabs + kept + kernels

@@ -22,6 +22,8 @@ from pinnpoint.taylor.geometry import Simplices
 from pinnpoint.taylor.simplices import gathered
 from pinnpoint.transfer.products import LOOSE, multiplied, projected
 
+AT_ONCE = 2048
+"""Leaves that the rim cuts whose children are held together."""
 INNER = {1: 12, 2: 4, 3: 3}
 """Powers kept on children of leaves that the rim cuts."""
 RIM_DEPTH = {1: 24, 2: 6, 3: 2}
@@ -259,6 +261,11 @@ def _rim(some: Simplices, x0: Vector, radius: float, w: Vector, first: int, coun
     """Powers first … first + count of (1 − ρ)₊/w on simplices that the rim cuts."""
     n, m, number = len(some), some.m, count + 1
     width = len(pairs(m))
+    if n > AT_ONCE:
+        blocks = [slice(a, a + AT_ONCE) for a in range(0, n, AT_ONCE)]
+        made = [_rim(some[own], x0, radius, w[own], first, count, depth) for own in blocks]
+        each = zip(*((one.beta, one.high, one.error1, one.error2) for one in made), strict=True)
+        return Powers(*(np.concatenate(rows, axis=1) for rows in each))
     if not n:
         return Powers(np.zeros((number, n, width)), *(np.zeros((number, n)) for _ in range(3)))
     levels: list[tuple[Mask, tuple[Vector, Vector, Vector, Vector]]] = []
