@@ -52,7 +52,7 @@ def around_discs(quick: bool) -> Row:
     region = pp.boxes.Region([-8, 8], [-12, 12], holes=HOLES, end=3.0, robin=robin)
     asked = region.points([[2.0, 3.0], [-6.0, 0.0]], time=0.5) + region.points([[2.0, 3.0]], time=3.0)
     definition = "u_t = Δu around 17 discs, t ≤ 3, zero at the start, ∂_n u = 5 − u, 1 − u, 0.1 − u"
-    return scored(region, weights(net), asked, None, said, definition, budget=60 if quick else 2000)
+    return scored(region, weights(net), asked, None, said, definition, budget=60 if quick else 100)
 
 
 if __name__ == "__main__":

@@ -40,9 +40,7 @@ def heat(quick: bool) -> Row:
     definition = (
         "u_t = Δu/5 − r²e^{r²/2 + t}/5 in the unit ball of five dimensions, r = the distance from 0, t ≤ 1, ∂_n u given"
     )
-    return scored(
-        region, weights(net), asked, f"exp(({SQUARE})/2 + t)", said, definition, budget=100 if quick else 6000
-    )
+    return scored(region, weights(net), asked, f"exp(({SQUARE})/2 + t)", said, definition, budget=100 if quick else 600)
 
 
 if __name__ == "__main__":
