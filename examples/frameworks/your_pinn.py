@@ -24,10 +24,9 @@ def loss():
 
 
 optimizer.step(loss)
-problem = pp.fem.ReactionDiffusion(
-    pp.io.generate("square", 24), source="5*exp(x)*sin(3*y)", dirichlet={"boundary": 0.0}
-)
+square = pp.io.generate("square", 24)
+problem = pp.fem.ReactionDiffusion(square, source="5*exp(x)*sin(3*y)", dirichlet={"boundary": 0.0})
 asked = problem.everywhere() + problem.points([[0.5, 0.5]], names=["centre"])
 certificate = pp.certify(problem, pp.models.Lift(net, "x*(1 - x)*y*(1 - y)"), asked, lift=True, accept=0.01)
 print(f"loss {loss().item():.1e}", certificate, sep="\n")
-certificate.to_html("report.html", mesh=problem.mesh)
+certificate.to_html("report.html", mesh=square)

@@ -228,10 +228,6 @@ REFUSED = {
         ),
         "a force with a moment that nodes carry is no traction",
     ),
-    "a reaction that changes its sign": (
-        scalar('target = "discrete"', "").replace("reaction = 0.0", 'reaction = "x - 0.5"'),
-        "reaction",
-    ),
     "degree 3": (scalar('source = "1"', 'source = "1"\ndegree = 3'), "problem.degree: must lie between 1 and 2"),
     "rounding as text": (SCALAR + 'rounding = "no"\n', "certificate.rounding: must be true or false"),
     "option of another method": (SCALAR + "probes = 3\n", "certificate.probes: only for method = 'randomized'"),
@@ -312,7 +308,6 @@ REFUSED = {
         scalar('target = "discrete"', "").replace("reaction = 0.0", "reaction = -49.3"),
         "problem.reaction: -49.3 is not separated from the eigenvalues",
     ),
-    "negative reaction somewhere": (scalar("reaction = 0.0", 'reaction = "x-0.5"'), "problem.reaction: must be ≥ 0"),
     "not unique": (scalar("boundary = 0.0\n", ""), "problem.dirichlet: without a Dirichlet group and without reaction"),
     "a part that nothing holds": (
         meshed("two.msh", "boundary = 0.0", "left = 0.0", "[0.5, 0.5]", "[0.4, 0.5]"),

@@ -64,7 +64,8 @@ def body(d=3, cells=2, degree=2, **more):
     low = mesh.points[mesh.cells].mean(axis=1)[:, 0] < 0.5
     mesh = Mesh(mesh.points, mesh.cells, {"low": low}, mesh.facet_groups)
     pull = [0.3, 1.0, -0.4][:d]
-    return Elasticity(mesh, 5.0, 0.3, None, {"left": 0.0}, {"right": pull}, degree=degree, plane="stress", **more)
+    plane = "stress" if mesh.dim == 2 else "strain"
+    return Elasticity(mesh, 5.0, 0.3, None, {"left": 0.0}, {"right": pull}, degree=degree, plane=plane, **more)
 
 
 @pytest.mark.parametrize("d", [2, 3])

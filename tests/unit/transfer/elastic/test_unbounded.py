@@ -48,9 +48,8 @@ def test_forces_that_are_not_enclosed_are_named(which):
 
 @pytest.mark.parametrize("degree", [1, 2])
 def test_nearly_incompressible_is_blamed_for_a_singular_matrix(degree):
-    problem = Elasticity(generate("square", 3), 1.0, 0.5 - 1e-15, fixed={"left": 0.0}, degree=degree)
     with pytest.raises(pp.InputError, match=r"^poisson: in cell \d+ it is so near 0.5 .* Take at most 0.5 − 1e-10"):
-        pp.certify(problem, problem.space.U0, problem.patch("right", "y"))
+        Elasticity(generate("square", 3), 1.0, 0.5 - 1e-15, fixed={"left": 0.0}, degree=degree)
     problem = Elasticity(generate("square", 3), 1.0, 0.5 - 1e-10, fixed={"left": 0.0}, degree=degree)
     certificate = pp.certify(problem, problem.space.U0, problem.patch("right", "y"))
     assert np.all(np.isfinite(certificate.radius))
