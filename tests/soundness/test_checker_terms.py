@@ -237,7 +237,10 @@ def test_coercivity_by_a_factorization_is_no_more_than_there_is():
 
 
 def test_what_a_factorization_leaves_counts(monkeypatch):
-    """In an arithmetic with γ = 10⁻³, of a matrix that is a little larger than the one asked for."""
+    """In an arithmetic of five digits, of a matrix that is a little larger than the one asked for.
+
+    So few that what the shift's own rounding adds would not do.
+    """
     B = np.array([[1.0, -0.3, 0.2], [-0.3, 1.1, -0.4], [0.2, -0.4, 0.9]])
     lowest, slip = float(np.linalg.eigvalsh(B)[0]), 1e-4
     splu = checker.spla.splu
@@ -246,7 +249,7 @@ def test_what_a_factorization_leaves_counts(monkeypatch):
         return splu(sp.csc_array(A + slip * sp.eye_array(3)), **options)
 
     monkeypatch.setattr(checker.spla, "splu", larger)
-    monkeypatch.setattr(checker, "gamma", lambda k: 1e-3)
+    monkeypatch.setattr(checker, "UNIT", 6e-6)
     bundle, said = Arrays({"witness/scale": np.ones(3)}), {"how": "shift", "theta": lowest + 0.5 * slip}
     assert 0.5 * lowest < most(B, bundle, said) <= lowest
 
