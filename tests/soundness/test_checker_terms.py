@@ -249,7 +249,7 @@ def test_what_a_factorization_leaves_counts(monkeypatch):
         return splu(sp.csc_array(A + slip * sp.eye_array(3)), **options)
 
     monkeypatch.setattr(checker.spla, "splu", larger)
-    monkeypatch.setattr(checker, "UNIT", 6e-6)
+    monkeypatch.setattr(checker, "UNIT", 3e-6)
     bundle, said = Arrays({"witness/scale": np.ones(3)}), {"how": "shift", "theta": lowest + 0.5 * slip}
     assert 0.5 * lowest < most(B, bundle, said) <= lowest
 
