@@ -288,3 +288,16 @@ def test_random_features_over_the_whole_square_without_a_solve():
     exact = -np.sin(np.pi * P[:, 0]) * np.sin(np.pi * P[:, 1]) / (2.0 * np.pi**2)
     assert float(np.abs(network(P) - exact).max()) <= c.upper[0] <= 3e-6
     assert c.lower[0] > 0.0  # the boundary values are seen to be off
+
+
+@pytest.mark.parametrize("reaction", ["-8+0*x", "x - 0.5", "-8.0"])
+def test_without_a_solve_a_reaction_that_may_be_negative_is_refused(reaction):
+    """−u″ − 8u = (π² − 8) sin πx: the level-set bound of a residual with c ≥ 0 would be a fifth of the error 0.1."""
+    problem = pp.fem.ReactionDiffusion(
+        pp.io.generate("interval", 8),
+        f"(pi**2 + ({reaction}))*sin(pi*x)",
+        reaction=reaction,
+        dirichlet={"boundary": 0.0},
+    )
+    with pytest.raises(pp.InputError, match="reaction ≥ 0 is needed"):
+        pp.certify(problem, "0.9*sin(pi*x)", problem.everywhere(solve=False), lift=True)

@@ -26,7 +26,7 @@ from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.models.given import Prediction
 from pinnpoint.models.runtimes.predictor import Predictor
 from pinnpoint.rounding.arithmetic import TINY, UNIT
-from pinnpoint.systems.goals import Ball, Block, Cells, EnergyError, Everywhere, Gaussian, L2Error, Patch
+from pinnpoint.systems.goals import Ball, Block, Cells, EnergyError, Everywhere, Gaussian, L2Error, Patch, since_of
 from pinnpoint.systems.nonlinear import NonlinearSystem
 from pinnpoint.systems.queries import Extreme, Queries, without_solve
 from pinnpoint.systems.semilinear.base import AbstractSemilinear
@@ -300,7 +300,7 @@ def run_by(
     certificate = replace(certificate, derivations=queries.derived)
     certificate = extracted.beside(problem.finish(certificate, queries, extracted.U, certifier, own=own), queries)
     certificate = settled(certificate, extracted.U if extracted.given is None else extracted.given)
-    if raw is None and outputs is not None:
+    if raw is None and callable(prediction):
         certificate = replace(certificate, notes=(*certificate.notes, *_by_a_rule(queries, outputs)))
     model = prediction.description if isinstance(prediction, Predictor) else None
     return certificate.with_details(
@@ -332,16 +332,25 @@ def outputs_of(prediction: Prediction, queries: Queries) -> Vector | None:
     return queries.samples(prediction) if callable(prediction) and queries.samples is not None else None
 
 
-def _by_a_rule(queries: Queries, outputs: Vector) -> list[str]:
-    """What is to be said of a function's own averages, which are sums over points."""
-    pairs = zip(queries.names, queries.goals, outputs, strict=True)
-    ruled = [f"'{n}'" for n, g, x in pairs if isinstance(g, Ball | Block | Cells | Gaussian | Patch) and np.isfinite(x)]
-    if not ruled:
-        return []
-    more = f" and {len(ruled) - 3} more" if len(ruled) > 3 else ""
+def _by_a_rule(queries: Queries, outputs: Vector | None) -> list[str]:
+    """What is to be said of a function's own averages, which are sums over points, or over nodes and times."""
+    values = np.full(len(queries), np.nan) if outputs is None else outputs
+    ruled, moving = list[str](), list[str]()
+    for name, goal, x in zip(queries.names, queries.goals, values, strict=True):
+        if isinstance(goal, Ball | Block | Cells | Gaussian | Patch) and np.isfinite(x):
+            ruled.append(f"'{name}'")
+        elif since_of(goal) is not None:
+            moving.append(f"'{name}'")
+    notes = [
+        (ruled, "raw", "by a rule of points", "is not seen (lift=True encloses it)"),
+        (moving, "value", "of its values at the nodes and times", "is not seen"),
+    ]
     return [
-        f"raw of {', '.join(ruled[:3])}{more}: the prediction's average by a rule of points; intervals and verdicts "
-        "are about that number, and what the prediction does between the points is not seen (lift=True encloses it)"
+        f"{what} of {', '.join(some[:3])}{f' and {len(some) - 3} more' if len(some) > 3 else ''}: the prediction's "
+        f"average {how}; intervals and verdicts are about that number, and what the prediction does between the "
+        f"points {end}"
+        for some, what, how, end in notes
+        if some
     ]
 
 

@@ -108,3 +108,14 @@ def test_what_has_no_average_is_refused():
         problem.averages([[0.5]], spread=0.1, since=0.05)
     with pytest.raises(pp.InputError, match="known"):
         pp.certify(problem, problem.states(), problem.patch("left"))
+
+
+def test_averages_over_time_say_what_of_the_prediction_they_see():
+    """Between nodes it may do anything: 0.3 sin² 8πx has the mean 0.15 and is zero at the nodes."""
+    problem = pp.fem.Parabolic(pp.io.generate("interval", 8), initial="sin(pi*x)", end=0.1, steps=4)
+    asked = problem.mean("since", time=0.1, since=0.02)
+    for guess in ("exp(-pi**2*t)*sin(pi*x) + 0.3*sin(8*pi*x)**2", "exp(-pi**2*t)*sin(pi*x)"):
+        c = pp.certify(problem, guess, asked, accept=0.03)
+        assert any("'since'" in note and "nodes and times" in note for note in c.notes)
+    held = pp.certify(problem, problem.space.U0, asked)
+    assert not any("nodes and times" in note for note in held.notes)

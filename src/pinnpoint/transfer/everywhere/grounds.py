@@ -38,7 +38,7 @@ def require_grounds(model: Continuum, name: str, *, solved: bool, pointwise: boo
         raise InputError(f"query '{name}': nothing is proved where there are Robin groups; {remedy}")
     if solved and given is not None and given.convective:
         raise InputError(f"query '{name}': nothing is proved with convection; {remedy}")
-    if solved and model.medium is not None and not model.medium.least_reaction >= 0.0:
+    if model.medium is not None and not model.medium.least_reaction >= 0.0:  # everywhere.md, step 4a
         raise InputError(
             f"query '{name}': a reaction ≥ 0 is needed, which could not be proved; the lower bound found is "
             f"{model.medium.least_reaction:.3e}; {remedy}"
