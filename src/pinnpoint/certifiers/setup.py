@@ -133,6 +133,11 @@ def solver_for(core: Core, asked: Any, queries: int = 1) -> tuple[Solver, Choice
     return found, choice.of(found)
 
 
+def _nearly_symmetric(A: Any) -> bool:
+    """Up to roundings of its entries; whatever the steps leave is counted."""
+    return bool(abs(A - A.T).max() <= 1e-12 * abs(A).max())
+
+
 def _solver_for(core: Core, asked: Any, queries: int) -> tuple[Solver, Choice]:
     if isinstance(asked, str) and asked not in NAMES:
         raise InputError(
@@ -144,7 +149,7 @@ def _solver_for(core: Core, asked: Any, queries: int) -> tuple[Solver, Choice]:
             raise InputError(f"solver: {asked!r} is for least-squares systems; use 'krylov'")
         return lsmr_solver(core, asked), Choice(asked, "asked for", 0.0)
     if isinstance(asked, Reference):
-        if not (core.system.is_square and core.system.is_matrix and core.symmetric):
+        if not (core.system.is_square and core.system.is_matrix and _nearly_symmetric(core.matrix)):
             raise InputError("solver: steps towards a reference are for symmetric matrices; use solver='auto'")
         steps = asked.on(core.matrix, core.system.made_on, core.system.space.free)
         return steps, Choice(f"{steps.name} by {asked.inverse.name}", "asked for", 0.0)

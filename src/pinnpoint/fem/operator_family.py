@@ -36,6 +36,8 @@ class OperatorFamily(DiffusionFamily):
             if diffusion != "cells":
                 raise InputError(f"diffusion: must be 'cells' or a list of cell groups; got {diffusion!r}")
             return cls(problem, None, further)
+        if not isinstance(diffusion, Sequence):
+            raise InputError(f"diffusion: must be 'cells' or a list of cell groups; got {diffusion!r}")
         partition(problem.mesh, diffusion, "diffusion")
         return cls(problem, tuple(diffusion), further)
 

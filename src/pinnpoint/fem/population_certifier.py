@@ -266,6 +266,8 @@ def _read(wanted: Sequence[tuple[str, Any, Vector]]) -> str:
     """Copy rows to where they belong, or say why not."""
     for name, given, into in wanted:
         try:
+            if np.iscomplexobj(given):
+                return f"{name}: does not hold real numbers"
             row = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError):
             return f"{name}: does not hold real numbers"
