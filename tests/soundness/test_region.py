@@ -100,7 +100,7 @@ def test_data_that_turn_with_a_ball_need_two_variables(d):
     assert right.contains(np.array([np.exp(0.625), 0.0])).all()
     wrong = pp.certify(region, "exp(s/2 + t) + 0.01*cos(3*s)*t", asked)
     assert wrong.contains(np.array([np.exp(0.625), 0.01]))[0]
-    by_hand = 0.01 * (1.0 + 36.0 / d + 6.0) + 0.06 / d * (0.5 * d + d)  # |r| t and the flux's barrier, each at its worst
+    by_hand = 0.01 * (1.0 + 36.0 / d + 6.0) + 0.06 / d * (0.5 * d + d)  # |r| t and the flux's barrier at worst
     assert 0.01 * abs(np.cos(3.0)) <= wrong.upper[1] < by_hand
 
 
