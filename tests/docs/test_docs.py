@@ -233,7 +233,8 @@ def test_studies_behind_the_tables_run_in_their_quick_form(name, tmp_path):
         turning = rows["A(x) 1:10, turning by x + 2y"]  # 1.6e-2 where each component of q has the rest of all of them
         assert turning["radius"] < 1.5e-2
     if name == "reference_steps":
-        assert all(row["steps"]["3"]["eta"] < 1.1 and row["steps"]["3"]["disjoint"] == 0 for row in rows)
+        assert all(row["steps"]["3"]["eta"] < 1.1 and row["steps"]["3"]["disjoint"] == 0 for row in rows["cases"])
+        assert all(row["as chosen"] < 1.1 for row in rows["contrasts"])
     if name == "labels":
         assert rows["certified"] == rows["count"]
         for row in rows["rows"].values():  # every label of so coarse a grid is proved wrong

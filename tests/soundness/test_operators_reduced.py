@@ -76,7 +76,7 @@ def test_sizes_of_products_are_counted(quarters, monkeypatch):
 
 def test_functions_are_shared_out_by_what_is_left_of_eta(quarters, monkeypatch):
     """At corners of the range too; with as many states as stream functions the same rank leaves more."""
-    p, queries, groups = quarters
+    p, _, groups = quarters
     kappas = np.where(np.random.default_rng(1).integers(0, 2, (12, 4)), 2.0, 0.2)
     kappas = np.concatenate([kappas, np.random.default_rng(2).uniform(0.2, 2.0, (20, 4))])
     family = p.operators(groups)

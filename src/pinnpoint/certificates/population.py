@@ -14,7 +14,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import UNIT
 
-WITHIN, BEYOND, UNDECIDED = "within", "beyond", "undecided"
+WITHIN, BEYOND, UNDECIDED, REFUSED = "within", "beyond", "undecided", "refused"
 CERTIFIED = ""
 """The status of an instance that was certified; any other is the reason why it was not."""
 UPPER, LOWER = ("error", "energy", "norm", "gap"), ("lower", "energy_lower", "norm_lower")
@@ -27,13 +27,11 @@ class Shares:
 
     Attributes
     ----------
-    within, beyond, undecided
+    within, beyond, undecided, refused
         Shares of all instances, which add up to one: the error is proved to be at most the tolerance, proved to be
-        above it, or neither. Instances that were refused are among the undecided.
-    refused
-        The share of instances of which nothing is proved, because they were refused.
+        above it, or neither; or the instance was refused, and nothing is proved of it.
     verdicts
-        "within", "beyond" or "undecided" for each instance.
+        "within", "beyond", "undecided" or "refused" for each instance.
     """
 
     within: float
@@ -154,17 +152,16 @@ class Population:
         return np.asarray(np.where(np.isnan(far), math.inf, far * (1.0 + 4.0 * UNIT)))
 
     def accepted(self, tolerance: float, query: str | int | None = None) -> Shares:
-        """Shares of predictions proved within, proved beyond, and undecided.
+        """Shares of predictions proved within, proved beyond, undecided, and refused.
 
         Without a `query` the tolerance is for the relative energy error; with one it is for the error of the
         prediction's value relative to the true value, |value − J(u)| ≤ tolerance |J(u)|.
         """
         within, beyond = self._sides(number("tolerance", tolerance, low=0.0), query)
-        S = max(len(self), 1)
-        said = tuple(WITHIN if w else BEYOND if b else UNDECIDED for w, b in zip(within, beyond, strict=True))
-        refused = len(self) - int(self.certified.sum())
-        good, bad = int(within.sum()) / S, int(beyond.sum()) / S
-        return Shares(good, bad, (len(self) - int(within.sum()) - int(beyond.sum())) / S, refused / S, said)
+        sides = zip(self.certified, within, beyond, strict=True)
+        said = tuple(REFUSED if not c else WITHIN if w else BEYOND if b else UNDECIDED for c, w, b in sides)
+        shares = (said.count(word) / max(len(self), 1) for word in (WITHIN, BEYOND, UNDECIDED, REFUSED))
+        return Shares(*shares, said)
 
     def undecided(self, tolerance: float, query: str | int | None = None) -> Index:
         """Rows of certified instances of which neither is proved, for `refine`."""

@@ -60,6 +60,14 @@ class DiffusionFamily:
         nodes: Any = self.problem.nodes
         return StiffnessProduct.of(nodes)
 
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """That the problem's own diffusion is not used, where it is not one."""
+        problem: Any = self.problem
+        if np.array_equal(problem.diffusion, np.ones_like(problem.diffusion)):
+            return ()
+        return ("the problem's own diffusion is not used, nor multiplied: κ of an instance takes its place",)
+
     def matrix(self, kappa: ArrayLike) -> Any:
         """The stiffness matrix of one instance over all nodes, from its row of `kappas`."""
         row = vector("kappa", kappa, self.width, sign="positive")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -88,7 +88,7 @@ class OperatorFamily(DiffusionFamily):
         )
         if any(isinstance(goal, Point) for goal in queries.goals):
             notes += ("of a point nothing is proved where κ jumps at the point itself: its radius is infinite there",)
-        return PopulationCertifier(self, queries, chosen[0], chosen[1], aim, made, notes)
+        return PopulationCertifier(self, queries, chosen[0], chosen[1], aim, made, notes + self.unused)
 
     def reduce(
         self, queries: Queries, rank: int, within: tuple[float, float], *, target: str = "continuous"
@@ -110,7 +110,8 @@ class OperatorFamily(DiffusionFamily):
         require_diffusion(self.problem)
         region = partition(self.problem.mesh, self.groups, "diffusion")
         terms = [self.product.matrix((region == k).astype(np.float64)) for k in range(len(self.groups))]
-        return prepare_affine(self.problem, terms, queries, rank, within, "κ")
+        made = prepare_affine(self.problem, terms, queries, rank, within, "κ")
+        return replace(made, notes=(*made.notes, *self.unused))
 
 
 def _tables(loads: Any) -> tuple[Mapping[str, Any], ...]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ class PopulationCertifier:
         sizes = {len(rows) for rows in given.values() if isinstance(rows, Sized)}
         if len(sizes) > 1:
             raise InputError(f"kappas, predictions: must have a row each for every instance; got {sorted(sizes)} rows")
-        rows_of: Iterable[tuple[Any, ...]] = zip(*given.values(), strict=True)
+        rows_of: Iterable[tuple[Any, ...]] = _side_by_side(given)
         if mu is not None:
             rows_of = ((row[0], row[1], None if streams is None else row[2], row[-1]) for row in rows_of)
         parts = list(self.certify_chunks(rows_of))
@@ -260,6 +261,16 @@ class PopulationCertifier:
             status=tuple(status),
             notes=self.notes,
         )
+
+
+def _side_by_side(given: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """A row of each at a time; generators, too, must end together."""
+    gone = object()
+    for i, row in enumerate(zip_longest(*given.values(), fillvalue=gone)):
+        short = [name for name, part in zip(given, row, strict=True) if part is gone]
+        if short:
+            raise InputError(f"{', '.join(given)}: must have a row each for every instance; {short[0]} ends after {i}")
+        yield row
 
 
 def _read(wanted: Sequence[tuple[str, Any, Vector]]) -> str:

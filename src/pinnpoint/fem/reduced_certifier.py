@@ -107,4 +107,6 @@ def prepare_reduced(
     weights = engine.weights(full.weights, region, count)
     made = replace(full, engine=engine, weights=weights)
     notes = (f"reduced bases of rank {rank}; κ is one number on each group", "the reduced state is the prediction")
-    return ReducedCertifier(family, queries, made, np.asarray(queries.L @ engine.sides[0].states), notes)
+    return ReducedCertifier(
+        family, queries, made, np.asarray(queries.L @ engine.sides[0].states), notes + family.unused
+    )

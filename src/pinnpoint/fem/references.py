@@ -18,7 +18,7 @@ MANY = 24
 """Right-hand sides that a factor is expected to serve."""
 
 
-def reference_of(problem: Any, steps: int | None, tolerance: float) -> Reference:
+def reference_of(problem: Any, steps: int | None, tolerance: float, multigrid: bool | None) -> Reference:
     """∫ κ̄∇φ_i·∇φ_j on the free nodes, κ̄ the problem's own diffusion, inverted by transforms or a factor."""
     free = problem.space.free
     if problem.coefficients is not None or problem.loops is not None or problem.diffusion.ndim != 1:
@@ -34,4 +34,5 @@ def reference_of(problem: Any, steps: int | None, tolerance: float) -> Reference
     if inverse is None:
         core = Core(LinearSystem(A, np.zeros(len(free)), row_points=points), rounding=False)
         inverse = solver_for(core, None, MANY)[0]
-    return Reference(problem.mesh.fingerprint, free, problem.diffusion, inverse, steps, tolerance)
+    made = problem.mesh.fingerprint, free, problem.diffusion, inverse, A.diagonal()
+    return Reference(*made, steps, tolerance, multigrid)

@@ -87,7 +87,7 @@ def population_view(
 ) -> PopulationView:
     """What the report shows."""
     shares, good = population.accepted(accept, query), population.certified
-    verdicts = [v if ok else "refused" for v, ok in zip(shares.verdicts, good, strict=True)]
+    verdicts = list(shares.verdicts)
     upper, lower = (population.error, population.lower) if query is None else _of_query(population, query)
     columns = coefficient_features(population, certifier) | {
         name: _column(name, values, len(population)) for name, values in features.items()
