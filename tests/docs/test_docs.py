@@ -202,6 +202,7 @@ def test_the_scoreboard_holds_what_is_known():
         "radii",
         "operators",
         "reference_steps",
+        "cellwise",
         "labels",
         pytest.param("scoreboard", marks=pytest.mark.optional),
     ],
@@ -235,6 +236,8 @@ def test_studies_behind_the_tables_run_in_their_quick_form(name, tmp_path):
     if name == "reference_steps":
         assert all(row["steps"]["3"]["eta"] < 1.1 and row["steps"]["3"]["disjoint"] == 0 for row in rows["cases"])
         assert all(row["as chosen"] < 1.1 for row in rows["contrasts"])
+    if name == "cellwise":
+        assert all(found["missed"] == 0 for row in rows for found in row["steps"].values())
     if name == "labels":
         assert rows["certified"] == rows["count"]
         for row in rows["rows"].values():  # every label of so coarse a grid is proved wrong

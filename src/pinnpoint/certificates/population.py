@@ -160,8 +160,10 @@ class Population:
         within, beyond = self._sides(number("tolerance", tolerance, low=0.0), query)
         sides = zip(self.certified, within, beyond, strict=True)
         said = tuple(REFUSED if not c else WITHIN if w else BEYOND if b else UNDECIDED for c, w, b in sides)
-        shares = (said.count(word) / max(len(self), 1) for word in (WITHIN, BEYOND, UNDECIDED, REFUSED))
-        return Shares(*shares, said)
+        good, bad, unknown, refused = (
+            said.count(word) / max(len(self), 1) for word in (WITHIN, BEYOND, UNDECIDED, REFUSED)
+        )
+        return Shares(good, bad, unknown, refused, said)
 
     def undecided(self, tolerance: float, query: str | int | None = None) -> Index:
         """Rows of certified instances of which neither is proved, for `refine`."""

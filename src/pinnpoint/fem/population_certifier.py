@@ -15,6 +15,7 @@ from pinnpoint.base.arrays import Index, Vector, has, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.population import CERTIFIED, LOWER, UPPER, Instances, Population, joined
+from pinnpoint.fem.cellwise import Cellwise
 from pinnpoint.fem.diffusion_families import DiffusionFamily, prepared
 from pinnpoint.fem.operator_witness import witness_of
 from pinnpoint.mesh.refine import Refiner
@@ -50,7 +51,7 @@ class PopulationCertifier:
     steps: int
     dual_steps: int
     tolerance: float | None
-    prepared: Prepared | Patched | Loaded
+    prepared: Prepared | Patched | Loaded | Cellwise
     notes: tuple[str, ...] = ()
 
     __repr__ = brief
@@ -112,6 +113,8 @@ class PopulationCertifier:
         For flagged and sampled instances; in two dimensions, with a source that is one number on each cell, u = 0 on
         the whole boundary, and averages over cells or the mean.
         """
+        if isinstance(self.prepared, Cellwise):
+            raise InputError("witness: holds fluxes, which target='discrete' does not have; leave it out")
         if self.family.loads:
             raise InputError("witness: is for one load; make a family of the instance's own")
         return witness_of(self.family, self.queries, (self.steps, self.dual_steps), kappa, prediction)
@@ -120,7 +123,8 @@ class PopulationCertifier:
         """Certify some rows of a population again: with more steps, and on meshes up to `meshes` times twice as fine.
 
         `rows` are numbers of rows, as ``population.undecided(0.02)`` gives them. Every row of what comes out is the
-        better one of what was tried; `number` says which instance it is.
+        better one of what was tried; `number` says which instance it is. The discrete target is one of this mesh, so
+        that it has more steps alone.
         """
         given = population.instances
         if given is None:
@@ -135,7 +139,7 @@ class PopulationCertifier:
             raise InputError(f"rows: must be numbers from 0 to {len(population) - 1}; got {which.tolist()[:8]}")
         some = given.only(which)
         finest, best = self, replace(self, tolerance=1e-300)._again(some)
-        for _ in range(meshes):
+        for _ in range(0 if isinstance(self.prepared, Cellwise) else meshes):
             finest, some = finest._finer(some)
             best = _better(best, replace(finest, tolerance=1e-300)._again(some))
         return replace(best, number=population.number[which], instances=given.only(which))

@@ -61,13 +61,14 @@ class Side:
         r = self.states.shape[1]
         A = (kappas @ self._parts[0]).reshape(-1, r, r)
         # operators.md, step 9a
-        return np.linalg.solve(A, np.broadcast_to(self.work, (len(kappas), r))[..., None])[..., 0]
+        found = np.linalg.solve(A, np.broadcast_to(self.work, (len(kappas), r))[..., None])
+        return np.asarray(found[..., 0])
 
     def turned(self, inverse: Vector) -> Vector:
         """Coefficients of stream functions (S, r′), with 1/κ (S, G)."""
         n = self.streams.shape[1]
         B = (inverse @ self._parts[1]).reshape(-1, n, n)
-        return np.linalg.solve(B, -(inverse @ self._parts[2])[..., None])[..., 0]  # operators.md, step 9a
+        return np.asarray(np.linalg.solve(B, -(inverse @ self._parts[2])[..., None])[..., 0])  # operators.md, step 9a
 
 
 @dataclass(frozen=True, eq=False)
