@@ -76,6 +76,9 @@ class PopulationCertifier:
         if ("mu" in given) != bool(self.family.loads):
             need = "must be given, a multiple of each load" if self.family.loads else "the family has no loads"
             raise InputError(f"mu: {need}; say operators(loads=[...]) and certify_many(kappas, predictions, mu=...)")
+        if streams is not None and isinstance(self.prepared, Patched | Cellwise):
+            how = "target='discrete'" if isinstance(self.prepared, Cellwise) else "patches"
+            raise InputError(f"streams: stream functions have no place with {how}; leave them out")
         for name, rows in given.items():
             if not (isinstance(rows, Iterable) or has(rows, "__getitem__")):
                 raise InputError(f"{name}: must be rows, one an instance; got {type(rows).__name__}")
