@@ -11,6 +11,7 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Mask, Vector, frozen, number
 from pinnpoint.base.brief import brief
+from pinnpoint.base.display import titled
 from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import UNIT
 
@@ -140,6 +141,18 @@ class Population:
     def __len__(self) -> int:
         return len(self.number)
 
+    def _repr_html_(self) -> str:
+        """How many, how wrong, and the widest interval of each query, for notebooks."""
+        sure = self.certified
+        told = [("instances", f"{len(self):,}"), ("certified", f"{int(sure.sum()):,}")]
+        if sure.any():
+            for name, of in (("proved energy error, relative: median", np.median), ("largest", np.max)):
+                told.append((name, f"{_percent(of(self.lower[sure]))} to {_percent(of(self.error[sure]))}"))
+            widest = np.max(self.radius[sure], axis=0)
+            told += [(f"{q}: widest ±", f"{r:.3g}") for q, r in zip(self.names, widest, strict=True)]
+        told += [("refused", reason) for reason in dict.fromkeys(s for s in self.status if s != CERTIFIED)]
+        return titled(self, told)
+
     @property
     def certified(self) -> Mask:
         """Which instances were certified."""
@@ -243,3 +256,7 @@ def joined(parts: Sequence[Population]) -> Population:
     status = tuple(s for p in parts for s in p.status)
     notes = tuple(dict.fromkeys(n for p in parts for n in p.notes))
     return Population(first.names, **kept, status=status, notes=notes, cells=cells)
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.3g} %"
