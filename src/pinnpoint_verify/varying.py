@@ -118,12 +118,12 @@ def _stacked(rows: list[Any]) -> Ball:
 
 
 def largest(R: Array) -> Array:
-    """Upper bounds of ‖R‖², by ‖M‖ ≤ ‖M^16‖_F^(1/16) for M = RᵀR."""
+    """Upper bounds of ‖R‖², by ‖M‖ ≤ ‖M^16‖^(1/16) for M = RᵀR: Frobenius' norm or the largest sum of a row."""
     scale = np.maximum(np.abs(R).max(axis=(1, 2)), 1e-150)
     M = mix("nki,nkj->nij", Ball(R) / scale[:, None, None], Ball(R) / scale[:, None, None])
     for _ in range(4):
         M = mix("nik,nkj->nij", M, M)
-    size = np.sqrt(mix("nij,nij->n", M, M).top)
+    size = np.minimum(np.sqrt(mix("nij,nij->n", M, M).top), up(M.top.sum(axis=2) * (1.0 + 1e-14)).max(axis=1))
     return np.asarray(up(size ** (1.0 / 16.0) * scale**2 * (1.0 + 1e-13)))
 
 
