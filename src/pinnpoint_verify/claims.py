@@ -45,7 +45,7 @@ from pinnpoint_verify.solid_lifts import kept_agrees
 from pinnpoint_verify.spectrum import Spectrum
 from pinnpoint_verify.steps import stepped_bounds
 from pinnpoint_verify.systems import Found
-from pinnpoint_verify.varying import VariedSide, is_supported
+from pinnpoint_verify.varying import VariedSide, is_supported, sunk
 
 COMMON = {"target", "method", "radius_terms", "components", "degree", "weighted"}
 CONTINUOUS = {"goals", "lift", "source", "range", "mismatch", "raised", "dirichlet", "neumann"}
@@ -146,6 +146,8 @@ def continuous(
         if spectrum is None:
             own_ends = extended is not None and goal["raised"]
             moved = missed(asked.get(i), p, goal, extended.ends if extended is not None and own_ends else mismatch)
+            if varied and moved and i in asked and not mesh.medium.positive():
+                moved = sunk(asked[i], mismatch)
             moved *= reach(asked[i], mesh) if goal["kind"] == "gradient" and moved else 1.0
         else:
             moved = spectrum.missed(asked.get(i), p, goal, mismatch, energy(asked[i].z) if i in asked else 0.0)

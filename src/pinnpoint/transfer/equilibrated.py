@@ -395,7 +395,7 @@ class Equilibrated(Route):
         medium = self.model.medium
         if J.lift is None and medium is not None and self._sinks():
             return varied_change(self.model, medium, J, mismatch, duals[i], found.dual)
-        # continuous.md, step 7b
+        # continuous.md, step 7b; varying.md, step 5a
         if J.lift is None:
             return float(up(mismatch * J.reach)) if J.reach != 1.0 else mismatch
         if not self._met():
