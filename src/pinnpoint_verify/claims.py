@@ -23,6 +23,7 @@ from pinnpoint_verify.agreement import (
 )
 from pinnpoint_verify.assumptions import assumptions_agree
 from pinnpoint_verify.averages import bare, reach
+from pinnpoint_verify.box_claims import verify_box
 from pinnpoint_verify.checker import DIRICHLET, Discrete, Mesh, Query, Side, energy, up
 from pinnpoint_verify.comparison import compared
 from pinnpoint_verify.cubics import Norms
@@ -243,6 +244,10 @@ def verify(path: Any, inputs: Any = None) -> list[str]:
         need(name in bundle.json, f"{name}: is missing")
     certificate, case, proof = (bundle.json[n] for n in ("certificate.json", "case.json", "proof.json"))
     need("unsupported" not in proof, f"proof.json: this certificate cannot be re-checked, {proof.get('unsupported')}")
+    if isinstance(case.get("problem"), dict) and case["problem"].get("kind") == "box":
+        need(inputs is None, "inputs: the bundle of a box names no files")
+        need(bundle.versions == certificate.get("versions"), "manifest.json: other versions than in the certificate")
+        return verify_box(bundle, certificate, case, proof)
     names = [str(query["name"]) for query in case["queries"]]
     printed = [line for name, data in bundle.json.items() for line in declared_lines(name, data, names)]
     need(bundle.versions == certificate.get("versions"), "manifest.json: other versions than in the certificate")

@@ -63,7 +63,9 @@ def instant(s: float, reaction: float, kernels: Sequence[Kernel]) -> TimeRule:
     weight = math.exp(-reaction * s)
     off = abs(weight) * UNIT * (64.0 + 8.0 * abs(reaction) * s)
     v = math.sqrt(s)
-    blurred = 32.0 * UNIT * weight * math.prod(k.mass(0.126, 1.126 * v, 0.874 * v) for k in kernels)  # box.md, step 4a
+    theta = min(0.126, *(math.sqrt(k.axis.kappa) / (abs(k.axis.drift) * v) for k in kernels if k.axis.drift), 1.0)
+    near = math.prod(k.mass(theta, (1.0 + theta) * v, (1.0 - theta) * v) for k in kernels)
+    blurred = 4.0 * UNIT / theta * weight * near  # box.md, step 4a
     return TimeRule(np.array([v]), np.array([weight]), np.array([off]), np.array([blurred]), 0.0)
 
 
