@@ -21,7 +21,7 @@ SMALL = 1e-24
 """A field's steps end where its rᵀz has fallen this far: beyond, its quotients are rounding."""
 MOST = 48
 """Steps after which none is gone on with."""
-FAR = 6.0
+FAR = 4.5
 """Spread of κ/κ̄ beyond which steps are preconditioned by cycles of the matrix itself, where PyAMG is there."""
 EVEN = 1e-9
 """How far, against the spacing, lines of a lattice may be from even."""
