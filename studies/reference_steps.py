@@ -83,11 +83,11 @@ def measured(kind, cells, contrast, seed=0):
     return row
 
 
-def by_contrast(kind, cells, seeds=2):
+def by_contrast(kind, cells, contrasts, seeds=2):
     """Rows of the worst η after three steps, over that of tight solves: with v by the reference in all of them."""
     mesh, rows = pp.io.generate(kind, cells), []
     base = pp.fem.ReactionDiffusion(mesh, 1.0)
-    for contrast in CONTRASTS:
+    for contrast in contrasts:
         row = {"kind": kind, "cells": cells, "contrast": contrast, "as chosen": 0.0, "by the reference alone": 0.0}
         for seed in range(seeds):
             p = pp.fem.ReactionDiffusion(mesh, 1.0, coefficient(mesh, contrast, seed))
@@ -117,7 +117,8 @@ def main():
             print(json.dumps(found["cases"][-1]), flush=True)
     if options.only != "cases":
         sizes = (("square", 8), ("cube", 4)) if options.quick else (("square", 64), ("cube", 12))
-        found["contrasts"] = [row for size in sizes for row in by_contrast(*size)]
+        some = CONTRASTS[::3] if options.quick else CONTRASTS
+        found["contrasts"] = [row for size in sizes for row in by_contrast(*size, some)]
     out.write_text(json.dumps(found, indent=1) + "\n")
 
 
