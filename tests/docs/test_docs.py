@@ -180,10 +180,12 @@ def test_stored_radii_and_campaigns_are_what_the_pages_say():
 def test_the_scoreboard_holds_what_is_known():
     rows = json.loads((ROOT / "studies" / "results" / "scoreboard.json").read_text(encoding="utf-8"))
     assert sum(name.startswith("DeepXDE ") for name in rows) >= 20
+    assert sum(name.startswith("PINNacle ") for name in rows) >= 8  # and five elliptic ones, studies/pinnacle.py
     for name, row in rows.items():
         assert row["guarantee"] == "deterministic", name
         assert (ROOT / "studies" / "tasks" / row["script"]).exists(), name
         assert row["proved at least"] <= row["proved at most"] < math.inf, name
+        assert all(found.get("held", True) for found in row.get("seeds", {}).values()), name
         if "true error" in row:
             assert row["held"], name
             assert row["proved at least"] <= row["true error"] <= row["proved at most"], name
