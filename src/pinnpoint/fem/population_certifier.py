@@ -35,6 +35,11 @@ LESS = 0.95
 RANGE = 2.0**-400, 2.0**400
 """Coefficients beyond these could overflow in a sum."""
 
+NOTHING = (
+    "the steps left the range of floating-point numbers, or κ has a contrast beyond their digits, so nothing is "
+    "proved; rescale κ"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class PopulationCertifier:
@@ -256,7 +261,7 @@ class PopulationCertifier:
         lost = ~np.isfinite(kept["energy"])
         for i in np.flatnonzero(lost):
             if status[i] == CERTIFIED:
-                status[i] = "the steps left the range of floating-point numbers, so nothing is proved; rescale κ"
+                status[i] = NOTHING
         return Population(
             self.queries.names,
             np.arange(first, first + S),

@@ -26,6 +26,8 @@ def reference_of(problem: Any, steps: int | None, tolerance: float, multigrid: b
     if free is None or len(free) == problem.space.N:
         raise InputError("reference: needs values that are held somewhere; give a Dirichlet group")
     steps = None if steps is None else whole("steps", steps)
+    if multigrid is not None and not isinstance(multigrid, bool):
+        raise InputError(f"multigrid: must be true, false or left out; got {multigrid!r}")
     tolerance = number("tolerance", tolerance, above=0.0)
     A = StiffnessProduct.of(problem.nodes).matrix(problem.diffusion)[free][:, free]
     points = problem.nodes.points[free]

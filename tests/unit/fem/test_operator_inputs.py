@@ -82,3 +82,17 @@ def test_three_steps_by_cycles_of_the_matrix_itself_are_as_good_as_a_solve(kind,
         for k in (3, 40)
     )
     assert few <= 1.01 * many
+
+
+def test_whether_cycles_are_asked_for_is_a_truth_value():
+    with pytest.raises(pp.InputError, match="multigrid: must be true"):
+        square(3).reference(multigrid=3)
+
+
+def test_contrasts_beyond_the_digits_prove_nothing_and_say_so():
+    problem = square(4)
+    kappas = 10.0 ** np.random.default_rng(0).uniform(-8.0, 8.0, (2, len(problem.mesh.cells)))
+    certifier = problem.operators().prepare(problem.mean(), target="discrete")
+    found = certifier.certify_many(kappas, np.zeros((2, len(problem.mesh.points))))
+    assert np.all(np.isinf(found.radius))
+    assert all("contrast" in why for why in found.status)
