@@ -19,7 +19,6 @@ from pinnpoint_paper import (
     points_3d,
     randomized,
     raw_corrected,
-    scoreboard,
     transfer_1d,
 )
 from pinnpoint_paper.study import Study
@@ -39,7 +38,6 @@ STUDIES: tuple[Study, ...] = (
     raw_corrected.STUDY,
     amortized.STUDY,
     beyond.STUDY,
-    scoreboard.STUDY,
 )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pinnpoint_verify.bent import Bent
 from pinnpoint_verify.checker import Cells, Density, Mesh, Query, means, total, up
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.reference import BALL, compare, directions, distance, radial, rule
@@ -186,18 +187,28 @@ def _gradients(at: Places, x: Array, axis: int, name: str) -> list[Array]:
     return found
 
 
-def density_agrees(bundle: Bundle, mesh: Mesh, i: int, w: Density, g: Cells, goal: Row, row: Row) -> None:
+def density_agrees(
+    bundle: Bundle, mesh: Mesh, i: int, w: Density, g: Cells, goal: Row, row: Row, bent: Bent | None = None
+) -> None:
     """W = 1/|G| of an average on a range of cells."""
     name, low, high = row["name"], g.part.start, g.part.stop
     V, data = mesh.points[mesh.cells[g.part]], w.on(low, high)
     if goal["kind"] == "cells":
         cells = chosen(bundle, i, row, mesh.C)
+        if bent is not None and np.any(bent.bent[cells]):
+            _curved_cells_agree(mesh, bent, cells, data, g, name)
+            return
         size = float(volumes(mesh.points[mesh.cells[cells]]).sum())
         inside = np.isin(np.arange(low, high), cells)
         flat = np.abs(data[0] - np.where(inside, 1.0 / size, 0.0)[:, None, None]).max(axis=(1, 2), initial=0.0)
         fits = np.all(flat * size <= 1e-10) and not np.any(data[1:])
         need(fits and goal["scale"] >= 1e-15, f"{name!r}: not the density of its cells")
         return
+    if bent is not None:
+        at, half = np.array(goal["at"], dtype=float), float(goal["average"] if goal["kind"] == "ball" else goal["side"])
+        near = np.all((V.min(axis=1) < at + half) & (V.max(axis=1) > at - half), axis=1)
+        held = np.any(data[0], axis=(1, 2))
+        need(not np.any(bent.bent[g.part] & near & held), f"{name!r}: it meets cells at a curve")
     if goal["kind"] == "block":
         _block_agrees(V, data, *faces({**goal, "name": name}, mesh.d), name)
         return
@@ -217,6 +228,36 @@ def density_agrees(bundle: Bundle, mesh: Mesh, i: int, w: Density, g: Cells, goa
         return np.asarray(C * (((X - x0) ** 2).sum(axis=-1) <= R**2))
 
     compare(f"density of {name!r}", tuple(x[cut] for x in data), V[cut], inside_of, 0.05 * C)
+
+
+def curved_mean_agrees(bundle: Bundle, places: Places, bent: Bent, i: int, row: Row, stored: Array) -> None:
+    """ℓ of the mean over cells as they are in a curved domain: ∫ φ det J/∫ det J."""
+    cells = chosen(bundle, i, row, len(places.cells))
+    bary, weights = rule(places.d, 8)
+    V = places.X[cells]
+    J = bent.at(np.einsum("qi,nic->nqc", bary, V), cells)[1]
+    mix = volumes(V)[:, None] * weights * np.linalg.det(J)
+    ell = np.zeros(len(stored))
+    np.add.at(ell, places.nodes_of(places.cells[cells]), (mix @ places.shapes(bary)) / mix.sum())
+    far = np.abs(ell - stored).max()
+    need(far <= 1e-5 * np.abs(ell).max(), f"{row['name']!r}: ℓ is not that of its cells (sampled)")
+
+
+def _curved_cells_agree(mesh: Mesh, bent: Bent, cells: Array, data: Any, g: Cells, name: str) -> None:
+    """W = det J/∫det J of an average over cells as they are in a curved domain."""
+    bary, weights = rule(mesh.d, 6)
+    V = mesh.points[mesh.cells[cells]]
+    J = bent.at(np.einsum("qi,nic->nqc", bary, V), cells)[1]
+    size = float(volumes(V) @ (np.linalg.det(J) @ weights))
+    inside = np.nonzero(np.isin(np.arange(g.part.start, g.part.stop), cells))[0]
+    out = np.delete(np.arange(len(data[0])), inside)
+    need(not any(np.any(x[out]) for x in data), f"{name!r}: not the density of its cells")
+
+    def w(X: Array, bary: Array, at: Array) -> Array:
+        return np.linalg.det(bent.at(X, g.part.start + inside[at])[1]) / size
+
+    rows = tuple(x[inside] for x in data)
+    compare(f"density of {name!r}", rows, mesh.points[mesh.cells[g.part]][inside], w, 1e-7 / size)
 
 
 def _block_agrees(V: Array, data: tuple[Array, ...], low: Array, high: Array, name: str) -> None:

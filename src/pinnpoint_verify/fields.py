@@ -113,6 +113,7 @@ CERTIFICATE = {
 }
 """Of certificate.json."""
 CASE = {
+    "geometry.**": DECLARED,
     "title": DECLARED,
     "units": DECLARED,
     "units.*": DECLARED,
@@ -242,6 +243,7 @@ PROOF = {
     "spectrum.mesh[]": WITNESS,
     "medium.**": DECLARED,
     "mismatch": DECLARED,
+    "bent.groups[]": COMPARED,
     "raised": COMPARED,
     "raised.ends": DECLARED,
     "goals[].raised": COMPARED,

@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
-from pinnpoint_verify.averages import is_scalar, scalar_agrees
+from pinnpoint_verify.averages import curved_mean_agrees, is_scalar, scalar_agrees
+from pinnpoint_verify.bent import Bent
 from pinnpoint_verify.checker import Discrete, areas, means, quadratic
 from pinnpoint_verify.cover import covers_once
 from pinnpoint_verify.domains import domain_agrees, sides_agree
@@ -152,6 +153,7 @@ def functionals_agree(bundle: Bundle, d: Discrete, rows: list[Row], case: Row, p
     need(degree == places.degree, "mesh: not of the degree of the case")
     domain_agrees(places.nodes[: places.n], places.cells, case, bundle.json["certificate.json"])
     known = system_agrees(bundle, d, places, case)
+    bent = Bent(bundle, proof, case, places.nodes[: places.n], places.cells) if "bent" in proof else None
     covers_once(places.nodes[: places.n], places.cells)
     for i, row in enumerate(rows):
         name, kind, here = row["name"], row["kind"], d.L[[i]]
@@ -164,7 +166,12 @@ def functionals_agree(bundle: Bundle, d: Discrete, rows: list[Row], case: Row, p
         if is_scalar(row, places.count):
             ell = np.zeros(len(places.nodes))
             ell[here.indices] = here.data
-            scalar_agrees(bundle, places, i, row, ell, float(d.constants[i]), case)
+            curved = row["kind"] in ("cells", "mean") and "side" not in row
+            if curved and bent is not None:
+                need(d.constants[i] == 0.0, f"{name!r}: a mean has no constant")
+                curved_mean_agrees(bundle, places, bent, i, row, ell)
+            else:
+                scalar_agrees(bundle, places, i, row, ell, float(d.constants[i]), case)
             continue
         if is_elastic(row):
             elastic_agrees(bundle, d, places, i, row, case, known)
@@ -182,6 +189,7 @@ def functionals_agree(bundle: Bundle, d: Discrete, rows: list[Row], case: Row, p
         support = np.nonzero(stored)[0]
         near = np.unique(places.around[support[support < places.n]].indices)
         need(len(near), f"{name!r}: ℓ is of no cell")
+        x = x if bent is None or kind != "point" else bent.back(x, near, name)[1]
         offsets, weights = ball_rule(places.d) if kind == "average" else (np.zeros((1, places.d)), np.ones(1))
         ell = places.point(x + row.get("ball", 0.0) * offsets, weights, near)
         off = float(np.abs(ell - stored).max())

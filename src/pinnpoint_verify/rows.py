@@ -85,7 +85,9 @@ def rows_agree(certificate: Row, case: Row, proof: Row, cells: int, dimension: i
     header_agrees(certificate, case, proof)
     domain = {0: "", 1: "interval", 2: "polygon", 3: "polyhedron"}[dimension]
     discrete = [MESH, SYSTEM] if cells else [SYSTEM]  # a system's certificate may be stored with the mesh it came from
-    own = [f"the PDE's solution on the mesh's {domain}"] if proof["target"] == "continuous" else discrete
+    where = curved(proof) or f"the mesh's {domain}"
+    own = [f"the PDE's solution on {where}"]
+    own = own if proof["target"] == "continuous" else discrete
     need(certificate.get("interval_of") in own, f"certificate: its intervals are of {own[0]}")
     rows, asked = certificate["queries"], case["queries"]
     need(len(rows) == len(asked) > 0, "certificate: another number of queries than the case")
@@ -100,6 +102,14 @@ def rows_agree(certificate: Row, case: Row, proof: Row, cells: int, dimension: i
         verdict_agrees(row)
     history_agrees(certificate, case, rows, cells)
     return list(rows)
+
+
+def curved(proof: Row) -> str:
+    """What a curved domain is; empty where cells are straight."""
+    if "bent" not in proof:
+        return ""
+    bounded = "the domain that the given curves bound"
+    return bounded if proof["bent"]["groups"] else "the isoparametric domain of the mesh"
 
 
 def header_agrees(certificate: Row, case: Row, proof: Row) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint_verify.averages import bare, chosen, density_agrees, mean_along, slope_agrees, slope_height
+from pinnpoint_verify.bent import DECLARED, Bent
 from pinnpoint_verify.checker import (
     DIRICHLET,
     NEUMANN,
@@ -68,7 +69,10 @@ class Samples:
             data = proof[key] if table else [proof[key]]
             fits = data == [None] * len(data) if lift else alike(data, [plain(v) for v in given])
             need(fits, f"{key}: not that of the case")
-        self.varied = Coefficients(mesh, proof, case) if mesh.medium is not None else None
+        need("bent" not in proof or mesh.medium is not None, "bent: of coefficients that are constant on cells")
+        self.bent = Bent(bundle, proof, case, mesh.points, mesh.cells) if "bent" in proof else None
+        self.unproved += [] if self.bent is None else [DECLARED]
+        self.varied = Coefficients(mesh, proof, case, self.bent) if mesh.medium is not None else None
         self.blind += [] if self.varied is None else [*self.varied.blind, "A where coefficients vary inside cells"]
         if self.varied is not None and self.varied.b is not None:
             self.varied.flow()
@@ -122,6 +126,9 @@ class Samples:
         close, lift = wanted(rows), self.proof["lift"] is not None
         texts, region = (self.parts, self.region) if self.parts else ([self.source], np.zeros(self.mesh.C, dtype=int))
         groups = [self._facets(f"continuous/n{k}") for k in range(len(self.proof["neumann"]))]
+        if self.bent is not None:  # data carried back by the map stay declared
+            region = np.where(self.bent.bent, -1, region)
+            groups = [facets[~self.bent.bent[self.mesh.owner[facets]]] for facets in groups]
         if not lift:
             cells = source_bounds(p, texts, region, close)
             self.stored = cells, load_bounds(p, self.proof["neumann"], groups, close)
@@ -142,6 +149,9 @@ class Samples:
                 continue
             facets = self.bundle(f"robin/r{k}", None, whole=len(self.mesh.facets))
             need(np.all(np.isin(facets, own.at)), "robin: not that of the case")
+            if self.bent is not None:  # those carried back by the map stay declared
+                rough += int(np.sum(self.bent.bent[self.mesh.owner[facets]]))
+                facets = facets[~self.bent.bent[self.mesh.owner[facets]]]
             at = np.searchsorted(own.at, facets)
             stored = np.stack([own.high[at], own.e1[at], own.e2[at]], axis=1)
             V = self.mesh.points[self.mesh.facets[facets]]
@@ -158,9 +168,17 @@ class Samples:
         need(len(facets) and np.all(np.diff(facets) > 0), "Neumann data: facets of no group, or not in order")
         return facets
 
-    def value(self, given: Any, X: Array) -> Array:
-        """Dirichlet data at points, less the prediction where that was lifted."""
-        return formula(given, X) - (self.lift(X).v if self.lift else 0.0)
+    def value(self, given: Any, X: Array, cells: Any = None) -> Array:
+        """Dirichlet data at points of these cells, less the prediction where that was lifted."""
+        Y = X if self.bent is None or cells is None else self.bent.at(X, cells)[0]
+        return formula(given, Y) - (self.lift(X).v if self.lift else 0.0)
+
+    def through(self, given: Any, X: Array, facets: Array) -> Array:
+        """Neumann data at points of facets."""
+        if self.bent is None:
+            return formula(given, X)
+        Y, size = self.bent.area(X, self.mesh.owner[facets], self.mesh.points[self.mesh.facets[facets]])
+        return formula(given, Y) * size  # curved.md, step 1a
 
     def prediction(self, d: Discrete, rows: list[Row], goals: list[Row]) -> None:
         """What was lifted is the case's prediction, and the certificate's values are its own."""
@@ -227,15 +245,17 @@ class Samples:
             return []
         need(own is not None and np.all(np.isin(facets, own.at)), "robin: not that of the case")
         at = np.searchsorted(own.at, facets)
-        if is_number(given):
+        bent = self.bent is not None and bool(np.any(self.bent.bent[mesh.owner[facets]]))
+        if is_number(given) and not bent:
             same = own.plain[at] & (own.model.beta[at, 0] == given) & (own.low[at] == given) & (own.top[at] == given)
             need(np.all(same), "robin: not that of the case")
             return list(facets.tolist())
-        need(isinstance(given, str), "robin: not that of the case")
+        need(isinstance(given, str) or bent, "robin: not that of the case")
         V = mesh.points[mesh.facets[facets]]
-        compare("robin", (own.beta[at], own.high[at], own.e1[at], own.e2[at]), V, lambda X, bary, at: formula(given, X))
+        f = lambda X, bary, at: self.through(given, X, facets[at])  # noqa: E731
+        compare("robin", (own.beta[at], own.high[at], own.e1[at], own.e2[at]), V, f)
         bary = np.concatenate([np.eye(mesh.d), rule(mesh.d - 1, 9)[0]])
-        values, (low, top) = formula(given, np.einsum("qi,nic->nqc", bary, V)), (own.low[at], own.top[at])
+        values, (low, top) = self.through(given, np.einsum("qi,nic->nqc", bary, V), facets), (own.low[at], own.top[at])
         slack = 1e-12 * np.abs(values).max(axis=1)
         fits = np.all(low <= values.min(axis=1) + slack) and np.all(values.max(axis=1) <= top + slack)
         need(fits, "robin: a bound that the formula does not keep (sampled)")
@@ -268,12 +288,21 @@ class Samples:
 
         def f(X: Array, bary: Array, at: Array) -> Array:
             at = some[at]
+            if self.bent is not None:
+                return self.spread(self.source, X, g.part.start + at)
             return self.rest(X, g.kappa[at, None], g.c[at, None]) - g.cubic[at, None] * (u[at] @ bary.T) ** 3
 
         some = np.nonzero(self.stored[0][g.part])[0]
         if len(some):
             data = tuple(x[some] for x in p.given)
             compare("source", data, self.mesh.points[self.mesh.cells[g.part]][some], f)
+
+    def spread(self, given: Any, X: Array, cells: Array) -> Array:
+        """A source at points of cells."""
+        if self.bent is None:
+            return np.broadcast_to(formula(given, X), X.shape[:-1])
+        Y, J = self.bent.at(X, cells)
+        return formula(given, Y) * np.linalg.det(J)  # curved.md, step 1a
 
     def _grouped(self, p: Side, g: Cells) -> None:
         """The source of each group on a range of cells."""
@@ -282,10 +311,9 @@ class Samples:
             return
 
         def f(X: Array, bary: Array, at: Array) -> Array:
-            return np.asarray(np.select([own[some[at]][:, None] == k for k in range(len(self.parts))], values(X)))
-
-        def values(X: Array) -> list[Array]:
-            return [np.broadcast_to(formula(part, X), X.shape[:-1]) for part in self.parts]
+            cells = g.part.start + some[at]
+            values = [self.spread(part, X, cells) for part in self.parts]
+            return np.asarray(np.select([own[some[at]][:, None] == k for k in range(len(self.parts))], values))
 
         data = tuple(x[some] for x in p.given)
         compare("source", data, self.mesh.points[self.mesh.cells[g.part]][some], f)
@@ -327,22 +355,26 @@ class Samples:
             sampled = isinstance(given, str) or (given is not None and self.lift is not None)
             at = np.einsum("njk,qj,qk->nq", b, bary, bary, optimize=True) if sampled else b
             X = np.einsum("qi,nic->nqc", bary, mesh.points[T])
-            gap = 0.0 if given is None else np.abs(self.value(given, X) - at if sampled else at - given)
+            cells = mesh.owner[facets]
+            gap = 0.0 if given is None else np.abs(self.value(given, X, cells) - at if sampled else at - given)
             if raised is not None:
                 need(given is not None and lift is None, "raised: data of which nothing is known")
                 at, X = (np.concatenate([np.eye(2), bary]) for _ in range(2))
                 X = np.einsum("qi,nic->nqc", at, mesh.points[T])
                 own = np.einsum("njk,qj,qk->nq", b, at, at, optimize=True)
-                raised.compare(facets, (self.value(given, X) if sampled else given) - own, bary)
+                raised.compare(facets, (self.value(given, X, cells) if sampled else given) - own, bary)
             size = float(np.abs(b).max(initial=0.0))
             if lift is not None:  # points are rounded, and so is a prediction that vanishes on a side
                 own = lift(X)
                 size += float((np.abs(own.v) + np.abs(own.g).max(axis=0) * np.abs(X).max()).max(initial=0.0))
             top = (1e-13 * size + 1e-9 * claimed) * sampled
             need(np.max(gap, initial=0.0) <= claimed + top, "state: misses the Dirichlet data")
-            if isinstance(given, str) and self.proof["lift"] is None:
+            carried = isinstance(given, str) and self.bent is not None and bool(np.any(self.bent.bent[cells]))
+            if carried:
+                self.unproved.append(f"how well the state meets the Dirichlet data of {self.over[k]!r}, on curves")
+            elif isinstance(given, str) and self.proof["lift"] is None:
                 proved = max(proved, held_gap(given, mesh.points[T], b, claimed))
-            if given is not None and raised is not None and self.proof["lift"] is None:
+            if given is not None and raised is not None and self.proof["lift"] is None and not carried:
                 fits = kept_below(given, mesh.points[T], b, raised.tops(facets))
                 need(fits, "raised: the Dirichlet data are larger somewhere than their polynomials")
         fixed = np.nonzero(mesh.kind == DIRICHLET)[0].tolist()
@@ -366,7 +398,7 @@ class Samples:
             some = facets[self.stored[1][facets]]
             if given is not None and p.load is not None and len(some):
                 data = tuple(a[some] for a in p.load.on(0, len(mesh.facets)))
-                f = lambda X, bary, at, given=given: formula(given, X)  # noqa: E731
+                f = lambda X, bary, at, given=given, some=some: self.through(given, X, some[at])  # noqa: E731
                 compare("Neumann data", data, mesh.points[mesh.facets[some]], f)
         need(not left, "Neumann data: a load that the case does not have")
         for k, (group, pair) in enumerate(robin.items()):
@@ -450,11 +482,11 @@ class Samples:
         if self.harmonic:
             self._linearised(query, g, V, name)
         if self.varied is not None and goal["radius"] is not None:
-            point_agrees(self.kernel(i, goal, row), query, g, name)
+            point_agrees(self.kernel(i, goal, row), query, g, name, self.bent)
             return
         if bare(goal):
             need(query.phi is None or not np.any(query.phi.beta), f"{name!r}: an average has no kernel")
-            density_agrees(self.bundle, mesh, i, query.w, g, goal, row)
+            density_agrees(self.bundle, mesh, i, query.w, g, goal, row, self.bent)
             return
         if goal["kind"] == "gradient":
             height, off = self.slope(i, goal, row)
@@ -660,7 +692,7 @@ class Samples:
             return 0.0
         need(given is not None, "robin: data without a formula")
         V, (bary, weights) = mesh.points[mesh.facets[these]], rule(mesh.d - 1, n)
-        return float(areas(V).m @ (formula(given, np.einsum("qi,nic->nqc", bary, V)) @ weights))
+        return float(areas(V).m @ (self.through(given, np.einsum("qi,nic->nqc", bary, V), these) @ weights))
 
     def _group(self, i: int, query: Query | None, goal: Row, name: str) -> None:
         """An average over a group, or a flux through it."""

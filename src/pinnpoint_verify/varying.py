@@ -15,30 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint_verify.checker import (
-    CHUNK,
-    NEUMANN,
-    Ball,
-    Cells,
-    Density,
-    Mesh,
-    Query,
-    Side,
-    energy,
-    means,
-    mix,
-    total,
-    up,
-)
+from pinnpoint_verify.checker import CHUNK, NEUMANN, Ball, Cells, Density, Mesh, Side, means, mix, total, up
 from pinnpoint_verify.lengths import NORMS
 from pinnpoint_verify.polynomials import by_linear, by_quadratic, not_above, plus, projected, raised
 from pinnpoint_verify.reader import Array, Bundle, need
-from pinnpoint_verify.spectrum import sizes
 
 DEEPEST = 0.9
 """The share of coercivity that a reaction below zero may cost where nothing convects."""
 SPARE = 1e-6
 """The share of coercivity that rounding in c − ½∇·b ≥ 0 may cost."""
+SQUARINGS = 12
 CLOSE = 1e-8
 """The share by which lower bounds may be missed, which widens norms as much."""
 
@@ -120,16 +106,11 @@ class Medium:
                 m = 0.5 * plus(m, self.model("t", part), mesh.d)
                 error = up(0.5 * (error + self.error["t"][part]))
             self.loose += len(not_above(_stacked([m]), error[:, None], mesh.c[part] - spare, mesh.d))
-        share, self.length = float(up(spare * square)), float(up(math.sqrt(square)))
+        share = float(up(spare * square))
         if self.exit is not None:
             self.loose += len(self.exit.lack(mesh, square, CLOSE))
             share = share + CLOSE
-        self.factor = float(up(((1.0 - share) * (1.0 - CLOSE)) ** -0.5 * (1.0 + 1e-14)))
-        return self.factor
-
-    def lack(self) -> float:
-        """Q ≥ 0 with c ≥ −Q, from the models' coefficients."""
-        return max(0.0, -float((self.beta["c"].min(axis=1) - self.error["c"]).min()) * (1.0 + 1e-15))
+        return float(up(((1.0 - share) * (1.0 - CLOSE)) ** -0.5 * (1.0 + 1e-14)))
 
 
 def _stacked(rows: list[Any]) -> Ball:
@@ -138,13 +119,15 @@ def _stacked(rows: list[Any]) -> Ball:
 
 
 def largest(R: Array) -> Array:
-    """Upper bounds of ‖R‖², by ‖M‖ ≤ ‖M^16‖^(1/16) for M = RᵀR: Frobenius' norm or the largest sum of a row."""
-    scale = np.maximum(np.abs(R).max(axis=(1, 2)), 1e-150)
-    M = mix("nki,nkj->nij", Ball(R) / scale[:, None, None], Ball(R) / scale[:, None, None])
-    for _ in range(4):
+    """Upper bounds of ‖R‖², by ‖M‖ ≤ ‖M^n‖_F^(1/n) for M = RᵀR and n = 2^SQUARINGS, scaled by powers of two."""
+    M, bound = mix("nki,nkj->nij", Ball(R), Ball(R)), np.ones(len(R))
+    for k in range(SQUARINGS):
+        f = 2.0 ** np.ceil(np.log2(np.maximum(np.abs(M.m).max(axis=(1, 2)), 1e-300)))
+        M = M * (1.0 / f)[:, None, None]
+        bound = bound * f ** (0.5**k)
         M = mix("nik,nkj->nij", M, M)
-    size = np.minimum(np.sqrt(mix("nij,nij->n", M, M).top), up(M.top.sum(axis=2) * (1.0 + 1e-14)).max(axis=1))
-    return np.asarray(up(size ** (1.0 / 16.0) * scale**2 * (1.0 + 1e-13)))
+    size = np.sqrt(mix("nij,nij->n", M, M).top)
+    return np.asarray(up(bound * size ** (0.5**SQUARINGS) * (1.0 + 1e-13)))
 
 
 def is_supported(mesh: Mesh, proof: dict[str, Any]) -> None:
@@ -154,19 +137,9 @@ def is_supported(mesh: Mesh, proof: dict[str, Any]) -> None:
     need(plain and not np.any(mesh.cubic), "medium: beside another kind of equation")
     kinds = {goal["kind"] for goal in proof["goals"]}
     need(not kinds & {"gradient", "everywhere", *NORMS}, "medium: no theorem for such queries")
-    # varying.md, step 5b
-    need(mismatch == 0.0 or "flux" not in kinds, "medium: data that are not met, beside a flux")
-    sure = proof["raised"] is None or mesh.medium.positive()
-    need(sure, "medium: data that are lifted, beside a reaction that is not proved to be ≥ 0")
-
-
-def sunk(query: Query, mismatch: float) -> float:
-    """What data that are not met change where c ≥ −Q is all that is known of the reaction."""
-    own, top = sizes(query)
-    mesh, medium, z = query.p.mesh, query.p.mesh.medium, query.z
-    need(isinstance(z, VariedSide) and not z.field, "medium: data that are not met, beside a load on gradients")
-    rest = math.sqrt(total(mesh.top)) * medium.length * medium.factor * energy(z)
-    return float(up(mismatch * (own + medium.lack() * (total(up(top * mesh.top)) + rest))))  # varying.md, step 5c
+    # the maximum principle, varying.md, step 5a, needs c ≥ 0; fluxes, step 5b, need data that are met
+    met = mismatch == 0.0 or ("flux" not in kinds and mesh.medium.positive())
+    need(met, "medium: data that are not met, beside a flux or a reaction that is not proved to be ≥ 0")
 
 
 class VariedSide(Side):

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint_verify.bent import Bent
 from pinnpoint_verify.checker import NEUMANN, Cells, Mesh, Shape
 from pinnpoint_verify.formulas import formula, plain
 from pinnpoint_verify.lifts import Lift
@@ -33,8 +34,8 @@ WORDS |= {"c": "a model of c is not that of its formula", "t": "a model of c −
 class Coefficients:
     """A, b and c of each region, as the proof has them, at points."""
 
-    def __init__(self, mesh: Mesh, proof: Row, case: Row) -> None:
-        said, self.mesh, self.blind = proof["medium"], mesh, list[str]()
+    def __init__(self, mesh: Mesh, proof: Row, case: Row, bent: Bent | None = None) -> None:
+        said, self.mesh, self.blind, self.bent = proof["medium"], mesh, list[str](), bent
         given, keys = case["problem"], {"diffusion", "reaction"}
         has = given.get("convection") is not None
         need(said.keys() == keys | ({"convection"} if has else set()), "medium: not the coefficients of the case")
@@ -55,7 +56,7 @@ class Coefficients:
             self.blind.append("which cells the groups of coefficients are")
         self.A, self.c = said["diffusion"], said["reaction"]
         self.b = said.get("convection")
-        self.scalar = not any(isinstance(A, list) for A in self.A)
+        self.scalar = not any(isinstance(A, list) for A in self.A) and bent is None
 
     def _each(self, X: Array, cells: Array, shape: tuple[int, ...], f: Callable[[int, Array], Any]) -> Array:
         """What each region says at points (n, q, d) of cells."""
@@ -80,11 +81,18 @@ class Coefficients:
                 [np.stack([formula(A[min(i, j)][max(i, j)], Y) for j in range(d)], -1) for i in range(d)], -2
             )
 
-        return self._each(X, cells, (d, d), at)
+        if self.bent is None:
+            return self._each(X, cells, (d, d), at)
+        Y, J = self.bent.at(X, cells)  # curved.md, step 1a
+        K, cof = self._each(Y, cells, (d, d), at), np.linalg.inv(J).swapaxes(2, 3)
+        return np.asarray(np.einsum("nqki,nqkl,nqlj->nqij", cof, K, cof) * np.linalg.det(J)[..., None, None])
 
     def reaction(self, X: Array, cells: Array) -> Array:
         """C at points, (n, q)."""
-        return self._each(X, cells, (), lambda r, Y: formula(self.c[r], Y))
+        if self.bent is None:
+            return self._each(X, cells, (), lambda r, Y: formula(self.c[r], Y))
+        Y, J = self.bent.at(X, cells)
+        return self._each(Y, cells, (), lambda r, Y: formula(self.c[r], Y)) * np.linalg.det(J)
 
     def convection(self, X: Array, cells: Array) -> tuple[Array, Array]:
         """B, (n, q, d), and its divergence, at points."""
@@ -169,13 +177,17 @@ class Coefficients:
     def kernel(self, goal: Row, name: str) -> Kernel:
         """The kernel of a point, in a ball inside one region."""
         mesh, x0, R = self.mesh, np.array(goal["at"], dtype=float), float(goal["radius"])
-        region = mesh.medium.region
+        region, every = mesh.medium.region, range(len(self.A))
         jump = (mesh.neighbour < 0) | (region[mesh.owner] != region[mesh.neighbour])
         gaps = np.argsort(((mesh.points[mesh.cells].mean(axis=1) - x0) ** 2).sum(axis=1))[:64]
-        r = int(region[holding(mesh, x0, gaps, name)])
+        r = int(region[holding(mesh, x0, gaps, name) if self.bent is None else self.bent.holding(x0, gaps, name)])
         found = Kernel(self.A[r], self.c[r], x0, R, None if self.b is None or is_number(self.b[r]) else self.b[r])
-        walls = found.stretched(mesh.points[mesh.facets[jump]])
-        fits = 0.0 < R <= distance(np.zeros(mesh.d), walls) * (1.0 + 1e-12)
+        if self.bent is not None:  # regions that say the same are one; curves are followed
+            alike = np.array([[self.A[i] == self.A[j] and self.c[i] == self.c[j] for j in every] for i in every])
+            jump = (mesh.neighbour < 0) | ~alike[region[mesh.owner], region[mesh.neighbour]]
+        corners = mesh.points[mesh.facets[jump]]
+        corners = corners if self.bent is None else self.bent.followed(corners, mesh.owner[jump])
+        fits = 0.0 < R <= distance(np.zeros(mesh.d), found.stretched(corners)) * (1.0 + 1e-9)
         need(fits, f"{name!r}: the ball leaves where the coefficients are smooth")
         need(near(goal["kappa"], found.kappa0, 1e-12), f"{name!r}: not the diffusion at the point")
         return found

@@ -22,6 +22,7 @@ from pinnpoint.cases.specs import Case
 from pinnpoint.cases.tables import SPACE, SPACE_TIME, Table
 from pinnpoint.cases.times import read_time
 from pinnpoint.formulas.expressions import Expression
+from pinnpoint.mesh.bent.shapes import Shape, said
 from pinnpoint.systems.limits import Limit
 
 
@@ -78,6 +79,8 @@ def _plain(value: Any) -> Any:
         return value.text if value.constant is None else value.constant
     if isinstance(value, Limit):
         return value.said()
+    if isinstance(value, Shape):
+        return said(value)
     if is_dataclass(value):
         return {k: _plain(v) for k, v in attributes(value, *(f.name for f in fields(value))).items() if v is not None}
     if isinstance(value, Mapping):

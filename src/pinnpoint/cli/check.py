@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint.base.arrays import Index
 from pinnpoint.base.errors import in_words
 from pinnpoint.base.units import Units, bracketed, label
 from pinnpoint.cases.read import read_case
 from pinnpoint.cases.study import arguments_of, build
 from pinnpoint.cli.peak import moving_bytes, peak
+from pinnpoint.fem.bending import Bending
 from pinnpoint.fem.lifted import AbstractLifted
 from pinnpoint.fem.loads import Load
 from pinnpoint.fem.parabolic.asking import MovingQueries
@@ -53,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     for note in unjoined_notes(mesh):
         print(note)
     bending = problem.bending if isinstance(problem, ReactionDiffusion) else None
-    for line in groups(mesh if bending is None else bending.mesh, case.units):
+    for line in groups(mesh if bending is None else bending.mesh, case.units, bending):
         print(line)
     curved = problem.curve_notes() if isinstance(problem, FiniteElements) else curve_notes(mesh)
     for note in (*curved, *mesh.remarks, *forecasts):
@@ -109,12 +111,17 @@ def choice_for(problem: Any, queries: int, name: str) -> Choice:
     return choose(task)[0] if name == "auto" else asked_for(name, task)
 
 
-def groups(mesh: Mesh, units: Units) -> list[str]:
-    """One line per group: its dimension, its number of members and its size."""
-    found = [(n, mesh.dim, "cells", len(c), mesh.volumes[c].sum()) for n, c in mesh.cell_groups.items()]
+def groups(mesh: Mesh, units: Units, bending: Bending | None = None) -> list[str]:
+    """One line per group: its dimension, its number of members and its size, on curved domains that in the domain."""
+
+    def size_of(simplices: Index, flat: Any) -> float:
+        return float(flat.sum()) if bending is None else bending.size_of(simplices)
+
+    cells = mesh.cell_groups.items()
+    found = [(n, mesh.dim, "cells", len(c), size_of(mesh.cells[c], mesh.volumes[c])) for n, c in cells]
     for name in [*mesh.facet_groups, *([] if BOUNDARY in mesh.facet_groups else [BOUNDARY])]:
         facets = mesh.facets(name)
-        found.append((name, mesh.dim - 1, "facets", len(facets), mesh.facet_measures(facets).sum()))
+        found.append((name, mesh.dim - 1, "facets", len(facets), size_of(facets, mesh.facet_measures(facets))))
     return [
         f"group '{n}': {d}D, {count} {what}, {MEASURES[d]} {size:.6g}{bracketed(label(units, MEASURES[d]))}"
         for n, d, what, count, size in found

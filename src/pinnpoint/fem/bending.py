@@ -17,11 +17,12 @@ from pinnpoint.fem.bent import Carried, Spread, Through, carried, on_groups, tur
 from pinnpoint.fem.coefficients import own
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.operators import is_opaque
-from pinnpoint.fem.sources import by_groups
-from pinnpoint.fem.varied import Parts, diffusion_parts, reaction_parts
+from pinnpoint.fem.sources import by_groups, source_of
+from pinnpoint.fem.varied import Parts, diffusion_parts, reaction_parts, regions_of
 from pinnpoint.mesh.bent.arcs import arcs, joined
 from pinnpoint.mesh.bent.faces import require_apart
 from pinnpoint.mesh.bent.maps import TERMS, Bends, Profiles
+from pinnpoint.mesh.bent.places import back
 from pinnpoint.mesh.bent.projection import projected
 from pinnpoint.mesh.bent.shapes import Shape
 from pinnpoint.mesh.bent.simple import require_simple
@@ -29,11 +30,16 @@ from pinnpoint.mesh.bent.surfaces import on_surfaces
 from pinnpoint.mesh.curves import curve_notes
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.middles import STRAIGHT
+from pinnpoint.mesh.quadrature import at_points, conical
 from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.systems.targets import CURVED, ISOPARAMETRIC
 from pinnpoint.taylor.minima import minimum
+from pinnpoint.transfer.facets import measures
+from pinnpoint.transfer.ground import Ground
 from pinnpoint.transfer.stretch import Stretch
 
+FINE = 6
+"""Gauss points along each side for sizes."""
 MARK = "bent cells: "
 """How the groups of cells begin that stand for what is given on bent and on straight cells."""
 
@@ -122,6 +128,13 @@ class Bending:
         bent[self.bends.cells] = True
         return Stretch(bent, Spread(self.bends, 1.0, "geometry"), Through(self.bends, 1.0, "geometry"))
 
+    @cached_property
+    def ground(self) -> Ground:
+        """What is given in the domain, for points."""
+        A = diffusion_parts(self.given["diffusion"], self.mesh)
+        given = regions_of(A, None, reaction_parts(self.given["reaction"], self.mesh))
+        return Ground(self.bends, given, source_of(self.given["source"], self.mesh))
+
     @property
     def domain(self) -> str:
         """What intervals are of."""
@@ -194,6 +207,17 @@ class Bending:
                     )
         return table
 
+    def size_of(self, simplices: Index) -> float:
+        """About the volume of cells, or the measure of boundary facets, by their vertices, in the domain."""
+        V, d = self.mesh.points[simplices], self.mesh.dim
+        bary, weights = conical(simplices.shape[1] - 1, FINE)
+        X = at_points(V, bary).reshape(-1, d)
+        if simplices.shape[1] == d + 1:
+            E = V[:, 1:] - V[:, :1]
+            flat = np.abs(np.linalg.det(E)) / (2.0 if d == 2 else 6.0)
+            return float(flat @ (np.linalg.det(self.bends.moved(X)[1]).reshape(len(V), -1) @ weights))
+        return float(measures(V)[0] @ (self.stretch.area(X).reshape(len(V), -1) @ weights))
+
     def nodes(self, nodes: Nodes) -> Nodes:
         """The nodes of the straight mesh where they are in the domain."""
         found = copy(nodes)
@@ -210,7 +234,7 @@ class Bending:
 
     def require_outside(self, X: Vector, reach: Vector, what: str) -> None:
         """Refuse balls about points, or points, that meet bent cells."""
-        cell, _ = self.bends.locator.locate(X, what)
+        cell, _, _ = back(self.bends, X, what)
         inside = self.bends.row_of[cell] < len(self.bends.cells)
         if inside.any():
             k = int(np.argmax(inside))
@@ -245,8 +269,9 @@ def require_cover(bends: Bends) -> None:
     if not float(low.min()) > 0.0:
         k = int(np.argmin(low))
         raise InputError(
-            f"geometry: the cell about {bends.vertices[k].mean(axis=0).tolist()} is turned over by the curve (the "
-            f"lower bound of its Jacobian is {float(low[k]):.3e}); refine the mesh there"
+            f"geometry: the cell about {bends.vertices[k].mean(axis=0).tolist()} is turned over by the curve, or not "
+            f"shown not to be (the lower bound of its Jacobian is {float(low[k]):.3e}): its facets on the curve are "
+            "too long or the cell too flat. Refine the mesh there, to facets of about half the curve's radius or less"
         )
     (require_simple if bends.d == 2 else require_apart)(bends)  # curved.md, step 1c
 

@@ -14,9 +14,10 @@ from pinnpoint.fem.bending import Bending
 from pinnpoint.fem.blocks import density_rows
 from pinnpoint.fem.elements import Nodes
 from pinnpoint.fem.fields import Component, FieldQueries, of_group, value_rows
+from pinnpoint.mesh.bent.places import back
 from pinnpoint.mesh.quadrature import at_points, conical
 from pinnpoint.systems.goals import Cells, Patch
-from pinnpoint.systems.queries import Queries, Samples
+from pinnpoint.systems.queries import Point, Queries, Samples
 from pinnpoint.transfer.blocks import over_cells
 from pinnpoint.transfer.facets import measures
 
@@ -30,6 +31,22 @@ class BentQueries(FieldQueries):
     def __init__(self, nodes: Nodes, count: int, bending: Bending) -> None:
         super().__init__(nodes, count)
         self.bending = bending
+
+    def points(self, X: Any, names: Sequence[str] | None, component: Component) -> Queries:
+        """Values at points of the domain, by the shape functions of the cells that are bent onto them."""
+        X = self.as_points("points", X)
+        cell, bary, _ = back(self.bending.bends, X)
+        mix = sp.eye_array(len(X), format="csr")
+        rows = partial(value_rows, cell=cell, bary=bary, mix=mix, k=0, count=1)
+        return Queries(
+            rows(self.nodes),
+            names,
+            points=X,
+            samples=Samples(X, mix),
+            goals=[Point(tuple(x), None) for x in X.tolist()],
+            on_nodes=rows,
+            made_for=self.made_for,
+        )
 
     def require_away(self, X: Vector, reach: Vector, what: str) -> None:
         """Refuse places in or next to bent cells."""

@@ -100,6 +100,11 @@ def coefficients(A: Parts, b: Parts | None, c: Parts) -> Coefficients | None:
     """The regions where each of them is one; None where A is a scalar and nothing varies inside cells or convects."""
     if b is None and not (A.varies or c.varies or any(isinstance(a, tuple) for a in A.values)):
         return None
+    return regions_of(A, b, c)
+
+
+def regions_of(A: Parts, b: Parts | None, c: Parts) -> Coefficients:
+    """The regions where each of them is one."""
     rows = np.stack([p.labels for p in (A, b, c) if p is not None], axis=1)
     found, regions = np.unique(rows, axis=0, return_inverse=True)
     drift: tuple[Any, ...] = (None,) * len(found) if b is None else tuple(b.values[i] for i in found[:, 1])

@@ -59,9 +59,7 @@ class Locator:
             raise InputError(f"{name}: must have {d} coordinates each; got shape {X.shape}")
         if not np.all(np.isfinite(X)):
             raise InputError(f"{name}: point {int(np.argmin(np.isfinite(X).all(axis=1)))} is not finite")
-        cell, bary = np.full(len(X), -1, dtype=np.intp), np.zeros((len(X), d + 1))
-        for a in range(0, len(X), CHUNK):
-            cell[a : a + CHUNK], bary[a : a + CHUNK] = self._chunk(X[a : a + CHUNK])
+        cell, bary = self.found(X)
         if (cell < 0).any():
             k = int(np.argmax(cell < 0))
             low, high = self.mesh.points.min(axis=0), self.mesh.points.max(axis=0)
@@ -69,6 +67,13 @@ class Locator:
                 f"{name}: point {k} at {X[k].tolist()} is outside the mesh, which spans {low.tolist()} to "
                 f"{high.tolist()}, by {boundary_distance(self.mesh, X[k]):.3g}"
             )
+        return cell, bary
+
+    def found(self, X: Vector) -> tuple[Index, Vector]:
+        """The same of points (N, d), with the cell −1 from the first one on that is outside."""
+        cell, bary = np.full(len(X), -1, dtype=np.intp), np.zeros((len(X), X.shape[1] + 1))
+        for a in range(0, len(X), CHUNK):
+            cell[a : a + CHUNK], bary[a : a + CHUNK] = self._chunk(X[a : a + CHUNK])
         return cell, bary
 
     def _chunk(self, X: Vector) -> tuple[Index, Vector]:

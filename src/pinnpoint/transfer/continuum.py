@@ -35,6 +35,7 @@ from pinnpoint.transfer.everywhere.mesh_constant import (
 )
 from pinnpoint.transfer.facets import FacetLoad, measures
 from pinnpoint.transfer.flux_map import MANY, FluxMap
+from pinnpoint.transfer.ground import Ground
 from pinnpoint.transfer.medium import Medium, spared
 from pinnpoint.transfer.outflow import Outflow
 from pinnpoint.transfer.regional import Regional, pieces
@@ -84,6 +85,8 @@ class Continuum:
         glued, and kind is 0 on the pairs.
     stretch
         Of curved domains: how much larger cells and facets are there than in the mesh.
+    ground
+        Of curved domains: what is given there, for points.
     """
 
     topology: Topology
@@ -101,6 +104,7 @@ class Continuum:
     gluing: Gluing | None = None
     same: Index | None = None
     stretch: Stretch | None = None
+    ground: Ground | None = None
 
     __repr__ = brief
 

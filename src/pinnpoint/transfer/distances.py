@@ -10,7 +10,12 @@ from pinnpoint.rounding.arithmetic import TINY, gamma
 
 
 def largest_ball(x0: Vector, facets: Vector) -> float:
-    """A radius at most the distance from x0 to every facet, and close to it.
+    """A radius at most the distance from x0 to every facet, and close to it; infinite where there is none."""
+    return float(distances(x0, facets).min(initial=np.inf))
+
+
+def distances(x0: Vector, facets: Vector) -> Vector:
+    """Lower bounds, close to the distances, of those from x0 to each facet.
 
     For any direction n the distance to a convex set is at least min n·(v − x0)/|n| over its corners v. Directions from
     the nearest points of the edges, and the normals of triangles, contain the best one; whatever rounding does to them,
@@ -21,14 +26,12 @@ def largest_ball(x0: Vector, facets: Vector) -> float:
     x0
         The point, (d,).
     facets
-        Corners (n, d, d): points, segments or triangles; infinite radius for n = 0.
+        Corners (n, d, d): points, segments or triangles.
     """
     x0 = np.asarray(x0, dtype=np.float64).reshape(-1)
     d = x0.size
     if d not in (1, 2, 3) or facets.ndim != 3 or facets.shape[1:] != (d, d):
         raise InputError(f"facets: must have shape (n, {d}, {d}) for a point with {d} coordinates; got {facets.shape}")
-    if not len(facets):
-        return float(np.inf)
     v = facets - x0
     size = np.sqrt(np.einsum("nij,nij->ni", v, v)).max(axis=1)
     best = np.zeros(len(v))
@@ -40,7 +43,7 @@ def largest_ball(x0: Vector, facets: Vector) -> float:
         # continuous.md, step 4e
         bound = ahead / np.where(length > 0.0, length, 1.0) * (1.0 - gamma(20)) - gamma(20) * size - TINY
         best = np.maximum(best, np.where(scale > 0.0, bound, 0.0))
-    return float(best.min())
+    return best
 
 
 def largest_ellipsoid(x0: Vector, facets: Vector, A: Vector, error: Vector) -> float:

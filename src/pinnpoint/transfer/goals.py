@@ -25,6 +25,7 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
+from pinnpoint.mesh.bent.maps import Bends
 from pinnpoint.rounding.arithmetic import UNIT, gamma, sum_up, up
 from pinnpoint.systems.goals import Block, Cells, Slope
 from pinnpoint.systems.queries import Ball, Flux, Goal, Patch, Point, Queries
@@ -38,6 +39,7 @@ from pinnpoint.transfer.coefficients import Coefficients, Field
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.distances import largest_ball
 from pinnpoint.transfer.facets import FacetLoad, measures
+from pinnpoint.transfer.ground import ROOMY, WORTH, Ground
 from pinnpoint.transfer.kernelled import Kernelled, completed
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.mollifier import density as mollified
@@ -45,6 +47,7 @@ from pinnpoint.transfer.places import cell_of, facet_at, in_domain
 from pinnpoint.transfer.robin_flux import robin_flux
 from pinnpoint.transfer.slopes import POWER, OddBump, reach_of, slope_term
 from pinnpoint.transfer.stretch import Stretch
+from pinnpoint.transfer.surroundings import Surroundings
 from pinnpoint.transfer.varying_points import bounded, found, reach, surroundings_at
 from pinnpoint.transfer.work import Work
 
@@ -248,6 +251,9 @@ def ball_as_it_is(model: Continuum, x0: Vector, radius: float) -> Functional:
 
 def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: bool) -> Functional | Kernelled:
     d, T = model.d, model.topology
+    on_curves = None if model.ground is None or average > 0.0 else _near_curve(model, model.ground, x0, name)
+    if on_curves is not None:
+        return on_curves
     R = largest_ball(x0, model.walls(reaction=not harmonic))  # continuous.md, step 4e
     if average == 0.0 and R <= 1e-9 * model.spacing:
         facet = facet_at(T, model.dirichlet_facets(), x0)
@@ -318,9 +324,40 @@ def _varying(
     """A point value where coefficients vary inside cells."""
     if average > 0.0:
         return ball_as_it_is(model, x0, average)  # kernels.md, step 7a
-    T, d = model.topology, model.d
     place = surroundings_at(coefficients, cell, x0, name)
     R = reach(place, x0, model.walls(), name)  # kernels.md, step 2b
+    return _about(model, place, R, cell, x0, model.source_at(cell), name)
+
+
+def _near_curve(model: Continuum, ground: Ground, x0: Vector, name: str) -> Functional | None:
+    """A point of a curved domain, by a ball that reaches into bent cells; None where there is no need to."""
+    cell, facets, moved, R = ground.about(model.topology, x0, name)
+    place = surroundings_at(ground.coefficients, cell, x0, name)
+    if not ground.bent(cell):
+        within = largest_ball(x0, model.walls())
+        if place.table is not None or within >= min(R / WORTH, ROOMY * float(model.anchors.diameter[cell])):
+            return None
+    if place.table is not None:
+        raise InputError(
+            f"query '{name}': {x0.tolist()} lies in a cell at a curved boundary, where points need a diffusion that is "
+            "no varying matrix; move it inside by about a cell, or refine the mesh"
+        )
+    R = reach(place, x0, facets, name, moved)  # curved.md, step 1f
+    return _about(model, place, R, cell, x0, ground.source_at(cell), name, ground.bends)
+
+
+def _about(
+    model: Continuum,
+    place: Surroundings,
+    R: float,
+    cell: int,
+    x0: Vector,
+    f: Any,
+    name: str,
+    bends: Bends | None = None,
+) -> Functional:
+    """The functional of a point with what surrounds it, in an ellipsoid."""
+    T, d = model.topology, model.d
     width = R * math.sqrt(max(float(place.local.A[i][i].value) for i in range(d)))
     small = LOOSE[d] * _small(model, width)
     outlook = _outlook(model, cell, width) or _swift(place.peclet * float(model.anchors.diameter[cell]))
@@ -328,7 +365,7 @@ def _varying(
         log.info("query '%s': %s", name, outlook)
     spent = Work(model.budget)
     size = _worth(model, small)
-    at = found(place, R, model.points, T.cells, model.anchors.volume, small, model.source_at(cell), size, spent)
+    at = found(place, R, model.points, T.cells, model.anchors.volume, small, f, size, spent, bends)
     for rows in (at.source, at.field):
         if rows is not None and not bounded(rows):
             outlook = _unbounded_derivatives(model, rows, x0, at.radius)

@@ -16,6 +16,7 @@ from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.formulas.expressions import Expression
+from pinnpoint.mesh.bent.maps import Bends
 from pinnpoint.rounding.arithmetic import UNIT, at_most, up
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.taylor.branches import Bend, bends, branch
@@ -25,7 +26,7 @@ from pinnpoint.taylor.simplices import enclose
 from pinnpoint.transfer.coefficients import Coefficient, Coefficients, Diffusion, Field
 from pinnpoint.transfer.data_term import agreed, product_rule
 from pinnpoint.transfer.decimals import precision
-from pinnpoint.transfer.distances import largest_ball, largest_ellipsoid
+from pinnpoint.transfer.distances import distances, largest_ball, largest_ellipsoid
 from pinnpoint.transfer.frozen import field
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.polar_models import against
@@ -85,13 +86,15 @@ def surroundings_at(coefficients: Coefficients, cell: int, x0: Vector, name: str
     return Surroundings(at, smooth, matrix, drift, c, table, kappa)
 
 
-def reach(place: Surroundings, x0: Vector, facets: Vector, name: str = "point") -> float:
+def reach(place: Surroundings, x0: Vector, facets: Vector, name: str = "point", moved: Vector | None = None) -> float:
     """The largest R whose ellipsoid meets none of the facets and no bend of κ, but no more than `LONGEST` lengths 1/ν.
 
-    Whether κ bends is asked of ever smaller boxes.
+    Whether κ bends is asked of ever smaller boxes. Facets of a curved domain are `moved` by at most so much.
     """
-    if place.matrix is None:
+    if place.matrix is None and moved is None:
         R = largest_ball(x0, facets)  # continuous.md, step 4e
+    elif place.matrix is None:
+        R = float((distances(x0, facets) - moved).min(initial=math.inf))  # curved.md, step 1f
     else:
         A, error = (np.array([[pair[i] for pair in row] for row in place.matrix]) for i in (0, 1))
         spread = [sum(x.size() ** 2 for row in rows for x in row) for rows in (place.local.A, place.local.inverse)]
@@ -99,6 +102,8 @@ def reach(place: Surroundings, x0: Vector, facets: Vector, name: str = "point") 
         if not condition <= ILL:
             raise InputError(f"diffusion: the matrix has the condition number {condition:.3g}; at most {ILL:g} may be")
         R = largest_ellipsoid(x0, facets, A, error)  # kernels.md, step 2b
+        if moved is not None and len(moved):  # curved.md, step 1f
+            R = R - float(up(moved.max() * math.sqrt(spread[1]), 8))
     nu2 = place.exponent()
     R = min(R, LONGEST / math.sqrt(nu2)) if nu2 > 0.0 else R  # kernels.md, step 4b
     if place.bent is None:
@@ -134,6 +139,7 @@ def found(
     f: Any,
     size: float,
     spent: Work,
+    bends: Bends | None = None,
 ) -> Found:
     """The functional of a point.
 
@@ -147,9 +153,11 @@ def found(
         Wanted bound of ∫|ε| of the density.
     f, size
         The source, and the error of it that may be left to its integral.
+    bends
+        The map onto a curved domain, where the ball may reach into bent cells.
     """
     for share in SMALLER:  # kernels.md, step 4d
-        point = Point(place, Kernel.build(place.d, 1.0, place.exponent(), share * radius, POWER))
+        point = Point(place, Kernel.build(place.d, 1.0, place.exponent(), share * radius, POWER), bends)
         if share < 1.0 and not point.promising(points, cells, volumes):
             continue
         kernel = point.kernel

@@ -19,13 +19,17 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Mask, Vector
 from pinnpoint.base.brief import brief
+from pinnpoint.mesh.bent.maps import Bends
+from pinnpoint.mesh.bent.places import moves
 from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.taylor.bernstein import Density, pairs
+from pinnpoint.taylor.geometry import Simplices, coordinates
 from pinnpoint.taylor.inputs import Smooth
 from pinnpoint.taylor.jets import ZERO
 from pinnpoint.taylor.models import TaylorModel, constant, settled
 from pinnpoint.taylor.simplices import DEPTH as USUAL
 from pinnpoint.taylor.simplices import density
+from pinnpoint.transfer.ground import Pulled
 from pinnpoint.transfer.kernels import Kernel
 from pinnpoint.transfer.radial_models import RadialModels
 from pinnpoint.transfer.surroundings import Surroundings, largest
@@ -147,10 +151,13 @@ class Point:
         Coefficients about the point.
     kernel
         With κ = 1, c = ν², k ≥ 2; its ball is the image of the ellipsoid.
+    bends
+        The map onto a curved domain, of which the ellipsoid may meet bent cells.
     """
 
     place: Surroundings
     kernel: Kernel
+    bends: Bends | None = None
 
     __repr__ = brief
 
@@ -220,12 +227,30 @@ class Point:
         found, faint = self.reached(points, cells, volumes), self.faint
         rho = self.cap(found) if faint is None else 0.0
         w = self.enclosed(self.weight, found, rho, target)
+        top = self._tops(found)
         if faint is not None:
-            return added(w, faint, found, np.full(len(found.cells), fill_value=True))  # kernels.md, step 4c
-        return added(w, self.core(rho), found, touched(found, rho))  # kernels.md, step 3e
+            return added(w, faint, found, np.full(len(found.cells), fill_value=True), top)  # kernels.md, step 4c
+        return added(w, self.core(rho), found, touched(found, rho), top)  # kernels.md, step 3e
+
+    def _bent(self, found: Reached) -> Mask:
+        """Which of the cells are bent."""
+        if self.bends is None:
+            return np.zeros(len(found.cells), dtype=bool)
+        return np.asarray(self.bends.row_of[found.cells] < len(self.bends.cells))
+
+    def _tops(self, found: Reached) -> Vector:
+        """Upper bounds of det J on the cells."""
+        top, bent = np.ones(len(found.cells)), np.flatnonzero(self._bent(found))
+        if self.bends is not None and bent.size:
+            V = found.vertices[bent]
+            X = coordinates(Simplices(V, np.zeros((len(V), V.shape[2]))), np.zeros(len(V), dtype=np.intp), 2)
+            top[bent] = np.maximum(np.broadcast_to(self.bends.at(X).determinant.bounds[1], bent.size), 1.0)
+        return top
 
     def promising(self, points: Vector, cells: Index, volumes: Vector) -> bool:
         """Whether models of w without any subdivision are bounded: a look that costs little."""
+        if self.bends is not None:
+            return True
         found = self.reached(points, cells, volumes)
         f = density(self.weight(self.cap(found) ** 2), found.vertices, tolerance=math.inf, depth=0)
         return bool(np.all(np.isfinite(f.error2)))
@@ -245,18 +270,23 @@ class Point:
         skin = (found.far >= 1.0) & ~inner
         few = (low * self._width < 2.0 * found.size) & ~inner & ~skin
         more = min(12, max(0, math.ceil(math.log2(found.size / self._width)) + 2))  # balls smaller than their cells
-        beta, rest = np.zeros((len(V), len(pairs(d)))), np.zeros((3, len(V)))
+        beta, rest, bent = np.zeros((len(V), len(pairs(d)))), np.zeros((3, len(V))), self._bent(found)
         for these, growth, cap, order, depth in (
             (few, 1.0, 0.0, ORDER[d], USUAL[d]),
             (~(inner | skin | few), 1.0, 0.0, ORDER[d], USUAL[d]),
             (skin, SKIN, 0.0, SHALLOW[d], USUAL[d] + more),
             (inner, GROWTH[d], rho * rho, ORDER[d], DEPTH[d] + more),
         ):
-            if these.any():
-                limit = SHARE * target / float(found.volumes[these].sum())
-                f = density(data(cap), V[these], order=order, tolerance=limit, growth=growth, depth=depth)
-                beta[these], rest[:, these] = f.coefficients, (f.high, f.error1, f.error2)
+            limit = SHARE * target / max(float(found.volumes[these].sum()), 1e-300)
+            for some, w in ((these & ~bent, data(cap)), (these & bent, self._pulled(data(cap)))):
+                if some.any():
+                    f = density(w, V[some], order=order, tolerance=limit, growth=growth, depth=depth)
+                    beta[some], rest[:, some] = f.coefficients, (f.high, f.error1, f.error2)
         return Density(beta, rest[0], rest[1], rest[2], found.cells)
+
+    def _pulled(self, w: Smooth) -> Smooth:
+        """What stands for a density on bent cells."""
+        return w if self.bends is None else Pulled(self.bends, w)
 
     def reached(self, points: Vector, cells: Index, volumes: Vector) -> Reached:
         """The cells that the ellipsoid may meet."""
@@ -265,9 +295,12 @@ class Point:
         slip = 1e-9 * (1.0 + np.abs(Y).max())
         Z = Y[cells]
         gap = np.maximum(np.maximum(Z.min(axis=1), -Z.max(axis=1)), 0.0)
-        low = np.maximum(np.sqrt((gap**2).sum(axis=1)) - slip, 0.0)
+        low, shift = np.sqrt((gap**2).sum(axis=1)) - slip, np.zeros(len(cells))
+        if self.bends is not None:  # curved.md, step 1f
+            shift = moves(self.bends, cells) * (np.linalg.norm(np.linalg.inv(L)) / self.kernel.radius * (1.0 + 1e-9))
+        low = np.maximum(low - shift, 0.0)
         near = np.flatnonzero(low < 1.0)
-        far = np.sqrt((Z[near] ** 2).sum(axis=2).max(axis=1)) + slip
+        far = np.sqrt((Z[near] ** 2).sum(axis=2).max(axis=1)) + slip + shift[near]
         size = float(np.max(np.ptp(points[cells[int(np.argmin(low))]], axis=0)))
         return Reached(near, points[cells[near]], volumes[near], low[near], far, size)
 
@@ -283,9 +316,12 @@ def touched(found: Reached, rho: float) -> Mask:
     return np.asarray(found.low <= rho * (1.0 + 1e-9))
 
 
-def added(f: Density, norms: tuple[float, float], found: Reached, where: Mask) -> Density:
-    """The density with an error of which the integral and the L² norm are known, on some of the cells."""
+def added(f: Density, norms: tuple[float, float], found: Reached, where: Mask, top: Vector | float = 1.0) -> Density:
+    """The density with an error of which the integral and the L² norm are known, on some of the cells.
+
+    Both are those in the domain, where cells are at most `top` times larger anywhere.
+    """
     one, two = norms
     error1 = np.where(where, up(f.error1 + one / found.volumes, 16), f.error1)
-    error2 = np.where(where, up(f.error2 + two / np.sqrt(found.volumes), 16), f.error2)
+    error2 = np.where(where, up(f.error2 + two * np.sqrt(top / found.volumes), 16), f.error2)
     return Density(f.coefficients, f.high, error1, np.maximum(error1, error2), f.cells)

@@ -53,19 +53,29 @@ def require_apart(bends: Bends) -> None:
 
 def displacement(bends: Bends, faces: Index) -> Vector:
     """Upper bounds of how far Φ moves points of faces, but for the vertices' offsets."""
-    P, total = bends.profiles, np.zeros(len(faces))
+    return along_edges(bends, faces) + between_edges(bends, faces)
+
+
+def along_edges(bends: Bends, simplices: Index) -> Vector:
+    """What bent edges of facets or cells, by their vertices, do to it."""
+    P, total = bends.profiles, np.zeros(len(simplices))
     low, high = P.spread()
     size = 0.25 * np.maximum(np.abs(low), np.abs(high)) * np.sqrt((P.direction**2).sum(axis=1)) * (1.0 + MARGIN)
-    for a, b in combinations(range(faces.shape[1]), 2):
-        row = edge_rows(P.edges, np.sort(faces[:, [a, b]], axis=1), len(bends.mesh.points))
+    for a, b in combinations(range(simplices.shape[1]), 2):
+        row = edge_rows(P.edges, np.sort(simplices[:, [a, b]], axis=1), len(bends.mesh.points))
         total += np.where(row >= 0, size[row], 0.0)
-    if len(bends.patches.faces):
-        n = len(bends.mesh.points)
-        keys, mine = facet_keys(bends.patches.faces, n), facet_keys(faces, n)
-        order = np.argsort(keys)
-        at = order[np.minimum(np.searchsorted(keys[order], mine), len(keys) - 1)]
-        total += np.where(keys[at] == mine, bends.patches.reach()[at], 0.0)
     return total
+
+
+def between_edges(bends: Bends, faces: Index) -> Vector:
+    """What is bent between the edges of faces."""
+    if not len(bends.patches.faces):
+        return np.zeros(len(faces))
+    n = len(bends.mesh.points)
+    keys, mine = facet_keys(bends.patches.faces, n), facet_keys(faces, n)
+    order = np.argsort(keys)
+    at = order[np.minimum(np.searchsorted(keys[order], mine), len(keys) - 1)]
+    return np.where(keys[at] == mine, bends.patches.reach()[at], 0.0)
 
 
 def separation(one: Vector, two: Vector) -> Vector:

@@ -21,7 +21,7 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector, digest
 from pinnpoint.base.brief import brief
-from pinnpoint.mesh.bent.patches import FaceTable, Patches, add_faces, move_faces, none
+from pinnpoint.mesh.bent.patches import FaceTable, Patches, add_faces, move_faces, none, replaced
 from pinnpoint.mesh.location import Locator
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.middles import Drawn
@@ -241,8 +241,12 @@ class Bends:
         size = np.abs(G) + wrong
         J = [[self._identity(k, m, off, size) for m in range(d)] for k in range(d)]
         for s, (a, b) in enumerate(self.slots):
-            if table["direction"][:, s].any():
-                self._bend(s, (lam[a], lam[b]), (slope[a], slope[b]), (size[:, a], size[:, b]), table, x, J)
+            columns = np.flatnonzero(table["direction"][:, s].any(axis=1))
+            if columns.size:
+                own = {name: table[name][columns, s] for name in ("direction", "wrong", "shape", "value", "slope")}
+                at = [[constant(G[columns, i, k], wrong[columns, i, k]) for k in range(d)] for i in (a, b)]
+                wide = size[columns][:, [a, b]].sum(axis=1)
+                self._bend(columns, (taken(lam[a], columns), taken(lam[b], columns)), at, wide, own, x, J)
         if self._faces is not None:
             add_faces(self.patches, self._faces, rows, len(self.cells), lam, (G, wrong), x, J)
         return Local(tuple(x), tuple(tuple(row) for row in J), rows)
@@ -256,36 +260,39 @@ class Bends:
 
     def _bend(
         self,
-        s: int,
+        columns: Index,
         lam: tuple[TaylorModel, TaylorModel],
-        slope: tuple[list[TaylorModel], list[TaylorModel]],
-        size: tuple[Vector, Vector],
-        table: dict[str, Vector],
+        slope: list[list[TaylorModel]],
+        size: Vector,
+        own: dict[str, Vector],
         x: list[TaylorModel],
         J: list[list[TaylorModel]],
     ) -> None:
-        """Add what one edge does to Φ and J."""
+        """Add what one edge does to Φ and J over those simplices in whose cells it is bent."""
         a, b = lam
         half = constant(0.5)
         t = (b - a) * half
-        c = table["shape"][:, s]
+        c = own["shape"]
         top = int(np.max(np.flatnonzero(c.any(axis=0)), initial=0))
         q, dq = constant(c[:, top]), constant(top * c[:, top], UNIT * np.abs(top * c[:, top]))
         for j in range(top - 1, -1, -1):
             q = q * t + constant(c[:, j])
             if j > 0:
                 dq = dq * t + constant(j * c[:, j], UNIT * np.abs(j * c[:, j]))
-        q = loosened(q, table["value"][:, s])  # curved.md, step 2b
+        q = loosened(q, own["value"])  # curved.md, step 2b
         both = a * b
-        bent, bump = both * q, both * dq
+        bent, bump, rises = both * q, both * dq, []
+        for m in range(self.d):
+            tilt = (slope[1][m] - slope[0][m]) * half
+            rise = (b * slope[0][m] + a * slope[1][m]) * q + bump * tilt
+            rises.append(loosened(rise, up(0.5 * own["slope"] * size[:, m], 8)))  # curved.md, step 2b
         for k in range(self.d):
-            D = constant(table["direction"][:, s, k], table["wrong"][:, s, k])
-            x[k] = x[k] + D * bent
-            for m in range(self.d):
-                tilt = (slope[1][m] - slope[0][m]) * half
-                rise = (b * slope[0][m] + a * slope[1][m]) * q + bump * tilt
-                lost = 0.5 * table["slope"][:, s] * (size[0][:, m] + size[1][:, m])
-                J[k][m] = J[k][m] + D * loosened(rise, up(lost, 8))  # curved.md, step 2b
+            D = constant(own["direction"][:, k], own["wrong"][:, k])
+            if not (own["direction"][:, k].any() or own["wrong"][:, k].any()):
+                continue
+            x[k] = replaced(x[k], columns, D * bent)
+            for m, rise in enumerate(rises):
+                J[k][m] = replaced(J[k][m], columns, D * rise)
 
     def drawn(self) -> Drawn:
         """Points of the bent edges, for pictures."""
@@ -317,10 +324,10 @@ class Bends:
         size = functions.sqrt(total([g * g for g in parts]))
         return [g / size for g in parts]
 
-    def moved(self, X: Vector) -> tuple[Vector, Vector, Index]:
+    def moved(self, X: Vector, rows: Index | None = None) -> tuple[Vector, Vector, Index]:
         """Φ (N, d) and J (N, d, d) at points of the straight mesh in floating point, and the rows of their cells."""
         X = np.asarray(X, dtype=np.float64)
-        rows = self.rows(X)
+        rows = self.rows(X) if rows is None else rows
         G = self._gradients[0][rows]
         table = {name: what[rows] for name, what in self._table.items()}
         away = X - table["corner"]
@@ -365,6 +372,13 @@ def middles(coordinates: Sequence[TaylorModel]) -> Vector:
             value = value + place[i] * x.C[1 + i]
         found.append(value)
     return np.stack(found, axis=1)
+
+
+def taken(model: TaylorModel, columns: Index) -> TaylorModel:
+    """The model over some of its simplices."""
+    if len(columns) == len(model.e):
+        return model
+    return TaylorModel(model.space, np.ascontiguousarray(model.C[:, columns]), model.e[columns])
 
 
 def loosened(model: TaylorModel, more: Vector) -> TaylorModel:

@@ -153,6 +153,8 @@ def chosen(models: Sequence[TaylorModel], which: Index, columns: Index) -> Taylo
 def replaced(model: TaylorModel, columns: Index, more: TaylorModel) -> TaylorModel:
     """The model with something added in some columns."""
     N = len(model.e)
+    if len(columns) == N:
+        return model + more
     if model.space is POINT or model.C.shape[0] == 1:
         C = np.zeros((more.space.size, N))
         C[0] = np.broadcast_to(model.C[0], N)

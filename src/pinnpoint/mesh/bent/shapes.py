@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from pinnpoint.base.arrays import number
 from pinnpoint.base.brief import brief
@@ -118,9 +118,6 @@ class LevelSet:
 
     __repr__ = brief
 
-    def __post_init__(self) -> None:
-        _ = self.level  # unknown names are refused here, not where a domain is made of it
-
     @cached_property
     def level(self) -> Expression:
         """The formula."""
@@ -194,3 +191,15 @@ class Cylinder:
         """For people."""
         line = f"the line through {list(self.center)!r} along {list(self.axis)!r}"
         return f"the cylinder of radius {self.radius!r} about {line}"
+
+
+def said(shape: Shape) -> dict[str, Any]:
+    """A curve in the words of a case."""
+    if isinstance(shape, LevelSet):
+        return {"level": shape.level.text.strip()}
+    if isinstance(shape, Ellipse):
+        return {"ellipse": list(shape.center), "axes": list(shape.axes), "angle": shape.angle}
+    if isinstance(shape, Cylinder):
+        return {"cylinder": list(shape.center), "axis": list(shape.axis), "radius": shape.radius}
+    assert isinstance(shape, Circle | Sphere)
+    return {"circle" if isinstance(shape, Circle) else "sphere": list(shape.center), "radius": shape.radius}

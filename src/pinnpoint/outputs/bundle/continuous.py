@@ -12,6 +12,7 @@ from pinnpoint.certificates.extremes import Extremes
 from pinnpoint.fem.lifted import Lifted
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.networks.mlp import MLP
+from pinnpoint.outputs.bundle.curved import bent
 from pinnpoint.outputs.bundle.document import KINDS, text
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.outputs.bundle.parts import density
@@ -81,16 +82,20 @@ def continuous(
         said.append(about)
     turned = route.indefinite if isinstance(route, Equilibrated) else None
     about = medium(out, model) if turned is None else {"spectrum": turned.witness}
-    return about | {
-        "goals": said,
-        "lift": None if lift is None else kept(out, lift),
-        "source": _source(out, model.source),
-        "mismatch": witness.mismatch,
-        "raised": _raised(out, witness),
-        "range": list(model.range) if witness.compared else None,
-        "dirichlet": [text(given) for _, given in model.dirichlet],
-        "neumann": [text(given) for _, given in model.neumann],
-    }
+    return (
+        about
+        | bent(out, problem)
+        | {
+            "goals": said,
+            "lift": None if lift is None else kept(out, lift),
+            "source": _source(out, model.source if model.ground is None else model.ground.source),
+            "mismatch": witness.mismatch,
+            "raised": _raised(out, witness),
+            "range": list(model.range) if witness.compared else None,
+            "dirichlet": [text(given) for _, given in model.dirichlet],
+            "neumann": [text(given) for _, given in model.neumann],
+        }
+    )
 
 
 def _raised(out: Writer, witness: Any) -> dict[str, Any] | None:

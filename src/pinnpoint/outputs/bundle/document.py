@@ -12,6 +12,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Guarantee
 from pinnpoint.certifiers.protocols import Problem
+from pinnpoint.fem.bent import Carried
 from pinnpoint.fem.coefficients import split
 from pinnpoint.fem.elastic_queries import ElasticQueries
 from pinnpoint.fem.lifted import AbstractLifted
@@ -19,6 +20,8 @@ from pinnpoint.fem.loads import Load
 from pinnpoint.fem.problem import FiniteElements
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.formulas.expressions import Expression
+from pinnpoint.mesh.bent.shapes import said as curve
+from pinnpoint.outputs.bundle.curved import bending_of
 from pinnpoint.systems.derived import said as derived_row
 from pinnpoint.systems.goals import (
     Ball,
@@ -89,6 +92,8 @@ def text(given: Any) -> Any:
     """What the case says; None for what is no formula, such as the residual of a network."""
     if isinstance(given, Expression):
         return given.text.strip() if given.constant is None else given.constant
+    if isinstance(given, Carried):  # by the map of a curved domain: what was given there
+        return text(given.given)
     if isinstance(given, Mapping):  # by groups
         return {group: text(part) for group, part in given.items()}
     return None if callable(given) else float(given)
@@ -96,7 +101,10 @@ def text(given: Any) -> Any:
 
 def given_data(problem: Any) -> Mapping[str, Any]:
     """Data of a problem as they were given; a lifted problem's are those of its base."""
-    base = problem.base if isinstance(problem, AbstractLifted) else problem
+    base, own = problem.base if isinstance(problem, AbstractLifted) else problem, bending_of(problem)
+    if own is not None:
+        empty = {word for word in ("robin", "convection", "periodic", "geometry") if not own.given.get(word)}
+        return {word: what for word, what in own.given.items() if word not in empty | {"geometry"}}
     return base.given if isinstance(base, FiniteElements) else {}
 
 
@@ -226,7 +234,7 @@ def _coefficients(problem: Any) -> dict[str, Any]:
         return {}
     found: dict[str, Any] = {}
     for word in ("diffusion", "convection", "reaction"):
-        given = base.given.get(word)
+        given = given_data(base).get(word)
         by_cell = isinstance(given, np.ndarray) and word != "convection" and given.ndim in (1, 3)
         if given is not None:
             found[word] = None if by_cell else texts(given)
@@ -237,6 +245,7 @@ def _case(
     certificate: Certificate, problem: Any, said: Mapping[str, Any], queries: Queries, options: Any
 ) -> dict[str, Any]:
     """What was asked in Python, as far as it can be said."""
+    own = bending_of(problem)
     given, system = given_data(problem), problem.system if isinstance(problem, Problem) else problem
     data: dict[str, Any] = {"source": text(given["source"]) if "source" in given else None}
     for key in ("dirichlet", "neumann"):
@@ -262,6 +271,7 @@ def _case(
         "title": said["title"],
         "units": said["units"],
         "problem": data,
+        **({} if own is None else {"geometry": {group: curve(shape) for group, shape in own.geometry.items()}}),
         "queries": asked,
         **({"derived": [derived_row(one) for one in certificate.derivations]} if certificate.derivations else {}),
         "notes": notes,

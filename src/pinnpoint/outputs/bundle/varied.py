@@ -10,6 +10,7 @@ import numpy as np
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.fem.bent import Turned
 from pinnpoint.formulas.expressions import Expression
+from pinnpoint.mesh.bent.places import back
 from pinnpoint.outputs.bundle.document import text
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.rounding.arithmetic import TINY, gamma
@@ -36,8 +37,6 @@ def varied_obstacle(witness: Witness) -> str:
     given = model.coefficients
     if given is None:
         return ""
-    if any(isinstance(part, Turned) for A in given.diffusion if isinstance(A, tuple) for row in A for part in row):
-        return "problem: curved domains have no witnesses for the checker"
     if any(isinstance(goal, Extreme) for goal in witness.route.queries.goals or ()):
         return "queries: largest errors and values where coefficients vary have no witnesses for the checker"
     return _of_coefficients(given) or _of_problem(model, witness)
@@ -100,6 +99,8 @@ def words(given: Coefficients) -> dict[str, list[Any]]:
     """A, b and c of each region in the words of a case; None for what is no formula."""
 
     def said(what: Any) -> Any:
+        if isinstance(what, tuple) and isinstance(what[0], tuple) and isinstance(what[0][0], Turned):
+            what = what[0][0].given  # by the map of a curved domain: what was given there
         return [said(x) for x in what] if isinstance(what, tuple) else 0.0 if what is None else text(what)
 
     table = {"diffusion": [said(A) for A in given.diffusion], "reaction": [said(c) for c in given.reaction]}
@@ -149,7 +150,11 @@ def diffusion_at(model: Continuum, goal: Any, J: Functional) -> float | None:
     given = model.coefficients
     if given is None or not isinstance(goal, Point) or not np.isfinite(J.ball):
         return None
-    kappa = given.diffusion[int(given.regions[cell_of(model.topology, np.array(goal.at))])]
+    if model.ground is not None:
+        cell, given = int(back(model.ground.bends, np.array([goal.at]))[0][0]), model.ground.coefficients
+    else:
+        cell = cell_of(model.topology, np.array(goal.at))
+    kappa = given.diffusion[int(given.regions[cell])]
     if isinstance(kappa, tuple):
         d = model.d
         plain = all(kappa[i][i] == kappa[0][0] for i in range(d))

@@ -13,11 +13,11 @@ import numpy as np
 from pinnpoint.base.arrays import Vector, vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
-from pinnpoint.boxes.box import Box
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.settled import known_extremes
 from pinnpoint.certifiers.protocols import Liftable, Problem, SelfCertifying
+from pinnpoint.fem.bent import Carried
 from pinnpoint.fem.lifted import AbstractLifted
 from pinnpoint.fem.lifted_solids import LiftedSolid
 from pinnpoint.fem.parabolic.asking import MovingQueries
@@ -26,8 +26,8 @@ from pinnpoint.fem.solids import solid_of
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.outputs.bundle import discrete
-from pinnpoint.outputs.bundle.boxes import write_box
 from pinnpoint.outputs.bundle.continuous import continuous
+from pinnpoint.outputs.bundle.curved import curved_obstacle
 from pinnpoint.outputs.bundle.document import Document, text, wordless
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.outputs.bundle.solid import solid, solid_obstacle
@@ -89,19 +89,21 @@ def write_bundle(
     begun
         The writer of this folder, where Green vectors are being written already.
     """
-    if isinstance(problem, Box):
-        return write_box(Path(folder), certificate, problem, prediction, queries)
     certificate, problem, prediction, queries = _as_stored(certificate, problem, prediction, queries)
+    is_problem = isinstance(problem, Problem)
     system = _system(problem)
-    U = problem.extract(prediction).U if isinstance(problem, Problem) else vector("prediction", prediction)
+    U = problem.extract(prediction).U if is_problem else vector("prediction", prediction)
     against = _moving(problem) or _kept(problem, queries) or _varied(problem)
-    against = against or obstacle(certificate, system) or wordless(certificate, problem)
-    against = against or extreme_obstacle(certificate, U)
+    against = against or curved_obstacle(certificate, problem, queries) or obstacle(certificate, system)
+    against = against or wordless(certificate, problem) or extreme_obstacle(certificate, U)
     if against and not partial:
         raise InputError(against)
     texts = (document or Document()).complete(certificate, problem, queries, options)
     claim = Claimed(certificate, problem, queries, U, texts, evidence or Evidence())
-    out = _out(folder, begun, not against and isinstance(system, LinearSystem) and certificate.target == "discrete")
+    if begun is not None and (against or not isinstance(system, LinearSystem) or certificate.target != "discrete"):
+        begun.discard()
+        begun = None
+    out = _new(folder) if begun is None else begun
     try:
         claim.write(out, against)
     except CertificationError as error:  # a witness that cannot be found although the method needs none
@@ -113,15 +115,6 @@ def write_bundle(
         out.discard()
         raise
     return Path(folder)
-
-
-def _out(folder: str | os.PathLike[str], begun: Writer | None, useful: bool) -> Writer:
-    """The writer that was begun, where it is of use."""
-    if begun is not None and useful:
-        return begun
-    if begun is not None:
-        begun.discard()
-    return _new(folder)
 
 
 def _new(folder: str | os.PathLike[str]) -> Writer:
@@ -147,9 +140,7 @@ def _as_stored(
 def _as_certified(certificate: Certificate, problem: Any, prediction: Any) -> Any:
     """The problem that the certificate is of: where its prediction was lifted, the one of what that leaves."""
     if isinstance(problem, SelfCertifying):
-        raise InputError(
-            "problem: of what needs no mesh only pinnpoint.Box has bundles; keep certificate.to_json(path)"
-        )
+        raise InputError("problem: bundles of boxes are not written yet; keep certificate.to_json(path)")
     if certificate.narrowing is None or isinstance(problem, AbstractLifted):
         return problem
     if not isinstance(problem, Liftable):
@@ -189,10 +180,8 @@ def _varied(problem: Any) -> str:
     problem = problem.base if isinstance(problem, AbstractLifted) else problem
     if not isinstance(problem, ReactionDiffusion):
         return ""
-    if problem.bending is not None:
-        return "problem: curved domains have no witnesses for the checker yet"
     parts = problem.given["source"].values() if isinstance(problem.given["source"], Mapping) else ()
-    if any(callable(part) and not isinstance(part, Expression) for part in parts):
+    if any(callable(part) and not isinstance(part, Expression | Carried) for part in parts):
         return "problem: sources by groups have witnesses for the checker where they are numbers and formulas"
     return ""
 

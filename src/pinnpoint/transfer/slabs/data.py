@@ -47,8 +47,6 @@ class Source:
         Of the time grid.
     share
         Errors that are small enough, against the size of the data.
-    work
-        On pieces that do not move, as in `density`.
     """
 
     pieces: Sequence[tuple[Index, Any]]
@@ -56,7 +54,6 @@ class Source:
     nodes: Vector
     count: int
     share: float
-    work: float = 1.0
 
     __repr__ = brief
 
@@ -82,8 +79,7 @@ class Source:
             if not moves(f):
                 V = self.vertices[cells]
                 rough = density(f, V)
-                small = self.share * float(np.abs(rough.coefficients).max(initial=1e-300))
-                found = density(f, V, tolerance=small, work=self.work)
+                found = density(f, V, tolerance=self.share * float(np.abs(rough.coefficients).max(initial=1e-300)))
                 one = Modes.steady(found, self.count)
                 _put(made, one, cells)
         return made

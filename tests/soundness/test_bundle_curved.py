@@ -1,0 +1,160 @@
+"""Bundles of curved domains: the checker follows the curves itself, and refuses another geometry or other data."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+import pinnpoint as pp
+from pinnpoint.mesh.round import ball_mesh, disc_mesh
+from pinnpoint_verify.claims import verify
+from pinnpoint_verify.reader import Refused
+from tests.soundness.test_bundle_forged import Forger
+from tests.support.curved import INNER, OUTWARD, RING, VALUE, ellipse, ring, second_order
+
+RIM = {"rim": pp.Circle((0, 0), 1)}
+
+
+def outward(M):
+    """Mid-side nodes on the two circles of the ring."""
+    r = np.hypot(*M.T)[:, None]
+    return M / r * np.where(r < 0.6, INNER, 1.0)
+
+
+def held():
+    """Values on both circles."""
+    return pp.fem.ReactionDiffusion(
+        ring(6, 26), source=f"3*{VALUE}", degree=2, dirichlet={"outer": VALUE, "hole": VALUE}, geometry=RING
+    )
+
+
+def exchanged():
+    """Fluxes through the outer circle, an exchange through the inner one."""
+    return pp.fem.ReactionDiffusion(
+        ring(6, 26),
+        source=1.0,
+        degree=2,
+        dirichlet={},
+        neumann={"outer": OUTWARD},
+        robin={"hole": (2.0, "1 + x")},
+        geometry=RING,
+    )
+
+
+def varying():
+    """Coefficients that vary, linear elements."""
+    more = {"diffusion": "1 + x/2", "reaction": "1 + y**2"}
+    return pp.fem.ReactionDiffusion(disc_mesh(5), source="1 + x*y", geometry=RIM, **more)
+
+
+def level():
+    """An ellipse by a formula."""
+    shape = pp.LevelSet("x**2 + y**2/0.36 - 1")
+    return pp.fem.ReactionDiffusion(ellipse(6, 1.0, 0.6), source="x + 2", degree=2, geometry={"rim": shape})
+
+
+def bent():
+    """A second-order mesh."""
+    return pp.fem.ReactionDiffusion(second_order(ring(6, 26), outward), source="1 + x", reaction=2.0, degree=2)
+
+
+AT = {held: [[0.6, 0.2], [0.36, 0.0]], exchanged: [[0.6, 0.2]], varying: [[0.1, 0.2], [0.85, 0.2]]}
+AT |= {level: [[0.1, 0.2], [0.9, 0.1]], bent: [[0.6, 0.2], [0.34, 0.0]]}
+
+
+def bundle(folder, make):
+    """A bundle with points, one of them in a bent cell, and the mean of the domain."""
+    problem = make()
+    queries = problem.points(AT[make]) + problem.mean()
+    certificate = pp.certify(problem, problem.space.U0, queries)
+    pp.write_bundle(folder, certificate, problem, problem.space.U0, queries)
+    return certificate
+
+
+@pytest.mark.parametrize("make", AT)
+def test_curved_domains_are_proved_again(tmp_path, make):
+    certificate = bundle(tmp_path / "b", make)
+    lines = verify(tmp_path / "b")
+    assert sum(": proved " in line for line in lines) == len(certificate.names)
+    assert any(line.startswith("declared: ") and "cover the curved domain once" in line for line in lines)
+
+
+@pytest.mark.slow
+def test_balls_by_description_and_of_second_order_are_proved_again(tmp_path):
+    mesh = ball_mesh(4)
+    (group,) = mesh.facet_groups
+    sphere = pp.fem.ReactionDiffusion(mesh, source="1 + x", geometry={group: pp.Sphere((0, 0, 0), 1)})
+    round_ = second_order(mesh, lambda M: M / np.sqrt((M**2).sum(axis=1))[:, None])
+    for k, problem in enumerate((sphere, pp.fem.ReactionDiffusion(round_, source="1 + x"))):
+        queries = problem.points([[0.2, 0.1, 0.3]]) + problem.mean()
+        certificate = pp.certify(problem, problem.space.U0, queries)
+        pp.write_bundle(tmp_path / f"b{k}", certificate, problem, problem.space.U0, queries)
+        verify(tmp_path / f"b{k}")
+
+
+def refused(folder, tmp_path, change):
+    """A copy that is changed, hashes and all, is refused."""
+    copy = tmp_path / "forged"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(folder, copy)
+    forger = Forger(copy)
+    change(forger)
+    forger.seal()
+    with pytest.raises(Refused) as why:
+        verify(copy)
+    assert "SHA" not in str(why.value)
+
+
+def test_another_curve_or_other_data_are_refused(tmp_path):
+    bundle(tmp_path / "b", held)
+
+    def larger(case):
+        case["geometry"]["hole"]["radius"] = 0.3001
+
+    def moved(case):
+        case["geometry"]["hole"]["circle"] = [1e-4, 0.0]
+
+    def fewer(case):
+        del case["geometry"]["outer"]
+
+    def other(case):
+        case["problem"]["source"] = f"3.001*{VALUE}"
+
+    for change in (larger, moved, fewer, other):
+        refused(tmp_path / "b", tmp_path, lambda forger, change=change: forger.json("case.json", change))
+
+    def both(forger):  # the physics of case and proof alike
+        forger.json("case.json", other)
+        forger.json("proof.json", lambda proof: proof.update(source=f"3.001*{VALUE}"))
+
+    refused(tmp_path / "b", tmp_path, both)
+
+
+@pytest.mark.parametrize("make", [held, bent])
+def test_other_directions_edges_or_models_are_refused(tmp_path, make):
+    bundle(tmp_path / "b", make)
+
+    def tilted(D):
+        D[0] = 1.5 * D[0] if make is bent else D[0] + 0.1 * D[0, ::-1]
+        return D
+
+    def lost(forger):
+        for name in ("edges", "direction", *(("group",) if make is held else ())):
+            forger.array(f"bent/{name}", lambda a: a[1:])
+
+    refused(tmp_path / "b", tmp_path, lambda forger: forger.array("bent/direction", tilted))
+    refused(tmp_path / "b", tmp_path, lost)
+    for name in ("medium/a00_beta", "source/f_beta"):
+        refused(tmp_path / "b", tmp_path, lambda forger, name=name: forger.array(name, lambda a: 1.01 * a))
+    if make is held:
+        refused(tmp_path / "b", tmp_path, lambda forger: forger.array("medium/a00_error", lambda a: 0.0 * a))
+
+
+def test_what_has_no_witnesses_is_said(tmp_path):
+    problem = exchanged()
+    queries = problem.patch("outer")
+    certificate = pp.certify(problem, problem.space.U0, queries)
+    with pytest.raises(pp.InputError, match="on curved domains the checker knows"):
+        pp.write_bundle(tmp_path / "b", certificate, problem, problem.space.U0, queries)
