@@ -254,7 +254,8 @@ ABOUT = {
     "certificate.max_dofs": About("200000", "Where refinement ends."),
     "certificate.budget": About(
         "2000000",
-        "Work on the integrals of a query, in pieces; default 400,000. Less makes intervals wider, never wrong.",
+        "Work on the integrals of a query, in pieces; default 400,000. Less makes intervals wider, never wrong. In time "
+        "it is that on initial values, sources that do not move and balls.",
     ),
     "certificate.quadrature": About("6", "Order of the quadrature of loads."),
     "certificate.solver": About('"amg"', "Of linear systems; default: what fits."),

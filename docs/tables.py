@@ -253,6 +253,8 @@ def scoreboard() -> str:
     for name, row in read("scoreboard").items():
         least, most = row["proved at least"], row["proved at most"]
         proved = f"{least:.4g} to {most:.4g}" if least else f"at most {most:.2g}"
+        others = [f"at most {found['proved at most']:.2g}" for found in row.get("seeds", {}).values()]
+        proved += f" (another seed: {', '.join(others)})" if others else ""
         known = f"{row['true error']:.4g}" if "true error" in row else "not known"
         spent = f"{row['training [s]']:.0f} s, {row['certifying [s]']:.0f} s"
         loss = "none" if row["loss"] is None else tell(row["loss"])

@@ -82,10 +82,14 @@ REFUSED = {
 """What is out of reach, and why."""
 
 
-def rows(script: str, names: Sequence[str], quick: bool) -> dict[str, dict[str, Any]]:
+ALSO = ("loss", "proved at most", "proved at least", "true error", "held")
+"""What is kept of further seeds."""
+
+
+def rows(script: str, names: Sequence[str], options: Sequence[str]) -> dict[str, dict[str, Any]]:
     """The tasks of a script, in a process of its own."""
     told = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "DDE_BACKEND": "pytorch"}
-    command = [sys.executable, str(HERE / "tasks" / f"{script}.py"), *names, *(["--quick"] if quick else [])]
+    command = [sys.executable, str(HERE / "tasks" / f"{script}.py"), *names, *options]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, **told})
     found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     return {name: {"script": f"{script}.py", **row} for one in found for name, row in one.items()}
@@ -96,6 +100,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="networks that are hardly trained, as the tests run it")
     parser.add_argument("--only", default="", help="tasks whose names hold this")
+    parser.add_argument("--seed", type=int, default=0, help="others than 0 are kept beside the row of seed 0")
+    parser.add_argument("--weights", type=Path, help="a folder for the networks")
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
     found = json.loads(given.out.read_text(encoding="utf-8")) if given.out.exists() else {}
@@ -103,7 +109,14 @@ def main() -> None:
         wanted = [name for name in names if given.only in name]
         if not wanted:
             continue
-        found |= rows(script, wanted, given.quick)
+        options = ["--seed", str(given.seed), *(["--quick"] if given.quick else [])]
+        new = rows(script, wanted, [*options, *(["--weights", str(given.weights)] if given.weights else [])])
+        for name, row in new.items():
+            seeds = found.get(name, {}).get("seeds", {})
+            if given.seed:
+                found[name]["seeds"] = seeds | {str(given.seed): {k: row[k] for k in ALSO if k in row}}
+            else:
+                found[name] = row | ({"seeds": seeds} if seeds else {})
         print({name: found[name] for name in wanted}, flush=True)
         given.out.parent.mkdir(parents=True, exist_ok=True)
         kept = {name: found[name] for names in SCRIPTS.values() for name in names if name in found}

@@ -19,6 +19,7 @@ from pinnpoint_paper import (
     points_3d,
     randomized,
     raw_corrected,
+    scoreboard,
     transfer_1d,
 )
 from pinnpoint_paper.study import Study
@@ -38,6 +39,7 @@ STUDIES: tuple[Study, ...] = (
     raw_corrected.STUDY,
     amortized.STUDY,
     beyond.STUDY,
+    scoreboard.STUDY,
 )
 
 

@@ -23,6 +23,7 @@ from pinnpoint_verify.agreement import (
 )
 from pinnpoint_verify.assumptions import assumptions_agree
 from pinnpoint_verify.averages import bare, reach
+from pinnpoint_verify.box_claims import verify_box
 from pinnpoint_verify.checker import DIRICHLET, Discrete, Mesh, Query, Side, energy, up
 from pinnpoint_verify.comparison import compared
 from pinnpoint_verify.cubics import Norms
@@ -45,7 +46,7 @@ from pinnpoint_verify.solid_lifts import kept_agrees
 from pinnpoint_verify.spectrum import Spectrum
 from pinnpoint_verify.steps import stepped_bounds
 from pinnpoint_verify.systems import Found
-from pinnpoint_verify.varying import VariedSide, is_supported
+from pinnpoint_verify.varying import VariedSide, is_supported, sunk
 
 COMMON = {"target", "method", "radius_terms", "components", "degree", "weighted"}
 CONTINUOUS = {"goals", "lift", "source", "range", "mismatch", "raised", "dirichlet", "neumann"}
@@ -146,6 +147,8 @@ def continuous(
         if spectrum is None:
             own_ends = extended is not None and goal["raised"]
             moved = missed(asked.get(i), p, goal, extended.ends if extended is not None and own_ends else mismatch)
+            if varied and moved and i in asked and not mesh.medium.positive():
+                moved = sunk(asked[i], mismatch)
             moved *= reach(asked[i], mesh) if goal["kind"] == "gradient" and moved else 1.0
         else:
             moved = spectrum.missed(asked.get(i), p, goal, mismatch, energy(asked[i].z) if i in asked else 0.0)
@@ -241,6 +244,10 @@ def verify(path: Any, inputs: Any = None) -> list[str]:
         need(name in bundle.json, f"{name}: is missing")
     certificate, case, proof = (bundle.json[n] for n in ("certificate.json", "case.json", "proof.json"))
     need("unsupported" not in proof, f"proof.json: this certificate cannot be re-checked, {proof.get('unsupported')}")
+    if isinstance(case.get("problem"), dict) and case["problem"].get("kind") == "box":
+        need(inputs is None, "inputs: the bundle of a box names no files")
+        need(bundle.versions == certificate.get("versions"), "manifest.json: other versions than in the certificate")
+        return verify_box(bundle, certificate, case, proof)
     names = [str(query["name"]) for query in case["queries"]]
     printed = [line for name, data in bundle.json.items() for line in declared_lines(name, data, names)]
     need(bundle.versions == certificate.get("versions"), "manifest.json: other versions than in the certificate")

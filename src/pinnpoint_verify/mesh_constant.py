@@ -12,17 +12,20 @@ import scipy.sparse.linalg as spla
 from pinnpoint_verify.checker import DIRICHLET, UNIT, Mesh, Shape, gamma, mix, up
 from pinnpoint_verify.reader import Array, need
 
+MMD, OPTIONS = "MMD_AT_PLUS_A", {"SymmetricMode": True, "Equil": False, "DiagPivotThresh": 0.0}
+WIDE = 512.0
+"""How much larger than balanced the rows of vertices are."""
+
 
 def most(A: Any) -> float:
     """The largest row sum."""
     return float(up((A @ np.ones(A.shape[1])).max(initial=0.0) * (1.0 + gamma(A.shape[1] + 4))))
 
 
-def pivoted(C: Any) -> tuple[Array, float]:
+def pivoted(C: Any, order: str = MMD) -> tuple[Array, float]:
     """Pivots D of C = KDKᵀ + E and a bound of ‖E‖₂, K half of L and half of what U says (docs/proofs.md, 3e)."""
     C, one = sp.csr_array((C + C.T) * 0.5), np.ones(C.shape[0])
-    options = {"SymmetricMode": True, "Equil": False, "DiagPivotThresh": 0.0}
-    lu = spla.splu(sp.csc_array(C), permc_spec="MMD_AT_PLUS_A", options=options)
+    lu = spla.splu(sp.csc_array(C), permc_spec=order, options=OPTIONS)
     L, V = sp.csr_array(lu.L), sp.csr_array(lu.U)
     pivots = V.diagonal()
     good = np.array_equal(lu.perm_r, lu.perm_c) and np.all(np.isfinite(L.data)) and np.all(np.isfinite(pivots))
@@ -34,9 +37,9 @@ def pivoted(C: Any) -> tuple[Array, float]:
     return pivots, (math.sqrt(rows * columns) + 0.25 * twice) * (1.0 + 1e-9) + 8.0 * UNIT * most(abs(C))
 
 
-def negative(C: Any, error: float) -> tuple[int, float]:
+def negative(C: Any, error: float, order: str = MMD) -> tuple[int, float]:
     """How many pivots of C = KDKᵀ + E are negative, and a bound of ‖E‖₂."""
-    pivots, off = pivoted(C)
+    pivots, off = pivoted(C, order)
     return int(np.count_nonzero(pivots < 0.0)), float(up(off + error))
 
 
@@ -63,12 +66,17 @@ def eigenvalue(mesh: Mesh, free: Array, theta: float, tau: float) -> float:
     slack = float(np.max(shape.vol.r / shape.vol.m)) * 4.0 + 64.0 * UNIT
     least = shape.vol.low * (alpha + min(0.0, (d + 1) * beta)) * (1.0 - 1e-14)
     m = np.bincount(mesh.cell_facets.ravel(), np.repeat(least, d + 1), minlength=len(mesh.facets))[free]
-    own = matrix(k.m, v, v, (nv, nv)).diagonal()
+    stiff = matrix(k.m, v, v, (nv, nv))
+    own = stiff.diagonal()
     w = np.where(own > 0.0, 2.0 ** np.rint(np.log2(tau / np.where(own > 0.0, own, 1.0))), 0.0)
     D = 2.0 ** -np.rint(0.5 * np.log2(m))
     W, scale = sp.diags_array(w), sp.diags_array(D)
     there, ratio = np.flatnonzero(own > 0.0), float(np.max(1.0 / (D * D * m)))
-    zeta = _bordered([A, A_off, theta * M], [B[:, there], B_off[:, there]], D, own[there], theta, tau)
+    place = np.full(nv, np.inf)  # a facet after its first vertex keeps factors sparse and pivots small
+    place[there] = spla.splu(sp.csc_array(stiff[there][:, there]), permc_spec=MMD, options=OPTIONS).perm_c
+    first = np.where(np.isinf(place[mesh.facets[free]].min(axis=1)), -1.0, place[mesh.facets[free]].min(axis=1))
+    order = np.argsort(np.concatenate([first + 0.5, place[there]]), kind="stable") if d == 2 else None
+    zeta = _bordered([A, A_off, theta * M], [B[:, there], B_off[:, there]], D, own[there], (theta, tau), order)
     if zeta * ratio < 0.3 * theta:
         return theta * (1.0 - slack) - float(up(zeta * ratio)) - 1e-13 * theta
     S = sp.csr_array(scale @ (A + B @ W @ B.T - theta * M) @ scale)
@@ -78,10 +86,12 @@ def eigenvalue(mesh: Mesh, free: Array, theta: float, tau: float) -> float:
     return theta * (1.0 - slack) - float(up((_defect(S) + loss) * ratio)) - 1e-13 * theta
 
 
-def _bordered(inner: list[Any], side: list[Any], D: Array, own: Array, theta: float, tau: float) -> float:
+def _bordered(
+    inner: list[Any], side: list[Any], D: Array, own: Array, at: tuple[float, float], order: Array | None
+) -> float:
     """ζ < ϱ with D(A − θM)D ⪰ −ζI where BᵀDx = 0, from the matrix with the corner −ϱ; infinite where none is proved."""
-    (A, A_off, M), (B, B_off), nv = inner, side, len(own)
-    Y, corner = 64.0 * 2.0 ** np.rint(0.5 * np.log2(theta / own)), 4096.0 * 2.0 ** np.rint(np.log2(theta / tau))
+    (A, A_off, M), (B, B_off), (theta, tau), nv = inner, side, at, len(own)
+    Y, corner = WIDE * 2.0 ** np.rint(0.5 * np.log2(theta / own)), WIDE**2 * 2.0 ** np.rint(np.log2(theta / tau))
     scale, border = sp.diags_array(D), sp.diags_array(Y)
     C = scale @ B @ border
     S = sp.block_array([[scale @ (A - M) @ scale, C], [C.T, -corner * sp.eye_array(nv)]], format="csr")
@@ -89,7 +99,7 @@ def _bordered(inner: list[Any], side: list[Any], D: Array, own: Array, theta: fl
     columns = Y * (B_off.T @ D)
     wrong = float(up(max(rows.max(initial=0.0), columns.max(initial=0.0)) * (1.0 + 1e-9)))
     try:
-        count, zeta = negative(S, wrong)
+        count, zeta = negative(S, wrong) if order is None else negative(S[order][:, order], wrong, "NATURAL")
     except RuntimeError:  # a pivot is zero
         return math.inf
     return zeta if count <= nv and zeta < corner else math.inf

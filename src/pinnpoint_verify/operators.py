@@ -220,5 +220,8 @@ def check(path: Any) -> list[str]:
         fits = center - radius <= low and high <= center + radius
         need(fits, f"query {q}: {center!r} ± {radius!r} is claimed, [{low!r}, {high!r}] is proved")
         lines.append(f"query {q}: within [{low:.9g}, {high:.9g}]")
-    said = "mesh, κ, source, prediction and the cells of each query are those that the file holds"
+    said = (
+        "mesh, κ, source, prediction and the cells of each query are those that the file holds, and its "
+        f"{count} queries are all that were asked for"
+    )
     return [*(f"verified: {line}" for line in lines), f"declared: {said}"]

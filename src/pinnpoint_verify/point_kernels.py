@@ -68,11 +68,6 @@ class Kernel:
         rise = self.weight(X)[..., None] * (steep - self.beta * self.potential(X)[..., None])
         return np.einsum("...ij,...j->...i", self.A - self.matrix(self.table, X), rise) * (r < 1.0)[..., None]
 
-    def applied(self, X: Array, c: int) -> Array:
-        """The equation's left side for u = x_c − x₀."""
-        rise = sum(jet(self.table[min(i, c)][max(i, c)], X).g[i] for i in range(self.d)) if self.table else 0.0
-        return np.asarray(self.drift(X)[0][..., c] + formula(self.c, X) * (X - self.x0)[..., c] - rise)
-
     def largest_load(self) -> float:
         """The largest |q_c|, about."""
         unit = directions(self.d, 8)[0]
@@ -127,15 +122,23 @@ class Kernel:
 
     def integral(self, f: Any, count: int, n: int) -> tuple[float, float]:
         """∫ fΨ and ∫ |fΨ| over the ball."""
+
+        def values(X: Array) -> Array:
+            return np.asarray((f(X) if callable(f) else formula(f, X)) * self.weight(X) * self.potential(X))
+
+        value, size = self.over_ball(lambda X: values(X)[..., None], count, n)
+        return float(value[0]), float(size[0])
+
+    def over_ball(self, f: Callable[[Array], Array], count: int, n: int) -> tuple[Array, Array]:
+        """Integrals of f and |f| over the ball, f of points (…, d) with values (…, m)."""
         unit, weights = directions(self.d, count)
         t, w = special.roots_legendre(n)
         t, w = 0.5 * (1.0 + t), 0.5 * w
         r = t * t  # Φ is singular at the centre
-        X = self.x0 + self.R * r[:, None, None] * (unit @ self.L.T)
-        values = (f(X) if callable(f) else formula(f, X)) * self.weight(X) * self.potential(X) * weights
+        values = f(self.x0 + self.R * r[:, None, None] * (unit @ self.L.T))
         sphere = {1: 2.0, 2: 2.0 * math.pi, 3: 4.0 * math.pi}[self.d] * self.R**self.d * self.root
-        shells = sphere * w * 2.0 * t * r ** (self.d - 1)
-        return float(shells @ values.sum(axis=1)), float(shells @ np.abs(values).sum(axis=1))
+        shells = (sphere * w * 2.0 * t * r ** (self.d - 1))[:, None] * weights
+        return np.einsum("rk,rkm->m", shells, values), np.einsum("rk,rkm->m", shells, np.abs(values))
 
     def near_enough(self, f: Any, given: float, error: float) -> tuple[bool, float]:
         """Whether a number is ∫ fΨ, as far as ever finer rules tell it; and that."""
@@ -189,14 +192,14 @@ def _rise(z: Array) -> Array:
 
 
 def point_agrees(kernel: Kernel, query: Query, g: Cells, name: str, bent: Bent | None = None) -> None:
-    """W of a point on a range of cells; those about it, where Φ is singular, count in its mass alone."""
+    """W and q of a point on a range of cells; about the point, where Φ is singular, they are cut until rules agree."""
     mesh, R = query.p.mesh, kernel.R
     V, data = mesh.points[mesh.cells[g.part]], query.w.on(g.part.start, g.part.stop)
     h = g.h * float(np.linalg.norm(np.linalg.inv(kernel.L), 2))
     far = np.sqrt((kernel.stretched(V) ** 2).sum(axis=2))
     first, last = far.min(axis=1), far.max(axis=1)
     stored = np.any(data[0], axis=(1, 2)) | (data[1] + data[2] + data[3] > 0.0)
-    here = np.nonzero((stored | (first - h < R)) & ((first > h) | (mesh.d == 1)))[0]
+    here = np.nonzero(stored | (first - h < R))[0]
     cut = ((last > R * (1.0 - 1e-9)) & (first - h < R))[here]
     cut |= np.zeros(len(here), dtype=bool) if bent is None else bent.bent[g.part][here]
     size = kernel.size
@@ -210,10 +213,10 @@ def point_agrees(kernel: Kernel, query: Query, g: Cells, name: str, bent: Bent |
     loose = np.where(cut, 0.02 * size * np.minimum(1.0, h[here] / R), 1e-7 * size)
     compare(f"density of {name!r}", tuple(x[here] for x in data), V[here], density, loose)
     q = query.z.field if isinstance(query.z, VariedSide) else []
-    scale = kernel.largest_load() / size if q else 0.0
+    small = 1e-7 * kernel.largest_load() if q else 0.0  # q has two derivatives where the ball ends
     for c, part in enumerate(q):
         rows = tuple(x[here] for x in part.on(g.part.start, g.part.stop))
-        compare(f"load of {name!r}", rows, V[here], lambda X, bary, at, c=c: kernel.field(X)[..., c], scale * loose)
+        compare(f"load of {name!r}", rows, V[here], lambda X, bary, at, c=c: kernel.field(X)[..., c], small)
 
 
 def constants_agree(kernel: Kernel, w: Density, mesh: Mesh, source: Any, goal: Row, name: str) -> None:
@@ -227,18 +230,29 @@ def constants_agree(kernel: Kernel, w: Density, mesh: Mesh, source: Any, goal: R
 
 
 def loads_agree(kernel: Kernel, query: Query, name: str) -> None:
-    """∫ q of a matrix that varies: with u = x_c − x₀ in the identity it is −∫ w(x_c − x₀) − ∫ fΨ, f = Lu."""
-    mesh, q, w = query.p.mesh, query.z.field if isinstance(query.z, VariedSide) else [], query.w
+    """∫ q (x − x₀)^α, |α| ≤ 2, of a matrix that varies: what is orthogonal to quadratics on cells does not enter."""
+    mesh, q = query.p.mesh, query.z.field if isinstance(query.z, VariedSide) else []
     need(bool(q) == (kernel.table is not None), f"{name!r}: a load on gradients where there is none, or none")
+    ones = lambda Y: np.concatenate([np.ones((*Y.shape[:-1], 1)), Y], axis=-1)  # noqa: E731
     for c, part in enumerate(q):
-        away = (mesh.points[mesh.cells] - kernel.x0)[..., c]
-        beta, _, error, _ = w.on(0, mesh.C)
-        moment = np.einsum("njk,jkl,nl->n", beta, means(mesh.d, 3).m, away)
-        held = float(np.sum(part.beta.mean(axis=1) * mesh.top[part.at])) + float(np.sum(moment * mesh.top))
-        off = float(np.sum(mesh.top[part.at] * part.rest[:, 1])) + 1e-7
-        off += float(np.sum(mesh.top * error * np.abs(away).max(axis=1)))
-        fits, value = kernel.near_enough(lambda X, c=c: kernel.applied(X, c), -held, off)
-        need(fits, f"load of {name!r}: its integral is not {-value!r} but for that of w (sampled)")
+        away = ones(mesh.points[mesh.cells[part.at]] - kernel.x0)
+        beta, _, error, _ = (x[part.at] for x in part.on(0, mesh.C))
+        held = np.einsum(
+            "nab,abkl,nki,nlj,n->ij", beta, means(mesh.d, 4).m, away, away, mesh.top[part.at], optimize=True
+        )
+        most = np.abs(away).max(axis=1)
+        off = np.einsum("n,ni,nj->ij", mesh.top[part.at] * error, most, most)
+
+        def own(X: Array, c: int = c) -> Array:
+            Y = ones(X - kernel.x0)
+            return np.asarray(
+                (kernel.field(X)[..., c, None, None] * Y[..., :, None] * Y[..., None, :]).reshape(*X.shape[:-1], -1)
+            )
+
+        found = [kernel.over_ball(own, *sizes) for sizes in RULES[mesh.d]]
+        apart = np.minimum(*(np.abs(a[0] - found[-1][0]) for a in found[:2]))
+        fits = np.abs(held.ravel() - found[-1][0]) <= off.ravel() + 4.0 * apart + 1e-7 * found[-1][1]
+        need(bool(np.all(fits)), f"load of {name!r}: its moments are not those of (A₀ − A)∇Ψ (sampled)")
 
 
 def jet(given: Any, X: Array) -> Jet:

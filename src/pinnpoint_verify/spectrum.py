@@ -229,17 +229,23 @@ class Spectrum:
         whole, share = math.sqrt(self.weight * total(mesh.top)), math.sqrt(self.weight / self.floor)
         if query is None:
             return float(up(mismatch * (1.0 + self.gain * share * whole * math.sqrt(total(mesh.top / mesh.kappa)))))
-        z, own = query.z, 0.0
         need(goal["kind"] != "flux", "spectrum: data of fluxes must be met exactly")
-        b = quadratic(z.nodal[mesh.nodes_of(mesh.cells)], mesh.d, mesh.degree)[0]
-        top = np.sqrt(np.maximum(mix("njk,jklm,nlm->n", b, means(mesh.d, 4), b).top, 0.0))
-        for density, size, m in ((query.w, mesh.top, mesh.d), (z.load, None, mesh.d - 1)):
-            if density is None:
-                continue
-            count = mesh.C if size is not None else len(mesh.facets)
-            f, high, _, e2 = (a[density.at] for a in density.on(0, count))
-            area = size[density.at] if size is not None else areas(mesh.points[mesh.facets[density.at]]).top
-            rms = np.sqrt(np.maximum(mix("njk,jklm,nlm->n", f, means(m, 4), f).top, 0.0) + high**2) + e2
-            own += total(up(rms * area))
+        own, top = sizes(query)
         heavy = total(up(self.q * top * mesh.top))
         return float(up(mismatch * (own + heavy + whole * self.gain * share * eta)))
+
+
+def sizes(query: Query) -> tuple[float, Array]:
+    """∫|w| + ∫|g| of a query, and the means of |z_h| on cells, from above."""
+    z, mesh, own = query.z, query.z.mesh, 0.0
+    b = quadratic(z.nodal[mesh.nodes_of(mesh.cells)], mesh.d, mesh.degree)[0]
+    top = np.sqrt(np.maximum(mix("njk,jklm,nlm->n", b, means(mesh.d, 4), b).top, 0.0))
+    for density, size, m in ((query.w, mesh.top, mesh.d), (z.load, None, mesh.d - 1)):
+        if density is None:
+            continue
+        count = mesh.C if size is not None else len(mesh.facets)
+        f, high, _, e2 = (a[density.at] for a in density.on(0, count))
+        area = size[density.at] if size is not None else areas(mesh.points[mesh.facets[density.at]]).top
+        rms = np.sqrt(np.maximum(mix("njk,jklm,nlm->n", f, means(m, 4), f).top, 0.0) + high**2) + e2
+        own += total(up(rms * area))
+    return own, np.asarray(top)

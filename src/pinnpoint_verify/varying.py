@@ -15,10 +15,25 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint_verify.checker import CHUNK, NEUMANN, Ball, Cells, Density, Mesh, Side, means, mix, total, up
+from pinnpoint_verify.checker import (
+    CHUNK,
+    NEUMANN,
+    Ball,
+    Cells,
+    Density,
+    Mesh,
+    Query,
+    Side,
+    energy,
+    means,
+    mix,
+    total,
+    up,
+)
 from pinnpoint_verify.lengths import NORMS
 from pinnpoint_verify.polynomials import by_linear, by_quadratic, not_above, plus, projected, raised
 from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.spectrum import sizes
 
 DEEPEST = 0.9
 """The share of coercivity that a reaction below zero may cost where nothing convects."""
@@ -106,11 +121,16 @@ class Medium:
                 m = 0.5 * plus(m, self.model("t", part), mesh.d)
                 error = up(0.5 * (error + self.error["t"][part]))
             self.loose += len(not_above(_stacked([m]), error[:, None], mesh.c[part] - spare, mesh.d))
-        share = float(up(spare * square))
+        share, self.length = float(up(spare * square)), float(up(math.sqrt(square)))
         if self.exit is not None:
             self.loose += len(self.exit.lack(mesh, square, CLOSE))
             share = share + CLOSE
-        return float(up(((1.0 - share) * (1.0 - CLOSE)) ** -0.5 * (1.0 + 1e-14)))
+        self.factor = float(up(((1.0 - share) * (1.0 - CLOSE)) ** -0.5 * (1.0 + 1e-14)))
+        return self.factor
+
+    def lack(self) -> float:
+        """Q ≥ 0 with c ≥ −Q, from the models' coefficients."""
+        return max(0.0, -float((self.beta["c"].min(axis=1) - self.error["c"]).min()) * (1.0 + 1e-15))
 
 
 def _stacked(rows: list[Any]) -> Ball:
@@ -137,9 +157,19 @@ def is_supported(mesh: Mesh, proof: dict[str, Any]) -> None:
     need(plain and not np.any(mesh.cubic), "medium: beside another kind of equation")
     kinds = {goal["kind"] for goal in proof["goals"]}
     need(not kinds & {"gradient", "everywhere", *NORMS}, "medium: no theorem for such queries")
-    # the maximum principle, varying.md, step 5a, needs c ≥ 0; fluxes, step 5b, need data that are met
-    met = mismatch == 0.0 or ("flux" not in kinds and mesh.medium.positive())
-    need(met, "medium: data that are not met, beside a flux or a reaction that is not proved to be ≥ 0")
+    # varying.md, step 5b
+    need(mismatch == 0.0 or "flux" not in kinds, "medium: data that are not met, beside a flux")
+    sure = proof["raised"] is None or mesh.medium.positive()
+    need(sure, "medium: data that are lifted, beside a reaction that is not proved to be ≥ 0")
+
+
+def sunk(query: Query, mismatch: float) -> float:
+    """What data that are not met change where c ≥ −Q is all that is known of the reaction."""
+    own, top = sizes(query)
+    mesh, medium, z = query.p.mesh, query.p.mesh.medium, query.z
+    need(isinstance(z, VariedSide) and not z.field, "medium: data that are not met, beside a load on gradients")
+    rest = math.sqrt(total(mesh.top)) * medium.length * medium.factor * energy(z)
+    return float(up(mismatch * (own + medium.lack() * (total(up(top * mesh.top)) + rest))))  # varying.md, step 5c
 
 
 class VariedSide(Side):

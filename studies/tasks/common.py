@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("DDE_BACKEND", "pytorch")
@@ -21,6 +22,8 @@ from pinnpoint.models import from_torch
 dde.config.set_default_float("float64")
 Row = dict[str, Any]
 Tasks = Mapping[str, Callable[[bool], Row]]
+KEPT: dict[str, Any] = {}
+"""The prediction that was certified last."""
 
 
 def trained(data: Any, net: Any, adam: int, lbfgs: int = 0, quick: bool = False, **options: Any) -> Row:
@@ -50,7 +53,7 @@ def scored(problem: Any, prediction: Any, queries: Any, truth: Any, said: Row, d
 
     `truth` is a formula in the coordinates, or the values at the points; None where nobody knows it.
     """
-    start = time.process_time()
+    start, KEPT["prediction"] = time.process_time(), prediction
     found = pp.certify(problem, prediction, queries, **options)
     spent = time.process_time() - start
     off = np.maximum(found.upper - found.value, found.value - found.lower)
@@ -88,7 +91,13 @@ def main(tasks: Tasks, arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("names", nargs="*", help="all by default")
     parser.add_argument("--quick", action="store_true", help="a network that is hardly trained")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--weights", type=Path, help="a folder for the networks")
     given = parser.parse_args(arguments)
     for name in given.names or tasks:
         dde.config.set_random_seed(given.seed)
         print(json.dumps({name: tasks[name](given.quick)}, ensure_ascii=False), flush=True)
+        network = KEPT.get("prediction")
+        if given.weights and isinstance(network, pp.models.MLP):
+            arrays = {f"W{i}": v for i, v in enumerate(network.weights)}
+            arrays |= {f"b{i}": v for i, v in enumerate(network.biases)}
+            np.savez(given.weights / f"{name}.npz", **arrays)

@@ -223,8 +223,8 @@ def test_the_mesh_constant_is_forecast_by_size_and_dimension():
     of = lambda kind, n: mesh_constant.forecast(Topology.of(pp.io.generate(kind, n)))  # noqa: E731
     assert of("interval", 4) == 0.0
     assert of("square", 4) <= mesh_constant.MOST < of("cube", 2)
-    assert of("square", 120) > mesh_constant.MOST
-    square = pp.fem.ReactionDiffusion(pp.io.generate("square", 120), source=1.0)  # convex: a closed form
+    assert of("square", 180) > mesh_constant.MOST
+    square = pp.fem.ReactionDiffusion(pp.io.generate("square", 180), source=1.0)  # convex: a closed form
     assert square.continuum(Topology.of(square.mesh)).mesh_constant(thorough=False).eigenvalue == 0.0
 
 

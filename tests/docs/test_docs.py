@@ -180,10 +180,12 @@ def test_stored_radii_and_campaigns_are_what_the_pages_say():
 def test_the_scoreboard_holds_what_is_known():
     rows = json.loads((ROOT / "studies" / "results" / "scoreboard.json").read_text(encoding="utf-8"))
     assert sum(name.startswith("DeepXDE ") for name in rows) >= 20
+    assert sum(name.startswith("PINNacle ") for name in rows) >= 8  # and five elliptic ones, studies/pinnacle.py
     for name, row in rows.items():
         assert row["guarantee"] == "deterministic", name
         assert (ROOT / "studies" / "tasks" / row["script"]).exists(), name
         assert row["proved at least"] <= row["proved at most"] < math.inf, name
+        assert all(found.get("held", True) for found in row.get("seeds", {}).values()), name
         if "true error" in row:
             assert row["held"], name
             assert row["proved at least"] <= row["true error"] <= row["proved at most"], name
@@ -202,6 +204,7 @@ def test_the_scoreboard_holds_what_is_known():
         "radii",
         "operators",
         "reference_steps",
+        "cellwise",
         "labels",
         pytest.param("scoreboard", marks=pytest.mark.optional),
     ],
@@ -233,7 +236,10 @@ def test_studies_behind_the_tables_run_in_their_quick_form(name, tmp_path):
         turning = rows["A(x) 1:10, turning by x + 2y"]  # 1.6e-2 where each component of q has the rest of all of them
         assert turning["radius"] < 1.5e-2
     if name == "reference_steps":
-        assert all(row["steps"]["3"]["eta"] < 1.1 and row["steps"]["3"]["disjoint"] == 0 for row in rows)
+        assert all(row["steps"]["3"]["eta"] < 1.1 and row["steps"]["3"]["disjoint"] == 0 for row in rows["cases"])
+        assert all(row["as chosen"] < 1.1 for row in rows["contrasts"])
+    if name == "cellwise":
+        assert all(found["missed"] == 0 for row in rows for found in row["steps"].values())
     if name == "labels":
         assert rows["certified"] == rows["count"]
         for row in rows["rows"].values():  # every label of so coarse a grid is proved wrong

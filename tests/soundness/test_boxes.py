@@ -166,7 +166,7 @@ def test_growth_beyond_use_is_refused():
         pp.certify(box, "sin(pi*x)", box.points([0.5]))
 
 
-def test_what_cannot_be_certified_is_refused(tmp_path):
+def test_what_cannot_be_certified_is_refused():
     box = pp.Box([0, 1], [0, 1], end=0.5, source="0")
     for X in ([[0.0, 0.5]], [[0.5, 1.5]], [[0.5, math.nan]], [[0.5]]):
         with pytest.raises(pp.InputError):
@@ -185,9 +185,6 @@ def test_what_cannot_be_certified_is_refused(tmp_path):
         pp.certify(box, Lift("x*y*z"), box.points([[0.5, 0.5]]))
     with pytest.raises(pp.InputError, match="enclosed"):
         pp.certify(box, lambda X: X[:, 0], box.points([[0.5, 0.5]]))
-    found = pp.certify(box, "0", box.points([[0.5, 0.5]]))
-    with pytest.raises(pp.InputError, match="bundles of boxes"):
-        pp.write_bundle(tmp_path / "bundle", found, box, "0", box.points([[0.5, 0.5]]))
     with pytest.raises(pp.InputError, match="number or a formula"):
         pp.Box([0, 1], source=lambda X: X[:, 0])
 

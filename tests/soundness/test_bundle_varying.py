@@ -312,6 +312,30 @@ def test_altered_loads_on_gradients_are_refused(tmp_path, what):
         verify(tmp_path / "b")
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize("part", ["q0_0", "q0_1"])
+def test_loads_on_gradients_are_looked_at_in_cells_about_their_point(tmp_path, part, share):
+    """On a mesh so coarse that every cell of the ball is next to the point; ∫ q_x vanishes, and so do first moments."""
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("square", 4), 1.0, MATRIX["diffusion"], degree=2)
+    queries = problem.points([[0.45, 0.5]])
+    certificate = pp.certify(problem, problem.space.U0, queries)
+    pp.write_bundle(tmp_path / "b", certificate, problem, problem.space.U0, queries)
+    assert verify(tmp_path / "b")
+    forger = Forger(tmp_path / "b")
+    forger.array(f"dual/{part}_beta", lambda a: share * a)
+    forger.seal()
+    with pytest.raises(Refused, match="load"):
+        verify(tmp_path / "b")
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_a_matrix_that_turns_is_proved_on_coarse_meshes(tmp_path, degree):
+    """Where A's eigenvalues are bounded on halves of cells R is a multiple of one, and so is what is proved of it."""
+    turn = ["1 + 9*cos(x + 2*y)**2", "9*sin(x + 2*y)*cos(x + 2*y)", "1 + 9*sin(x + 2*y)**2"]
+    bundle(tmp_path / "b", degree=degree, points=False, flux=False, diffusion=[turn[:2], turn[1:]])
+    assert verify(tmp_path / "b")
+
+
 @pytest.mark.parametrize("what", ["density", "constant", "radius", "drift"])
 def test_altered_points_in_streams_are_refused(tmp_path, what):
     bundle(tmp_path / "b", flux=False, diffusion=[[2.0, 0.5], [0.5, 1.0]], convection=("y", "-x"), reaction=1.0)

@@ -137,3 +137,16 @@ def test_what_the_checker_cannot_prove_gets_no_witness():
     p = pp.fem.ReactionDiffusion(mesh, source=1.0, dirichlet=ZERO)
     with pytest.raises(pp.InputError, match="averages over cells"):
         p.operators().prepare(p.averages([[0.5, 0.5]], 0.2)).witness(kappa, guess)
+
+
+def test_that_the_queries_are_all_that_were_asked_for_is_only_said(honest, tmp_path, capsys):
+    """What is left of a witness without its last query is true; how many it has is printed, and that it is a word."""
+    less = {key: np.array(value) for key, value in honest.items()}
+    for key in ("center", "radius", "members", "has_dual", "duals", "dual_fluxes"):
+        less[key] = less[key][:-1]
+    less["sizes"][2] -= 1
+    for given, count in ((honest, 3), (less, 2)):
+        np.savez(tmp_path / "some.npz", **given)
+        assert main(["verify", str(tmp_path / "some.npz")]) == 0
+        (declared,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("declared"))
+        assert f"{count} queries are all that were asked for" in declared

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
-from pinnpoint.transfer.operators import sums
+from pinnpoint.transfer.operators import bases, sums
 
 ZERO = {"boundary": 0.0}
 
@@ -72,3 +72,30 @@ def test_sizes_of_products_are_counted(quarters, monkeypatch):
     monkeypatch.setattr("pinnpoint.transfer.operators.prepared.norms", larger)
     after = certifier.certify_many([[1.0, 2.0, 1.5, 0.7]])
     assert after.gap[0] > before.gap[0] * (1.0 + 1e-9)
+
+
+def test_functions_are_shared_out_by_what_is_left_of_eta(quarters, monkeypatch):
+    """At corners of the range too; with as many states as stream functions the same rank leaves more."""
+    p, _, groups = quarters
+    kappas = np.where(np.random.default_rng(1).integers(0, 2, (12, 4)), 2.0, 0.2)
+    kappas = np.concatenate([kappas, np.random.default_rng(2).uniform(0.2, 2.0, (20, 4))])
+    family = p.operators(groups)
+    full = family.prepare(p.mean(), steps=40).certify_many(kappas, np.zeros((len(kappas), len(p.mesh.points))))
+    certifier = family.reduce(p.mean(), 7, (0.2, 2.0))
+    side = certifier.prepared.engine.sides[0]
+    assert side.states.shape[1] + side.streams.shape[1] == 14
+    excess = certifier.certify_many(kappas).gap / full.gap
+    assert excess.max() < 1.1
+    real = bases._leading
+    monkeypatch.setattr(
+        bases, "_leading", lambda *given: tuple(x[..., :7] if i == 0 else x[:7] for i, x in enumerate(real(*given)))
+    )
+    even = family.reduce(p.mean(), 7, (0.2, 2.0)).certify_many(kappas).gap / full.gap
+    assert even.max() > excess.max()
+
+
+def test_ranks_beyond_use_are_refused(quarters):
+    p, queries, groups = quarters
+    for target in ("continuous", "discrete"):
+        with pytest.raises(pp.InputError, match="rank: must be at most"):
+            p.operators(groups).reduce(queries, 10**6, (0.5, 2.0), target=target)

@@ -78,6 +78,53 @@ def test_five_dimensions_without_time():
     assert found.contains(np.array([0.05, 5 * np.sqrt(0.5)])).all()
 
 
+RADIAL = {  # the same truth in any dimension d with κ = 1/d: u_t − Δu/d = −s u/d
+    "source": "-s/{d}*exp(s/2 + t)",
+    "initial": "exp(s/2)",
+    "neumann": {"ball": "exp(s/2 + t)/{d}"},
+}
+
+
+def turning(d: int) -> pp.boxes.Region:
+    told = {k: v.format(d=d) if isinstance(v, str) else {"ball": v["ball"].format(d=d)} for k, v in RADIAL.items()}
+    return pp.boxes.Region(ball=([0.5] * d, 1.0), end=1.0, diffusion=1.0 / d, radial=True, **told)
+
+
+@pytest.mark.parametrize("d", [1, 4, 64])
+def test_data_that_turn_with_a_ball_need_two_variables(d):
+    region = turning(d)
+    place = [0.5 + 0.5 / np.sqrt(d)] * d
+    asked = region.points([place], time=0.5) + region.everywhere()
+    right = pp.certify(region, "exp(s/2 + t)", asked)
+    assert right.radius.max() < 1e-9
+    assert right.contains(np.array([np.exp(0.625), 0.0])).all()
+    wrong = pp.certify(region, "exp(s/2 + t) + 0.01*cos(3*s)*t", asked)
+    assert wrong.contains(np.array([np.exp(0.625), 0.01]))[0]
+    by_hand = 0.01 * (1.0 + 36.0 / d + 6.0) + 0.06 / d * (0.5 * d + d)  # |r| t and the flux's barrier at worst
+    assert 0.01 * abs(np.cos(3.0)) <= wrong.upper[1] < by_hand
+
+
+def test_a_folded_laplacian_is_that_of_all_coordinates():
+    told = {"ball": ([0.0, 0.0, 0.0], 0.5), "dirichlet": {"ball": 0.25}}
+    square, wrong = "(x**2 + y**2 + z**2)", "{s} + 0.1*sin(2*{s})"
+    plain = pp.boxes.Region(**told, source=-6.0)
+    folded = pp.boxes.Region(**told, source=-6.0, radial=True)
+    bounds = [
+        pp.certify(region, wrong.format(s=s), region.everywhere()).upper[0]
+        for region, s in ((plain, square), (folded, "s"))
+    ]
+    assert bounds[1] == pytest.approx(bounds[0], rel=0.35)
+    assert bounds[1] <= 1.01 * bounds[0]  # in one variable ranges are sharper
+
+
+def test_a_laplacian_without_its_second_part_is_noticed(monkeypatch):
+    from pinnpoint.boxes.leftover import Leftover
+
+    region = turning(4)
+    monkeypatch.setattr(Leftover, "_laplacian", lambda self, s, jet: jet.laplacian)
+    assert pp.certify(region, "exp(s/2 + t)", region.everywhere()).upper[0] > 0.1
+
+
 @pytest.mark.parametrize("left_out", ["held", "flux", "residual"])
 def test_a_barrier_without_one_of_its_parts_is_noticed(monkeypatch, left_out):
     name = {"held": "hole", "flux": "ball", "residual": "kappa"}[left_out]
@@ -112,6 +159,7 @@ def test_a_barrier_without_one_of_its_parts_is_noticed(monkeypatch, left_out):
         ({}, "nothing is said of 'sides'"),
         ({"holes": [((0.9, 0.5), 0.2)], "dirichlet": {"sides": 0.0, "hole 0": 0.0}}, r"holes\[0\]"),
         ({"robin": {"sides": (0.0, 1.0)}}, "robin: coefficient"),
+        ({"radial": True, "dirichlet": {"sides": 0.0}}, "radial: belongs to a ball"),
     ],
 )
 def test_what_has_no_barrier_is_refused(told, message):

@@ -93,19 +93,19 @@ def sized(shape: Shape, leftover: Leftover, lift: Lift, budget: int | None) -> S
     """How large the residual, the start and what is left on the boundary are."""
     block = BLOCK if isinstance(lift.prediction, MLP) else CHUNK
     ranges, end = Ranges(shape, leftover, block, budget or MOST), leftover.end
-    space = list(shape.sides)
-    low, _ = ranges.size(leftover.kappa_on, [*space, (0.0, 1.0)], {shape.d: 0.0} if end else {}, shape.meets)
+    space, meets = (shape.distances, None) if leftover.folded else (list(shape.sides), shape.meets)
+    low, _ = ranges.size(leftover.kappa_on, [*space, (0.0, 1.0)], {leftover.d: 0.0} if end else {}, meets)
     if not low > 0.0:
         raise InputError(f"diffusion: must be proved positive on the box; its lower bound is {low:g}")
     inside = partial(leftover.residual, lift)
     if end is None:
-        residual = [largest(ranges.size(inside, space, {}, shape.meets))]
+        residual = [largest(ranges.size(inside, space, {}, meets))]
         held = attained = 0.0
     else:
         cuts = [end * k / SLABS for k in range(SLABS + 1)]
-        residual = [largest(ranges.size(inside, [*space, s], {}, shape.meets)) for s in pairwise(cuts)]
-        begins, at = partial(leftover.start, lift), {shape.d: 0.0}
-        held = largest(ranges.size(begins, [*space, (0.0, 0.0)], at, shape.meets))
+        residual = [largest(ranges.size(inside, [*space, s], {}, meets)) for s in pairwise(cuts)]
+        begins, at = partial(leftover.start, lift), {leftover.d: 0.0}
+        held = largest(ranges.size(begins, [*space, (0.0, 0.0)], at, meets))
         attained = ranges.attained(begins, [*space, (0.0, 0.0)], at) if shape.ball is None and not shape.holes else 0.0
     flux, times = 0.0, [] if end is None else [(0.0, end)]
     for group, said in leftover.conditions.items():
@@ -157,6 +157,11 @@ def _rims(shape: Shape, leftover: Leftover, lift: Lift, group: str, said: Condit
                 yield partial(leftover.at_rim, lift, said, normal), list(shape.sides), {i: place}
         return
     centre, radius = shape.rim(group)
+    if leftover.folded:
+        s = radius * radius
+        thin = [(math.nextafter(s, -math.inf), math.nextafter(s, math.inf))]
+        yield partial(leftover.at_rim, lift, said, [constant(2.0 * radius)]), thin, {}  # region.md, step 4b
+        return
     sign = 1.0 if shape.ball is not None else -1.0
 
     def projected(X: Models) -> TaylorModel:

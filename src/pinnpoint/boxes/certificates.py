@@ -14,6 +14,7 @@ from pinnpoint.boxes.brackets import Bracketed
 from pinnpoint.boxes.equation import Equation
 from pinnpoint.boxes.everywhere import sizes, upper_bound
 from pinnpoint.boxes.points import SHARE, errors_at
+from pinnpoint.boxes.poles import require_bounded
 from pinnpoint.boxes.seams import jumps_of, seam_bound, varied_seam_bound
 from pinnpoint.boxes.semilinear import reaction_range, semilinear_errors
 from pinnpoint.boxes.stationary import lifetime, stationary_errors
@@ -38,8 +39,7 @@ CLAIMS = (
 )
 
 UNBOUNDED = Claim(
-    "an infinite interval: on some part of the box the prediction, or the data, could not be bounded; a formula may "
-    "have a pole there, overflow, or leave the domain of a function"
+    "an infinite interval: with this budget not all that it rests on could be bounded; raise it, or ask for less"
 )
 
 
@@ -64,6 +64,8 @@ def certificate_of(
             low, high = largest_error(equation, lift, budget)
             moved[i] = 0.5 * (low + high) if math.isfinite(high) else low
             errors["transfer"][i] = up(0.5 * (high - low) + 4.0 * UNIT * high)
+    if not all(np.isfinite(each).all() for each in errors.values()):
+        require_bounded(equation, lift)
     return assembled(queries, values, moved, errors, CLAIMS)
 
 
@@ -125,7 +127,11 @@ def assembled(
         correction=moved,
         dofs=0,
     )
-    return replace(assemble(findings, TransferBound(used, tuple(claims), center=center), values), interval_of=BOX)
+    made = assemble(findings, TransferBound(used, tuple(claims), center=center), values)
+    sizes = np.array([isinstance(goal, Everywhere) for goal in queries.goals])
+    below = sizes & np.isfinite(made.radius) & (made.center < made.radius)
+    center = np.where(below, made.radius, made.center)  # box.md, step 6f
+    return replace(made, center=center, interval_of=BOX)
 
 
 def fill(errors: dict[str, Vector], i: int, found: Bracketed, spread: str) -> None:

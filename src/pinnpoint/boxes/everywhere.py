@@ -94,12 +94,14 @@ def _largest_dirichlet(found: Sizes) -> float:
 
 
 def _torsion(equation: Equation) -> float:
-    """Upper bound of the time that a path stays in the box: L²/8κ between Dirichlet ends, L²/2κ with one."""
+    """Upper bound of the time that a path stays in the box: L²/8κ between Dirichlet ends, L²/2κ with one, L/|β|."""
     times = [math.inf]
     for axis in equation.axes:
         ends = axis.ends.count("dirichlet")
         if ends and not axis.drift:
             times.append(axis.length**2 / ((8.0 if ends == 2 else 2.0) * axis.kappa) * (1.0 + 1e-12))
+        elif ends:
+            times.append(axis.length / abs(axis.drift) * (1.0 + 1e-12))  # box.md, step 6c
     return min(times)
 
 

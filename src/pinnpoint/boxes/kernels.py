@@ -93,8 +93,8 @@ class Kernel:
 
     __repr__ = brief
 
-    def images(self, reach: float) -> tuple[Vector, Vector]:
-        """Positions and weights of the images within `reach` of the interval."""
+    def images(self, reach: float) -> tuple[Vector, Vector, Vector]:
+        """Positions, signs and logarithms of weights of the images within `reach` of the interval."""
         a, L = self.axis, self.axis.high - self.axis.low
         count = math.ceil(reach / L) + 2
         if count > MOST_IMAGES:
@@ -104,15 +104,12 @@ class Kernel:
             )
         m = np.arange(-count, count + 1)
         if a.periodic:
-            return np.asarray(self.x0 + m * L, dtype=np.float64), np.ones(len(m))  # box.md, step 2b
+            return np.asarray(self.x0 + m * L, dtype=np.float64), np.ones(len(m)), np.zeros(len(m))  # box.md, step 2b
         below, above = (SIGNS[end] for end in a.ends)
         turned = np.where(m % 2 == 0, 1.0, below * above)
         p = np.concatenate([self.x0 + 2 * m * L, 2 * a.low - self.x0 + 2 * m * L])
-        w = np.concatenate([turned, below * turned])  # box.md, step 2a
-        if a.drift:
-            with np.errstate(over="ignore"):
-                w = w * np.exp(a.drift * (self.x0 - p) / (2.0 * a.kappa))  # box.md, step 2c
-        return p, w
+        sign = np.concatenate([turned, below * turned])  # box.md, step 2a
+        return p, sign, a.drift * (self.x0 - p) / (2.0 * a.kappa)  # box.md, step 2c
 
     def reach(self, v: Vector) -> Any:
         """How many widths ℓ count on each side, so that what is cut off weighs erfc(REACH) times the tilt."""
@@ -127,13 +124,13 @@ class Kernel:
         """Moments up to degree q of cells (n, 2) in ξ = (2x − lo − hi)/(hi − lo) at the times v²."""
         a, J, n = self.axis, len(v), len(cells)
         width, far = 2.0 * math.sqrt(a.kappa) * v, self.reach(v)
-        p, w = self.images(float(np.max(far * width) + abs(a.drift) * np.max(v) ** 2 + (a.high - a.low)))
+        p, signs, folds = self.images(float(np.max(far * width) + abs(a.drift) * np.max(v) ** 2 + (a.high - a.low)))
         centre = p - a.drift * v[:, None] ** 2  # (J, m)
         ends = (cells[None, :, None, :] - centre[:, None, :, None]) / width[:, None, None, None]
         low = np.maximum(ends[..., 0], -far[:, None, None])
         high = np.minimum(ends[..., 1], far[:, None, None])
         j, c, m = np.nonzero(high > low)
-        low, high, weight = low[j, c, m], high[j, c, m], w[m]
+        low, high = low[j, c, m], high[j, c, m]
         pieces = np.ceil(high - low).astype(np.intp)
         row = np.repeat(np.arange(len(j)), pieces)
         place = np.arange(len(row)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
@@ -143,10 +140,11 @@ class Kernel:
         y = middle[:, None] + half[:, None] * rule.nodes
         mid, hw = cells.mean(axis=1), 0.5 * (cells[:, 1] - cells[:, 0])
         jr, cr = j[row], c[row]
-        density = np.exp(-y * y) * (rule.weights * (half * np.abs(weight[row]) / math.sqrt(math.pi))[:, None])
+        fold = folds[m]  # of w_m e^{−y²}, never of w_m alone, which may be huge
+        density = np.exp(fold[row][:, None] - y * y) * (rule.weights * (half / math.sqrt(math.pi))[:, None])
         xi = (centre[jr, m[row]] - mid[cr])[:, None] / hw[cr][:, None] + (width[jr] / hw[cr])[:, None] * y
         xi = np.clip(xi, -1.0, 1.0)
-        at, sign = jr * n + cr, np.sign(weight[row])
+        at, sign = jr * n + cr, signs[m][row]
         values = np.empty((J, n, q + 1))
         term = density * sign[:, None]
         for k in range(q + 1):
@@ -156,36 +154,41 @@ class Kernel:
         # what may be off: rounding of the places, the rule, the sums, and what is cut off
         blur = 8.0 * UNIT * (np.abs(cells).max() + np.abs(self.x0) + np.abs(centre).max(axis=1)[:, None])
         shifted = blur / hw + blur / width[:, None]
-        top = float(np.exp((0.5 * axes(RHO)[1]) ** 2) * axes(RHO)[0] ** q)
-        rules = rule.analytic(top, RHO) + rule.own
-        spread = np.bincount(at, half * np.abs(weight[row]), J * n).reshape(J, n)
-        touched = np.bincount(j * n + c, np.abs(weight), J * n).reshape(J, n)
+        long, short = (0.5 * x for x in axes(RHO))
+        rules = rule.analytic(float(np.exp(short**2) * axes(RHO)[0] ** q), RHO) + rule.own
+        nearest = np.maximum(np.abs(middle) - long, 0.0)  # |e^{−y²}| ≤ e^{short² − nearest²} on the ellipse
+        spread = np.bincount(at, half * np.exp(fold[row] - nearest**2), J * n).reshape(J, n)  # box.md, step 3c
+        border = np.maximum(np.minimum(np.abs(low), np.abs(high)) - (blur / width[:, None])[j, 0], 0.0)
+        touched = np.bincount(j * n + c, np.exp(fold - border**2), J * n).reshape(J, n)
         terms = int(np.bincount(at).max(initial=0))
         relative = gamma(8 * IN_SPACE + terms + 4 * q + 32) + 16.0 * UNIT * float(np.max(far)) ** 2 + 32.0 * UNIT
         relative = relative + 8.0 * UNIT * abs(a.drift) * (abs(self.x0) + float(np.abs(p).max())) / a.kappa
         error = mass * (relative + q * blur / hw) + rules * spread + 2.0 * touched * shifted * 1.2 + self.cut
         return Moments(values, np.asarray(up(error, 32)), np.asarray(up(mass * (1.0 + relative) + error, 8)))
 
-    def mass(self, theta: float, size: float) -> float:
-        """Upper bound of Σ|w_m| ∫ |g| over the whole axis for complex v with |arg v| ≤ θ < π/4 and |v| ≤ size."""
+    def mass(self, theta: float, size: float, least: float) -> float:
+        """Upper bound of Σ|w_m| ∫ |g| over the axis for complex v with |arg v| ≤ θ < π/4 and least ≤ |v| ≤ size."""
         a, cosine = self.axis, math.cos(2.0 * theta)
         spread = 1.0 / math.sqrt(cosine)  # box.md, step 4b
         if not a.drift:
             return float(up(spread * (1.0 + 1e-12)))
-        if not a.periodic:
-            return float(up(spread * a.tilt * (1.0 + 1e-12)))
         exponent = a.drift**2 * size**2 * (1.0 - cosine**2) / (4.0 * a.kappa * cosine)  # box.md, step 4b
-        return float(up(spread * math.exp(min(exponent * (1.0 + 1e-12), 700.0)) * (1.0 + 1e-12)))
+        near = math.exp(min(exponent * (1.0 + 1e-12), 700.0))
+        if not a.periodic:
+            apart = cosine * (a.high - a.low) ** 2 / (a.kappa * size**2)
+            late = math.exp(-(a.drift**2) * least**2 * cosine / (4.0 * a.kappa) * (1.0 - 1e-12))
+            near = min(near * (5.0 + 4.0 / apart), a.tilt * late)  # box.md, step 4b
+        return float(up(spread * near * (1.0 + 1e-9)))
 
     def face(self, upper: bool, v: Vector) -> tuple[Vector, Vector]:
         """What data on a face weighs: κ|∂_n g| at a Dirichlet end, g at a Neumann end; values and error bounds (J,)."""
         a, width, far = self.axis, 2.0 * math.sqrt(self.axis.kappa) * v, self.reach(v)
-        p, w = self.images(float(np.max(far * width) + abs(a.drift) * np.max(v) ** 2 + (a.high - a.low)))
+        p, signs, folds = self.images(float(np.max(far * width) + abs(a.drift) * np.max(v) ** 2 + (a.high - a.low)))
         at = a.high if upper else a.low
         z = at - (p - a.drift * v[:, None] ** 2)
         y = z / width[:, None]
-        density = np.exp(-y * y) * w / (math.sqrt(math.pi) * width[:, None])
-        density = np.where(np.abs(y) <= far[:, None] + 2.0, density, 0.0)
+        felt = np.abs(y) <= far[:, None] + 2.0
+        density = signs * np.exp(np.where(felt, folds - y * y, -np.inf)) / (math.sqrt(math.pi) * width[:, None])
         blur = 8.0 * UNIT * (np.abs(at) + np.abs(p) + np.abs(a.drift) * v[:, None] ** 2)
         off = 64.0 * UNIT * (1.0 + y * y) + (2.0 * np.abs(y) + 1.0) * blur / width[:, None] * 2.0
         off = off + 8.0 * UNIT * abs(a.drift) * (abs(self.x0) + np.abs(p)) / a.kappa
@@ -204,7 +207,7 @@ class Kernel:
         a = self.axis
         if a.periodic or decay <= 0.0:
             return math.inf
-        p, _ = Kernel(Axis(a.low, a.high, a.ends, a.kappa), self.x0).images(
+        p, _, _ = Kernel(Axis(a.low, a.high, a.ends, a.kappa), self.x0).images(
             math.sqrt(4.0 * a.kappa * 750.0 / decay) + (a.high - a.low)
         )
         z = np.abs((a.high if upper else a.low) - p) * (1.0 + 1e-12)
@@ -212,4 +215,5 @@ class Kernel:
         size = gauss_of / (math.sqrt(4.0 * math.pi * a.kappa) * least)
         if a.ends[int(upper)] == "dirichlet":
             size = size * z / (2.0 * least**2)
-        return float(up(size.sum() * a.tilt * (1.0 + 1e-9))) + 1e-290  # box.md, step 4c
+        turned = a.drift * (self.x0 - (a.high if upper else a.low)) / (2.0 * a.kappa)
+        return float(up(size.sum() * math.exp(turned) * (1.0 + 1e-9))) + 1e-290  # box.md, step 4c

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,8 +10,9 @@ from pinnpoint.base.brief import brief
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.smooth import model_at
+from pinnpoint.rounding.arithmetic import TINY, UNIT
 from pinnpoint.taylor.inputs import Data
-from pinnpoint.taylor.jets import ZERO, jet_of, plus, times
+from pinnpoint.taylor.jets import ZERO, Jet, jet_of, plus, times
 from pinnpoint.taylor.models import TaylorModel, constant
 
 Models = list[TaylorModel]
@@ -41,17 +43,28 @@ class Leftover:
     source: Data
     initial: Data
     conditions: Mapping[str, Condition]
+    centre: tuple[float, ...] = ()
+    """Of a ball where s, the squared distance from there, is the only coordinate of space."""
 
     __repr__ = brief
 
     @property
     def d(self) -> int:
-        """Dimension of space."""
+        """Number of coordinates of space."""
         return len(self.names) - int(self.end is not None)
+
+    @property
+    def folded(self) -> int:
+        """Dimension of space where s is the only coordinate; else 0."""
+        return len(self.centre)
 
     def value(self, lift: Lift, at: Sequence[float], time: float | None) -> tuple[float, float]:
         """The prediction at a point, and what the float may be off by."""
-        found = lift.jet([constant(v) for v in (*at, *(() if time is None else (time,)))], ()).value
+        place = [constant(v) for v in at]
+        if self.folded:
+            s = math.fsum((v - c) ** 2 for v, c in zip(at, self.centre, strict=True))
+            place = [constant(s, 8.0 * UNIT * s + TINY)]  # region.md, step 4d
+        found = lift.jet([*place, *(() if time is None else (constant(time),))], ()).value
         return float(found.C.flat[0]), float(found.e.flat[0])
 
     def residual(self, lift: Lift, X: Models) -> TaylorModel:
@@ -60,13 +73,20 @@ class Leftover:
         jet = lift.jet(X, space)
         left = model_at(self.source, X)
         kappa = jet_of(self.diffusion, X[: self.d], space)
-        left = plus(left, times(kappa.value, jet.laplacian))  # region.md, step 1a
+        left = plus(left, times(kappa.value, self._laplacian(X[0], jet)))  # region.md, step 1a
         for slope, along in zip(kappa.gradient, jet.gradient, strict=True):
             left = plus(left, times(slope, along))  # region.md, step 1a
         if self.end is not None:
             rate = lift.jet(X, (self.d,)).gradient[0]
             left = left if rate is ZERO else left - rate
         return left - constant(self.reaction) * jet.value if self.reaction else left
+
+    def _laplacian(self, s: TaylorModel, jet: Jet) -> TaylorModel:
+        """Of space, also where s is its only coordinate."""
+        if not self.folded:
+            return jet.laplacian
+        along = times(constant(2.0 * self.folded), jet.gradient[0])
+        return plus(times(constant(4.0) * s, jet.laplacian), along)  # region.md, step 4a
 
     def start(self, lift: Lift, X: Models) -> TaylorModel:
         """u₀ − u_θ at t = 0."""

@@ -62,8 +62,11 @@ def instant(s: float, reaction: float, kernels: Sequence[Kernel]) -> TimeRule:
     """Nothing to integrate: the one time s, with the weight e^{−cs}; √s is rounded."""
     weight = math.exp(-reaction * s)
     off = abs(weight) * UNIT * (64.0 + 8.0 * abs(reaction) * s)
-    blurred = 32.0 * UNIT * weight * math.prod(2.0 * k.axis.tilt for k in kernels)  # box.md, step 4a
-    return TimeRule(np.array([math.sqrt(s)]), np.array([weight]), np.array([off]), np.array([blurred]), 0.0)
+    v = math.sqrt(s)
+    theta = min(0.126, *(math.sqrt(k.axis.kappa) / (abs(k.axis.drift) * v) for k in kernels if k.axis.drift), 1.0)
+    near = math.prod(k.mass(theta, (1.0 + theta) * v, (1.0 - theta) * v) for k in kernels)
+    blurred = 4.0 * UNIT / theta * weight * near  # box.md, step 4a
+    return TimeRule(np.array([v]), np.array([weight]), np.array([off]), np.array([blurred]), 0.0)
 
 
 def time_rule(
@@ -165,7 +168,7 @@ def _panel_error(
             break
         size, least = (centre + long) * (1.0 + 1e-12), (centre - long) * (1.0 - 1e-12)
         growth = math.exp(min(max(-reaction, 0.0) * size**2, 700.0)) * (1.0 + 1e-12)
-        bound = 2.0 * size * growth * math.prod(k.mass(theta, size) for k in kernels)  # box.md, step 4b
+        bound = 2.0 * size * growth * math.prod(k.mass(theta, size, least) for k in kernels)  # box.md, step 4b
         if face is not None:
             bound *= face.kernel.face_bound(face.upper, least, math.cos(2.0 * theta) / size**2)  # box.md, step 4c
         tau = (abs(centre**2 - middle) + 2.0 * centre * long + long**2) / spread * (1.0 + 1e-12)

@@ -66,6 +66,9 @@ class Region(SelfCertifying):
     dirichlet, neumann, robin
         For each part of the boundary, ``"sides"``, ``"hole 0"`` …, or ``"ball"``, one of: u, κ∂_n u (on a ball, in
         time), or (α, g) with κ∂_n u + αu = g, α > 0.
+    radial
+        Whether, on a ball of any dimension, data and predictions are functions of s, the squared distance from its
+        centre, and t: formulas in s and t, networks with these inputs. Bounds cost what two variables cost.
     """
 
     shape: Shape
@@ -86,12 +89,15 @@ class Region(SelfCertifying):
         dirichlet: Mapping[str, float | str] | None = None,
         neumann: Mapping[str, float | str] | None = None,
         robin: Mapping[str, Sequence[Any]] | None = None,
+        radial: bool = False,
     ) -> None:
         shape = shape_of(sides, holes, ball)
-        if not 1 <= shape.d <= MOST_AXES:
+        if radial and shape.ball is None:
+            raise InputError("radial: belongs to a ball; give ball=(centre, radius), or leave radial out")
+        if not radial and not 1 <= shape.d <= MOST_AXES:
             raise InputError(f"sides: give one to {MOST_AXES} pairs [low, high]; got {shape.d}")
         last = None if end is None else number("end", end, above=0.0)
-        space = tuple("xyz"[: shape.d]) if shape.d <= 3 else tuple(f"x{i + 1}" for i in range(shape.d))
+        space = ("s",) if radial else tuple("xyz"[: shape.d]) if shape.d <= 3 else _axes(shape.d)
         names = (*space, *(() if last is None else ("t",)))
         kappa = data_of("diffusion", diffusion, space)
         if not isinstance(kappa, Expression):
@@ -112,7 +118,8 @@ class Region(SelfCertifying):
         if last is None and not c and any(one.kind != "dirichlet" for one in said.values()):
             raise InputError("end: without it and without a reaction, the boundary must be Dirichlet's all around")
         data = data_of("source", source, names), data_of("initial", initial, space)
-        set_fields(self, shape=shape, leftover=Leftover(names, last, kappa, number_of, c, *data, said))
+        centre = shape.ball[0] if radial and shape.ball else ()
+        set_fields(self, shape=shape, leftover=Leftover(names, last, kappa, number_of, c, *data, said, centre))
 
     @property
     def fingerprint(self) -> str:
@@ -160,6 +167,11 @@ class Region(SelfCertifying):
 
     def _bound(self, found: Sized, time: float | None) -> float:
         return bound(self.shape, self.leftover, found, time)
+
+
+def _axes(d: int) -> tuple[str, ...]:
+    """Names of coordinates in more than three dimensions."""
+    return tuple(f"x{i + 1}" for i in range(d))
 
 
 def _conditions(

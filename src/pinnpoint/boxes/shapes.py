@@ -38,6 +38,13 @@ class Shape:
         """Names of the parts of the boundary."""
         return ("ball",) if self.ball else ("sides", *(f"hole {k}" for k in range(len(self.holes))))
 
+    @property
+    def distances(self) -> list[tuple[float, float]]:
+        """The interval of squared distances from the centre of a ball."""
+        if self.ball is None:
+            raise InputError("radial: belongs to a ball")
+        return [(0.0, math.nextafter(self.ball[1] * self.ball[1], math.inf))]  # region.md, step 4c
+
     def rim(self, group: str) -> Round:
         """The sphere of a group, with its centre and radius."""
         if self.ball is not None:

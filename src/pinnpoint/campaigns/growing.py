@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from abc import ABC, abstractmethod
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -40,18 +42,41 @@ class AbstractTable(ABC):
         self.close()
 
 
+FAR = 2**31 - 2
+"""Of a file, the place of the byte that is locked on Windows, where nothing is written."""
+
+
 def lock(stream: Any, path: Path) -> None:
     """One run at a time; a kill lets go of the lock."""
     try:
-        import fcntl
-    except ImportError:  # no such locks on Windows
-        return
-    try:
-        fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _held(stream.fileno())
     except OSError as error:
         raise InputError(
             f"out: '{path}' is being written by another run; wait for it, or choose another file"
         ) from error
+
+
+def _held(number: int) -> None:
+    """Lock a file by what the system has, or raise OSError; without either there is no lock."""
+    try:
+        import fcntl
+    except ImportError:
+        _held_on_windows(number)
+        return
+    fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _held_on_windows(number: int) -> None:
+    try:
+        locks: Any = import_module("msvcrt")
+    except ImportError:
+        return
+    here = os.lseek(number, 0, os.SEEK_CUR)
+    try:
+        os.lseek(number, FAR, os.SEEK_SET)  # locks there are of bytes from where one is, and nobody may read these
+        locks.locking(number, locks.LK_NBLCK, 1)
+    finally:
+        os.lseek(number, here, os.SEEK_SET)
 
 
 def other_columns(instance: str, given: Any, known: Any) -> InputError:

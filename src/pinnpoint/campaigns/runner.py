@@ -226,7 +226,7 @@ class Job:
                 return
             try:
                 flying[pool.executor.submit(self.call, item[1], next(self.tokens))] = item
-            except BrokenExecutor as error:
+            except (BrokenExecutor, OSError) as error:  # a pool that is just breaking has closed its pipe already
                 self.alone.append(item)
                 self.broken(pool, error, flying)
 

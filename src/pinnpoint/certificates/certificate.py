@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from pinnpoint.certificates.intervals import Intervals
 from pinnpoint.certificates.json import record, write_json
 from pinnpoint.certificates.printed import table
 from pinnpoint.mesh.mesh import Mesh
+
+if TYPE_CHECKING:
+    from pinnpoint.report.inline import InlineReport
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,13 +56,21 @@ class Certificate(Intervals):
         header
             ``title``, ``units`` and whatever else `to_json` takes.
         """
-        from pinnpoint.report import View, write_report
+        return self.report(mesh=mesh, fields=fields, tolerance=tolerance, **header).save(path)
+
+    def report(
+        self, *, mesh: Mesh | None = None, fields: Any = None, tolerance: Limits = None, **header: Any
+    ) -> InlineReport:
+        """The report of `to_html` to look at in a notebook; its ``save(path)`` writes the file."""
+        from pinnpoint.report import View
         from pinnpoint.report.family import marked
+        from pinnpoint.report.inline import InlineReport
+        from pinnpoint.report.page import render
 
         data, drawn = marked(self.to_dict(**header), tolerance), dict(fields or {})
         if mesh is not None and self.band is not None:
             drawn["proved bound of the error"] = mesh.largest_at_vertices(self.band)
-        return write_report(path, data, None if mesh is None else View.of(mesh, drawn, self.points))
+        return InlineReport(render(data, None if mesh is None else View.of(mesh, drawn, self.points)))
 
     def _repr_html_(self) -> str:
         """A compact table for notebooks."""

@@ -11,10 +11,11 @@ import numpy as np
 
 from pinnpoint.base.arrays import Index, Mask, Vector, frozen, number
 from pinnpoint.base.brief import brief
+from pinnpoint.base.display import titled
 from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import UNIT
 
-WITHIN, BEYOND, UNDECIDED = "within", "beyond", "undecided"
+WITHIN, BEYOND, UNDECIDED, REFUSED = "within", "beyond", "undecided", "refused"
 CERTIFIED = ""
 """The status of an instance that was certified; any other is the reason why it was not."""
 UPPER, LOWER = ("error", "energy", "norm", "gap"), ("lower", "energy_lower", "norm_lower")
@@ -27,13 +28,11 @@ class Shares:
 
     Attributes
     ----------
-    within, beyond, undecided
+    within, beyond, undecided, refused
         Shares of all instances, which add up to one: the error is proved to be at most the tolerance, proved to be
-        above it, or neither. Instances that were refused are among the undecided.
-    refused
-        The share of instances of which nothing is proved, because they were refused.
+        above it, or neither; or the instance was refused, and nothing is proved of it.
     verdicts
-        "within", "beyond" or "undecided" for each instance.
+        "within", "beyond", "undecided" or "refused" for each instance.
     """
 
     within: float
@@ -142,6 +141,18 @@ class Population:
     def __len__(self) -> int:
         return len(self.number)
 
+    def _repr_html_(self) -> str:
+        """How many, how wrong, and the widest interval of each query, for notebooks."""
+        sure = self.certified
+        told = [("instances", f"{len(self):,}"), ("certified", f"{int(sure.sum()):,}")]
+        if sure.any():
+            for name, of in (("proved energy error, relative: median", np.median), ("largest", np.max)):
+                told.append((name, f"{_percent(of(self.lower[sure]))} to {_percent(of(self.error[sure]))}"))
+            widest = np.max(self.radius[sure], axis=0)
+            told += [(f"{q}: widest ±", f"{r:.3g}") for q, r in zip(self.names, widest, strict=True)]
+        told += [("refused", reason) for reason in dict.fromkeys(s for s in self.status if s != CERTIFIED)]
+        return titled(self, told)
+
     @property
     def certified(self) -> Mask:
         """Which instances were certified."""
@@ -154,17 +165,18 @@ class Population:
         return np.asarray(np.where(np.isnan(far), math.inf, far * (1.0 + 4.0 * UNIT)))
 
     def accepted(self, tolerance: float, query: str | int | None = None) -> Shares:
-        """Shares of predictions proved within, proved beyond, and undecided.
+        """Shares of predictions proved within, proved beyond, undecided, and refused.
 
         Without a `query` the tolerance is for the relative energy error; with one it is for the error of the
         prediction's value relative to the true value, |value − J(u)| ≤ tolerance |J(u)|.
         """
         within, beyond = self._sides(number("tolerance", tolerance, low=0.0), query)
-        S = max(len(self), 1)
-        said = tuple(WITHIN if w else BEYOND if b else UNDECIDED for w, b in zip(within, beyond, strict=True))
-        refused = len(self) - int(self.certified.sum())
-        good, bad = int(within.sum()) / S, int(beyond.sum()) / S
-        return Shares(good, bad, (len(self) - int(within.sum()) - int(beyond.sum())) / S, refused / S, said)
+        sides = zip(self.certified, within, beyond, strict=True)
+        said = tuple(REFUSED if not c else WITHIN if w else BEYOND if b else UNDECIDED for c, w, b in sides)
+        good, bad, unknown, refused = (
+            said.count(word) / max(len(self), 1) for word in (WITHIN, BEYOND, UNDECIDED, REFUSED)
+        )
+        return Shares(good, bad, unknown, refused, said)
 
     def undecided(self, tolerance: float, query: str | int | None = None) -> Index:
         """Rows of certified instances of which neither is proved, for `refine`."""
@@ -244,3 +256,7 @@ def joined(parts: Sequence[Population]) -> Population:
     status = tuple(s for p in parts for s in p.status)
     notes = tuple(dict.fromkeys(n for p in parts for n in p.notes))
     return Population(first.names, **kept, status=status, notes=notes, cells=cells)
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.3g} %"

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Index, Limits, Vector, floats
 from pinnpoint.base.brief import brief
+from pinnpoint.base.display import rich
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.batch import CertificateBatch
 from pinnpoint.certificates.certificate import Certificate
@@ -191,6 +192,8 @@ class Method(Protocol):
 
 class SelfCertifying(ABC):
     """A problem without a discrete system, which proves its intervals by itself."""
+
+    _repr_html_ = rich
 
     @abstractmethod
     def certified(self, prediction: Prediction, queries: Queries, budget: int | None = None) -> Certificate:

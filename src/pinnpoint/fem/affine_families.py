@@ -22,6 +22,12 @@ SNAPSHOTS = 4
 """Parameters behind the bases, for each of their functions."""
 
 
+CORNERS = 4
+"""Groups up to which all corners of the range of parameters are among them."""
+MOST_FUNCTIONS = 100
+"""Largest rank of bases: beyond, their own products cost what steps with the mesh do."""
+
+
 def partition(mesh: Mesh, groups: Sequence[str], name: str) -> Index:
     """The number of the group that each cell is in; refused where a cell is in none or in several."""
     if isinstance(groups, str) or not len(groups):
@@ -45,10 +51,28 @@ def between(within: Any) -> tuple[float, float]:
     return low, high
 
 
+def rank_of(rank: Any) -> int:
+    """A rank that bases may have."""
+    found = whole("rank", rank, low=1)
+    if found > MOST_FUNCTIONS:
+        raise InputError(f"rank: must be at most {MOST_FUNCTIONS}; got {rank!r}; for more use operators(...).prepare")
+    return found
+
+
 def drawn_within(within: Any, count: int, width: int, seed: int = 0) -> Any:
     """Parameters between two bounds, evenly in their logarithms, (count, width)."""
     low, high = between(within)
     return np.exp(np.random.default_rng(seed).uniform(math.log(low), math.log(high), (count, width)))
+
+
+def corners_within(within: Any, width: int, seed: int = 0) -> Any:
+    """Parameters that are at one of two bounds each, in all ways but those that are all alike, or some of these."""
+    low, high = between(within)
+    if width <= CORNERS:
+        sides = np.arange(1, 2**width - 1)[:, None] >> np.arange(width) & 1
+    else:
+        sides = np.random.default_rng(seed).integers(0, 2, (2**CORNERS, width))
+    return np.where(sides == 1, high, low)
 
 
 def require_own(problem: Any, queries: Queries) -> None:
@@ -62,7 +86,7 @@ def prepare_affine(
     problem: Any, terms: Sequence[Matrix], queries: Queries, rank: int, within: Any, what: str
 ) -> AffineCertifier:
     """Bases for Σ μ_q A_q U = b on the free unknowns of a problem; terms are over all unknowns."""
-    space, rank = problem.space, whole("rank", rank, low=1)
+    space, rank = problem.space, rank_of(rank)
     drawn = drawn_within(within, SNAPSHOTS * rank, len(terms))
     require_linear(queries)
     if "matrix" in queries.made_for:

@@ -17,6 +17,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.fem.affine_families import require_own
 from pinnpoint.fem.assembly import StiffnessProduct
+from pinnpoint.fem.cellwise import Cellwise, prepare_cellwise
 from pinnpoint.fem.scalar_queries import ScalarQueries
 from pinnpoint.systems.queries import Queries
 from pinnpoint.transfer.continuum import Continuum
@@ -60,6 +61,14 @@ class DiffusionFamily:
         nodes: Any = self.problem.nodes
         return StiffnessProduct.of(nodes)
 
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """That the problem's own diffusion is not used, where it is not one."""
+        problem: Any = self.problem
+        if np.array_equal(problem.diffusion, np.ones_like(problem.diffusion)):
+            return ()
+        return ("the problem's own diffusion is not used, nor multiplied: κ of an instance takes its place",)
+
     def matrix(self, kappa: ArrayLike) -> Any:
         """The stiffness matrix of one instance over all nodes, from its row of `kappas`."""
         row = vector("kappa", kappa, self.width, sign="positive")
@@ -75,9 +84,16 @@ class DiffusionFamily:
         return found
 
 
-def prepared(family: DiffusionFamily, queries: Queries, *, patches: bool = False) -> Prepared | Patched | Loaded:
+def prepared(
+    family: DiffusionFamily, queries: Queries, *, patches: bool = False, target: str = "continuous"
+) -> Prepared | Patched | Loaded | Cellwise:
     """The reference κ = 1 with loads and fluxes, or a refusal."""
     problem: Any = family.problem
+    if target == "discrete":
+        if family.loads:
+            raise InputError("loads: are for target='continuous'; make a family without")
+        require_diffusion(problem)
+        return prepare_cellwise(problem, queries)
     mesh = problem.mesh
     if mesh.dim == 1:
         raise InputError("operators: families need two or three dimensions; on intervals certify one by one")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,7 @@ class OperatorFamily(DiffusionFamily):
         tolerance: float | None = None,
         budget: int | str | None = None,
         patches: bool = False,
+        target: str = "continuous",
     ) -> PopulationCertifier:
         """Everything that no κ changes.
 
@@ -71,14 +72,20 @@ class OperatorFamily(DiffusionFamily):
         patches
             In two dimensions too take fluxes from patches, as is always done in three, not from stream functions:
             narrower by a little for few steps, and far dearer.
+        target
+            "continuous" for the PDE's own solution; "discrete" for the elements' one on this mesh, with points
+            anywhere, in any dimension ([operators](operators.md), section 14).
         """
+        discrete = discrete_target(target)
+        if discrete and patches:
+            raise InputError("patches: make fluxes, which target='discrete' does not have; leave them out")
         if sum(x is not None for x in (steps, tolerance, budget)) > 1:
             raise InputError("steps, tolerance, budget: are three ways to say the same; give one")
         aim = None if tolerance is None else number("tolerance", tolerance, above=0.0)
-        made = prepared(self, queries, patches=patches)
+        made = prepared(self, queries, patches=patches, target=target)
         chosen = (
             3 if steps is None else whole("steps", steps),
-            1 if dual_steps is None else whole("dual_steps", dual_steps),
+            (3 if discrete else 1) if dual_steps is None else whole("dual_steps", dual_steps),
         )
         if budget is not None:
             chosen = _afforded(budget, len(made.with_duals))
@@ -86,9 +93,11 @@ class OperatorFamily(DiffusionFamily):
             "κ is one number on each cell, as stored, and the domain the one that the mesh covers",
             "predictions are piecewise linear with the problem's Dirichlet values on the boundary",
         )
-        if any(isinstance(goal, Point) for goal in queries.goals):
+        if discrete:
+            notes += ("the target is the discrete solution for the sum of the cells' stored matrices, not the PDE's",)
+        elif any(isinstance(goal, Point) for goal in queries.goals):
             notes += ("of a point nothing is proved where κ jumps at the point itself: its radius is infinite there",)
-        return PopulationCertifier(self, queries, chosen[0], chosen[1], aim, made, notes)
+        return PopulationCertifier(self, queries, chosen[0], chosen[1], aim, made, notes + self.unused)
 
     def reduce(
         self, queries: Queries, rank: int, within: tuple[float, float], *, target: str = "continuous"
@@ -101,16 +110,22 @@ class OperatorFamily(DiffusionFamily):
         """
         if self.loads:
             raise InputError("loads: bases are for one load; make a family without")
-        if target not in ("continuous", "discrete"):
-            raise InputError(f"target: must be 'continuous' or 'discrete'; got {target!r}")
-        if target == "continuous":
+        if not discrete_target(target):
             return prepare_reduced(self, queries, rank, within)
         if self.groups is None:
             raise InputError("rank: bases are for groups of cells; say operators(diffusion=[groups])")
         require_diffusion(self.problem)
         region = partition(self.problem.mesh, self.groups, "diffusion")
         terms = [self.product.matrix((region == k).astype(np.float64)) for k in range(len(self.groups))]
-        return prepare_affine(self.problem, terms, queries, rank, within, "κ")
+        made = prepare_affine(self.problem, terms, queries, rank, within, "κ")
+        return replace(made, notes=(*made.notes, *self.unused))
+
+
+def discrete_target(target: str) -> bool:
+    """Whether the discrete solution is meant."""
+    if target not in ("continuous", "discrete"):
+        raise InputError(f"target: must be 'continuous' or 'discrete'; got {target!r}")
+    return target == "discrete"
 
 
 def _tables(loads: Any) -> tuple[Mapping[str, Any], ...]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from pinnpoint.base.arrays import Index, Vector, has, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.population import CERTIFIED, LOWER, UPPER, Instances, Population, joined
+from pinnpoint.fem.cellwise import Cellwise
 from pinnpoint.fem.diffusion_families import DiffusionFamily, prepared
 from pinnpoint.fem.operator_witness import witness_of
 from pinnpoint.mesh.refine import Refiner
@@ -33,6 +35,11 @@ LESS = 0.95
 RANGE = 2.0**-400, 2.0**400
 """Coefficients beyond these could overflow in a sum."""
 
+NOTHING = (
+    "the steps left the range of floating-point numbers, or κ has a contrast beyond their digits, so nothing is "
+    "proved; rescale κ"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class PopulationCertifier:
@@ -49,7 +56,7 @@ class PopulationCertifier:
     steps: int
     dual_steps: int
     tolerance: float | None
-    prepared: Prepared | Patched | Loaded
+    prepared: Prepared | Patched | Loaded | Cellwise
     notes: tuple[str, ...] = ()
 
     __repr__ = brief
@@ -74,13 +81,16 @@ class PopulationCertifier:
         if ("mu" in given) != bool(self.family.loads):
             need = "must be given, a multiple of each load" if self.family.loads else "the family has no loads"
             raise InputError(f"mu: {need}; say operators(loads=[...]) and certify_many(kappas, predictions, mu=...)")
+        if streams is not None and isinstance(self.prepared, Patched | Cellwise):
+            how = "target='discrete'" if isinstance(self.prepared, Cellwise) else "patches"
+            raise InputError(f"streams: stream functions have no place with {how}; leave them out")
         for name, rows in given.items():
             if not (isinstance(rows, Iterable) or has(rows, "__getitem__")):
                 raise InputError(f"{name}: must be rows, one an instance; got {type(rows).__name__}")
         sizes = {len(rows) for rows in given.values() if isinstance(rows, Sized)}
         if len(sizes) > 1:
             raise InputError(f"kappas, predictions: must have a row each for every instance; got {sorted(sizes)} rows")
-        rows_of: Iterable[tuple[Any, ...]] = zip(*given.values(), strict=True)
+        rows_of: Iterable[tuple[Any, ...]] = _side_by_side(given)
         if mu is not None:
             rows_of = ((row[0], row[1], None if streams is None else row[2], row[-1]) for row in rows_of)
         parts = list(self.certify_chunks(rows_of))
@@ -111,6 +121,8 @@ class PopulationCertifier:
         For flagged and sampled instances; in two dimensions, with a source that is one number on each cell, u = 0 on
         the whole boundary, and averages over cells or the mean.
         """
+        if isinstance(self.prepared, Cellwise):
+            raise InputError("witness: holds fluxes, which target='discrete' does not have; leave it out")
         if self.family.loads:
             raise InputError("witness: is for one load; make a family of the instance's own")
         return witness_of(self.family, self.queries, (self.steps, self.dual_steps), kappa, prediction)
@@ -119,7 +131,8 @@ class PopulationCertifier:
         """Certify some rows of a population again: with more steps, and on meshes up to `meshes` times twice as fine.
 
         `rows` are numbers of rows, as ``population.undecided(0.02)`` gives them. Every row of what comes out is the
-        better one of what was tried; `number` says which instance it is.
+        better one of what was tried; `number` says which instance it is. The discrete target is one of this mesh, so
+        that it has more steps alone.
         """
         given = population.instances
         if given is None:
@@ -134,7 +147,7 @@ class PopulationCertifier:
             raise InputError(f"rows: must be numbers from 0 to {len(population) - 1}; got {which.tolist()[:8]}")
         some = given.only(which)
         finest, best = self, replace(self, tolerance=1e-300)._again(some)
-        for _ in range(meshes):
+        for _ in range(0 if isinstance(self.prepared, Cellwise) else meshes):
             finest, some = finest._finer(some)
             best = _better(best, replace(finest, tolerance=1e-300)._again(some))
         return replace(best, number=population.number[which], instances=given.only(which))
@@ -248,7 +261,7 @@ class PopulationCertifier:
         lost = ~np.isfinite(kept["energy"])
         for i in np.flatnonzero(lost):
             if status[i] == CERTIFIED:
-                status[i] = "the steps left the range of floating-point numbers, so nothing is proved; rescale κ"
+                status[i] = NOTHING
         return Population(
             self.queries.names,
             np.arange(first, first + S),
@@ -260,6 +273,16 @@ class PopulationCertifier:
             status=tuple(status),
             notes=self.notes,
         )
+
+
+def _side_by_side(given: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """A row of each at a time; generators, too, must end together."""
+    gone = object()
+    for i, row in enumerate(zip_longest(*given.values(), fillvalue=gone)):
+        short = [name for name, part in zip(given, row, strict=True) if part is gone]
+        if short:
+            raise InputError(f"{', '.join(given)}: must have a row each for every instance; {short[0]} ends after {i}")
+        yield row
 
 
 def _read(wanted: Sequence[tuple[str, Any, Vector]]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from pinnpoint.base.arrays import Limits, Vector, digest
+from pinnpoint.base.display import rows, titled
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.transfer import Route
 from pinnpoint.certifiers.protocols import Certifier, Liftable, Problem
@@ -19,6 +20,7 @@ from pinnpoint.fem.fields import of_cells, of_group
 from pinnpoint.fem.held import HeldBoundary
 from pinnpoint.fem.mesh_estimate import mesh_estimate
 from pinnpoint.mesh.curves import curve_notes
+from pinnpoint.mesh.display import mesh_html
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.mesh.topology import Topology
@@ -26,6 +28,9 @@ from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.targets import DOMAINS, MESH, TRANSFERRED
 from pinnpoint.transfer.coefficients import Coefficients
 from pinnpoint.transfer.continuum import Continuum
+
+INSIDE = frozenset({"quadrature", "notes", "total_load", "sides", "loops", "file", "lame", "held"})
+"""What is not shown of a problem in a notebook."""
 
 
 class FiniteElements(Problem):
@@ -43,6 +48,12 @@ class FiniteElements(Problem):
         def A(self) -> Any: ...  # noqa: D102
         @property
         def b(self) -> Vector: ...  # noqa: D102
+
+    def _repr_html_(self) -> str:
+        """Data, conditions, unknowns and the mesh, for notebooks."""
+        parts = [self, *(part for part in vars(self).values() if isinstance(part, FiniteElements))]
+        told = {name: value for part in parts for name, value in rows(part, deep=False) if name not in INSIDE}
+        return titled(self, [*told.items(), ("unknowns", f"{len(self.b):,}")]) + mesh_html(self.mesh)
 
     def fingerprint(self, what: str) -> str:
         """A digest of what queries may have been made from: "mesh", "matrix", "load", "group '…'" or "cells '…'"."""

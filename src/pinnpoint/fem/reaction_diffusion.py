@@ -311,13 +311,17 @@ class ReactionDiffusion(ScalarQueries):
         """
         return OperatorFamily.of(self, diffusion, loads)
 
-    def reference(self, *, steps: int | None = None, tolerance: float = 1e-3) -> Reference:
+    def reference(
+        self, *, steps: int | None = None, tolerance: float = 1e-3, multigrid: bool | None = None
+    ) -> Reference:
         """Its diffusion inverted once, for other problems on the mesh: ``Exact(solver=reference)`` spares them solves.
 
         Their states are what a few steps towards them end with, and what the steps leave is made part of their fluxes.
         `steps` beyond the reference's own state; None to go on until what is left is `tolerance` of the load.
+        `multigrid`: steps by cycles of each problem's own matrix (extra ``amg``); None where its diffusion is far from
+        this one.
         """
-        return reference_of(self, steps, tolerance)
+        return reference_of(self, steps, tolerance, multigrid)
 
     def points(self, X: ArrayLike, names: Sequence[str] | None = None) -> Queries:
         """Values at points."""

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Vector, floats, whole
+from pinnpoint.base.arrays import Vector, floats
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.population import CERTIFIED, Population, joined
-from pinnpoint.fem.affine_families import SNAPSHOTS, between, drawn_within, partition, require_own
+from pinnpoint.fem.affine_families import between, corners_within, drawn_within, partition, rank_of, require_own
 from pinnpoint.fem.diffusion_families import DiffusionFamily, reference, require_diffusion
 from pinnpoint.rounding.arithmetic import require_round_to_nearest
 from pinnpoint.systems.queries import Queries
@@ -23,6 +23,8 @@ from pinnpoint.transfer.operators.sums import Weights
 
 CHUNK = 1024
 """Parameters at once."""
+DRAWN = 3
+"""Coefficients behind the bases, for each unit of the rank, beside corners of their range."""
 MUST = "must be finite, > 0 and of moderate size"
 
 
@@ -62,7 +64,7 @@ class ReducedCertifier:
         used = np.where(bad[:, None], 1.0, kappas)
         engine: Any = self.prepared.engine
         found = self.prepared.enclose(used, np.zeros((S, 0)), None, 0, 0)
-        value = engine.sides[0].combined(used)[0] @ self.rows.T + self.queries.constants
+        value = engine.sides[0].combined(used) @ self.rows.T + self.queries.constants
         population = Population(
             self.queries.names,
             np.arange(first, first + S),
@@ -84,7 +86,7 @@ def prepare_reduced(
     problem: Any = family.problem
     if family.groups is None:
         raise InputError("rank: bases are for groups of cells; say operators(diffusion=[groups])")
-    rank = whole("rank", rank, low=1)
+    rank = rank_of(rank)
     between(within)
     if problem.degree != 1:
         raise InputError("operators: linear elements only; say degree=1, or target='discrete'")
@@ -98,10 +100,13 @@ def prepare_reduced(
     if not isinstance(full.engine, AnyMesh) or full.engine.holes or not full.proved:
         raise InputError("rank: bases need a domain without holes between Dirichlet groups, and data that are formulas")
     region = partition(problem.mesh, family.groups, "diffusion")
-    drawn = drawn_within(within, SNAPSHOTS * rank, len(family.groups), seed)
+    count = len(family.groups)
+    drawn = np.concatenate([drawn_within(within, DRAWN * rank, count, seed), corners_within(within, count)])
     engine = Reduced.of(full.engine, region, drawn, rank)
     assert isinstance(full.weights, Weights)
-    weights = engine.weights(full.weights, region, len(family.groups))
+    weights = engine.weights(full.weights, region, count)
     made = replace(full, engine=engine, weights=weights)
     notes = (f"reduced bases of rank {rank}; κ is one number on each group", "the reduced state is the prediction")
-    return ReducedCertifier(family, queries, made, np.asarray(queries.L @ engine.sides[0].states), notes)
+    return ReducedCertifier(
+        family, queries, made, np.asarray(queries.L @ engine.sides[0].states), notes + family.unused
+    )

@@ -18,7 +18,7 @@ MANY = 24
 """Right-hand sides that a factor is expected to serve."""
 
 
-def reference_of(problem: Any, steps: int | None, tolerance: float) -> Reference:
+def reference_of(problem: Any, steps: int | None, tolerance: float, multigrid: bool | None) -> Reference:
     """∫ κ̄∇φ_i·∇φ_j on the free nodes, κ̄ the problem's own diffusion, inverted by transforms or a factor."""
     free = problem.space.free
     if problem.coefficients is not None or problem.loops is not None or problem.diffusion.ndim != 1:
@@ -26,6 +26,8 @@ def reference_of(problem: Any, steps: int | None, tolerance: float) -> Reference
     if free is None or len(free) == problem.space.N:
         raise InputError("reference: needs values that are held somewhere; give a Dirichlet group")
     steps = None if steps is None else whole("steps", steps)
+    if multigrid is not None and not isinstance(multigrid, bool):
+        raise InputError(f"multigrid: must be true, false or left out; got {multigrid!r}")
     tolerance = number("tolerance", tolerance, above=0.0)
     A = StiffnessProduct.of(problem.nodes).matrix(problem.diffusion)[free][:, free]
     points = problem.nodes.points[free]
@@ -34,4 +36,5 @@ def reference_of(problem: Any, steps: int | None, tolerance: float) -> Reference
     if inverse is None:
         core = Core(LinearSystem(A, np.zeros(len(free)), row_points=points), rounding=False)
         inverse = solver_for(core, None, MANY)[0]
-    return Reference(problem.mesh.fingerprint, free, problem.diffusion, inverse, steps, tolerance)
+    made = problem.mesh.fingerprint, free, problem.diffusion, inverse, A.diagonal()
+    return Reference(*made, steps, tolerance, multigrid)

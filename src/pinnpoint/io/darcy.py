@@ -24,6 +24,7 @@ from pinnpoint.mesh.mesh import Mesh
 NAMES = {".pt": ("x", "y"), ".mat": ("coeff", "sol"), ".h5": ("nu", "tensor"), ".npz": ("kappa", "solution")}
 """The coefficient and the solution as these files usually call them; HDF5 as PDEBench does."""
 SUFFIXES = (".pt", ".pth", ".mat", *HDF5, ".npz")
+AXES = {"xy": "first along x, then along y", "yx": "first along y, then along x"}
 UNIT_SQUARE = ((0.0, 1.0), (0.0, 1.0))
 MEANINGS = (
     "grid: say what the stored κ means: 'cells' (one number a pixel), 'nodes' (at the corners of pixels, of which the "
@@ -38,8 +39,7 @@ class DarcyData:
     Attributes
     ----------
     kappa
-        (S, n_x, n_y): ``kappa[s, i, j]`` stands at the i-th place along x and the j-th along y. Data sets that store
-        the axes the other way round give mirrored instances, which are as good, as long as solutions are stored alike.
+        (S, n_x, n_y): ``kappa[s, i, j]`` stands at the i-th place along x and the j-th along y.
     solution
         The data set's solutions on the same kind of grid; None where it has none.
     grid
@@ -47,7 +47,7 @@ class DarcyData:
     at
         Where solutions stand: at "nodes" or at the middles of "cells".
     told
-        File, names, convention and values, as strings: for reports.
+        File, names, convention, order of the axes and values, as strings: for reports.
     """
 
     kappa: Vector
@@ -93,6 +93,7 @@ def read_darcy(
     low: float | None = None,
     high: float | None = None,
     at: str | None = None,
+    axes: str = "xy",
     coefficient: str | None = None,
     solution: str | None = None,
     rows: slice = slice(None),
@@ -111,19 +112,17 @@ def read_darcy(
         generator 4 and 12. With other files of two values they are put in place of these.
     at
         Where solutions stand, "nodes" or "cells"; by default where κ stands.
+    axes
+        Which coordinate the first and the second axis of a picture go along: "xy", or "yx" where rows of the picture
+        are y. With the wrong one instances are mirrored at the diagonal, their solutions too: a source or queries
+        that are not alike on both sides are then about another problem.
     coefficient, solution
         Names of the arrays, where they are not "x", "y" (.pt), "coeff", "sol" (.mat), "nu", "tensor" (HDF5), "kappa",
         "solution" (.npz).
     rows
         Which instances; of HDF5 files only these are read.
     """
-    if grid is None:
-        raise InputError(f"{MEANINGS}; got nothing")
-    if grid not in GRIDS:
-        raise InputError(f"{MEANINGS}; got {grid!r}")
-    at = ("cells" if grid == "cells" else "nodes") if at is None else at
-    if at not in PLACES:
-        raise InputError(f"at: must be one of {', '.join(PLACES)}; got {at!r}")
+    grid, at = _meant(grid, at, axes)
     target = require_file(path, "data file")
     suffix = target.suffix.lower()
     if suffix not in SUFFIXES:
@@ -140,8 +139,22 @@ def read_darcy(
     if u is not None and len(u) != len(stored):
         raise InputError(f"solution: must have as many instances as the coefficient, {len(stored)}; got {len(u)}")
     kappa, values = _values(stored, low, high)
-    told = {"file": target.name, "coefficient": names[0], "grid": grid, "at": at, "values": values}
+    if axes == "yx":
+        kappa, u = kappa.swapaxes(1, 2), None if u is None else u.swapaxes(1, 2)
+    told = {"file": target.name, "coefficient": names[0], "grid": grid, "at": at, "axes": AXES[axes], "values": values}
     return DarcyData(kappa, u, grid, at, told | ({} if u is None else {"solution": names[1]}))
+
+
+def _meant(grid: str | None, at: str | None, axes: str) -> tuple[str, str]:
+    """What was said of the pictures, checked."""
+    if grid not in GRIDS:
+        raise InputError(f"{MEANINGS}; got {'nothing' if grid is None else repr(grid)}")
+    at = ("cells" if grid == "cells" else "nodes") if at is None else at
+    if at not in PLACES:
+        raise InputError(f"at: must be one of {', '.join(PLACES)}; got {at!r}")
+    if axes not in AXES:
+        raise InputError(f"axes: must be one of {', '.join(AXES)}; got {axes!r}")
+    return grid, at
 
 
 def _values(stored: Any, low: float | None, high: float | None) -> tuple[Vector, str]:

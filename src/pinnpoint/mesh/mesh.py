@@ -17,6 +17,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.base.tables import ReadOnly
 from pinnpoint.base.threads import on_all_cores
 from pinnpoint.mesh.cover import first_overlap
+from pinnpoint.mesh.display import mesh_html
 from pinnpoint.mesh.facets import both, chunks, facet_keys, facet_table, sides
 from pinnpoint.mesh.middles import Drawn, Middles
 
@@ -124,6 +125,10 @@ class Mesh:
         set_fields(found, facet_groups=ReadOnly({**self.facet_groups, **groups}))
         frozen(*groups.values())
         return found
+
+    def _repr_html_(self) -> str:
+        """Numbers, groups and a drawing, for notebooks."""
+        return mesh_html(self)
 
     @cached_property
     def fingerprint(self) -> str:

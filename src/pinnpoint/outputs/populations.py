@@ -20,6 +20,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import PathLike, write_whole
 from pinnpoint.base.version import __version__
 from pinnpoint.certificates.population import Population
+from pinnpoint.fem.cellwise import Cellwise
 from pinnpoint.fem.population_certifier import PopulationCertifier
 from pinnpoint.report.population import PopulationView, Worst, write_population_report
 
@@ -87,7 +88,7 @@ def population_view(
 ) -> PopulationView:
     """What the report shows."""
     shares, good = population.accepted(accept, query), population.certified
-    verdicts = [v if ok else "refused" for v, ok in zip(shares.verdicts, good, strict=True)]
+    verdicts = list(shares.verdicts)
     upper, lower = (population.error, population.lower) if query is None else _of_query(population, query)
     columns = coefficient_features(population, certifier) | {
         name: _column(name, values, len(population)) for name, values in features.items()
@@ -153,19 +154,20 @@ def remedy(population: Population, certifier: PopulationCertifier, accept: float
     some = population.instances.only(open_[:TRIED])
     steps = int(population.steps[open_[:TRIED]].max()) + MORE
     more = replace(certifier, steps=steps, dual_steps=certifier.dual_steps + MORE, tolerance=None)
-    given = [x for x in (some.kappas, some.predictions, some.streams) if x is not None]
-    again = more.certify_many(*given)
+    again = more.certify_many(some.kappas, some.predictions, some.streams, mu=some.mu)
     ratio = float(np.median(again.gap / population.gap[open_[:TRIED]]))
     tried = f"tried on {len(again)} of {len(open_)} undecided instances with {steps} steps"
     if ratio < HELPS:
         return f"More steps: they make what is left {100.0 * (1.0 - ratio):.0f} % smaller ({tried})."
+    if isinstance(certifier.prepared, Cellwise):
+        return f"None of its own: more steps leave what rounding leaves, {100.0 * ratio:.0f} % of it ({tried})."
     return f"A finer mesh: more steps leave what the mesh leaves, {100.0 * ratio:.0f} % of it ({tried})."
 
 
 def worst(population: Population, certifier: PopulationCertifier, row: int) -> Worst | None:
     """One instance as pictures; where it is wrong is drawn from the discrete solution, solved for this one."""
     given = population.instances
-    if given is None or certifier.family.problem.mesh.dim != 2:
+    if given is None or certifier.family.loads or certifier.family.problem.mesh.dim != 2:
         return None
     problem: Any = certifier.family.problem
     mesh = problem.mesh

@@ -152,8 +152,10 @@ class Multigrid:
         return conjugate_gradients(apply, self._precondition, b[:, None].copy(), tolerance, self._iterations)[:, 0]
 
     def roughly(self, b: Vector) -> Vector:
-        """One cycle for a vector: symmetric, positive, and near B⁻¹ b."""
-        return np.asarray(self._coarsest @ b if not self._levels else self._precondition(b[:, None])[:, 0])
+        """One cycle for a vector, or for columns: symmetric, positive, and near B⁻¹ b."""
+        if not self._levels:
+            return np.asarray(self._coarsest @ b)
+        return np.asarray(self._precondition(b.reshape(len(b), -1)).reshape(b.shape))
 
     def width(self, count: int) -> int:
         """How many of so many right-hand sides to hand over at a time."""

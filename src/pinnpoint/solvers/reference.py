@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
 
 import numpy as np
 import scipy.fft
@@ -12,12 +14,15 @@ from numpy.typing import NDArray
 from pinnpoint.base.arrays import Index, Matrix, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
+from pinnpoint.solvers.amg import Multigrid
 from pinnpoint.solvers.protocol import Solver
 
 SMALL = 1e-24
 """A field's steps end where its rᵀz has fallen this far: beyond, its quotients are rounding."""
 MOST = 48
 """Steps after which none is gone on with."""
+FAR = 4.5
+"""Spread of κ/κ̄ beyond which steps are preconditioned by cycles of the matrix itself, where PyAMG is there."""
 EVEN = 1e-9
 """How far, against the spacing, lines of a lattice may be from even."""
 
@@ -46,6 +51,17 @@ def conjugate(
             step = np.where(going, new / np.where(going, curvature, 1.0), 0.0)
             x, r, old = x + step * p, r - step * q, new
     return x
+
+
+def cycles(matrix: Callable[[], Matrix], spread: float, *, asked: bool | None) -> Callable[[Vector], Vector] | None:
+    """One multigrid cycle of a matrix that is far from its reference; None to stay with the reference's inverse.
+
+    `asked`: True to insist, False not to, None where the spread of κ/κ̄ is large and PyAMG (extra ``amg``) is there.
+    """
+    if asked is False or (asked is None and not (spread > FAR and find_spec("pyamg") is not None)):
+        return None
+    A = matrix()
+    return Multigrid(0.5 * (A + A.T)).roughly  # operators.md, step 13d
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,17 +131,24 @@ class Reference:
         κ̄ on the cells.
     inverse
         Ā⁻¹: a factor, or transforms.
+    diagonal
+        Of Ā.
     steps
         Steps beyond the reference's own state; None to go on until what is left is `tolerance` of the load, in the
         norm of Ā⁻¹.
+    multigrid
+        Whether steps are preconditioned by one multigrid cycle of the problem's own matrix (extra ``amg``), not by
+        Ā⁻¹; None to do so where κ/κ̄ spreads widely.
     """
 
     made_on: str
     free: Index
     kappa: Vector
     inverse: Solver
+    diagonal: Vector
     steps: int | None = None
     tolerance: float = 1e-3
+    multigrid: bool | None = None
 
     __repr__ = brief
 
@@ -151,12 +174,18 @@ class Steps:
 
     __repr__ = brief
 
+    @cached_property
+    def _precondition(self) -> Callable[[Vector], Vector]:
+        share = self.matrix.diagonal() / self.reference.diagonal
+        own = cycles(lambda: self.matrix, float(share.max() / share.min()), asked=self.reference.multigrid)
+        return self.reference.inverse.solve if own is None else own
+
     def solve(self, b: Vector) -> Vector:
         """Of columns, or of a vector."""
-        r, A, inverse = b.reshape(len(b), -1), self.matrix, self.reference.inverse.solve
+        r, A = b.reshape(len(b), -1), self.matrix
         steps, tolerance = self.reference.steps, self.reference.tolerance
         most, small = (MOST, tolerance * tolerance) if steps is None else (steps + 1, SMALL)
         # of steps from zero the first one is the reference's state, as a multiple of least energy
-        return conjugate(lambda p: np.asarray(A @ p), inverse, r, most, small).reshape(b.shape)
+        return conjugate(lambda p: np.asarray(A @ p), self._precondition, r, most, small).reshape(b.shape)
 
     solve_transposed = solve

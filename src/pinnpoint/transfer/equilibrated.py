@@ -37,7 +37,7 @@ from pinnpoint.transfer.indefinite import Indefinite
 from pinnpoint.transfer.medium import mean_square
 from pinnpoint.transfer.one_dimension import pointwise
 from pinnpoint.transfer.rests import Rests
-from pinnpoint.transfer.varied_gaps import varied_flux_change
+from pinnpoint.transfer.varied_gaps import spread, varied_change, varied_flux_change
 
 log = logging.getLogger(__name__)
 
@@ -270,7 +270,7 @@ class Equilibrated(Route):
         """The lift of Dirichlet data that is not met, where there is one and it could matter."""
         small = mismatch <= TRIFLE * float(np.abs(state).max(initial=0.0))
         small = small and (mismatch == 0.0 or self._met() or all(J.lift is None for J in self.goals))
-        return None if small or self.indefinite is not None else DataLift.of(self.model, state)
+        return None if small or self.indefinite is not None or self._sinks() else DataLift.of(self.model, state)
 
     def _narrower(
         self,
@@ -329,6 +329,10 @@ class Equilibrated(Route):
             lack = max(0.0, -model.medium.least_reaction, -model.medium.least_transposed)
             length = math.sqrt(mean_square(model.anchors)) * model.growth * eta if lack else 0.0
             setting = replace(setting, carried=float(up(lack * length, 8)))  # everywhere.md, step 2h
+            if lack and mismatch[0]:
+                planes = mirrors(model)
+                grown = math.inf if planes is None else spread(model, model.medium, planes)
+                mismatch = float(up(grown * mismatch[0])), mismatch[1]
         return asked_for(setting, mismatch, self.queries, self.cells_of, lifted=self.lifted)
 
     def _require_held(self) -> None:
@@ -350,14 +354,19 @@ class Equilibrated(Route):
         mismatch, sure = self.model.mismatch(state)
         if not math.isfinite(mismatch):
             raise CertificationError("dirichlet: the data's distance from its interpolant could not be bounded")
-        medium = self.model.medium
-        if mismatch > 0.0 and medium is not None and medium.least_reaction < 0.0:
-            raise InputError(  # varying.md, step 5a
-                f"dirichlet: the elements meet the data up to {mismatch:.3e}, and what that changes is bounded by the "
-                f"maximum principle, which needs a reaction ≥ 0; the lower bound found is {medium.least_reaction:.3e}. "
-                f"Give data that the elements meet: numbers, or polynomials of degree {self.model.degree}"
+        field = any(J.field is not None for J in self.goals)
+        if mismatch > 0.0 and self._sinks() and field:
+            raise InputError(  # varying.md, step 5c
+                f"dirichlet: the elements meet the data up to {mismatch:.3e}, and beside a matrix that varies and a "
+                "reaction that is not proved to be ≥ 0 nothing is known of what that changes at a point. Give data "
+                "that the elements meet exactly, such as numbers, ask for averages, or take a reaction ≥ 0; the lower "
+                f"bound found is {self.model.medium.least_reaction:.3e}"  # type: ignore[union-attr]
             )
         return mismatch, sure
+
+    def _sinks(self) -> bool:
+        """Whether c, which varies, is not proved to be ≥ 0."""
+        return self.model.medium is not None and self.model.medium.least_reaction < 0.0
 
     def _met(self) -> bool:
         """Whether fluxes know what Dirichlet data changes that the elements do not meet: then it is rounding."""
@@ -388,12 +397,14 @@ class Equilibrated(Route):
             return 0.0
         if self.indefinite is not None:
             return self.indefinite.moved(J, mismatch, duals.get(i), found.dual)
-        # continuous.md, step 7b
+        medium = self.model.medium
+        if J.lift is None and medium is not None and self._sinks():
+            return varied_change(self.model, medium, J, mismatch, duals[i], found.dual)
+        # continuous.md, step 7b; varying.md, step 5a
         if J.lift is None:
             return float(up(mismatch * J.reach)) if J.reach != 1.0 else mismatch
         if not self._met():
             return math.inf  # lifted data say more
-        medium = self.model.medium
         if medium is not None:
             return varied_flux_change(self.model, medium, mismatch, duals[i], found.dual)
         return flux_change(self.model, mismatch, duals[i])
@@ -526,7 +537,9 @@ class Equilibrated(Route):
             said += model.exchange.claims()
         if mismatch > 0.0:
             how = "verified" if sure else "declared"
-            why = "maximum principle" + ("" if self.indefinite is None else ", and what the reaction makes of it")
+            why = "maximum principle" + (
+                ", and what the reaction makes of it" if self.indefinite is not None or self._sinks() else ""
+            )
             said.append(Claim(f"Dirichlet data met to {mismatch:.3e}; {why}", how))
             if lifted:
                 said.append(Claim(f"Dirichlet data of {len(lifted)} queries: lifted into the cells of its facets", how))

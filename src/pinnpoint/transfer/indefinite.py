@@ -162,23 +162,27 @@ class Indefinite:
         own = 0.0  # ∫|w| + ∫|g|: indefinite.md, step 4a
         if J.source is not None:
             near = slice(None) if J.source.cells is None else J.source.cells
-            own += sum_up(up(_rms(J.source, model.d) * volume[near], 8))
+            own += sum_up(up(mean_size(J.source, model.d) * volume[near], 8))
         if J.load is not None:
             area, slack = measures(model.points[J.load.vertices])
-            own += sum_up(up(_rms(J.load.density, model.d - 1) * area * (1.0 + slack), 8))
-        w = dual[model.cell_nodes]
-        blur = np.asarray(up(gamma(16) * np.abs(w).max(axis=1)))
-        z = Density(bernstein(w, model.d, model.degree), np.zeros(len(w)), blur, blur)
-        heavy = sum_up(up(np.maximum(-model.reaction, 0.0) * _rms(z, model.d) * volume, 8))
+            own += sum_up(up(mean_size(J.load.density, model.d - 1) * area * (1.0 + slack), 8))
+        heavy = sum_up(up(np.maximum(-model.reaction, 0.0) * state_size(model, dual) * volume, 8))
         return at_most(float(up(mismatch * (own + heavy + whole * missing), 32)))  # indefinite.md, step 4b
 
 
-def _rms(what: Density, m: int) -> Vector:
+def mean_size(what: Density, m: int) -> Vector:
     """Upper bounds of the mean of |w| on each simplex."""
     b = what.coefficients
     square = np.einsum("ni,ij,nj->n", b, gram(m), b) if m else b[:, 0] ** 2
     size = np.abs(b).max(axis=1, initial=0.0)
     return np.asarray(up(np.sqrt(np.maximum(square, 0.0) + gamma(64) * size**2 + what.high**2) + what.error2, 16))
+
+
+def state_size(model: Continuum, nodal: Vector) -> Vector:
+    """Upper bounds of the mean of |v_h| on each cell."""
+    w = nodal[model.cell_nodes]
+    blur = np.asarray(up(gamma(16) * np.abs(w).max(axis=1)))
+    return mean_size(Density(bernstein(w, model.d, model.degree), np.zeros(len(w)), blur, blur), model.d)
 
 
 def residual(model: Continuum, floor: float, nodal: Vector, source: Density, load: FacetLoad | None) -> float:

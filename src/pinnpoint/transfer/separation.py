@@ -11,8 +11,9 @@ For a number c = −k² these are the eigenvalues of −∇·(κ∇·) divided b
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +22,7 @@ import scipy.sparse.linalg as spla
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.rounding.arithmetic import UNIT, down, gamma, up
-from pinnpoint.rounding.inertia import inertia
+from pinnpoint.rounding.inertia import Inertia, inertia
 from pinnpoint.rounding.matrices import product_up
 from pinnpoint.transfer.anchors import DIRICHLET
 from pinnpoint.transfer.conforming import conforming
@@ -29,6 +30,7 @@ from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.everywhere.crouzeix_raviart import CrouzeixRaviart, assemble, mass_pattern
 from pinnpoint.transfer.everywhere.mesh_constant import interpolation_constant
 
+Found = TypeVar("Found")
 CLOSE = 1e-6
 """Shifts keep this relative distance from a computed eigenvalue."""
 LEAST = 1e-3
@@ -39,6 +41,8 @@ RESERVE = 1e-5
 """Share of the distance from 1 that is given away."""
 FAR = 1e4
 """Refinement by more than this is not proposed."""
+TRIES = 4
+"""Shifts that are tried where pivots break down."""
 BUDGET = {1: 1_000_000, 2: 250_000, 3: 40_000}
 """Cells up to which pivots are counted, by dimension."""
 
@@ -137,11 +141,10 @@ def _from_above(model: Continuum, q: Vector, floor: float) -> tuple[int, float, 
         return found.negative, float(up(found.defect / least))
 
     beyond = _nearest(space.stiffness, space.mass, 1.0, "LA")
-    if count(1.0)[0] == 0:
+    if _at_last(model, count, 1.0, -CLOSE)[1][0] == 0:
         return 0, 0.0, None, beyond
     near = _nearest(space.stiffness, space.mass, 1.0, "SA")
-    theta = near * (1.0 + CLOSE)
-    m, share = count(theta)
+    theta, (m, share) = _at_last(model, count, near * (1.0 + CLOSE), CLOSE)
     below = float(up(theta / down(1.0 - share))) if share < 0.5 else math.inf  # indefinite.md, step 2d
     below = _wider(below)
     if not (m and below < 1.0):
@@ -160,8 +163,15 @@ def _from_below(model: Continuum, space: CrouzeixRaviart, q: Vector, m: int, bey
     if not C2 < 1.0:
         raise _refusal(model, f"the cells are too large, C_h² is {C2:.3g} of 1 over it", excess)
     theta = _nearest(A, M, 1.0 / (1.0 - C2), "LA") * (1.0 - CLOSE)
-    C, off = _pencil(A, M, theta)
-    found = inertia(C, float(up(wrong + off)))
+    if not math.isfinite(theta):
+        why = f"all {A.shape[0]} eigenvalues of nonconforming elements are below {1.0 / (1.0 - C2):.6g} times it"
+        raise _refusal(model, why, excess)
+
+    def count(theta: float) -> Inertia:
+        C, off = _pencil(A, M, theta)
+        return inertia(C, float(up(wrong + off)))
+
+    theta, found = _at_last(model, count, theta, -CLOSE)
     # indefinite.md, step 2c
     low = float(down(theta * down(1.0 - space.mass_slack) - up(found.defect / float(floor.min())), 8))
     above = _wider(float(down(low / up(1.0 + up(C2 * max(low, 0.0)), 4))))  # indefinite.md, step 2b
@@ -171,6 +181,21 @@ def _from_below(model: Continuum, space: CrouzeixRaviart, q: Vector, m: int, bey
         )
         raise _refusal(model, why, excess)
     return above, theta
+
+
+def _at_last(model: Continuum, count: Callable[[float], Found], theta: float, step: float) -> tuple[float, Found]:
+    """A count at a shift, or at one near it, where a leading part of the matrix is singular by chance."""
+    for k in range(TRIES):
+        try:
+            return theta * (1.0 + k * step), count(theta * (1.0 + k * step))
+        except CertificationError:
+            continue
+    size, h = len(model.kappa), float(model.anchors.diameter.max())
+    raise InputError(
+        f"reaction: {float(model.reaction.min())!r} could not be compared with the eigenvalues of −∇·(κ∇u) = λu: on "
+        f"this mesh of {size} cells the pivots of A − θM break down at θ = {theta:.9g} times it; change the mesh, for "
+        f"example to cells of a diameter of {0.5 * h:.2g}, these have {h:.2g}, or say target='discrete'"
+    )
 
 
 def _with_positive(model: Continuum, space: CrouzeixRaviart) -> tuple[Any, float, float]:
@@ -204,7 +229,10 @@ def _first(model: Continuum, space: CrouzeixRaviart) -> tuple[float, float]:
     C2 = float(up(interpolation_constant(model.topology, model.kappa) ** 2))
     C, off = _pencil(space.stiffness, space.mass, near * (1.0 - CLOSE))
     wrong = up(product_up(space.stiffness_error, np.ones(space.size)).max() + off)
-    found = inertia(C, float(wrong))
+    try:
+        found = inertia(C, float(wrong))
+    except CertificationError as error:
+        raise CertificationError(f"reaction: the first eigenvalue could not be bounded ({error}); refine") from error
     theta = near * (1.0 - CLOSE) * (1.0 - space.mass_slack)
     low = float(down(theta - up(found.defect / float(space.mass_floor.min())), 8))
     if found.negative or not low > 0.0:

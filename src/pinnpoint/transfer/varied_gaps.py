@@ -1,4 +1,7 @@
-"""What rounding in Dirichlet data changes of a flux, where coefficients vary.
+"""What Dirichlet data that the elements do not meet changes, where coefficients vary.
+
+Of values and averages, where c ≥ −Q: the difference of two solutions is w = w₀ + v with (B + Q)(w₀, ·) = 0 and
+B(v, ·) = Q(w₀, ·) on V, so that |w₀| ≤ M and J(w) = J(w₀) + Q(w₀, z). Of fluxes, where rounding is all there is:
 
 g_D − g_h is the trace of D = Σ δ_i φ_i over the nodes of Γ_D (`gaps`). The flux of what it moves is B(D, z) with
 z = z_h + ε, ε ∈ V, and
@@ -19,8 +22,38 @@ from pinnpoint.base.arrays import Vector
 from pinnpoint.rounding.arithmetic import at_most, sum_up, up
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.estimator import CHUNK
+from pinnpoint.transfer.everywhere.constants import density_constant
+from pinnpoint.transfer.facets import measures
 from pinnpoint.transfer.geometry import Shapes
+from pinnpoint.transfer.goals import Functional
+from pinnpoint.transfer.indefinite import mean_size, state_size
 from pinnpoint.transfer.medium import Medium, Piece, mean_square
+
+
+def varied_change(
+    model: Continuum, medium: Medium, J: Functional, mismatch: float, dual: Vector, error: float
+) -> float:
+    """Upper bound of |J(w)| for data within `mismatch`, c somewhere negative, and ‖ε‖ ≤ `error` but for `growth`."""
+    volume = np.asarray(up(model.topology.volumes * (1.0 + model.anchors.slack), 4))
+    lack, length, own = -medium.least_reaction, math.sqrt(mean_square(model.anchors)), 0.0
+    if J.source is not None:  # ∫|w| + ∫|g|
+        near = slice(None) if J.source.cells is None else J.source.cells
+        own += sum_up(up(mean_size(J.source, model.d) * volume[near], 8))
+    if J.load is not None:
+        area, slack = measures(model.points[J.load.vertices])
+        own += sum_up(up(mean_size(J.load.density, model.d - 1) * area * (1.0 + slack), 8))
+    heavy = sum_up(up(state_size(model, dual) * volume, 8))
+    whole = math.sqrt(sum_up(volume)) * length * error * model.growth
+    return at_most(float(up(mismatch * (own + lack * (heavy + whole)), 32)))  # varying.md, step 5c
+
+
+def spread(model: Continuum, medium: Medium, planes: int) -> float:
+    """How many times their size data of the boundary may change the solution anywhere."""
+    lack, copies = max(0.0, -medium.least_reaction, -medium.least_transposed), 2.0**planes
+    volume = sum_up(up(model.topology.volumes * (1.0 + model.anchors.slack), 4))
+    own = lack * math.sqrt(volume) * (1.0 + lack * mean_square(model.anchors) * model.growth**2)
+    constant = density_constant(model.d, copies * volume) * math.sqrt(copies) / float(model.kappa.min())
+    return at_most(float(up(1.0 + constant * own, 32)))  # varying.md, step 5d
 
 
 def varied_flux_change(model: Continuum, medium: Medium, mismatch: float, dual: Vector, error: float) -> float:

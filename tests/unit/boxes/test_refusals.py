@@ -20,13 +20,45 @@ def test_reaction_close_to_an_eigenvalue_is_refused_with_it(boundary):
         pp.Box([0, 1], boundary="neumann")
 
 
-@pytest.mark.parametrize(("prediction", "source"), [("1/(x-0.3)", "0"), ("0", "1/(x-0.3)"), ("exp(1000*x)", "0")])
-def test_interval_is_infinite_and_says_why_where_nothing_is_bounded(prediction, source):
-    box = pp.Box([0, 1], end=0.1, source=source)
-    found = pp.certify(box, prediction, box.points([[0.5]]), budget=200)
-    assert found.lower[0] == -np.inf
-    assert found.upper[0] == np.inf
-    assert any("could not be bounded" in claim.claim for claim in found.assumptions)
+@pytest.mark.parametrize(
+    ("prediction", "given", "said"),
+    [
+        ("1/(x-0.3)", {}, r"^prediction: .* near x = 0\.(29|30)\d*, t = "),
+        ("0", {"source": "1/(x-0.3)"}, r"^source: .* near x = 0\.(29|30)"),
+        ("0", {"initial": "log(x-0.3)"}, r"^initial: .* near x = .*, t = 0:"),
+        ("0", {"dirichlet": {"x-": "1/(t-0.05)"}}, r"^dirichlet: .* near x = 0, t = 0\.0(49|5)"),
+        ("exp(1000*x)", {}, r"^prediction: .* overflow"),
+    ],
+)
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_what_is_nowhere_bounded_is_refused_with_the_place(prediction, given, said, everywhere):
+    box = pp.Box([0, 1], end=0.1, **given)
+    asked = box.everywhere() if everywhere else box.points([[0.5]])
+    with pytest.raises(pp.InputError, match=said):
+        pp.certify(box, prediction, asked, budget=200)
+
+
+@pytest.mark.parametrize("drift", [10.0, 30.0, -30.0, 59.0])
+def test_drift_costs_no_digits(drift):
+    """−u″ + b u′ + u_t = f with u = sin(πx): rounding must not grow like the weights of images, e^{b|x₀ − p|/2}."""
+    box = pp.Box(
+        [0, 1], end=0.5, convection=[drift], source=f"{drift}*pi*cos(pi*x) + pi**2*sin(pi*x)", initial="sin(pi*x)"
+    )
+    found = pp.certify(box, "sin(pi*x)*(1 + 0.01*t)", box.points([[0.4]]) + box.points([[0.9]]))
+    truth = np.sin(np.pi * np.array([0.4, 0.9]))
+    assert found.contains(truth).all()
+    assert found.radius.max() < (1e-8 if abs(drift) <= 30.0 else 1e-6)
+
+
+def test_largest_error_is_never_below_zero():
+    """b = 30 between Dirichlet ends: L/|b| bounds the time that a path stays."""
+    box = pp.Box([0, 2], end=50.0, convection=[30.0], source="1")
+    found = pp.certify(box, "x*(2-x)", box.everywhere())
+    assert 0.9 < found.lower[0] < 1.0 < found.upper[0] < 5.2
+    for guess in ("0", "1e-30*sin(pi*x)"):
+        none = pp.certify(pp.Box([0, 1], end=0.1), guess, pp.Box([0, 1], end=0.1).everywhere())
+        assert none.lower[0] >= 0.0
+        assert none.contains([0.0])[0] or guess != "0"
 
 
 @pytest.mark.parametrize("given", [{"extraction": "l2"}, {"lift": True}])

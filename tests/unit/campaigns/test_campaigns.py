@@ -102,6 +102,25 @@ def test_dead_workers_are_replaced(tmp_path):
     assert not done.failed
 
 
+class Breaking(ThreadPoolExecutor):
+    """As a pool of processes that breaks between two submissions: its pipe is closed before it says so."""
+
+    submitted = 0
+
+    def submit(self, fn, *args):
+        self.submitted += 1
+        if self.submitted > 2:
+            raise OSError("handle is closed")
+        return super().submit(fn, *args)
+
+
+def test_a_pool_whose_pipe_is_closed_counts_as_broken(tmp_path):
+    pools = iter([Breaking, *[ThreadPoolExecutor] * 9])
+    done = campaigns.run(tasks.square, tasks.instances(12), tmp_path / "t.csv", lambda: next(pools)(2), window=6)
+    require_whole(tmp_path / "t.csv", 12)
+    assert not done.failed
+
+
 def test_the_deadly_instance_alone_is_given_up(tmp_path):
     make = tasks.pool
     done = campaigns.run(tasks.always_dies, tasks.instances(12), tmp_path / "t.csv", make, retries=1)

@@ -37,7 +37,7 @@ def test_bad_instances_are_rows_with_their_reason(problem, certifier):
     assert not np.any(np.isnan(found.center))
     shares = found.accepted(5.0)
     assert (shares.within, shares.beyond, shares.refused) == (2 / 6, 0.0, 4 / 6)
-    assert shares.verdicts == ("within", *["undecided"] * 4, "within")
+    assert shares.verdicts == ("within", *["refused"] * 4, "within")
     alone = certifier.certify_many(kappas[[0, 5]], guesses[[0, 5]])
     np.testing.assert_array_equal(found.center[[0, 5]], alone.center)
     assert len(found.rows()) == 6

@@ -47,6 +47,7 @@ def test_every_door_gives_the_same_instances(tmp_path, kind):
     np.testing.assert_array_equal(data.kappa, FIELDS)
     np.testing.assert_array_equal(data.solution, STATES)
     assert data.told["grid"] == "cells"
+    assert data.told["axes"] == "first along x, then along y"
     some = pp.io.read_darcy(tmp_path / f"data{kind}", grid="nodes", rows=slice(1, 3), **two)
     np.testing.assert_array_equal(some.kappa, FIELDS[1:3])
     np.testing.assert_array_equal(some.solution, STATES[1:3])
@@ -179,3 +180,16 @@ def test_stores_are_read_by_rows(tmp_path, suffix):
             pp.io.open_rows(path, "c")
     with pytest.raises(pp.InputError, match="must end in"):
         pp.io.open_rows(tmp_path / "k.csv")
+
+
+def test_the_order_of_the_axes_is_recorded_and_may_be_said(tmp_path):
+    """Rows of the picture along y: κ grows along y then, and so do its cells."""
+    np.savez(tmp_path / "a.npz", kappa=np.arange(1.0, 5.0)[None, :, None] * np.ones((1, 4, 4)))
+    for axes, axis in (("xy", 0), ("yx", 1)):
+        data = pp.io.read_darcy(tmp_path / "a.npz", grid="cells", axes=axes)
+        mesh = data.mesh()
+        place = mesh.points[mesh.cells].mean(axis=1)[:, axis]
+        np.testing.assert_array_equal(data.on(mesh)[0][0], np.floor(4.0 * place) + 1.0)
+        assert "xy"[axis] in data.told["axes"].split(",")[0]
+    with pytest.raises(pp.InputError, match="axes: must be one of"):
+        pp.io.read_darcy(tmp_path / "a.npz", grid="cells", axes="zx")

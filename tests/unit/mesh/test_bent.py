@@ -121,7 +121,6 @@ def test_wrong_radii_and_formulas_are_refused():
         ({"rim": pp.Sphere((0, 0, 0), 1)}, "plane meshes"),
         ({"edge": pp.Circle((0, 0), 1)}, "edge"),
         ({"rim": 3.0}, "pp.Circle"),
-        ({"rim": pp.LevelSet("1")}, "level"),
     ]
     for geometry, words in cases:
         with pytest.raises(pp.InputError, match=words):
@@ -130,6 +129,9 @@ def test_wrong_radii_and_formulas_are_refused():
         lambda: pp.Circle((0, 0), -1.0),
         lambda: pp.Circle((0, 0, 0), 1.0),
         lambda: pp.Ellipse((0, 0), (1, 0)),
+        lambda: pp.LevelSet("1"),
+        lambda: pp.LevelSet("x**2 + w"),
+        lambda: pp.LevelSet(3.0),
     ):
         with pytest.raises(pp.InputError):
             wrong()

@@ -110,6 +110,7 @@ def test_checks_can_fail():
         "inexact": lambda p: p["primal"].update(slack=[[0.0]]),
         "raw-corrected": lambda p: p["angle"].update(gap=1.0),
         "beyond": lambda p: p["rounding"].update(enclosed=1),
+        "scoreboard": lambda p: p["PINNacle HeatND"].update(held=False),
         "bracket": lambda p: p["state"].update(gap=[1e-3]),
         "bracket-family": lambda p: p["family"].update(coverage=0.999),
         "amortized": lambda p: p["network, rank 3"].update(held=0.999),

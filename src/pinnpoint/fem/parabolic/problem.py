@@ -47,7 +47,7 @@ from pinnpoint.fem.parabolic.extraction import as_moving, extract_moving
 from pinnpoint.fem.parabolic.lifted import MovingForecast, MovingLifted, cost, lift_of, lifted
 from pinnpoint.fem.parabolic.loads import TimeLoads
 from pinnpoint.fem.parabolic.queries import TIMES, over_time, times_of
-from pinnpoint.fem.parabolic.storage import require_blocks, room_for
+from pinnpoint.fem.parabolic.storage import require_blocks, require_states, room_for
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.fem.sources import by_groups
 from pinnpoint.mesh.conversion import as_mesh
@@ -142,6 +142,7 @@ class Parabolic(MovingQueries):
         file: Any = None,
     ) -> None:
         mesh, grid = as_mesh(mesh), TimeGrid.made(end, steps, nodes, grade, scheme, damped)
+        require_states(grid.levels.size, len(mesh.points), file)
         sides, rims = moving_sides(mesh.dim, dirichlet, neumann, robin), moving_robin(mesh.dim, robin)
         stationary = ReactionDiffusion(
             mesh,

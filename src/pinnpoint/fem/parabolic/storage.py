@@ -32,18 +32,22 @@ def require_blocks(M: Any, grid: TimeGrid) -> None:
         )
 
 
-def room_for(shape: tuple[int, ...], file: Any = None) -> Any:
+def require_states(levels: int, nodes: int, file: Any = None) -> None:
+    """Refuse states that cannot fit, from counts alone, before anything is made."""
+    need, room = 8.0 * levels * nodes, ROOM * free_memory()
+    if file is None and need > room:
+        raise InputError(
+            f"steps: states at {levels} levels of at least {nodes} nodes take {need / GB:.3g} GB, and {room / GB:.3g} "
+            "GB are at hand; take fewer steps, a coarser mesh, or give a file for them, file='states.npy'"
+        )
+
+
+def room_for(shape: tuple[int, int], file: Any = None) -> Any:
     """An array for states, in memory or in a .npy file; refuses one that does not fit into memory, with its size."""
-    need = 8.0 * float(np.prod(shape))
     if file is not None:
         path = Path(file)
         if path.suffix != ".npy":
             raise InputError(f"file: must end with .npy; got '{path.name}'")
         return np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=shape)
-    room = ROOM * free_memory()
-    if need > room:
-        raise InputError(
-            f"steps: states at {shape[0]} levels take {need / GB:.3g} GB, and {room / GB:.3g} GB are at hand; take "
-            "fewer steps, a coarser mesh, or give a file for them, file='states.npy'"
-        )
+    require_states(*shape)
     return np.zeros(shape)

@@ -118,6 +118,9 @@ class LevelSet:
 
     __repr__ = brief
 
+    def __post_init__(self) -> None:
+        _ = self.level  # unknown names are refused here, not where a domain is made of it
+
     @cached_property
     def level(self) -> Expression:
         """The formula."""

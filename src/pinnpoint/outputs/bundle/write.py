@@ -13,6 +13,7 @@ import numpy as np
 from pinnpoint.base.arrays import Vector, vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import CertificationError, InputError
+from pinnpoint.boxes.box import Box
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.settled import known_extremes
@@ -26,6 +27,7 @@ from pinnpoint.fem.solids import solid_of
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.outputs.bundle import discrete
+from pinnpoint.outputs.bundle.boxes import write_box
 from pinnpoint.outputs.bundle.continuous import continuous
 from pinnpoint.outputs.bundle.curved import curved_obstacle
 from pinnpoint.outputs.bundle.document import Document, text, wordless
@@ -89,10 +91,11 @@ def write_bundle(
     begun
         The writer of this folder, where Green vectors are being written already.
     """
+    if isinstance(problem, Box):
+        return write_box(Path(folder), certificate, problem, prediction, queries)
     certificate, problem, prediction, queries = _as_stored(certificate, problem, prediction, queries)
-    is_problem = isinstance(problem, Problem)
     system = _system(problem)
-    U = problem.extract(prediction).U if is_problem else vector("prediction", prediction)
+    U = problem.extract(prediction).U if isinstance(problem, Problem) else vector("prediction", prediction)
     against = _moving(problem) or _kept(problem, queries) or _varied(problem)
     against = against or curved_obstacle(certificate, problem, queries) or obstacle(certificate, system)
     against = against or wordless(certificate, problem) or extreme_obstacle(certificate, U)
@@ -100,10 +103,7 @@ def write_bundle(
         raise InputError(against)
     texts = (document or Document()).complete(certificate, problem, queries, options)
     claim = Claimed(certificate, problem, queries, U, texts, evidence or Evidence())
-    if begun is not None and (against or not isinstance(system, LinearSystem) or certificate.target != "discrete"):
-        begun.discard()
-        begun = None
-    out = _new(folder) if begun is None else begun
+    out = _out(folder, begun, not against and isinstance(system, LinearSystem) and certificate.target == "discrete")
     try:
         claim.write(out, against)
     except CertificationError as error:  # a witness that cannot be found although the method needs none
@@ -115,6 +115,15 @@ def write_bundle(
         out.discard()
         raise
     return Path(folder)
+
+
+def _out(folder: str | os.PathLike[str], begun: Writer | None, useful: bool) -> Writer:
+    """The writer that was begun, where it is of use."""
+    if begun is not None and useful:
+        return begun
+    if begun is not None:
+        begun.discard()
+    return _new(folder)
 
 
 def _new(folder: str | os.PathLike[str]) -> Writer:
@@ -140,7 +149,9 @@ def _as_stored(
 def _as_certified(certificate: Certificate, problem: Any, prediction: Any) -> Any:
     """The problem that the certificate is of: where its prediction was lifted, the one of what that leaves."""
     if isinstance(problem, SelfCertifying):
-        raise InputError("problem: bundles of boxes are not written yet; keep certificate.to_json(path)")
+        raise InputError(
+            "problem: of what needs no mesh only pinnpoint.Box has bundles; keep certificate.to_json(path)"
+        )
     if certificate.narrowing is None or isinstance(problem, AbstractLifted):
         return problem
     if not isinstance(problem, Liftable):

@@ -43,6 +43,8 @@ class CrouzeixRaviart:
         P: linear functions in terms of the φ_F, whose coefficients are means over facets; 1/d, rounded.
     linear_stiffness
         PᵀAP, of the linear functions, as computed.
+    plane
+        Whether cells are triangles.
     mass_slack
         |xᵀ(M̃ − M)x| ≤ mass_slack · xᵀMx for every x, M̃ as computed.
     mass_floor
@@ -60,6 +62,7 @@ class CrouzeixRaviart:
     coupling_error: Any
     injection: Any
     linear_stiffness: Any
+    plane: bool
 
     __repr__ = brief
 
@@ -89,7 +92,7 @@ class CrouzeixRaviart:
         """
         scale, side = sp.diags_array(D), sp.diags_array(Y)
         inner, B = scale @ (self.stiffness - theta * self.mass) @ scale, scale @ self.coupling @ side
-        whole = sp.block_array([[inner, B], [B.T, -corner * sp.eye_array(len(Y))]], format="csc")  # band.md, step 1j
+        whole = sp.block_array([[inner, B], [B.T, -corner * sp.eye_array(len(Y))]], format="csr")  # band.md, step 1j
         size = product_up(sp.csr_array(abs(self.stiffness)), D) + theta * product_up(sp.csr_array(abs(self.mass)), D)
         rows = product_up(self.stiffness_error, D) + gamma(8) * size + product_up(self.coupling_error, Y)
         columns = product_up(sp.csr_array(self.coupling_error.T), D)
@@ -137,6 +140,7 @@ def assemble(topology: Topology, kappa: Vector, held: Mask) -> CrouzeixRaviart:
         _sparse(d * blur, f, v, (nf, nv)),
         _sparse(corners, np.arange(nf)[:, None], _renumbered(vertices, N)[T.facets[facets]], (nf, nv)),
         _sparse(k, v, v, (nv, nv)),
+        d == 2,
     )
 
 

@@ -39,6 +39,7 @@ def require_grounds(model: Continuum, name: str, *, solved: bool, pointwise: boo
     if solved and given is not None and given.convective:
         raise InputError(f"query '{name}': nothing is proved with convection; {remedy}")
     if model.medium is not None and not model.medium.least_reaction >= 0.0:  # everywhere.md, step 4a
+        _ = model.growth  # where c − ½∇·b < 0 a solve does not help, and this says so with the place
         raise InputError(
             f"query '{name}': a reaction ≥ 0 is needed, which could not be proved; the lower bound found is "
             f"{model.medium.least_reaction:.3e}; {remedy}"

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-from pinnpoint.base.arrays import Mask, Vector
+from pinnpoint.base.arrays import Index, Mask, Vector
 from pinnpoint.base.errors import CertificationError
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.rounding.arithmetic import TINY, UNIT, down, gamma, gammas, up
@@ -29,12 +29,13 @@ PI_DOWN = 3.141592653589793  # float64's value is below π
 STEPS = 40
 """Of Lanczos' method at most."""
 CLOSE = 2e-3
-"""Relative change of its value over two steps at which it ends; five times that where one proof must do."""
-NARROW = 12_000
-"""Triangles up to which the narrower stencil mostly survives its rounding."""
-WIDE = 64.0
+"""Relative change of its value over two steps at which it ends; ten times that where one proof must do."""
+MMD, NATURAL = "MMD_AT_PLUS_A", "NATURAL"
+POWERS = 3
+"""Of an operator for its growth, which counts to a factor of two."""
+WIDE = 512.0
 """How much larger than balanced the rows of vertices are: rounding there must stay below the corner."""
-BUDGET = {2: 40_000, 3: 8_000}
+BUDGET = {2: 60_000, 3: 8_000}
 """Cells up to which the factorization is tried, by dimension: a few seconds, and rounding leaves enough of it."""
 ENOUGH = {2: 12.0, 3: 16.0}
 """Penalties that the factorization mostly needs, against θ/(λ₁μ₁)."""
@@ -42,11 +43,13 @@ RESERVE = 1e-9
 """Share of the eigenvalue that is left to other programs' roundings."""
 LOSSES = (0.005, 4.0)
 """The same with the narrower stencil, where pivots may grow otherwise, and how much more may be lost to rounding."""
-SHARES = (0.985, 0.9, 0.7)
-"""Of the computed eigenvalue, tried one after the other; the second where one proof must do."""
+SHARES = (0.985, 0.9, 0.8, 0.7)
+"""Of the computed eigenvalue, tried one after the other; where one proof must do the second, the third if `MANY`."""
+MANY = 30_000
+"""Cells from which rounding asks for small penalties, which prove smaller shares."""
 MOST = 25.0
 """Factorizations of the linear elements that M_h may cost where another bound is at hand."""
-COSTS = {1: ((math.inf, 0.0),), 2: ((26_000, 22.0), (math.inf, 90.0)), 3: ((math.inf, 100.0),)}
+COSTS = {1: ((math.inf, 0.0),), 2: ((60_000, 20.0), (math.inf, 90.0)), 3: ((math.inf, 100.0),)}
 """What it cost when measured (band.md, step 1m), by dimension and number of cells."""
 
 
@@ -112,13 +115,13 @@ def mesh_constant(topology: Topology, kappa: Vector, held: Mask, *, thorough: bo
     space = assemble(topology, kappa, held)
     if not space.size:
         return MeshConstant(C_h, C_h, 0.0, 0.0, 0.0)
-    guess, smooth = suggestion(space, CLOSE if thorough else 5.0 * CLOSE)
+    guess, smooth, order = suggestion(space, CLOSE if thorough else 10.0 * CLOSE)
     if not (math.isfinite(guess) and guess > 0.0):
         raise CertificationError("mesh constant: no eigenvalue was found; the mesh may be too distorted")
-    narrow = [bordered_bound] if d == 3 or len(topology.cells) <= NARROW or not thorough else []
-    shares = SHARES if thorough else SHARES[1:]
-    for share, bound, tau in product(shares, [*narrow, eigenvalue_bound], penalties(d, guess, smooth)):
-        low = bound(space, share * guess, tau)
+    shares = SHARES if thorough else SHARES[1:] if len(topology.cells) <= MANY else SHARES[2:]
+    for share, bound, tau in product(shares, [bordered_bound, eigenvalue_bound], penalties(d, guess, smooth)):
+        tau = tau if share > SHARES[2] else 0.5 * tau
+        low = bound(space, share * guess, tau, order)
         if low > 0.7 * share * guess:
             spare = LOSSES if bound is bordered_bound else (RESERVE, 0.25)  # another program may lose more
             low = float(down(low - spare[1] * (share * guess - low) - spare[0] * low))
@@ -146,7 +149,7 @@ def weights(space: CrouzeixRaviart, tau: float) -> Vector:
     return np.asarray(np.ldexp(1.0, np.rint(np.log2(tau / diagonal)).astype(int)))
 
 
-def eigenvalue_bound(space: CrouzeixRaviart, theta: float, tau: float) -> float:
+def eigenvalue_bound(space: CrouzeixRaviart, theta: float, tau: float, order: Index | None = None) -> float:
     """A lower bound of λ⊥: θ less what rounding may hide, or −∞ where the factorization fails.
 
     A + BwBᵀ is A where Bᵀx = 0. If D(A + BwBᵀ − θM)D ⪰ −ζI for a diagonal D then there xᵀAx ≥ θxᵀMx − ζ|D⁻¹x|², and
@@ -165,7 +168,7 @@ def eigenvalue_bound(space: CrouzeixRaviart, theta: float, tau: float) -> float:
     return float(down(theta * down(1.0 - space.mass_slack) - up(up(defect + loss) * ratio), 8))  # band.md, step 1g
 
 
-def bordered_bound(space: CrouzeixRaviart, theta: float, tau: float) -> float:
+def bordered_bound(space: CrouzeixRaviart, theta: float, tau: float, order: Index | None = None) -> float:
     """The same bound from a matrix with a narrower stencil, which rounding spoils sooner.
 
     S = [[D(A − θM)D, DBY], [YBᵀD, −ϱI]] with Y²/ϱ about the weights. If S + ζI has no more negative eigenvalues than Y
@@ -175,7 +178,7 @@ def bordered_bound(space: CrouzeixRaviart, theta: float, tau: float) -> float:
     Y = WIDE * _near_power(np.sqrt(theta / K))
     corner = float(WIDE**2 * np.ldexp(1.0, int(np.rint(np.log2(theta / tau)))))
     S, wrong = space.bordered(theta, D, Y, corner)
-    negative, defect = pivots(S)
+    negative, defect = pivots(_columns(S)) if order is None else pivots(_reordered(S, order), NATURAL)
     zeta = float(up(defect + wrong))
     if negative > len(Y) or not zeta < corner:  # band.md, step 1j
         return -math.inf
@@ -188,7 +191,7 @@ def _near_power(x: Vector) -> Vector:
     return np.asarray(np.ldexp(1.0, np.rint(np.log2(x)).astype(int)))
 
 
-def pivots(S: Any) -> tuple[int, float]:
+def pivots(S: Any, order: str = MMD) -> tuple[int, float]:
     """How many diagonal pivots of S = KDKᵀ + E are negative, and a bound of ‖E‖₂, as `rounding.inertia` proves it.
 
     The same bound, in passes over the factors' arrays: factors here have millions of entries. Infinite where the
@@ -196,9 +199,7 @@ def pivots(S: Any) -> tuple[int, float]:
     """
     n = S.shape[0]
     try:
-        lu = spla.splu(
-            S, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True, "Equil": False}
-        )
+        lu = spla.splu(S, permc_spec=order, diag_pivot_thresh=0.0, options={"SymmetricMode": True, "Equil": False})
     except RuntimeError:
         return n, math.inf
     L, V = lu.L.tocsr().tocsc(), lu.U.tocsr()  # in order: columns of L and rows of U, which are alike
@@ -229,18 +230,20 @@ def penalties(d: int, guess: float, smooth: float) -> list[float]:
     return [2.0**k for k in range(first, first + 9, 2)]
 
 
-def suggestion(space: CrouzeixRaviart, close: float = CLOSE) -> tuple[float, float]:
-    """λ⊥ in floating point, NaN where none was found, and 1/(λ₁μ₁) of the linear elements.
+def suggestion(space: CrouzeixRaviart, close: float = CLOSE) -> tuple[float, float, Index | None]:
+    """λ⊥ in floating point, NaN where none was found, 1/(λ₁μ₁) of the linear elements; in the plane `border_order`.
 
     Lanczos' method for T = (I − PK⁻¹Bᵀ)A⁻¹M, K = PᵀAP, which is symmetric in the product of A and whose largest
     eigenvalue is 1/λ⊥. λ₁ is the linear elements' first eigenvalue with their mass, μ₁ with K's own diagonal.
     """
-    A, M, P, K = (sp.csc_array(X) for X in (space.stiffness, space.mass, space.injection, space.linear_stiffness))
-    solve, linear = _factor(A), _factor(K) if K.shape[0] else None
-    back, smooth = sp.csr_array(space.coupling.T), 0.0
-    if linear is not None:
+    A, M, P, K = space.stiffness, space.mass, space.injection, space.linear_stiffness
+    back, smooth, linear, order = sp.csr_array(space.coupling.T), 0.0, None, None
+    if K.shape[0]:
+        factors = _factors(_columns(K), MMD)
+        linear, order = factors.solve, border_order(space, factors.perm_c) if space.plane else None
         lumped, own = P.T @ (M @ np.ones(A.shape[0])), K.diagonal()
         smooth = _growth(lambda x: linear(lumped * x), len(own)) * _growth(lambda x: linear(own * x), len(own))
+    solve = _solver(A, order)
 
     def apply(x: Vector) -> Vector:
         y = solve(M @ x)
@@ -259,23 +262,55 @@ def suggestion(space: CrouzeixRaviart, close: float = CLOSE) -> tuple[float, flo
         v = apply(basis[k])
         T[: k + 1, k] = T[k, : k + 1] = images[: k + 1] @ v
         values.append(float(np.linalg.eigvalsh(T[: k + 1, : k + 1])[-1]))
-        if k > 3 and values[-1] - values[-3] < close * values[-1]:
+        if k > 2 and values[-1] - values[-3] < close * values[-1]:
             break
-    return 1.0 / values[-1] if values[-1] > 0.0 else math.nan, smooth
+    return 1.0 / values[-1] if values[-1] > 0.0 else math.nan, smooth, order
+
+
+def border_order(space: CrouzeixRaviart, linear: Index) -> Index:
+    """An order of facets and vertices in which factors stay sparse and pivots small, from places of vertices.
+
+    A facet comes just after the first of its vertices in an order that serves the linear elements, one without before
+    all: separators of the linear elements' graph, with the facets inside them, separate the bordered one.
+    """
+    n = len(linear)
+    ahead = sp.csr_array(space.injection)
+    ahead.data = (n - linear[ahead.indices]).astype(float)
+    first = n - np.asarray(ahead.max(axis=1).todense()).ravel()
+    first[np.diff(ahead.indptr) == 0] = -1.0
+    return np.argsort(np.concatenate([first + 0.5, linear]), kind="stable")
+
+
+def _reordered(S: Any, order: Index) -> Any:
+    """A symmetric matrix in another order, by columns."""
+    return _columns(sp.csr_array(S)[order][:, order])
+
+
+def _columns(S: Any) -> Any:
+    """A symmetric matrix by rows, read by columns."""
+    return sp.csc_array((S.data, S.indices, S.indptr), shape=S.shape)
 
 
 def _growth(apply: Solve, n: int) -> float:
     """Roughly the largest eigenvalue of an operator with a positive eigenvector, by a few powers."""
     x, size = np.ones(n), math.sqrt(n)
-    for _ in range(8):
+    for _ in range(POWERS):
         x = apply(x / size)
         size = float(np.linalg.norm(x))
     return size
 
 
-def _factor(A: Any) -> Solve:
+def _solver(A: Any, order: Index | None) -> Solve:
+    """A⁻¹, with its rows in the order of `border_order`."""
+    if order is None:
+        return _factors(_columns(A), MMD).solve
+    facets = order[order < A.shape[0]]
+    inner, back = _factors(_reordered(A, facets), NATURAL), np.argsort(facets)
+    return lambda b: np.asarray(inner.solve(b[facets])[back])
+
+
+def _factors(A: Any, order: str) -> Any:
     try:
-        lu = spla.splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        return spla.splu(A, permc_spec=order, diag_pivot_thresh=0.0, options={"SymmetricMode": True})
     except RuntimeError as error:
         raise CertificationError(f"mesh constant: a stiffness matrix is singular ({error})") from error
-    return lambda b: np.asarray(lu.solve(b))

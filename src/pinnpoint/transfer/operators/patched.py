@@ -15,7 +15,7 @@ from pinnpoint.base.brief import brief
 from pinnpoint.certificates.transfer import PRODUCTS
 from pinnpoint.rounding.arithmetic import UNIT, down, gamma, norm_up, sum_up, up
 from pinnpoint.solvers.direct import SparseLU
-from pinnpoint.solvers.reference import Sines, conjugate
+from pinnpoint.solvers.reference import Sines, conjugate, cycles
 from pinnpoint.systems.goals import Cells, Goal
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.anchors import DIRICHLET, Anchors
@@ -102,9 +102,14 @@ class Patched:
             slopes = self.gradient @ states[:, part]
             return np.asarray(self.rows[self.free, part] - gradient.T @ (weights * slopes))
 
+        def matrix() -> Any:
+            return gradient.T @ sp.diags_array(weights[:, 0]) @ gradient
+
+        spread = float(kappa.max() / kappa.min())
+        own = cycles(matrix, spread, asked=None) if steps or dual_steps else None
         for part, count in ((slice(0, 1), steps), (slice(1, None), dual_steps)):
             if states[:, part].shape[1]:
-                states[self.free, part] += conjugate(operate, self.factor.solve, left(part), count)
+                states[self.free, part] += conjugate(operate, own or self.factor.solve, left(part), count)
                 v[self.free, part] = self.factor.solve(left(part))  # operators.md, step 7a
         return states, v
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from pinnpoint.transfer.operators.sums import (
     FirstWeights,
     Fuzz,
     Norms,
+    Several,
     StateSums,
     Weights,
     intervals,
@@ -148,6 +150,11 @@ class Prepared:
             )  # operators.md, step 2e
         return settled(found)
 
+    @cached_property
+    def several(self) -> Several:
+        """The duals' loads side by side."""
+        return Several.of(self.loads[1:])
+
     def _asked(self, terms: PointTerms) -> Asked:
         """With what the points of each instance have of their own."""
         a = self.asked
@@ -156,15 +163,10 @@ class Prepared:
     def _dual_norms(
         self, duals: StateSums, tails: Vector, rough: Vector, root: Vector, most: Vector, terms: PointTerms
     ) -> Norms:
-        """Column by column: every dual has a load of its own."""
-        each = []
-        for k in range(len(self.with_duals)):
-            columns = {name: x[:, k] for name, x in vars(duals).items() if isinstance(x, np.ndarray)}
-            sums = StateSums(**columns)
-            added = terms.size[:, k], terms.rest[:, k], terms.means[:, k]
-            own = self.loads[k + 1]
-            each.append(norms(sums, tails[:, k + 1], rough[:, k + 1], own, self.fuzz, root, most, added))
-        return Norms(*(np.stack([vars(e)[name] for e in each], axis=1) for name in Norms.__dataclass_fields__))
+        """Of all duals side by side, each with a load of its own."""
+        added = terms.size, terms.rest, terms.means
+        ends = root[:, None], most[:, None]
+        return norms(duals, tails[:, 1:], rough[:, 1:], self.several, self.fuzz, *ends, added)
 
     def _mean(self, squares: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
         """∫u/|Ω| = ‖u‖_a²/(f|Ω|)."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
-from pinnpoint.solvers.reduction import basis
 from pinnpoint.transfer.operators.any_mesh import AnyMesh, Sums
+from pinnpoint.transfer.operators.bases import shared_out
 from pinnpoint.transfer.operators.sums import StateSums, Weights
 
 FULL, NEAR = 48, 1e-10
@@ -44,15 +44,31 @@ class Side:
 
     __repr__ = brief
 
-    def combined(self, kappas: Vector) -> tuple[Vector, Vector]:
-        """Coefficients of states (S, r) and of stream functions (S, r′): reduced Galerkin, not trusted."""
-        n = self.streams.shape[1]
-        A = np.einsum("sq,qij->sij", kappas, self.products[:, 1 + n :, 1 + n :])
-        B = np.einsum("sq,qij->sij", 1.0 / kappas, self.products[:, 1 : 1 + n, 1 : 1 + n])
-        r = -np.einsum("sq,qi->si", 1.0 / kappas, self.products[:, 1 : 1 + n, 0])
-        b = np.broadcast_to(self.work, (len(kappas), len(self.work)))
+    @cached_property
+    def lengths(self) -> Vector:
+        """Norms of the fields on each region, (G, 1 + r′ + r)."""
+        return np.asarray(np.sqrt(np.einsum("qii->qi", self.products)))
+
+    @cached_property
+    def _parts(self) -> tuple[Vector, Vector, Vector]:
+        """Products of states, of stream functions, and of these with σ̄₀, flat, each with a row a region."""
+        n, G = self.streams.shape[1], self.products
+        parts = G[:, 1 + n :, 1 + n :], G[:, 1 : 1 + n, 1 : 1 + n], G[:, 1 : 1 + n, 0]
+        return parts[0].reshape(len(G), -1), parts[1].reshape(len(G), -1), parts[2]
+
+    def combined(self, kappas: Vector) -> Vector:
+        """Coefficients of states (S, r): reduced Galerkin, not trusted."""
+        r = self.states.shape[1]
+        A = (kappas @ self._parts[0]).reshape(-1, r, r)
         # operators.md, step 9a
-        return np.linalg.solve(A, b[..., None])[..., 0], np.linalg.solve(B, r[..., None])[..., 0]
+        found = np.linalg.solve(A, np.broadcast_to(self.work, (len(kappas), r))[..., None])
+        return np.asarray(found[..., 0])
+
+    def turned(self, inverse: Vector) -> Vector:
+        """Coefficients of stream functions (S, r′), with 1/κ (S, G)."""
+        n = self.streams.shape[1]
+        B = (inverse @ self._parts[1]).reshape(-1, n, n)
+        return np.asarray(np.linalg.solve(B, -(inverse @ self._parts[2])[..., None])[..., 0])  # operators.md, step 9a
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +98,7 @@ class Reduced:
         found = [full.fields(k[region], nowhere, None, FULL, FULL, NEAR) for k in kappas]
         sides: list[Side] = []
         for k, load in enumerate(full.loads):
-            V, P = (basis(np.stack([x[:, k] for x in many], axis=1), rank) for many in _both(found))
+            V, P = shared_out(full, k, found, region, kappas, rank)
             fields = _fields(full, load.flux, V, P)
             first = fields if not sides else _fields(full, full.loads[0].flux, sides[0].states, sides[0].streams)
             products = _products(fields, fields, region, full)
@@ -135,11 +151,10 @@ class _Combination:
 
     @classmethod
     def of(cls, side: Side, kappas: Vector) -> _Combination:
-        c, p = side.combined(kappas)
+        c, p = side.combined(kappas), side.turned(1.0 / kappas)
         root = np.sqrt(kappas)[:, :, None]
         y = np.concatenate([1.0 / root, p[:, None] / root, -c[:, None] * root], axis=2)
-        lengths = np.sqrt(np.einsum("qii->qi", side.products))
-        each = np.einsum("sqi,qi->sq", np.abs(y), lengths)  # operators.md, step 9c
+        each = (np.abs(y) * side.lengths).sum(axis=2)  # operators.md, step 9c
         tops = np.abs(c) @ side.tops[0], np.abs(p) @ side.tops[1]
         return cls(side, kappas, c, y, tops[0] * 1.01, tops[1] * 1.01, np.sqrt((each * each).sum(axis=1)) * 1.01)
 
@@ -174,10 +189,6 @@ class _Combination:
 def _form(a: Vector, G: Vector, b: Vector) -> Vector:
     """Σ_q a_qᵀ G_q b_q for vectors (S, G, n), in any order."""
     return np.asarray((np.matmul(a.swapaxes(0, 1), G) * b.swapaxes(0, 1)).sum(axis=(0, 2)))  # operators.md, step 9b
-
-
-def _both(found: Sequence[object]) -> tuple[list[Vector], list[Vector]]:
-    return [vars(f)["states"] for f in found], [vars(f)["streams"] for f in found]
 
 
 def _fields(full: AnyMesh, flux: Vector, V: Vector, P: Vector) -> Vector:

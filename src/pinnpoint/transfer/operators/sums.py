@@ -89,13 +89,29 @@ class Fuzz:
         return np.asarray(up(self.point * self.geometry.steep * top * most, 8))  # operators.md, step 5b
 
     def flux(
-        self, given: Particular, sums: StateSums, root: Vector, most: Vector, more: Vector | float = 0.0
+        self, given: Particular | Several, sums: StateSums, root: Vector, most: Vector, more: Vector | float = 0.0
     ) -> Vector:
         """Bounds of ‖κ^{-½}(δ as computed − δ)‖, with 1/√(min κ), √(max κ) and the size of what is added to σ₀."""
         wrong = self.point * (given.size + more + self.geometry.steep * sums.stream) + given.slip
         for j, hole in enumerate(self.holes):
             wrong = wrong + sums.extra[..., j] * (self.point * hole.size + hole.slip)
         return np.asarray(up(wrong * root, 16) + self.slope(sums.top, most))  # operators.md, step 5b
+
+
+@dataclass(frozen=True, eq=False)
+class Several:
+    """Of several loads side by side what `Particular` has of one: sizes and slips of fluxes, and means, (Q,)."""
+
+    size: Vector
+    slip: Vector
+    means: Vector
+
+    __repr__ = brief
+
+    @classmethod
+    def of(cls, loads: Sequence[Particular]) -> Several:
+        """Of the duals' loads."""
+        return cls(*(np.array([vars(p)[name] for p in loads]) for name in ("size", "slip", "means")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,13 +213,13 @@ def norms(
     sums: StateSums,
     tail: Vector,
     rough: Vector,
-    given: Particular,
+    given: Particular | Several,
     fuzz: Fuzz,
     root: Vector,
     most: Vector,
     added: tuple[Vector | float, Vector | float, Vector | float] = (0.0, 0.0, 0.0),
 ) -> Norms:
-    """√A from below and above, its rounding, and ν.
+    """√A from below and above, its rounding, and ν; of one load (S,), or of several (S, Q).
 
     `added`: of a further field its size, the norm of its parts without mean, and that of its means that are not known.
     """

@@ -47,6 +47,8 @@ class Source:
         Of the time grid.
     share
         Errors that are small enough, against the size of the data.
+    work
+        On pieces that do not move, as in `density`.
     """
 
     pieces: Sequence[tuple[Index, Any]]
@@ -54,6 +56,7 @@ class Source:
     nodes: Vector
     count: int
     share: float
+    work: float = 1.0
 
     __repr__ = brief
 
@@ -79,7 +82,8 @@ class Source:
             if not moves(f):
                 V = self.vertices[cells]
                 rough = density(f, V)
-                found = density(f, V, tolerance=self.share * float(np.abs(rough.coefficients).max(initial=1e-300)))
+                small = self.share * float(np.abs(rough.coefficients).max(initial=1e-300))
+                found = density(f, V, tolerance=small, work=self.work)
                 one = Modes.steady(found, self.count)
                 _put(made, one, cells)
         return made

@@ -32,7 +32,7 @@ from pinnpoint.transfer.slabs.averages import Average
 from pinnpoint.transfer.slabs.boundary import mismatch
 from pinnpoint.transfer.slabs.data import Source
 from pinnpoint.transfer.slabs.enclosure import Asked, Found, Slabs
-from pinnpoint.transfer.work import Work
+from pinnpoint.transfer.work import BUDGET, Work
 
 SPAN = 1.5
 """S against R²/κ, at most."""
@@ -175,7 +175,8 @@ class SlabRoute(Route):
         V = model.points[model.topology.cells]
         source = self.whole if grid is whole else self._source(grid)
         top = float(np.abs(levels[0]).max(initial=1e-300)) or 1.0  # how large u₀ is, about
-        u0 = density(self.initial, V, tolerance=SMALL[model.degree] * top * self._spacing ** (2 * model.degree))
+        small, share = SMALL[model.degree] * top * self._spacing ** (2 * model.degree), model.budget / BUDGET
+        u0 = density(self.initial, V, tolerance=small, work=share)
         stepper = self.stepper if grid is whole else _on(self.stepper, grid)
         return Slabs(model, stepper, levels, source, u0, model.boundary_load, self.count)
 
@@ -186,7 +187,8 @@ class SlabRoute(Route):
 
     def _source(self, grid: TimeGrid) -> Source:
         V, degree = self.model.points[self.model.topology.cells], self.model.degree
-        return Source(self.sources, V, grid.nodes, self.count, SMALL[degree] * self._spacing ** (2 * degree))
+        small, share = SMALL[degree] * self._spacing ** (2 * degree), self.model.budget / BUDGET
+        return Source(self.sources, V, grid.nodes, self.count, small, share)
 
     @property
     def _spacing(self) -> float:

@@ -68,6 +68,8 @@ def _weighted(sums: Sums, nodes: Vector, eigenvalue: float, theta: float) -> tup
     late = np.exp(-theta * eigenvalue * (T - nodes))
     slack = 1e-14 * (10.0 + theta * eigenvalue * T)  # of the exponent, and of exp
     most, least = np.asarray(up(late[1:] * (1.0 + slack), 8)), np.asarray(down(late[:-1] * (1.0 - slack), 8))
+    if not float(least.min()) > 1e-150:
+        return 0.0, math.inf  # weights that vanish in floats help nobody
     one = float(down(1.0 - theta, 1)) if theta else 1.0
     # slabs.md, step 3b
     P = float(up(sum_up(up(most**2 * sums.primal, 8)) + 2.0 * up((late[0] * (1.0 + slack)) ** 2 * sums.initial, 16)))

@@ -1,0 +1,95 @@
+"""Bundles of boxes: the case, the prediction and the claimed intervals; the checker encloses all by itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pinnpoint.base.errors import InputError
+from pinnpoint.boxes.box import Box
+from pinnpoint.boxes.equation import NAMES, Equation
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.models.lifts import Lift
+from pinnpoint.models.networks.mlp import MLP
+from pinnpoint.outputs.bundle.continuous import kept
+from pinnpoint.outputs.bundle.document import text
+from pinnpoint.outputs.bundle.files import Writer
+from pinnpoint.systems.goals import Point
+from pinnpoint.systems.queries import Queries
+
+FOLLOWED = {"sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "atan"}
+"""Functions that the checker has models of."""
+ACTIVATIONS = ("tanh", "sin", "sigmoid", "silu")
+
+
+def obstacle(box: Box, lift: Lift, queries: Queries) -> str:
+    """Why the checker cannot prove the intervals of a box again; empty where it can."""
+    equation = box.equation
+    if equation.end is None or equation.nonlinear is not None or equation.d > 2:
+        return "problem: bundles of boxes are for linear equations in time with one or two axes"
+    if any(axis.periodic for axis in equation.axes):
+        return "problem: bundles of boxes are for Dirichlet and Neumann faces, not for periodic axes"
+    if not all(isinstance(goal, Point) for goal in queries.goals):
+        return "queries: bundles of boxes are for points; leave the largest error out"
+    u = lift.prediction
+    if isinstance(u, MLP) and u.activation not in ACTIVATIONS:
+        return f"prediction: the checker follows networks with {', '.join(ACTIVATIONS)}; got {u.activation}"
+    data = [equation.source, equation.initial, *equation.given.values(), lift.factor, lift.offset, *(lift.inputs or ())]
+    for given in [*data, *(() if isinstance(u, MLP) else (u,))]:
+        said = None if given is None else text(given)
+        if given is not None and said is None:
+            return "problem: the checker follows numbers, formulas and networks; got a function"
+        names = [n.func.id for n in ast.walk(ast.parse(str(said), mode="eval")) if isinstance(n, ast.Call)]  # type: ignore[attr-defined]
+        if not set(names) <= FOLLOWED:
+            return f"problem: the checker follows smooth functions on boxes, not {sorted(set(names) - FOLLOWED)}"
+    return ""
+
+
+def problem_of(equation: Equation) -> dict[str, Any]:
+    """The equation in words."""
+    faces = {f"{NAMES[i]}{'+' if upper else '-'}": text(g) for (i, upper), g in equation.given.items()}
+    return {
+        "kind": "box",
+        "sides": [[a.low, a.high] for a in equation.axes],
+        "ends": [list(a.ends) for a in equation.axes],
+        "diffusion": [a.kappa for a in equation.axes],
+        "convection": [a.drift for a in equation.axes],
+        "reaction": equation.reaction,
+        "end": equation.end,
+        "source": text(equation.source),
+        "initial": text(equation.initial),
+        "faces": faces,
+    }
+
+
+def write_box(folder: Path, certificate: Certificate, box: Box, prediction: Any, queries: Queries) -> Path:
+    """Write the bundle of a box, or refuse what the checker cannot prove again."""
+    lift = box.equation.lift_of(prediction)
+    against = obstacle(box, lift, queries)
+    if against:
+        raise InputError(against)
+    data = certificate.to_dict()
+    rows: Sequence[dict[str, Any]] = data["queries"]
+    for row in rows:
+        row["kind"] = "point"
+    keys = ("name", "kind", "at", "time", "accept", "limit")
+    case = {
+        "title": data["title"],
+        "units": data["units"],
+        "problem": problem_of(box.equation),
+        "queries": [{key: row[key] for key in keys if key in row} for row in rows],
+        "certificate": {"method": "box", "target": "continuous"},
+    }
+    out = Writer(folder)
+    try:
+        out.json("certificate.json", data)
+        out.json("case.json", case)
+        proof = {"target": "continuous", "method": "box", "radius_terms": list(certificate.radius_terms)}
+        out.json("proof.json", proof | {"lift": kept(out, lift)})
+        out.close(data["versions"])
+    except BaseException:
+        out.discard()
+        raise
+    return folder
