@@ -138,9 +138,8 @@ def test_what_a_state_takes_through_robin_facets_is_needed(monkeypatch):
 @pytest.mark.parametrize(
     ("given", "ask_for", "why"),
     [
-        ({"reaction": -5.0}, "energy_error", "a reaction ≥ 0 is needed"),
-        ({"convection": ("1", "0")}, "l2_error", "nothing is proved with convection"),
-        ({"dirichlet": HELD, "robin": {"right": (1.0, 0.0)}}, "l2_error", "Robin groups"),
+        ({"reaction": -5.0, "dirichlet": {"boundary": "0.1*x"}}, "energy_error", "beside a reaction below zero"),
+        ({"convection": ("1", "0")}, "energy_error", "no convection"),
         ({"dirichlet": {"top": 0.0, "bottom": 0.0}, "periodic": {"left": "right"}}, "everywhere", "periodic pairs"),
         ({"dirichlet": {"top": 0.0}, "robin": {"right": (1.0, 0.0), "left": (1.0, 0.0)}}, "everywhere", "Robin facets"),
     ],
@@ -149,3 +148,44 @@ def test_what_has_no_theorem_is_refused(given, ask_for, why):
     p = pp.fem.ReactionDiffusion(generate("square", 3), 1.0, **given)
     with pytest.raises(pp.InputError, match=why):
         pp.certify(p, p.space.U0, getattr(p, ask_for)())
+
+
+RISE = SLOPES[0]
+NORMED = {
+    "convection": {"source": f"2*pi**2*{WAVE} + {RISE}", "convection": ("1", "0")},
+    "κ(x)": {"source": f"2*pi**2*(1 + x)*{WAVE} - {RISE}", "diffusion": "1 + x"},
+    "c(x) below zero": {"source": f"(2*pi**2 - 3 - x)*{WAVE}", "reaction": "-3 - x"},
+    "below zero": {"source": f"(2*pi**2 - 30)*{WAVE}", "reaction": -30.0},
+    "robin": {"source": f"2*pi**2*{WAVE}", "dirichlet": HELD, "robin": {"right": (2.0, "-pi*sin(pi*y)")}},
+    "periodic": {
+        "source": f"2*pi**2*{WAVE}*cos(pi*x)*5",
+        "dirichlet": {"top": 0.0, "bottom": 0.0},
+        "periodic": {"left": "right"},
+    },
+}
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+@pytest.mark.parametrize("what", NORMED)
+def test_norms_of_errors_hold_the_truth(what, degree):
+    """Predictions 1.1 u: u = sin πx sin πy has ‖u‖₂ = ½ and energy π/√2 (with sin 2πx: ½ and √5 π/2)."""
+    p = pp.fem.ReactionDiffusion(generate("square", 12), degree=degree, **NORMED[what])
+    u = f"{WAVE}*2*cos(pi*x)" if what == "periodic" else WAVE
+    energy = what not in ("convection", "κ(x)", "c(x) below zero")
+    queries = p.l2_error() + p.energy_error() if energy else p.l2_error()
+    found = pp.certify(p, f"1.1*{u}", queries)
+    off = 0.02 if degree == 1 else 1e-3  # the interpolant is not the prediction
+    assert found.lower[0] - off <= 0.05 <= found.upper[0] + off
+    assert found.upper[0] < (0.6 if degree == 1 else 0.1)
+    if energy:
+        size = 0.1 * math.pi * (math.sqrt(5) / 2 if what == "periodic" else math.sqrt(0.5))
+        assert found.lower[1] - 10 * off <= size <= found.upper[1] + 10 * off
+        assert degree == 1 or found.upper[1] < 1.3 * size
+
+
+def test_norms_are_of_data_that_is_missed_too():
+    """−u″ − 8u = 0 with u = 1 at both ends, and an error of it: what data changes grows with the reaction."""
+    p = pp.fem.ReactionDiffusion(generate("square", 6), 0.0, 1.0, "-15 + 0*x", {"boundary": "x*x"})
+    q = pp.fem.ReactionDiffusion(generate("square", 6), 0.0, 1.0, "15 + 0*x", {"boundary": "x*x"})
+    wide, narrow = (float(pp.certify(r, r.space.U0, r.l2_error()).upper[0]) for r in (p, q))
+    assert wide > narrow

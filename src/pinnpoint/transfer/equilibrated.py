@@ -29,6 +29,7 @@ from pinnpoint.transfer.data_lift import DataLift
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.everywhere.asked import asked_for, extreme_queries
 from pinnpoint.transfer.everywhere.grounds import require_grounds
+from pinnpoint.transfer.everywhere.lengths import by_energy
 from pinnpoint.transfer.everywhere.mirrors import mirrors
 from pinnpoint.transfer.everywhere.setting import OnCells, Setting
 from pinnpoint.transfer.gaps import flux_change, is_met
@@ -196,7 +197,7 @@ class Equilibrated(Route):
         asked, extreme = self.queries, extreme_queries(self.queries.goals)
         if not extreme:
             return functionals(self.model, asked, self.facets_of, self.cells_of)
-        values = all(isinstance(asked.goals[i], Everywhere | Maximum | Minimum) for i in extreme)
+        values = any(isinstance(asked.goals[i], Everywhere | Maximum | Minimum) for i in extreme)
         require_grounds(self.model, asked.names[extreme[0]], solved=True, pointwise=values)
         linear = [i for i in range(len(asked)) if i not in extreme]
         found = iter(functionals(self.model, asked.only(linear), self.facets_of, self.cells_of) if linear else ())
@@ -320,20 +321,24 @@ class Equilibrated(Route):
     def _extremes(self, setting: Setting, mismatch: tuple[float, bool]) -> Extremes:
         model, eta = self.model, setting.energy
         if self.indefinite is not None:
-            planes = mirrors(model)
             gone = self.indefinite.defect(setting.side.nodal, model.load, model.boundary_load)
             setting = replace(setting, carried=self.indefinite.carried(eta, gone))
-            grown = 1.0 if planes is None or not mismatch[0] else self.indefinite.spread(planes)
-            mismatch = float(up(grown * mismatch[0])), mismatch[1]
+            eta = self.indefinite.energy(eta, gone)
         elif model.medium is not None:
             lack = max(0.0, -model.medium.least_reaction, -model.medium.least_transposed)
             length = math.sqrt(mean_square(model.anchors)) * model.growth * eta if lack else 0.0
             setting = replace(setting, carried=float(up(lack * length, 8)))  # everywhere.md, step 2h
-            if lack and mismatch[0]:
-                planes = mirrors(model)
-                grown = math.inf if planes is None else spread(model, model.medium, planes)
-                mismatch = float(up(grown * mismatch[0])), mismatch[1]
+        setting = replace(setting, lengths=by_energy(model, eta, self.indefinite, setting.carried))
+        if mismatch[0] and (self.indefinite is not None or self._sinks()):
+            mismatch = float(up(self._spread() * mismatch[0])), mismatch[1]
         return asked_for(setting, mismatch, self.queries, self.cells_of, lifted=self.lifted)
+
+    def _spread(self) -> float:
+        """How many times its size data on the boundary changes the solution, where the reaction is negative."""
+        planes, medium = mirrors(self.model), self.model.medium
+        if planes is None:
+            return math.inf
+        return self.indefinite.spread(planes) if medium is None else spread(self.model, medium, planes)  # type: ignore[union-attr]
 
     def _require_held(self) -> None:
         """Parts that meet in a vertex or an edge alone do not hold each other, whatever the discrete system says."""

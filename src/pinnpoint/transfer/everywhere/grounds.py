@@ -16,10 +16,10 @@ def require_grounds(model: Continuum, name: str, *, solved: bool, pointwise: boo
     solved
         Whether a state and its flux will be used; without them κ may vary, as level sets need its least value alone.
     pointwise
-        Whether values are asked for, and no norms of the error.
+        Whether values are asked for, and not norms of the error alone.
     """
     given = model.coefficients
-    if model.gluing is not None:
+    if model.gluing is not None and (pointwise or not solved):
         raise InputError(
             f"query '{name}': no bound that holds everywhere is proved where there are periodic pairs: a tube has no "
             "isoperimetric constant of its volume alone. Ask for points, averages or fluxes"
@@ -29,15 +29,13 @@ def require_grounds(model: Continuum, name: str, *, solved: bool, pointwise: boo
             f"query '{name}': no bound that holds everywhere is proved without a solve for coefficients that vary "
             "inside cells and jump; leave solve=False out, or ask for points"
         )
-    if solved and pointwise:
+    if solved:
         return
-    remedy = "leave solve=False out, or ask for points" if pointwise else "ask for everywhere, or for points"
+    remedy = "leave solve=False out, or ask for points"
     if float(model.reaction.min()) < 0.0:  # everywhere.md, step 4a
         raise InputError(f"query '{name}': a reaction ≥ 0 is needed; {remedy}")
     if model.exchange is not None:
         raise InputError(f"query '{name}': nothing is proved where there are Robin groups; {remedy}")
-    if solved and given is not None and given.convective:
-        raise InputError(f"query '{name}': nothing is proved with convection; {remedy}")
     if model.medium is not None and not model.medium.least_reaction >= 0.0:  # everywhere.md, step 4a
         _ = model.growth  # where c − ½∇·b < 0 a solve does not help, and this says so with the place
         raise InputError(

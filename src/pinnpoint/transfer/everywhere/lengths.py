@@ -8,16 +8,19 @@ from dataclasses import replace
 import numpy as np
 
 from pinnpoint.base.arrays import Vector
-from pinnpoint.base.errors import InputError
+from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.extremes import Found
 from pinnpoint.rounding.arithmetic import at_most, down, gamma, norm_up, sum_up, up
+from pinnpoint.transfer.anchors import DIRICHLET
 from pinnpoint.transfer.cells import COUNT, State, mean_product
 from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.estimator import CHUNK
-from pinnpoint.transfer.everywhere.l2 import SPARE, l2_error
+from pinnpoint.transfer.everywhere.l2 import SPARE, l2_error, second_constant
 from pinnpoint.transfer.everywhere.setting import Setting
 from pinnpoint.transfer.gaps import extension_energy, is_met
 from pinnpoint.transfer.geometry import Shapes
+from pinnpoint.transfer.indefinite import Indefinite
+from pinnpoint.transfer.separation import first_eigenvalue
 
 ROUNDING = 1e-12
 """Of the distance of two states, left to other programs' roundings."""
@@ -27,32 +30,76 @@ def mean_length(setting: Setting, mismatch: tuple[float, bool], given: Vector | 
     """An interval of ‖u − v‖₂ for a prediction v by its values at the nodes; None for v = 0."""
     model = setting.model
     error = l2_error(setting)
+    extent = up(math.sqrt(sum_up(up(model.topology.volumes * (1.0 + model.anchors.slack), 4))))
+    missed = float(up(mismatch[0] * extent)) if mismatch[0] else 0.0
+    apart = distance(setting, given, energy=False)
+    if setting.lengths is not None:
+        return _around(setting, *apart, float(up(setting.lengths[0] + missed)), mismatch, "energy")  # band.md, step 8c
     if not math.isfinite(error.value):
         raise InputError(f"query '{name}': no error in the mean is bounded: {error.reason}; ask for 'energy-error'")
-    extent = up(math.sqrt(sum_up(up(model.topology.volumes * (1.0 + model.anchors.slack), 4))))
-    bound = float(up(error.value + up(mismatch[0] * extent)))  # band.md, step 8a
     M = error.constant
     assert M is not None
     mean = {"shift": M.shift, "penalty": M.penalty, "eigenvalue": M.eigenvalue, "error": error.value}
-    found = _around(setting, *distance(setting, given, energy=False), bound, mismatch, "mesh constant")
+    bound = float(up(error.value + missed))  # band.md, step 8a
+    found = _around(setting, *apart, bound, mismatch, "mesh constant")
     return replace(found, numbers={"mean": mean}, rechecked=found.proved and is_plain(model))
 
 
 def energy_length(setting: Setting, mismatch: tuple[float, bool], given: Vector | None, name: str) -> Found:
-    """The same of the energy norm."""
+    """The same of the energy norm (∫κ|∇v|² + c⁺v²)^½."""
     model, missed = setting.model, 0.0
     if model.coefficients is not None:
-        raise InputError(f"query '{name}': energy errors need coefficients that are constant on each cell")
+        raise InputError(
+            f"query '{name}': energy errors need coefficients that are constant on each cell, and no convection; ask "
+            "for 'l2-error'"
+        )
     if mismatch[0] > 0.0:
-        if not is_met(model):
+        if not is_met(model) or float(model.reaction.min()) < 0.0:
             raise InputError(
                 f"query '{name}': the energy error needs Dirichlet data that the elements meet but for rounding: "
-                f"numbers, or polynomials of degree {model.degree}; the data given differs by up to {mismatch[0]:.3g}"
+                f"numbers, or polynomials of degree {model.degree}, and beside a reaction below zero numbers; the data "
+                f"given differs by up to {mismatch[0]:.3g}"
             )
         missed = extension_energy(model, mismatch[0])  # band.md, step 8b
-    bound = float(up(setting.energy + missed))
+    bound = float(up((setting.energy if setting.lengths is None else setting.lengths[1]) + missed))
     found = _around(setting, *distance(setting, given, energy=True), bound, mismatch, "equilibrated fluxes")
     return replace(found, rechecked=found.proved and is_plain(model) and mismatch[0] == 0.0)
+
+
+def by_energy(
+    model: Continuum, energy: float, indefinite: Indefinite | None, carried: float
+) -> tuple[float, float] | None:
+    """Bounds of ‖e‖₂ and of ‖e‖_a where the mesh constant says nothing; None where it may.
+
+    `energy` is the bound of ‖e‖_a of a negative reaction, else η; `carried` that of ‖qe‖₂.
+    """
+    if indefinite is not None:
+        mean, q = float(up(energy / math.sqrt(indefinite.gap.floor), 4)), -model.reaction
+        if float(q.min()) == float(q.max()):
+            mean = min(mean, float(up(carried / float(q.min()), 2)))
+        return at_most(mean), energy
+    if model.medium is None and model.exchange is None and model.gluing is None:
+        return None
+    length = float(up(model.growth * energy))
+    return at_most(float(up(mean_constant(model) * length, 4))), at_most(length)  # band.md, step 8c
+
+
+def mean_constant(model: Continuum) -> float:
+    """C with ‖v‖₂ ≤ C‖v‖ for v that vanish on Γ_D: `second_constant`, or by the first eigenvalue where that pays."""
+    C = second_constant(model)
+    if math.isfinite(model.anchors.friedrichs) or not np.any(model.kind == DIRICHLET) or _folded(model):
+        return C
+    try:
+        return min(C, float(up(1.0 / down(math.sqrt(first_eigenvalue(model)), 4), 2)))  # indefinite.md, step 2b
+    except (CertificationError, InputError):
+        return C
+
+
+def _folded(model: Continuum) -> bool:
+    """Whether two cells have two facets in common, as they may on coarse meshes with periodic pairs."""
+    facets = np.sort(model.topology.cell_facets, axis=1)
+    pairs = np.concatenate([facets[:, [i, j]] for i in range(model.d + 1) for j in range(i + 1, model.d + 1)])
+    return len(np.unique(pairs, axis=0)) < len(pairs)
 
 
 def is_plain(model: Continuum) -> bool:
@@ -77,7 +124,7 @@ def distance(setting: Setting, given: Vector | None, *, energy: bool) -> tuple[f
         part = slice(start, start + CHUNK)
         shapes = Shapes.of(model.points, model.topology.cells[part])
         v = State.of(shapes, apart[model.cell_nodes[part]].T, model.degree)
-        k, c = model.kappa[part], model.reaction[part] if energy else np.ones(len(model.kappa[part]))
+        k, c = model.kappa[part], np.maximum(model.reaction[part], 0.0) if energy else np.ones(len(model.kappa[part]))
         mean = c * mean_product(v.coefficients, v.coefficients, shapes.d)
         size, z = c * v.top**2, slip[model.cell_nodes[part]].max(axis=1)
         blur = 9.0 * c * z**2  # coefficients are at most three times values at nodes

@@ -130,6 +130,8 @@ class Setting:
     carried
         An upper bound of ‖γe‖₂, where c e and b·∇e are at least −γ|e| in the mean over level sets; zero where they are
         not negative.
+    lengths
+        Upper bounds of ‖u − ũ‖₂ and of the energy norm, where neither is what the mesh constant and η say.
     """
 
     model: Continuum
@@ -138,6 +140,7 @@ class Setting:
     seen: OnCells | None = None
     thorough: bool = True
     carried: float = 0.0
+    lengths: tuple[float, float] | None = None
 
     __repr__ = brief
 
