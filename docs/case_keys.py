@@ -181,6 +181,27 @@ ABOUT = {
     "problem.force.GROUP.at": About(
         "[1.0, 0.5]", "The reference point; default: the group's centre.", "list of numbers"
     ),
+    "box": About(
+        "[box]", "In the place of `[mesh]` and `[problem]`: an equation on a box, without mesh and solve.", "table"
+    ),
+    "box.sides": About("[[0, 1], [0, 2]]", "A pair for each axis, one to three.", "list of pairs"),
+    "box.boundary": About(
+        '["neumann", ["dirichlet", "neumann"]]',
+        "`dirichlet`, `neumann` or `periodic`, for all axes or each; a pair gives both ends. Default `dirichlet`.",
+        "text or list",
+    ),
+    "box.diffusion": About("[1.0, 0.5]", "κ > 0, or one for each axis; default 1.", "number or list"),
+    "box.convection": About("[3.0, 0.0]", "b, one for each axis; 0 along axes with Neumann ends.", "list of numbers"),
+    "box.reaction": About("2.0", "c; default 0.", "number"),
+    "box.source": About('"sin(pi*x)*exp(-t)"', "f; default 0.", "number or formula"),
+    "box.initial": About('"x*(1-x)"', "u₀, in time; default 0.", "number or formula"),
+    "box.nonlinear": About('"5*(u**3 - u)"', "g(u), in time.", "formula in u"),
+    "box.dirichlet": About(
+        '{"x+" = "1 + t"}',
+        "u on Dirichlet faces `x-`, `x+`, `y-` …, or one for all; default 0.",
+        "number, formula or table",
+    ),
+    "box.neumann": About('{"y-" = 0.5}', "κ∂_n u on Neumann faces; default 0.", "number, formula or table"),
     "time": About("[time]", "The time grid of `parabolic`."),
     "time.end": About("0.5", "Where it ends; with `steps`."),
     "time.steps": About("32", "How many; with `end`."),

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import case_keys
 
-SECTIONS = ("", "units", "mesh", "geometry", "problem", "time", "prediction", "query", "certificate")
+SECTIONS = ("", "units", "mesh", "geometry", "problem", "box", "time", "prediction", "query", "certificate")
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "studies" / "results"
 KINDS = {"scalar": "κ(x), c(x)", "constant matrix": "matrix, constant", "matrix": "matrix A(x)"}

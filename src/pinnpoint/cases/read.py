@@ -38,18 +38,7 @@ def read_case(path: PathLike, overrides: Sequence[str] = ()) -> Case:
     overrides
         ``key.sub=value`` texts that replace or add values, e.g. ``query.0.tolerance=1e-3``.
     """
-    data = read_bytes(path, "case file")
-    target = Path(path).absolute()
-    try:
-        raw = tomllib.loads(data.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise InputError(f"case file '{target}': is not UTF-8 text (byte {error.start})") from error
-    except RecursionError as error:
-        raise InputError(f"case file '{target}': is nested too deeply") from error
-    except ValueError as error:  # TOMLDecodeError, and numbers of more digits than Python reads
-        raise InputError(f"case file '{target}': is not valid TOML: {str(error)[:200]}") from error
-    require_plain(raw, f"case file '{target}'")
-    root = Table("", apply_overrides(raw, overrides), target.parent)
+    root, target = read_table(path, overrides), Path(path).absolute()
     sections = {
         "title": root.text("title", printable(target.stem)),
         "units": "",
@@ -71,6 +60,22 @@ def read_case(path: PathLike, overrides: Sequence[str] = ()) -> Case:
     resolved = {name: _plain(value) for name, value in sections.items() if name != "time" or value is not None}
     words = {word: other for word, other in kind.words.items() if other in root.data["problem"]}
     return Case(**sections, path=target, resolved=resolved, overrides=tuple(overrides), words=words)
+
+
+def read_table(path: PathLike, overrides: Sequence[str] = ()) -> Table:
+    """The tables of a case file, with what replaces its values."""
+    data = read_bytes(path, "case file")
+    target = Path(path).absolute()
+    try:
+        raw = tomllib.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise InputError(f"case file '{target}': is not UTF-8 text (byte {error.start})") from error
+    except RecursionError as error:
+        raise InputError(f"case file '{target}': is nested too deeply") from error
+    except ValueError as error:  # TOMLDecodeError, and numbers of more digits than Python reads
+        raise InputError(f"case file '{target}': is not valid TOML: {str(error)[:200]}") from error
+    require_plain(raw, f"case file '{target}'")
+    return Table("", apply_overrides(raw, overrides), target.parent)
 
 
 def _plain(value: Any) -> Any:

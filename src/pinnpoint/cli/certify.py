@@ -13,12 +13,14 @@ import numpy as np
 
 from pinnpoint.base.errors import PinnpointError, shortage
 from pinnpoint.base.memory import keep_memory, return_memory
+from pinnpoint.cases.boxes import read_box
 from pinnpoint.cases.read import read_case
 from pinnpoint.cases.study import Result, build
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Guarantee
 from pinnpoint.certificates.printed import changed_line, least_text, table, verdict_of
 from pinnpoint.certificates.verdicts import BEYOND, NEGATIVE, UNDECIDED, VIOLATED
+from pinnpoint.cli.boxes import certify_box
 from pinnpoint.cli.process import launched
 from pinnpoint.cli.progress import Stages, Told
 from pinnpoint.cli.watch import LARGE, Watch
@@ -33,6 +35,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Exit code 4 where a verdict is negative; else 1 where an interval is too wide or a verdict is open."""
     if arguments.petsc is not None or launched():
         return run_together(arguments)
+    box = read_box(arguments.case, arguments.set)
+    if box is not None:
+        return certify_box(box, arguments)
     with Stages(6, quiet=arguments.quiet) as stage:
         watch = Watch(stage)
         case = read_case(arguments.case, arguments.set)

@@ -10,8 +10,10 @@ import numpy as np
 from pinnpoint.base.arrays import Index
 from pinnpoint.base.errors import in_words
 from pinnpoint.base.units import Units, bracketed, label
+from pinnpoint.cases.boxes import read_box
 from pinnpoint.cases.read import read_case
 from pinnpoint.cases.study import arguments_of, build
+from pinnpoint.cli.boxes import check_box
 from pinnpoint.cli.peak import moving_bytes, peak
 from pinnpoint.fem.bending import Bending
 from pinnpoint.fem.lifted import AbstractLifted
@@ -34,6 +36,9 @@ MEASURES = {0: "points", 1: "length", 2: "area", 3: "volume"}
 
 def run(arguments: argparse.Namespace) -> int:
     """Everything that certify would refuse is refused here, but for what only a solve can show."""
+    box = read_box(arguments.case, arguments.set)
+    if box is not None:
+        return check_box(box)
     case = read_case(arguments.case, arguments.set)
     study = build(case, trust=arguments.trust_model)
     study.problem.extract(study.prediction)

@@ -1,0 +1,139 @@
+"""Case files with [box]: equations on boxes, without a mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.base.arrays import Vector
+from pinnpoint.base.brief import brief
+from pinnpoint.base.errors import InputError, in_words
+from pinnpoint.base.files import PathLike
+from pinnpoint.boxes.box import Box
+from pinnpoint.boxes.equation import NAMES
+from pinnpoint.cases.goals import read_limit, require_different
+from pinnpoint.cases.predictions import read_prediction
+from pinnpoint.cases.read import read_table
+from pinnpoint.cases.tables import Table
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certifiers.verb import certify
+from pinnpoint.models.lifts import Lift
+from pinnpoint.models.networks.files import load_network
+from pinnpoint.systems.limits import Limit
+from pinnpoint.systems.queries import Queries
+
+WORDS = ("sides", "boundary", "diffusion", "convection", "reaction", "source", "initial", "nonlinear")
+WORDS += ("dirichlet", "neumann")
+
+
+@dataclass(frozen=True, eq=False)
+class BoxCase:
+    """A case of a box with everything it names made."""
+
+    title: str
+    box: Box
+    prediction: Lift
+    queries: Queries
+    accept: Vector
+    limit: list[Limit | None]
+    budget: int | None
+    path: Path
+
+    __repr__ = brief
+
+    def certify(self) -> Certificate:
+        """Intervals, with the verdicts that were asked for."""
+        found = certify(self.box, self.prediction, self.queries, budget=self.budget)
+        return found.judged(self.accept, self.limit)
+
+
+def read_box(path: PathLike, overrides: Sequence[str] = ()) -> BoxCase | None:
+    """Read a case file strictly where it has [box]; None where it has none."""
+    root = read_table(path, overrides)
+    if not root.has("box"):
+        return None
+    title = root.text("title", Path(path).stem)
+    with in_words({word: f"box.{word}" for word in WORDS} | {"end": "time.end", "X": "query: at"}):
+        box = _box(root)
+        names = box.equation.variables
+        lift = _prediction(root.table("prediction", required=True), names)
+        certificate = root.table("certificate")
+        budget, accept = (
+            certificate.whole("budget", None, low=1, high=10**9),
+            certificate.number("accept", None, "positive"),
+        )
+        common = read_limit(certificate)
+        certificate.done()
+        rows = root.take("query")
+        if not isinstance(rows, list) or not rows:
+            raise InputError("query: give at least one [[query]], each in double brackets")
+        asked = [_query(Table(f"query {i + 1}", row, root.folder, ": ", "query"), i, box) for i, row in enumerate(rows)]
+    root.done()
+    require_different([queries.names[0] for queries, _, _ in asked])
+    joined = asked[0][0]
+    for more, _, _ in asked[1:]:
+        joined = joined + more
+    wanted = [accept if own is None else own for _, own, _ in asked]
+    limits = [common if own is None else own for _, _, own in asked]
+    return BoxCase(
+        title,
+        box,
+        lift,
+        joined,
+        np.array([np.inf if a is None else a for a in wanted]),
+        limits,
+        budget,
+        Path(path).absolute(),
+    )
+
+
+def _box(root: Table) -> Box:
+    table = root.table("box", required=True)
+    time = root.table("time")
+    sides = table.take("sides")
+    if not isinstance(sides, list) or not sides or not all(isinstance(side, list) for side in sides):
+        raise InputError(f"box.sides: must be a list of pairs, [[0, 1], [0, 2]]; got {str(sides)[:60]!r}")
+    given: dict[str, Any] = {key: table.take(key) for key in WORDS[1:] if table.has(key)}
+    table.known.extend(WORDS)
+    table.done()
+    end = time.number("end", None, "positive") if root.has("time") else None
+    time.done()
+    if isinstance(given.get("boundary"), list):
+        given["boundary"] = [tuple(one) if isinstance(one, list) else one for one in given["boundary"]]
+    return Box(*sides, end=end, **given)
+
+
+def _prediction(table: Table, names: tuple[str, ...]) -> Lift:
+    spec = read_prediction(table, names)
+    table.done()
+    if spec.source == "zero":
+        return Lift("0", variables=names)
+    if spec.source == "expression" and not isinstance(spec.expression, tuple):
+        return Lift(spec.expression)
+    if spec.source == "onnx":
+        return Lift(load_network(spec.onnx), spec.factor, variables=names)
+    if spec.source == "torch" and spec.activation is not None:
+        return Lift(load_network(spec.torch, spec.activation), spec.factor, variables=names)
+    raise InputError(
+        f"prediction.{spec.source}: a box needs derivatives, of an expression, onnx, or torch with an activation, in "
+        f"{', '.join(names)}"
+    )
+
+
+def _query(table: Table, i: int, box: Box) -> tuple[Queries, float | None, Limit | None]:
+    """One query, and what is asked of it."""
+    name, kind = table.text("name", f"q{i}", 1000), table.choice("kind", ("point", "everywhere"), "point")
+    accept, limit = table.number("accept", None, "positive"), read_limit(table)
+    at, time = table.take("at", None), table.number("time", None)
+    table.done()
+    if kind == "everywhere":
+        if at is not None or time is not None:
+            raise InputError(f"query '{name}': the largest error has no place and no time; remove at and time")
+        return box.everywhere(name), accept, limit
+    if at is None:
+        raise InputError(f"query '{name}': at is missing; give {', '.join(NAMES[: box.equation.d])}")
+    return box.points([at], [name], time=time), accept, limit

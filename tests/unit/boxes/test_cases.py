@@ -1,0 +1,77 @@
+"""Case files with [box]."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import pinnpoint as pp
+from pinnpoint.cases.boxes import read_box
+from pinnpoint.cli.main import main
+
+CASE = """title = "Line"
+[box]
+sides = [[0, 1]]
+boundary = [["dirichlet", "neumann"]]
+initial = "sin(pi*x/2)"
+[time]
+end = 0.2
+[prediction]
+expression = "exp(-pi**2/4*t)*sin(pi*x/2)*(1 + 0.1*t)"
+[[query]]
+name = "middle"
+at = [0.4]
+accept = 0.1
+[[query]]
+name = "early"
+at = [0.7]
+time = 0.1
+limit = { below = 0.5 }
+"""
+TRUTH = np.exp(-(np.pi**2) / 4 * np.array([0.2, 0.1])) * np.sin(np.pi / 2 * np.array([0.4, 0.7]))
+
+
+def case(tmp_path, text=CASE):
+    (tmp_path / "line.toml").write_text(text, encoding="utf-8")
+    return tmp_path / "line.toml"
+
+
+def test_a_case_says_what_python_says(tmp_path):
+    found = read_box(case(tmp_path)).certify()
+    box = pp.Box([0, 1], boundary=[("dirichlet", "neumann")], initial="sin(pi*x/2)", end=0.2)
+    asked = box.points([[0.4]], ["middle"]) + box.points([[0.7]], ["early"], time=0.1)
+    own = pp.certify(box, "exp(-pi**2/4*t)*sin(pi*x/2)*(1 + 0.1*t)", asked)
+    assert np.array_equal(found.center, own.center)
+    assert np.array_equal(found.radius, own.radius)
+    assert found.contains(TRUTH).all()
+    assert found.radius.max() < 1e-7
+
+
+def test_the_command_writes_what_verifies(tmp_path, capsys):
+    assert main(["check", str(case(tmp_path))]) == 0
+    assert main(["certify", str(case(tmp_path)), "--out", str(tmp_path / "out"), "--quiet"]) == 4
+    data = json.loads((tmp_path / "out" / "certificate.json").read_text(encoding="utf-8"))
+    assert data["queries"][1]["verdicts"] == {"limit": "violated"}
+    assert data["problem"]["ends"] == [["dirichlet", "neumann"]]
+    capsys.readouterr()
+    assert main(["verify", str(tmp_path / "out" / "bundle")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("sides =", "sidess =", "box.sides: is missing"),
+        ("end = 0.2", "end = 0.2\nsteps = 3", "time.steps: unknown key"),
+        ("end = 0.2", "end = -1.0", "time.end"),
+        ("at = [0.4]", "at = [1.4]", "not inside the box"),
+        ('initial = "sin(pi*x/2)"', 'initial = "sin(pi*y/2)"', "box.initial"),
+        ('expression = "exp', 'expression = "q*exp', "prediction"),
+        ("[box]", "[mesh]\ngenerate = 'square'\n[box]", "mesh: unknown key"),
+        ('name = "early"', 'name = "middle"', "names must differ"),
+    ],
+)
+def test_what_does_not_fit_is_refused(old, new, said, tmp_path):
+    with pytest.raises(pp.InputError, match=said):
+        read_box(case(tmp_path, CASE.replace(old, new)))
