@@ -57,10 +57,10 @@ FILES = "mesh and prediction are those of the files named under inputs"
 
 def continuous(
     bundle: Bundle, proof: Row, case: Row, rows: list[Row], d: Discrete
-) -> tuple[list[Any], list[str], list[str], int]:
+) -> tuple[list[Any], list[str], list[str], list[str], int]:
     """J(u) of every query from the stored states and fluxes and the case's data; what there is nothing to compare with.
 
-    Then data of which the stored bounds were used, and the number of lower bounds of coefficients that are declared.
+    Then data and densities of which what is stored was used, and how many lower bounds of coefficients are declared.
     """
     mesh = Mesh(bundle, int(proof["degree"]))
     need(
@@ -81,7 +81,7 @@ def continuous(
     p = side(bundle, mesh, "continuous/state", "source/f", "source/g", "continuous/flux")
     samples.prove(p, rows)
     held = np.unique(mesh.nodes_of(mesh.facets[mesh.kind == DIRICHLET]))
-    asked: dict[int, Query] = {}
+    asked, loose = dict[int, Query](), list[str]()
     for i, (row, goal) in enumerate(zip(rows, goals, strict=True)):
         if goal["acts"]:
             lift, flux = np.zeros(mesh.size), goal["kind"] == "flux"
@@ -99,6 +99,8 @@ def continuous(
             fits = (goal["radius"] is None) == (group or asked[i].z.load is not None)
             need(fits, f"{row['name']!r}: a ball where there is none, or none where there is one")
             need(not flux or asked[i].z.load is None, f"{row['name']!r}: a flux has no load")
+            samples.prove_point(i, asked[i], goal, row)
+            loose += [repr(row["name"])] if goal["radius"] is not None and i not in samples.proved else []
     whole = [i for i, goal in enumerate(goals) if goal["kind"] in ("everywhere", *NORMS)]
     plain = not whole and spectrum is None and not np.any(mesh.cubic)
     need(plain or mesh.exchange is None, "robin: beside a bound everywhere, or another kind of equation")
@@ -154,7 +156,14 @@ def continuous(
             moved = spectrum.missed(asked.get(i), p, goal, mismatch, energy(asked[i].z) if i in asked else 0.0)
         radius = float(up(best[1] + kept[1] + moved + loss))
         found.append((best[0] + kept[0], radius))
-    return raised(found, goals), samples.blind, samples.unproved, mesh.medium.loose if varied else 0
+    densities = _named(loose)
+    return raised(found, goals), samples.blind, samples.unproved, densities, mesh.medium.loose if varied else 0
+
+
+def _named(loose: list[str]) -> list[str]:
+    """Densities and data terms that are taken as stored."""
+    names = ", ".join(loose[:5]) + (f" and {len(loose) - 5} more" if len(loose) > 5 else "")
+    return [f"mollifiers and ∫fΦ of {names}"] if loose else []
 
 
 def _turned(spectrum: Spectrum, own: tuple[float, float]) -> Any:
@@ -192,7 +201,7 @@ def declarations(
         said.append("enclosures of the data, densities of balls and ∫f·Φ (compared with samples)")
     elif not discrete:
         said.append("the mesh, κ, c and groups of facets, as stored, belong to the case")
-        said.append(f"{', '.join([*data, 'mollifiers and ∫fΦ'])} (compared with samples)")
+        said += [f"{', '.join(data)} (compared with samples)"] if data else []
     if loose:
         words = "lower bounds of A, c − ½∇·b or b·n on {} cells, whose models are too coarse (compared with samples)"
         said.append(words.format(loose))
@@ -284,10 +293,11 @@ def verify(path: Any, inputs: Any = None) -> list[str]:
             "stresses in H(div) by representation; tables in integers, equilibrium, oscillation, product bound"
         )
     elif proof["target"] == "continuous":
-        found, blind, data, weak = continuous(bundle, proof, case, rows, d)
+        found, blind, data, densities, weak = continuous(bundle, proof, case, rows, d)
         lines.append("fluxes in H(div) by representation; divergence, means, oscillation, product bound")
         if not data and proof["lift"] is None:
             lines.append("bounds of the data on all cells and facets, from the case's formulas")
+        data = data + densities
     else:
         green = bundle("witness/green", len(rows), len(d.free))
         if d.w.size:  # at the base point

@@ -35,7 +35,7 @@ def source_bounds(p: Side, texts: list[Any], region: Array, close: float) -> Arr
         rest[cells], kept[cells] = data_bounds(
             text, mesh.points[mesh.cells[cells]], full[cells], rest[cells], close, p, cells
         )
-    p.source = _density(p.source, np.arange(mesh.C), full, rest)
+    p.source = replaced(p.source, np.arange(mesh.C), full, rest)
     return kept
 
 
@@ -50,7 +50,7 @@ def load_bounds(p: Side, texts: list[Any], groups: list[Array], close: float) ->
         if text is not None and len(facets):
             V = mesh.points[mesh.facets[facets]]
             rest[facets], kept[facets] = data_bounds(text, V, full[facets], rest[facets], close)
-    p.load = _density(p.load, p.load.at, full, rest)
+    p.load = replaced(p.load, p.load.at, full, rest[p.load.at])
     return kept
 
 
@@ -74,11 +74,11 @@ def data_bounds(
     return np.where(rough[:, None], stored, found), rough
 
 
-def _density(old: Density, at: Array, full: Array, rest: Array) -> Density:
+def replaced(old: Density, at: Array, full: Array, rest: Array) -> Density:
     """The same coefficients with other bounds."""
     own = object.__new__(Density)
     j, k = np.array(pairs(old.m)).T
-    own.m, own.at, own.beta, own.rest = old.m, at, full[at][:, j, k], rest[at]
+    own.m, own.at, own.beta, own.rest = old.m, at, full[at][:, j, k], rest
     return own
 
 

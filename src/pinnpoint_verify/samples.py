@@ -32,6 +32,7 @@ from pinnpoint_verify.formulas import formula, plain
 from pinnpoint_verify.lifts import Lift, alike, lift_agrees, own_value
 from pinnpoint_verify.own import data_bounds, held_gap, kept_below, load_bounds, source_bounds, wanted
 from pinnpoint_verify.point_kernels import Kernel, constants_agree, loads_agree, point_agrees
+from pinnpoint_verify.points import is_plain, proved_point
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.reference import compare, directions, distance, potential, radial, rule
 from pinnpoint_verify.robin_matrix import robin_matrix
@@ -55,6 +56,7 @@ class Samples:
         self.blind: list[str] = []
         self.stored = np.ones(mesh.C, dtype=bool), np.ones(len(mesh.facets), dtype=bool)
         self.unproved: list[str] = []
+        self.proved: set[int] = set()
         problem, lift = case["problem"], proof["lift"] is not None
         self.lift = Lift(bundle, proof["lift"]) if lift and proof["lift"]["kind"] != "opaque" else None
         self.source = plain(problem.get("source")) if self.lift else proof["source"]
@@ -139,6 +141,19 @@ class Samples:
             self.unproved += [f"enclosures of {what} on {count}"] if some.any() else []
         if self.proof["raised"] is not None:
             self.unproved.append("polynomials of the Dirichlet data that are lifted into cells")
+
+    def prove_point(self, i: int, query: Query, goal: Row, row: Row) -> None:
+        """The density and ∫fΦ of a point from the case's formula, where that is one."""
+        if not is_plain(goal, self.mesh, query) or self.proof["lift"] is not None:
+            return
+        self._settle(goal, row["name"])
+        x0 = np.array(goal["at"], dtype=float)
+        cell = self.cell_of(
+            x0, np.argsort(((self.mesh.points[self.mesh.cells].mean(axis=1) - x0) ** 2).sum(axis=1))[:64]
+        )
+        need(cell >= 0 and goal["at"] == row["at"], f"{row['name']!r}: the point is outside the mesh")
+        if self.source is not None and proved_point(query, goal, row, self.source, self._parted(), cell):
+            self.proved.add(i)
 
     def _prove_exchange(self, close: float) -> None:
         """Models of Robin coefficients from the case's formulas; their lower bounds stay declared."""
@@ -493,6 +508,8 @@ class Samples:
             if not math.isnan(height):
                 slope_agrees(mesh, query.w, g, goal, name, height, off)
             return
+        if i in self.proved:
+            return
         if goal["radius"] is None:
             if query.phi is not None:
                 empty = not any(np.any(x.beta) or np.any(x.rest) for x in (query.w, query.phi))
@@ -572,7 +589,7 @@ class Samples:
             kernel = self.kernel(i, goal, row)
             constants_agree(kernel, query.w, mesh, lambda X: self.rest(X, 0.0, 0.0), goal, name)
             loads_agree(kernel, query, name)
-        elif query is not None:
+        elif query is not None and i not in self.proved:
             _, R, a, C, off = self.ball(i, goal, row)
             if math.isnan(C):
                 return

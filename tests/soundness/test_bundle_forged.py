@@ -279,11 +279,6 @@ def a_source_of_a_patch(f):
         f.put(f"dual/m0_{part}", a)
 
 
-def half_a_mollifier(f):
-    for part in ("at", "beta", "rest"):
-        f.array(f"dual/w0_{part}", lambda a: a[: len(a) // 2])
-
-
 def folded(f):
     """A vertex of the mesh on the other side of its neighbours."""
     X = f.array("mesh/nodes")
@@ -324,7 +319,6 @@ FORGED = [
     ("cubic", a_kernel, "sampled"),
     ("cubic", no_dual_source, "dual source"),
     ("cubic patch", a_source_of_a_patch, "dual source"),
-    ("plane", half_a_mollifier, "mollifier"),
     ("mean", lambda f: f.array("dual/w0_beta", lambda a: 1.01 * a), "not the density of its cells"),
     ("mean", lambda f: f.goal(constant=0.1), "an average has no constant"),
     ("block", lambda f: f.array("dual/w0_beta", lambda a: 1.01 * a), "not the density of its block"),

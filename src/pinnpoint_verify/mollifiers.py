@@ -1,0 +1,137 @@
+"""The density C(1 − s)₊, s = |x − x₀|²/R², of a point on cells against stored quadratics (docs/checking.md, 8).
+
+On a simplex with corners y_j = (v_j − x₀)/R the function t = 1 − s has the Bernstein coefficients 1 − y_j·y_k. Where
+none is negative the density is Ct, where none is positive it is 0. Else the simplex is cut into children, and the last
+ones along the zeros of the linear interpolant ℓ of t, 0 ≤ t − ℓ ≤ δ.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+
+from pinnpoint_verify.checker import UNIT, Ball, gamma, means, up
+from pinnpoint_verify.enclosures import children, inverse_gram, pairs
+from pinnpoint_verify.reader import Array
+
+DEPTH = {1: 8, 2: 6, 3: 4}
+"""Cuts of a cell at most, by dimension."""
+CHUNK = 20_000
+
+
+def clear(x0: Array, V: Array, R: float) -> bool:
+    """Whether simplices (n, k, d) stay out of the open ball: by planes that lie between."""
+    P, best = V - x0, np.full(len(V), -np.inf)  # checking.md, step 8a
+    normals = np.zeros((len(V), V.shape[2]))
+    for size in range(1, V.shape[1] + 1):
+        for corners in combinations(range(V.shape[1]), size):
+            a, E = P[:, corners[0]], P[:, corners[1:]] - P[:, corners[:1]]
+            t = -np.linalg.pinv(E @ E.swapaxes(1, 2)) @ (E @ a[:, :, None]) if size > 1 else np.zeros((len(V), 0, 1))
+            normal = a + np.einsum("nk,nkc->nc", t[:, :, 0], E)
+            ahead = np.einsum("njc,nc->nj", P, normal).min(axis=1) / np.sqrt((normal**2).sum(axis=1) + 1e-300)
+            better = ahead > best
+            best, normals = np.where(better, ahead, best), np.where(better[:, None], normal, normals)
+    blur = 1e-12 * (np.abs(V).max(initial=0.0) + np.abs(x0).max())
+    exact = [Fraction(x) for x in x0.tolist()]
+    for k in np.nonzero(~(best > R + blur))[0].tolist():  # in exact arithmetic
+        n, own = [Fraction(x) for x in normals[k].tolist()], [[Fraction(x) for x in v] for v in V[k].tolist()]
+        gap = min(sum((a * (x - y) for a, x, y in zip(n, v, exact, strict=True)), Fraction(0)) for v in own)
+        if gap <= 0 or gap * gap < Fraction(R) ** 2 * sum(a * a for a in n):
+            return False
+    return True
+
+
+class Sums:
+    """Moments and squares of p − Q on cells, gathered from pieces on which p = C[full]t."""
+
+    def __init__(self, beta: Array, peak: float) -> None:
+        self.beta, self.peak, (self.n, k) = beta, peak, beta.shape[:2]
+        self.moments, self.parts = np.zeros((self.n, k, k)), np.zeros(self.n)
+        self.square, self.first, self.second = np.zeros((3, self.n))
+
+    def add(self, y: Array, bary: Array, cell: Array, share: Array, full: Array) -> None:
+        """Pieces with corners y, at `bary` of their cells, each a share of its cell."""
+        k = bary.shape[1]
+        M = means(k - 1, 4).m.reshape(k * k, k * k)
+        for a in range(0, len(cell), CHUNK):
+            at = slice(a, a + CHUNK)
+            L, own = np.ascontiguousarray(bary[at]), cell[at]
+            D = (self.peak * full[at])[:, None, None] * (1.0 - np.einsum("njc,nkc->njk", y[at], y[at]))
+            D = D - L @ self.beta[own] @ L.swapaxes(1, 2)
+            local = (D.reshape(len(D), -1) @ M).reshape(D.shape)
+            turned = share[at, None, None] * (L.swapaxes(1, 2) @ local @ L)
+            for i, j in np.ndindex(k, k):
+                self.moments[:, i, j] += np.bincount(own, turned[:, i, j], minlength=self.n)
+            squares = share[at] * np.maximum(np.einsum("njk,njk->n", D, local), 0.0)
+            self.square += np.bincount(own, squares, minlength=self.n)
+            self.parts += np.bincount(own, minlength=self.n)
+
+    def cut(self, cell: Array, share: Array, delta: Array, dense: Array) -> None:
+        """Parts along whose plane p is off by at most C|ℓ + δ/2| where that is below Cδ/2."""
+        # checking.md, step 8c
+        self.first += np.bincount(cell, share * self.peak * dense * delta**2 / 4.0, minlength=self.n)
+        self.second += np.bincount(cell, share * self.peak**2 * dense * delta**3 / 12.0, minlength=self.n)
+
+    def rest(self, d: int, noise: Array) -> Array:
+        """High, e1 and e2 (n, 3): h = (1 − Π)(p − Q) and ε = Π(p − Q) + w − p."""
+        G = inverse_gram(d)
+        g = np.stack([self.moments[:, j, k] for j, k in pairs(d)], axis=1)
+        size = np.sqrt(np.maximum(np.einsum("np,pq,nq->n", g, G, g), 0.0)) * (1.0 + 1e-9)
+        top = self.peak + np.abs(self.beta).max(axis=(1, 2))
+        slip = math.sqrt(float(np.linalg.norm(G, 2)) * len(G)) * gamma(1.0) * (self.parts + 60.0) * top
+        moved = size + slip + 2.0 * noise  # checking.md, step 8d
+        high = np.sqrt(self.square * (1.0 + gamma(1.0) * (self.parts + 60.0))) + noise + slip
+        return np.asarray(up(np.stack([high, self.first + moved, np.sqrt(self.second) + moved], axis=1) * (1.0 + 1e-9)))
+
+
+def split(t: Array, y: Array, bary: Array, tag: Array, share: Array) -> tuple[Array, ...]:
+    """Simplices cut at zeros of ℓ on their edges until none has corners of both signs; the last: where ℓ > 0."""
+    while True:
+        mixed = (t.max(axis=1) > 0.0) & (t.min(axis=1) < 0.0)
+        if not mixed.any():
+            return y, bary, tag, share, t.max(axis=1) > 0.0
+        at, rows = np.nonzero(mixed)[0], np.arange(int(mixed.sum()))
+        j, k = np.argmax(t[at], axis=1), np.argmin(t[at], axis=1)
+        theta, new = t[at, j] / (t[at, j] - t[at, k]), []  # from j towards k
+        for z in (y, bary, t[:, :, None]):
+            one, two = z[at].copy(), z[at].copy()
+            one[rows, k] = two[rows, j] = (1.0 - theta)[:, None] * z[at, j] + theta[:, None] * z[at, k]
+            new.append(np.concatenate([z[~mixed], one, two]))
+        (y, bary), t, n = new[:2], new[2][:, :, 0], len(at)
+        first, last = slice(len(t) - 2 * n, len(t) - n), slice(len(t) - n, None)
+        t[first][rows, k] = t[last][rows, j] = 0.0
+        share = np.concatenate([share[~mixed], share[at] * theta, share[at] * (1.0 - theta)])
+        tag = np.concatenate([tag[~mixed], tag[at], tag[at]])
+
+
+def density_bounds(V: Array, beta: Array, x0: Array, R: float, peak: Ball, depth: int) -> Array:
+    """`high`, `e1`, `e2` (n, 3) of C(1 − s)₊ against coefficients β (n, d + 1, d + 1) on cells V, C in `peak`."""
+    d, C = V.shape[2], float(peak.m)
+    corners, sums = (V - x0) / R, Sums(beta, C)
+    size = 1.0 + (np.abs(corners).max(axis=(1, 2)) * math.sqrt(d)) ** 2
+    blur = 4.0 * UNIT * (np.abs(V).max(axis=(1, 2)) + np.abs(x0).max()) / R + 4.0 * UNIT * size
+    slack = 8.0 * d * np.sqrt(size) * blur + gamma(40) * size  # of t, checking.md, step 8b
+    bary = np.broadcast_to(np.eye(d + 1), (len(V), d + 1, d + 1))
+    cell, share = np.arange(len(V)), np.ones(len(V))
+    for level in range(depth + 1):
+        y = bary @ corners[cell]
+        T = 1.0 - np.einsum("njc,nkc->njk", y, y)
+        full, empty = T.min(axis=(1, 2)) >= -slack[cell], T.max(axis=(1, 2)) <= slack[cell]
+        done, left = full | empty, ~(full | empty)
+        sums.add(y[done], bary[done], cell[done], share[done], full[done] * 1.0)
+        y, T, bary, cell, share = y[left], T[left], bary[left], cell[left], share[left]
+        if level < depth:
+            bary, cell, share = children(bary), np.repeat(cell, 2**d), np.repeat(share * 0.5**d, 2**d)
+    if len(cell):
+        edges = [((y[:, j] - y[:, k]) ** 2).sum(axis=1) for j, k in pairs(d) if j < k]
+        delta, t = up(0.5 * d / (d + 1.0) * np.max(edges, axis=0) + 4.0 * slack[cell]), np.einsum("njj->nj", T)
+        dense = d / np.maximum(np.ptp(t, axis=1) - 4.0 * slack[cell], 1e-300)
+        sums.cut(cell, share, delta, up(np.minimum(dense, 3.0 / delta)))
+        t = t + 0.5 * delta[:, None]
+        y, bary, tag, share, full = split(t, y, bary, np.arange(len(cell)), share)
+        sums.add(y, bary, cell[tag], share, full * 1.0)
+    noise = 4.0 * slack * C + gamma(60) * np.abs(beta).max(axis=(1, 2)) + float(peak.r) * (1.0 + 1e-9)
+    return sums.rest(d, noise)

@@ -1,0 +1,61 @@
+"""Points where κ and c are constant: the density w and ∫fΦ from κ, c, R and the case's formula, not as stored.
+
+Part of the proof (docs/checking.md, sections 7 and 8): the stored quadratics of w stay, their bounds are replaced.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pinnpoint_verify.checker import Density, Mesh, Query, total
+from pinnpoint_verify.mollifiers import DEPTH, clear, density_bounds
+from pinnpoint_verify.own import replaced
+from pinnpoint_verify.potentials import Potential, data_term
+from pinnpoint_verify.reader import Array, need
+
+Row = dict[str, Any]
+
+
+def is_plain(goal: Row, mesh: Mesh, query: Query | None) -> bool:
+    """Whether a query is the value at a point of a linear problem whose coefficients are constant on cells."""
+    point = goal["kind"] == "point" and goal["radius"] is not None and not goal["average"]
+    return bool(point and query is not None and query.phi is None and mesh.medium is None)
+
+
+def proved_point(query: Query, goal: Row, row: Row, text: Any, parted: Array, cell: int) -> bool:
+    """Replace what is stored of a point; False, and nothing done, where kernel or source have no bound here."""
+    mesh, name = query.p.mesh, row["name"]
+    x0, R, kappa, c = np.array(goal["at"], dtype=float), float(goal["radius"]), mesh.kappa[cell], mesh.c[cell]
+    jump = (mesh.neighbour < 0) | (mesh.kappa[mesh.owner] != mesh.kappa[mesh.neighbour])
+    jump |= (mesh.c[mesh.owner] != mesh.c[mesh.neighbour]) | parted
+    near = np.sqrt(((mesh.points[mesh.facets[jump]] - x0) ** 2).sum(axis=2)).min(axis=1) - mesh.h.max() <= 1.01 * R
+    inside = R > 0.0 and clear(x0, mesh.points[mesh.facets[jump][near]], R)
+    need(inside and goal["kappa"] == kappa, f"{name!r}: the ball leaves where the coefficients are constant")
+    potential = Potential(mesh.d, float(kappa), float(c), R)
+    if not potential.known:
+        return False
+    value, error = data_term(text, x0, potential, max(1e-8 * row["radius"], 0.5 * goal["error"], 1e-300))
+    if not math.isfinite(error):
+        return False
+    fits = abs(goal["constant"] - value) <= goal["error"] + error
+    need(fits, f"{name!r}: ∫fΦ is {value!r} ± {error:.1e}, not {goal['constant']!r}")
+    goal["constant"], goal["error"] = value, error
+    query.w = query.z.source = _density(query.w, mesh, x0, R, potential)
+    return True
+
+
+def _density(stored: Density, mesh: Mesh, x0: Array, R: float, potential: Potential) -> Density:
+    """The stored coefficients with bounds of their distance from w; cells are cut while that helps."""
+    far = np.sqrt(((mesh.points[mesh.cells] - x0) ** 2).sum(axis=2)).min(axis=1)
+    here = np.union1d(stored.at, np.nonzero(far - mesh.h <= 1.01 * R)[0])
+    full = stored.on(0, mesh.C)[0]
+    V, told = mesh.points[mesh.cells[here]], total(mesh.top[stored.at] * stored.rest[:, 1])
+    for depth in range(1, DEPTH[mesh.d] + 1):
+        rest = density_bounds(V, full[here], x0, R, potential.peak, depth)
+        if total(mesh.top[here] * rest[:, 1]) <= told:
+            break
+    rest[:, 1:] += potential.cut
+    return replaced(stored, here, full, rest)

@@ -1,0 +1,165 @@
+"""The checker's own kernels and densities of points: closed forms, samples, balls that touch, forged bundles."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import integrate, special
+
+import pinnpoint as pp
+from pinnpoint_verify.checker import Ball
+from pinnpoint_verify.claims import verify
+from pinnpoint_verify.enclosures import inverse_gram, pairs
+from pinnpoint_verify.mollifiers import clear, density_bounds
+from pinnpoint_verify.potentials import Potential, coefficients, data_term
+from pinnpoint_verify.reader import Refused
+from tests.soundness.test_bundle_forged import Forger
+
+WAVES = {1: "cos(3*x+0.4)", 2: "cos(3*x+0.4)*cos(2*y)", 3: "cos(3*x+0.4)*cos(2*y)*cos(z-0.3)"}
+SQUARES = {1: 9.0, 2: 13.0, 3: 14.0}
+SURFACE = {1: 2.0, 2: 2.0 * math.pi, 3: 4.0 * math.pi}
+
+
+def mean_on_spheres(d: int, rho: float) -> float:
+    """Of a wave with −Δf = k²f, relative to its value at the centre; ρ = kr."""
+    return {1: math.cos(rho), 2: float(special.j0(rho)), 3: float(np.sinc(rho / math.pi))}[d]
+
+
+@pytest.mark.parametrize("c", [0.0, 3.0, -1.5, 40.0])
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_the_data_term_of_a_wave_is_its_closed_form(d, c):
+    """f(x₀) = ∫wf + (κk² + c)∫fΦ, as −κΔf + cf = (κk² + c)f."""
+    kappa, R, x0, k = 1.7, 0.35, np.array([0.4, 0.55, 0.45])[:d], math.sqrt(SQUARES[d])
+    potential = Potential(d, kappa, c, R)
+    close = 1e-7 if d == 3 else 1e-10
+    value, error = data_term(WAVES[d], x0, potential, close)
+    center = math.prod(math.cos(a) for a in (3.0 * x0[0] + 0.4, 2.0 * x0[min(1, d - 1)], x0[-1] - 0.3)[:d])
+
+    def ring(r: float) -> float:
+        return (1.0 - (r / R) ** 2) * r ** (d - 1) * mean_on_spheres(d, k * r)
+
+    share = float(potential.peak.m) * SURFACE[d] * integrate.quad(ring, 0.0, R, epsabs=1e-14, epsrel=1e-13)[0]
+    truth = center * (1.0 - share) / (kappa * k * k + c)
+    assert abs(truth - value) <= error + 1e-13
+    assert error <= close
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_kernels_without_a_reaction_have_known_heights(d):
+    """∫w = 1 for c = 0: C is 3/(4R), 2/(πR²), 15/(8πR³)."""
+    _, _, C = coefficients(d, Fraction(0))
+    assert C == {1: Fraction(3), 2: Fraction(8), 3: Fraction(15, 2)}[d] / (2 if d == 1 else 1)
+    peak = Potential(d, 2.5, 0.0, 0.4).peak
+    known = {1: 0.75 / 0.4, 2: 2.0 / (math.pi * 0.16), 3: 15.0 / (8.0 * math.pi * 0.064)}[d]
+    assert abs(peak.m - known) <= 1e-14 * known
+    assert peak.r <= 1e-13 * known
+
+
+def test_a_kink_in_the_ball_is_no_bound():
+    value, error = data_term("abs(x-0.3)", np.array([0.4, 0.5]), Potential(2, 1.0, 0.0, 0.3), 1e-8)
+    assert error == math.inf
+    assert value == 0.0
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_densities_hold_what_fine_samples_see(d):
+    """Moments and mean squares of w − Q on cells inside, outside and across the sphere, for arbitrary Q."""
+    draw = np.random.default_rng(d)
+    x0, R, C = np.full(d, 0.5), 0.3, 2.0
+    corners = np.concatenate([np.zeros((1, d)), np.eye(d)]) + 0.2 * draw.random((60, d + 1, d))
+    V = x0 + 0.7 * (draw.random((60, 1, d)) - 0.6) + 0.15 * corners
+    beta = draw.random((60, d + 1, d + 1))
+    beta += beta.swapaxes(1, 2)
+    found = density_bounds(V, beta, x0, R, Ball(C, 0.0), 2)
+    bary = draw.dirichlet(np.ones(d + 1), 60_000)
+    worst = 0.0
+    for v, b, (high, e1, e2) in zip(V, beta, found, strict=True):
+        X = bary @ v
+        w = C * np.maximum(0.0, 1.0 - ((X - x0) ** 2).sum(axis=1) / R**2)
+        gap = w - np.einsum("qj,jk,qk->q", bary, b, bary)
+        g = np.array([np.mean(gap * bary[:, j] * bary[:, k]) for j, k in pairs(d)])
+        chance = 0.02 * math.sqrt(np.mean(gap**2))
+        assert math.sqrt(g @ inverse_gram(d) @ g) <= min(e1, e2) + chance
+        assert math.sqrt(np.mean(gap**2)) <= high + e2 + chance
+        worst = max(worst, high / max(math.sqrt(np.mean(gap**2)), 1e-9))
+    assert worst <= 1.1
+
+
+def test_densities_are_nearly_exact_for_their_own_projection():
+    """With Q the density itself inside, e1 is rounding; across the sphere it falls by about 16 with each cut."""
+    V = np.array([[[0.4, 0.4], [0.5, 0.4], [0.4, 0.5]], [[0.7, 0.5], [0.85, 0.5], [0.75, 0.65]]])
+    x0, R, y = np.full(2, 0.5), 0.3, (V[0] - 0.5) / 0.3
+    beta = np.stack([1.0 - y @ y.T, np.zeros((3, 3))])
+    inside = density_bounds(V, beta, x0, R, Ball(1.0, 0.0), 1)[0]
+    assert inside.max() <= 1e-12
+    rows = [density_bounds(V, beta, x0, R, Ball(1.0, 0.0), k)[1] for k in (1, 3, 5)]
+    apart = [abs(a[1] - b[1]) for a, b in pairwise(rows)]
+    assert apart[1] <= apart[0] / 50.0
+
+
+def test_a_ball_may_touch_and_no_more():
+    """In exact arithmetic: the side x = 1 is 0.25 away from 0.75, and the next float is not."""
+    side = np.array([[[1.0, 0.0], [1.0, 1.0]], [[0.0, 0.0], [0.0, 1.0]]])
+    x0 = np.array([0.75, 0.5])
+    assert clear(x0, side, 0.25)
+    assert not clear(x0, side, math.nextafter(0.25, 1.0))
+    corner = np.array([[[1.0, 1.0], [2.0, 1.0]]])
+    assert clear(np.zeros(2), corner, math.sqrt(2.0) * (1.0 - 1e-15))
+    assert not clear(np.zeros(2), corner, 1.42)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("points") / "b"
+    problem = pp.fem.ReactionDiffusion(
+        pp.io.generate("square", 12), "exp(x)*sin(3*y)", dirichlet={"boundary": 0.0}, reaction=2.0
+    )
+    queries = problem.points([[0.37, 0.41], [0.62, 0.55]]) + problem.averages([[0.5, 0.5]], 0.1)
+    certificate = pp.certify(problem, problem.space.U0, queries)
+    pp.write_bundle(folder, certificate, problem, problem.space.U0, queries)
+    return folder
+
+
+def test_points_are_proved_and_averages_declared(written):
+    said = [line for line in verify(written) if line.startswith("declared:") and "∫fΦ" in line]
+    assert len(said) == 1
+    assert "∫fΦ of 'average0'" in said[0] or said[0].count("'") == 2
+
+
+def first_goal(**new):
+    """Other numbers of the first query's goal."""
+    return lambda forger: forger.json("proof.json", lambda d: d["goals"][0].update(new))
+
+
+FORGERIES = {
+    "another integral of the source": first_goal(constant=0.02),
+    "a larger ball": first_goal(radius=0.3700001),
+    "a smaller ball": first_goal(radius=0.36),
+    "a density that is scaled": lambda forger: forger.array("dual/w0_beta", lambda a: a * 1.001),
+    "bounds of no error": lambda forger: (
+        forger.array("dual/w0_rest", lambda a: 0.0 * a),
+        forger.array("dual/w0_beta", lambda a: np.round(a, 1)),
+    ),
+    "half a density": lambda forger: [
+        forger.array(f"dual/w0_{part}", lambda a: a[: len(a) // 2]) for part in ("at", "beta", "rest")
+    ],
+    "a density without its rim": lambda forger: (
+        forger.array("dual/w0_beta", lambda a: a * (np.abs(a).max(axis=1) > 0.5)[:, None]),
+        forger.array("dual/w0_rest", lambda a: 0.0 * a),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FORGERIES)
+def test_a_forged_point_is_refused(written, tmp_path, what):
+    shutil.copytree(written, tmp_path / "b")
+    forger = Forger(tmp_path / "b")
+    FORGERIES[what](forger)
+    forger.seal()
+    with pytest.raises(Refused, match=r"∫fΦ|ball|is proved"):
+        verify(tmp_path / "b")
