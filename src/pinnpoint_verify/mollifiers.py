@@ -17,9 +17,8 @@ from pinnpoint_verify.checker import UNIT, Ball, gamma, means, up
 from pinnpoint_verify.enclosures import children, inverse_gram, pairs
 from pinnpoint_verify.reader import Array
 
-DEPTH = {1: 8, 2: 6, 3: 4}
-"""Cuts of a cell at most, by dimension."""
-CHUNK = 20_000
+DEPTH, MOST, CHUNK = {1: 10, 2: 9, 3: 7}, 300_000, 20_000
+"""Cuts of a cell at most, by dimension; parts of all cells that are cut once more; parts at a time."""
 
 
 def clear(x0: Array, V: Array, R: float) -> bool:
@@ -123,8 +122,9 @@ def density_bounds(V: Array, beta: Array, x0: Array, R: float, peak: Ball, depth
         done, left = full | empty, ~(full | empty)
         sums.add(y[done], bary[done], cell[done], share[done], full[done] * 1.0)
         y, T, bary, cell, share = y[left], T[left], bary[left], cell[left], share[left]
-        if level < depth:
-            bary, cell, share = children(bary), np.repeat(cell, 2**d), np.repeat(share * 0.5**d, 2**d)
+        if level == depth or len(cell) * 2**d > MOST:
+            break
+        bary, cell, share = children(bary), np.repeat(cell, 2**d), np.repeat(share * 0.5**d, 2**d)
     if len(cell):
         edges = [((y[:, j] - y[:, k]) ** 2).sum(axis=1) for j, k in pairs(d) if j < k]
         delta, t = up(0.5 * d / (d + 1.0) * np.max(edges, axis=0) + 4.0 * slack[cell]), np.einsum("njj->nj", T)

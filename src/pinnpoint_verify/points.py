@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint_verify.checker import Density, Mesh, Query, total
+from pinnpoint_verify.checker import Density, Mesh, Query, total, up
 from pinnpoint_verify.mollifiers import DEPTH, clear, density_bounds
 from pinnpoint_verify.own import replaced
 from pinnpoint_verify.potentials import Potential, data_term
@@ -53,9 +53,11 @@ def _density(stored: Density, mesh: Mesh, x0: Array, R: float, potential: Potent
     here = np.union1d(stored.at, np.nonzero(far - mesh.h <= 1.01 * R)[0])
     full = stored.on(0, mesh.C)[0]
     V, told = mesh.points[mesh.cells[here]], total(mesh.top[stored.at] * stored.rest[:, 1])
+    least = math.inf
     for depth in range(1, DEPTH[mesh.d] + 1):
         rest = density_bounds(V, full[here], x0, R, potential.peak, depth)
-        if total(mesh.top[here] * rest[:, 1]) <= told:
+        last, least = least, total(mesh.top[here] * rest[:, 1])
+        if least <= told or least > 0.9 * last:
             break
-    rest[:, 1:] += potential.cut
+    rest[:, 1:] = up(rest[:, 1:] + potential.cut)
     return replaced(stored, here, full, rest)
