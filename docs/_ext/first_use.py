@@ -77,4 +77,4 @@ def _linked(text: Any, left: dict[str, re.Pattern[str]], page: str) -> None:
 def setup(app: Any) -> dict[str, Any]:
     """For Sphinx."""
     app.connect("doctree-read", link)
-    return {"parallel_read_safe": True, "env_version": 2}
+    return {"parallel_read_safe": True, "env_version": 3}

@@ -181,7 +181,7 @@ def _form(fence: str) -> str:
 
 
 INLINE = re.compile(
-    r"(?<=[^\W\d_])_(\{[^{}]+\}|[A-Za-z0-9Α-Ωα-ωϑϱϕ]{1,5})(?![A-Za-z_])|(?<=[‖)\]|∂\u0302])_(\{[^{}]+\}|[A-Za-z0-9Α-Ωα-ωϑϱϕ]{1,5})(?![A-Za-z_])|\^(\{[^{}]+\}|[½±]|\d+|[^\W\d_](?!\w))"
+    r"(?<=[^\W\d_])_(\{[^{}]+\}|[A-Za-z0-9Α-Ωα-ωϑϱϕ]{1,5})(?![A-Za-z_])|(?<=[‖)\]|∂\u0302])_(\{[^{}]+\}|[A-Za-z0-9Α-Ωα-ωϑϱϕ]{1,5}|\*)(?![A-Za-z_])|\^(\{[^{}]+\}|[½±]|\d+|[^\W\d_](?!\w))"
 )
 BEFORE = re.compile(r"[A-Za-z_.]*$")
 WORDY = frozenset({"max", "min", "sup", "inf", "rms", "mean"})
@@ -231,4 +231,4 @@ def typeset(app: Any, doctree: Any) -> None:
 def setup(app: Any) -> dict[str, Any]:
     """For Sphinx."""
     app.connect("doctree-read", typeset)
-    return {"parallel_read_safe": True, "env_version": 2}
+    return {"parallel_read_safe": True, "env_version": 3}
