@@ -57,10 +57,9 @@ class Box:
     def axes(self, at: Array) -> list[Axis]:
         """With the point that they are seen from."""
         keys = (self.said[k] for k in ("sides", "ends", "diffusion", "convection"))
-        made = [
-            Axis(*map(float, s), tuple(e), float(k), float(b), float(x))
-            for s, e, k, b, x in zip(*keys, at, strict=True)
-        ]
+        made = []
+        for (low, high), ends, kappa, b, x in zip(*keys, at, strict=True):
+            made.append(Axis(float(low), float(high), (ends[0], ends[1]), float(kappa), float(b), float(x)))
         need(all(a.low < a.x0 < a.high for a in made), "box: a point that is not inside")
         return made
 

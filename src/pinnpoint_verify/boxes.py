@@ -175,14 +175,14 @@ class Part:
             few = max(1, TABLE // (len(rule.v) * len(px)))
             for a in range(0, len(every), few):
                 rows = every[a : a + few]
-                product, total, loose = np.ones((len(rule.v), len(rows), len(px))), 1.0, 0.0
+                product = np.ones((len(rule.v), len(rows), len(px)))
+                total, loose = (np.full(product.shape[:2], x) for x in (1.0, 0.0))
                 for k, axis in enumerate(self.axes):
                     pairs, at = np.unique(np.stack([low[rows, k], high[rows, k]], axis=1), axis=0, return_inverse=True)
                     at = np.asarray(at).reshape(-1)
                     m, off, own = axis.moments(pairs, rule.v, self.q)
                     product *= m[:, :, px[:, k]][:, at]
                     loose, total = loose * own[:, at] + total * off[:, at], total * own[:, at]
-                total, loose = (np.broadcast_to(x, (len(rule.v), len(rows))) for x in (total, loose))
                 mid, half = 0.5 * (span[0] + span[1]), 0.5 * (span[1] - span[0])
                 tau = ((rule.v**2 - mid) / half)[:, None] ** np.arange(self.q + 1) if self.timed else np.ones((1, 1))
                 integral = np.einsum("jt,jnp->tnp", rule.w[:, None] * tau, product, optimize=True)

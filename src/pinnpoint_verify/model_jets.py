@@ -129,7 +129,7 @@ def formula(given: Any, X: list[Jet], names: tuple[str, ...]) -> Jet:
             and isinstance(right.op, ast.USub)
             and isinstance(right.operand, ast.Constant)
         ):
-            k = -right.operand.value
+            k = -right.operand.value if isinstance(right.operand.value, int | float) else None
         if isinstance(k, int | float) and float(k).is_integer() and 0 < abs(k) <= 32:
             found = a
             for _ in range(int(abs(k)) - 1):

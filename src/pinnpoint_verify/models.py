@@ -114,9 +114,8 @@ def _table(name: str, p: Array, K: int) -> list[Ball]:
     waves = {"sin": ("sin", "cos", -1.0), "cos": ("cos", "sin", -1.0), "sinh": ("sinh", "cosh", 1.0)}
     waves["cosh"] = ("cosh", "sinh", 1.0)
     if name in waves:
-        a, b, sign = waves[name]
-        first = -1.0 if name == "cos" else 1.0
-        pair = SMOOTH[a](x), SMOOTH[b](x) * first
+        own, other, sign = waves[name]
+        pair = SMOOTH[own](x), SMOOTH[other](x) * (-1.0 if name == "cos" else 1.0)
         return [pair[k % 2] * (sign ** (k // 2)) / float(math.factorial(k)) for k in range(K + 1)]
     if name == "exp":
         return [SMOOTH["exp"](x) / float(math.factorial(k)) for k in range(K + 1)]

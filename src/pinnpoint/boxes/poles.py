@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.boxes.equation import Equation
 from pinnpoint.boxes.everywhere import grid
-from pinnpoint.boxes.parts import Model, Part, modelled
+from pinnpoint.boxes.parts import Part, modelled
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.smooth import model_at
+from pinnpoint.taylor.inputs import Data
+from pinnpoint.taylor.models import TaylorModel
 
 LEVELS = 14
 """Halvings of each axis."""
@@ -25,7 +29,7 @@ def require_bounded(equation: Equation, lift: Lift) -> None:
         if place is None:
             continue
         data, name = _data(equation, part)
-        only = Part(part.name, lambda X, data=data: model_at(data, X[: len(equation.variables)]), *_like(part))
+        only = Part(part.name, partial(_modelled, equation, data), *_like(part))
         mine = "prediction" if _unbounded(equation, only, place) is None else name
         said = ", ".join(
             f"{x} = {v:.6g}" for x, v in zip(equation.variables, _middle(equation, part, place), strict=True)
@@ -36,11 +40,15 @@ def require_bounded(equation: Equation, lift: Lift) -> None:
         )
 
 
+def _modelled(equation: Equation, data: Data, X: list[TaylorModel]) -> TaylorModel:
+    return model_at(data, X[: len(equation.variables)])
+
+
 def _like(part: Part) -> tuple[tuple[int, ...], tuple[int, bool] | None, str, int]:
     return part.axes, part.face, part.when, part.block
 
 
-def _data(equation: Equation, part: Part) -> tuple[Model, str]:
+def _data(equation: Equation, part: Part) -> tuple[Data, str]:
     if part.face is None:
         return (equation.initial, "initial") if part.when == "start" else (equation.source, "source")
     axis, upper = part.face

@@ -26,8 +26,8 @@ from pinnpoint.models.networks.files import load_network
 from pinnpoint.systems.limits import Limit
 from pinnpoint.systems.queries import Queries
 
-WORDS = ("sides", "boundary", "diffusion", "convection", "reaction", "source", "initial", "nonlinear")
-WORDS += ("dirichlet", "neumann")
+COEFFICIENTS = ("sides", "boundary", "diffusion", "convection", "reaction", "source", "initial", "nonlinear")
+WORDS = (*COEFFICIENTS, "dirichlet", "neumann")
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +114,9 @@ def _prediction(table: Table, names: tuple[str, ...]) -> Lift:
         return Lift("0", variables=names)
     if spec.source == "expression" and not isinstance(spec.expression, tuple):
         return Lift(spec.expression)
-    if spec.source == "onnx":
+    if spec.onnx is not None:
         return Lift(load_network(spec.onnx), spec.factor, variables=names)
-    if spec.source == "torch" and spec.activation is not None:
+    if spec.torch is not None and spec.activation is not None:
         return Lift(load_network(spec.torch, spec.activation), spec.factor, variables=names)
     raise InputError(
         f"prediction.{spec.source}: a box needs derivatives, of an expression, onnx, or torch with an activation, in "
