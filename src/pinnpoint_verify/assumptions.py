@@ -230,9 +230,9 @@ def continuous(case: Row, proof: Row, bundle: Bundle) -> list[Place]:
         also = ", and what the reaction makes of it"
         ways = [also] if "spectrum" in proof else ["", also] if "medium" in proof else [""]
         said = [f"Dirichlet data met to {float(proof['mismatch']):.3e}; {principle} principle{way}" for way in ways]
-        sure, unsure = [exactly(w) for w in said], [exactly(w, "declared", estimate=True) for w in said]
+        yes, no = [exactly(w) for w in said], [exactly(w, "declared", estimate=True) for w in said]
         formulas = None not in (given.get("dirichlet") or {}).values()
-        found.append(Place([*sure, *unsure] if opaque and formulas else sure if formulas else unsure))
+        found.append(Place([*yes, *no] if opaque and formulas else yes if formulas else no))
         count = sum(bool(goal["raised"]) for goal in proof["goals"])
         if count:
             words = f"Dirichlet data of {count} queries: lifted into the cells of its facets"

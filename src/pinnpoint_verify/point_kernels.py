@@ -229,13 +229,17 @@ def constants_agree(kernel: Kernel, w: Density, mesh: Mesh, source: Any, goal: R
     need(fits, f"density of {name!r}: its integral is {held!r}, not {1.0 - value!r} (sampled)")
 
 
+def with_one(Y: Array) -> Array:
+    """1 and the coordinates, (…, d + 1)."""
+    return np.concatenate([np.ones((*Y.shape[:-1], 1)), Y], axis=-1)
+
+
 def loads_agree(kernel: Kernel, query: Query, name: str) -> None:
     """∫ q (x − x₀)^α, |α| ≤ 2, of a matrix that varies: what is orthogonal to quadratics on cells does not enter."""
     mesh, q = query.p.mesh, query.z.field if isinstance(query.z, VariedSide) else []
     need(bool(q) == (kernel.table is not None), f"{name!r}: a load on gradients where there is none, or none")
-    ones = lambda Y: np.concatenate([np.ones((*Y.shape[:-1], 1)), Y], axis=-1)  # noqa: E731
     for c, part in enumerate(q):
-        away = ones(mesh.points[mesh.cells[part.at]] - kernel.x0)
+        away = with_one(mesh.points[mesh.cells[part.at]] - kernel.x0)
         beta, _, error, _ = (x[part.at] for x in part.on(0, mesh.C))
         held = np.einsum(
             "nab,abkl,nki,nlj,n->ij", beta, means(mesh.d, 4).m, away, away, mesh.top[part.at], optimize=True
@@ -244,7 +248,7 @@ def loads_agree(kernel: Kernel, query: Query, name: str) -> None:
         off = np.einsum("n,ni,nj->ij", mesh.top[part.at] * error, most, most)
 
         def own(X: Array, c: int = c) -> Array:
-            Y = ones(X - kernel.x0)
+            Y = with_one(X - kernel.x0)
             return np.asarray(
                 (kernel.field(X)[..., c, None, None] * Y[..., :, None] * Y[..., None, :]).reshape(*X.shape[:-1], -1)
             )

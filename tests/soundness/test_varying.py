@@ -191,11 +191,10 @@ def test_curls_have_no_divergence_but_for_rounding(b):
     assert found.radius[0] < 1e-3
 
 
-@pytest.mark.parametrize("ask_for", ["energy_error", "corrected"])
-def test_what_needs_constants_is_refused(ask_for):
+def test_what_needs_constants_is_refused():
     p = pp.fem.ReactionDiffusion(generate("square", 4), 1.0, "1+x")
     with pytest.raises(pp.InputError, match="constant on each cell"):
-        p.corrected([[0.5, 0.5]]) if ask_for == "corrected" else pp.certify(p, p.space.U0, getattr(p, ask_for)())
+        p.corrected([[0.5, 0.5]])
 
 
 def test_large_peclet_numbers_are_told_beforehand(caplog):

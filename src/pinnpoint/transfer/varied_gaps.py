@@ -66,9 +66,9 @@ def varied_flux_change(model: Continuum, medium: Medium, mismatch: float, dual: 
     # |v_h| ≤ 3 max and |∂v_h| ≤ 6d spread · steep, as in gaps
     rise, top = math.sqrt(d) * 2.0 * own * slope, 3.0 * own
     dual_rise, dual_top = math.sqrt(d) * np.ptp(z, axis=1) * slope, 3.0 * np.abs(z).max(axis=1)
-    A = np.max([np.sum([_size(p) for p in row], axis=0) for row in medium.diffusion], axis=0)
-    b = 0.0 if medium.convection is None else np.sqrt(np.sum([_size(p) ** 2 for p in medium.convection], axis=0))
-    lower = b * rise + _size(medium.reaction) * top
+    A = np.max([np.sum([size_on(p) for p in row], axis=0) for row in medium.diffusion], axis=0)
+    b = 0.0 if medium.convection is None else np.sqrt(np.sum([size_on(p) ** 2 for p in medium.convection], axis=0))
+    lower = b * rise + size_on(medium.reaction) * top
     first = sum_up(up(volume * (A * rise * dual_rise + lower * dual_top), 32))
     square = mean_square(model.anchors)
     roots = [math.sqrt(sum_up(up(volume * v, 32))) for v in (A * rise**2, lower**2)]
@@ -76,7 +76,7 @@ def varied_flux_change(model: Continuum, medium: Medium, mismatch: float, dual: 
     return at_most(float(up(first + error * rest * model.growth, 32)))  # varying.md, step 5b
 
 
-def _size(piece: Piece) -> Vector:
+def size_on(piece: Piece) -> Vector:
     """Upper bounds of |coefficient| on each cell."""
     return np.asarray(up(np.abs(piece.C).sum(axis=0) + piece.e, 64))
 

@@ -11,6 +11,7 @@ from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.extremes import Found
 from pinnpoint.rounding.arithmetic import at_most, down, gamma, norm_up, sum_up, up
+from pinnpoint.taylor.bernstein import pairs
 from pinnpoint.transfer.anchors import DIRICHLET
 from pinnpoint.transfer.cells import COUNT, State, mean_product
 from pinnpoint.transfer.continuum import Continuum
@@ -20,7 +21,9 @@ from pinnpoint.transfer.everywhere.setting import Setting
 from pinnpoint.transfer.gaps import extension_energy, is_met
 from pinnpoint.transfer.geometry import Shapes
 from pinnpoint.transfer.indefinite import Indefinite
+from pinnpoint.transfer.medium import Medium
 from pinnpoint.transfer.separation import first_eigenvalue
+from pinnpoint.transfer.varied_gaps import size_on
 
 ROUNDING = 1e-12
 """Of the distance of two states, left to other programs' roundings."""
@@ -46,19 +49,14 @@ def mean_length(setting: Setting, mismatch: tuple[float, bool], given: Vector | 
 
 
 def energy_length(setting: Setting, mismatch: tuple[float, bool], given: Vector | None, name: str) -> Found:
-    """The same of the energy norm (∫κ|∇v|² + c⁺v²)^½."""
+    """The same of the energy norm (∫κ|∇v|² + c⁺v²)^½; where coefficients vary, (∫A∇v·∇v)^½."""
     model, missed = setting.model, 0.0
-    if model.coefficients is not None:
-        raise InputError(
-            f"query '{name}': energy errors need coefficients that are constant on each cell, and no convection; ask "
-            "for 'l2-error'"
-        )
     if mismatch[0] > 0.0:
-        if not is_met(model) or float(model.reaction.min()) < 0.0:
+        if not is_met(model) or float(model.reaction.min()) < 0.0 or model.coefficients is not None:
             raise InputError(
                 f"query '{name}': the energy error needs Dirichlet data that the elements meet but for rounding: "
-                f"numbers, or polynomials of degree {model.degree}, and beside a reaction below zero numbers; the data "
-                f"given differs by up to {mismatch[0]:.3g}"
+                f"numbers, or polynomials of degree {model.degree}, and beside a reaction below zero or coefficients "
+                f"that vary numbers; the data given differs by up to {mismatch[0]:.3g}"
             )
         missed = extension_energy(model, mismatch[0])  # band.md, step 8b
     bound = float(up((setting.energy if setting.lengths is None else setting.lengths[1]) + missed))
@@ -98,8 +96,8 @@ def mean_constant(model: Continuum) -> float:
 def _folded(model: Continuum) -> bool:
     """Whether two cells have two facets in common, as they may on coarse meshes with periodic pairs."""
     facets = np.sort(model.topology.cell_facets, axis=1)
-    pairs = np.concatenate([facets[:, [i, j]] for i in range(model.d + 1) for j in range(i + 1, model.d + 1)])
-    return len(np.unique(pairs, axis=0)) < len(pairs)
+    both = np.concatenate([facets[:, [i, j]] for i in range(model.d + 1) for j in range(i + 1, model.d + 1)])
+    return len(np.unique(both, axis=0)) < len(both)
 
 
 def is_plain(model: Continuum) -> bool:
@@ -128,7 +126,9 @@ def distance(setting: Setting, given: Vector | None, *, energy: bool) -> tuple[f
         mean = c * mean_product(v.coefficients, v.coefficients, shapes.d)
         size, z = c * v.top**2, slip[model.cell_nodes[part]].max(axis=1)
         blur = 9.0 * c * z**2  # coefficients are at most three times values at nodes
-        if energy:
+        if energy and model.medium is not None:
+            mean, size, blur = _by_medium(model.medium, part, shapes, v, z)
+        elif energy:
             weight = (np.ones((shapes.d + 1,) * 2) + np.eye(shapes.d + 1)) / ((shapes.d + 1) * (shapes.d + 2))
             slopes = np.einsum("jcn,jk,kcn->n", v.slopes, weight, v.slopes, optimize=True)
             mean, size = mean + k * slopes, size + shapes.d * k * v.size**2
@@ -139,3 +139,14 @@ def distance(setting: Setting, given: Vector | None, *, energy: bool) -> tuple[f
     total, off, moved = math.fsum(np.maximum(squares, 0.0).tolist()), sum_up(wrong), norm_up(lost)
     high = up(math.sqrt(up(total + off)) + moved)
     return max(0.0, float(down(math.sqrt(max(0.0, float(down(total - off)))) - moved))), float(high)
+
+
+def _by_medium(medium: Medium, part: slice, shapes: Shapes, v: State, slip: Vector) -> tuple[Vector, Vector, Vector]:
+    """Means of A∇v·∇v, what its rounding and errors are counted from, and the square of what `slip` of nodes moves."""
+    action, d = medium.act(part, shapes, v, transposed=False), shapes.d
+    slopes = [np.stack([0.5 * (v.slopes[j, i] + v.slopes[k, i]) for j, k in pairs(d)]) for i in range(d)]
+    mean = np.sum([mean_product(action.flux[:, i], slopes[i], d) for i in range(d)], axis=0)  # band.md, step 8d
+    sure = 4.0 * (shapes.slack + gamma(COUNT))
+    size = np.abs(action.flux).max(axis=0).sum(axis=0) * v.size + action.flux_error.sum(axis=0) * v.size / sure
+    A = np.max([np.sum([size_on(p)[part] for p in row], axis=0) for row in medium.diffusion], axis=0)
+    return mean, np.asarray(size), np.asarray(A * d * (6.0 * d * slip * shapes.steep) ** 2)
