@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
-from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -68,9 +67,10 @@ def _held(number: int) -> None:
 
 def _held_on_windows(number: int) -> None:
     try:
-        locks: Any = import_module("msvcrt")
+        import msvcrt
     except ImportError:
         return
+    locks: Any = msvcrt
     here = os.lseek(number, 0, os.SEEK_CUR)
     try:
         os.lseek(number, FAR, os.SEEK_SET)  # locks there are of bytes from where one is, and nobody may read these
