@@ -101,8 +101,8 @@ def network(name: str) -> tuple[MLP, float]:
     """The weights that `studies/scoreboard.py` ended with, and their loss."""
     with (files("pinnpoint_paper") / "scoreboard.npz").open("rb") as stream, np.load(stream) as kept:
         layers = range(sum(key.startswith(f"{name}/W") for key in kept.files))
-        arrays = [[kept[f"{name}/{letter}{k}"] for k in layers] for letter in "Wb"]
-        return MLP(*arrays, activation="tanh"), float(kept[f"{name}/loss"])
+        W, b = ([kept[f"{name}/{letter}{k}"] for k in layers] for letter in "Wb")
+        return MLP(W, b, "tanh"), float(kept[f"{name}/loss"])
 
 
 def _certified(name: str, quick: bool) -> dict[str, Any]:
