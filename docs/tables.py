@@ -258,7 +258,17 @@ def scoreboard() -> str:
         known = f"{row['true error']:.4g}" if "true error" in row else "not known"
         spent = f"{row['training [s]']:.0f} s, {row['certifying [s]']:.0f} s"
         loss = "none" if row["loss"] is None else tell(row["loss"])
-        rows.append([name, row["definition"], loss, known, proved, spent, f"`{row['script']}`"])
+        rows.append(
+            [
+                name,
+                row["definition"],
+                loss,
+                known,
+                proved,
+                spent,
+                f"[`{row['script']}`](../studies/tasks/{row['script']})",
+            ]
+        )
     head = ["task", "certified is", "loss", "true error", "proved error", "training, proof", "script"]
     return table(head, rows)
 
