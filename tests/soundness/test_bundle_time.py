@@ -27,7 +27,20 @@ def bundle(folder, p, method=None, **more):
 @pytest.mark.parametrize("case", PROVED)
 def test_bundles_of_every_scheme_verify(case, tmp_path, capsys):
     assert verify(bundle(tmp_path, problem(**PROVED[case]))) == 0, capsys.readouterr().out
-    assert "by steps" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "by steps" in out
+    assert "declared: query 'q0': point, at [0.4] at time 0.3" in out
+    assert "declared: steps of u_t" in out
+
+
+def test_gaussian_averages_and_times_are_named(tmp_path, capsys):
+    p = problem()
+    asked = p.averages([[0.5]], spread=0.05, time=0.2) + p.mean(time=0.3, since=0.1)
+    found = pp.certify(p, p.states(), asked, target="discrete")
+    assert verify(pp.write_bundle(tmp_path / "b", found, p, p.states(), asked)) == 0
+    out = capsys.readouterr().out
+    assert "Gaussian weight of spread 0.05, at [0.5] at time 0.2" in out
+    assert "mean from time 0.1 to 0.3" in out
 
 
 @pytest.mark.parametrize("name", METHODS)

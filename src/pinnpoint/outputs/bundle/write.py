@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +32,13 @@ from pinnpoint.outputs.bundle.continuous import continuous
 from pinnpoint.outputs.bundle.curved import curved_obstacle
 from pinnpoint.outputs.bundle.document import Document, text, wordless
 from pinnpoint.outputs.bundle.files import Writer
+from pinnpoint.outputs.bundle.moving import as_system
 from pinnpoint.outputs.bundle.solid import solid, solid_obstacle
 from pinnpoint.outputs.bundle.varied import varied_obstacle
 from pinnpoint.systems.goals import Compliance
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.semilinear.cubic import CubicSystem
-from pinnpoint.systems.targets import SYSTEM as SOLUTION
 from pinnpoint.transfer.elastic.route import Witness
 from pinnpoint.transfer.equilibrated import Witness as Fluxes
 from pinnpoint.transfer.monotone import Witness as Nonlinear
@@ -138,10 +138,9 @@ def _new(folder: str | os.PathLike[str]) -> Writer:
 def _as_stored(
     certificate: Certificate, problem: Any, prediction: Any, queries: Queries
 ) -> tuple[Certificate, Any, Any, Queries]:
-    """The same; steps in time as the system that they are, of whose mesh and times the checker knows nothing."""
+    """The same; steps in time as the system that they are, whose case, points and times are told and not proved."""
     if isinstance(problem, MovingQueries) and certificate.target == "discrete":
-        bare = Queries(queries.stored, queries.names, queries.constants, notes=queries.notes)
-        told = replace(certificate, points=None, times=None, interval_of=SOLUTION, mesh_estimate=None)
+        told, bare = as_system(certificate, problem, queries)
         return told, problem.system, problem.extract(prediction).U, bare
     return certificate, _as_certified(certificate, problem, prediction), prediction, queries
 
