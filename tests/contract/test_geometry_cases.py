@@ -44,7 +44,10 @@ def test_a_disc_by_its_curve_is_certified_and_every_output_says_so(word, tmp_pat
     case = tmp_path / "case.toml"
     case.write_text(CASE.replace("{SHAPE}", TRUE[word]))
     assert main(["check", str(case)]) == 0
-    assert "the boundary 'rim' is the" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "the boundary 'rim' is the" in out
+    assert "length 6.28319" in out
+    assert "total applied load: 3.14159" in out
     assert main(["certify", str(case), "--quiet"]) == 0
     found = json.loads((tmp_path / "case" / "certificate.json").read_text())
     for row, truth in zip(found["queries"], (0.2175, 0.125), strict=True):
@@ -52,6 +55,7 @@ def test_a_disc_by_its_curve_is_certified_and_every_output_says_so(word, tmp_pat
         assert row["radius"] < 1e-4
         assert row["guarantee"] == "deterministic"
     assert any("intervals are for it" in note for note in found["notes"])
+    assert main(["verify", str(tmp_path / "case" / "bundle")]) == 0
     page = (tmp_path / "case" / "report.html").read_text()
     assert "domain that the given curves bound" in page
 
