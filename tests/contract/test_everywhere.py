@@ -237,3 +237,38 @@ def test_there_is_no_mesh_constant_where_coefficients_vary_or_boundaries_are_cur
         model = p.continuum(Topology.of(p.mesh))
         for thorough in (False, True):
             assert "must be constant on each cell" in model.mesh_constant(thorough=thorough)
+
+
+def test_a_barrier_that_would_not_count_is_refused():
+    """Not left out in silence: without a lift, with convection, with Robin groups."""
+    mesh = pp.io.generate("square", 4)
+    plain = pp.fem.ReactionDiffusion(mesh, source=1.0)
+    asked = {"barrier": "x*(1 - x)"}
+    with pytest.raises(pp.InputError, match=r"barrier: .* lift=True"):
+        pp.certify(plain, plain.space.U0, plain.everywhere(**asked))
+    flow = pp.fem.ReactionDiffusion(mesh, source=1.0, convection=(1.0, 0.0))
+    for solve in (True, False):
+        with pytest.raises(pp.InputError, match=r"barrier: .* without convection"):
+            pp.certify(flow, "x*(1 - x)*y*(1 - y)", flow.everywhere(solve=solve, **asked), lift=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"accept": math.inf}, "accept"),
+        ({"accept": math.nan}, "accept"),
+        ({"limit": {"below": math.inf}}, "limit.below"),
+        ({"limit": {"above": math.nan}}, "limit.above"),
+    ],
+)
+def test_verdicts_need_finite_numbers(given, word):
+    p = pp.fem.ReactionDiffusion(pp.io.generate("square", 2), source=1.0)
+    with pytest.raises(pp.InputError, match=word):
+        pp.certify(p, p.space.U0, p.everywhere(), **given)
+
+
+def test_the_query_without_a_theorem_is_named():
+    mesh = pp.io.generate("square", 4)
+    p = pp.fem.ReactionDiffusion(mesh, source=1.0, periodic={"left": "right"}, dirichlet={"bottom": 0.0, "top": 0.0})
+    with pytest.raises(pp.InputError, match="query 'everywhere'"):
+        pp.certify(p, p.space.U0, p.l2_error() + p.everywhere())

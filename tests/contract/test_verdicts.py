@@ -416,7 +416,9 @@ def test_the_old_word_of_monitors_warns():
     assert monitor.accept.tolist() == [0.25, 0.25]
     with pytest.raises(pp.InputError, match="give accept alone"):
         pp.Monitor(certifier, 1.0, tolerance=1.0)
-    for nothing in (None, np.inf, [None, None]):
+    with pytest.raises(pp.InputError, match="accept: must be a finite number above 0; got inf"):
+        pp.Monitor(certifier, np.inf)
+    for nothing in (None, [None, None]):
         with pytest.raises(pp.InputError, match="accept: is missing"):
             pp.Monitor(certifier, nothing)
 

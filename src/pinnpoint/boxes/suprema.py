@@ -44,9 +44,11 @@ def extremes(
         below, above = bounds_of(part, cells)
         now = float(max(np.max(above), -np.min(below)))
         idle, before = (idle + 1 if now > SLOW * before else 0), now
-        bottom, top = float(np.min(cells.C[0] + cells.e)), float(np.max(cells.C[0] - cells.e))
+        known = np.isfinite(above) & np.isfinite(below)  # boxes without a bound are cut first
+        bottom = float(np.min((cells.C[0] + cells.e)[known], initial=0.0 if not known.any() else math.inf))
+        top = float(np.max((cells.C[0] - cells.e)[known], initial=0.0 if not known.any() else -math.inf))
         size = max(abs(bottom), abs(top), 1e-300)
-        wide = (above > top + CLOSE * size) | (below < bottom - CLOSE * size)  # box.md, step 6a
+        wide = ~known | (above > top + CLOSE * size) | (below < bottom - CLOSE * size)  # box.md, step 6a
         if not wide.any() or len(cells) >= most or not part.space.d or idle > max(2, 2 * (part.space.d - 3)):
             break
         rows = np.flatnonzero(wide)

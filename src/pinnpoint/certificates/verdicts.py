@@ -52,6 +52,8 @@ def accept_limits(given: Any, count: int, name: str = "accept") -> Vector | None
     """
     if given is None:
         return None
+    if isinstance(given, float | int) and given == NONE:
+        raise InputError(f"{name}: must be a finite number above 0; got inf, which accepts anything; leave it out")
     if isinstance(given, list | tuple):
         given = [NONE if a is None else a for a in given]
     a = amounts(name, given)

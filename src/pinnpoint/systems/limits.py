@@ -38,6 +38,11 @@ def as_limit(name: str, given: Any) -> Limit | None:
         if not given:
             raise InputError(f"{name}: is empty; give above, below or both")
         pair = [given.get(word) for word in WORDS]
+        for word, end, none in zip(WORDS, pair, Limit(), strict=True):
+            if isinstance(end, float) and end == none:
+                raise InputError(
+                    f"{name}.{word}: must be a finite number; got {end!r}, which limits nothing; leave it out"
+                )
     elif isinstance(given, Sequence | np.ndarray) and not isinstance(given, str | bytes) and len(given) == 2:
         pair = list(given)
     elif given is None:

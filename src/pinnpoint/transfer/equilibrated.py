@@ -197,8 +197,9 @@ class Equilibrated(Route):
         asked, extreme = self.queries, extreme_queries(self.queries.goals)
         if not extreme:
             return functionals(self.model, asked, self.facets_of, self.cells_of)
-        values = any(isinstance(asked.goals[i], Everywhere | Maximum | Minimum) for i in extreme)
-        require_grounds(self.model, asked.names[extreme[0]], solved=True, pointwise=values)
+        values = [i for i in extreme if isinstance(asked.goals[i], Everywhere | Maximum | Minimum)]
+        name = asked.names[(values or extreme)[0]]
+        require_grounds(self.model, name, solved=True, pointwise=bool(values))
         linear = [i for i in range(len(asked)) if i not in extreme]
         found = iter(functionals(self.model, asked.only(linear), self.facets_of, self.cells_of) if linear else ())
         return tuple(Functional(known=True) if i in extreme else next(found) for i in range(len(asked)))

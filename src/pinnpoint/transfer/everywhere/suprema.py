@@ -83,6 +83,11 @@ class Suprema(Extremes):
         model = setting.model
         errors = [found for finder in ERRORS for found in finder(setting)]
         left: list[CellBounds] = []
+        if not lifted and witnesses(asked.goals):
+            raise InputError(
+                "barrier: bounds what a lift leaves over, and nothing is lifted here; certify with lift=True, or leave "
+                "it out"
+            )
         if lifted:
             left += _alone(model, setting.side.source, witnesses(asked.goals))
             for finder in LEFT_OVER:
@@ -179,6 +184,8 @@ class Suprema(Extremes):
 def _alone(model: Continuum, load: Density, given: Sequence[Expression]) -> list[CellBounds]:
     """What is known of what a lift leaves over from its own size, where c ≥ 0 and there are no Robin facets."""
     medium = model.medium
+    if given:
+        require_barriers(model)
     if model.exchange is not None or float(model.reaction.min()) < 0.0:
         return []
     boundary = model.mismatch(np.zeros(model.size))
@@ -210,7 +217,20 @@ def smallest(found: Sequence[CellBounds], cells: int) -> tuple[Vector, Callable[
 
 def witnesses(goals: Sequence[Goal | None]) -> list[Expression]:
     """Barriers that queries bring with them."""
-    return [parse(goal.barrier, name="barrier") for goal in goals if isinstance(goal, Everywhere) and goal.barrier]
+    return [
+        parse(goal.barrier, name="barrier")
+        for goal in goals
+        if isinstance(goal, Everywhere) and goal.barrier is not None
+    ]
+
+
+def require_barriers(model: Continuum) -> None:
+    """Refuse a user's barrier where no comparison with it is proved."""
+    if model.exchange is not None or model.coefficients is not None or float(model.reaction.min()) < 0.0:
+        raise InputError(
+            "barrier: needs one diffusion and one reaction ≥ 0, numbers, without convection and Robin groups; leave it "
+            "out, and other bounds count"
+        )
 
 
 def only_checked(goals: Sequence[Goal | None]) -> tuple[bool, ...]:

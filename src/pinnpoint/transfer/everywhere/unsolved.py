@@ -21,7 +21,7 @@ from pinnpoint.transfer.continuum import Continuum
 from pinnpoint.transfer.everywhere.drift import drift
 from pinnpoint.transfer.everywhere.grounds import require_grounds
 from pinnpoint.transfer.everywhere.residual import sizes
-from pinnpoint.transfer.everywhere.suprema import Suprema, extreme_rows, only_checked, witnesses
+from pinnpoint.transfer.everywhere.suprema import Suprema, extreme_rows, only_checked, require_barriers, witnesses
 from pinnpoint.transfer.regional import Regional
 from pinnpoint.transfer.work import BUDGET
 
@@ -48,6 +48,8 @@ def unsolved(model: Continuum, queries: Queries, claims: tuple[Claim, ...]) -> C
     require_round_to_nearest()
     require_grounds(model, queries.names[0], solved=False)
     load, boundary = enclosed_residual(model), model.mismatch(np.zeros(model.size))
+    if witnesses(queries.goals):
+        require_barriers(model)
     if model.coefficients is not None and model.coefficients.convective:
         found = tuple(drift(model, load, boundary))
     else:
