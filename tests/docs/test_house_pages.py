@@ -64,7 +64,7 @@ def test_names_of_the_glossary_are_in_their_files():
 
 
 def test_paper_names_of_the_glossary_are_in_theory_or_the_table():
-    known = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("theory.md", "paper.md"))
+    known = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("theory.md", "equations.md"))
     unlisted = {"admissible_affine_space", "general_discrete_query", "reduced_normal_matrix_spd", "continuous_pde"}
     unlisted |= {"base_point_root_remainder"}
     for row in rows("docs/glossary.md", 4):

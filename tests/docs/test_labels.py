@@ -80,7 +80,7 @@ def test_a_step_is_named_once_on_its_page(page):
 
 
 def test_equations_of_the_paper_and_lines_find_each_other():
-    rows = dict(ROW.findall((ROOT / "docs" / "paper.md").read_text(encoding="utf-8")))
+    rows = dict(ROW.findall((ROOT / "docs" / "equations.md").read_text(encoding="utf-8")))
     files = defaultdict(set)
     for file, _, text in comments():
         for number in EQUATION.findall(text):
