@@ -31,6 +31,16 @@ def _compiled(seconds: float = 0.0) -> Any:
     return compiled
 
 
+def spent() -> float:
+    """Seconds that NumPy has worked on products so far, as they are counted."""
+    return _meter.spent
+
+
+def expect(seconds: float) -> None:
+    """Say what NumPy would need for what comes, so that compiled loops are not loaded when it is nearly done."""
+    _meter.worth(0.0, seconds)
+
+
 @cache
 def keep_memory() -> None:
     """Let the C library keep what is freed, up to 64 MB: fresh pages cost more than the arithmetic done on them.

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from pinnpoint.base.arrays import Index, Vector, floats, whole
 from pinnpoint.base.errors import InputError
 from pinnpoint.rounding.arithmetic import TINY, UNIT, gamma
-from pinnpoint.taylor import opaque, tables
+from pinnpoint.taylor import kernels, opaque, tables
 from pinnpoint.taylor.bernstein import Density, gram, pairs
 from pinnpoint.taylor.geometry import Simplices, to_own_order, to_path_order
 from pinnpoint.taylor.inputs import (
@@ -109,7 +109,9 @@ def density(
     most = DEPTH[m] if depth is None else whole("depth", depth)
     simplices = Simplices(V, np.zeros((N, V.shape[2])))
     if order is None and tolerance is not None and N >= 2 * TRIAL and m == 2 and costly(f):
+        before = kernels.spent()
         q = _order(f, simplices, q, limit)
+        kernels.expect((kernels.spent() - before) * N / (2 * TRIAL))
     room = max(1, int(work * (MOST_COSTLY if costly(f) else MOST)))
     beta, high, error1, error2 = _resolve(f, simplices, q, limit, None, most, growth, room, mean=mean)
     return Density(beta, high, error1, error2)
