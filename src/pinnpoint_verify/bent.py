@@ -20,12 +20,13 @@ from pinnpoint_verify.reader import Array, Bundle, need
 Row = dict[str, Any]
 FINE = {2: 5, 3: 2}
 """How often facets are cut for distances from them."""
-STEPS = 12
-"""Of Newton's method."""
+STEPS, ENOUGH = 12, 1e-15
+"""Of Newton's method, at most, and when it ends; heights are against a chord."""
 INSIDE = 1e-3
 """Nearer to an edge of a face S is extrapolated: it is 0/0 there."""
 ON = 1e-11
 """How far from its curve a vertex may be, against the coordinates."""
+LEFT = "that facets with all vertices on a curve are not part of it: {} of them"
 DECLARED = "that the bent cells cover the curved domain once, and the map's distance from its polynomials"
 
 
@@ -34,9 +35,11 @@ class Bent:
 
     def __init__(self, bundle: Bundle, proof: Row, case: Row, nodes: Array, cells: Array) -> None:
         self.nodes, self.cells, self.d = nodes, cells, nodes.shape[1]
+        self.last: Any = None
+        self.straight = 0  # boundary facets with all vertices on a curve that are not bent onto it
         groups, table = proof["bent"]["groups"], case.get("geometry") or {}
         need(isinstance(groups, list) and groups == list(table), "bent: other curves than in the case")
-        self.levels = [level(table[group], self.d) for group in groups]
+        self.groups, self.levels = groups, [level(table[group], self.d) for group in groups]
         n = len(nodes)
         self.edges = bundle("bent/edges", None, 2, whole=n)
         need(len(self.edges) and np.all(np.diff(self.edges, axis=1) > 0), "bent: edges that are none")
@@ -78,21 +81,30 @@ class Bent:
             value, slope = _level(text, self.nodes[at])
             far = np.abs(value) / np.sqrt((slope**2).sum(axis=1))
             need(np.all(far <= size), "bent: vertices are not on their curve")
+            value, slope = _level(text, self.nodes)
+            near = np.abs(value) <= size * np.sqrt((slope**2).sum(axis=1))
+            own = (self.group if self.d == 2 else self.face_group) == k
+            self.straight += int(np.sum(near[outer(self.cells)].all(axis=1))) - int(np.sum(own))
         along = np.diff(self.nodes[self.edges], axis=1)[:, 0]
-        if self.d == 2:
-            turn = np.abs((along * self.D).sum(axis=1))
-            need(np.all(turn <= 1e-12 * (along**2).sum(axis=1)), "bent: a direction is not across its chord")
+        across = np.abs((along * self.D).sum(axis=1)) <= 1e-12 * (along**2).sum(axis=1)
+        need(self.d == 3 or np.all(across), "bent: a direction is not across its chord")
 
-    def facets_agree(self, name: str, groups: list[str], facets: Array) -> None:
+    def facets_agree(self, name: str, facets: Array) -> None:
         """The facets of a group of data that is a curve are those that are bent onto it."""
-        if name not in groups:
+        if name not in self.groups:
             return
-        k, own = groups.index(name), self.edges if self.d == 2 else self.faces
+        k, own = self.groups.index(name), self.edges if self.d == 2 else self.faces
         mine = own[(self.group if self.d == 2 else self.face_group) == k]
         need(np.array_equal(np.unique(facets, axis=0), mine), f"bent: other facets than the group {name!r} has")
 
     def at(self, X: Array, cells: Array) -> tuple[Array, Array]:
-        """Φ (n, q, d) and J (n, q, d, d) at points (n, q, d) of these cells, or of facets of theirs."""
+        """Φ and J (n, q, d, d) at points (n, q, d) of these cells, or of facets of theirs; the last are kept."""
+        known = self.last is not None and X.shape == self.last[0].shape and np.array_equal(cells, self.last[1])
+        if not (known and np.array_equal(X, self.last[0])):
+            self.last = np.array(X), np.array(cells), self._at(X, cells)
+        return self.last[2]
+
+    def _at(self, X: Array, cells: Array) -> tuple[Array, Array]:
         Y, J = np.array(X), np.broadcast_to(np.eye(self.d), (*X.shape, self.d)).copy()
         rows = np.nonzero(self.bent[cells])[0]
         if not len(rows):
@@ -122,10 +134,6 @@ class Bent:
         need(np.all(np.linalg.det(J) > 0.0), "bent: a cell is turned over (sampled)")
         return Y, J
 
-    def holding(self, x0: Array, some: Array, name: str) -> int:
-        """The cell, among some, that is bent onto a point."""
-        return self.back(x0, some, name)[0]
-
     def back(self, x0: Array, some: Array, name: str) -> tuple[int, Array]:
         """That cell, and the place in it."""
         V = self.nodes[self.cells[some]]
@@ -135,8 +143,7 @@ class Bent:
             P, J = self.at(Y, some)
             Y = Y - np.linalg.solve(J, (P - x0)[..., None])[..., 0]
             t = np.einsum("nij,nj->ni", inverse, Y[:, 0] - V[:, 0])
-            lam = np.concatenate([1.0 - t.sum(axis=1, keepdims=True), t], axis=1)
-            lam = np.clip(lam, 0.0, None)
+            lam = np.clip(np.concatenate([1.0 - t.sum(axis=1, keepdims=True), t], axis=1), 0.0, None)
             lam = lam / lam.sum(axis=1, keepdims=True)  # the nearest place inside, about
             inside = np.einsum("ni,nik->nk", lam, V)
             away, Y = np.abs(inside - Y[:, 0]).max(axis=1), inside[:, None]
@@ -149,9 +156,7 @@ class Bent:
         parts, m = [np.eye(self.d)], self.d - 1
         for _ in range(FINE[self.d]):
             parts = [half @ T for T in parts for half in _halves(m)]
-        bary = np.concatenate(parts)
-        Y = self.at(np.einsum("qi,nik->nqk", bary, V), cells)[0]
-        return Y.reshape(len(V), len(parts), self.d, self.d).reshape(-1, self.d, self.d)
+        return self.at(np.einsum("qi,nik->nqk", np.concatenate(parts), V), cells)[0].reshape(-1, self.d, self.d)
 
     def area(self, X: Array, cells: Array, V: Array) -> tuple[Array, Array]:
         """Φ and |cof(J) n| at points (n, q, d) of facets with corners V (n, d, d)."""
@@ -196,6 +201,8 @@ class Bent:
                     value, slope = _level(self.levels[k], base[some] + eta[some][..., None] * D[some, None])
                     step = value / (slope * D[some, None]).sum(axis=2)
                     eta[some] = eta[some] - step  # curved.md, step 5
+                    if np.all(np.abs(step) <= ENOUGH):
+                        break
                 g[some] = slope
                 need(np.all(np.abs(step) <= 1e-9), "bent: a curve is not found over its chord (sampled)")
         return eta, g
@@ -213,10 +220,9 @@ class Bent:
 
     def _slope(self, f: Array, pi: Array) -> list[Array]:
         """S and its derivatives by μ₁ and μ₂ (μ₃ the rest); near edges from three places further inside."""
-        near = np.any(pi < INSIDE, axis=2)
+        near, found = np.any(pi < INSIDE, axis=2), []
         if not np.any(near):
             return self._inside(f, pi)
-        found = []
         for k in (1, 2, 3):
             t = np.where(near, 5.0 * k * INSIDE, 0.0)[..., None]
             found.append(self._inside(f, (1.0 - t) * pi + t / 3.0))
@@ -265,11 +271,8 @@ def _find(keys: Array, wanted: Array) -> Array:
 def _level(text: str, X: Array) -> tuple[Array, Array]:
     """φ (…,) and ∇φ (…, d) at points."""
     zero, unit = np.zeros(X.shape[:-1]), np.eye(X.shape[-1])
-    x = [
-        Jet(X[..., i], np.stack([np.full_like(zero, unit[i, j]) for j in range(len(unit))]), zero)
-        for i in range(len(unit))
-    ]
-    found = formula_jet(text, x)
+    slopes = [np.stack([np.full_like(zero, v) for v in row]) for row in unit]
+    found = formula_jet(text, [Jet(X[..., i], slope, zero) for i, slope in enumerate(slopes)])
     return np.broadcast_to(found.v, zero.shape), np.moveaxis(np.broadcast_to(found.g, (len(unit), *zero.shape)), 0, -1)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pinnpoint_verify.averages import bare, chosen, density_agrees, mean_along, slope_agrees, slope_height
-from pinnpoint_verify.bent import DECLARED, Bent
+from pinnpoint_verify.bent import DECLARED, LEFT, Bent
 from pinnpoint_verify.checker import (
     DIRICHLET,
     NEUMANN,
@@ -74,6 +74,8 @@ class Samples:
         need("bent" not in proof or mesh.medium is not None, "bent: of coefficients that are constant on cells")
         self.bent = Bent(bundle, proof, case, mesh.points, mesh.cells) if "bent" in proof else None
         self.unproved += [] if self.bent is None else [DECLARED]
+        if self.bent is not None and self.bent.straight > 0:
+            self.unproved.append(LEFT.format(self.bent.straight))
         self.varied = Coefficients(mesh, proof, case, self.bent) if mesh.medium is not None else None
         self.blind += [] if self.varied is None else [*self.varied.blind, "A where coefficients vary inside cells"]
         if self.varied is not None and self.varied.b is not None:
@@ -182,6 +184,12 @@ class Samples:
         facets = self.bundle(name, None, whole=len(self.mesh.facets))
         need(len(facets) and np.all(np.diff(facets) > 0), "Neumann data: facets of no group, or not in order")
         return facets
+
+    def _sides(self, name: str, facets: Array) -> None:
+        """Facets of a group of data are those of a side, or of a curve, that the case names."""
+        sides_agree(self.mesh.points, {name: facets}, self.case)
+        if self.bent is not None:
+            self.bent.facets_agree(name, facets)
 
     def value(self, given: Any, X: Array, cells: Any = None) -> Array:
         """Dirichlet data at points of these cells, less the prediction where that was lifted."""
@@ -364,7 +372,7 @@ class Samples:
             some = len(facets) or self.over[k] == "boundary"  # whose facets other groups may all override
             need(some and np.all(np.diff(facets) > 0), "kind: facets of no group, or not in order")
             T = mesh.facets[facets]
-            sides_agree(mesh.points, {self.over[k]: T}, self.case)
+            self._sides(self.over[k], T)
             b = quadratic(p.nodal[mesh.nodes_of(T)], m, mesh.degree if m else 1)[0].m
             bary, _ = rule(m, 5)
             sampled = isinstance(given, str) or (given is not None and self.lift is not None)
@@ -400,7 +408,7 @@ class Samples:
         for k, given in enumerate(self.proof["neumann"]):
             facets = self._facets(f"continuous/n{k}")
             if lift is None:
-                sides_agree(mesh.points, {free[k]: mesh.facets[facets]}, self.case)
+                self._sides(free[k], mesh.facets[facets])
             if given == 0.0 and p.load is not None:
                 here = np.isin(p.load.at, facets)
                 empty = not np.any(p.load.beta[here]) and not np.any(p.load.rest[here])
@@ -418,7 +426,7 @@ class Samples:
         need(not left, "Neumann data: a load that the case does not have")
         for k, (group, pair) in enumerate(robin.items()):
             facets = self.bundle(f"robin/r{k}", None, whole=len(mesh.facets))
-            sides_agree(mesh.points, {group: mesh.facets[facets]}, self.case)
+            self._sides(group, mesh.facets[facets])
             seen_robin += self._robin(plain(pair[0]), facets)
         known = [] if mesh.exchange is None else mesh.exchange.at.tolist()
         need(sorted(seen_robin) == known, "robin: facets of no group")

@@ -180,7 +180,7 @@ class Coefficients:
         region, every = mesh.medium.region, range(len(self.A))
         jump = (mesh.neighbour < 0) | (region[mesh.owner] != region[mesh.neighbour])
         gaps = np.argsort(((mesh.points[mesh.cells].mean(axis=1) - x0) ** 2).sum(axis=1))[:64]
-        r = int(region[holding(mesh, x0, gaps, name) if self.bent is None else self.bent.holding(x0, gaps, name)])
+        r = int(region[holding(mesh, x0, gaps, name) if self.bent is None else self.bent.back(x0, gaps, name)[0]])
         found = Kernel(self.A[r], self.c[r], x0, R, None if self.b is None or is_number(self.b[r]) else self.b[r])
         if self.bent is not None:  # regions that say the same are one; curves are followed
             alike = np.array([[self.A[i] == self.A[j] and self.c[i] == self.c[j] for j in every] for i in every])
