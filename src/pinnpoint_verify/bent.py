@@ -242,10 +242,8 @@ class Bent:
             p, dp = self._edge(e, mu[..., a], mu[..., b], *flat)
             P = P + p[..., None] * self.D[e][:, None]
             turn = [x + dp[..., i, None] * self.D[e][:, None] for i, x in enumerate(turn)]
-        D = self.across[f]
-        height, g = self._root(self.face_group[f], P, D)
-        rate = (g * D[:, None]).sum(axis=2)
-        bump = mu.prod(axis=2)
+        height, g = self._root(self.face_group[f], P, self.across[f])
+        rate, bump = (g * self.across[f][:, None]).sum(axis=2), mu.prod(axis=2)
         S = height / bump
         slopes = [-(g * x).sum(axis=2) / rate for x in turn]
         return [S, *((s - S * bump * (1.0 / mu[..., i] - 1.0 / mu[..., 2])) / bump for i, s in enumerate(slopes))]

@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 
 import pinnpoint as pp
+from pinnpoint.mesh.bent.shapes import said
 from pinnpoint.mesh.facets import edge_table
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.middles import Middles
 from pinnpoint.mesh.round import ball_mesh, disc_mesh
+from pinnpoint.outputs.bundle.curved import bent as written
+from pinnpoint.outputs.bundle.files import Writer
+from pinnpoint_verify.bent import Bent
 from pinnpoint_verify.claims import verify
 from pinnpoint_verify.reader import Refused
 from tests.soundness.test_bundle_forged import Forger
@@ -164,3 +168,31 @@ def test_what_has_no_witnesses_is_said(tmp_path):
     certificate = pp.certify(problem, problem.space.U0, queries)
     with pytest.raises(pp.InputError, match="on curved domains the checker knows"):
         pp.write_bundle(tmp_path / "b", certificate, problem, problem.space.U0, queries)
+
+
+@pytest.mark.parametrize("name", ["ring", "ball"])
+def test_two_programs_have_the_same_map(tmp_path, name):
+    if name == "ring":
+        problem, close = held(), 1e-9
+    else:
+        mesh = ball_mesh(4)
+        (group,) = mesh.facet_groups
+        problem = pp.fem.ReactionDiffusion(mesh, source=1.0, geometry={group: pp.Sphere((0, 0, 0), 1)})
+        close = 5e-3  # cells are bent by polynomials of low degree in space
+    out = Writer(tmp_path / "b")
+    about = written(out, problem)
+    out.close({})
+    cells = np.sort(problem.mesh.cells, axis=1)
+    data = {path.stem: np.load(path) for path in (tmp_path / "b" / "bent").glob("*.npy")}
+    geometry = {group: said(shape) for group, shape in problem.bending.geometry.items()}
+    held_ = lambda key, *_, **__: data[key.removeprefix("bent/")]  # noqa: E731
+    own = Bent(held_, about, {"geometry": geometry}, problem.mesh.points, cells)
+    bary = np.random.default_rng(5).dirichlet(np.ones(cells.shape[1]), 7)
+    X = np.einsum("qi,nik->nqk", bary, problem.mesh.points[cells])
+    Y, J = own.at(X, np.arange(len(cells)))
+    Z, K, _ = problem.bending.bends.moved(X.reshape(-1, X.shape[2]))
+    assert np.abs(Y.reshape(Z.shape) - Z).max() < close
+    assert np.abs(J.reshape(K.shape) - K).max() < 30.0 * close
+    step = 1e-6 * np.eye(X.shape[2])  # and its slopes are those of its values
+    rise = [(own.at(X + e, np.arange(len(cells)))[0] - own.at(X - e, np.arange(len(cells)))[0]) / 2e-6 for e in step]
+    assert np.abs(np.stack(rise, axis=-1) - J).max() < 1e-5
