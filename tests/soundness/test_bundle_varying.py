@@ -328,6 +328,7 @@ def test_loads_on_gradients_are_looked_at_in_cells_about_their_point(tmp_path, p
         verify(tmp_path / "b")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degree", [1, 2])
 def test_a_matrix_that_turns_is_proved_on_coarse_meshes(tmp_path, degree):
     """Where A's eigenvalues are bounded on halves of cells R is a multiple of one, and so is what is proved of it."""

@@ -44,6 +44,8 @@ log = logging.getLogger(__name__)
 
 LARGE = 0.3
 """A share of the radius that integration should not have."""
+MODELS = 10.0
+"""So many times larger is the reserve of products where coefficients vary: other programs take other models of them."""
 SPARE = 1e-3
 """Share of a radius on a curved domain that is added to it, so that other models of the map can prove it too."""
 TRIFLE = 1e-13
@@ -443,7 +445,7 @@ class Equilibrated(Route):
             center = pair.value + J.constant + J.sign * 0.5 * (low + high)  # continuous.md, step 3a
             size = abs(pair.value) + abs(J.constant) + abs(low) + abs(high)
             rounding = pair.rounding + 8.0 * UNIT * size + max(0.0, J.error - J.data) + 2.0 * J.scale * size
-            rounding += PRODUCTS * half
+            rounding += PRODUCTS * half * (1.0 if self.model.medium is None else MODELS)
             dual = self.model.estimator.energy(pair.dual)
             quadrature = share + pair.data + J.data
             found = Enclosed(
