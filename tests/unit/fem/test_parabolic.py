@@ -153,11 +153,14 @@ def test_states_live_in_a_file_where_one_is_given_and_are_refused_with_their_siz
     assert np.array_equal(np.load(tmp_path / "states.npy"), p.states())
     with pytest.raises(pp.InputError, match=r"must end with \.npy"):
         rod(file=tmp_path / "states.txt").states()
+    built = rod()
     monkeypatch.setattr("pinnpoint.fem.parabolic.storage.free_memory", lambda: 100.0)
     with pytest.raises(pp.InputError, match="GB are at hand"):
-        rod().states()
+        rod()  # before anything is built
+    with pytest.raises(pp.InputError, match="GB are at hand"):
+        built.states()
     with pytest.raises(pp.InputError, match="steps takes"):
-        require_blocks(rod().M, rod().grid)
+        require_blocks(built.M, built.grid)
 
 
 def test_a_tolerance_halves_cells_and_steps_and_the_truth_stays_inside():
