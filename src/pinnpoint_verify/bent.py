@@ -102,7 +102,8 @@ class Bent:
         known = self.last is not None and X.shape == self.last[0].shape and np.array_equal(cells, self.last[1])
         if not (known and np.array_equal(X, self.last[0])):
             self.last = np.array(X), np.array(cells), self._at(X, cells)
-        return self.last[2]
+        found: tuple[Array, Array] = self.last[2]
+        return found
 
     def _at(self, X: Array, cells: Array) -> tuple[Array, Array]:
         Y, J = np.array(X), np.broadcast_to(np.eye(self.d), (*X.shape, self.d)).copy()
@@ -278,7 +279,7 @@ def level(said: Row, d: int) -> str:
     """The formula that vanishes on what a case describes."""
 
     def numbers(word: str, count: int) -> list[float]:
-        given = said.get(word)
+        given: Any = said.get(word)
         need(isinstance(given, list) and len(given) == count, f"geometry: {word} must be {count} numbers")
         return [float(x) for x in given]
 
@@ -292,8 +293,8 @@ def level(said: Row, d: int) -> str:
         return f"((cos({t!r})*{x} + sin({t!r})*{y})/{a!r})**2 + ((cos({t!r})*{y} - sin({t!r})*{x})/{b!r})**2 - 1"
     radius = f"{float(said['radius'])!r}**2"
     if "cylinder" in said:
-        p, a = less(numbers("cylinder", 3)), [f"({t!r})" for t in numbers("axis", 3)]
-        across = " + ".join(f"({a[i - 2]}*{p[i - 1]} - {a[i - 1]}*{p[i - 2]})**2" for i in range(3))
-        return f"({across})/(({' + '.join(f'{t}**2' for t in a)})*{radius}) - 1"
+        p, along = less(numbers("cylinder", 3)), [f"({t!r})" for t in numbers("axis", 3)]
+        across = " + ".join(f"({along[i - 2]}*{p[i - 1]} - {along[i - 1]}*{p[i - 2]})**2" for i in range(3))
+        return f"({across})/(({' + '.join(f'{t}**2' for t in along)})*{radius}) - 1"
     word = "circle" if d == 2 else "sphere"
     return f"({' + '.join(f'{x}**2' for x in less(numbers(word, d)))})/{radius} - 1"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pinnpoint_verify.checker import TINY, UNIT, Ball, ball, up
-from pinnpoint_verify.formulas import syntax
+from pinnpoint_verify.formulas import is_exact, syntax
 from pinnpoint_verify.reader import Array, Refused, need
 
 LIBM = 16.0 * UNIT
@@ -114,7 +114,7 @@ class Walk:
     """
 
     def __init__(self, text: Any, X: list[Ball]) -> None:
-        self.X, self.shape = X, X[0].m.shape
+        self.X, self.shape, self.text = X, X[0].m.shape, str(text)
         self.rough = np.zeros(self.shape, dtype=bool)
         try:
             with np.errstate(all="ignore"):
@@ -128,7 +128,7 @@ class Walk:
     def _walk(self, node: Any) -> Ball:
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
             v = float(node.value)  # checking.md, step 1c
-            return Ball(v, 0.0 if v.is_integer() and abs(v) < 2.0**53 else UNIT * abs(v) + TINY)
+            return Ball(v, 0.0 if is_exact(node, self.text) else UNIT * abs(v) + TINY)
         if isinstance(node, ast.Name) and node.id in ("pi", "e"):
             return Ball(getattr(math, node.id), 4.0 * UNIT)
         if isinstance(node, ast.Name) and node.id in ("x", "y", "z")[: len(self.X)]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -63,3 +64,13 @@ def syntax(text: str) -> ast.expr:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, RecursionError, ValueError, MemoryError) as error:
         raise Refused("formula: cannot be read") from error
+
+
+def is_exact(node: ast.Constant, text: str) -> bool:
+    """Whether a number of a formula is a float as it is written."""
+    if isinstance(node.value, int):
+        return abs(node.value) <= 2**53
+    try:
+        return Decimal(ast.get_source_segment(text.strip(), node) or "nan") == Decimal(float(node.value))  # type: ignore[arg-type]
+    except (InvalidOperation, ValueError):
+        return False

@@ -10,7 +10,7 @@ import numpy as np
 
 from pinnpoint_verify.checker import TINY, UNIT, Ball, up
 from pinnpoint_verify.discs import SMOOTH
-from pinnpoint_verify.formulas import syntax
+from pinnpoint_verify.formulas import is_exact, syntax
 from pinnpoint_verify.models import Model, bent, flat, space
 from pinnpoint_verify.reader import Array, need
 
@@ -104,7 +104,7 @@ def formula(given: Any, X: list[Jet], names: tuple[str, ...]) -> Jet:
     def walk(node: Any) -> Jet:
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
             v = float(node.value)  # checking.md, step 1c
-            return number(Ball(v, 0.0 if v.is_integer() and abs(v) < 2.0**53 else UNIT * abs(v) + TINY))
+            return number(Ball(v, 0.0 if is_exact(node, str(given)) else UNIT * abs(v) + TINY))
         if isinstance(node, ast.Name) and node.id in ("pi", "e"):
             return number(Ball(getattr(math, node.id), 4.0 * UNIT))
         if isinstance(node, ast.Name) and node.id in names:

@@ -17,7 +17,7 @@ from pinnpoint_verify.checker import UNIT, Ball, gamma, means, up
 from pinnpoint_verify.enclosures import children, inverse_gram, pairs
 from pinnpoint_verify.reader import Array
 
-DEPTH, MOST, CHUNK = {1: 10, 2: 9, 3: 7}, 300_000, 20_000
+DEPTH, MOST, CHUNK = {1: 24, 2: 16, 3: 12}, 300_000, 20_000
 """Cuts of a cell at most, by dimension; parts of all cells that are cut once more; parts at a time."""
 
 
@@ -47,9 +47,10 @@ class Sums:
     """Moments and squares of p − Q on cells, gathered from pieces on which p = C[full]t."""
 
     def __init__(self, beta: Array, peak: float) -> None:
-        self.beta, self.peak, (self.n, k) = beta, peak, beta.shape[:2]
+        self.beta, self.peak, self.height, (self.n, k) = beta, peak, abs(peak), beta.shape[:2]
         self.moments, self.parts = np.zeros((self.n, k, k)), np.zeros(self.n)
         self.square, self.first, self.second = np.zeros((3, self.n))
+        self.noise, self.noises = np.zeros((2, self.n))
 
     def add(self, y: Array, bary: Array, cell: Array, share: Array, full: Array) -> None:
         """Pieces with corners y, at `bary` of their cells, each a share of its cell."""
@@ -68,22 +69,38 @@ class Sums:
             self.square += np.bincount(own, squares, minlength=self.n)
             self.parts += np.bincount(own, minlength=self.n)
 
+    def blurred(self, cell: Array, share: Array, off: Array) -> None:
+        """Parts on which rounding moves p by at most C times `off`."""
+        self.noise += np.bincount(cell, share * self.height * off, minlength=self.n)
+        self.noises += np.bincount(cell, share * (self.height * off) ** 2, minlength=self.n)
+
     def cut(self, cell: Array, share: Array, delta: Array, dense: Array) -> None:
         """Parts along whose plane p is off by at most C|ℓ + δ/2| where that is below Cδ/2."""
         # checking.md, step 8c
-        self.first += np.bincount(cell, share * self.peak * dense * delta**2 / 4.0, minlength=self.n)
-        self.second += np.bincount(cell, share * self.peak**2 * dense * delta**3 / 12.0, minlength=self.n)
+        self.first += np.bincount(cell, share * self.height * dense * delta**2 / 4.0, minlength=self.n)
+        self.second += np.bincount(cell, share * self.height**2 * dense * delta**3 / 12.0, minlength=self.n)
+
+    def closer(self, d: int) -> Array:
+        """What Q lacks of the projection of p (n, d + 1, d + 1), in floats."""
+        found = np.stack([self.moments[:, j, k] for j, k in pairs(d)], axis=1) @ inverse_gram(d)
+        gap = np.zeros_like(self.beta)
+        for p, (j, k) in enumerate(pairs(d)):
+            gap[:, j, k] += 0.5 * found[:, p]
+            gap[:, k, j] += 0.5 * found[:, p]
+        return gap
 
     def rest(self, d: int, noise: Array) -> Array:
         """High, e1 and e2 (n, 3): h = (1 − Π)(p − Q) and ε = Π(p − Q) + w − p."""
         G = inverse_gram(d)
         g = np.stack([self.moments[:, j, k] for j, k in pairs(d)], axis=1)
         size = np.sqrt(np.maximum(np.einsum("np,pq,nq->n", g, G, g), 0.0)) * (1.0 + 1e-9)
-        top = self.peak + np.abs(self.beta).max(axis=(1, 2))
+        top = self.height + np.abs(self.beta).max(axis=(1, 2))
         slip = math.sqrt(float(np.linalg.norm(G, 2)) * len(G)) * gamma(1.0) * (self.parts + 60.0) * top
-        moved = size + slip + 2.0 * noise  # checking.md, step 8d
-        high = np.sqrt(self.square * (1.0 + gamma(1.0) * (self.parts + 60.0))) + noise + slip
-        return np.asarray(up(np.stack([high, self.first + moved, np.sqrt(self.second) + moved], axis=1) * (1.0 + 1e-9)))
+        noise, noises = noise + self.noise, noise + np.sqrt(self.noises)
+        moved = size + slip + 2.0 * noises  # checking.md, step 8d
+        high = np.sqrt(self.square * (1.0 + gamma(1.0) * (self.parts + 60.0))) + noises + slip
+        first, second = self.first + noise + moved, np.sqrt(self.second) + noises + moved
+        return np.asarray(up(np.stack([high, first, second], axis=1) * (1.0 + 1e-9)))
 
 
 def split(t: Array, y: Array, bary: Array, tag: Array, share: Array) -> tuple[Array, ...]:
@@ -106,32 +123,39 @@ def split(t: Array, y: Array, bary: Array, tag: Array, share: Array) -> tuple[Ar
         tag = np.concatenate([tag[~mixed], tag[at], tag[at]])
 
 
-def density_bounds(V: Array, beta: Array, x0: Array, R: float, peak: Ball, depth: int) -> Array:
-    """`high`, `e1`, `e2` (n, 3) of C(1 − s)₊ against coefficients β (n, d + 1, d + 1) on cells V, C in `peak`."""
+def density_bounds(V: Array, beta: Array, x0: Array, R: float, peak: Ball, depth: int) -> tuple[Array, Array]:
+    """`high`, `e1`, `e2` (n, 3) of C(1 − s)₊ against coefficients β (n, d + 1, d + 1) on cells V, C in `peak`.
+
+    Then what would bring β closer.
+    """
     d, C = V.shape[2], float(peak.m)
     corners, sums = (V - x0) / R, Sums(beta, C)
-    size = 1.0 + (np.abs(corners).max(axis=(1, 2)) * math.sqrt(d)) ** 2
-    blur = 4.0 * UNIT * (np.abs(V).max(axis=(1, 2)) + np.abs(x0).max()) / R + 4.0 * UNIT * size
-    slack = 8.0 * d * np.sqrt(size) * blur + gamma(40) * size  # of t, checking.md, step 8b
+    far = np.abs(corners).max(axis=(1, 2)) * math.sqrt(d)
+    blur = 8.0 * UNIT * (np.abs(V).max(axis=(1, 2)) + np.abs(x0).max()) / R + 32.0 * UNIT * far  # of y
     bary = np.broadcast_to(np.eye(d + 1), (len(V), d + 1, d + 1))
     cell, share = np.arange(len(V)), np.ones(len(V))
     for level in range(depth + 1):
         y = bary @ corners[cell]
         T = 1.0 - np.einsum("njc,nkc->njk", y, y)
-        full, empty = T.min(axis=(1, 2)) >= -slack[cell], T.max(axis=(1, 2)) <= slack[cell]
+        reach = np.sqrt((y * y).sum(axis=2).max(axis=1))
+        slack = 8.0 * (reach + blur[cell]) * blur[cell] + gamma(40) * (1.0 + reach**2)  # of t, checking.md, step 8b
+        full, empty = T.min(axis=(1, 2)) >= -slack, T.max(axis=(1, 2)) <= slack
         done, left = full | empty, ~(full | empty)
         sums.add(y[done], bary[done], cell[done], share[done], full[done] * 1.0)
-        y, T, bary, cell, share = y[left], T[left], bary[left], cell[left], share[left]
+        doubtful = done & (full | (T.max(axis=(1, 2)) > -4.0 * slack))
+        sums.blurred(cell[doubtful], share[doubtful], 4.0 * slack[doubtful])
+        y, T, bary, cell, share, slack = y[left], T[left], bary[left], cell[left], share[left], slack[left]
         if level == depth or len(cell) * 2**d > MOST:
             break
         bary, cell, share = children(bary), np.repeat(cell, 2**d), np.repeat(share * 0.5**d, 2**d)
     if len(cell):
         edges = [((y[:, j] - y[:, k]) ** 2).sum(axis=1) for j, k in pairs(d) if j < k]
-        delta, t = up(0.5 * d / (d + 1.0) * np.max(edges, axis=0) + 4.0 * slack[cell]), np.einsum("njj->nj", T)
-        dense = d / np.maximum(np.ptp(t, axis=1) - 4.0 * slack[cell], 1e-300)
+        delta, t = up(0.5 * d / (d + 1.0) * np.max(edges, axis=0) + 4.0 * slack), np.einsum("njj->nj", T)
+        dense = d / np.maximum(np.ptp(t, axis=1) - 4.0 * slack, 1e-300)
         sums.cut(cell, share, delta, up(np.minimum(dense, 3.0 / delta)))
+        sums.blurred(cell, share, 8.0 * slack)
         t = t + 0.5 * delta[:, None]
         y, bary, tag, share, full = split(t, y, bary, np.arange(len(cell)), share)
         sums.add(y, bary, cell[tag], share, full * 1.0)
-    noise = 4.0 * slack * C + gamma(60) * np.abs(beta).max(axis=(1, 2)) + float(peak.r) * (1.0 + 1e-9)
-    return sums.rest(d, noise)
+    noise = gamma(60) * np.abs(beta).max(axis=(1, 2)) + float(peak.r) * (1.0 + 1e-9)
+    return sums.rest(d, noise), sums.closer(d)

@@ -1,6 +1,6 @@
 """Points where κ and c are constant: the density w and ∫fΦ from κ, c, R and the case's formula, not as stored.
 
-Part of the proof (docs/checking.md, sections 7 and 8): the stored quadratics of w stay, their bounds are replaced.
+Part of the proof (docs/checking.md, sections 7 and 8): stored quadratics are brought closer to w and bounded anew.
 """
 
 from __future__ import annotations
@@ -48,16 +48,22 @@ def proved_point(query: Query, goal: Row, row: Row, text: Any, parted: Array, ce
 
 
 def _density(stored: Density, mesh: Mesh, x0: Array, R: float, potential: Potential) -> Density:
-    """The stored coefficients with bounds of their distance from w; cells are cut while that helps."""
+    """Coefficients close to the stored ones with bounds of their distance from w; cells are cut while that helps."""
     far = np.sqrt(((mesh.points[mesh.cells] - x0) ** 2).sum(axis=2)).min(axis=1)
     here = np.union1d(stored.at, np.nonzero(far - mesh.h <= 1.01 * R)[0])
-    full = stored.on(0, mesh.C)[0]
-    V, told = mesh.points[mesh.cells[here]], total(mesh.top[stored.at] * stored.rest[:, 1])
-    least = math.inf
+    full, V, least = stored.on(0, mesh.C)[0], mesh.points[mesh.cells[here]], [math.inf, math.inf]
+    told = _sizes(mesh.top[stored.at], stored.rest)
     for depth in range(1, DEPTH[mesh.d] + 1):
-        rest = density_bounds(V, full[here], x0, R, potential.peak, depth)
-        last, least = least, total(mesh.top[here] * rest[:, 1])
-        if least <= told or least > 0.9 * last:
+        full[here] += density_bounds(V, full[here], x0, R, potential.peak, depth)[1]  # any Q will do
+        rest = density_bounds(V, full[here], x0, R, potential.peak, depth)[0]
+        last, least = least, _sizes(mesh.top[here], rest)
+        small = [now <= 0.5 * then for now, then in zip(least, told, strict=True)]
+        if all(small) or all(now > 0.9 * then for now, then in zip(least, last, strict=True)):
             break
     rest[:, 1:] = up(rest[:, 1:] + potential.cut)
     return replaced(stored, here, full, rest)
+
+
+def _sizes(volume: Array, rest: Array) -> list[float]:
+    """How large errors of the density are, in the mean and in the mean square."""
+    return [total(volume * rest[:, 1]), math.sqrt(total(volume * rest[:, 2] ** 2))]

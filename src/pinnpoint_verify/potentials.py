@@ -22,8 +22,8 @@ LARGEST, SMALL = 25.0, 1e-30
 """The largest |c|R²/κ, and the size of coefficients with which a series ends."""
 POINTS = {1: 12, 2: 10, 3: 8}
 """Of a rule along each axis of a box, by dimension."""
-RINGS, MOST, LEVELS = 45, 40_000, 30
-"""Halvings of the radius at most, boxes at a time, and halvings of boxes."""
+RINGS, MOST, LEVELS = 45, 20_000, 30
+"""Halvings of the radius at most, boxes in all, and halvings of boxes."""
 
 
 def coefficients(d: int, q: Fraction) -> tuple[list[Fraction], list[Fraction], Fraction] | None:
@@ -175,13 +175,13 @@ def data_term(text: Any, x0: Array, potential: Potential, close: float) -> tuple
     grid = np.stack(np.meshgrid(*[x] * d, indexing="ij"), axis=-1).reshape(-1, d)
     weights = np.prod(np.stack(np.meshgrid(*[w] * d, indexing="ij"), axis=-1).reshape(-1, d), axis=1)
     (pool, side, error), sums = boxes.first(close), [0.0]
-    each = 0.1 * close / len(pool)
+    each, made = 0.1 * close / len(pool), len(pool)
     for level in range(LEVELS + 1):
         E, top, kinks = boxes.spread(pool, side, m)
         if kinks.any():
             return 0.0, math.inf
         volume = np.prod(pool[:, :, 1] - pool[:, :, 0], axis=1)
-        bad = ~(2.0 * E * volume <= each) & (level < LEVELS) & (2 * len(pool) <= MOST)
+        bad = ~(2.0 * E * volume <= each) & (level < LEVELS) & (made <= MOST)
         for a in range(0, len(pool), 4000):
             part = np.arange(a, min(a + 4000, len(pool)))
             part = part[~bad[part]]
@@ -194,5 +194,6 @@ def data_term(text: Any, x0: Array, potential: Potential, close: float) -> tuple
         if not bad.any():
             break
         pool, side = halved(pool[bad], side[bad])
+        made += len(pool)
     value = math.fsum(sums)
     return value, float(up(error + 4.0 * UNIT * abs(value)))

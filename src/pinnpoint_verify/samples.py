@@ -84,9 +84,12 @@ class Samples:
         for key, values in (*constant, ("cubic", mesh.cubic)):
             given = plain(problem.get(key))
             self.blind += [f"the {key} on each cell, which comes from a file"] if from_file(given) else []
-            known = list(given.values()) if isinstance(given, dict) else [given]
+            known = [plain(v) for v in given.values()] if isinstance(given, dict) and not from_file(given) else [given]
             fits = not all(isinstance(v, int | float) for v in known) or np.all(np.isin(values, known))
+            fits = fits and (self.varied is not None or not any(isinstance(v, str | list) for v in known))
             need(fits, f"{key}: not that of the case")
+        drift = self.varied is None and problem.get("convection") is not None
+        need(not drift, "convection: not that of the case, whose proof has none")
         for key in ("source", "dirichlet", "neumann"):
             data = proof[key] if isinstance(proof[key], list) else [proof[key]]
             self.blind += [] if lift or None not in data else [f"{key} data"]

@@ -66,16 +66,19 @@ def test_a_kink_in_the_ball_is_no_bound():
     assert value == 0.0
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
-def test_densities_hold_what_fine_samples_see(d):
-    """Moments and mean squares of w − Q on cells inside, outside and across the sphere, for arbitrary Q."""
+@pytest.mark.parametrize(("d", "C"), [(1, 2.0), (2, 2.0), (3, 2.0), (1, -3.0)])
+def test_densities_hold_what_fine_samples_see(d, C):
+    """Moments and mean squares of w − Q on cells inside, outside and across the sphere, for arbitrary Q.
+
+    C is negative where a reaction is far below zero.
+    """
     draw = np.random.default_rng(d)
-    x0, R, C = np.full(d, 0.5), 0.3, 2.0
+    x0, R = np.full(d, 0.5), 0.3
     corners = np.concatenate([np.zeros((1, d)), np.eye(d)]) + 0.2 * draw.random((60, d + 1, d))
     V = x0 + 0.7 * (draw.random((60, 1, d)) - 0.6) + 0.15 * corners
     beta = draw.random((60, d + 1, d + 1))
     beta += beta.swapaxes(1, 2)
-    found = density_bounds(V, beta, x0, R, Ball(C, 0.0), 2)
+    found, _ = density_bounds(V, beta, x0, R, Ball(C, 0.0), 2)
     bary = draw.dirichlet(np.ones(d + 1), 60_000)
     worst = 0.0
     for v, b, (high, e1, e2) in zip(V, beta, found, strict=True):
@@ -90,14 +93,21 @@ def test_densities_hold_what_fine_samples_see(d):
     assert worst <= 1.1
 
 
+def test_coefficients_that_are_brought_closer_are_the_projection():
+    V = np.array([[[0.4, 0.4], [0.5, 0.4], [0.4, 0.5]]])
+    x0, R, y = np.full(2, 0.5), 0.3, (V[0] - 0.5) / 0.3
+    found = density_bounds(V, np.zeros((1, 3, 3)), x0, R, Ball(1.0, 0.0), 1)[1]
+    np.testing.assert_allclose(found[0], 1.0 - y @ y.T, rtol=0.0, atol=1e-12)
+
+
 def test_densities_are_nearly_exact_for_their_own_projection():
     """With Q the density itself inside, e1 is rounding; across the sphere it falls by about 16 with each cut."""
     V = np.array([[[0.4, 0.4], [0.5, 0.4], [0.4, 0.5]], [[0.7, 0.5], [0.85, 0.5], [0.75, 0.65]]])
     x0, R, y = np.full(2, 0.5), 0.3, (V[0] - 0.5) / 0.3
     beta = np.stack([1.0 - y @ y.T, np.zeros((3, 3))])
-    inside = density_bounds(V, beta, x0, R, Ball(1.0, 0.0), 1)[0]
+    inside = density_bounds(V, beta, x0, R, Ball(1.0, 0.0), 1)[0][0]
     assert inside.max() <= 1e-12
-    rows = [density_bounds(V, beta, x0, R, Ball(1.0, 0.0), k)[1] for k in (1, 3, 5)]
+    rows = [density_bounds(V, beta, x0, R, Ball(1.0, 0.0), k)[0][1] for k in (1, 3, 5)]
     apart = [abs(a[1] - b[1]) for a, b in pairwise(rows)]
     assert apart[1] <= apart[0] / 50.0
 
@@ -136,10 +146,66 @@ def first_goal(**new):
     return lambda forger: forger.json("proof.json", lambda d: d["goals"][0].update(new))
 
 
+@pytest.mark.parametrize(
+    ("what", "at", "degree", "source", "c"),
+    [
+        ("interval", [0.75], 1, "1", 0.0),
+        ("interval", [0.75], 1, "abs(x-0.3)", 0.0),
+        ("interval", [0.123], 2, "exp(x)*sin(5*x)", 5.0),
+        ("interval", [0.123], 2, "exp(x)*sin(5*x)", -5.0),
+        ("square", [0.998, 0.5], 2, "exp(x)*sin(5*y)", -5.0),
+        ("square", [0.45, 0.5], 1, "x**1.5*y", 0.0),
+    ],
+)
+def test_honest_points_beside_facets_and_branch_points_verify(tmp_path, what, at, degree, source, c):
+    mesh = pp.io.generate(what, 12 if what == "interval" else 6)
+    problem = pp.fem.ReactionDiffusion(mesh, source, dirichlet={"boundary": 0.0}, reaction=c, degree=degree)
+    queries = problem.points([at])
+    certificate = pp.certify(problem, problem.space.U0, queries)
+    pp.write_bundle(tmp_path / "b", certificate, problem, problem.space.U0, queries)
+    assert verify(tmp_path / "b")
+
+
+def of_the_case(**new):
+    """Another problem in the case, and nothing else."""
+    return lambda forger: forger.json("case.json", lambda d: d["problem"].update(new))
+
+
+PROBLEMS = {
+    "a drift": of_the_case(convection=["5", "0"]),
+    "a formula for κ": of_the_case(diffusion="1+0*x"),
+    "a matrix": of_the_case(diffusion=[[1.0, 0.0], [0.0, 1.0]]),
+    "formulas by groups": of_the_case(diffusion={"a": "1+x"}),
+    "a decimal that is no float": lambda forger: [
+        forger.json(name, lambda d: _source(d, "exp(x)*sin(3*y) + 1e-330*1e300*1e30*999"))
+        for name in ("case.json", "proof.json")
+    ],
+}
+
+
+def _source(data, text):
+    """Another source where a file has one."""
+    (data["problem"] if "problem" in data else data)["source"] = text
+
+
+@pytest.mark.parametrize("what", PROBLEMS)
+def test_another_problem_is_refused(written, tmp_path, what):
+    shutil.copytree(written, tmp_path / "b")
+    forger = Forger(tmp_path / "b")
+    PROBLEMS[what](forger)
+    forger.seal()
+    with pytest.raises(Refused, match=r"not that of the case|is proved|not those"):
+        verify(tmp_path / "b")
+
+
 FORGERIES = {
     "another integral of the source": first_goal(constant=0.02),
     "a larger ball": first_goal(radius=0.3700001),
     "a smaller ball": first_goal(radius=0.36),
+}
+
+
+HINTS = {
     "a density that is scaled": lambda forger: forger.array("dual/w0_beta", lambda a: a * 1.001),
     "bounds of no error": lambda forger: (
         forger.array("dual/w0_rest", lambda a: 0.0 * a),
@@ -148,11 +214,21 @@ FORGERIES = {
     "half a density": lambda forger: [
         forger.array(f"dual/w0_{part}", lambda a: a[: len(a) // 2]) for part in ("at", "beta", "rest")
     ],
-    "a density without its rim": lambda forger: (
-        forger.array("dual/w0_beta", lambda a: a * (np.abs(a).max(axis=1) > 0.5)[:, None]),
-        forger.array("dual/w0_rest", lambda a: 0.0 * a),
-    ),
 }
+
+
+@pytest.mark.parametrize("what", HINTS)
+def test_what_is_stored_of_a_density_is_a_hint(written, tmp_path, what):
+    """The checker finds the density itself, so what is proved stays true, and stays what it was."""
+    shutil.copytree(written, tmp_path / "b")
+    forger = Forger(tmp_path / "b")
+    HINTS[what](forger)
+    forger.seal()
+    before, after = (
+        [float(line.split()[2]) for line in verify(folder) if ": proved " in line]
+        for folder in (written, tmp_path / "b")
+    )
+    np.testing.assert_allclose(before, after, rtol=1e-5)
 
 
 @pytest.mark.parametrize("what", FORGERIES)
