@@ -553,6 +553,7 @@ def test_the_table_has_no_key_that_no_bundle_has(made):
         "prediction.",
         "certificate.",
         "lift.",
+        "bent.",
         "notes",
         "unsupported",
         "queries[].at",

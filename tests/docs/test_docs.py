@@ -133,7 +133,8 @@ def test_every_page_is_in_the_site():
             continue
         for tree in re.findall(r"^```{toctree}\n(.*?)^```", path.read_text(encoding="utf-8"), flags=re.S | re.M):
             entries = [line.strip() for line in tree.splitlines() if line.strip() and not line.startswith(":")]
-            listed |= {(path.parent / f"{entry}.md").resolve() for entry in entries}
+            pages = [re.sub(r".*<(.*)>", r"\1", entry) for entry in entries]  # of "Title <page>" the page
+            listed |= {(path.parent / f"{page}.md").resolve() for page in pages}
     wanted = {(ROOT / name).resolve() for name in NAMES} - {ROOT / "README.md", ROOT / "docs" / "index.md"}
     assert wanted == listed
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import integrate
 
 import pinnpoint as pp
 from pinnpoint.mesh.domains import generate
@@ -108,17 +109,24 @@ def test_nothing_may_flow_in_through_a_free_end():
 
 
 def test_without_a_reaction_there_is_no_maximum_principle():
-    """b = −40x, c = −20 on (−½, ½): c − ½b′ = 0, and data 1 give 2.89 at the centre."""
+    """b = −40x, c = −20 on (−½, ½): c − ½b′ = 0, and data 1 give 2.89 at the centre; u is known by collocation."""
     line = generate("interval", 16)
     mesh = Mesh(line.points - 0.5, line.cells, facet_groups=line.facet_groups)
     given = {"convection": ("-40*x",), "reaction": -20.0}
-    for data, met in (({"boundary": 0.0}, True), ({"boundary": "cos(x)"}, False)):
-        p = pp.fem.ReactionDiffusion(mesh, 1.0, dirichlet=data, degree=2, **given)
-        if met:
-            assert np.isfinite(pp.certify(p, p.space.U0, p.flux("left")).radius).all()
-        else:
-            with pytest.raises(pp.InputError, match=r"needs a reaction ≥ 0; the lower bound found is -2\.000e\+01"):
-                pp.certify(p, p.space.U0, p.flux("left"))
+    for data, end in ((0.0, 0.0), ("cos(x)", math.cos(0.5))):
+        p = pp.fem.ReactionDiffusion(mesh, 1.0, dirichlet={"boundary": data}, degree=2, **given)
+        found = pp.certify(p, p.space.U0, p.mean())
+        line = np.linspace(-0.5, 0.5, 41)
+        flow = integrate.solve_bvp(
+            lambda x, u: np.stack([u[1], -40.0 * x * u[1] - 20.0 * u[0] - 1.0, u[0]]),
+            lambda a, b, end=end: np.array([a[0] - end, b[0] - end, a[2]]),
+            line,
+            np.zeros((3, 41)),
+            tol=1e-10,
+            max_nodes=100_000,
+        )
+        assert found.contains(flow.y[2, -1]).all()
+        assert found.radius[0] < 0.05 * abs(flow.y[2, -1])
 
 
 REFUSED = {
@@ -165,9 +173,15 @@ def test_reactions_below_zero_by_formulas(deep):
     assert found.guarantee == "deterministic"
     assert found.contains([math.sin(0.4 * math.pi), 4.0 / math.pi**2]).all()
     assert found.radius.max() < 1e-2
-    q = pp.fem.ReactionDiffusion(generate("square", 4), 1.0, reaction=f"-{deep}-x", dirichlet={"boundary": "cos(x)"})
-    with pytest.raises(pp.InputError, match="which needs a reaction ≥ 0"):
-        pp.certify(q, q.space.U0, q.mean())
+    ends = []
+    for cells in (4, 12):  # data that elements miss: intervals of two meshes meet
+        missed = {"reaction": f"-{deep}-x", "dirichlet": {"boundary": "cos(x)"}}
+        q = pp.fem.ReactionDiffusion(generate("square", cells), 1.0, degree=2, **missed)
+        c = pp.certify(q, q.space.U0, q.mean())
+        ends.append((float(c.lower[0]), float(c.upper[0])))
+    assert ends[0][0] <= ends[1][1]
+    assert ends[1][0] <= ends[0][1]
+    assert ends[1][1] - ends[1][0] < 0.5 * (ends[0][1] - ends[0][0])
 
 
 @pytest.mark.parametrize("share", [True, False])
