@@ -24,6 +24,7 @@ CLAIMS = (
     "no mesh and no system: what the prediction leaves of the equation against the box's heat kernel (box.md)",
     "weights of networks, numbers and formulas are exactly as given",
 )
+LEFT_OUT = "the largest error, which was asked for as well, is no part of this bundle: it is about the points alone"
 ROW = {"target": "continuous", "guarantee": "deterministic", "confidence": 1.0, "rounding": "covered", "kind": "point"}
 ROW |= {"sensitivity": None, "residual_norm": None}
 FACES = {f"{x}{end}": (i, end == "+") for i, x in enumerate("xy") for end in "-+"}
@@ -147,7 +148,9 @@ def header(certificate: Row, case: Row, proof: Row) -> None:
         case.keys() == CASE and case["certificate"] == {"method": "box", "target": "continuous"},
         "case.json: wrong keys",
     )
-    need(certificate.keys() == CERTIFICATE | {"queries"}, "certificate.json: a key is missing, or too many")
+    keys = certificate.keys() - {"notes"}
+    need(keys == CERTIFICATE | {"queries"}, "certificate.json: a key is missing, or too many")
+    need(certificate.get("notes", [LEFT_OUT]) == [LEFT_OUT], "certificate: notes that a box does not have")
     need(certificate["schema"] == "pinnpoint-certificate/1", "certificate.json: unknown schema")
     fits = certificate["method"] == proof["method"] == "box" and proof["target"] == "continuous"
     need(fits and certificate["dofs"] == 0, "certificate: another method, or unknowns")
@@ -194,6 +197,7 @@ def verify_box(bundle: Bundle, certificate: Row, case: Row, proof: Row) -> list[
         line = f"{row['name']!r}: [{row['lower']!r}, {row['upper']!r}] is claimed, {c!r} ± {r!r} is proved"
         need(math.isfinite(r) and row["lower"] <= c - r and c + r <= row["upper"], line)
         lines.append(f"{row['name']}: proved {c!r} ± {r:.3e}; claimed [{row['lower']!r}, {row['upper']!r}]")
+    lines += [f"note: {note}" for note in certificate.get("notes", [])]
     lines.append("declared: the terms that a radius is split into")
     lines.append("declared: the case and the prediction, as stored, are those that were meant")
     return lines

@@ -127,7 +127,8 @@ class Box(SelfCertifying):
         P = places(X, self.equation.d)
         for k, p in enumerate(P):
             if not all(axis.low < x < axis.high for axis, x in zip(self.equation.axes, p, strict=True)):
-                raise InputError(f"X: point {k}, {p.tolist()}, is not inside the box; on a face u is its datum")
+                which = f"point {k}, {p.tolist()}," if len(P) > 1 else f"{p.tolist()}"
+                raise InputError(f"X: {which} is not inside the box; on a face u is its datum")
         return point_queries(P, self.equation.time(time), names, self.fingerprint)
 
     def everywhere(self, name: str = "everywhere") -> Queries:

@@ -131,7 +131,7 @@ def assembled(
     sizes = np.array([isinstance(goal, Everywhere) for goal in queries.goals])
     below = sizes & np.isfinite(made.radius) & (made.center < made.radius)
     center = np.where(below, made.radius, made.center)  # box.md, step 6f
-    return replace(made, center=center, interval_of=BOX)
+    return replace(made, center=center, interval_of=BOX, **_where(queries))
 
 
 def fill(errors: dict[str, Vector], i: int, found: Bracketed, spread: str) -> None:
@@ -147,6 +147,17 @@ def _point(queries: Queries, i: int) -> Point:
     if not isinstance(goal, Point):
         raise InputError(f"query '{queries.names[i]}': a box answers points and everywhere; got {goal!r}")
     return goal
+
+
+def _where(queries: Queries) -> dict[str, Vector]:
+    """Place and time of every point; the largest error beside them has none, which is not a number."""
+    points = {i: goal for i, goal in enumerate(queries.goals) if isinstance(goal, Point)}
+    if not points or len(points) == len(queries):
+        return {}
+    at = np.full((len(queries), len(next(iter(points.values())).at)), np.nan)
+    at[list(points)] = [goal.at for goal in points.values()]
+    times = np.array([np.nan if goal is None else goal.time for goal in map(points.get, range(len(queries)))], float)
+    return {"points": at} | ({} if np.isnan(times).all() else {"times": times})
 
 
 def _by_time(queries: Queries) -> dict[float | None, list[int]]:

@@ -49,8 +49,12 @@ def axis_of(i: int, side: Sequence[float], ends: tuple[str, str], kappa: float =
         raise InputError(f"sides[{i}]: must increase; got [{low:g}, {high:g}]")
     if drift and "neumann" in ends:
         raise InputError(f"convection[{i}]: must be 0 along an axis with Neumann ends; no kernel is known there")
-    if drift and ends[0] == "dirichlet" and abs(drift) * (high - low) / kappa > 60.0:
-        raise InputError(f"convection[{i}]: |b|L/κ is above 60 between Dirichlet ends; the images would cancel")
+    peclet = abs(drift) * (high - low) / kappa
+    if drift and ends[0] == "dirichlet" and peclet > 60.0:
+        raise InputError(
+            f"convection[{i}]: |b|L/κ = {peclet:.5g} is above 60 between Dirichlet ends, where images would cancel; "
+            f"take a side of at most {60.0 * kappa / abs(drift):.4g}, or a mesh, pinnpoint.fem.Parabolic"
+        )
     return Axis(low, high, ends, kappa, drift)
 
 

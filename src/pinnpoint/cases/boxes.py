@@ -13,14 +13,15 @@ from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError, in_words
 from pinnpoint.base.files import PathLike
+from pinnpoint.base.units import SCALAR, Units, label
 from pinnpoint.boxes.box import Box
 from pinnpoint.boxes.equation import NAMES
-from pinnpoint.cases.goals import read_limit, require_different
+from pinnpoint.cases.goals import query_table, read_limit, read_units, require_different
 from pinnpoint.cases.predictions import read_prediction
 from pinnpoint.cases.read import read_table
 from pinnpoint.cases.tables import Table
 from pinnpoint.certificates.certificate import Certificate
-from pinnpoint.certifiers.verb import certify
+from pinnpoint.certifiers.verb import TARGETS, certify
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.networks.files import load_network
 from pinnpoint.systems.limits import Limit
@@ -35,6 +36,7 @@ class BoxCase:
     """A case of a box with everything it names made."""
 
     title: str
+    units: Units
     box: Box
     prediction: Lift
     queries: Queries
@@ -44,6 +46,11 @@ class BoxCase:
     path: Path
 
     __repr__ = brief
+
+    @property
+    def labels(self) -> list[str]:
+        """The unit of each query's value."""
+        return [label(self.units, SCALAR.solution)] * len(self.queries)
 
     def certify(self) -> Certificate:
         """Intervals, with the verdicts that were asked for."""
@@ -57,7 +64,8 @@ def read_box(path: PathLike, overrides: Sequence[str] = ()) -> BoxCase | None:
     if not root.has("box"):
         return None
     title = root.text("title", Path(path).stem)
-    with in_words({word: f"box.{word}" for word in WORDS} | {"end": "time.end", "X": "query: at"}):
+    units = read_units(root, SCALAR, "a box")
+    with in_words({word: f"box.{word}" for word in WORDS} | {"end": "time.end"}):
         box = _box(root)
         names = box.equation.variables
         lift = _prediction(root.table("prediction", required=True), names)
@@ -67,11 +75,16 @@ def read_box(path: PathLike, overrides: Sequence[str] = ()) -> BoxCase | None:
             certificate.number("accept", None, "positive"),
         )
         common = read_limit(certificate)
+        if certificate.choice("target", TARGETS, "continuous") == "discrete":
+            raise InputError(
+                "certificate.target: a box has no mesh and no discrete system, its intervals are of the PDE's own "
+                "solution; say 'continuous', or leave target out"
+            )
         certificate.done()
         rows = root.take("query")
         if not isinstance(rows, list) or not rows:
             raise InputError("query: give at least one [[query]], each in double brackets")
-        asked = [_query(Table(f"query {i + 1}", row, root.folder, ": ", "query"), i, box) for i, row in enumerate(rows)]
+        asked = [_query(query_table(row, i, root), i, box) for i, row in enumerate(rows)]
     root.done()
     require_different([queries.names[0] for queries, _, _ in asked])
     joined = asked[0][0]
@@ -81,6 +94,7 @@ def read_box(path: PathLike, overrides: Sequence[str] = ()) -> BoxCase | None:
     limits = [common if own is None else own for _, _, own in asked]
     return BoxCase(
         title,
+        units,
         box,
         lift,
         joined,
@@ -132,8 +146,9 @@ def _query(table: Table, i: int, box: Box) -> tuple[Queries, float | None, Limit
     table.done()
     if kind == "everywhere":
         if at is not None or time is not None:
-            raise InputError(f"query '{name}': the largest error has no place and no time; remove at and time")
+            raise InputError(f"{table.name}: the largest error has no place and no time; remove at and time")
         return box.everywhere(name), accept, limit
     if at is None:
-        raise InputError(f"query '{name}': at is missing; give {', '.join(NAMES[: box.equation.d])}")
-    return box.points([at], [name], time=time), accept, limit
+        raise InputError(f"{table.key('at')}: is missing; give {', '.join(NAMES[: box.equation.d])}")
+    with in_words({"X": table.key("at"), "time": table.key("time")}):
+        return box.points([at], [name], time=time), accept, limit

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pinnpoint.base.errors import InputError
+from pinnpoint.base.units import Quantities
 from pinnpoint.cases.kinds import KINDS, LINEAR, NONLINEAR, Kind
 from pinnpoint.cases.kinds.base import GOALS
 from pinnpoint.cases.specs import CertificateSpec, QuerySpec
@@ -52,13 +53,13 @@ OPTIONS = {"localized": ("radius",), "randomized": ("probes", "delta", "seed")}
 """Further keys of a method."""
 
 
-def read_units(root: Table, problem: Kind[Any]) -> str | dict[str, str]:
-    """One label for everything, or a table of labels."""
+def read_units(root: Table, quantities: Quantities, of: str) -> str | dict[str, str]:
+    """One label for everything, or a table of labels; `of` says what has these quantities."""
     if not isinstance(root.data.get("units"), dict):
         return str(root.text("units", ""))
     table = root.table("units")
-    wanted = problem.quantities.labelled
-    why = f"does not belong to kind = '{problem.name}', which has {', '.join(wanted)}; remove it"
+    wanted = quantities.labelled
+    why = f"does not belong to {of}, which has {', '.join(wanted)}; remove it"
     for other in KINDS.values():
         table.refuse([key for key in other.quantities.labelled if key not in wanted], why)
     labels = {key: table.text(key, "") for key in wanted}
@@ -71,7 +72,7 @@ def read_queries(root: Table, problem: Kind[Any], common: Limit | None = None) -
     rows = root.take("query")
     if not isinstance(rows, list) or not rows:
         raise InputError("query: give at least one [[query]], each in double brackets")
-    queries = [_query(_named(row, i, root), i, problem, common) for i, row in enumerate(rows)]
+    queries = [_query(query_table(row, i, root), i, problem, common) for i, row in enumerate(rows)]
     require_different([q.name for q in queries])
     return tuple(queries)
 
@@ -84,7 +85,7 @@ def require_different(names: Sequence[str]) -> None:
             raise InputError(f"query '{name}': queries {first + 1} and {i + 1} have this name; names must differ")
 
 
-def _named(row: Any, i: int, root: Table) -> Table:
+def query_table(row: Any, i: int, root: Table) -> Table:
     """A query's table, called by the query's name in messages, or by its number where it has none that can be shown."""
     name = row.get("name", f"q{i}") if isinstance(row, dict) else None
     if isinstance(name, str) and name.strip() and name.isprintable():

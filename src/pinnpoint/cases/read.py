@@ -49,7 +49,7 @@ def read_case(path: PathLike, overrides: Sequence[str] = ()) -> Case:
     sections["time"] = read_time(root, kind)
     variables = SPACE_TIME if kind.moves else SPACE
     sections["prediction"] = read_prediction(root.table("prediction", required=True), variables)
-    sections["units"] = read_units(root, kind)
+    sections["units"] = read_units(root, kind.quantities, f"kind = '{kind.name}'")
     geometry = read_geometry(root.table("geometry"), kind)
     if geometry:
         sections["geometry"] = geometry

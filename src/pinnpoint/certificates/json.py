@@ -64,9 +64,9 @@ def _rows(certificate: Intervals) -> list[dict[str, Any]]:
     verdicts, accept, limits, worth = c.verdicts, c.accept, c.limits, c.guarantees
     for i, name in enumerate(c.names):
         row: dict[str, Any] = {"name": name}
-        if c.points is not None:
+        if c.points is not None and not np.isnan(c.points[i]).any():
             row["at"] = [float(x) for x in c.points[i]]
-        if c.times is not None:
+        if c.times is not None and not np.isnan(c.times[i]):
             row["time"] = float(c.times[i])
         row |= common | {"guarantee": worth[i]}
         row |= {key: None if a is None else _number(a[i]) for key, a in columns.items()}

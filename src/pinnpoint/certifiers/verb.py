@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Limits, Vector, per_query
+from pinnpoint.base.arrays import Limits, Vector, number, per_query, whole
 from pinnpoint.base.errors import InputError, SingularError
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.settled import settled
@@ -33,6 +33,8 @@ from pinnpoint.systems.semilinear.base import AbstractSemilinear
 
 log = logging.getLogger(__name__)
 TARGETS = ("discrete", "continuous")
+MOST_WORK = 10**9
+"""The largest budget."""
 AnyMethod = AbstractMethod | AbstractNonlinearMethod
 
 
@@ -96,7 +98,8 @@ def certify(
         ``certificate.notes`` says so where it matters.
     """
     if isinstance(system, SelfCertifying):
-        unused = (method, raw, transfer, None if extraction == "nodal" else extraction, lift or None)
+        unused = {"method": method, "raw": raw, "transfer": transfer, "lift": lift or None}
+        unused |= {"extraction": None if extraction == "nodal" else extraction}
         return _by_itself(system, U, queries, unused, target, budget, accept, limit)
     method = default_method(system) if method is None else method
     if not isinstance(method, AbstractMethod | AbstractNonlinearMethod):
@@ -130,18 +133,22 @@ def _by_itself(
     problem: SelfCertifying,
     prediction: Prediction,
     queries: Queries,
-    unused: tuple[Any, ...],
+    unused: Mapping[str, Any],
     target: str | None,
     budget: int | None,
     accept: Limits,
     limit: Any,
 ) -> Certificate:
     """`certify` for a problem that has no discrete system."""
-    if any(given is not None for given in unused) or target not in (None, "continuous"):
+    wrong = [name for name, given in unused.items() if given is not None]
+    wrong += [] if target in (None, "continuous") else ["target"]
+    if wrong:
         raise InputError(
-            "method, raw, transfer, target, extraction, lift: this problem has no discrete system, takes the "
-            "prediction as it is and certifies its own solution; leave them out"
+            f"{', '.join(wrong)}: this problem has no discrete system, takes the prediction as it is and certifies its "
+            f"own solution; leave {'it' if len(wrong) == 1 else 'them'} out"
         )
+    if budget is not None:
+        whole("budget", number("budget", budget, low=1, high=MOST_WORK))
     _require_queries(queries)
     accept_limits(accept, len(queries))  # refused before the work
     value_limits(limit, queries.names, queries.derived)

@@ -14,10 +14,10 @@ from pinnpoint.cases.boxes import BoxCase
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.printed import table
 from pinnpoint.certificates.verdicts import NEGATIVE, UNDECIDED
-from pinnpoint.outputs.bundle.boxes import problem_of
-from pinnpoint.outputs.bundle.write import write_bundle
+from pinnpoint.outputs.bundle.boxes import problem_of, write_box
 from pinnpoint.outputs.draft import require_place
 from pinnpoint.outputs.tables import write_csv
+from pinnpoint.systems.goals import Everywhere
 
 BUNDLE = "bundle"
 
@@ -31,7 +31,11 @@ def certify_box(case: BoxCase, arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(files[0].read_text(encoding="utf-8"), end="")
     elif not arguments.quiet:
-        lines = [case.title, table(found, []), *([f"no bundle: {note}"] if note else [])]
+        lines = [
+            case.title,
+            table(found, [] if isinstance(case.units, str) else case.labels),
+            *([note] if note else []),
+        ]
         print("\n".join([*lines, f"wrote {', '.join(map(str, files))}"]))
     words = [word for verdict in found.verdicts for word in verdict.values()]
     if any(word in NEGATIVE for word in words):
@@ -40,18 +44,23 @@ def certify_box(case: BoxCase, arguments: argparse.Namespace) -> int:
 
 
 def _write(case: BoxCase, found: Certificate, out: Path) -> tuple[list[Path], str]:
-    """The files, and why there is no bundle."""
+    """The files, and why there is no bundle, or not of all."""
     out.mkdir(parents=True, exist_ok=True)
     files = [out / "certificate.json", out / "certificate.csv"]
-    data = found.to_dict() | {"title": case.title, "problem": problem_of(case.box.equation)}
-    files[0].write_text(json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")
-    write_csv(files[1], found, [""] * len(found.names))
+    header, note = {"title": case.title, "units": case.units}, ""
     if (out / BUNDLE).exists():
         shutil.rmtree(out / BUNDLE)
     try:
-        return [*files, write_bundle(out / BUNDLE, found, case.box, case.prediction, case.queries)], ""
+        files.append(write_box(out / BUNDLE, found, case.box, case.prediction, case.queries, **header))
+        if any(isinstance(goal, Everywhere) for goal in case.queries.goals):
+            note = "the bundle is about the points alone, not about the largest error"
     except InputError as error:
-        return files, str(error)
+        note = f"no bundle: {error}"
+    data = found.to_dict(**header) | {"problem": problem_of(case.box.equation)}
+    data |= {"notes": [*found.notes, note]} if note else {}
+    files[0].write_text(json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_csv(files[1], found, case.labels)
+    return files, note
 
 
 def check_box(case: BoxCase) -> int:

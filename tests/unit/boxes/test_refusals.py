@@ -61,11 +61,32 @@ def test_largest_error_is_never_below_zero():
         assert none.contains([0.0])[0] or guess != "0"
 
 
-@pytest.mark.parametrize("given", [{"extraction": "l2"}, {"lift": True}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"extraction": "l2"},
+        {"lift": True},
+        {"method": pp.Exact()},
+        {"raw": [0.0]},
+        {"raw": [0.0], "target": "discrete"},
+    ],
+)
 def test_options_of_meshes_are_refused(given):
     box = pp.Box([0, 1], end=0.1)
-    with pytest.raises(pp.InputError, match="extraction, lift"):
+    with pytest.raises(pp.InputError, match=f"^{', '.join(given)}: this problem has no discrete system"):
         pp.certify(box, "x*(1-x)", box.points([[0.5]]), **given)
+
+
+@pytest.mark.parametrize("budget", [0, -3, 1.5, "9", True, float("nan"), 10**9 + 1])
+def test_budgets_are_whole_numbers(budget):
+    box = pp.Box([0, 1], end=0.1)
+    with pytest.raises(pp.InputError, match=r"^budget: must be"):
+        pp.certify(box, "x*(1-x)", box.points([[0.5]]), budget=budget)
+
+
+def test_a_drift_that_images_cannot_follow_is_told_with_a_remedy():
+    with pytest.raises(pp.InputError, match=r"^convection\[1\]: \|b\|L/κ = 75 is above 60 .* side of at most 1\.6,"):
+        pp.Box([0, 1], [0, 2], end=0.1, diffusion=2.0, convection=[0.0, 75.0])
 
 
 def test_nonlinear_box_without_end_is_refused():

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pinnpoint.base.errors import InputError
 from pinnpoint.boxes.box import Box
+from pinnpoint.boxes.certificates import UNBOUNDED
 from pinnpoint.boxes.equation import NAMES, Equation
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.models.lifts import Lift
@@ -21,6 +24,7 @@ from pinnpoint.systems.queries import Queries
 
 FOLLOWED = {"sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "atan"}
 """Functions that the checker has models of."""
+LEFT_OUT = "the largest error, which was asked for as well, is no part of this bundle: it is about the points alone"
 ACTIVATIONS = ("tanh", "sin", "sigmoid", "silu")
 
 
@@ -31,8 +35,8 @@ def obstacle(box: Box, lift: Lift, queries: Queries) -> str:
         return "problem: bundles of boxes are for linear equations in time with one or two axes"
     if any(axis.periodic for axis in equation.axes):
         return "problem: bundles of boxes are for Dirichlet and Neumann faces, not for periodic axes"
-    if not all(isinstance(goal, Point) for goal in queries.goals):
-        return "queries: bundles of boxes are for points; leave the largest error out"
+    if not any(isinstance(goal, Point) for goal in queries.goals):
+        return "queries: bundles of boxes are for points, and these ask for the largest error alone"
     u = lift.prediction
     if isinstance(u, MLP) and u.activation not in ACTIVATIONS:
         return f"prediction: the checker follows networks with {', '.join(ACTIVATIONS)}; got {u.activation}"
@@ -64,16 +68,28 @@ def problem_of(equation: Equation) -> dict[str, Any]:
     }
 
 
-def write_box(folder: Path, certificate: Certificate, box: Box, prediction: Any, queries: Queries) -> Path:
-    """Write the bundle of a box, or refuse what the checker cannot prove again."""
+def of_points(certificate: Certificate, queries: Queries, **header: Any) -> dict[str, Any]:
+    """The content of certificate.json, about the points alone; a note says so where more was asked."""
+    data = certificate.to_dict(**header)
+    rows = [i for i, goal in enumerate(queries.goals) if isinstance(goal, Point)]
+    if len(rows) < len(queries):
+        data["notes"] = [LEFT_OUT]
+    if np.isfinite(certificate.radius[rows]).all():
+        data["assumptions"] = [one for one in data["assumptions"] if one["claim"] != UNBOUNDED.claim]
+    data["queries"] = [data["queries"][i] | {"kind": "point"} for i in rows]
+    return data
+
+
+def write_box(
+    folder: Path, certificate: Certificate, box: Box, prediction: Any, queries: Queries, **header: Any
+) -> Path:
+    """Write the bundle of a box's points, or refuse what the checker cannot prove again; `header`: title, units."""
     lift = box.equation.lift_of(prediction)
     against = obstacle(box, lift, queries)
     if against:
         raise InputError(against)
-    data = certificate.to_dict()
+    data = of_points(certificate, queries, **header)
     rows: Sequence[dict[str, Any]] = data["queries"]
-    for row in rows:
-        row["kind"] = "point"
     keys = ("name", "kind", "at", "time", "accept", "limit")
     case = {
         "title": data["title"],
