@@ -24,7 +24,7 @@ from pinnpoint.mesh.refine import Refiner
 from pinnpoint.models.given import Prediction, as_prediction
 from pinnpoint.solvers.protocol import Solver
 from pinnpoint.systems.derived import Derived
-from pinnpoint.systems.queries import Goal, Queries
+from pinnpoint.systems.queries import Apart, Goal, Queries
 from pinnpoint.systems.spaces import ADMISSIBLE, AdmissibleSpace
 
 
@@ -148,6 +148,8 @@ class Extraction:
     """The vector before the boundary conditions changed it."""
     by_nodes: bool = False
     """Whether values at nodes are all that was given, so that `given` is the prediction itself."""
+    apart: Apart | None = None
+    """Where `given` has two values and the problem one."""
 
     __repr__ = brief
 
@@ -170,14 +172,19 @@ class Extraction:
         if self.given is None or (raw is not None and not np.any(np.isnan(raw))):
             return raw
         slight = self.changed <= ADMISSIBLE * float(np.max(np.abs(self.given), initial=0.0))
-        own = None if slight and not self.by_nodes else queries.before(self.given, self.mismatch, value)
+        if slight and not self.by_nodes:
+            return raw
+        needed = np.full(len(queries), not slight) if raw is None else np.isnan(raw) & (not slight)
+        rows = None if self.apart is None else self.apart.rows(queries, needed)
+        own = queries.before(self.given, self.mismatch, value, rows)
         return own if own is None or raw is None else np.where(np.isnan(raw), own, raw)
 
     def beside(self, certificate: Certificate, queries: Queries) -> Certificate:
         """The same intervals beside the prediction as it was given, and a note where that is not what was certified."""
         own = self.outputs(queries, certificate.value, certificate.raw)
         found = certificate if own is None else certificate.beside(own)
-        if not self.by_nodes or self.changed == 0.0:
+        least = 0.0 if self.apart is None or self.given is None else ADMISSIBLE * float(np.max(np.abs(self.given)))
+        if not self.by_nodes or self.changed <= least:
             return found
         return replace(found, notes=(*found.notes, f"{changed_line(self.changed)}; it is judged as it was given"))
 

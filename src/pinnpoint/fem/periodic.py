@@ -1,7 +1,8 @@
 """Periodic pairs of boundary groups: which nodes are one, and what that makes of fixed values and predictions.
 
 Nodes that are one with another of a smaller number stand for nothing: they belong to no cell, and count as fixed at
-zero, so that systems, spaces and bundles stay what they are.
+zero, or at the value of a fixed one, so that systems, spaces and bundles stay what they are. A prediction's values
+there are its own: it is judged with them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pinnpoint.fem.elements import Nodes
 from pinnpoint.mesh.facets import facet_keys
 from pinnpoint.mesh.gluing import Gluing, together
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
+from pinnpoint.systems.queries import Apart
 
 APART = 1e-9
 """How much fixed values of nodes that are one may differ, against the largest of them."""
@@ -103,15 +105,40 @@ class Periodic:
                 f"dirichlet: node {int(dofs[order[k]])} has the value {float(values[order][k])!r} and the node it is "
                 f"glued to {float(chosen[k])!r}; give periodic data"
             )
+        every = np.zeros(len(self.same))
+        every[at[order][first]] = values[order][first]
         return np.concatenate([at[order][first], self.idle]), np.concatenate(
-            [values[order][first], np.zeros(len(self.idle))]
+            [values[order][first], self.whole(every)[self.idle]]
         )
 
-    def extracted(self, found: Extraction) -> Extraction:
-        """A prediction's vector, in which idle nodes were changed by nothing but their standing for nothing."""
-        mismatch = found.mismatch.copy()
-        mismatch[self.idle] = 0.0
-        return replace(found, mismatch=mismatch)
+    def extracted(self, found: Extraction, nodes: Nodes) -> Extraction:
+        """A prediction's vector, whose values at idle nodes are its own, and changed to those of what stands for them.
+
+        Parameters
+        ----------
+        nodes
+            Those of the prediction, on which each stands for itself.
+        """
+        assert found.given is not None
+        mismatch = found.given - self.whole(found.U)
+        jumps = np.zeros(len(mismatch))
+        jumps[self.same[self.idle[mismatch[self.idle] != 0.0]]] = 1.0
+        return replace(found, mismatch=mismatch, apart=Apart(nodes, self.same, jumps, self._told(found.given, nodes)))
+
+    def _told(self, given: Vector, nodes: Nodes) -> str:
+        """The largest jump of a prediction, where it is and at which pair."""
+        jump = given[self.idle] - given[self.same[self.idle]]
+        k = int(np.argmax(np.abs(jump)))
+        here = int(self.idle[k])
+        sides = [
+            f"'{one}' and '{two}'"
+            for one, two in self.pairs.items()
+            if np.isin(here, [nodes.facet_dofs(self.mesh.facets(group)) for group in (one, two)])
+        ]
+        return (
+            f"prediction: jumps by {float(jump[k]):.3g} from {nodes.points[int(self.same[here])].tolist()} to "
+            f"{nodes.points[here].tolist()}, which are one by the periodic pair {(sides or ['given'])[0]}"
+        )
 
     def whole(self, U: Vector) -> Vector:
         """A state with the values of idle nodes too."""

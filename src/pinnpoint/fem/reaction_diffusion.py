@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import groupby
 from typing import Any, Self
@@ -59,7 +59,7 @@ from pinnpoint.mesh.gluing import glued
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
 from pinnpoint.mesh.quadrature import at_points, rule
 from pinnpoint.mesh.topology import Topology
-from pinnpoint.models.given import Prediction
+from pinnpoint.models.given import Prediction, as_prediction
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.opaque import OpaqueLift
 from pinnpoint.solvers.protocol import Solver
@@ -622,7 +622,11 @@ class ReactionDiffusion(ScalarQueries):
             return extract(self.bending.nodes(self.nodes), self.space, 1, prediction, how)
         if self.loops is None:
             return extract(self.nodes, self.space, 1, prediction, how)
-        return self.loops.extracted(extract(Nodes(self.mesh, self.degree), self.space, 1, prediction, how))
+        plain = Nodes(self.mesh, self.degree)
+        if how == "constrained" and callable(as_prediction(prediction)):
+            found = extract(self.nodes, self.space, 1, prediction, how)
+            return self.loops.extracted(replace(found, given=self.whole(found.U)), plain)
+        return self.loops.extracted(extract(plain, self.space, 1, prediction, how), plain)
 
     def whole(self, U: Vector) -> Vector:
         """A state as it is drawn."""

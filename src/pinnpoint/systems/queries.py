@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import (
+    Index,
     Matrix,
     Vector,
     dimensions,
@@ -37,6 +38,9 @@ from pinnpoint.systems.goals import Goal as Goal
 from pinnpoint.systems.goals import Patch as Patch
 from pinnpoint.systems.goals import Point as Point
 from pinnpoint.systems.goals import time_of
+
+SAME = 1e-9
+"""How much rows may differ that are made of the same functional twice."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +137,46 @@ class CombinedRows:
     def __call__(self, nodes: Any) -> Any:
         """The rows on these nodes."""
         return sum(scale @ sp.csr_array(part(nodes)) for scale, part in self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """Nodes that are one of a problem's and two of a prediction's, as on the two sides of a periodic pair.
+
+    Attributes
+    ----------
+    nodes
+        On which each stands for itself: those of the prediction.
+    same
+        The one that stands for each in the problem.
+    jumps
+        1 where one of the latter has another value the second time.
+    told
+        The largest difference, where it is, and of which pair, in words.
+    """
+
+    nodes: Any
+    same: Index
+    jumps: Vector
+    told: str
+
+    __repr__ = brief
+
+    def rows(self, queries: Queries, needed: Vector) -> Any:
+        """The queries on the prediction's own nodes; refuses `needed` ones that are not known there and see a jump."""
+        L, n = sp.csr_array(queries.stored), len(self.same)
+        own = sp.csr_array(L.shape if queries.on_nodes is None else queries.on_nodes(self.nodes))
+        fold = sp.csr_array((np.ones(n), (np.arange(n), self.same)), shape=(n, n))
+        size, off = (np.asarray(abs(part).sum(axis=1)).ravel() for part in (L, own @ fold - L))
+        known = off <= SAME * size
+        lost = needed & ~known & (np.asarray(abs(L) @ self.jumps) > 0.0)
+        if np.any(lost):
+            raise InputError(
+                f"query '{queries.names[int(np.argmax(lost))]}': {self.told}; what such a prediction has for it is not "
+                "known. Give one with the same values on both sides, or ask for points and averages"
+            )
+        own.data = np.where(np.repeat(known, np.diff(own.indptr)), own.data, 0.0)
+        return own
 
 
 def require_linear(queries: Queries) -> None:
@@ -269,7 +313,7 @@ class Queries:
     def __len__(self) -> int:
         return int(self.stored.shape[0])
 
-    def before(self, given: Vector, mismatch: Vector, value: Vector) -> Vector | None:
+    def before(self, given: Vector, mismatch: Vector, value: Vector, rows: Any | None = None) -> Vector | None:
         """The values of a vector whose entries were then changed: `value` where no changed entry counts.
 
         Parameters
@@ -280,13 +324,16 @@ class Queries:
             What it differs in from the vector that it became; None is returned where this is nothing.
         value
             The values of that vector.
+        rows
+            The functionals of the vector as it was, where they are others.
         """
         if not np.any(mismatch):
             return None
+        rows = self.stored if rows is None else rows
         given = np.asarray(given, dtype=np.float64)
-        counts = np.asarray(abs(self.stored) @ (mismatch != 0.0).astype(np.float64)) > 0.0
+        counts = np.asarray(abs(rows) @ (mismatch != 0.0).astype(np.float64)) > 0.0
         with np.errstate(over="ignore", invalid="ignore"):
-            own = np.asarray(self.stored @ given + self.constants)
+            own = np.asarray(rows @ given + self.constants)
         if not np.all(np.isfinite(own)):
             worst = self.names[int(np.argmin(np.isfinite(own)))]
             raise InputError(f"prediction: its value of '{worst}' leaves the range of float64; give smaller values")

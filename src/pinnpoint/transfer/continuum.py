@@ -133,6 +133,13 @@ class Continuum:
         """Degrees of freedom of the sorted cells: vertices, then edges in the order of pairs j < l."""
         return self.nodes_of(self.topology.cells)
 
+    @cached_property
+    def own_nodes(self) -> Index:
+        """The same where each node stands for itself, for predictions that jump at periodic pairs."""
+        if self.same is None:
+            return self.cell_nodes
+        return node_numbers(self.topology.cells, len(self.points), self.edges if self.degree == 2 else None)
+
     def nodes_of(self, simplices: Index) -> Index:
         """Degrees of freedom of sorted simplices."""
         found = node_numbers(simplices, len(self.points), self.edges if self.degree == 2 else None)

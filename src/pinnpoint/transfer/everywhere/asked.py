@@ -70,7 +70,7 @@ class Asked(Extremes):
             elif isinstance(goal, EnergyError):
                 known[i] = energy_length(self.setting, self.mismatch, v, self.names[i])
             elif isinstance(goal, Maximum | Minimum):
-                own = given[self.setting.model.cell_nodes[self._cells(goal)]]
+                own = given[self.setting.model.own_nodes[self._cells(goal)]]
                 top = np.max(own) if isinstance(goal, Maximum) else np.min(own)
                 known[i] = replace(self.values[i], value=float(top))
         return known

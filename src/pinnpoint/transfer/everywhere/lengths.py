@@ -115,16 +115,15 @@ def _around(setting: Setting, low: float, high: float, bound: float, mismatch: t
 def distance(setting: Setting, given: Vector | None, *, energy: bool) -> tuple[float, float]:
     """Bounds of ‖ũ − v‖ from below and above, in L² or in the energy norm."""
     model, state = setting.model, setting.side.nodal
-    apart = state if given is None else state - given
-    slip = np.zeros_like(state) if given is None else gamma(2) * (np.abs(state) + np.abs(given))
     squares, wrong, lost = (np.empty(len(model.kappa)) for _ in range(3))
     for start in range(0, len(squares), CHUNK):
         part = slice(start, start + CHUNK)
         shapes = Shapes.of(model.points, model.topology.cells[part])
-        v = State.of(shapes, apart[model.cell_nodes[part]].T, model.degree)
+        apart, slip = _apart(state[model.cell_nodes[part]], None if given is None else given[model.own_nodes[part]])
+        v = State.of(shapes, apart.T, model.degree)
         k, c = model.kappa[part], np.maximum(model.reaction[part], 0.0) if energy else np.ones(len(model.kappa[part]))
         mean = c * mean_product(v.coefficients, v.coefficients, shapes.d)
-        size, z = c * v.top**2, slip[model.cell_nodes[part]].max(axis=1)
+        size, z = c * v.top**2, slip.max(axis=1)
         blur = 9.0 * c * z**2  # coefficients are at most three times values at nodes
         if energy and model.medium is not None:
             mean, size, blur = _by_medium(model.medium, part, shapes, v, z)
@@ -139,6 +138,13 @@ def distance(setting: Setting, given: Vector | None, *, energy: bool) -> tuple[f
     total, off, moved = math.fsum(np.maximum(squares, 0.0).tolist()), sum_up(wrong), norm_up(lost)
     high = up(math.sqrt(up(total + off)) + moved)
     return max(0.0, float(down(math.sqrt(max(0.0, float(down(total - off)))) - moved))), float(high)
+
+
+def _apart(state: Vector, given: Vector | None) -> tuple[Vector, Vector]:
+    """Differences at the nodes of cells, and their rounding; v may have two values at a periodic pair."""
+    if given is None:
+        return state, np.zeros_like(state)
+    return state - given, gamma(2) * (np.abs(state) + np.abs(given))  # band.md, step 8a
 
 
 def _by_medium(medium: Medium, part: slice, shapes: Shapes, v: State, slip: Vector) -> tuple[Vector, Vector, Vector]:
