@@ -15,6 +15,7 @@ from pinnpoint.base.arrays import Vector, whole
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.files import PathLike
+from pinnpoint.campaigns.records import Record, of_files, of_function, of_rows, require_same, told
 from pinnpoint.campaigns.runner import Summary, run
 from pinnpoint.campaigns.tasks import Row
 from pinnpoint.fem.grids import GridMap
@@ -28,7 +29,11 @@ Make = Callable[..., PopulationCertifier]
 
 @runtime_checkable
 class Source(Protocol):
-    """Instances that workers read or make themselves, a chunk at a time."""
+    """Instances that workers read or make themselves, a chunk at a time.
+
+    Its ``repr`` must tell one source from another, a network from one trained further too: a table is gone on with only
+    for the same.
+    """
 
     def __len__(self) -> int:
         """How many there are."""
@@ -67,6 +72,14 @@ class Stored:
         if len(counts) != 1:
             raise InputError(f"stored: the arrays must have one row an instance; they have {sorted(counts)}")
         return counts.pop()
+
+    def record(self) -> Record:
+        """What tells this source from others: what is in the files, and how it is read."""
+        paths = (self.kappas, self.predictions, self.streams)
+        digests = ["none" if p is None else of_files(p) for p in paths]
+        return dict(zip(("κ", "predictions", "stream functions"), digests, strict=True)) | {
+            "reading": told((self.grid, self.at, self.names))
+        }
 
     def _opened(self) -> list[Any]:
         paths = (self.kappas, self.predictions, self.streams)
@@ -111,7 +124,9 @@ def run_population(
         (κ, prediction, ψ), which are sent to the workers. A generator must give the same instances in the same order
         when it is run again.
     out, executor, options
-        As in `run`; a chunk is an instance there.
+        As in `run`; a chunk is an instance there. Beside the table stands what it is of, ``….of.json``: chunk, count,
+        the text of `make`, `arguments`, and a digest of the files or the ``repr`` of the source. A table of anything
+        else, or one without it, is not gone on with. Of generators every chunk is compared when it is skipped.
 
     *Guarantee:* that of `run`: every chunk is in the table whole and once, or in ``Summary.failed``, or not yet done.
     Bad instances are rows with their reason.
@@ -119,25 +134,39 @@ def run_population(
     if not callable(make):
         raise InputError(f"make: must be a function that prepares a certifier; got {type(make).__name__}")
     chunk = whole("chunk", chunk, low=1)
-    jobs = _stored(source, chunk) if isinstance(source, Source) else _sent(iter(source), chunk)
-    return run(partial(certify_chunk, make, arguments), jobs, out, executor, **options)
-
-
-def _name(start: int) -> str:
-    return f"{start:012d}"
+    record: Record = {"chunk": chunk, "make": of_function(make), "arguments": [told(a) for a in arguments]}
+    task = partial(certify_chunk, make, arguments)
+    if not isinstance(source, Source):
+        done = require_same(out, record | {"source": "instances that were sent"})
+        return run(task, _sent(iter(source), chunk, done), out, executor, **options)
+    record["count of instances"] = len(source)
+    require_same(out, record | (source.record() if isinstance(source, Stored) else {"source": told(source)}))
+    return run(task, _stored(source, chunk), out, executor, **options)
 
 
 def _stored(source: Source, chunk: int) -> Iterator[tuple[str, Any]]:
     count = len(source)
     for start in range(0, count, chunk):
-        yield _name(start), (start, source, min(start + chunk, count))
+        yield f"{start:012d}", (start, source, min(start + chunk, count))
 
 
-def _sent(instances: Iterator[tuple[Any, ...]], chunk: int) -> Iterator[tuple[str, Any]]:
-    start = 0
+def _sent(instances: Iterator[tuple[Any, ...]], chunk: int, done: set[str]) -> Iterator[tuple[str, Any]]:
+    """Chunks by their number and digest, so that others than those in the table are noticed."""
+    start, known = 0, {int(name.partition("-")[0]): name for name in done}
     while rows := list(islice(instances, chunk)):
-        yield _name(start), (start, rows, start + len(rows))
+        name = f"{start:012d}-{of_rows(rows)}"
+        if known.get(start, name) != name:
+            raise InputError(
+                f"source: instances {start} to {start + len(rows) - 1} are not those that the table has under these "
+                "numbers; give the same ones in the same order, or choose another table"
+            )
+        yield name, (start, rows, start + len(rows))
         start += len(rows)
+    if known and max(known) >= start:
+        raise InputError(
+            f"source: has {start} instances, and the table holds some from {max(known)} on; give all that it was "
+            "begun with, or choose another table"
+        )
 
 
 @lru_cache(2)

@@ -109,7 +109,7 @@ def read_darcy(
         What κ at a stored place means: "cells", "nodes" or "bilinear". It must be said: data sets do not say it.
     low, high
         κ where the file has 0 and 1, or truth values, which say nothing of it: the literature has 3 and 12, a public
-        generator 4 and 12. With other files of two values they are put in place of these.
+        generator 4 and 12. With other files of two values they are put in place of these; the `rows` must hold both.
     at
         Where solutions stand, "nodes" or "cells"; by default where κ stands.
     axes
@@ -174,6 +174,11 @@ def _values(stored: Any, low: float | None, high: float | None) -> tuple[Vector,
     two = np.unique(stored)
     if len(two) > 2:
         raise InputError(f"low, high: the file holds {len(two)} different values, not two; leave low and high out")
+    if len(two) < 2 and not truth:
+        raise InputError(
+            f"low, high: the instances that were read hold one value, {two[0]:g}, which does not say whether it is the "
+            "low or the high one; read all rows, or such as hold both"
+        )
     return np.where(stored == (True if truth else two[-1]), high, low), f"{low:g} and {high:g} for {two.tolist()}"
 
 

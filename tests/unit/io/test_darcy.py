@@ -193,3 +193,17 @@ def test_the_order_of_the_axes_is_recorded_and_may_be_said(tmp_path):
         assert "xy"[axis] in data.told["axes"].split(",")[0]
     with pytest.raises(pp.InputError, match="axes: must be one of"):
         pp.io.read_darcy(tmp_path / "a.npz", grid="cells", axes="zx")
+
+
+def test_rows_of_one_value_do_not_say_which_it_is(tmp_path):
+    K = np.full((3, 4, 4), 3.0)
+    K[0, :2] = 12.0
+    K[2] = 12.0
+    np.savez(tmp_path / "r.npz", kappa=K)
+    for rows in (slice(1, 2), slice(2, 3)):
+        with pytest.raises(pp.InputError, match=r"low, high: the instances that were read hold one value"):
+            pp.io.read_darcy(tmp_path / "r.npz", grid="cells", low=4.0, high=12.0, rows=rows)
+    found = pp.io.read_darcy(tmp_path / "r.npz", grid="cells", low=4.0, high=12.0)
+    assert (found.kappa[1].max(), found.kappa[2].min()) == (4.0, 12.0)
+    np.savez(tmp_path / "t.npz", kappa=(K > 5.0))  # truth values say it themselves
+    assert pp.io.read_darcy(tmp_path / "t.npz", grid="cells", low=4.0, high=12.0, rows=slice(1, 2)).kappa.max() == 4.0
