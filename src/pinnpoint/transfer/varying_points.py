@@ -91,10 +91,10 @@ def reach(place: Surroundings, x0: Vector, facets: Vector, name: str = "point", 
 
     Whether κ bends is asked of ever smaller boxes. Facets of a curved domain are `moved` by at most so much.
     """
-    if place.matrix is None and moved is None:
-        R = largest_ball(x0, facets)  # continuous.md, step 4e
-    elif place.matrix is None:
+    if place.matrix is None and moved is not None:
         R = float((distances(x0, facets) - moved).min(initial=math.inf))  # curved.md, step 1f
+    elif place.matrix is None:
+        R = largest_ball(x0, facets)  # continuous.md, step 4e
     else:
         A, error = (np.array([[pair[i] for pair in row] for row in place.matrix]) for i in (0, 1))
         spread = [sum(x.size() ** 2 for row in rows for x in row) for rows in (place.local.A, place.local.inverse)]

@@ -303,7 +303,8 @@ def _growth(apply: Solve, n: int) -> float:
 def _solver(A: Any, order: Index | None) -> Solve:
     """A⁻¹, with its rows in the order of `border_order`."""
     if order is None:
-        return _factors(_columns(A), MMD).solve
+        plain: Solve = _factors(_columns(A), MMD).solve
+        return plain
     facets = order[order < A.shape[0]]
     inner, back = _factors(_reordered(A, facets), NATURAL), np.argsort(facets)
     return lambda b: np.asarray(inner.solve(b[facets])[back])
