@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint_verify.boxes import MOST, ROUNDS, Part, Prediction
+from pinnpoint_verify.boxes import MOST, ROUNDS, WORK, Part, Prediction
 from pinnpoint_verify.checker import UNIT, Ball, up
 from pinnpoint_verify.heat import Axis
 from pinnpoint_verify.model_jets import Jet, coordinates, formula, jets
@@ -119,7 +119,7 @@ class Box:
 
 def enclosed(parts: list[Part], u: Ball, lower: float, upper: float) -> tuple[float, float]:
     """Centre and radius of the true value, boxes cut until it lies between two numbers or the budget is spent."""
-    goal, idle, best = 0.15 * (upper - lower), 0, math.inf
+    goal, idle, best, work = 0.15 * (upper - lower), 0, math.inf, 0
     for _ in range(ROUNDS):
         sums = [part.found() for part in parts]
         value = math.fsum([float(u.m), *(s[0] for s in sums)])
@@ -131,11 +131,12 @@ def enclosed(parts: list[Part], u: Ball, lower: float, upper: float) -> tuple[fl
         order = np.argsort(left)
         goal = goal if float(np.sum(left)) > goal else 0.25 * goal
         small = np.cumsum(left[order]) <= 0.5 * goal
-        if small.all() or len(left) >= MOST or idle > 4:
+        if small.all() or len(left) >= MOST or idle > 4 or work >= WORK:
             break
         limit = max(float(left[order][~small][0]), 1e-3 * float(left.max()) if np.isfinite(left).all() else 0.0)
         for part in parts:
             rows = np.flatnonzero(part.open >= limit)[: MOST // 4]
+            work += 2 * len(rows) * len(part.S.degree)
             if len(rows) and part.D:
                 part.split(rows)
     return value, radius
@@ -195,7 +196,10 @@ def verify_box(bundle: Bundle, certificate: Row, case: Row, proof: Row) -> list[
         need(fits, f"{row['name']!r}: its value is not the prediction's own, {float(own.m)!r}")
         c, r = enclosed(box.parts(u, at, time), own, row["lower"], row["upper"])
         line = f"{row['name']!r}: [{row['lower']!r}, {row['upper']!r}] is claimed, {c!r} ± {r!r} is proved"
-        need(math.isfinite(r) and row["lower"] <= c - r and c + r <= row["upper"], line)
+        need(
+            math.isfinite(r), f"{row['name']!r}: with the checker's budget what is left of the equation is not bounded"
+        )
+        need(row["lower"] <= c - r and c + r <= row["upper"], line)
         lines.append(f"{row['name']}: proved {c!r} ± {r:.3e}; claimed [{row['lower']!r}, {row['upper']!r}]")
     lines += [f"note: {note}" for note in certificate.get("notes", [])]
     lines.append("declared: the terms that a radius is split into")

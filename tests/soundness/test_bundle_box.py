@@ -11,7 +11,7 @@ import pytest
 import pinnpoint as pp
 from pinnpoint.models import Lift
 from pinnpoint.models.networks.mlp import MLP
-from pinnpoint_verify import Refused, verify
+from pinnpoint_verify import Refused, box_claims, boxes, verify
 
 MIXED = {"boundary": [("neumann", "dirichlet")], "dirichlet": {"x+": "1 + t"}, "neumann": {"x-": "sin(t)"}}
 BOXES = {
@@ -163,3 +163,15 @@ def test_what_the_checker_does_not_know_is_not_written(given, guess, said, tmp_p
     found = pp.certify(box, "0*x", asked, budget=100)
     with pytest.raises(pp.InputError, match=said):
         pp.write_bundle(tmp_path / "bundle", found, box, guess, asked)
+
+
+def test_a_thin_bump_is_refused_by_a_budget_of_work(tmp_path, monkeypatch):
+    """A source that no small number of boxes resolves: the bound reached counts, and is not enough."""
+    _, folder = written(tmp_path)
+    made, split = [], boxes.Part.split
+    monkeypatch.setattr(boxes.Part, "split", lambda part, rows: (made.append(len(rows)), split(part, rows)))
+    monkeypatch.setattr(box_claims, "WORK", 30_000)
+    changed(folder, "case.json", lambda data: data["problem"].update(source="1e5*exp(-(1e6*(x-0.4567891))**2)"))
+    with pytest.raises(Refused, match="budget"):
+        verify(folder)
+    assert 100 < sum(made) < 500
