@@ -72,7 +72,8 @@ class Population:
     """Proved errors and values of S instances and Q queries.
 
     Every number is about the solution u of the PDE itself with the instance's own κ, on the domain that the mesh
-    covers. An instance that was refused has infinite bounds and its reason in `status`; it never ends the batch.
+    covers; where `target` is "discrete", about the solution of the discrete system with it.
+    An instance that was refused has infinite bounds and its reason in `status`; it never ends the batch.
 
     *Guarantee:* deterministic, rounding covered ([operators](operators.md)). The prediction is the piecewise linear
     function with the given values at the nodes and the problem's Dirichlet values on the boundary: where other values
@@ -111,6 +112,11 @@ class Population:
         Coefficients and predictions as they were given; None where they came from a generator.
     cells
         Of each instance the cells' shares of the prediction's η², (S, C); None unless asked for.
+    outputs
+        Whether `value` are somebody's values of the queries alone: energy errors are then those of another state, and
+        `accepted` needs a query.
+    target
+        What the bounds are about: the PDE's solution, "continuous", or that of the discrete system, "discrete".
     """
 
     names: tuple[str, ...]
@@ -132,6 +138,8 @@ class Population:
     notes: tuple[str, ...] = ()
     instances: Instances | None = field(default=None, compare=False)
     cells: Vector | None = None
+    outputs: bool = False
+    target: str = "continuous"
 
     __repr__ = brief
 
@@ -185,6 +193,11 @@ class Population:
 
     def _sides(self, tolerance: float, query: str | int | None) -> tuple[Mask, Mask]:
         """Which are proved within, and which beyond."""
+        if query is None and self.outputs:
+            raise InputError(
+                "query: outputs were given, and energy errors are those of the reduced state, not of what gave them; "
+                f"name one of {', '.join(self.names)}"
+            )
         if query is None:
             return self.error <= tolerance, self.lower > tolerance
         q = self.column(query)
@@ -226,6 +239,7 @@ class Population:
             row: dict[str, Any] = {
                 "number": int(self.number[i]),
                 "status": self.status[i] or "certified",
+                "target": self.target,
                 "error": float(self.error[i]),
                 "error_lower": float(self.lower[i]),
                 "gap": float(self.gap[i]),
@@ -255,7 +269,9 @@ def joined(parts: Sequence[Population]) -> Population:
     cells = None if any(p.cells is None for p in parts) else stacked("cells")
     status = tuple(s for p in parts for s in p.status)
     notes = tuple(dict.fromkeys(n for p in parts for n in p.notes))
-    return Population(first.names, **kept, status=status, notes=notes, cells=cells)
+    return Population(
+        first.names, **kept, status=status, notes=notes, cells=cells, outputs=first.outputs, target=first.target
+    )
 
 
 def _percent(share: float) -> str:

@@ -102,7 +102,7 @@ def prepare_affine(
     system = AffineSystem.of([A[free][:, free] for A in terms], np.asarray(problem.b)[free], rows)
     notes = (
         f"reduced bases of rank {rank}; {what} is one number on each group",
-        "the target is the discrete solution for the sum of the stored terms; the reduced state is the prediction",
+        "the target is the discrete solution for the sum of the stored terms",
     )
     return AffineCertifier.of(system, queries.names, np.asarray(queries.constants), drawn, rank, notes, queries.derived)
 

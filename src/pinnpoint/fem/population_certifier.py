@@ -272,6 +272,7 @@ class PopulationCertifier:
             contrast=contrast,
             status=tuple(status),
             notes=self.notes,
+            target="discrete" if isinstance(self.prepared, Cellwise) else "continuous",
         )
 
 

@@ -22,6 +22,12 @@ NOTES = (
     "κ is one number on each cell, as stored, and the domain the one that the mesh covers",
 )
 
+TARGETS = {
+    "continuous": "bounds are about the solution of the PDE itself",
+    "discrete": "bounds are about the solution of the discrete system, not about the PDE's",
+}
+UNTOLD = "the table does not say whether bounds are about the PDE's solution or the discrete system's"
+
 
 def report_table(table: PathLike, path: PathLike, *, accept: float, title: str = "A campaign") -> Path:
     """Write the report of a table of `campaigns.run_population`, CSV or Parquet, for relative energy errors.
@@ -51,10 +57,20 @@ def report_table(table: PathLike, path: PathLike, *, accept: float, title: str =
         {"contrast": of["contrast"].astype(float)},
         [_query(name.removesuffix(" radius"), of, good) for name in of if name.endswith(" radius")],
         [(int(of["number"][i]), str(status[i])) for i in np.flatnonzero(~good)],
-        notes=NOTES,
+        notes=(*NOTES, *_targets(of)),
         told={"table": source.name, "pinnpoint": __version__},
     )
     return write_population_report(path, view)
+
+
+def _targets(of: dict[str, Any]) -> list[str]:
+    """What the rows are about, in words."""
+    if "target" not in of:
+        return [UNTOLD]
+    found = sorted(set(of["target"].astype(str)))
+    if len(found) > 1:
+        raise InputError(f"table: has rows of several targets ({', '.join(found)}); report them apart")
+    return [TARGETS.get(found[0], UNTOLD)]
 
 
 def _query(name: str, of: dict[str, Any], good: Any) -> tuple[str, float, float, float, float]:

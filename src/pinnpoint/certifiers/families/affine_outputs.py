@@ -21,6 +21,8 @@ CHUNK = 1024
 """Parameters at once."""
 RANGE = 1e-100, 1e100
 """Parameters beyond these could overflow in a sum."""
+REDUCED = "the reduced state is the prediction"
+OUTPUTS = "the outputs that were given are the prediction; energy errors are those of the reduced state"
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +82,8 @@ class AffineCertifier:
         ----------
         outputs
             Somebody's predicted values of the queries, (S, Q), which become `value`; those of the reduced state by
-            default. `error` is the relative energy error of the reduced state in any case. A row that holds NaN or
+            default. `error` is the relative energy error of the reduced state in any case, so that ``accepted`` then
+            needs a query. A row that holds NaN or
             infinity is refused with its reason. Magnitudes follow from their components, and are further columns.
         """
         require_round_to_nearest()
@@ -150,7 +153,9 @@ class AffineCertifier:
             steps=np.zeros(len(mu), dtype=np.intp),
             contrast=mu.max(axis=1) / mu.min(axis=1),
             status=(CERTIFIED,) * len(mu),
-            notes=self.notes,
+            notes=(*self.notes, REDUCED if outputs is None else OUTPUTS),
+            outputs=outputs is not None,
+            target="discrete",
         )
         reasons = dict.fromkeys(np.flatnonzero(lost).tolist(), "parameters: rounding leaves nothing; rescale them")
         reasons |= dict.fromkeys(np.flatnonzero(~said).tolist(), "outputs: hold NaN or infinity")
