@@ -131,7 +131,8 @@ def assembled(
     sizes = np.array([isinstance(goal, Everywhere) for goal in queries.goals])
     below = sizes & np.isfinite(made.radius) & (made.center < made.radius)
     center = np.where(below, made.radius, made.center)  # box.md, step 6f
-    return replace(made, center=center, interval_of=BOX, **_where(queries))
+    points, times = _where(queries, made)
+    return replace(made, center=center, interval_of=BOX, points=points, times=times)
 
 
 def fill(errors: dict[str, Vector], i: int, found: Bracketed, spread: str) -> None:
@@ -149,15 +150,15 @@ def _point(queries: Queries, i: int) -> Point:
     return goal
 
 
-def _where(queries: Queries) -> dict[str, Vector]:
+def _where(queries: Queries, made: Certificate) -> tuple[Vector | None, Vector | None]:
     """Place and time of every point; the largest error beside them has none, which is not a number."""
     points = {i: goal for i, goal in enumerate(queries.goals) if isinstance(goal, Point)}
     if not points or len(points) == len(queries):
-        return {}
+        return made.points, made.times
     at = np.full((len(queries), len(next(iter(points.values())).at)), np.nan)
     at[list(points)] = [goal.at for goal in points.values()]
     times = np.array([np.nan if goal is None else goal.time for goal in map(points.get, range(len(queries)))], float)
-    return {"points": at} | ({} if np.isnan(times).all() else {"times": times})
+    return at, None if np.isnan(times).all() else times
 
 
 def _by_time(queries: Queries) -> dict[float | None, list[int]]:

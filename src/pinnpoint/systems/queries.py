@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import (
     Index,
+    Mask,
     Matrix,
     Vector,
     dimensions,
@@ -162,7 +163,7 @@ class Apart:
 
     __repr__ = brief
 
-    def rows(self, queries: Queries, needed: Vector) -> Any:
+    def rows(self, queries: Queries, needed: Mask) -> Any:
         """The queries on the prediction's own nodes; refuses `needed` ones that are not known there and see a jump."""
         L, n = sp.csr_array(queries.stored), len(self.same)
         own = sp.csr_array(L.shape if queries.on_nodes is None else queries.on_nodes(self.nodes))
