@@ -45,6 +45,8 @@ def partition(mesh: Mesh, groups: Sequence[str], name: str) -> Index:
 
 def between(within: Any) -> tuple[float, float]:
     """Two rising bounds of parameters."""
+    if not (isinstance(within, tuple | list | np.ndarray) and len(within) == 2):
+        raise InputError(f"within: must be two rising numbers; got {within!r}")
     low, high = (number("within", x, above=0.0) for x in within)
     if not low < high:
         raise InputError(f"within: must be two rising numbers; got {within!r}")

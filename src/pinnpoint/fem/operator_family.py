@@ -77,6 +77,8 @@ class OperatorFamily(DiffusionFamily):
             anywhere, in any dimension ([operators](operators.md), section 14).
         """
         discrete = discrete_target(target)
+        if not isinstance(patches, bool):
+            raise InputError(f"patches: must be True or False; got {patches!r}")
         if discrete and patches:
             raise InputError("patches: make fluxes, which target='discrete' does not have; leave them out")
         if sum(x is not None for x in (steps, tolerance, budget)) > 1:

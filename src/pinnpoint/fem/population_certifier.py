@@ -137,7 +137,9 @@ class PopulationCertifier:
         given = population.instances
         if given is None:
             raise InputError("population: its coefficients came from a generator and are gone; give arrays")
-        asked = np.asarray(rows).ravel()
+        meshes, asked = whole("meshes", meshes), np.asarray(rows).ravel()
+        if asked.size and asked.dtype.kind not in "iub":
+            raise InputError(f"rows: must be whole numbers or a mask; got {asked.tolist()[:8]}")
         if asked.dtype == bool and len(asked) != len(population):
             raise InputError(f"rows: a mask must have {len(population)} entries; got {len(asked)}")
         which = np.flatnonzero(asked) if asked.dtype == bool else asked.astype(np.intp)

@@ -213,7 +213,10 @@ def _query(population: Population, q: int) -> tuple[str, float, float, float, fl
 
 
 def _column(name: str, values: Any, count: int) -> Vector:
-    column = np.asarray(values, dtype=np.float64)
+    try:
+        column = np.asarray(values, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"features: '{name}' must have {count} numbers, one an instance; got others") from error
     if column.shape != (count,):
         raise InputError(f"features: '{name}' must have {count} numbers, one an instance; got shape {column.shape}")
     return column

@@ -42,3 +42,22 @@ def test_tables_and_their_reports_say_the_target(tmp_path, target):
     text = pp.report_table(tmp_path / "t.csv", tmp_path / "t.html", accept=0.1).read_text(encoding="utf-8")
     assert ("solution of the discrete system, not about" in text) == (target == "discrete")
     assert ("solution of the PDE itself" in text) == (target == "continuous")
+
+
+def test_what_cannot_be_meant_is_refused(tmp_path):
+    problem = pp.fem.ReactionDiffusion(MESH, source=1.0)
+    family = problem.operators(["l", "r"])
+    certifier = family.prepare(problem.mean("m"))
+    found = certifier.certify_many(np.ones((2, 2)), np.zeros((2, 49)))
+    for match, call in (
+        ("rows: must be whole numbers or a mask", lambda: certifier.refine(found, [0.5])),
+        ("meshes: ", lambda: certifier.refine(found, [0], meshes=-1)),
+        ("patches: must be True or False; got 'x'", lambda: family.prepare(problem.mean("m"), patches="x")),
+        ("within: must be two rising numbers; got 1.0", lambda: family.reduce(problem.mean("m"), 4, 1.0)),
+        (
+            "features: 'a' must have 2 numbers",
+            lambda: pp.write_population(found, certifier, tmp_path, accept=0.1, features={"a": ["x", "y"]}),
+        ),
+    ):
+        with pytest.raises(pp.InputError, match=match):
+            call()
