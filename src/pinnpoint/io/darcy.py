@@ -24,6 +24,7 @@ from pinnpoint.mesh.mesh import Mesh
 NAMES = {".pt": ("x", "y"), ".mat": ("coeff", "sol"), ".h5": ("nu", "tensor"), ".npz": ("kappa", "solution")}
 """The coefficient and the solution as these files usually call them; HDF5 as PDEBench does."""
 SUFFIXES = (".pt", ".pth", ".mat", *HDF5, ".npz")
+COORDINATES = ("x-coordinate", "y-coordinate")
 AXES = {"xy": "first along x, then along y", "yx": "first along y, then along x"}
 UNIT_SQUARE = ((0.0, 1.0), (0.0, 1.0))
 MEANINGS = (
@@ -47,7 +48,8 @@ class DarcyData:
     at
         Where solutions stand: at "nodes" or at the middles of "cells".
     told
-        File, names, convention, order of the axes and values, as strings: for reports.
+        File, names, convention, order of the axes and values, as strings: for reports. Coordinates that an HDF5 file
+        holds are told here and not used: where they are not of the unit square, give `on` a mesh and a box.
     """
 
     kappa: Vector
@@ -142,7 +144,16 @@ def read_darcy(
     if axes == "yx":
         kappa, u = kappa.swapaxes(1, 2), None if u is None else u.swapaxes(1, 2)
     told = {"file": target.name, "coefficient": names[0], "grid": grid, "at": at, "axes": AXES[axes], "values": values}
+    told |= _coordinates(target) if kind == ".h5" else {}
     return DarcyData(kappa, u, grid, at, told | ({} if u is None else {"solution": names[1]}))
+
+
+def _coordinates(path: Path) -> dict[str, str]:
+    """What PDEBench's files say of their places, in words: nothing is taken from it."""
+    with open_hdf5(path) as file:
+        found = {name: np.asarray(file[name]) for name in COORDINATES if name in file}
+    ends = [f"{name} {a.min():g} to {a.max():g}" for name, a in found.items() if a.size and a.dtype.kind in "fiu"]
+    return {"coordinates": f"{', '.join(ends)} in the file; not used: the domain is that of the mesh"} if ends else {}
 
 
 def _meant(grid: str | None, at: str | None, axes: str) -> tuple[str, str]:

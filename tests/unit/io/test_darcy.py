@@ -48,6 +48,7 @@ def test_every_door_gives_the_same_instances(tmp_path, kind):
     np.testing.assert_array_equal(data.solution, STATES)
     assert data.told["grid"] == "cells"
     assert data.told["axes"] == "first along x, then along y"
+    assert ("x-coordinate 0 to 7 in the file; not used" in data.told.get("coordinates", "")) == (kind == ".hdf5")
     some = pp.io.read_darcy(tmp_path / f"data{kind}", grid="nodes", rows=slice(1, 3), **two)
     np.testing.assert_array_equal(some.kappa, FIELDS[1:3])
     np.testing.assert_array_equal(some.solution, STATES[1:3])
