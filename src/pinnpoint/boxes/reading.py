@@ -52,7 +52,7 @@ def axis_of(i: int, side: Sequence[float], ends: tuple[str, str], kappa: float =
     peclet = abs(drift) * (high - low) / kappa
     if drift and ends[0] == "dirichlet" and peclet > 60.0:
         raise InputError(
-            f"convection[{i}]: |b|L/κ = {peclet:.5g} is above 60 between Dirichlet ends, where images would cancel; "
+            f"convection[{i}]: |b|L/κ = {peclet:.15g} is above 60 between Dirichlet ends, where images would cancel; "
             f"take a side of at most {60.0 * kappa / abs(drift):.4g}, or a mesh, pinnpoint.fem.Parabolic"
         )
     return Axis(low, high, ends, kappa, drift)
