@@ -16,6 +16,8 @@ from pinnpoint.systems.linear import LinearSystem
 
 MANY = 24
 """Right-hand sides that a factor is expected to serve."""
+TOLERANCE = 1e-3
+"""What may be left of the load, by default."""
 
 
 def reference_of(problem: Any, steps: int | None, tolerance: float, multigrid: bool | None) -> Reference:
@@ -28,7 +30,11 @@ def reference_of(problem: Any, steps: int | None, tolerance: float, multigrid: b
     steps = None if steps is None else whole("steps", steps)
     if multigrid is not None and not isinstance(multigrid, bool):
         raise InputError(f"multigrid: must be true, false or left out; got {multigrid!r}")
+    if steps is not None and tolerance != TOLERANCE:
+        raise InputError("steps, tolerance: are two ways to say the same; give one")
     tolerance = number("tolerance", tolerance, above=0.0)
+    if tolerance >= 1.0:
+        raise InputError(f"tolerance: is a share of the load and must be < 1; got {tolerance:g}")
     A = StiffnessProduct.of(problem.nodes).matrix(problem.diffusion)[free][:, free]
     points = problem.nodes.points[free]
     even = problem.degree == 1 and float(np.ptp(problem.diffusion)) == 0.0

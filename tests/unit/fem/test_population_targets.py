@@ -54,6 +54,8 @@ def test_what_cannot_be_meant_is_refused(tmp_path):
         ("meshes: ", lambda: certifier.refine(found, [0], meshes=-1)),
         ("patches: must be True or False; got 'x'", lambda: family.prepare(problem.mean("m"), patches="x")),
         ("within: must be two rising numbers; got 1.0", lambda: family.reduce(problem.mean("m"), 4, 1.0)),
+        ("steps, tolerance: are two ways", lambda: problem.reference(steps=3, tolerance=1e-2)),
+        ("tolerance: is a share of the load and must be < 1; got 1", lambda: problem.reference(tolerance=1.0)),
         (
             "features: 'a' must have 2 numbers",
             lambda: pp.write_population(found, certifier, tmp_path, accept=0.1, features={"a": ["x", "y"]}),
