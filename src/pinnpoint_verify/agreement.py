@@ -99,9 +99,18 @@ def prediction_agrees(d: Discrete, rows: list[Row], case: Row, proof: Row, bundl
     parts = given["expression"] if given["source"] == "expression" else 0.0
     parts = parts if isinstance(parts, list) else [parts] * count
     need(len(parts) == count, "case.json: the prediction has another number of components")
-    own = np.stack([formula(part, nodes) for part in parts], axis=1).ravel()[d.free]
+    every = np.stack([formula(part, nodes) for part in parts], axis=1).ravel()
+    own = every[d.free]
     close = np.abs(d.U[d.free] - own) <= 1e-9 * np.max(np.abs(own), initial=0.0)
     need(np.all(close), "u: is not the prediction of the case (sampled)")
+    far = given["source"] == "expression" and np.max(np.abs(d.U - every), initial=0.0) > 1e-9 * np.max(
+        np.abs(every), initial=0.0
+    )
+    for goal, row in zip(proof.get("goals", []), rows, strict=False):  # these are about the values as they were given
+        seen = not far or goal["kind"] not in ("everywhere", *NORMS)
+        need(
+            seen, f"{row['name']!r}: the case's prediction has other values on the boundary than u, which were dropped"
+        )
     for row in rows:
         need(row["raw"] is None or given["source"] == "expression", f"{row['name']!r}: raw is not the prediction's")
         if row["kind"] == "point" and row["raw"] is not None:

@@ -8,14 +8,17 @@ import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import pinnpoint as pp
 from pinnpoint_verify import lengths
+from pinnpoint_verify.agreement import prediction_agrees
 from pinnpoint_verify.claims import main as verified
+from pinnpoint_verify.reader import Refused
 
 SINES = "sin(pi*x)*sin(pi*y)"
 
@@ -142,3 +145,27 @@ def test_what_the_checker_does_not_prove_is_refused(tmp_path):
     whole = p.maximum()
     with pytest.raises(pp.InputError, match="checker"):
         pp.write_bundle(tmp_path / "c", pp.certify(p, p.space.U0, whole), p, p.space.U0, whole)
+
+
+def test_a_formula_with_other_boundary_values_is_not_bundled(tmp_path):
+    problem = pp.fem.ReactionDiffusion(pp.io.generate("square", 4), 1.0, degree=2)
+    bump, queries = "0.1*x*(1-x) + 100*max(0, 1 - 20*x)", problem.l2_error()
+    found = pp.certify(problem, bump, queries)
+    with pytest.raises(pp.InputError, match="boundary"):
+        pp.write_bundle(tmp_path / "bundle", found, problem, bump, queries)
+
+
+@pytest.mark.parametrize("kind", ["everywhere", "l2-error", "energy-error"])
+def test_boundary_values_of_another_formula_are_noticed(kind):
+    """With u = 0 on the boundary, the formula's values at inner nodes alone are those of many others."""
+    nodes, row = np.array([[0.0], [0.5], [1.0]]), {"name": "error", "kind": kind, "raw": None}
+    d: Any = SimpleNamespace(U=np.array([0.0, 0.25, 0.0]), free=np.array([1]))
+    proof = {"lift": None, "components": 1, "goals": [{"kind": kind}]}
+
+    def seen(formula: str) -> None:
+        case = {"prediction": {"source": "expression", "expression": formula}}
+        prediction_agrees(d, [row], case, proof, cast(Any, lambda *asked: nodes))
+
+    seen("x*(1-x)")
+    with pytest.raises(Refused, match="other values on the boundary"):
+        seen("x*(1-x) + 100*max(0, 1 - 20*x)")

@@ -48,6 +48,8 @@ MOST_NAME = 1000
 """Characters of a query's name, for the checker."""
 SYSTEM = "system"
 """What does not depend on the state, and may be written early."""
+DROPPED = 1e-10
+"""What boundary conditions may change of a formula that the checker takes for the same, against its values."""
 
 
 def begin_bundle(folder: Path, problem: Problem, queries: Queries) -> Writer:
@@ -99,6 +101,7 @@ def write_bundle(
     against = _moving(problem) or _kept(problem, queries) or _varied(problem)
     against = against or curved_obstacle(certificate, problem, queries) or obstacle(certificate, system)
     against = against or wordless(certificate, problem) or extreme_obstacle(certificate, U)
+    against = against or dropped(certificate, problem, prediction)
     if against and not partial:
         raise InputError(against)
     texts = (document or Document()).complete(certificate, problem, queries, options)
@@ -253,6 +256,21 @@ def extreme_obstacle(certificate: Certificate, U: Vector) -> str:
         if found.upper > certificate.upper[i] or found.lower < certificate.lower[i]:
             return f"query '{name}': boundary values of the prediction were changed, which the checker does not see"
     return ""
+
+
+def dropped(certificate: Certificate, problem: Any, prediction: Any) -> str:
+    """Why the checker refuses extremes and norms of a formula: the state that is stored has other boundary values."""
+    if certificate.evidence.extremes is None or not isinstance(problem, Problem):
+        return ""
+    found = problem.extract(prediction)
+    most = 0.0 if found.given is None else DROPPED * float(np.max(np.abs(found.given), initial=0.0))
+    if not isinstance(problem.prediction(prediction), Expression) or found.changed <= most:
+        return ""
+    return (
+        "prediction: its values on the boundary are not the problem's, and the largest error and norms are about it as "
+        f"it was given, up to {found.changed:.3g} from what the checker sees; give one with the boundary's values, or "
+        "leave these queries out"
+    )
 
 
 def obstacle(certificate: Certificate, system: Any) -> str:
