@@ -72,3 +72,14 @@ def test_rows_that_are_not_known_on_both_sides_are_refused():
     row = pp.Queries(problem.points([[0.99]]).L)
     with pytest.raises(InputError, match=r"jumps by 10 from \[0.0\] to \[1.0\].*periodic pair 'left' and 'right'"):
         pp.certify(problem, spiked(problem), row, target="discrete", accept=0.1)
+
+
+def test_what_is_not_for_pairs_says_so():
+    problem = ring()
+    for ask in (problem.flux, problem.patch):
+        with pytest.raises(InputError, match="group 'right': is one side of a periodic pair"):
+            ask("right")
+    with pytest.raises(InputError, match="corrected: is not proved for periodic pairs"):
+        problem.corrected([[0.5]])
+    with pytest.raises(InputError, match=r"tolerance: .* periodic pair"):
+        pp.certify_to(problem, "sin(2*pi*x)", problem.points([[0.3]]), 1e-9)

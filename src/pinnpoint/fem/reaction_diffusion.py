@@ -333,6 +333,7 @@ class ReactionDiffusion(ScalarQueries):
 
     def patch(self, group: str, component: Component = None, name: str | None = None) -> Queries:
         """The average over a boundary group."""
+        self._require_unpaired(group)
         return self._queries.patch(group, None if name is None else [name], component)
 
     def flux(self, group: str, name: str | None = None) -> Queries:
@@ -344,6 +345,7 @@ class ReactionDiffusion(ScalarQueries):
         facets = self.mesh.facets(group)
         if not len(facets):
             raise InputError(f"group '{group}': has no facets to measure a flux through")
+        self._require_unpaired(group)
         if self.sides is not None and self.sides.has(group):
             return self.sides.flux(self, group, name)
         nodes = np.unique(self.nodes.facet_dofs(facets))
@@ -418,6 +420,8 @@ class ReactionDiffusion(ScalarQueries):
             points next to the boundary are known as well as those in the middle; elsewhere the radius grows as the
             ball around a point shrinks.
         """
+        if self.loops is not None:
+            raise InputError("corrected: is not proved for periodic pairs; certify points")
         points = self._queries.as_points("points", X)
         self._queries.locator.locate(points, "points")
         if prediction is None:
@@ -426,6 +430,11 @@ class ReactionDiffusion(ScalarQueries):
 
     def refined(self, mesh: Mesh, parents: Index) -> Self:
         """The same problem on a refined mesh, whose cells came from these."""
+        if self.loops is not None:
+            raise InputError(
+                "tolerance: is not reached on this mesh, and the two sides of a periodic pair are not refined "
+                "together; give a finer mesh whose sides match, or leave tolerance out"
+            )
         own_ = self.given if self.bending is None else self.bending.given
         given = {name: what[parents] if _by_cell(what) else what for name, what in own_.items()}
         if self.bending is not None:
@@ -519,6 +528,13 @@ class ReactionDiffusion(ScalarQueries):
             require_liftable(self.bending, sum(len(part.facets) for part in self.held.parts))
             return as_lift(self, prediction)
         return lift_of(self, prediction)
+
+    def _require_unpaired(self, group: str) -> None:
+        if self.loops is not None and group in {*self.loops.pairs, *self.loops.pairs.values()}:
+            raise InputError(
+                f"group '{group}': is one side of a periodic pair, which lies inside the domain; ask for points, for "
+                "averages over cells, or for groups that are not periodic"
+            )
 
     def _require_open(self) -> None:
         if self.loops is not None:

@@ -348,10 +348,12 @@ class Equilibrated(Route):
         loose = ~np.isfinite(self.model.anchors.reach)
         if loose.any():
             where = self.model.points[self.model.topology.cells[int(np.argmax(loose))]].mean(axis=0)
+            so = "to no reaction, so the PDE has no unique solution there"
+            if self.model.medium is not None:
+                so = "to no reaction with a proved bound above zero, so a unique solution could not be proved there"
             raise InputError(
                 f"mesh: {int(loose.sum())} cells, for example at {where.tolist()}, are joined through facets to no "
-                "Dirichlet group, to no Robin group and to no reaction, so the PDE has no unique solution there; fix a "
-                "value on that part"
+                f"Dirichlet group, to no Robin group and {so}; fix a value on that part"
             )
 
     @staticmethod
