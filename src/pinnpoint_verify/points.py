@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint_verify.checker import Density, Mesh, Query, total, up
+from pinnpoint_verify.checker import Density, Mesh, Query, means, total, up
 from pinnpoint_verify.mollifiers import DEPTH, clear, density_bounds
 from pinnpoint_verify.own import replaced
 from pinnpoint_verify.potentials import Potential, data_term
@@ -43,7 +43,13 @@ def proved_point(query: Query, goal: Row, row: Row, text: Any, parted: Array, ce
     fits = abs(goal["constant"] - value) <= goal["error"] + error
     need(fits, f"{name!r}: ∫fΦ is {value!r} ± {error:.1e}, not {goal['constant']!r}")
     goal["constant"], goal["error"] = value, error
-    query.w = query.z.source = _density(query.w, mesh, x0, R, potential)
+    stored = query.w
+    query.w = query.z.source = _density(stored, mesh, x0, R, potential)
+    own, told = query.w.on(0, mesh.C), stored.on(0, mesh.C)
+    gap = own[0] - told[0]  # ‖Π(w − Q)‖ is at most the error that is stored, but for errors of both
+    size = np.sqrt(np.maximum(np.einsum("njk,jklm,nlm->n", gap, means(mesh.d, 4).m, gap), 0.0))
+    noise = 1e-10 * (np.abs(own[0]) + np.abs(told[0])).max(axis=(1, 2))
+    need(np.all(size <= 1.001 * (told[3] + own[3]) + noise), f"mollifier of {name!r}: not that of the point")
     return True
 
 

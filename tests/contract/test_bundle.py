@@ -483,6 +483,7 @@ def test_arrays_cannot_be_edited(name, copied, capsys):
                 pairs = zip(proved(out), before, strict=True)
                 same = all(abs(p[0] - q[0]) <= 0.01 * q[1] and p[1] <= 1.01 * q[1] for p, q in pairs)
                 fine = rel.endswith(("_rest.npy", "raised/error.npy")) or (discrete and (rel, how) in HARMLESS)
+                fine = fine or (rel.startswith("dual/z") and how == "one entry")  # any dual state proves an interval
                 fine = fine or (rel.startswith("rule/") and how in ("swapped", "reversed"))  # the same points
                 (passed if same and fine else escaped).append((rel, how))
         path.write_bytes(whole)

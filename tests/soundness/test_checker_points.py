@@ -202,10 +202,6 @@ FORGERIES = {
     "another integral of the source": first_goal(constant=0.02),
     "a larger ball": first_goal(radius=0.3700001),
     "a smaller ball": first_goal(radius=0.36),
-}
-
-
-HINTS = {
     "a density that is scaled": lambda forger: forger.array("dual/w0_beta", lambda a: a * 1.001),
     "bounds of no error": lambda forger: (
         forger.array("dual/w0_rest", lambda a: 0.0 * a),
@@ -217,25 +213,11 @@ HINTS = {
 }
 
 
-@pytest.mark.parametrize("what", HINTS)
-def test_what_is_stored_of_a_density_is_a_hint(written, tmp_path, what):
-    """The checker finds the density itself, so what is proved stays true, and stays what it was."""
-    shutil.copytree(written, tmp_path / "b")
-    forger = Forger(tmp_path / "b")
-    HINTS[what](forger)
-    forger.seal()
-    before, after = (
-        [float(line.split()[2]) for line in verify(folder) if ": proved " in line]
-        for folder in (written, tmp_path / "b")
-    )
-    np.testing.assert_allclose(before, after, rtol=1e-5)
-
-
 @pytest.mark.parametrize("what", FORGERIES)
 def test_a_forged_point_is_refused(written, tmp_path, what):
     shutil.copytree(written, tmp_path / "b")
     forger = Forger(tmp_path / "b")
     FORGERIES[what](forger)
     forger.seal()
-    with pytest.raises(Refused, match=r"∫fΦ|ball|is proved"):
+    with pytest.raises(Refused, match=r"∫fΦ|ball|is proved|not that of the point"):
         verify(tmp_path / "b")
