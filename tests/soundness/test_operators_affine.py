@@ -234,4 +234,4 @@ def test_outputs_that_are_no_numbers_are_rows_with_their_reason(small):
     assert found.status[0] == "outputs: hold NaN or infinity"
     assert np.all(np.isinf(found.radius[[0, 2]]))
     assert np.all(np.isfinite(found.value))
-    assert found.accepted(1e9).verdicts == ("refused", "within", "refused")
+    assert found.accepted(1e9, "mean").verdicts == ("refused", "within", "refused")
