@@ -281,6 +281,10 @@ class Transferable(Problem):
     cuts: int = 1
     """How often marked cells are bisected at a time."""
 
+    def refiner(self) -> Refiner:
+        """How the mesh is refined."""
+        return Refiner(self.mesh)
+
     @property
     def unknowns(self) -> int:
         """Of the discrete problem."""

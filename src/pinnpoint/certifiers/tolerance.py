@@ -18,7 +18,7 @@ from pinnpoint.certifiers.aims import NONE, Aims
 from pinnpoint.certifiers.decided import DECIDED, TOLERANCE, first_aims, hopeless, open_aims, undecided
 from pinnpoint.certifiers.protocols import Certifier, Problem, Step, Transferable
 from pinnpoint.certifiers.verb import AnyMethod, Way, default_method, run_by
-from pinnpoint.mesh.refine import Refiner, dorfler
+from pinnpoint.mesh.refine import dorfler
 from pinnpoint.models.given import Prediction
 from pinnpoint.systems.queries import Queries
 
@@ -98,7 +98,7 @@ def certify_to(
     method = default_method(problem) if method is None else method
     way = Way("continuous", None, extraction, None if decide else aims.limits(queries), budget)
     prediction = problem.prediction(prediction)
-    refiner, history, notes = Refiner(problem.mesh), list[Step](), tuple[str, ...]()
+    refiner, history, notes = problem.refiner(), list[Step](), tuple[str, ...]()
     steps, least, best = list[tuple[int, float]](), math.inf, (problem, prediction, queries)
     while True:
         certificate, certifier = run_by(way, method, problem, prediction, queries)

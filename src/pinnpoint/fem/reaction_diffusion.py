@@ -58,6 +58,7 @@ from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.gluing import glued
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
 from pinnpoint.mesh.quadrature import at_points, rule
+from pinnpoint.mesh.refine import Refiner
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.models.given import Prediction, as_prediction
 from pinnpoint.models.lifts import Lift
@@ -428,13 +429,12 @@ class ReactionDiffusion(ScalarQueries):
             return corrected_values(self, points)
         return corrected_lift(self.lifted(prediction), points)
 
+    def refiner(self) -> Refiner:
+        """How the mesh is refined: sides of periodic pairs alike."""
+        return Refiner(self.mesh, None if self.loops is None else self.loops.gluing)
+
     def refined(self, mesh: Mesh, parents: Index) -> Self:
         """The same problem on a refined mesh, whose cells came from these."""
-        if self.loops is not None:
-            raise InputError(
-                "tolerance: is not reached on this mesh, and the two sides of a periodic pair are not refined "
-                "together; give a finer mesh whose sides match, or leave tolerance out"
-            )
         own_ = self.given if self.bending is None else self.bending.given
         given = {name: what[parents] if _by_cell(what) else what for name, what in own_.items()}
         if self.bending is not None:

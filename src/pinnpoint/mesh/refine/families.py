@@ -36,17 +36,22 @@ class Sweep:
 
 
 class Edges:
-    """All edges that ever were: ends, and once cut midpoint and halves."""
+    """All edges that ever were: ends, and once cut midpoint and halves.
 
-    def __init__(self, ends: Index) -> None:
+    Edges of one twin are cut together; their ends have the same order.
+    """
+
+    def __init__(self, ends: Index, twin: Index | None = None) -> None:
         self.ends, self.middle = ends, np.full(len(ends), -1)
+        self.twin = np.arange(len(ends)) if twin is None else twin
         self.halves, self.is_cut = np.full((len(ends), 2), -1), np.zeros(len(ends), dtype=bool)
-        self.nodes = 0
+        self.nodes, self.glued = 0, twin is not None
         self._known, self._ids = _NONE, _NONE
+        self._drawn, self._sides = _NONE, np.zeros((0, 3), dtype=np.intp)
 
     def copy(self, nodes: int) -> Edges:
         """A copy that numbers new nodes from here on."""
-        other = Edges(self.ends)
+        other = Edges(self.ends, self.twin.copy() if self.glued else None)
         other.middle, other.halves, other.is_cut = self.middle.copy(), self.halves.copy(), self.is_cut.copy()
         other.nodes = nodes
         return other
@@ -59,12 +64,14 @@ class Edges:
         return np.asarray(alive[np.argsort(key(ends.min(axis=1), ends.max(axis=1)))])
 
     def cut(self, edges: Index) -> Sweep:
-        """Cut those of the edges that are still whole."""
+        """Cut those of the edges that are still whole, and their twins."""
+        edges = self.with_twins(edges)
         edges = edges[~self.is_cut[edges]]
         nodes = self.nodes + np.arange(len(edges))
         ends = self.ends[edges]
         halves = self._append(np.stack([ends, np.stack([nodes, nodes], axis=1)], axis=2).reshape(-1, 2)).reshape(-1, 2)
         self.middle[edges], self.halves[edges], self.is_cut[edges] = nodes, halves, True
+        self.twin[halves] = self.halves[self.twin[edges]]
         self.nodes += len(edges)
         return Sweep(edges, ends, nodes, halves)
 
@@ -83,13 +90,37 @@ class Edges:
             fresh = first[~known]
             ids[~known] = self._append(np.stack([middle[fresh], tip[fresh]], axis=1))
             sweep.inner, sweep.sources = ids[~known], sources[fresh]
+            self._across(sweep)
             every = np.concatenate([self._known, keys[~known]])
             order = np.argsort(every, kind="stable")
             self._known, self._ids = every[order], np.concatenate([self._ids, ids[~known]])[order]
         return np.asarray(ids[inverse.reshape(-1)])
 
+    def with_twins(self, edges: Index) -> Index:
+        """These edges and those that are one with them, in ascending order."""
+        if not self.glued:
+            return edges
+        wanted = np.zeros(len(self.ends), dtype=bool)
+        wanted[self.twin[edges]] = True
+        return np.flatnonzero(wanted[self.twin])
+
+    def behind(self) -> Index:
+        """Whole edges whose twins are cut."""
+        return np.flatnonzero(self.is_cut[self.twin] & ~self.is_cut) if self.glued else _NONE
+
+    def _across(self, sweep: Sweep) -> None:
+        """Make twins of edges drawn across triangles whose sides are twins, in this sweep or in one before it."""
+        if self.glued:
+            sides = self.twin[sweep.sources]
+            labels = np.column_stack([sides[:, 0], np.sort(sides[:, 1:], axis=1)])
+            labels, edges = np.concatenate([self._sides, labels]), np.concatenate([self._drawn, sweep.inner])
+            _, first, inverse = np.unique(labels, return_index=True, return_inverse=True, axis=0)
+            self.twin[edges] = edges[first][inverse.reshape(-1)]
+            self._sides, self._drawn = labels, edges
+
     def _append(self, ends: Index) -> Index:
         first = len(self.ends)
+        self.twin = np.concatenate([self.twin, first + np.arange(len(ends))])
         self.ends = np.concatenate([self.ends, ends])
         self.middle = np.concatenate([self.middle, np.full(len(ends), -1)])
         self.halves = np.concatenate([self.halves, np.full((len(ends), 2), -1)])

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from pinnpoint.base.arrays import Index, Vector, floats, whole
 from pinnpoint.base.errors import InputError
+from pinnpoint.mesh.gluing import Gluing, together
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.refine.families import Edges, Family, Sweep, ends_of, key
 from pinnpoint.mesh.refine.tables import rules
@@ -26,7 +27,12 @@ class Refiner:
     numbers), then as in `pinnpoint.mesh.refine.tables`: any conforming mesh will do, every mesh that comes out is
     conforming, and the shapes of all descendants of a cell are similar to finitely many. Orientations, cell groups and
     facet groups (inner facets too) are inherited. Old nodes keep their numbers and new ones follow; the children of a
-    cell take its place in the order of the cells.
+    cell take its place in the order of the cells. Facets that are glued in pairs are cut alike on both sides.
+
+    Parameters
+    ----------
+    gluing
+        Pairs of facets that are one.
 
     Attributes
     ----------
@@ -42,7 +48,7 @@ class Refiner:
     parents: Index
     ends: Index
 
-    def __init__(self, mesh: Mesh) -> None:
+    def __init__(self, mesh: Mesh, gluing: Gluing | None = None) -> None:
         d, n = mesh.dim, len(mesh.points)
         every = mesh.cells[:, np.array(rules(d).pairs)]
         keys, ids = np.unique(key(every.min(axis=2), every.max(axis=2)), return_inverse=True)
@@ -51,7 +57,11 @@ class Refiner:
         length = np.linalg.norm(mesh.points[ends[:, 0]] - mesh.points[ends[:, 1]], axis=1)
         rank = np.empty(len(keys))
         rank[np.lexsort((-np.arange(len(keys)), np.round(np.log(length) / _NEAR)))] = np.arange(len(keys))
-        self._edges = Edges(ends)
+        twin = None if gluing is None or d == 1 else _twins(keys, gluing)
+        if twin is not None and gluing is not None:
+            ends = np.take_along_axis(ends, np.argsort(gluing.vertex[ends], axis=1), axis=1)
+            rank = rank[twin]  # robin.md, step 7e
+        self._edges = Edges(ends, twin)
         self._cells = Family.first(mesh.cells, ids, rank)
         groups = list(mesh.facet_groups.values())
         facets = np.concatenate([np.zeros((0, d), dtype=np.intp), *groups])
@@ -80,8 +90,8 @@ class Refiner:
         edges, cells = self._edges.copy(len(mesh.points)), self._cells.copy()
         sweeps: list[Sweep] = []
         rows = np.flatnonzero(wanted)
-        while rows.size:
-            sweeps.append(edges.cut(np.unique(cells.edges[rows, 0])))
+        while rows.size or edges.behind().size:
+            sweeps.append(edges.cut(np.union1d(cells.edges[rows, 0], edges.behind())))
             cells = cells.bisected(rows, edges, sweeps[-1])
             rows = np.flatnonzero(
                 (wanted[cells.ancestor] & (cells.depth < times)) | edges.is_cut[cells.edges].any(axis=1)
@@ -147,6 +157,14 @@ class Refiner:
         self._edges, self._cells, self._sweeps, self.parents = edges, cells, sweeps, cells.ancestor
         self.ends = np.concatenate([self.ends[:0], *(sweep.ends for sweep in sweeps)])
         self.mesh = Mesh.trusted(points, T, groups, facets)
+
+
+def _twins(keys: Index, gluing: Gluing) -> Index:
+    """For each edge the smallest number of those that it is one with."""
+    two = np.array(rules(gluing.first.shape[1] - 1).pairs)
+    one, other = (np.sort(facets[:, two].reshape(-1, 2), axis=1) for facets in (gluing.first, gluing.second))
+    places = (np.searchsorted(keys, key(pair[:, 0], pair[:, 1])) for pair in (one, other))
+    return together(len(keys), *places)
 
 
 def _average(values: Vector, sweep: Sweep) -> None:
