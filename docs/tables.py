@@ -5,6 +5,7 @@ A table stands between `<!-- table: NAME -->` and `<!-- /table -->`.
 
 from __future__ import annotations
 
+import decimal
 import json
 import math
 import re
@@ -248,29 +249,25 @@ def radii() -> str:
 
 
 def scoreboard() -> str:
-    """The field's tasks with networks trained here."""
+    """The field's tasks with networks trained here; proved numbers are rounded outward."""
     rows = []
     for name, row in read("scoreboard").items():
         least, most = row["proved at least"], row["proved at most"]
-        proved = f"{least:.4g} to {most:.4g}" if least else f"at most {most:.2g}"
-        others = [f"at most {found['proved at most']:.2g}" for found in row.get("seeds", {}).values()]
+        proved = f"{outward(least, 4, up=False)} to {outward(most, 4)}" if least else f"at most {outward(most, 2)}"
+        others = [f"at most {outward(other['proved at most'], 2)}" for other in row.get("seeds", {}).values()]
         proved += f" (another seed: {', '.join(others)})" if others else ""
         known = f"{row['true error']:.4g}" if "true error" in row else "not known"
         spent = f"{row['training [s]']:.0f} s, {row['certifying [s]']:.0f} s"
         loss = "none" if row["loss"] is None else tell(row["loss"])
-        rows.append(
-            [
-                name,
-                row["definition"],
-                loss,
-                known,
-                proved,
-                spent,
-                f"[`{row['script']}`](../studies/tasks/{row['script']})",
-            ]
-        )
-    head = ["task", "certified is", "loss", "true error", "proved error", "training, proof", "script"]
+        rows.append([f"[{name}](../studies/tasks/{row['script']})", row["definition"], loss, known, proved, spent])
+    head = ["task and its script", "certified is", "loss", "true error", "proved error", "training, proof"]
     return table(head, rows)
+
+
+def outward(value: float, digits: int, *, up: bool = True) -> str:
+    """So many digits of a number, rounded up, or down."""
+    rounding = decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
+    return f"{float(decimal.Context(prec=digits, rounding=rounding).create_decimal(value)):.{digits}g}"
 
 
 def out_of_reach() -> str:

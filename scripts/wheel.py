@@ -1,8 +1,8 @@
-"""Build the wheel and try it in bare environments: python scripts/wheel.py [PYTHON …] [--out FILE].
+"""Build the wheel and the source distribution and try both in bare environments: python scripts/wheel.py [PYTHON …] [--out FILE].
 
 For each interpreter, by default those of python3.11 to python3.14 that are found, a new environment gets the wheel and
-what it asks for and nothing else; `pinnpoint demo` and `pinnpoint verify` of what it wrote must end well, and the
-extras, the sources and this checkout must be out of sight.
+what it asks for and nothing else, and another one the source distribution; `pinnpoint demo` and `pinnpoint verify` of
+what it wrote must end well, and the extras, the sources and this checkout must be out of sight.
 """
 
 from __future__ import annotations
@@ -48,14 +48,24 @@ def run(command: list[str], **more: object) -> float:
     return round(time.perf_counter() - start, 1)
 
 
-def tried(python: str, wheel: Path) -> dict[str, object]:
-    """One interpreter: install, demo, verify."""
+def built(folder: Path) -> dict[str, Path]:
+    """The wheel and the source distribution, by `build` in an environment of its own."""
+    run([sys.executable, "-m", "venv", str(folder / "build")])
+    own = str(folder / "build" / ("Scripts" if os.name == "nt" else "bin") / "python")
+    run([own, "-m", "pip", "install", "-q", "build"])
+    run([own, "-m", "build", "--outdir", str(folder / "dist"), str(ROOT)])
+    (wheel,), (source,) = (folder / "dist").glob("*.whl"), (folder / "dist").glob("*.tar.gz")
+    return {"wheel": wheel, "sdist": source}
+
+
+def tried(python: str, distribution: Path) -> dict[str, object]:
+    """One interpreter and one distribution: install, demo, verify."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         run([python, "-m", "venv", str(folder / "env")])
         binaries = folder / "env" / ("Scripts" if os.name == "nt" else "bin")
         own, command = str(binaries / "python"), str(binaries / "pinnpoint")
-        row: dict[str, object] = {"install [s]": run([own, "-m", "pip", "install", "-q", str(wheel)])}
+        row: dict[str, object] = {"install [s]": run([own, "-m", "pip", "install", "-q", str(distribution)])}
         done = subprocess.run(
             [command, "demo", "--out", "demo"], cwd=folder, capture_output=True, text=True, check=False
         )
@@ -77,13 +87,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", name, str(ROOT)])
-        (wheel,) = Path(name).glob("*.whl")
         rows = {}
-        for python in given.pythons or found():
-            row = tried(python, wheel)
-            rows[str(row["python"])] = row
-            print(wheel.name, row, flush=True)
+        for kind, distribution in built(Path(name)).items():
+            for python in given.pythons or found():
+                row = tried(python, distribution)
+                rows[f"{kind}, {row['python']}"] = row
+                print(distribution.name, row, flush=True)
     if given.out is not None:
         given.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 

@@ -146,7 +146,9 @@ class Row:
         if text == "Σ":
             return '<mo largeop="true" movablelimits="false">∑</mo>'
         if text in FENCES:
-            return f'<mo stretchy="false" form="{_form(text)}">{text}</mo>'
+            return f'<mo stretchy="false" {_side(text)}>{text}</mo>'
+        if text == "/":
+            return '<mo lspace="0.08em" rspace="0.08em">/</mo>'
         return f"<mi>{escape(text)}</mi>" if text[0].isalpha() else f"<mo>{escape(text)}</mo>"
 
     def under(self) -> str:
@@ -175,9 +177,10 @@ def _pair(text: str) -> str:
     return f"<mtext>{text}</mtext>" if text in WORDS else "".join(f"<mi>{c}</mi>" for c in text)
 
 
-def _form(fence: str) -> str:
-    """On which side a fence stands; bars are neither."""
-    return "prefix" if fence in (*OPEN, "⟨") else "postfix" if fence in (*CLOSE, "⟩") else "infix"
+def _side(fence: str) -> str:
+    """On which side a fence stands; bars stand on either, without gaps."""
+    form = "prefix" if fence in (*OPEN, "⟨") else "postfix" if fence in (*CLOSE, "⟩") else "infix"
+    return f'form="{form}"' if form != "infix" else 'form="infix" lspace="0.06em" rspace="0.06em"'
 
 
 INLINE = re.compile(

@@ -5,6 +5,8 @@ Plain networks, where DeepXDE's demo has Fourier features; conditions are soft, 
 
 from __future__ import annotations
 
+import re
+
 import deepxde as dde
 import numpy as np
 from common import Row, main, scored, trained, weights
@@ -26,15 +28,14 @@ def wave(quick: bool, speed: float, exact: str, initial: str) -> Row:
 
     bc = dde.icbc.DirichletBC(domain, func, lambda _, on_boundary: on_boundary)
     at_rest = dde.icbc.OperatorBC(domain, lambda x, y, _: dde.grad.jacobian(y, x, i=0, j=1), begins)
-    start = dde.icbc.IC(domain, func, begins)
-    data = dde.data.TimePDE(domain, pde, [bc, start, at_rest], num_domain=300, num_boundary=60, num_initial=60)
+    begun = dde.icbc.IC(domain, func, begins)
+    data = dde.data.TimePDE(domain, pde, [bc, begun, at_rest], num_domain=300, num_boundary=60, num_initial=60)
     net = dde.nn.FNN([2] + [32] * 3 + [1], "tanh", "Glorot uniform")
     said = trained(data, net, 100, 400, quick, loss_weights=[1 / speed**4, 1, 1, 1 / speed**2])
 
     problem = pp.boxes.Wave([0, 1], end=1.0, speed=speed, initial=initial)
-    definition = (
-        f"u_tt = {speed**2:g} u_xx on (0, 1), t ≤ 1, zero ends, {initial.replace('*', '')} at rest at the start"
-    )
+    start = re.sub(r"sin\((\d?)\*?pi\*x\)", r"sin \1πx", initial).replace("0.5*", "½ ")
+    definition = f"u_tt = {speed**2:g} u_xx on (0, 1), t ≤ 1, zero ends, {start} at rest at the start"
     asked = problem.points([0.25, 0.6], time=0.3) + problem.points([0.25, 0.6], time=1.0)
     return scored(problem, weights(net), asked, exact, said, definition, budget=2000 if quick else None)
 
