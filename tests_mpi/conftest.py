@@ -30,7 +30,7 @@ def mpirun(ranks, *arguments):
 def certify(tmp_path):
     """Certify a case's text over some processes; the certificate as read from its file, or the failed run."""
 
-    def run(text, ranks, *arguments, refused=False):
+    def run(text, ranks, *arguments, refused=False, bundle=False):
         case = tmp_path / "case.toml"
         case.write_text(text, encoding="utf-8")
         out = tmp_path / f"out{ranks}"
@@ -41,6 +41,7 @@ def certify(tmp_path):
             return done
         assert done.returncode == 0, done.stderr
         assert sorted(p.name for p in Path(out).iterdir()) == [
+            *(["bundle"] if bundle else []),
             "certificate.csv",
             "certificate.json",
             "field.vtu",

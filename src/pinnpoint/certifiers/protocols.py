@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence, Sized
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pinnpoint.base.arrays import Index, Limits, Vector, floats
+from pinnpoint.base.arrays import Index, Limits, Vector, floats, set_fields
 from pinnpoint.base.brief import brief
 from pinnpoint.base.display import rich
 from pinnpoint.base.errors import InputError
@@ -280,6 +281,14 @@ class Transferable(Problem):
 
     cuts: int = 1
     """How often marked cells are bisected at a time."""
+    helpers: Any = None
+    """Other processes that take part in the work of the transfer (`transfer.helpers.Helpers`)."""
+
+    def shared(self, helpers: Any) -> Self:
+        """The same problem, with others that take part in the work of its transfer."""
+        found = copy(self)
+        set_fields(found, helpers=helpers)
+        return found
 
     def refiner(self) -> Refiner:
         """How the mesh is refined."""

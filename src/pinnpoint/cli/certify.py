@@ -25,6 +25,7 @@ from pinnpoint.cli.process import launched
 from pinnpoint.cli.progress import Stages, Told
 from pinnpoint.cli.watch import LARGE, Watch
 from pinnpoint.distributed.certify import certify as together
+from pinnpoint.distributed.continuous import certify as shared
 from pinnpoint.distributed.team import Team, options_of
 from pinnpoint.outputs.draft import Draft, require_place, write_outputs
 from pinnpoint.outputs.tables import labels
@@ -59,17 +60,20 @@ def run(arguments: argparse.Namespace) -> int:
 
 def run_together(arguments: argparse.Namespace) -> int:
     """The same over several processes; the first one reads, writes and speaks for all."""
-    team = Team.assemble(arguments.petsc or "")
+    team, trust = Team.assemble(arguments.petsc or ""), arguments.trust_model
     try:
         team.from_lead(lambda: options_of(arguments.petsc or ""))
         case = team.from_lead(lambda: read_case(arguments.case, arguments.set))
         out = arguments.out or case.path.with_suffix("")
         team.from_lead(lambda: require_place(out))
         with Stages(6, quiet=arguments.quiet or not team.leads()) as stage:
-            result = together(case, team, Watch(stage), trust=arguments.trust_model)
-            stage("writing the outputs")
-            files = team.from_lead(lambda: [] if result is None else write_outputs(result, out))
-        code = 0 if result is None else tell(result, files, arguments)
+            if case.certificate.target == "continuous":
+                result, files = shared(case, team, lambda done: write_outputs(done, out), Watch(stage), trust=trust)
+            else:
+                result = together(case, team, Watch(stage), trust=trust)
+                stage("writing the outputs")
+                files = team.from_lead(lambda: [] if result is None else write_outputs(result, out))
+        code = 0 if result is None else tell(result, files or [], arguments)
         return team.from_lead(lambda: code)
     except PinnpointError:
         if team.leads():

@@ -56,13 +56,22 @@ def require_fit(case: Case) -> None:
     """What runs over many processes."""
     spec = case.certificate
     wanted = {
-        "certificate.target": (spec.target, "discrete"),
         "certificate.method": (spec.method, "exact"),
         "certificate.rounding": (spec.rounding, True),
     }
     for name, (got, need) in wanted.items():
         if got != need:
             raise InputError(f"{name}: over several processes it must be {need!r}; got {got!r}")
+    require_kind(case)
+    others = [q.kind for q in case.queries if q.kind not in ("point", "average", "patch")]
+    if others:
+        raise InputError(
+            f"query.kind: '{others[0]}' is not available over several processes; ask for points or averages"
+        )
+
+
+def require_kind(case: Case) -> None:
+    """Problems that are spread over processes."""
     if not case.kind.distributes or case.mesh is None:
         fitting = " and ".join(kind.name for kind in KINDS.values() if kind.distributes)
         raise InputError(f"problem.kind: over several processes {fitting} with a mesh are solved")
@@ -71,11 +80,6 @@ def require_fit(case: Case) -> None:
         if given.expansion is not None or isinstance(given.body, Mapping):
             word = "body: by groups of cells it" if given.expansion is None else "expansion:"
             raise InputError(f"problem.{word} is not available over several processes")
-    others = [q.kind for q in case.queries if q.kind not in ("point", "average", "patch")]
-    if others:
-        raise InputError(
-            f"query.kind: '{others[0]}' is not available over several processes; ask for points or averages"
-        )
 
 
 def certify(case: Case, team: Team, events: Events = SILENT, *, trust: bool = False) -> Result | None:
@@ -98,7 +102,7 @@ def certify(case: Case, team: Team, events: Events = SILENT, *, trust: bool = Fa
     own = np.repeat(part.own, count)
     rows = Rows(team, local, given["free"], own, given["numbers"])
     events.stage(f"solving {K} adjoints of {rows.n} unknowns")
-    solver = Solver(rows, part.nodes.points, count, rows.mine // count, rows.mine % count)
+    solver = Solver.of(rows, part.nodes.points, count, rows.mine // count, rows.mine % count)
     alpha, how = prove(rows, solver, part, lambda: asked.frame.floor())
     length = team.norm(rows.residual(exact(given["U"])))
     state, r, small = polish(rows, solver, given["U"])

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Matrix, Vector
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.distributed.rows import Rows
+from pinnpoint.distributed.team import Team
 
 TOLERANCE = 1e-12
 WEAK = 0.02
@@ -18,35 +19,40 @@ WEAK = 0.02
 class Solver:
     """A x = b over all processes: CG and GAMG, told the rigid motions, unless PETSc's options say else."""
 
-    def __init__(self, rows: Rows, points: Vector, components: int, nodes: Any, axes: Any) -> None:
-        """`points` are the nodes' places, `nodes` and `axes` the node and the component of each own free unknown."""
-        petsc, A = rows.team.petsc, rows.reduced.A
-        n = len(rows.mine)
+    def __init__(
+        self,
+        team: Team,
+        A: Matrix,
+        numbers: Index,
+        total: int,
+        motions: list[Vector],
+        block: int = 1,
+        tolerance: float = TOLERANCE,
+    ) -> None:
+        """Rows A of this process, with the numbers of its columns among all `total` unknowns.
+
+        `motions` are what the operator hardly sees, at these rows; `block` is the unknowns of a node, where every node
+        of every process has them all, in order.
+        """
+        petsc, n = team.petsc, A.shape[0]
         self.petsc = petsc
-        columns = rows.numbers[A.indices].astype(petsc.IntType)
+        columns = numbers[A.indices].astype(petsc.IntType)
         csr = (A.indptr.astype(petsc.IntType), columns, A.data)
-        self.matrix = petsc.Mat().createAIJ(((n, rows.n), (n, rows.n)), csr=csr, comm=petsc.COMM_WORLD)
-        whole = (
-            components > 1
-            and n % components == 0
-            and np.array_equal(np.tile(np.arange(components), n // components), axes)
-        )
-        if rows.team.least(float(whole)) > 0.5:
-            self.matrix.setBlockSize(components)
+        self.matrix = petsc.Mat().createAIJ(((n, total), (n, total)), csr=csr, comm=petsc.COMM_WORLD)
+        if block > 1:
+            self.matrix.setBlockSize(block)
         self.x, self.y = self.matrix.createVecs()
-        X = points[nodes]
-        middle = np.sum(rows.team.comm.allgather(X.sum(axis=0)), axis=0) / rows.n
-        motions = self._orthonormal(rigid_motions(X - middle, axes, components))
-        self.matrix.setNearNullSpace(petsc.NullSpace().create(vectors=motions, comm=petsc.COMM_WORLD))
+        vectors = self._orthonormal(motions)
+        self.matrix.setNearNullSpace(petsc.NullSpace().create(vectors=vectors, comm=petsc.COMM_WORLD))
         self.matrix.setOption(petsc.Mat.Option.SYMMETRIC, True)
         self.matrix.setOption(petsc.Mat.Option.SPD, True)
         self.ksp = petsc.KSP().create(petsc.COMM_WORLD)
         self.ksp.setOperators(self.matrix)
         self.ksp.setType("cg")
         self.ksp.getPC().setType("gamg")
-        self.ksp.setTolerances(rtol=TOLERANCE, max_it=2000)
+        self.ksp.setTolerances(rtol=tolerance, max_it=2000)
         options, name = petsc.Options(), "pc_gamg_threshold"
-        ours = components > 1 and not options.hasName(name)
+        ours = len(motions) > 1 and not options.hasName(name)
         try:
             if ours:
                 options[name] = WEAK
@@ -58,6 +64,17 @@ class Solver:
             if ours:
                 options.delValue(name)
         self.iterations = 0
+
+    @classmethod
+    def of(cls, rows: Rows, points: Vector, components: int, nodes: Any, axes: Any) -> Solver:
+        """`points` are the nodes' places, `nodes` and `axes` the node and the component of each own free unknown."""
+        team, n = rows.team, len(rows.mine)
+        whole = n % components == 0 and np.array_equal(np.tile(np.arange(components), n // components), axes)
+        block = components if team.least(float(whole)) > 0.5 else 1
+        X = points[nodes]
+        middle = np.sum(team.comm.allgather(X.sum(axis=0)), axis=0) / rows.n
+        motions = rigid_motions(X - middle, axes, components)
+        return cls(team, rows.reduced.A, rows.numbers, rows.n, motions, block)
 
     def _orthonormal(self, columns: list[Vector]) -> list[Any]:
         found: list[Any] = []

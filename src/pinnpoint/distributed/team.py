@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -50,6 +50,7 @@ class Team:
             words = []
         try:
             import petsc4py
+            from mpi4py import MPI  # begins MPI for threads, which take turns; PETSc alone would not
 
             petsc4py.init([sys.argv[0], *words])
             from petsc4py import PETSc
@@ -58,7 +59,7 @@ class Team:
                 f"mpirun: runs over several processes need petsc4py and mpi4py ({error}); on Debian and Ubuntu: apt "
                 "install python3-petsc4py python3-mpi4py, and see 'make test-mpi' for an environment around them"
             ) from error
-        return cls(PETSc.COMM_WORLD.tompi4py(), PETSc)
+        return cls(MPI.COMM_WORLD, PETSc)
 
     @property
     def rank(self) -> int:
@@ -78,29 +79,29 @@ class Team:
         """What the first process makes, for all; its refusal is everybody's."""
         found: Any = None
         if self.leads():
-            found = _try(make)
+            found = attempt(make)
         ok, value = self.comm.bcast(found)
         if not ok:
-            raise _error(value)
+            refuse(value)
         return value  # type: ignore[no-any-return]
 
     def scatter(self, make: Callable[[], Sequence[Any]]) -> Any:
         """The part of this process of what the first one makes."""
         found: Any = None
         if self.leads():
-            ok, value = _try(make)
+            ok, value = attempt(make)
             found = [(True, part) for part in value] if ok else [(False, value)] * self.size
         ok, part = self.comm.scatter(found)
         if not ok:
-            raise _error(part)
+            refuse(part)
         return part
 
     def together(self, make: Callable[[], T]) -> T:
         """What every process makes for itself; the first refusal is everybody's."""
-        ok, value = _try(make)
+        ok, value = attempt(make)
         said = [v for v in self.comm.allgather(None if ok else value) if v is not None]
         if said:
-            raise _error(said[0])
+            refuse(said[0])
         return value  # type: ignore[no-any-return]
 
     def most(self, x: float) -> float:
@@ -137,13 +138,15 @@ class Team:
         return self.comm.gather(x)  # type: ignore[no-any-return]
 
 
-def _try(make: Callable[[], Any]) -> tuple[bool, Any]:
+def attempt(make: Callable[[], Any]) -> tuple[bool, Any]:
+    """What is made, or what its refusal says, so that it can be sent."""
     try:
         return True, make()
     except PinnpointError as error:
         return False, (type(error).__name__, str(error))
 
 
-def _error(said: tuple[str, str]) -> PinnpointError:
+def refuse(said: tuple[str, str]) -> NoReturn:
+    """Raise what a process refused."""
     kinds = {kind.__name__: kind for kind in (InputError, CertificationError, DependencyMissingError)}
-    return kinds.get(said[0], CertificationError)(said[1])
+    raise kinds.get(said[0], CertificationError)(said[1])

@@ -630,6 +630,7 @@ class ReactionDiffusion(ScalarQueries):
             same=None if self.loops is None else self.loops.same,
             stretch=None if self.bending is None else self.bending.stretch,
             ground=None if self.bending is None else self.bending.ground,
+            helpers=self.helpers,
         )
 
     def extract(self, prediction: Prediction, how: str = "nodal") -> Extraction:

@@ -98,6 +98,24 @@ class Topology:
         """The topology of a mesh; its cells keep their numbers."""
         return cls(mesh.points, mesh.cells)
 
+    def seen_from(self, cells: Index, sign: Vector) -> Topology:
+        """The same facets with some of the cells only, and their signs (n, d + 1), which a larger mesh may give."""
+        part = object.__new__(Topology)
+        set_fields(
+            part,
+            points=self.points,
+            cells=self.cells[cells],
+            facets=self.facets,
+            cell_facets=self.cell_facets[cells],
+            facet_cells=self.facet_cells,
+            sign=sign,
+            _keys=self._keys,
+            _pairs=self._pairs,
+            _rows=self._rows,
+            _number=self._number,
+        )
+        return part
+
     @property
     def dim(self) -> int:
         """Space dimension d."""

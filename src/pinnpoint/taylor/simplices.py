@@ -9,6 +9,7 @@ children's projections, and the distance from it is √(mean over children of hi
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from pinnpoint.taylor.spaces import MANY, POINT, space
 from pinnpoint.taylor.suprema import supremum
 
 Rows = tuple[Vector, Vector, Vector, Vector]
+Look = Callable[[Any, Vector, int, Vector], tuple[Rows, Any]]
 
 DEPTH = {0: 0, 1: 16, 2: 8, 3: 5}
 CHUNK = 2048
@@ -69,6 +71,7 @@ def density(
     growth: float = 1.0,
     mean: bool = False,
     work: float = 1.0,
+    shared: Look | None = None,
 ) -> Density:
     """Data on each simplex as a quadratic, the size of the rest, and a proved error.
 
@@ -94,6 +97,8 @@ def density(
         Subdivide those with the largest remainders only, until the root mean square of all is below the tolerance.
     work
         How many sub-simplices a level may have, in units of `MOST` and `MOST_COSTLY`.
+    shared
+        Who looks at the simplices in the place of `look`, before any is subdivided.
     """
     V = checked_vertices(vertices)
     m, N = V.shape[1] - 1, len(V)
@@ -113,7 +118,8 @@ def density(
         q = _order(f, simplices, q, limit)
         kernels.expect((kernels.spent() - before) * N / (2 * TRIAL))
     room = max(1, int(work * (MOST_COSTLY if costly(f) else MOST)))
-    beta, high, error1, error2 = _resolve(f, simplices, q, limit, None, most, growth, room, mean=mean)
+    seen = None if shared is None else shared(f, V, q, limit)
+    beta, high, error1, error2 = _resolve(f, simplices, q, limit, None, most, growth, room, mean=mean, seen=seen)
     return Density(beta, high, error1, error2)
 
 
@@ -196,22 +202,11 @@ def _resolve(
     growth: float,
     most: int,
     mean: bool = False,
+    seen: tuple[Rows, Any] | None = None,
 ) -> Rows:
     """β, high, error1, error2; `before` is the remainder of the parents, if there are any."""
     m, N = simplices.m, len(simplices)
-    rows = (np.empty((N, len(pairs(m)))), np.empty(N), np.empty(N), np.empty(N))
-    again = np.zeros(N, dtype=bool)
-    for start in range(0, N, CHUNK):
-        part = slice(start, start + CHUNK)
-        model, which = models(f, simplices[part], q)
-        for row, value in zip(rows, _read(model, which, m, q), strict=True):
-            row[part] = value
-        # truncation falls by 2^(q+1) a level; what falls less at this size is rounding
-        last = np.inf if before is None else before[part]
-        stuck = (model.e > 0.3 * last) & (model.e < 1e-9 * model.norm)
-        if isinstance(f, Blurred) and f.blurred:
-            stuck |= (model.e > 0.7 * last) & (model.e < AS_IT_IS * model.norm)
-        again[part] = (model.e > limit[part]) & (model.e > FLOOR * model.norm) & ~stuck
+    rows, again = _look(f, simplices, q, limit, before) if seen is None else seen
     if mean:
         again &= ~_few(rows[2] / np.maximum(limit, TINY))
     chosen, count = np.flatnonzero(again), 2**m
@@ -229,6 +224,29 @@ def _resolve(
     for row, value in zip(rows, parents, strict=True):
         row[chosen[better]] = value[better]
     return rows
+
+
+def look(f: Enclosed, vertices: Vector, q: int, limit: Vector) -> tuple[Rows, Any]:
+    """β, high, error1 and error2 of models of degree q on simplices, and which should be subdivided."""
+    return _look(f, Simplices(vertices, np.zeros((len(vertices), vertices.shape[2]))), q, limit, None)
+
+
+def _look(f: Enclosed, simplices: Simplices, q: int, limit: Vector, before: Vector | None) -> tuple[Rows, Any]:
+    m, N = simplices.m, len(simplices)
+    rows = (np.empty((N, len(pairs(m)))), np.empty(N), np.empty(N), np.empty(N))
+    again = np.zeros(N, dtype=bool)
+    for start in range(0, N, CHUNK):
+        part = slice(start, start + CHUNK)
+        model, which = models(f, simplices[part], q)
+        for row, value in zip(rows, _read(model, which, m, q), strict=True):
+            row[part] = value
+        # truncation falls by 2^(q+1) a level; what falls less at this size is rounding
+        last = np.inf if before is None else before[part]
+        stuck = (model.e > 0.3 * last) & (model.e < 1e-9 * model.norm)
+        if isinstance(f, Blurred) and f.blurred:
+            stuck |= (model.e > 0.7 * last) & (model.e < AS_IT_IS * model.norm)
+        again[part] = (model.e > limit[part]) & (model.e > FLOOR * model.norm) & ~stuck
+    return rows, again
 
 
 def _few(excess: Vector) -> Any:

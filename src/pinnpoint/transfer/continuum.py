@@ -36,6 +36,7 @@ from pinnpoint.transfer.everywhere.mesh_constant import (
 from pinnpoint.transfer.facets import FacetLoad, measures
 from pinnpoint.transfer.flux_map import MANY, FluxMap
 from pinnpoint.transfer.ground import Ground
+from pinnpoint.transfer.helpers import Helpers
 from pinnpoint.transfer.medium import Medium, spared
 from pinnpoint.transfer.outflow import Outflow
 from pinnpoint.transfer.regional import Regional, pieces
@@ -87,6 +88,8 @@ class Continuum:
         Of curved domains: how much larger cells and facets are there than in the mesh.
     ground
         Of curved domains: what is given there, for points.
+    helpers
+        Other processes that take part in the work; None where this one does it all.
     """
 
     topology: Topology
@@ -105,6 +108,7 @@ class Continuum:
     same: Index | None = None
     stretch: Stretch | None = None
     ground: Ground | None = None
+    helpers: Helpers | None = None
 
     __repr__ = brief
 
@@ -179,6 +183,7 @@ class Continuum:
             self.medium,
             self.growth,
             None if self.exchange is None else self.exchange.on_all(len(self.topology.facets)),
+            self.helpers,
         )
 
     @cached_property
@@ -277,7 +282,12 @@ class Continuum:
             (
                 cells,
                 density(  # continuous.md, step 8a
-                    f, X[cells], tolerance=tolerance if tolerance > 0.0 else None, mean=True, work=self.budget / BUDGET
+                    f,
+                    X[cells],
+                    tolerance=tolerance if tolerance > 0.0 else None,
+                    mean=True,
+                    work=self.budget / BUDGET,
+                    shared=None if self.helpers is None else self.helpers.look,
                 ),
             )
             for cells, f in self.sources
@@ -446,15 +456,33 @@ class Continuum:
             )
         if order == 0 and self.d > 1 and rest is None and self.exchange is None and columns >= MANY[self.d]:
             return self._mapped(nodal, sources, loads)
+        source = np.stack([f.coefficients for f in sources], axis=2)
+        if self.helpers is not None and rest is None:
+            return self.helpers.fluxes(self, nodal, source, self.prescribed(loads))
+        return self.balanced(nodal, source, self.prescribed(loads), columns=columns, rest=rest)
+
+    def balanced(
+        self,
+        nodal: Vector,
+        source: Vector,
+        prescribed: Vector | None,
+        *,
+        columns: int = 0,
+        rest: tuple[Vector, Vector] | None = None,
+        only: Any = None,
+    ) -> Vector:
+        """`fluxes` from Bernstein coefficients of the sources, (C, pairs, m); `only` as in `equilibrate`."""
         b = self._pieces(nodal)
         slopes = self._slopes(b)
         if rest is not None:
             slopes += (rest[0] / self.kappa)[:, None, None, None] * self._slopes(self._pieces(rest[1]))
             # operators.md, step 13c
-        source = np.stack([f.coefficients for f in sources], axis=2) - self.reaction[:, None, None] * b
-        prescribed = self.prescribed(loads)
+        source = source - self.reaction[:, None, None] * b
+        order = self.degree - 1
         # continuous.md, step 1d
-        return equilibrate(self.joined, self.kappa, slopes, source, self.kind, prescribed, order, columns=columns)
+        return equilibrate(
+            self.joined, self.kappa, slopes, source, self.kind, prescribed, order, columns=columns, only=only
+        )
 
     def _pieces(self, nodal: Vector) -> Vector:
         """Bernstein coefficients of states (m, size) on the cells, (C, pairs, m)."""

@@ -43,6 +43,7 @@ def equilibrate(
     metric: Vector | None = None,
     compiled: bool | None = None,
     columns: int = 0,
+    only: NDArray[np.bool_] | None = None,
 ) -> Vector:
     """Nodal facet densities of an equilibrated flux, (F, 1, m) for order 0 and (F, d, m) for order 1.
 
@@ -70,6 +71,8 @@ def equilibrate(
         Whether to use numba. By default in space, where it is installed and NumPy has done enough, or would have to.
     columns
         Right-hand sides of all calls for this mesh, where there will be several.
+    only
+        Vertices whose parts σ_a count, (N,); all by default. The others' are left out of the sum.
     """
     d, F, C = topology.dim, len(topology.facets), len(topology.cells)
     if order not in (0, 1):
@@ -108,6 +111,8 @@ def equilibrate(
             solve_patches(topology, cells, kind, out, odd)
     else:
         solve_patches(topology, cells, kind, out)
+    if only is not None:
+        out[~only[topology.facets]] = 0.0
     return to_nodal(out)  # continuous.md, step 1d
 
 

@@ -31,6 +31,7 @@ from pinnpoint.transfer.cells import COUNT, Keeper, Remains, State, inner, mean_
 from pinnpoint.transfer.coefficients import Field
 from pinnpoint.transfer.facets import FacetLoad, left_over
 from pinnpoint.transfer.geometry import Shapes
+from pinnpoint.transfer.helpers import Helpers, OnCells
 from pinnpoint.transfer.medium import Action, Medium
 from pinnpoint.transfer.robin import Gaps, held
 from pinnpoint.transfer.varying import Given, varied_inner, varied_remains, varied_weak
@@ -144,6 +145,8 @@ class Estimator:
         What coercivity may lack through c − ½∇·b < 0: norms of errors are at most this factor larger.
     weight
         Lower bounds ω ≥ 0 of the energy's α on every facet, where there are Robin facets.
+    helpers
+        Other processes that take part in the work.
     """
 
     topology: Topology
@@ -157,6 +160,7 @@ class Estimator:
     medium: Medium | None = None
     growth: float = 1.0
     weight: Vector | None = None
+    helpers: Helpers | None = None
 
     @property
     def order(self) -> int:
@@ -171,6 +175,19 @@ class Estimator:
         A dual comes with the sign of the residual in its value (+1, or −1 for a flux) and whether its source acts on
         the primal state (∫ w u_h is part of the value).
         """
+        sides = [primal, *(dual for dual, _, _ in duals)]
+        plain = self.medium is None and keeper is None and all(side.field is None for side in sides)
+        if self.helpers is not None and plain:
+            found = self.helpers.on_cells(primal, duals)
+        else:
+            found = self.on_cells(primal, duals, keeper)
+        signs = [sign for _, sign, _ in duals]
+        return self.put_together(sides, signs, found.rows, found.product, found.values, found.added)
+
+    def on_cells(
+        self, primal: Side, duals: Sequence[tuple[Side, float, bool]], keeper: Keeper | None = None
+    ) -> OnCells:
+        """What all sides leave on the cells, for `put_together`."""
         C, K = len(self.kappa), len(duals)
         rows = {name: np.zeros((K + 1, C)) for name in ROWS}
         product, values = np.empty((K, C)), np.empty((K, C))
@@ -202,7 +219,7 @@ class Estimator:
 
         parts = [slice(a, min(a + CHUNK, C)) for a in range(0, C, CHUNK)]
         added: Vector = np.array(on_all_cores(work, parts), dtype=np.float64).reshape(len(parts), K, 2)
-        return self.put_together(sides, [sign for _, sign, _ in duals], rows, product, values, added)
+        return OnCells(rows, product, values, added)
 
     def put_together(
         self,

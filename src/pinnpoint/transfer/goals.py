@@ -300,7 +300,8 @@ def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: boo
 def _finished(model: Continuum, begun: Sequence[Functional | Kernelled]) -> list[Functional]:
     """Those with kernels get their mollifiers and data terms, together."""
     waiting = [one for one in begun if isinstance(one, Kernelled)]
-    made = completed(model.points, model.topology.cells, waiting)
+    make = completed if model.helpers is None else model.helpers.completed
+    made = make(model.points, model.topology.cells, waiting)
     return [one if isinstance(one, Functional) else _with_kernel(one, *next(made)) for one in begun]
 
 

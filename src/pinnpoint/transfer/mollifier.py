@@ -84,7 +84,7 @@ def densities(
         )
     waiting, count = list[_Ball](), 0
     for kernel, x0, target, work in zip(kernels, X, targets, spent, strict=True):
-        near = _near(points, cells, x0, kernel.radius)
+        near = cells_near(points, cells, x0, kernel.radius)
         if waiting and count + len(near) > TOGETHER:
             yield from _together(waiting, points, cells, covered)
             waiting, count = [], 0
@@ -148,7 +148,7 @@ def _together(balls: Sequence[_Ball], points: Vector, cells: Index, covered: boo
     return made
 
 
-def _near(points: Vector, cells: Index, x0: Vector, radius: float) -> Index:
+def cells_near(points: Vector, cells: Index, x0: Vector, radius: float) -> Index:
     """Cells whose bounding box meets that of the ball."""
     reach = radius * (1.0 + 1e-12) + 1e-12 * float(np.max(np.abs(x0), initial=0.0))
     low, high = points < x0 - reach, points > x0 + reach
