@@ -1,4 +1,4 @@
-"""Build the wheel and the source distribution and try both in bare environments: python scripts/wheel.py [PYTHON …] [--out FILE].
+"""Build wheel and source distribution, try both in bare environments: python scripts/wheel.py [PYTHON …] [--out FILE].
 
 For each interpreter, by default those of python3.11 to python3.14 that are found, a new environment gets the wheel and
 what it asks for and nothing else, and another one the source distribution; `pinnpoint demo` and `pinnpoint verify` of
