@@ -328,6 +328,9 @@ def test_derived_quantities_are_limited_through_python(tmp_path):
     assert found.derived[0].verdicts == {"limit": "holds"}
     assert "strong: " in str(found)
     assert "below 250: proved to hold" in str(found)
+    table = found._repr_html_()
+    assert "<bdi>strong</bdi>, von-mises of <bdi>strong xx</bdi>" in table  # in notebooks too
+    assert table.count("proved to hold") == 2
     each = found.judged(limit=[None, None, None, {"above": 1.0}, {"above": 250.0}])
     assert each.verdicts[3] == {"limit": "violated"}
     assert each.derived[0].verdicts == {"limit": "violated"}

@@ -19,8 +19,9 @@ def compact(data: Mapping[str, Any]) -> str:
     rows = data["queries"]
     first = telling(rows)
     luck = f", confidence {share(first['confidence'])}" if first["guarantee"] == "probabilistic" else ""
-    meshed, judged = any("mesh_estimate" in row for row in rows), any(map(decided, rows))
-    limited = any(decided(row, "limit") for row in rows)
+    follows = [{**row, "raw": None} for row in data.get("derived", [])]
+    meshed, judged = any("mesh_estimate" in row for row in rows), any(map(decided, [*rows, *follows]))
+    limited = any(decided(row, "limit") for row in [*rows, *follows])
     guess = "estimated " if first["guarantee"] == "estimate" else ""
     columns = ["query", "prediction", f"{truth(first)} between", "", "± radius", f"{guess}off by at least", "at most"]
     columns += ["mesh (estimate)"] if meshed else []
@@ -28,10 +29,10 @@ def compact(data: Mapping[str, Any]) -> str:
     columns += ["limit", "verdict"] if limited else []
     head = "".join(f"<th>{c}</th>" for c in columns)
     body = "".join(
-        f"<tr><th>{name(row['name'])}</th><td>{number(said(row), near(said(row)))}</td>{_ends(row)}"
+        f"<tr><th>{name(row['name'])}{_parts(row)}</th><td>{number(said(row), near(said(row)))}</td>{_ends(row)}"
         f"<td>{number(row['radius'], above(row['radius']))}</td>{_apart(row)}"
         f"{_mesh(row) if meshed else ''}{_judgement(row) if judged else ''}{_limit(row) if limited else ''}</tr>"
-        for row in rows[:MOST]
+        for row in [*rows[:MOST], *follows]
     )
     more = f"<p>and {len(rows) - MOST} more</p>" if len(rows) > MOST else ""
     of = data.get("interval_of", "")
@@ -39,6 +40,12 @@ def compact(data: Mapping[str, Any]) -> str:
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     notes = "".join(f"<p>note: {text(note)}</p>" for note in data.get("notes") or [])
     return f"<p><b>{text(data['method'])}</b>: {text(worth)}</p>{table}{more}{notes}"
+
+
+def _parts(row: Mapping[str, Any]) -> str:
+    """What a derived quantity is derived from, by interval arithmetic; nothing of a query."""
+    parts = row.get("derived_from", [])
+    return f", {text(row['kind'])} of {', '.join(map(name, parts))}" if parts else ""
 
 
 def _mesh(row: Mapping[str, Any]) -> str:
