@@ -149,8 +149,9 @@ def header(certificate: Row, case: Row, proof: Row) -> None:
         case.keys() == CASE and case["certificate"] == {"method": "box", "target": "continuous"},
         "case.json: wrong keys",
     )
-    keys = certificate.keys() - {"notes"}
+    keys = certificate.keys() - {"notes", "id", "problem"}
     need(keys == CERTIFICATE | {"queries"}, "certificate.json: a key is missing, or too many")
+    need(same(certificate.get("problem", case["problem"]), case["problem"]), "certificate: another problem")
     need(certificate.get("notes", [LEFT_OUT]) == [LEFT_OUT], "certificate: notes that a box does not have")
     need(certificate["schema"] == "pinnpoint-certificate/1", "certificate.json: unknown schema")
     fits = certificate["method"] == proof["method"] == "box" and proof["target"] == "continuous"

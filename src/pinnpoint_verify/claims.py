@@ -252,11 +252,12 @@ def verify(path: Any, inputs: Any = None) -> list[str]:
     for name in ("certificate.json", "case.json", "proof.json"):
         need(name in bundle.json, f"{name}: is missing")
     certificate, case, proof = (bundle.json[n] for n in ("certificate.json", "case.json", "proof.json"))
+    named = [f"certificate: {bundle.identity()}"]
     need("unsupported" not in proof, f"proof.json: this certificate cannot be re-checked, {proof.get('unsupported')}")
     if isinstance(case.get("problem"), dict) and case["problem"].get("kind") == "box":
         need(inputs is None, "inputs: the bundle of a box names no files")
         need(bundle.versions == certificate.get("versions"), "manifest.json: other versions than in the certificate")
-        return verify_box(bundle, certificate, case, proof)
+        return named + verify_box(bundle, certificate, case, proof)
     names = [str(query["name"]) for query in case["queries"]]
     printed = [line for name, data in bundle.json.items() for line in declared_lines(name, data, names)]
     need(bundle.versions == certificate.get("versions"), "manifest.json: other versions than in the certificate")
@@ -332,12 +333,14 @@ def verify(path: Any, inputs: Any = None) -> list[str]:
             need(fits, f"{line}{c!r} ± {radius!r}")
     lines += derived_agree(certificate, case, rows, nodes.shape[1])
     told = assumptions_agree(certificate, case, proof, bundle)
+    whole = False
     if inputs is not None:
-        lines += [f"verified: {line}" for line in inputs_agree(inputs, bundle, certificate, case, proof)]
+        found_in, whole = inputs_agree(inputs, bundle, certificate, case, proof)
+        lines += [f"verified: {line}" for line in found_in]
     unproved = declarations(certificate, case, proof, rows, blind, weak, data)
-    unproved = [line for line in unproved if inputs is None or line != FILES]
+    unproved = [line for line in unproved if not whole or line != FILES]
     said = [*compared_with(system), *unproved, *told, *printed]
-    return lines + [f"declared: {line}" for line in said]
+    return named + lines + [f"declared: {line}" for line in said]
 
 
 TROUBLE: tuple[type[Exception], ...] = (ArithmeticError, AttributeError, LookupError, MemoryError, OSError)

@@ -22,6 +22,8 @@ MOST_TEXT = 4000
 
 CERTIFICATE = {
     "schema": COMPARED,
+    "id": PROVED,
+    "of": DECLARED,
     "title": COMPARED,
     "units": COMPARED,
     "units.*": COMPARED,

@@ -1,8 +1,8 @@
 """`verify --inputs DIR`: this file, this load, this interval. Files that a certificate names, read by the checker.
 
-Each must have its SHA-256. Then the case file says what case.json says; a mesh of simplices in a plain .msh file (2.2
-or 4.1) has the stored cells, groups of facets and coefficients of groups; values in an .npz file are those of the
-stored state. Of other formats the digest alone is checked, and said so.
+Each must have its SHA-256. Then the case file says what case.json says, and no more; a mesh of simplices of first order
+(mesh_files.py, decks.py) has the stored cells, groups and coefficients of groups; a deck is the stored system; values
+in an .npz or .vtu file are those of the stored state. What was not compared is said, and stays declared.
 """
 
 from __future__ import annotations
@@ -15,86 +15,29 @@ from typing import Any
 
 import numpy as np
 
-from pinnpoint_verify.checker import Grid
+from pinnpoint_verify.abaqus import Keywords
+from pinnpoint_verify.checker import Discrete, Grid
+from pinnpoint_verify.decks import Solid
+from pinnpoint_verify.domains import outer
 from pinnpoint_verify.formulas import plain
+from pinnpoint_verify.functionals import Places
+from pinnpoint_verify.mesh_files import MeshFile, Unread, VtuArrays, boundary_rows, msh, vtu
+from pinnpoint_verify.nastran import Bulk
 from pinnpoint_verify.reader import Array, Bundle, Refused, need
+from pinnpoint_verify.systems import Stored, assembled, is_matrix
 
 Row = dict[str, Any]
-VERTICES = {15: 1, 1: 2, 2: 3, 4: 4}
-"""Of Gmsh's elements of first order."""
+DECKS = (".bdf", ".fem", ".nas", ".dat", ".inp")
 MOST = 2**32
 """Bytes of a file."""
+ABSENT: tuple[Any, ...] = (None, 0, 0.0, "0", False, "strain", 1, [], {}, "")
+"""What a case means where its file is silent: no data, linear elements, plane strain."""
 
 
-class MeshFile:
-    """Points, and simplices by (dimension, physical tag), of a plain .msh file; names of groups."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        version, binary = self._section("MeshFormat").split()[:2]
-        need(version in ("2.2", "4.1") and binary == "0", "mesh: a .msh file that is not plain text 2.2 or 4.1")
-        lines = self._section("PhysicalNames", "0").splitlines()[1:]
-        split = [line.split(None, 2) for line in lines]
-        self.names = {word.strip().strip('"'): (int(d), int(tag)) for d, tag, word in split}
-        self.parts: dict[tuple[int, int], list[Array]] = {}
-        self.cells: dict[int, list[Array]] = {}
-        self._old() if version == "2.2" else self._new()
-
-    def _section(self, name: str, without: str | None = None) -> str:
-        _, found, rest = self.text.partition(f"${name}\n")
-        need(found or without is not None, f"mesh: no ${name}")
-        return rest.partition(f"$End{name}")[0].strip() if found else str(without)
-
-    def _old(self) -> None:
-        """Version 2.2: a line an element."""
-        nodes = np.array(self._section("Nodes").split()[1:], dtype=float).reshape(-1, 4)
-        self._points(nodes[:, 0].astype(int), nodes[:, 1:])
-        for line in self._section("Elements").splitlines()[1:]:
-            numbers = [int(x) for x in line.split()]
-            need(numbers[1] in VERTICES, "mesh: elements that are no simplices of first order")
-            self._add(numbers[1], [numbers[3]] if numbers[2] else [], [numbers[3 + numbers[2] :]])
-
-    def _new(self) -> None:
-        """Version 4.1: blocks of entities, whose tags are in $Entities."""
-        numbers = iter(self._section("Entities").split())
-        counts = [int(next(numbers)) for _ in range(4)]
-        tags: dict[tuple[int, int], list[int]] = {}
-        for d, count in enumerate(counts):
-            for _ in range(count):
-                own = int(next(numbers))
-                for _ in range(3 if d == 0 else 6):
-                    next(numbers)
-                tags[d, own] = [int(next(numbers)) for _ in range(int(next(numbers)))]
-                for _ in range(int(next(numbers)) if d else 0):
-                    next(numbers)
-        lines = iter(self._section("Nodes").splitlines()[1:])
-        ids, points = list[int](), list[list[float]]()
-        for line in lines:
-            count = int(line.split()[3])
-            ids += [int(next(lines)) for _ in range(count)]
-            points += [[float(x) for x in next(lines).split()[:3]] for _ in range(count)]
-        self._points(np.array(ids), np.array(points))
-        lines = iter(self._section("Elements").splitlines()[1:])
-        for line in lines:
-            d, own, kind, count = (int(x) for x in line.split())
-            rows = [[int(x) for x in next(lines).split()[1:]] for _ in range(count)]
-            need(kind in VERTICES, "mesh: elements that are no simplices of first order")
-            self._add(kind, [abs(tag) for tag in tags[d, own]], rows)
-
-    def _points(self, ids: Array, points: Array) -> None:
-        self.points, self.at = points, {int(k): i for i, k in enumerate(ids)}
-
-    def _add(self, kind: int, tags: list[int], rows: list[list[int]]) -> None:
-        simplices = np.array([[self.at[k] for k in row] for row in rows]).reshape(-1, VERTICES[kind])
-        self.cells.setdefault(VERTICES[kind] - 1, []).append(simplices)
-        for tag in tags:
-            self.parts.setdefault((VERTICES[kind] - 1, tag), []).append(simplices)
-
-
-def inputs_agree(folder: Any, bundle: Bundle, certificate: Row, case: Row, proof: Row) -> list[str]:
-    """What was compared with the files that the certificate names, as lines."""
+def inputs_agree(folder: Any, bundle: Bundle, certificate: Row, case: Row, proof: Row) -> tuple[list[str], bool]:
+    """What was compared with the files that the certificate names, as lines; whether that is all of mesh and values."""
     need(certificate.get("inputs"), "inputs: this certificate was made in Python and names no files")
-    said = []
+    said, whole = list[str](), True
     for name, about in certificate["inputs"].items():
         if "file" not in about:
             continue
@@ -103,100 +46,230 @@ def inputs_agree(folder: Any, bundle: Bundle, certificate: Row, case: Row, proof
         data = path.read_bytes()
         digest = hashlib.sha256(data).hexdigest()
         need(digest == about["sha256"], f"inputs: {about['file']!r} has the SHA-256 {digest}, not {about['sha256']}")
-        found = _compared(name, path, data, bundle, certificate, case, proof)
-        said.append(f"{name} {about['file']}: its SHA-256{found}")
-    return said
-
-
-def _compared(name: str, path: Path, data: bytes, bundle: Bundle, certificate: Row, case: Row, proof: Row) -> str:
-    """What else of a file is the bundle's."""
-    if name == "case" and path.suffix == ".toml" and "set" not in certificate["inputs"]["case"]:
-        case_agrees(tomllib.loads(data.decode()), case)
-        return ", problem, queries and certificate as stored"
-    if name == "mesh" and path.suffix == ".msh" and "refinement" not in certificate:
         try:
-            return mesh_agrees(MeshFile(data.decode().replace("\r\n", "\n")), bundle, case, proof)
-        except (UnicodeDecodeError, Refused) as error:
-            if "not plain text" in str(error) or "no simplices" in str(error) or isinstance(error, UnicodeDecodeError):
-                return " alone (not a plain mesh of simplices of first order)"
-            raise
-    if name == "prediction" and path.suffix == ".npz" and proof["degree"] == 1 and "refinement" not in certificate:
-        return values_agree(path, bundle)
-    return " alone"
+            found, all_of_it = _compared(name, path, data, bundle, certificate, case, proof)
+        except (Unread, UnicodeDecodeError) as error:
+            why = str(error) if isinstance(error, Unread) else "data that are no text"
+            found, all_of_it = f" alone ({why}: not read here)", False
+        said.append(f"{name} {about['file']}: its SHA-256{found}")
+        whole &= all_of_it
+    return said, whole
 
 
-def case_agrees(given: Row, case: Row) -> None:
-    """What a case file says of problem, queries and certificate is what is stored."""
+def _compared(
+    name: str, path: Path, data: bytes, bundle: Bundle, certificate: Row, case: Row, proof: Row
+) -> tuple[str, bool]:
+    """What else of a file is the bundle's, and whether that is all."""
+    suffix, refined = path.suffix.lower(), "refinement" in certificate
+    if name == "case" and suffix == ".toml" and "set" not in certificate["inputs"]["case"]:
+        return case_agrees(tomllib.loads(data.decode()), case)
+    if name == "mesh" and not refined:
+        if suffix == ".vtu":
+            return mesh_agrees(vtu(data), bundle, case, proof)
+        text = data.decode().replace("\r\n", "\n")
+        return mesh_agrees(_mesh(text, suffix), bundle, case, proof)
+    if name == "deck" and "with_included_sha256" not in certificate["inputs"]["deck"] and not refined:
+        text = data.decode().replace("\r\n", "\n")
+        subcase = case["problem"].get("subcase")
+        return deck_agrees(Keywords(text).solid() if suffix == ".inp" else Bulk(text).solid(subcase), bundle, proof)
+    if name == "prediction" and proof["degree"] == 1 and not refined:
+        if suffix == ".npz":
+            return values_agree(path, bundle)
+        if suffix == ".vtu" and isinstance(case.get("prediction", {}).get("field"), str):
+            return field_agrees(VtuArrays(data), case["prediction"]["field"], bundle, proof)
+    return " alone", False
+
+
+def _mesh(text: str, suffix: str) -> MeshFile:
+    """A mesh in plain text, by its suffix."""
+    if suffix in DECKS:
+        return Keywords(text).mesh() if suffix == ".inp" else Bulk(text).mesh()
+    return msh(text)
+
+
+def case_agrees(given: Row, case: Row) -> tuple[str, bool]:
+    """A case file says of problem, queries and certificate just what is stored; what it is silent of is not there."""
     for table in ("problem", "certificate"):
-        for key, value in given.get(table, {}).items():
-            stored = case[table].get(key, case[table].get("options", {}).get(key))
-            need(_same(value, stored), f"inputs: the case file has {table}.{key} = {value!r}, stored is {stored!r}")
-    asked = given.get("query", [])
-    need(len(asked) == len(case["queries"]), "inputs: the case file has another number of queries")
-    for row, stored in zip(asked, case["queries"], strict=True):
-        for key, value in row.items():
-            fits = key not in stored or _same(value, stored[key])
+        own, said = given.get(table, {}), case[table]
+        for key, value in own.items():
+            stored = said.get(key, said.get("options", {}).get(key))
+            need(
+                _same(value, stored, key), f"inputs: the case file has {table}.{key} = {value!r}, stored is {stored!r}"
+            )
+        silent = [k for k in said if k not in own] if table == "problem" and "deck" not in own else []
+        for key in silent:
+            fits = said[key] in ABSENT or (key in ("kind", "diffusion") and said[key] in ("reaction-diffusion", 1.0))
+            need(fits, f"inputs: the case file says nothing of {table}.{key}, stored is {said[key]!r}")
+    asked, rows = given.get("query", []), {str(row["name"]): row for row in case["queries"]}
+    derived = {str(row["name"]): row for row in case.get("derived", [])}
+    need(derived or len(asked) == len(rows), "inputs: the case file has another number of queries")
+    others = 0
+    for row, first in zip(asked, case["queries"] + [{}] * len(asked), strict=False):
+        stored = rows.get(row.get("name", "")) or derived.get(row.get("name", "")) or ({} if derived else first)
+        others += not stored
+        for key in (row.keys() | (stored.keys() - {"kind", "derived_from", "poisson"})) if stored else ():
+            fits = _same(row[key], stored.get(key), key) if key in row else stored[key] in ABSENT
             need(fits, f"inputs: the case file's query {row.get('name')!r} has another {key}")
+    return f", problem{'' if others else ', queries'} and certificate as stored", not others
 
 
-def _same(value: Any, stored: Any) -> bool:
+def _same(value: Any, stored: Any, key: str = "") -> bool:
     if isinstance(value, dict) and value.keys() == {"coefficient", "value"} and isinstance(stored, list):
         value = [value["coefficient"], value["value"]]
     if isinstance(value, dict):
-        keyed = isinstance(stored, dict) and all(k in stored for k in value)
-        return keyed and all(_same(v, stored[k]) for k, v in value.items())
+        keyed = isinstance(stored, dict) and (value.keys() == stored.keys() or value.keys() < stored.keys())
+        silent = keyed and all(stored[k] in ABSENT or stored[k] is True for k in stored.keys() - value.keys())
+        return silent and all(_same(v, stored[k], k) for k, v in value.items())
     if isinstance(value, list):
         whole = isinstance(stored, list) and len(value) == len(stored)
         return whole and all(map(_same, value, stored))
-    if isinstance(value, str) and isinstance(stored, str) and Path(stored).name == value.split("/")[-1]:
-        return True
-    return bool(plain(value) == plain(stored))
+    if key in ("file", "deck") and isinstance(stored, str):
+        return Path(stored).name == str(value).split("/")[-1]
+    return (type(value) is type(stored) and value == stored) or bool(plain(value) == plain(stored))
 
 
-def mesh_agrees(file: MeshFile, bundle: Bundle, case: Row, proof: Row) -> str:
+class Placed:
+    """A mesh file's nodes and the stored ones, numbered by place."""
+
+    def __init__(self, file: MeshFile, bundle: Bundle) -> None:
+        self.file, nodes, self.cells = file, bundle.arrays["mesh/nodes"], np.asarray(bundle.arrays["mesh/cells"])
+        d = nodes.shape[1]
+        need(d in file.cells and not np.any(file.points[:, d:]), "inputs: the mesh file has another dimension")
+        places, number = np.unique(file.points[:, :d] + 0.0, axis=0, return_inverse=True)
+        self.number, order = number.ravel(), {row.tobytes(): i for i, row in enumerate(places)}
+        used = np.unique(self.cells)
+        self.at = np.full(len(nodes), -1)
+        self.at[used] = [order.get(row.tobytes(), -1) for row in np.asarray(nodes)[used] + 0.0]
+        need(np.all(self.at[used] >= 0), "inputs: the mesh file does not have the stored nodes")
+        self.own = np.sort(self.at[self.cells], axis=1)
+        other = np.sort(self.number[np.concatenate(file.cells[d])], axis=1)
+        need(_set(self.own) == _set(other), "inputs: not the mesh file's cells")
+        self.outer = outer(np.sort(np.concatenate(file.cells[d]), axis=1))
+
+    def facets(self, group: str) -> set[Any] | None:
+        """Facets of a group of the file, by places; None where it has none of that name."""
+        rows = self.outer if group == "boundary" else boundary_rows(self.file, group, self.outer)
+        return None if rows is None else _set(np.sort(self.number[rows], axis=1))
+
+    def inside(self, group: str) -> Array | None:
+        """Which of the stored cells are in a group of the file."""
+        rows = self.file.groups.get((group, self.own.shape[1] - 1))
+        known = None if rows is None else _set(np.sort(self.number[np.concatenate(rows)], axis=1))
+        return None if known is None else np.array([tuple(row) in known for row in self.own.tolist()])
+
+
+def mesh_agrees(file: MeshFile, bundle: Bundle, case: Row, proof: Row) -> tuple[str, bool]:
     """Cells, groups of facets and coefficients of groups of cells are those of the file: by coordinates."""
-    nodes, cells = (np.asarray(bundle.arrays[f"mesh/{k}"]) for k in ("nodes", "cells"))
-    d = nodes.shape[1]
-    need(d in file.cells and not np.any(file.points[:, d:]), "inputs: the mesh file has another dimension")
-    places, number = np.unique(file.points[:, :d], axis=0, return_inverse=True)
-    number = number.ravel()
-    order = {row.tobytes(): i for i, row in enumerate(places + 0.0)}
-    used = np.unique(cells)
-    at = np.full(len(nodes), -1)
-    at[used] = [order.get(row.tobytes(), -1) for row in nodes[used] + 0.0]
-    need(np.all(at[used] >= 0), "inputs: the mesh file does not have the stored nodes")
-    own = np.sort(at[cells], axis=1)
-    need(_set(own) == _set(np.sort(number[np.concatenate(file.cells[d])], axis=1)), "inputs: not the mesh file's cells")
-    said = [", cells"]
-    if proof["target"] == "continuous" and "solid" not in proof:
-        grid = Grid(bundle, int(proof["degree"]))
-        for word, key in (("d", "dirichlet"), ("n", "neumann")):
-            for k, group in enumerate(case["problem"].get(key) or {}):
-                if group in file.names and f"continuous/{word}{k}" in bundle:
-                    stored = _set(np.sort(at[grid.facets[bundle.arrays[f"continuous/{word}{k}"]]], axis=1))
-                    need(stored == _group(file, group, number), f"inputs: not the mesh file's group {group!r}")
-                    said.append(f"group {group!r}")
-        for key, name in (("diffusion", "kappa"), ("reaction", "reaction")):
-            table = case["problem"].get(key)
-            if isinstance(table, dict) and all(group in file.names for group in table):
-                values = bundle.arrays[f"continuous/{name}"]
-                for group, value in table.items():
-                    inside = np.array([tuple(row) in _group(file, group, number) for row in own.tolist()])
-                    fits = not isinstance(value, int | float) or np.all(values[inside] == value)
-                    need(fits, f"inputs: {key} is not {value!r} on the mesh file's group {group!r}")
-                said.append(f"{key} of groups")
-    return ", ".join(said)
+    placed, problem, said, left = Placed(file, bundle), case["problem"], [", cells"], list[str]()
+    stored = _stored_facets(bundle, problem, proof)
+    for (word, group), facets in stored.items():
+        own = placed.facets(group)
+        if own is None or facets is None:
+            left.append(group)
+            continue
+        if group != "boundary":  # which the others override
+            if word == "dirichlet" and proof["target"] == "discrete":
+                fits = {k for row in own for k in row} <= set(placed.at[facets[:, 0]].tolist())
+            else:
+                fits = _set(np.sort(placed.at[facets], axis=1)) == own
+            need(fits, f"inputs: not the mesh file's group {group!r}")
+            said.append(f"group {group!r}")
+    solid = "young" in problem
+    for key, name in (("young", "young"), ("poisson", "poisson")) if solid else KAPPA:
+        table, values = problem.get(key), bundle.arrays.get(f"continuous/{name}", bundle.arrays.get(f"system/{key}"))
+        if not isinstance(table, dict):
+            continue
+        if values is None or not all(
+            isinstance(v, int | float) and placed.inside(g) is not None for g, v in table.items()
+        ):
+            left.append(key)
+            continue
+        for group, value in table.items():
+            fits = bool(np.all(values[placed.inside(group)] == value))
+            need(fits, f"inputs: {key} is not {value!r} on the mesh file's group {group!r}")
+        said.append(f"{key} of groups")
+    if left:
+        said.append(f"but not {', '.join(dict.fromkeys(left))}")
+    return ", ".join(said), not left
 
 
-def _group(file: MeshFile, name: str, number: Array) -> set[Any]:
-    return _set(np.sort(number[np.concatenate(file.parts.get(file.names[name], [np.zeros((0, 1), int)]))], axis=1))
+KAPPA = (("diffusion", "kappa"), ("reaction", "reaction"))
+
+
+def _stored_facets(bundle: Bundle, problem: Row, proof: Row) -> dict[tuple[str, str], Array | None]:
+    """Vertices of the facets, or the fixed nodes, that a bundle has for the groups of a case; None where none."""
+    found: dict[tuple[str, str], Array | None] = {}
+    grid = Grid(bundle, int(proof["degree"])) if proof["target"] == "continuous" else None
+    loads = [(w, g) for w in ("neumann", "robin", "force") for g in problem.get(w) or {}]
+    for word, letter in (("dirichlet", "d"), ("neumann", "n"), ("force", "q"), ("robin", "")):
+        for k, group in enumerate(problem.get(word) or {}):
+            name = (
+                f"continuous/{letter}{k}"
+                if grid is not None
+                else f"mesh/load{loads.index((word, group))}"
+                if letter != "d"
+                else ""
+            )
+            if name in bundle:
+                rows = bundle.arrays[name]
+                found[word, group] = grid.facets[rows] if grid is not None else rows
+            elif grid is None and word == "dirichlet":
+                fixed = np.setdiff1d(np.arange(len(bundle.arrays["system/u"])), bundle.arrays["system/free"])
+                found[word, group] = np.unique(fixed // int(proof["components"]))[:, None]
+            else:
+                found[word, group] = None
+    return found
+
+
+def deck_agrees(deck: Solid, bundle: Bundle, proof: Row) -> tuple[str, bool]:
+    """Matrix, load and supports of a deck are those of the stored system, to rounding."""
+    placed, d = Placed(deck.mesh, bundle), Discrete(bundle, len(proof_rows(bundle)))
+    at = Places(bundle, proof)
+    order = {tuple(row): i for i, row in enumerate(np.sort(placed.number[deck.cells], axis=1).tolist())}
+    rows = np.array([order[tuple(row)] for row in placed.own.tolist()])
+    back = np.full(len(placed.number), -1)
+    back[placed.at[: at.n]] = np.arange(at.n)
+    node = {int(k): int(back[placed.number[k]]) for k in range(len(placed.number))}
+    need(np.all(np.isfinite(deck.young)), "inputs: a cell of the deck has no material")
+    held = np.array(sorted({3 * node[n] + k for n, k in deck.held if node[n] >= 0}))
+    need(np.array_equal(held, d.fixed) and not np.any(d.held), "inputs: not the deck's supports")
+    K = assembled(d, at, deck.young[rows], deck.poisson[rows], {}, Stored(bundle, at))
+    is_matrix(K, d, at, "inputs: not the matrix of the deck")
+    b = np.zeros(d.N)
+    for (n, k), size in deck.forces.items():
+        need(node[n] >= 0, "inputs: a force of the deck at a node of no cell")
+        b[3 * node[n] + k] += size
+    far = np.abs(b[d.free] - d.b)
+    need(np.all(far <= 1e-12 * np.abs(b).max(initial=0.0)), "inputs: not the deck's forces")
+    return ", cells, materials, supports and forces as stored", proof["target"] == "discrete"
+
+
+def proof_rows(bundle: Bundle) -> list[Row]:
+    """The queries of the certificate."""
+    return list(bundle.json["certificate.json"]["queries"])
 
 
 def _set(rows: Array) -> set[Any]:
     return set(map(tuple, rows.tolist()))
 
 
-def values_agree(path: Path, bundle: Bundle) -> str:
+def field_agrees(arrays: VtuArrays, name: str, bundle: Bundle, proof: Row) -> tuple[str, bool]:
+    """A field of a .vtu file at the stored nodes, by their places, is the stored state where nothing is fixed."""
+    if not arrays.has("PointData", name):
+        raise Refused(f"inputs: the prediction's file has no field {name!r}")
+    nodes, count = np.asarray(bundle.arrays["mesh/nodes"]), int(proof["components"])
+    points = arrays.of("Points", None).reshape(-1, 3).astype(float)
+    rows = arrays.of("PointData", name).reshape(len(points), -1).astype(float)[:, :count]
+    place = {row.tobytes(): i for i, row in enumerate(points[:, : nodes.shape[1]] + 0.0)}
+    at = np.array([place.get(row.tobytes(), -1) for row in nodes + 0.0])
+    if np.any(at < 0) or len(place) != len(points):
+        return " alone (its points are not the nodes)", False
+    U, free = bundle.arrays["system/u"], bundle.arrays["system/free"]
+    need(np.array_equal(rows[at].ravel()[free], U[free]), f"inputs: the stored state is not the field {name!r}")
+    return f", field {name!r} at the nodes", True
+
+
+def values_agree(path: Path, bundle: Bundle) -> tuple[str, bool]:
     """Values at the nodes, where they are in the mesh's order, are the stored state's where nothing is fixed."""
     try:
         with np.load(path, allow_pickle=False) as stored:
@@ -205,6 +278,6 @@ def values_agree(path: Path, bundle: Bundle) -> str:
         raise Refused(f"inputs: {path.name!r} has no values ({type(error).__name__})") from error
     U, free = bundle.arrays["system/u"], bundle.arrays["system/free"]
     if "points" in names or values.shape != U.shape:
-        return " alone (its values are matched by coordinates)"
+        return " alone (its values are matched by coordinates)", False
     need(np.array_equal(values[free], U[free]), f"inputs: the stored state does not have the values of {path.name!r}")
-    return ", values at the nodes"
+    return ", values at the nodes", True

@@ -80,7 +80,10 @@ class Bundle:
         text = (root / "manifest.json").read_bytes()
         need(text.endswith(b"}\n"), "manifest.json: does not end as it should")
         said = strict_json(text, "manifest.json")
-        need(isinstance(said, dict) and set(said) == {"schema", "versions", "files"}, "manifest.json: wrong keys")
+        need(
+            isinstance(said, dict) and set(said) - {"certificate"} == {"schema", "versions", "files"},
+            "manifest.json: wrong keys",
+        )
         need(said["schema"] == SCHEMA, "manifest.json: unknown schema")
         folders = {"/".join(name.split("/")[:k]) + "/" for name in there for k in range(1, name.count("/") + 1)}
         empty = sorted(seen - folders)[:3]
@@ -90,7 +93,7 @@ class Bundle:
         self.json: dict[str, Any] = {}
         self.arrays: dict[str, Array] = {}
         self.used: set[str] = set()
-        self.versions = said["versions"]
+        self.versions, self.named = said["versions"], said.get("certificate")
         for name, about in said["files"].items():
             need(NAME.fullmatch(name), f"manifest.json: {name!r} is not the name of a file in a bundle")
             keys = {"sha256", "bytes"} | ({"dtype", "shape"} if name.endswith(".npy") else set())
@@ -134,6 +137,19 @@ class Bundle:
         a = np.memmap(path, dtype, "r", start, tuple(shape)) if math.prod(shape) else np.zeros(shape, dtype)
         need(dtype != "<f8" or np.max(np.abs(a), initial=0.0) < 1e100, f"{name}: has numbers that are not finite")
         return a
+
+    def identity(self) -> str:
+        """The certificate's id: the SHA-256 of its content without it, on one line, keys sorted, without spaces.
+
+        Manifest and certificate have it, or both were written before there were ids.
+        """
+        certificate = self.json["certificate.json"]
+        rest = {key: value for key, value in certificate.items() if key != "id"}
+        line = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        own, said = hashlib.sha256(line.encode()).hexdigest(), certificate.get("id")
+        need(said in (None, own), f"certificate.json: its id is {own}, not {said}")
+        need(self.named == said, f"manifest.json: is of the certificate {self.named}, not of {said}")
+        return own
 
     def __contains__(self, name: str) -> bool:
         return name in self.arrays

@@ -178,7 +178,20 @@ def _matrix(d: Discrete, at: Where, problem: Row, stored: Stored) -> tuple[Any, 
     rule = stored.rules["mass"]
     if first is None or second is None or (isinstance(second, str) and rule is None):
         return None, ["A"]
-    K, T = sp.csr_array((d.N, d.N)), at.nodes_of(stored.cells)
+    K = assembled(d, at, first, second, problem, stored)
+    for k, (alpha, _) in enumerate((problem.get("robin") or {}).values()):
+        place, number = len(problem.get("neumann") or {}) + k, plain(alpha)
+        if not is_number(number) or place >= len(stored.facets):
+            return None, ["A"]
+        F = stored.facets[place]
+        K = K + robin_matrix(at, F, np.full(len(F), float(number)), d.N)
+    is_matrix(K, d, at, "a: is not the matrix of the mesh and the coefficients (sampled)")
+    return K, tables
+
+
+def assembled(d: Discrete, at: Where, first: Array, second: Any, problem: Row, stored: Stored) -> Any:
+    """The matrix over all entries from coefficients on every cell."""
+    K, T, rule = sp.csr_array((d.N, d.N)), at.nodes_of(stored.cells), stored.rules["mass"]
     dofs = (at.count * T[:, :, None] + np.arange(at.count)).reshape(len(T), -1)
     for start in range(0, len(T), PART):
         part = slice(start, start + PART)
@@ -187,18 +200,13 @@ def _matrix(d: Discrete, at: Where, problem: Row, stored: Stored) -> tuple[Any, 
         local, here = _local(at, X, first[part], c, plane, rule), dofs[part]
         i, j = np.broadcast_to(here[:, :, None], local.shape), np.broadcast_to(here[:, None, :], local.shape)
         K = K + sp.csr_array((local.ravel(), (i.ravel(), j.ravel())), shape=K.shape)
-    for k, (alpha, _) in enumerate((problem.get("robin") or {}).values()):
-        place, number = len(problem.get("neumann") or {}) + k, plain(alpha)
-        if not is_number(number) or place >= len(stored.facets):
-            return None, ["A"]
-        F = stored.facets[place]
-        K = K + robin_matrix(at, F, np.full(len(F), float(number)), d.N)
+    return K
+
+
+def is_matrix(K: Any, d: Discrete, at: Where, line: str) -> None:
+    """Refuse a stored matrix that is not this one, to rounding."""
     far, size = abs(K[d.free] - d.rows).max(axis=1).toarray().ravel(), abs(K[d.free]).max(axis=1).toarray().ravel()
-    need(
-        np.all(far <= min(CLOSE, 1e-12 * _flatness(at)) * size),
-        "a: is not the matrix of the mesh and the coefficients (sampled)",
-    )
-    return K, tables
+    need(np.all(far <= min(CLOSE, 1e-12 * _flatness(at)) * size), line)
 
 
 def _flatness(at: Where) -> float:

@@ -29,6 +29,7 @@ from pinnpoint_verify import claims
 from pinnpoint_verify.samples import Samples
 from tests.support.continua import interval, layered, smooth, strip
 from tests.support.exactly import solve_arb
+from tests.support.forged import sealed
 from tests.support.newton import Cubic
 
 CASE = """[mesh]
@@ -176,21 +177,6 @@ def refused(folder, capsys, what, line=""):
     assert code == 1, what
     assert line in out[0], (what, out)
     return out[0]
-
-
-def rehash(folder: Path):
-    """The manifest of what is there now."""
-    files = {}
-    for path in folder.rglob("*"):
-        name = path.relative_to(folder).as_posix()
-        if path.is_file() and name != "manifest.json":
-            data = path.read_bytes()
-            files[name] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
-            if name.endswith(".npy"):
-                a = np.load(path)
-                files[name] |= {"dtype": a.dtype.str, "shape": list(a.shape)}
-    said = json.loads((folder / "manifest.json").read_text()) | {"files": files}
-    (folder / "manifest.json").write_text(json.dumps(said) + "\n")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -423,7 +409,7 @@ def test_files_cannot_be_touched(name, copied, capsys):
     refused(folder, capsys, "extra", "extra.npy")
     rehashed = folder / "extra.npy"
     np.save(rehashed, np.ones(3))
-    rehash(folder)
+    sealed(folder)
     refused(folder, capsys, "extra with a hash", "is part of no proof")
 
 
@@ -476,7 +462,7 @@ def test_arrays_cannot_be_edited(name, copied, capsys):
             if np.allclose(a, b, rtol=1e-12, atol=0.0):
                 continue
             np.save(path, b)
-            rehash(folder)
+            sealed(folder)
             tried += 1
             code, out = verdict(folder, capsys)
             if code == 0:
@@ -487,7 +473,7 @@ def test_arrays_cannot_be_edited(name, copied, capsys):
                 fine = fine or (rel.startswith("rule/") and how in ("swapped", "reversed"))  # the same points
                 (passed if same and fine else escaped).append((rel, how))
         path.write_bytes(whole)
-    rehash(folder)
+    sealed(folder)
     assert verdict(folder, capsys)[0] == 0
     if discrete:
         escaped = [e for e in escaped if not e[0].startswith("mesh/")]
@@ -499,7 +485,7 @@ def edit(folder, name, change):
     data = json.loads((folder / name).read_text())
     change(data)
     (folder / name).write_text(json.dumps(data))
-    rehash(folder)
+    sealed(folder)
 
 
 def shrink(factor, shift=0.0):
@@ -615,11 +601,11 @@ def test_fluxes_must_be_equilibrated_and_states_belong_to_the_mesh(made, copied,
     folder = copied("continuous 2D")
     flux = np.load(folder / "continuous" / "flux.npy")
     np.save(folder / "continuous" / "flux.npy", flux + 1e-4 * np.abs(flux).max())
-    rehash(folder)
+    sealed(folder)
     refused(folder, capsys, "flux", "is claimed")
     folder = copied("exact", "u")
     shutil.copy(made("large") / "system" / "u.npy", folder / "system" / "u.npy")
-    rehash(folder)
+    sealed(folder)
     refused(folder, capsys, "another mesh's U")
 
 
@@ -665,11 +651,11 @@ def test_hostile_bundles_are_refused_and_not_obeyed(made, copied, tmp_path, caps
     b = np.load(here / "system" / "b.npy")
     b[0] = np.nan
     np.save(here / "system" / "b.npy", b)
-    rehash(here)
+    sealed(here)
     refused(here, capsys, "nan", "not finite")
     here = copied("exact", "single")
     np.save(here / "system" / "b.npy", np.load(here / "system" / "b.npy").astype(np.float32))
-    rehash(here)
+    sealed(here)
     refused(here, capsys, "float32", "dtype")
     here = copied("exact", "twice")
     seal(here, json.dumps(said)[:-1] + ', "files": {}}')
@@ -684,7 +670,7 @@ def test_hostile_bundles_are_refused_and_not_obeyed(made, copied, tmp_path, caps
         for nonsense in ("[]", "{}", '{"queries": 3}', '{"queries": [{}]}', '{"queries": null, "schema": 1}'):
             here = copied("exact", f"{name}{hash(nonsense)}")
             (here / name).write_text(nonsense)
-            rehash(here)
+            sealed(here)
             refused(here, capsys, (name, nonsense))
 
 
@@ -728,12 +714,12 @@ def test_a_bound_from_the_mesh_is_declared_to_the_checker(tmp_path, monkeypatch,
         forged = json.loads((bundle / "proof.json").read_text())
         forged["coercivity"]["alpha"] *= factor
         (bundle / "proof.json").write_text(json.dumps(forged))
-        rehash(bundle)
+        sealed(bundle)
         assert verifier.main(bundle) == 1
         assert "coercivity" in capsys.readouterr().out
         text = (bundle / "certificate.json").read_text()  # the claim too: energies of the vectors tell
         (bundle / "certificate.json").write_text(text.replace(alpha, f"{forged['coercivity']['alpha']:.6e}"))
-        rehash(bundle)
+        sealed(bundle)
         assert verifier.main(bundle) == 1
         assert "coercivity" in capsys.readouterr().out
         (bundle / "certificate.json").write_text(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import math
 import re
@@ -20,6 +19,7 @@ from pinnpoint.mesh.topology import Topology
 from pinnpoint.service.engine import engine_of_case
 from pinnpoint.transfer.everywhere import mesh_constant
 from pinnpoint_verify.claims import main as verified
+from tests.support.forged import sealed
 
 SINES = "sin(pi*x)*sin(pi*y)"
 CASE = f"""
@@ -150,10 +150,7 @@ def bundled(folder: Path, prediction: object, *, degree: int = 1, lift: bool = T
         row["value_radius"] = abs(row["value"] - row["center"]) + row["radius"]
         row["raw_radius"] = None if row["raw"] is None else row["value_radius"]
         path.write_text(json.dumps(data, ensure_ascii=False) + "\n", encoding="utf-8")
-        manifest = json.loads((made / "manifest.json").read_text(encoding="utf-8"))
-        raw = path.read_bytes()
-        manifest["files"]["certificate.json"] = {"sha256": hashlib.sha256(raw).hexdigest(), "bytes": len(raw)}
-        (made / "manifest.json").write_text(json.dumps(manifest) + "\n", encoding="utf-8")
+        sealed(made)
     return verified(made)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 from dataclasses import replace
 from fractions import Fraction
@@ -15,6 +14,7 @@ import pinnpoint as pp
 from pinnpoint.certificates.verdicts import kept
 from pinnpoint.cli.main import main
 from pinnpoint.systems.derived import Derived
+from tests.support.forged import sealed
 
 CASE = """title = "Plate"
 units = "mm"
@@ -274,12 +274,11 @@ def test_campaigns_have_columns_for_limits(certificate):
 
 
 def forged(folder, change, file="certificate.json"):
-    data, manifest = (json.loads((folder / f).read_text("utf-8")) for f in (file, "manifest.json"))
+    data = json.loads((folder / file).read_text("utf-8"))
     change(data)
     content = json.dumps(data, indent=1, ensure_ascii=False).encode() + b"\n"
     (folder / file).write_bytes(content)
-    manifest["files"][file] |= {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
-    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+    sealed(folder)
 
 
 def test_is_the_bracket_strong_enough(tmp_path, capsys):

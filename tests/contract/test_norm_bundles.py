@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import shutil
@@ -19,6 +18,7 @@ from pinnpoint_verify import lengths
 from pinnpoint_verify.agreement import prediction_agrees
 from pinnpoint_verify.claims import main as verified
 from pinnpoint_verify.reader import Refused
+from tests.support.forged import sealed
 
 SINES = "sin(pi*x)*sin(pi*y)"
 
@@ -35,14 +35,11 @@ def written(folder: Path, *, degree: int = 1, lift: bool = False, kind: str = "s
 
 def changed(made: Path, name: str, change: Callable[[Any], None]) -> Path:
     """The same bundle with another file, whose digest is right."""
-    path, manifest = made / name, json.loads((made / "manifest.json").read_text(encoding="utf-8"))
+    path = made / name
     data = json.loads(path.read_text(encoding="utf-8"))
     change(data)
     path.write_text(json.dumps(data, ensure_ascii=False) + "\n", encoding="utf-8")
-    raw = path.read_bytes()
-    manifest["files"][name] = {"sha256": hashlib.sha256(raw).hexdigest(), "bytes": len(raw)}
-    (made / "manifest.json").write_text(json.dumps(manifest) + "\n", encoding="utf-8")
-    return made
+    return sealed(made)
 
 
 CASES: dict[str, dict[str, Any]] = {

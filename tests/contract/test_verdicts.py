@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 from dataclasses import replace
 from fractions import Fraction
@@ -16,6 +15,7 @@ import pinnpoint as pp
 from pinnpoint.certificates.verdicts import accepted, distances
 from pinnpoint.cli.main import main
 from pinnpoint.fem.extraction import NodeValues
+from tests.support.forged import sealed
 
 CASE = """title = "Plate"
 units = "mm"
@@ -619,12 +619,11 @@ def test_a_confidence_below_one_is_not_shown_as_one():
 
 def rehashed(bundle, change):
     """A bundle whose certificate was changed, and its manifest with it."""
-    certificate, manifest = (json.loads((bundle / f).read_text("utf-8")) for f in ("certificate.json", "manifest.json"))
+    certificate = json.loads((bundle / "certificate.json").read_text("utf-8"))
     change(certificate)
     data = json.dumps(certificate, indent=1, ensure_ascii=False).encode() + b"\n"
     (bundle / "certificate.json").write_bytes(data)
-    manifest["files"]["certificate.json"] |= {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
-    (bundle / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+    sealed(bundle)
 
 
 def test_a_verdict_on_what_the_conditions_made_of_a_prediction_is_not_verified(tmp_path, capsys, problem):

@@ -11,8 +11,7 @@ import pytest
 
 import pinnpoint as pp
 from pinnpoint.cli.main import main
-from pinnpoint_verify.inputs import MeshFile
-from pinnpoint_verify.reader import Refused
+from pinnpoint_verify.mesh_files import Unread, msh
 from tests.soundness.test_bundle_forged import Forger
 
 CASE = """title = "two materials"
@@ -136,6 +135,11 @@ OTHERS = {
     },
     "case.toml": {
         "another source": (lambda s: s.replace("1+x", "2+x"), "problem.source"),
+        "a source that ends as the stored one": (lambda s: s.replace("1+x", "7/1+x"), "problem.source"),
+        "no flux": (lambda s: s.replace("[problem.neumann]\nright = 1.0\n", ""), "nothing of problem.neumann"),
+        "one more side": (lambda s: s.replace("left = 0.0", "left = 0.0\ntop = 0.0"), "problem.dirichlet"),
+        "one side less": (lambda s: s.replace("{ iron = 1.0, air = 5.0 }", "{ iron = 1.0 }"), "problem.diffusion"),
+        "a tolerance": (lambda s: s.replace("0.55]", "0.55]\naccept = 1.0"), "another accept"),
         "another point": (lambda s: s.replace("0.55", "0.56"), "another at"),
     },
 }
@@ -166,10 +170,10 @@ def test_other_values_under_a_digest_that_fits_are_refused(made, capsys):
 
 
 def test_what_is_no_plain_mesh_of_simplices_is_said_so():
-    with pytest.raises(Refused, match="plain text"):
-        MeshFile("$MeshFormat\n4.1 1 8\n$EndMeshFormat\n")
-    with pytest.raises(Refused, match="no simplices"):
-        MeshFile(old(2).replace("1 2 3 3", "8 2 3 3", 1))
+    with pytest.raises(Unread, match="plain text"):
+        msh("$MeshFormat\n4.1 1 8\n$EndMeshFormat\n")
+    with pytest.raises(Unread, match="no simplices"):
+        msh(old(2).replace("1 2 3 3", "8 2 3 3", 1))
 
 
 def test_bundles_made_in_python_name_no_files(tmp_path, capsys):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 
 import numpy as np
@@ -12,6 +11,7 @@ import pinnpoint as pp
 from pinnpoint.models import Lift
 from pinnpoint.models.networks.mlp import MLP
 from pinnpoint_verify import Refused, box_claims, boxes, verify
+from tests.support.forged import sealed
 
 MIXED = {"boundary": [("neumann", "dirichlet")], "dirichlet": {"x+": "1 + t"}, "neumann": {"x-": "sin(t)"}}
 BOXES = {
@@ -57,7 +57,7 @@ def network(seed=0):
 
 def changed(folder, file, change):
     """The bundle with one file changed, and the manifest made right."""
-    path, manifest = folder / file, json.loads((folder / "manifest.json").read_text())
+    path = folder / file
     if file.endswith(".npy"):
         a = np.load(path)
         np.save(path, change(a))
@@ -65,8 +65,10 @@ def changed(folder, file, change):
         data = json.loads(path.read_text())
         change(data)
         path.write_text(json.dumps(data))
-    manifest["files"][file] |= {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "bytes": path.stat().st_size}
-    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+        if file == "case.json":  # its problem stands in the certificate too
+            told = json.loads((folder / "certificate.json").read_text())
+            (folder / "certificate.json").write_text(json.dumps(told | {"problem": data["problem"]}))
+    sealed(folder)
 
 
 @pytest.mark.parametrize("name", BOXES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from fractions import Fraction
@@ -19,6 +18,7 @@ from pinnpoint.cli.main import main
 from pinnpoint.outputs.bundle import discrete
 from pinnpoint_verify import checker, claims, cubics, functionals, lines
 from pinnpoint_verify.reader import Refused
+from tests.support.forged import sealed
 
 POINT = 'kind = "point"\nat = [0.4, 0.55]\n'
 MIDDLE = 'kind = "point"\nat = [0.4]\n'
@@ -183,17 +183,7 @@ class Forger:
                 self.claim(i, c, 1.0000001 * r + 1e-300)
 
     def seal(self):
-        files = {}
-        for path in self.folder.rglob("*"):
-            name = path.relative_to(self.folder).as_posix()
-            if path.is_file() and name != "manifest.json":
-                data = path.read_bytes()
-                files[name] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
-                if name.endswith(".npy"):
-                    a = np.load(path)
-                    files[name] |= {"dtype": a.dtype.str, "shape": list(a.shape)}
-        said = json.loads((self.folder / "manifest.json").read_text()) | {"files": files}
-        (self.folder / "manifest.json").write_text(json.dumps(said) + "\n")
+        sealed(self.folder)
 
 
 @pytest.fixture

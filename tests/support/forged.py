@@ -5,8 +5,35 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from contextlib import suppress
 
 import numpy as np
+
+
+def sealed(folder, identify=True):
+    """The bundle with the manifest, and with `identify` the certificate's id, of what is there now."""
+    manifest, path = folder / "manifest.json", folder / "certificate.json"
+    said = json.loads(manifest.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    with suppress(ValueError, AttributeError, TypeError):  # what is no JSON has no id
+        data = json.loads(text)
+        old = data.pop("id", None)
+        if old is not None and identify:
+            line = json.dumps(data, sort_keys=True, separators=(",", ":"))
+            said["certificate"] = hashlib.sha256(line.encode()).hexdigest()
+            path.write_text(text.replace(old, said["certificate"]), encoding="utf-8")
+    files = {}
+    for file in sorted(folder.rglob("*")):
+        name = file.relative_to(folder).as_posix()
+        if not file.is_file() or name == "manifest.json":
+            continue
+        data = file.read_bytes()
+        files[name] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+        if name.endswith(".npy"):
+            a = np.load(file)
+            files[name] |= {"dtype": a.dtype.str, "shape": list(a.shape)}
+    manifest.write_text(json.dumps(said | {"files": files}, indent=1) + "\n", encoding="utf-8")
+    return folder
 
 
 class Forger:
@@ -37,20 +64,8 @@ class Forger:
         """Data, in the proof and in the case."""
         return self.json("proof", lambda p: change(p["solid"])).json("case", lambda c: change(c["problem"]))
 
-    def seal(self):
-        path = self.folder / "manifest.json"
-        said = json.loads(path.read_text())
-        files = {}
-        for file in sorted(self.folder.rglob("*.*")):
-            name, data = file.relative_to(self.folder).as_posix(), file.read_bytes()
-            if name == "manifest.json":
-                continue
-            files[name] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
-            if name.endswith(".npy"):
-                a = np.load(file)
-                files[name] |= {"dtype": a.dtype.str, "shape": list(a.shape)}
-        path.write_text(json.dumps(said | {"files": files}, indent=1) + "\n")
-        return self.folder
+    def seal(self, identify=True):
+        return sealed(self.folder, identify)
 
 
 def times(at, factor):

@@ -28,6 +28,11 @@ class Certificate(Intervals):
         """The certificate as plain Python, in the layout of certificate.json; `header` adds title, units, …."""
         return record(self, **header)
 
+    @property
+    def id(self) -> str:
+        """The SHA-256 of what `to_dict()` says; with a header, as case files give it, a certificate has another."""
+        return str(self.to_dict()["id"])
+
     def to_json(self, path: str | os.PathLike[str], **header: Any) -> Path:
         """Write certificate.json whole or not at all; an unbounded end is null."""
         return write_json(path, self.to_dict(**header))

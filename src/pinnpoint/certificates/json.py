@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -30,7 +31,7 @@ def record(certificate: Intervals, **header: Any) -> dict[str, Any]:
         "numpy": np.__version__,
         "scipy": scipy.__version__,
     }
-    return {
+    data = {
         "schema": SCHEMA,
         "title": header.pop("title", ""),
         "units": header.pop("units", ""),
@@ -46,6 +47,21 @@ def record(certificate: Intervals, **header: Any) -> dict[str, Any]:
         "queries": _rows(certificate),
         **({"derived": _derived(certificate)} if certificate.derivations else {}),
     }
+    return identified(data)
+
+
+def identified(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Content of certificate.json with its own id, in place of one that it may have had.
+
+    The id is the SHA-256, in hexadecimal, of the content without it as one line of ASCII JSON: keys sorted, no spaces,
+    numbers with the fewest digits that give them back.
+    """
+    rest = {key: value for key, value in data.items() if key not in ("schema", "id")}
+    try:
+        line = json.dumps({"schema": data["schema"], **rest}, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"header: must hold plain finite JSON values ({error})") from error
+    return {"schema": data["schema"], "id": hashlib.sha256(line.encode("ascii")).hexdigest(), **rest}
 
 
 def _rows(certificate: Intervals) -> list[dict[str, Any]]:

@@ -6,15 +6,17 @@ import argparse
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from pinnpoint.base.errors import InputError
 from pinnpoint.cases.boxes import BoxCase
 from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.json import identified
 from pinnpoint.certificates.printed import table
 from pinnpoint.certificates.verdicts import NEGATIVE, UNDECIDED
-from pinnpoint.outputs.bundle.boxes import problem_of, write_box
+from pinnpoint.outputs.bundle.boxes import of_points, problem_of, write_box
 from pinnpoint.outputs.draft import require_place
 from pinnpoint.outputs.tables import write_csv
 from pinnpoint.systems.goals import Everywhere
@@ -47,19 +49,20 @@ def _write(case: BoxCase, found: Certificate, out: Path) -> tuple[list[Path], st
     """The files, and why there is no bundle, or not of all."""
     out.mkdir(parents=True, exist_ok=True)
     files = [out / "certificate.json", out / "certificate.csv"]
-    header, note = {"title": case.title, "units": case.units}, ""
+    header: dict[str, Any] = {"title": case.title, "units": case.units}
+    note, whole = "", not any(isinstance(goal, Everywhere) for goal in case.queries.goals)
     if (out / BUNDLE).exists():
         shutil.rmtree(out / BUNDLE)
     try:
         files.append(write_box(out / BUNDLE, found, case.box, case.prediction, case.queries, **header))
-        if any(isinstance(goal, Everywhere) for goal in case.queries.goals):
-            note = "the bundle is about the points alone, not about the largest error"
+        note = "" if whole else "the bundle is about the points alone, not about the largest error"
     except InputError as error:
         note = f"no bundle: {error}"
-    data = found.to_dict(**header) | {"problem": problem_of(case.box.equation)}
-    data |= {"notes": [*found.notes, note]} if note else {}
+    header["problem"] = problem_of(case.box.equation)
+    data = of_points(found, case.queries, **header) if whole else found.to_dict(**header)
+    data = identified(data | ({"notes": [*found.notes, note]} if note else {}))
     files[0].write_text(json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")
-    write_csv(files[1], found, case.labels)
+    write_csv(files[1], found, case.labels, data["id"])
     return files, note
 
 

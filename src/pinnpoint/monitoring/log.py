@@ -158,7 +158,7 @@ def log_to_parquet(log: str | os.PathLike[str], path: str | os.PathLike[str]) ->
         head["label"] = None if head.get("label") is None else str(head["label"])
         each = [*(row.get("queries") or [{}]), *(row.get("derived") or [])]
         rows += [{k: _writable(v) for k, v in {**head, **query}.items()} for query in each]
-    kinds = {"decision": pa.int64(), **dict.fromkeys(("time", "label", "action", "reason"), pa.string())}
+    kinds = {"decision": pa.int64(), **dict.fromkeys(("time", "label", "certificate", "action", "reason"), pa.string())}
     kinds |= dict.fromkeys(("ratio", "seconds"), pa.float64()) | {"name": pa.string()}
     kinds |= dict.fromkeys(("predicted", "radius", "lower", "upper", "answer", "accept"), pa.float64())
     kinds |= {"verdict": pa.string(), "above": pa.float64(), "below": pa.float64(), "limit": pa.string()}

@@ -327,6 +327,7 @@ class Monitor:
         row: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "label": label,
+            "certificate": None if seen is None or self._log is None else seen.id,
             "action": done.action,
             "reason": done.reason,
             "ratio": ratio if np.isfinite(ratio) else None,

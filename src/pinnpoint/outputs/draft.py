@@ -25,7 +25,7 @@ from pinnpoint.certifiers.exact import Exact
 from pinnpoint.certifiers.protocols import Certifier, Problem
 from pinnpoint.fem.lifted import AbstractLifted
 from pinnpoint.fem.parabolic.asking import MovingQueries
-from pinnpoint.io.meshes.vtu import write_vtu
+from pinnpoint.io.meshes.vtu import UNKNOWN, stamp, write_vtu
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.outputs.bundle import begin_bundle, write_bundle
 from pinnpoint.outputs.bundle.document import Document
@@ -141,7 +141,8 @@ class Draft:
         def write() -> Path:
             if (moments := fields.result().moments) is not None:
                 moments.write(self.part / MOVING[0], problem.mesh, problem.nodes)
-            return write_vtu(path, problem.mesh, fields.result().by_name, cellwise, nodes=problem.nodes)
+            drawn = fields.result().by_name
+            return write_vtu(path, problem.mesh, drawn, cellwise, nodes=problem.nodes, certificate=UNKNOWN)
 
         return Begun(fields, begin(view), begin(write))
 
@@ -170,17 +171,20 @@ class Draft:
         with ThreadPoolExecutor(1) as pool:  # hashing and writing leave Python's lock to the report
             bundle = pool.submit(self._write_bundle, result, data, begun.fields.result().evidence) if whole else None
             write_json(self.part / FILES[0], data)
-            write_csv(self.part / FILES[1], certificate, labels(study.case, study.problem.mesh.dim))
+            write_csv(self.part / FILES[1], certificate, labels(study.case, study.problem.mesh.dim), data["id"])
             shown = labelled(data, kind.quantities, study.problem.mesh.dim) | {"refines": kind.refines}
             view, named = begun.view.result(), FILES[3] if whole else None
             write_report(self.part / FILES[4], shown, view, sweep=sweep(result), bundle=named)
             if bundle is not None:
                 bundle.result()
             begun.written.result()
+            for path in [self.part / FILES[2], *sorted((self.part / MOVING[1]).glob("*.vtu"))]:
+                stamp(path, data["id"])
 
     def _write_bundle(self, result: Result, data: dict[str, Any], evidence: Evidence) -> None:
         """With what the certifier has at hand; a lifted problem's state is not the one that is drawn."""
         study, certificate = result.study, result.certificate
+        moves = self._moves and certificate.target == "discrete"
         corrected = None if isinstance(study.problem, AbstractLifted) else evidence.corrected
         write_bundle(
             self.part / FILES[3],
@@ -189,7 +193,7 @@ class Draft:
             study.prediction,
             study.queries,
             evidence=replace(evidence, state=certificate.evidence.state, corrected=corrected),
-            document=None if self._moves and certificate.target == "discrete" else document(study.case, data),
+            document=Document(of=data["id"]) if moves else document(study.case, data),
             partial=True,
             begun=self._bundle,
         )
@@ -199,7 +203,8 @@ def document(case: Case, data: dict[str, Any]) -> Document:
     """The texts of a bundle; of a kind that the checker does not know the system counts as it is stored."""
     if case.kind.rechecked:
         return Document(data, case.to_dict())
-    return Document({key: value for key, value in data.items() if key not in ("problem", "prediction", "inputs")})
+    words = ("problem", "prediction", "inputs")
+    return Document({key: value for key, value in data.items() if key not in words}, of=data["id"])
 
 
 def draw(mesh: Mesh, components: int, at: Any = None, frames: int = 1) -> Future[Scene]:

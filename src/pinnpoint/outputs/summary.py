@@ -8,6 +8,7 @@ import numpy as np
 
 from pinnpoint.base.errors import CertificationError
 from pinnpoint.cases.study import Result, provenance
+from pinnpoint.certificates.json import identified
 from pinnpoint.certifiers.localized import LocalizedCertifier
 
 SWEPT, RADII = 12, 41
@@ -39,7 +40,7 @@ def summary(result: Result) -> dict[str, Any]:
         row |= {key: value for key, value in asked.items() if value is not None}
         if narrowing is not None:
             row["narrowing"] = _finite(narrowing[i])
-    return data
+    return identified(data)
 
 
 def sweep(result: Result) -> dict[str, Any] | None:

@@ -24,10 +24,10 @@ def labels(case: Case, dim: int) -> list[str]:
     return [of_query(case.units, case.kind.quantities, kind, dim) for kind in kinds]
 
 
-def write_csv(path: Path, certificate: Certificate, units: Sequence[str]) -> None:
+def write_csv(path: Path, certificate: Certificate, units: Sequence[str], identity: str) -> None:
     """One row per query, then one for each derived quantity; what does not apply is left empty.
 
-    Units that all of them share stand in the header too.
+    Units that all of them share stand in the header too, and `identity`, the certificate's id, in the last column.
     """
     unit = bracketed(units[0]) if len(set(units)) == 1 else ""
     columns, terms = _columns(certificate), certificate.terms
@@ -43,7 +43,9 @@ def write_csv(path: Path, certificate: Certificate, units: Sequence[str]) -> Non
         ]
         head += [f"accept{unit}", "verdict", *(word + unit for word in WORDS), "limit"]
         routes = certificate.details.get("routes", {})
-        writer.writerow([*head, f"mesh_estimate{unit}", "interval_of", "unit", *(["route"] if routes else [])])
+        writer.writerow(
+            [*head, f"mesh_estimate{unit}", "interval_of", "unit", *(["route"] if routes else []), "certificate"]
+        )
         for i, name in enumerate(certificate.names):
             numbers = ["" if column is None else _text(column[i]) for column in columns.values()]
             parts = [_text(term[i]) for term in terms.values()]
@@ -51,7 +53,7 @@ def write_csv(path: Path, certificate: Certificate, units: Sequence[str]) -> Non
             accept = np.inf if certificate.accept is None else float(certificate.accept[i])
             judged = _judged(accept, limits[i], verdicts[i])
             last = [*_mesh(certificate, i), units[i], *([routes.get(name, "")] if routes else [])]
-            writer.writerow([name, *numbers, *parts, *worth, *judged, *last])
+            writer.writerow([name, *numbers, *parts, *worth, *judged, *last, identity])
         for one, label in zip(certificate.derived, units[len(certificate) :], strict=True):
             own = {"value": one.value, "center": one.center, "radius": one.radius}
             own |= {"lower": one.lower, "upper": one.upper}
@@ -59,7 +61,9 @@ def write_csv(path: Path, certificate: Certificate, units: Sequence[str]) -> Non
             judged = _judged(one.accept, one.limit, one.verdicts or {})
             what = f"{certificate.interval_of}; {one.kind} of {', '.join(one.of)}"
             empty, worth = [""] * len(terms), [certificate.target, one.guarantee]
-            writer.writerow([one.name, *numbers, *empty, *worth, *judged, "", what, label])
+            writer.writerow(
+                [one.name, *numbers, *empty, *worth, *judged, "", what, label, *([""] if routes else []), identity]
+            )
 
 
 def _columns(certificate: Certificate) -> dict[str, Vector | None]:

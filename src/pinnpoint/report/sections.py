@@ -231,8 +231,9 @@ def assumptions(data: Mapping[str, Any]) -> str:
 
 
 def origin(data: Mapping[str, Any]) -> str:
-    """Inputs with their hashes, versions, and the problem."""
-    rows = []
+    """The certificate's id, inputs with their hashes, versions, and the problem."""
+    own = data.get("id")
+    rows = [f'<tr><th scope="row">certificate</th><td><code>{text(own)}</code></td></tr>'] if own else []
     for what, found in (data.get("inputs") or {}).items():
         items = found.items() if isinstance(found, Mapping) else [("", found)]
         details = "".join(
@@ -255,7 +256,8 @@ def recheck(data: Mapping[str, Any], bundle: str | None) -> str:
     """How somebody else can see for themselves."""
     commands = []
     if bundle:
-        why = "proves every interval again with code of its own, or says what it cannot check"
+        why = "proves every interval again with code of its own and prints the certificate's id, or says what it "
+        why += "cannot check"
         commands.append((f"pinnpoint verify {bundle}", why))
     inputs = {k: v for k, v in (data.get("inputs") or {}).items() if isinstance(v, Mapping) and "file" in v}
     files = [shlex.quote(str(v["file"])) for v in inputs.values() if "sha256" in v]

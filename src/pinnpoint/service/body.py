@@ -142,6 +142,7 @@ def answered(item: Item, found: Certificate, decided: Decision | None) -> dict[s
     ]
     return {
         "label": item.label,
+        "certificate": judged.id,
         "action": None if decided is None else decided.action,
         "target": found.target,
         "guarantee": max(found.guarantees, key=list(Guarantee).index),  # type: ignore[arg-type]

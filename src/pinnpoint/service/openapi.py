@@ -91,6 +91,7 @@ def _answer() -> dict[str, Any]:
     derived = {"type": "array", "items": {"type": "object", "required": [*part], "properties": part}}
     item = {
         "label": {"type": ["string", "null"]},
+        "certificate": {"type": "string", "description": "the certificate's id, a SHA-256"},
         "action": {"type": ["string", "null"], "enum": ["accept", "flag", None]},
         "target": {"type": "string"},
         "guarantee": {"enum": ["deterministic", "probabilistic", "estimate"]},

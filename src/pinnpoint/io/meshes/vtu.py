@@ -19,6 +19,8 @@ CELL_TYPE = {1: {2: 3, 3: 21}, 2: {3: 5, 6: 22}, 3: {4: 10, 10: 24}}
 """VTK's number of the simplex, by dimension and nodes per cell."""
 ORDER = {6: [0, 1, 2, 3, 5, 4], 10: [0, 1, 2, 3, 4, 7, 5, 6, 8, 9]}
 """VTK's order of a quadratic cell's nodes, where it is not that of vertices and then pairs of vertices."""
+UNKNOWN = "0" * 64
+"""In the place of a certificate's id that is not known yet; see `stamp`."""
 PIECE = 3 * 2**16
 """Bytes encoded at a time."""
 TYPES = {"<f8": "Float64", "<i8": "Int64", "|u1": "UInt8"}
@@ -31,6 +33,7 @@ def write_vtu(
     cell_data: Mapping[str, Any] | None = None,
     *,
     nodes: Any = None,
+    certificate: str = "",
 ) -> Path:
     """Write fields on a mesh, whole or not at all; all of them must be finite.
 
@@ -47,12 +50,14 @@ def write_vtu(
     nodes
         The nodes of the elements, with ``points`` and ``cell_dofs``, where the values belong to them rather than to
         the mesh's points; those of quadratic elements make quadratic cells.
+    certificate
+        The id of a certificate that the fields belong to; it is the name of an entry of the file's field data.
     """
     points, cells = (mesh.points, mesh.cells) if nodes is None else (nodes.points, nodes.cell_dofs)
     cells = cells[:, ORDER.get(cells.shape[1], slice(None))]
     nodal = {name: _rows(name, a, len(points)) for name, a in point_data.items()}
     cellwise = {name: _rows(name, a, len(cells)) for name, a in (cell_data or {}).items()}
-    return write_whole(path, _pieces(points, cells, nodal, cellwise))
+    return write_whole(path, _pieces(points, cells, nodal, cellwise, certificate))
 
 
 def _rows(name: str, a: Any, count: int) -> Any:
@@ -62,10 +67,26 @@ def _rows(name: str, a: Any, count: int) -> Any:
     return np.pad(rows, ((0, 0), (0, 1))) if rows.shape[1] == 2 else rows
 
 
-def _pieces(points: Any, cells: Any, nodal: Mapping[str, Any], cellwise: Mapping[str, Any]) -> Iterator[bytes]:
+def stamp(path: Path, certificate: str) -> None:
+    """Put a certificate's id where `UNKNOWN` stands in a file that was written with it."""
+    with path.open("r+b") as file:
+        at = file.read(2**10).find(UNKNOWN.encode())
+        if at < 0 or len(certificate) != len(UNKNOWN):
+            raise ValueError(f"{path}: has no place for the id {certificate!r}")
+        file.seek(at)
+        file.write(certificate.encode("ascii"))
+
+
+def _pieces(
+    points: Any, cells: Any, nodal: Mapping[str, Any], cellwise: Mapping[str, Any], certificate: str
+) -> Iterator[bytes]:
     (n, width), dim = cells.shape, points.shape[1]
     yield b'<?xml version="1.0"?>\n<VTKFile type="UnstructuredGrid" version="1.0" byte_order="LittleEndian" '
     yield b'header_type="UInt64">\n<UnstructuredGrid>\n'
+    if certificate:
+        entry = f"certificate {certificate}"  # a name, as not every reader has arrays of text
+        yield f'<FieldData>\n<DataArray type="Int64" Name={quoteattr(entry)} '.encode()
+        yield b'NumberOfTuples="1" format="ascii">\n1\n</DataArray>\n</FieldData>\n'
     yield f'<Piece NumberOfPoints="{len(points)}" NumberOfCells="{n}">\n<Points>\n'.encode()
     yield from _array("Points", np.pad(points, ((0, 0), (0, 3 - dim))), "<f8")
     yield b"</Points>\n<Cells>\n"

@@ -14,6 +14,7 @@ from pinnpoint.boxes.box import Box
 from pinnpoint.boxes.certificates import UNBOUNDED
 from pinnpoint.boxes.equation import NAMES, Equation
 from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.json import identified
 from pinnpoint.models.lifts import Lift
 from pinnpoint.models.networks.mlp import MLP
 from pinnpoint.outputs.bundle.continuous import kept
@@ -77,7 +78,7 @@ def of_points(certificate: Certificate, queries: Queries, **header: Any) -> dict
     if np.isfinite(certificate.radius[rows]).all():
         data["assumptions"] = [one for one in data["assumptions"] if one["claim"] != UNBOUNDED.claim]
     data["queries"] = [data["queries"][i] | {"kind": "point"} for i in rows]
-    return data
+    return identified(data)
 
 
 def write_box(
@@ -88,13 +89,13 @@ def write_box(
     against = obstacle(box, lift, queries)
     if against:
         raise InputError(against)
-    data = of_points(certificate, queries, **header)
+    data = of_points(certificate, queries, **header, problem=problem_of(box.equation))
     rows: Sequence[dict[str, Any]] = data["queries"]
     keys = ("name", "kind", "at", "time", "accept", "limit")
     case = {
         "title": data["title"],
         "units": data["units"],
-        "problem": problem_of(box.equation),
+        "problem": data["problem"],
         "queries": [{key: row[key] for key in keys if key in row} for row in rows],
         "certificate": {"method": "box", "target": "continuous"},
     }
@@ -104,7 +105,7 @@ def write_box(
         out.json("case.json", case)
         proof = {"target": "continuous", "method": "box", "radius_terms": list(certificate.radius_terms)}
         out.json("proof.json", proof | {"lift": kept(out, lift)})
-        out.close(data["versions"])
+        out.close(data)
     except BaseException:
         out.discard()
         raise

@@ -11,6 +11,7 @@ import numpy as np
 from pinnpoint.base.brief import brief
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Guarantee
+from pinnpoint.certificates.json import identified
 from pinnpoint.certifiers.protocols import Problem
 from pinnpoint.fem.bent import Carried
 from pinnpoint.fem.coefficients import split
@@ -79,12 +80,15 @@ class Document:
 
     certificate: Mapping[str, Any] | None = None
     case: Mapping[str, Any] | None = None
+    of: str = ""
+    """The id of the certificate that a shorter one, which the checker can follow, is made from."""
 
     __repr__ = brief
 
     def complete(self, certificate: Certificate, problem: Any, queries: Queries, options: Any) -> Document:
         """With both."""
         data = _certificate(certificate, queries) if self.certificate is None else self.certificate
+        data = identified({**data, "of": self.of}) if self.of else data
         return Document(data, _case(certificate, problem, data, queries, options) if self.case is None else self.case)
 
 
@@ -145,7 +149,7 @@ def _certificate(certificate: Certificate, queries: Queries) -> dict[str, Any]:
     for row, goal in zip(data["queries"], goals, strict=True):
         row.pop("at", None)
         row |= said(goal)
-    return data
+    return identified(data)
 
 
 def said(goal: Goal | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
@@ -99,9 +99,10 @@ class Writer:
         self.path(name).write_bytes(text)
         self._note(name, text)
 
-    def close(self, versions: Any) -> None:
-        """Write the manifest."""
-        said = {"schema": SCHEMA, "versions": versions, "files": dict(sorted(self.files.items()))}
+    def close(self, certificate: Mapping[str, Any]) -> None:
+        """Write the manifest, with the certificate's id and versions."""
+        said = {"schema": SCHEMA, "certificate": certificate["id"], "versions": certificate["versions"]}
+        said |= {"files": dict(sorted(self.files.items()))}
         (self.folder / "manifest.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
 
     def path(self, name: str) -> Path:

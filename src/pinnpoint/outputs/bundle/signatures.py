@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
 from pinnpoint.base.errors import DependencyMissingError, InputError
@@ -29,6 +30,15 @@ def sign(bundle: Path, key: Path) -> Path:
     if not isinstance(private, Ed25519PrivateKey):
         raise InputError(f"--key '{key}': must be an Ed25519 key: openssl genpkey -algorithm ed25519 -out private.pem")
     return write_whole(beside(bundle), [private.sign(manifest).hex().encode() + b"\n"])
+
+
+def identity(bundle: Path) -> str:
+    """The certificate's id by a bundle's manifest; empty where it was written before there were ids."""
+    try:
+        said = json.loads(read_bytes(bundle / "manifest.json", "bundle"))
+    except ValueError as error:
+        raise InputError(f"bundle: '{bundle}' has a manifest that is no JSON; write the bundle again") from error
+    return str(said.get("certificate", "")) if isinstance(said, dict) else ""
 
 
 def signer(bundle: Path, key: Path) -> str:

@@ -218,7 +218,7 @@ class Claimed:
         out.json("certificate.json", self.document.certificate)
         out.json("case.json", self.document.case)
         out.json("proof.json", {"unsupported": against} if against else self._proof(out))
-        out.close(self.document.certificate["versions"])
+        out.close(self.document.certificate)
 
     def _proof(self, out: Writer) -> dict[str, Any]:
         """Witnesses, and what they are witnesses of."""
