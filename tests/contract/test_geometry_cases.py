@@ -96,3 +96,49 @@ def test_a_sphere_and_a_cylinder_are_read_and_held_against_the_mesh(tmp_path, ca
     case.write_text(text.replace("{SHAPE}", "{ cylinder = [0, 0, 0], axis = [0, 0, 1], radius = 1 }"))
     assert main(["check", str(case)]) == 2
     assert "away from the cylinder" in capsys.readouterr().err
+
+
+SOLID = """
+[mesh]
+generate = "disc"
+cells = 4
+[problem]
+kind = "elasticity"
+young = 2.0
+poisson = 0.25
+body = [0.0, -1.0]
+degree = 2
+[problem.fixed]
+rim = 0.0
+[geometry]
+rim = { circle = [0, 0], radius = 1 }
+[prediction]
+expression = ["0", "-0.15625*(1 - x**2 - y**2)"]
+[[query]]
+name = "all"
+kind = "mean"
+component = "y"
+[[query]]
+name = "here"
+at = [0.2, 0.1]
+component = "y"
+"""
+
+
+def test_a_disc_held_at_its_circle_under_its_weight_has_its_own_displacements(tmp_path, capsys):
+    """u_y = c(1 − r²), c = −1/(4μ + 2(λ + μ)): quadratic elements, continued to the circle, have it exactly."""
+    case = tmp_path / "case.toml"
+    case.write_text(SOLID)
+    assert main(["check", str(case)]) == 0
+    assert "the boundary 'rim' is the circle" in capsys.readouterr().out
+    assert main(["certify", str(case), "--quiet"]) == 0
+    found = json.loads((tmp_path / "case" / "certificate.json").read_text())
+    for row, truth, radius in zip(found["queries"], (-0.078125, -0.1484375), (1e-9, 1e-6), strict=True):
+        assert row["lower"] <= truth <= row["upper"]
+        assert row["radius"] < radius
+        assert row["guarantee"] == "deterministic"
+    assert found["interval_of"] == "the PDE's solution on the domain that arcs at the given curves bound"
+    capsys.readouterr()
+    assert main(["verify", str(tmp_path / "case" / "bundle")]) != 0
+    said = capsys.readouterr()
+    assert "no witnesses for the checker" in said.out + said.err

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from pinnpoint.base.arrays import Index, Vector, distinct_names, vector
 from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.derived import form
+from pinnpoint.fem.bending import Bending
 from pinnpoint.fem.coefficients import per_cell
 from pinnpoint.fem.fields import AXES, Component, FieldQueries, component_of
 from pinnpoint.fem.held import HeldBoundary
@@ -50,6 +51,7 @@ class ElasticQueries(FiniteElements):
     """What can be asked of an elastic body; displacements are node by node."""
 
     lame: tuple[Vector, Vector]
+    bending: Bending | None
     held: HeldBoundary
     thermal: Thermal | None
     weights: Vector | None

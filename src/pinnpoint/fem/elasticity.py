@@ -19,6 +19,7 @@ from pinnpoint.certificates.transfer import Route
 from pinnpoint.certifiers.families.loads import LoadFamily, vectors
 from pinnpoint.fem import assembly
 from pinnpoint.fem.affine_families import YoungFamily
+from pinnpoint.fem.bending import Bending
 from pinnpoint.fem.coefficients import Data, own, per_cell
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.conditions import admissible, require_apart, require_boundary
@@ -29,14 +30,16 @@ from pinnpoint.fem.enrichments import body_load, given_values, nodal_load, surfa
 from pinnpoint.fem.extraction import Extraction, extract
 from pinnpoint.fem.held import HeldBoundary, prescribed, resolve
 from pinnpoint.fem.lifted_solids import SolidProblem
-from pinnpoint.fem.solids import require_meaning, route_of
+from pinnpoint.fem.solids import bending_of, require_meaning, route_of
 from pinnpoint.fem.thermal import by_cells, thermal_load, thermal_of, weight_load
+from pinnpoint.mesh.bent.shapes import Shape
 from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.models.given import Prediction
 from pinnpoint.systems.linear import LinearSystem
 from pinnpoint.systems.queries import Queries
 from pinnpoint.systems.spaces import AdmissibleSpace
+from pinnpoint.systems.targets import ARCS
 from pinnpoint.transfer.elastic.thermal import Thermal
 
 QUADRATURE = {1: 2, 2: ORDER[2]}
@@ -91,6 +94,9 @@ class Elasticity(SolidProblem):
         Other words for `fixed` and `traction`, those of case files and of the other problems.
     notes
         Remarks that every certificate repeats.
+    geometry
+        Table from boundary groups of a plane mesh to the curves that they are: `Circle`, `Ellipse`, `LevelSet`. The
+        continuous target is then the body that arcs at these curves bound; see docs/curved.md, section 6.
     resultants
         Whether `young` has a thickness as a factor that varies over a plane body: what would be called a stress is not
         one, and is refused.
@@ -110,6 +116,7 @@ class Elasticity(SolidProblem):
     degree: int
     thermal: Thermal | None
     weights: Vector | None
+    bending: Bending | None
 
     __repr__ = brief
 
@@ -135,14 +142,17 @@ class Elasticity(SolidProblem):
         neumann: Mapping[str, Any] | None = None,
         notes: Sequence[str] = (),
         resultants: bool = False,
+        geometry: Mapping[str, Shape] | None = None,
     ) -> None:
         words = {"fixed": (fixed, "dirichlet", dirichlet), "traction": (traction, "neumann", neumann)}
         both = [(word, other) for word, (one, other, two) in words.items() if one is not None and two is not None]
         if both:
             raise InputError(f"{both[0][1]}: is another word for {both[0][0]}; give one of them")
+        mesh = as_mesh(mesh)
+        bending = bending_of(mesh, geometry)
         with in_words({word: other for word, (_, other, two) in words.items() if two is not None}):
             self._make(
-                as_mesh(mesh),
+                mesh if bending is None else bending.mesh,
                 (young, poisson, plane, weight),
                 (body, dirichlet if fixed is None else fixed, neumann if traction is None else traction, force),
                 (expansion, temperature),
@@ -151,7 +161,7 @@ class Elasticity(SolidProblem):
                 space,
                 nodal,
             )
-        set_fields(self, given={**self.given, "notes": tuple(notes), "resultants": resultants})
+        set_fields(self, given={**self.given, "notes": tuple(notes), "resultants": resultants}, bending=bending)
 
     def _make(
         self,
@@ -302,7 +312,18 @@ class Elasticity(SolidProblem):
         if isinstance(given["body"], np.ndarray) and self.weights is not None:
             given["body"] = self.weights[parents]
         order = None if self.quadrature == QUADRATURE[self.degree] else self.quadrature
+        if self.bending is not None:
+            mesh, given["geometry"] = self.bending.on(mesh), self.bending.geometry
         return type(self)(mesh, **given, quadrature=order, degree=self.degree)
+
+    @property
+    def domain(self) -> str:
+        """What intervals of the PDE's own solution are of."""
+        return super().domain if self.bending is None else ARCS
+
+    def curve_notes(self) -> tuple[str, ...]:
+        """What the curves are, or what looks curved and is not."""
+        return super().curve_notes() if self.bending is None else self.bending.notes()
 
     def why_singular(self) -> str:
         """Near ν = ½ the stiffness in volume leaves nothing of that in shear."""

@@ -255,6 +255,8 @@ def law_of(problem: SolidProblem) -> Law:
 def lift_of(problem: SolidProblem, prediction: Prediction) -> VectorLift:
     """The prediction as a lift of this problem, or a refusal."""
     given, d = prediction, problem.mesh.dim
+    if problem.bending is not None:
+        raise InputError("lift: solids with curved sides keep no prediction; leave lift out, or the geometry")
     if isinstance(given, Formulas):
         given = list(given.parts)
     known = isinstance(given, VectorLift | MLP | Expression) or is_module(given)

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pinnpoint.base.arrays import Index, Limits, whole
+from pinnpoint.base.arrays import Index, Limits, Mask, whole
 from pinnpoint.base.errors import InputError
+from pinnpoint.fem.bending import Bending
 from pinnpoint.fem.coefficients import per_cell, split
 from pinnpoint.fem.elastic_loads import even_traction
 from pinnpoint.fem.elastic_queries import ElasticQueries
 from pinnpoint.fem.loads import Load
+from pinnpoint.formulas.expressions import Expression
+from pinnpoint.mesh.bent.shapes import Shape
+from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.topology import Topology
+from pinnpoint.rounding.arithmetic import up
 from pinnpoint.systems.queries import Queries
+from pinnpoint.taylor.inputs import fixed
+from pinnpoint.transfer.elastic.arcs import Arcs
 from pinnpoint.transfer.elastic.material import material_error
+from pinnpoint.transfer.elastic.rounded import Rounded
 from pinnpoint.transfer.elastic.route import Elastic
 from pinnpoint.transfer.elastic.solid import Solid
 from pinnpoint.transfer.work import BUDGET
@@ -26,7 +36,55 @@ def route_of(problem: ElasticQueries, queries: Queries, tolerance: Limits, budge
     require_meaning(problem)
     T = Topology.of(problem.mesh)
     solid = solid_of(problem, T, budget)
-    return Elastic(solid, queries, partial(T.numbers_of_group, problem.mesh), partial(_cells, problem), tolerance)
+    where = partial(T.numbers_of_group, problem.mesh), partial(_cells, problem)
+    if problem.bending is None:
+        return Elastic(solid, queries, *where, tolerance)
+    arcs = arcs_of(problem.bending, T, solid.held)
+    if any(np.isin(facets, arcs.facets).any() for facets, _ in solid.forces):
+        raise InputError("force: total forces on curved groups of solids are not supported; give a traction")
+    on = [(facets, given) for facets, given in solid.traction if np.isin(facets, arcs.facets).any()]
+    if any(not (g is None or fixed(g) is not None or isinstance(g, Expression)) for _, given in on for g in given):
+        raise InputError("traction: on curved groups of solids tractions are numbers or formulas")
+    off = [(facets[~np.isin(facets, arcs.facets)], given) for facets, given in solid.traction]
+    target = np.zeros((len(arcs.facets), 2))
+    straight = []
+    for facets, given in solid.dirichlet:
+        mine = np.isin(facets, arcs.facets)
+        straight.append((facets[~mine], given))
+        numbers = [None if g is None else fixed(g) for g in given]
+        if mine.any() and any(known is None or known[1] != 0.0 for known in numbers):
+            raise InputError(
+                "fixed: curved sides of solids are held at numbers; leave the geometry out for the polygon"
+            )
+        target[np.isin(arcs.facets, facets)] = [0.0 if known is None else known[0] for known in numbers]
+    plain = replace(
+        solid,
+        dirichlet=[(facets, given) for facets, given in straight if len(facets)],
+        traction=[(facets, given) for facets, given in off if len(facets)],
+        arcs=arcs,
+    )
+    return Rounded(plain, queries, *where, tolerance, arcs=arcs, given=on, target=target)
+
+
+def bending_of(mesh: Mesh, geometry: Mapping[str, Shape] | None) -> Bending | None:
+    """Curves of a plane solid; solids in space are the polyhedron of their mesh."""
+    if not geometry:
+        return None
+    if mesh.dim != 2:
+        raise InputError(
+            "geometry: solids in space are the polyhedron of their mesh, and certificates say how far its groups are "
+            "from curved surfaces; leave it out"
+        )
+    return Bending.of(mesh, geometry)
+
+
+def arcs_of(bending: Bending, T: Topology, held: Mask) -> Arcs:
+    """The curved sides as polynomial arcs through the mesh's vertices."""
+    P = bending.bends.profiles
+    facets = T.facet_numbers(P.edges)
+    size = np.sqrt((P.direction**2).sum(axis=1))
+    away = up(bending.bends.offset[P.edges].max(axis=(1, 2)) + 0.25 * P.value_error * size, 8)  # curved.md, step 6a
+    return Arcs.of(T, held, facets, P.shape, away)
 
 
 def require_meaning(problem: ElasticQueries) -> None:

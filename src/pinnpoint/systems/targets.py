@@ -13,8 +13,12 @@ DOMAINS = {
 """By dimension: the domain is what the cells cover."""
 CURVED = "the PDE's solution on the domain that the given curves bound"
 ISOPARAMETRIC = "the PDE's solution on the isoparametric domain of the mesh"
+ARCS = "the PDE's solution on the domain that arcs at the given curves bound"
 BOX = "the PDE's solution on the box"
-BY_TARGET = {"discrete": (SYSTEM, MESH), "continuous": (TRANSFERRED, *DOMAINS.values(), CURVED, ISOPARAMETRIC, BOX)}
+BY_TARGET = {
+    "discrete": (SYSTEM, MESH),
+    "continuous": (TRANSFERRED, *DOMAINS.values(), CURVED, ISOPARAMETRIC, ARCS, BOX),
+}
 ESTIMATED = (
     "mesh: about what the mesh leaves, |PDE's value - discrete value|; an estimate from quadratic elements, part of no "
     "interval and no guarantee"

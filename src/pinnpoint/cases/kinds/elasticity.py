@@ -122,6 +122,8 @@ def build(spec: ElasticSpec, mesh: Mesh, setting: Setting) -> fem.Elasticity:
     body: Any = spec.body if spec.body is None or isinstance(spec.body, Mapping) else list(spec.body)
     given: dict[str, Any] = {"degree": spec.degree, "plane": spec.plane or "strain", "force": spec.loads, **named}
     given |= {"expansion": spec.expansion, "temperature": spec.temperature}
+    if setting.geometry:
+        given["geometry"] = setting.geometry
     if setting.quadrature is not None:
         given["quadrature"] = setting.quadrature
     return fem.Elasticity(mesh, spec.young, spec.poisson, body, **given)
@@ -143,4 +145,5 @@ KIND = Kind(
     refines=True,
     distributes=True,
     decks=True,
+    curved=True,
 )

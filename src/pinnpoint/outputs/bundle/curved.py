@@ -9,6 +9,7 @@ import numpy as np
 from pinnpoint.base.arrays import Index
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.fem.bending import Bending
+from pinnpoint.fem.elastic_queries import ElasticQueries
 from pinnpoint.fem.lifted import AbstractLifted
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.mesh.facets import edge_table, facet_keys
@@ -25,6 +26,8 @@ def bending_of(problem: Any) -> Bending | None:
 
 def curved_obstacle(certificate: Certificate, problem: Any, queries: Queries) -> str:
     """Why the checker cannot prove what is asked on a curved domain; empty where it can."""
+    if isinstance(problem, ElasticQueries) and problem.bending is not None:
+        return "problem: solids with curved sides have no witnesses for the checker; keep certificate.to_json(path)"
     if bending_of(problem) is None:
         return ""
     if certificate.target != "continuous":

@@ -135,7 +135,7 @@ class Equilibrium:
     def _moments(self, nodal: Vector, load: Load, fm: Vector, gm: Vector, increment: Increment) -> Vector:
         """Facet moments near the state's own stress, in equilibrium but for rounding."""
         solid, d = self.solid, self.solid.d
-        at = self._stress(nodal)
+        at = self.stress(nodal)
         if load.stress is not None:
             linear = load.stress.weight.coefficients @ linear_projection(d).T
             at = at - linear[:, :, None] * load.stress.tensor[:, None, :]
@@ -145,12 +145,12 @@ class Equilibrium:
             at = averaged(self.space, mean)
             mean = at.mean(axis=1)
             r = solid.against_means(mean) - solid.vector(Load(load.body, load.traction))
-            mean = mean - self._stress(increment(r).reshape(-1, d)).mean(axis=1)
+            mean = mean - self.stress(increment(r).reshape(-1, d)).mean(axis=1)
         m = self._start.equilibrated(at, mean, fm, gm)
         m = improved(self.space, self._modes, m, fm, aim, ITERATIONS)
         return np.where(solid.fixed[:, None, :], gm, m)
 
-    def _stress(self, nodal: Vector) -> Vector:
+    def stress(self, nodal: Vector) -> Vector:
         """Cε(u_h) at the vertices of all cells, (C, d + 1, ns)."""
         solid, C = self.solid, len(self.solid.mu)
         parts = []

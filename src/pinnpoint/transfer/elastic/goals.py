@@ -94,8 +94,11 @@ def _cells(solid: Solid, goal: Cells | CellStress | CellStrain | CellStressAlong
     """An average over cells."""
     T = solid.topology
     size, slack = T.volumes[cells], solid.slack[cells]
-    total = math.fsum(size.tolist())
-    wrong = float(up(sum_up(size * slack) / total + gamma(8)))  # elasticity.md, step 10g
+    total, off = math.fsum(size.tolist()), sum_up(size * slack)
+    if solid.arcs is not None:  # curved.md, step 6h
+        own = np.isin(solid.arcs.cells, cells)
+        total, off = total + math.fsum(solid.arcs.area[0][own].tolist()), off + sum_up(solid.arcs.area[1][own])
+    wrong = float(up(off / total + gamma(8)))  # elasticity.md, step 10g
     weight = Density.constant(np.full(len(cells), 1.0 / total), solid.d)
     weight = Density(weight.coefficients, weight.high, weight.error1, weight.error2, np.asarray(cells))
     if isinstance(goal, Cells):
@@ -131,6 +134,8 @@ def _patch(solid: Solid, facets: Index, goal: Patch, name: str) -> Functional:
             f"query '{name}': group '{goal.group}' has facets inside the domain, for which no transfer is proved; ask "
             "for an average over cells, or say target='discrete'"
         )
+    if solid.arcs is not None and np.isin(facets, solid.arcs.facets).any():
+        raise InputError(f"query '{name}': averages over curved groups of solids are not supported; ask for points")
     area, slack = measures(solid.points[T.facets[facets]])
     total = math.fsum(area.tolist())
     wrong = float(up(sum_up(area * slack) / total + gamma(8)))  # elasticity.md, step 10f
@@ -192,6 +197,10 @@ def _held_part(
 
 def _reaction(solid: Solid, facets: Index, goal: Reaction, name: str) -> Functional:
     T, k = solid.topology, goal.component
+    if solid.arcs is not None and not solid.arcs.free.all():
+        raise InputError(
+            f"query '{name}': reactions of solids with held curved sides are not supported; ask for points"
+        )
     if not len(facets) or not np.all(solid.held[facets, k]):
         raise InputError(
             f"query '{name}': group '{goal.group}' is not held in {'xyz'[k]} on all of its facets; what acts on the "

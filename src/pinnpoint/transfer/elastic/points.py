@@ -39,6 +39,7 @@ SHARE = {2: 2e-3, 3: 1e-2}
 def displacement(solid: Solid, goal: Point | Ball, k: int, name: str) -> Functional:
     """u_k at a point or averaged over a ball; the given value where it is held."""
     x0, average = np.array(goal.at), goal.radius if isinstance(goal, Ball) else 0.0
+    _require_straight(solid, x0, name)
     facet = facet_at(solid.topology, np.flatnonzero(solid.held[:, k]), x0) if average == 0.0 else None
     if facet is not None:
         return _held_value(solid, x0, facet, k)  # elasticity.md, step 10i
@@ -54,6 +55,7 @@ def displacement(solid: Solid, goal: Point | Ball, k: int, name: str) -> Functio
 def tensor_at(solid: Solid, goal: Stress | Strain, name: str) -> Functional:
     """σ_ij or ε_ij at a point."""
     x0, d = np.array(goal.at), solid.d
+    _require_straight(solid, x0, name)
     kernel, w, spent, outlook = _kernel(solid, x0, 0.0, name)
     cell = cell_of(solid.topology, x0)
     forces = solid.forces_in(cell, name)
@@ -72,6 +74,15 @@ def tensor_at(solid: Solid, goal: Stress | Strain, name: str) -> Functional:
     load = StressLoad(w, T)
     made = _pointed(Load(stress=load), value, error, kernel, sure, outlook, spent)
     return with_norm(solid, made, load)
+
+
+def _require_straight(solid: Solid, x0: Vector, name: str) -> None:
+    """Refuse points in cells at curved sides."""
+    if solid.arcs is not None and cell_of(solid.topology, x0) in solid.arcs.cells:
+        raise InputError(
+            f"query '{name}': {x0.tolist()} lies in a cell at a curved side of the solid, where points are not "
+            "supported; move it inside by about a cell, or refine the mesh"
+        )
 
 
 def _other_kernel(solid: Solid, w: Density, reach: float, forces: Sequence[Any]) -> float:
@@ -116,6 +127,7 @@ def _kernel(solid: Solid, x0: Vector, average: float, name: str) -> tuple[Kelvin
     T = solid.topology
     blocking = solid.blocking()
     R = largest_ball(x0, solid.points[T.facets[blocking]])  # elasticity.md, step 8f
+    R *= 1.0 if solid.arcs is None else 0.999  # balls do not even touch cells at arcs
     if R <= 1e-9 * solid.spacing + 64.0 * UNIT * float(np.abs(x0).max()) and not in_domain(T, x0):
         raise InputError(
             f"query '{name}': {x0.tolist()} lies outside the domain by the rounding of its coordinates; move it "
@@ -136,7 +148,11 @@ def _kernel(solid: Solid, x0: Vector, average: float, name: str) -> tuple[Kelvin
     kernel = kelvin_of(solid.d, float(solid.lam[cell]), float(solid.mu[cell]), R, average)
     outlook = _outlook(solid, cell, R)
     spent = Work(solid.budget)
-    return kernel, mollified(kernel, solid.points, T.cells, x0, _small(solid, R), spent), spent, outlook
+    w = mollified(kernel, solid.points, T.cells, x0, _small(solid, R), spent)
+    if solid.arcs is not None and w.cells is not None:  # the ball does not meet them
+        keep = ~np.isin(w.cells, solid.arcs.cells)  # curved.md, step 6h
+        w = Density(w.coefficients[keep], w.high[keep], w.error1[keep], w.error2[keep], w.cells[keep], w.proved)
+    return kernel, w, spent, outlook
 
 
 def _outlook(solid: Solid, cell: int, R: float) -> str:

@@ -19,6 +19,7 @@ from pinnpoint.taylor.bernstein import Density, from_linear, gram
 from pinnpoint.taylor.inputs import fixed
 from pinnpoint.taylor.simplices import density
 from pinnpoint.transfer.continuum import FLOOR, node_numbers, shape_table
+from pinnpoint.transfer.elastic.arcs import Arcs
 from pinnpoint.transfer.elastic.loads import Load, StressLoad, Traction
 from pinnpoint.transfer.elastic.material import least_stiffness
 from pinnpoint.transfer.elastic.reference import voigt
@@ -63,6 +64,8 @@ class Solid:
         Further force densities that are constant on each cell, (C, d); None where there are none.
     budget
         Units of work for each query.
+    arcs
+        Curved sides of a plane solid; None where all are straight.
     """
 
     topology: Topology
@@ -79,6 +82,7 @@ class Solid:
     thermal: Thermal | None = None
     weights: Vector | None = None
     budget: int = BUDGET
+    arcs: Arcs | None = None
 
     __repr__ = brief
 
@@ -238,6 +242,12 @@ class Solid:
         values = np.repeat(stress[:, None, :] * (T.volumes / (d + 1))[:, None, None], d + 1, axis=1)
         return self._against_strain(values, slice(None)).ravel()
 
+    def against_linear(self, stress: Vector) -> Vector:
+        """∫ S : ε(φ) for stresses that are linear on cells, by their values at the vertices, (C, d + 1, ns)."""
+        d, T = self.d, self.topology
+        values = (stress + stress.sum(axis=1, keepdims=True)) * (T.volumes / ((d + 1) * (d + 2)))[:, None, None]
+        return self._against_strain(values, slice(None)).ravel()
+
     def _against_strain(self, values: Vector, which: Any) -> Vector:
         """Σ over cells of ∫ S : ∇φ_i from the integrals of S λ_j, (n, d + 1, ns)."""
         d, G = self.d, self.topology.gradients[which]
@@ -263,13 +273,15 @@ class Solid:
         return self.body if self.thermal is None else self.thermal.pulled(self.body, cell, name)
 
     def blocking(self) -> Index:
-        """Facets that a ball may not cross: the boundary, and jumps of the material and of forces given by cells."""
+        """Facets that a ball may not cross: the boundary, jumps of material and force, curved cells."""
         one, two = self.topology.facet_cells.T
         jump = (two < 0) | (self.lam[one] != self.lam[two]) | (self.mu[one] != self.mu[two])
         if self.thermal is not None:
             jump |= self.thermal.kappa[one] != self.thermal.kappa[two]  # elasticity.md, step 12d
         if self.weights is not None:
             jump |= np.any(self.weights[one] != self.weights[two], axis=1)  # elasticity.md, step 12f
+        if self.arcs is not None:
+            jump[self.topology.cell_facets[self.arcs.cells]] = True  # curved.md, step 6h
         return np.nonzero(jump)[0]
 
 
