@@ -198,7 +198,7 @@ def declarations(
         said.append(FILES)
     if "solid" in proof:
         said.append("the mesh, E, ν and groups of facets and cells, as stored, belong to the case")
-        said.append("enclosures of the data, densities of balls and ∫f·Φ (compared with samples)")
+        said.append(", ".join(["densities of balls and ∫f·Φ", *data]) + " (compared with samples)")
     elif not discrete:
         said.append("the mesh, κ, c and groups of facets, as stored, belong to the case")
         said += [f"{', '.join(data)} (compared with samples)"] if data else []
@@ -287,7 +287,7 @@ def verify(path: Any, inputs: Any = None) -> list[str]:
     lines = ["every file has its SHA-256, dtype, shape and finite numbers"]
     lines.append("value, residual norm, dofs and points of one compatible set A, b, ℓ, U; sums of the terms")
     if own is ELASTIC:
-        found, blind, loose = solid(bundle, proof, case, rows)
+        found, blind, loose, data = solid(bundle, proof, case, rows)
         if also:
             kept_agrees(bundle, proof, d, rows, case)
         lines.append(

@@ -147,10 +147,14 @@ class Walk:
             return a * b if isinstance(op, ast.Mult) else a * _inverse(b)
         need(isinstance(op, ast.Pow), "formula: unknown part")
         if b.m.ndim or b.r or not float(b.m).is_integer() or abs(b.m) > 1000.0:
-            return self._root(a) if not b.m.ndim and b.m == 0.5 and not b.r - UNIT > 0.0 else _exp(b * _log(a))
-        k, size = abs(int(b.m)), np.abs(a.m)  # |(m + δ)^k − m^k| ≤ k r (|m| + r)^{k−1}
-        power = disc(a.m**k, k * a.r * (size + a.r) ** (k - 1) if k else np.zeros_like(size))
-        return _inverse(power) if b.m < 0.0 else power
+            return self._power(a, b)
+        k = abs(int(b.m))
+        return _inverse(self._whole(a, k)) if b.m < 0.0 else self._whole(a, k)
+
+    def _whole(self, a: Ball, k: int) -> Ball:
+        """|(m + δ)^k − m^k| ≤ k r (|m| + r)^{k−1}."""
+        size = np.abs(a.m)
+        return disc(a.m**k, k * a.r * (size + a.r) ** (k - 1) if k else np.zeros_like(size))
 
     def _called(self, name: str, arguments: list[Ball]) -> Ball:
         first, *more = arguments
@@ -161,7 +165,14 @@ class Walk:
             return first
         own = {"abs": self._absolute, "sqrt": self._root, "asin": self._asin, "acos": self._acos}
         need(not more and (name in own or name in SMOOTH), "formula: unknown function")
-        return own[name](first) if name in own else SMOOTH[name](first)
+        return own[name](first) if name in own else self._smooth(name, first)
+
+    def _smooth(self, name: str, b: Ball) -> Ball:
+        return SMOOTH[name](b)
+
+    def _power(self, a: Ball, p: Ball) -> Ball:
+        root = not p.m.ndim and p.m == 0.5 and not p.r - UNIT > 0.0
+        return self._root(a) if root else _exp(p * self._smooth("log", a))
 
     def _mark(self, where: Any) -> None:
         self.rough |= np.broadcast_to(where, self.shape)  # checking.md, step 1b
@@ -188,3 +199,42 @@ class Walk:
 
     def _acos(self, b: Ball) -> Ball:
         return Ball(0.5 * math.pi, UNIT) - self._asin(b)
+
+
+class Ranges(Walk):
+    """The same for real coordinates in m ± r alone: the better of a disc and of values at the ends."""
+
+    def _smooth(self, name: str, b: Ball) -> Ball:
+        wide = SMOOTH[name](b)
+        if name in ("sin", "cos"):
+            return Ball(np.where(wide.r > 1.0, 0.0, wide.m), np.minimum(wide.r, 1.0))
+        rises = name in ("exp", "log", "sinh", "tanh", "atan")
+        return self._better(wide, SMOOTH[name], *self._ends(b)) if rises else wide
+
+    def _root(self, b: Ball) -> Ball:
+        low, high = self._ends(b)
+        return self._better(super()._root(b), lambda x: disc(np.sqrt(x.m), 0.0), np.maximum(low, 0.0), high)
+
+    def _whole(self, a: Ball, k: int) -> Ball:
+        wide, high = super()._whole(a, k), np.maximum(*map(np.abs, self._ends(a)))
+        return wide if k % 2 else self._better(wide, lambda x: super(Ranges, self)._whole(x, k), 0.0 * high, high)
+
+    def _power(self, a: Ball, p: Ball) -> Ball:
+        """Of what is not below zero, to a power that is positive, from its ends."""
+        wide, (low, high) = super()._power(a, p), self._ends(a)
+        power: Any = lambda x: disc(x.m ** float(p.m), x.m ** float(p.m) * np.abs(np.log(x.m + TINY)) * p.r)  # noqa: E731
+        rises = not p.m.ndim and p.m > 0.0
+        return self._better(wide, power, np.maximum(low, 0.0), high) if rises else wide
+
+    def _ends(self, b: Ball) -> tuple[Array, Array]:
+        r = b.r + 2.0 * UNIT * np.abs(b.m)
+        return b.m - r, b.m + r
+
+    def _better(self, wide: Ball, g: Any, low: Array, high: Array) -> Ball:
+        """What lies between g(low) and g(high), where that is less."""
+        # checking.md, step 1d
+        one, two = g(Ball(low)), g(Ball(high))
+        a, b = one.m - one.r, two.m + two.r
+        narrow = Ball(0.5 * (a + b), up(0.5 * (b - a) + 4.0 * UNIT * (np.abs(a) + np.abs(b))))
+        keep = ~(narrow.r < wide.r)
+        return Ball(np.where(keep, wide.m, narrow.m), np.where(keep, wide.r, narrow.r))

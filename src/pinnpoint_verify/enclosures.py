@@ -18,17 +18,21 @@ import numpy as np
 from scipy import special
 
 from pinnpoint_verify.checker import UNIT, Ball, gamma, means, up
-from pinnpoint_verify.discs import Walk
+from pinnpoint_verify.discs import Ranges, Walk
 from pinnpoint_verify.reader import Array
 
 RADII = (1.0, 1.4, 1.8, 2.5, 3.5, 5.0, 7.0, 10.0, 16.0, 25.0, 40.0, 1e3, 1e5, 1e8)
 """Of polydiscs, as multiples of a cell's own; on the first a formula may have kinks, the last show polynomials."""
-LINES = {0: (1,), 1: (6, 12), 2: (5, 8, 11), 3: (5, 7, 9, 12)}
+LINES = {0: (1,), 1: (3, 6, 12), 2: (3, 5, 8, 11), 3: (3, 5, 7, 9, 12)}
 """Points of rules along each axis, by dimension; the next is tried where one is not enough."""
 PEAK = {0: 1.0, 1: 3.0, 2: 6.0, 3: 10.0}
 """The largest value of a quadratic with rms 1 on a simplex, by dimension."""
 DEPTH, MOST, POINTS = 10, 20_000_000, 300_000
 """Cuts of a cell, points of parts in all, and at a time."""
+KINKS = {0: 0, 1: 8, 2: 6, 3: 3}
+"""Cuts of parts in which a formula has a kink, by dimension."""
+LEAST = 600_000
+"""Points of parts that few cells may have in all; many may be cut as a whole besides."""
 
 Bend = Callable[[Array, Array], Ball]
 """What is added to a formula's values, of cells (n,) at barycentric coordinates (n, q, m + 1)."""
@@ -83,6 +87,19 @@ def inverse_gram(d: int) -> Array:
     return np.linalg.inv(G)
 
 
+def projection(text: Any, V: Array) -> Array:
+    """Coefficients (n, m + 1, m + 1) of about the nearest quadratic on simplices, by a rule."""
+    d = V.shape[1] - 1
+    B, w, _ = rule(d, LINES[d][-1])
+    f = Walk(text, [Ball(x) for x in np.moveaxis(np.einsum("qi,nic->nqc", B, V), 2, 0)]).value.m
+    flat = np.stack([(f * B[:, j] * B[:, k]) @ w for j, k in pairs(d)], axis=1) @ inverse_gram(d)
+    beta = np.zeros((len(V), d + 1, d + 1))
+    for p, (j, k) in enumerate(pairs(d)):
+        beta[:, j, k] += 0.5 * flat[:, p]
+        beta[:, k, j] += 0.5 * flat[:, p]
+    return beta
+
+
 class Discs:
     """A formula on polydiscs about simplices V (n, m + 1, d): how far it is from polynomials."""
 
@@ -91,7 +108,11 @@ class Discs:
         rho = up(np.abs(V - c[:, None]).max(axis=1) + 32.0 * UNIT * np.abs(V).max(axis=1))
         self.spread, alive = np.full((len(RADII), len(V)), np.inf), np.arange(len(V))
         for k, R in enumerate(RADII):
-            found = Walk(text, [Ball(a, up(R * b)) for a, b in zip(c[alive].T, rho[alive].T, strict=True)])
+            if k:
+                found = Walk(text, [Ball(a, up(R * b)) for a, b in zip(c[alive].T, rho[alive].T, strict=True)])
+            else:  # real points in the box of the simplex
+                low, high = V.min(axis=1).T, V.max(axis=1).T
+                found = Ranges(text, [Ball(0.5 * (a + b), up(0.5 * (b - a))) for a, b in zip(low, high, strict=True)])
             self.spread[k, alive] = np.where(found.rough & (k > 0), np.inf, found.value.r)
             if k == 0:
                 self.rough, self.top = found.rough, found.value.top  # |f| on K
@@ -146,15 +167,19 @@ def peaks(text: Any, V: Array, bary: Array, b: Array, discs: Discs) -> Array:
 
 
 def _values(text: Any, V: Array, bary: Array, B: Array) -> tuple[Ball, Array]:
-    """A formula at points B of parts V, and there the coordinates of the cells."""
-    X = np.einsum("qi,nic->nqc", B, V)
+    """A formula at points B of parts V, and there the coordinates of the cells (n, m + 1, q)."""
+    X = np.tensordot(V, B, (1, 1))
     blur = 16.0 * (V.shape[1] + 1) * UNIT * np.abs(V).max(axis=(1, 2))[:, None]
-    return Walk(text, [Ball(X[..., i], blur) for i in range(X.shape[-1])]).value, np.einsum("qi,nij->nqj", B, bary)
+    balls = [Ball(X[:, i], blur) for i in range(X.shape[1])]
+    value = Walk(text, balls).value
+    value = value if np.all(np.isfinite(value.r)) else Ranges(text, balls).value
+    return value, np.tensordot(bary, B, (1, 1))
 
 
 def _quadratic(b: Array, L: Array) -> Array:
-    """Σ b_jk λ_j λ_k at coordinates."""
-    return np.asarray(np.einsum("njk,nqj,nqk->nq", b, L, L, optimize=True))
+    """Σ b_jk λ_j λ_k at coordinates (n, m + 1, q)."""
+    terms = (((1.0 + (j != k)) * b[:, j, k])[:, None] * L[:, j] * L[:, k] for j, k in pairs(b.shape[1] - 1))
+    return np.asarray(sum(terms))
 
 
 def _noise(f: Ball, b: Array) -> Array:
@@ -172,10 +197,10 @@ class Part:
         f, L = _values(text, V, bary, B)
         sup = peaks(text, V, bary, beta, discs)
         if bend is not None:
-            more = bend(L)
+            more = bend(L.swapaxes(1, 2))
             f, sup = f + more, up(sup + more.top.max(axis=1))
         gap, noise, E = f.m - _quadratic(beta, L), _noise(f, beta), discs.distance(2 * m - 3)
-        self.moments = np.stack([(gap * L[..., j] * L[..., k]) @ w for j, k in pairs(d)], axis=1)
+        self.moments = np.stack([(gap * L[:, j] * L[:, k]) @ w for j, k in pairs(d)], axis=1)
         self.slip = up(gamma(len(w) + 12) * np.abs(gap).max(axis=1))  # of the sums
         self.E = up(E + noise + 0.5 * PEAK[d] * off * (sup + E))  # checking.md, step 3b
         square = (gap * gap) @ w * (1.0 + gamma(len(w) + 6))
@@ -192,12 +217,13 @@ class Sums:
 
     def __init__(self, count: int, d: int) -> None:
         self.moments = np.zeros((count, len(pairs(d))))
-        self.error, self.squares, self.slip = np.zeros((3, count))
+        self.error, self.squares, self.slip, self.first = np.zeros((4, count))
 
     def add(self, at: Array, share: float, part: Part, keep: Array) -> None:
         """Parts of cells, each a share of its cell."""
         np.add.at(self.moments, at, share * part.moments[keep])
-        for out, x in ((self.error, part.E**2), (self.squares, part.square), (self.slip, part.slip)):
+        sums = ((self.error, part.E**2), (self.squares, part.square), (self.slip, part.slip), (self.first, part.E))
+        for out, x in sums:
             np.add.at(out, at, share * x[keep])
 
     def rest(self, d: int) -> Array:
@@ -209,7 +235,8 @@ class Sums:
             self.slip + gamma(40) * np.abs(self.moments).max(axis=1)
         )
         # checking.md, step 4a
-        e = up((size + lost + 2.0 * np.sqrt(self.error)) * (1.0 + 1e-9))
+        off = np.minimum(np.sqrt(self.error), PEAK[d] * self.first)  # checking.md, step 3b
+        e = up((size + lost + 2.0 * off) * (1.0 + 1e-9))
         return np.stack([up(np.sqrt(self.squares) * (1.0 + 1e-9)), e, e], axis=1)
 
 
@@ -225,32 +252,35 @@ def enclosed(
     rough, sums = np.zeros(N, dtype=bool), Sums(N, d)
     size, made = float(np.abs(beta).max(initial=0.0)), 0
     orders = [m for m in LINES[d] if m > degree] or [degree + 1]
+    most = min(MOST, LEAST + 8 * N * orders[0] ** d)
     cell, W, bary = np.arange(N), V, np.broadcast_to(np.eye(d + 1), (N, d + 1, d + 1))
     for level in range(DEPTH + 1):
-        cut = d > 0 and level < DEPTH and size > 0.0 and made <= MOST
+        cut = d > 0 and level < DEPTH and size > 0.0 and made <= most
         again, step = [np.zeros(0, dtype=int)], max(1, POINTS // max(orders) ** d)
         for a in range(0, len(cell), step):
             at, discs = cell[a : a + step], Discs(text, W[a : a + step])
-            rough[at[discs.rough]] = True
-            left = np.arange(len(at))
+            left, bent = np.arange(len(at)), discs.rough & (level >= KINKS[d])
+            if not cut:  # where more points would not help
+                bent |= ~(discs.distance(2 * orders[-1] - 3) <= 0.1 * discs.distance(2 * orders[0] - 3))
             for m in orders:
                 last = m == orders[-1] and not cut
-                now = left[(discs.distance(2 * m - 3) <= close * size)[left] | discs.rough[left] | last]
+                now = left[(discs.distance(2 * m - 3) <= close * size)[left] | bent[left] | last]
                 if len(now):
                     more = None if bend is None else partial(bend, at[now])
                     part = Part((text, W[a + now], bary[a + now], beta[at[now]], more), discs.some(now), m)
-                    good = (part.far <= 1e-5 * part.square) | (part.far <= (close * size) ** 2) | discs.rough[now]
+                    good = (part.far <= 1e-5 * part.square) | (part.far <= (close * size) ** 2) | bent[now]
                     good = np.nonzero(good | last)[0]
                     sums.add(at[now[good]], 0.5 ** (d * level), part, good)
+                    rough[at[now[good]]] |= ~np.isfinite(discs.spread[1, now[good]])
                     left = np.setdiff1d(left, now[good])
             again.append(left + a)
         kept = np.concatenate(again)
         if not kept.size:
             break
         cell, W, bary = np.repeat(cell[kept], 2**d), children(W[kept]), children(bary[kept])
-        made += len(cell) * max(orders) ** d
+        made += len(cell) * orders[0] ** d
     rest = sums.rest(d)
-    return rest, rough | ~np.all(np.isfinite(rest), axis=1)
+    return np.where(np.isnan(rest), np.inf, rest), rough
 
 
 @np.errstate(all="ignore")

@@ -1,7 +1,7 @@
 """What a bundle says of a solid, turned into loads and duals for solids.py, and held against the case.
 
 Averages over cells and groups, reactions and the compliance are made here from the mesh: nothing of them is declared.
-Enclosures of formulas, the densities of points and balls and ∫f·Φ are declared; solid_samples.py compares them.
+Formulas are enclosed here (solid_data.py); the densities of points and balls and ∫f·Φ are declared, and compared.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ import numpy as np
 
 from pinnpoint_verify.checker import UNIT, Ball, Density, Shape, areas, mix, up
 from pinnpoint_verify.domains import sides_agree
-from pinnpoint_verify.formulas import formula, plain
+from pinnpoint_verify.formulas import plain
+from pinnpoint_verify.own import wanted
 from pinnpoint_verify.reader import Array, Bundle, need
-from pinnpoint_verify.reference import rule
 from pinnpoint_verify.rows import Row, cells_agree, is_number, same
+from pinnpoint_verify.solid_data import Data
 from pinnpoint_verify.solid_gaps import Gap
 from pinnpoint_verify.solid_heat import HEAT, Heat, heat_agrees, weights
 from pinnpoint_verify.solid_lifts import Displacement, acting_on_rest, own_agrees, rest_agrees
-from pinnpoint_verify.solid_samples import ball_agrees, data_agree, held_agrees
+from pinnpoint_verify.solid_samples import ball_agrees, held_agrees
 from pinnpoint_verify.solids import Body, Load, Query, Side, Traction
 
 AXES, POINTED = ("x", "y", "z"), ("point", "average", "stress", "strain")
@@ -30,9 +31,13 @@ SOLID, GOAL = {"plane", "body", "held", "traction", "force"}, {"known", "constan
 
 def solid(
     bundle: Bundle, proof: Row, case: Row, rows: list[Row]
-) -> tuple[list[tuple[float, float]], list[str], list[float]]:
-    """J(u) of every query from the stored states and moments; what was not compared; sizes of what rounding is."""
+) -> tuple[list[tuple[float, float]], list[str], list[float], list[str]]:
+    """J(u) of every query from the stored states and moments; what was not compared; sizes of what rounding is.
+
+    Then data of which what is stored was used.
+    """
     said, blind = proof["solid"], list[str]()
+    data = Data(wanted(rows), blind)
     body = Body(bundle, int(proof["degree"]))
     form = SOLID | {"rest"} if "lift" in proof else SOLID
     fits = said.keys() - HEAT == form and len(proof["goals"]) == len(rows)
@@ -47,8 +52,8 @@ def solid(
     nodal = bundle("continuous/state", body.size, body.d)
     known = ~np.isnan(values)
     need(np.array_equal(nodal[known], values[known]), "state: misses the held displacements")
-    load = acting_on_rest(bundle, body, kept) if kept else acting(bundle, body, said)
-    heat = Heat(bundle, body, said, blind)
+    load = acting_on_rest(bundle, body, kept) if kept else acting(bundle, body, said, data)
+    heat = Heat(bundle, body, said, data)
     weight = weights(bundle, body, said, load)
     heat.acts(load)
     p = Side(body, nodal, bundle("continuous/moments", len(body.facets), body.d, body.d), load)
@@ -56,9 +61,7 @@ def solid(
     p.rest = up(p.rest + gap.energy) if gap.open else p.rest
     if kept:
         rest_agrees(bundle, body, said, kept)
-    else:
-        data_agree(bundle, body, said, load, blind)
-    asked, duals = dict[int, Query](), Duals(bundle, body, rest, p, groups(bundle, case), heat)
+    asked, duals = dict[int, Query](), Duals(bundle, body, rest, p, groups(bundle, case), heat, data)
     for i, (row, goal) in enumerate(zip(rows, proof["goals"], strict=True)):
         fits = goal.keys() == (GOAL | {"own"} if kept else GOAL) and isinstance(goal["known"], bool)
         fits = fits and is_number(goal["constant"]) and is_number(goal["error"]) and goal["error"] >= 0.0
@@ -90,7 +93,7 @@ def solid(
         if kept:
             (c, r), (own, off) = found[-1], goal["own"]
             found[-1] = c + own, float(up(r + off + 2.0 * UNIT * (abs(c) + abs(own))))
-    return found, blind, [1e-9 * asked[i].size if i in asked else 0.0 for i in range(len(rows))]
+    return found, blind, [1e-9 * asked[i].size if i in asked else 0.0 for i in range(len(rows))], data.kept
 
 
 def held(bundle: Bundle, body: Body, said: Row) -> Array:
@@ -136,14 +139,16 @@ def traction(body: Body, c: int, at: Array, value: Array, e1: Array, *, rest: An
     return Traction(c, at, beta, np.zeros(len(at)), np.broadcast_to(e1, len(at)), np.zeros(len(at)), True)
 
 
-def acting(bundle: Bundle, body: Body, said: Row) -> Load:
-    """The solid's own load: numbers as they are, formulas by their stored enclosures, total forces spread evenly."""
+def acting(bundle: Bundle, body: Body, said: Row, data: Data) -> Load:
+    """The solid's own load: numbers as they are, formulas by bounds of their own, total forces spread evenly."""
     load, F = Load(body), len(body.facets)
     need(len(said["body"]) == body.d, "proof.json: a body force with another number of components")
     for c, f in enumerate(said["body"]):
         name = f"source/f{c}"
-        load.f[c] = Density(bundle, name, body.d, body.C) if f"{name}_at" in bundle else None
-        if load.f[c] is None:
+        if f"{name}_at" in bundle:
+            x, V = Density(bundle, name, body.d, body.C), body.points[body.cells]
+            load.f[c] = data.bounded(f"body force {AXES[c]}", x, np.arange(body.C), f, V)
+        else:
             need(is_number(f), f"{name}: is missing")
             load.f[c] = float(f) if f else None
     for k, given in enumerate(said["traction"]):
@@ -154,6 +159,7 @@ def acting(bundle: Bundle, body: Body, said: Row) -> Load:
             if f"{name}_at" in bundle:
                 x = Density(bundle, name, body.d - 1, F)
                 need(np.array_equal(x.at, facets), f"{name}: on other facets")
+                x = data.bounded(f"traction {AXES[c]}", x, facets, t, body.points[body.facets[facets]])
                 beta, high, e1, e2 = (a[facets] for a in x.on(0, F))
                 flat = is_number(t) and not np.any(np.ptp(beta, axis=(1, 2)))
                 load.tractions.append(Traction(c, facets, beta, high, e1, e2, flat))
@@ -182,8 +188,11 @@ def ordered(bundle: Bundle, name: str, count: int) -> Array:
 class Duals:
     """Dual loads of queries, made from their words."""
 
-    def __init__(self, bundle: Bundle, body: Body, said: Row, p: Side, groups: dict[str, Array], heat: Heat) -> None:
+    def __init__(
+        self, bundle: Bundle, body: Body, said: Row, p: Side, groups: dict[str, Array], heat: Heat, data: Data
+    ) -> None:
         self.bundle, self.body, self.said, self.p, self.groups, self.heat = bundle, body, said, p, groups, heat
+        self.data = data
         self.scale: dict[int, float] = {}
 
     def query(self, i: int, row: Row, goal: Row) -> Query:
@@ -299,7 +308,7 @@ class Duals:
         """Traction direction/|Γ| where a component is free; what is held has to be the goal's constant."""
         body, facets = self.body, self.facets(i, row["group"])
         each = areas(body.points[body.facets[facets]])
-        area, v, mean, loose = each.total(), self.directions(row, facets), Ball(0.0), 0.0
+        area, v, mean = each.total(), self.directions(row, facets), Ball(0.0)
         self.scale[i] = float(up(area.r / (area.m - area.r) + 4.0 * UNIT))
         for c in range(body.d):
             some = ~body.held[facets, c] & (v.m[:, c] != 0.0)
@@ -308,18 +317,15 @@ class Duals:
                 load.tractions.append(traction(body, c, facets[some], v.m[some, c] / float(area.m), e1))
             for k, given in enumerate(self.said["held"]):
                 mine = np.isin(facets, self.bundle(f"continuous/d{k}", None, whole=len(body.facets)))
-                if isinstance(given[c], str) and np.any(mine):
-                    bary, w = rule(body.d - 1, 12)
-                    values = formula(given[c], np.einsum("qi,nic->nqc", bary, body.points[body.facets[facets[mine]]]))
-                    mean, loose = mean + (v[mine, c] * each[mine] * (values @ w)).total(), 1e-10 * np.abs(values).max()
-                elif given[c] is not None and np.any(mine):
-                    mean = mean + (v[mine, c] * each[mine]).total() * float(given[c])
+                if given[c] is not None and np.any(mine):
+                    V = body.points[body.facets[facets[mine]]]
+                    values = self.data.means(given[c], V) if isinstance(given[c], str) else float(given[c])
+                    mean = mean + (v[mine, c] * each[mine] * values).total()
         mean = mean / area
         far = abs(float(mean.m) - goal["constant"])
-        fits = far <= goal["error"] + 1e-13 * abs(goal["constant"]) + loose
+        fits = far <= goal["error"] + 1e-13 * abs(goal["constant"]) + mean.r
         need(fits, f"{row['name']!r}: the held part has another mean")
-        if loose == 0.0:  # the mean of a formula is declared, with its error
-            goal["error"] = max(float(goal["error"]), float(up(far + mean.r)))
+        goal["error"] = float(up(far + mean.r))
         need(bool(load.tractions) != goal["known"], f"{row['name']!r}: known, or not known")
 
     def own(self, i: int, row: Row, goal: Row, u: Displacement) -> None:
@@ -341,7 +347,7 @@ class Duals:
         if row["kind"] == "patch":
             self.patch(i, row, goal, Load(self.body))
         else:
-            held_agrees(self.bundle, self.body, self.said, row, goal)
+            held_agrees(self.bundle, self.body, self.said, row, goal, self.data)
 
 
 def case_agrees(bundle: Bundle, body: Body, said: Row, case: Row, blind: list[str]) -> None:

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from pinnpoint_verify.checker import Ball, Density, Shape, means, mix, up
-from pinnpoint_verify.formulas import formula
 from pinnpoint_verify.reader import Array, Bundle, need
-from pinnpoint_verify.reference import compare
 from pinnpoint_verify.rows import Row, is_number, same
+from pinnpoint_verify.solid_data import Data
 from pinnpoint_verify.solids import Body, Load
 
 HEAT = {"temperature"}
@@ -35,7 +34,7 @@ def weights(bundle: Bundle, body: Body, said: Row, load: Load) -> Array | None:
 class Heat:
     """κ and κϑ of a solid; `given` is False where there is none."""
 
-    def __init__(self, bundle: Bundle, body: Body, said: Row, blind: list[str]) -> None:
+    def __init__(self, bundle: Bundle, body: Body, said: Row, data: Data) -> None:
         self.body, self.given = body, "temperature" in said
         stored = [name for name in ("continuous/expansion", "source/s_at") if name in bundle]
         need(len(stored) == (2 if self.given else 0), "expansion: some of it is missing, or too much")
@@ -49,15 +48,8 @@ class Heat:
         need(np.array_equal(self.omega.at, np.arange(body.C)), "source/s: not on all cells")
         at_vertices = "continuous/temperature" in bundle
         need(at_vertices == (self.theta is None), "temperature: neither a formula nor values at vertices")
-        T = bundle("continuous/temperature", body.n) if at_vertices else np.zeros(0)
-
-        def heat(X: Array, bary: Array, at: Array) -> Array:
-            k = self.kappa[at][:, None]
-            if at_vertices:
-                return np.asarray(k * np.einsum("nj,qj->nq", T[body.cells[at]], bary))
-            return np.asarray(k * formula(self.theta, X))
-
-        compare("thermal stress", self.omega.on(0, body.C), body.points[body.cells], heat)
+        given = bundle("continuous/temperature", body.n)[body.cells] if at_vertices else self.theta
+        self.omega = data.thermal(self.omega, kappa, given, body.points[body.cells])
 
     def acts(self, load: Load) -> None:
         """S of the load."""

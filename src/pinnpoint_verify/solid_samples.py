@@ -1,4 +1,4 @@
-"""What is declared of a solid, compared with samples: formulas, densities of balls, and ∫f·Φ. It can only refuse."""
+"""What is declared of a solid, compared with samples: densities of balls, and ∫f·Φ. It can only refuse."""
 
 from __future__ import annotations
 
@@ -9,51 +9,32 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from pinnpoint_verify.checker import Density, Shape, means
+from pinnpoint_verify.checker import Density, Shape, means, up
 from pinnpoint_verify.formulas import formula
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.reference import compare, directions, distance
 from pinnpoint_verify.rows import Row
+from pinnpoint_verify.solid_data import Data
 from pinnpoint_verify.solid_heat import Heat
-from pinnpoint_verify.solids import Body, Load, Query
+from pinnpoint_verify.solids import Body, Query
 
 AXES, SPHERE = ("x", "y", "z"), {2: 2.0 * math.pi, 3: 4.0 * math.pi}
 RULES = ((24, 40), (48, 80), (96, 160))
 """Directions and radii of samples of ∫f·Φ."""
 
 
-def data_agree(bundle: Bundle, body: Body, said: Row, load: Load, blind: list[str]) -> None:
-    """Stored enclosures of body forces and tractions against the formulas."""
-    V, F = body.points[body.cells], body.points[body.facets]
-    for c, f in enumerate(said["body"]):
-        if isinstance(load.f[c], Density):
-            against(f"body force {AXES[c]}", load.f[c].on(0, body.C), V, f, blind)
-    for k, given in enumerate(said["traction"]):
-        for c, t in enumerate(given):
-            name = f"source/t{k}_{c}"
-            if f"{name}_at" in bundle:
-                x = Density(bundle, name, body.d - 1, len(F))
-                against(f"traction {AXES[c]}", tuple(a[x.at] for a in x.on(0, len(F))), F[x.at], t, blind)
-
-
-def against(what: str, data: tuple[Array, ...], V: Array, given: Any, blind: list[str]) -> None:
-    """A formula or a number; of a function there is nothing to compare with."""
-    if given is None:
-        blind.append(what)
-    else:
-        compare(what, data, V, lambda X, bary, at: formula(given, X))
-
-
-def held_agrees(bundle: Bundle, body: Body, said: Row, row: Row, goal: Row) -> None:
-    """A point of a held facet has the given value."""
-    x0, k, values = np.array(row["at"], dtype=float), AXES.index(row["component"]), []
+def held_agrees(bundle: Bundle, body: Body, said: Row, row: Row, goal: Row, data: Data) -> None:
+    """A point of a held facet has the given value, which is proved."""
+    x0, k, far = np.array(row["at"], dtype=float), AXES.index(row["component"]), [math.inf]
     for n, given in enumerate(said["held"]):
         V = body.points[body.facets[bundle(f"continuous/d{n}", None, whole=len(body.facets))]]
         if given[k] is not None and len(V) and distance(x0, V) <= 1e-12 * float(body.h.max()):
-            told = isinstance(given[k], str)
-            values.append((float(formula(given[k], x0[None])[0]) if told else float(given[k]), 1e-12 if told else 0.0))
-    fits = any(abs(v - goal["constant"]) <= goal["error"] + loose * abs(v) for v, loose in values)
-    need(fits, f"{row['name']!r}: not the held value at the point")
+            value = data.at(given[k], x0)
+            off = abs(float(value.m) - goal["constant"])
+            if off <= goal["error"] + value.r + 1e-12 * abs(float(value.m)) * isinstance(given[k], str):
+                far.append(float(up(off + value.r)))
+    need(min(far) < math.inf, f"{row['name']!r}: not the held value at the point")
+    goal["error"] = min(far)
 
 
 def ball_agrees(

@@ -202,11 +202,12 @@ def bundle(folder, what: str):
 
 def bumped(folder, what: str) -> None:
     """The formula in all files, and nothing else."""
-    plain = {"source": "exp(x)*sin(3*y)"}.get(what, "cos(y)")
+    plain = {"source": "exp(x)*sin(3*y)", "kink": "abs(x-0.3)"}.get(what, "cos(y)")
+    more = {"source": BUMP, "kink": BUMP.replace("0.70703", "0.29931")}.get(what, EDGE)
     forger = Forger(folder)
     for name in ("case.json", "proof.json", "certificate.json"):
         text = (folder / name).read_text()
-        (folder / name).write_text(text.replace(plain, plain + (BUMP if what == "source" else EDGE)))
+        (folder / name).write_text(text.replace(plain, plain + more))
     forger.seal()
 
 
@@ -228,12 +229,37 @@ def test_a_narrow_bump_in_a_formula_is_refused(tmp_path, what, monkeypatch):
         assert verify(tmp_path / "bumped")
 
 
+SOLIDS = {
+    "body": {"body": ["exp(x)*sin(3*y)", 0.0]},
+    "traction": {"neumann": {"right": [0.0, "cos(y)"]}},
+    "temperature": {"expansion": 0.1, "temperature": "cos(y)"},
+    "held": {"dirichlet": {"left": [0.0, "cos(y)"]}, "body": [1.0, 0.0]},
+}
+
+
+@pytest.mark.parametrize("what", SOLIDS)
+def test_a_narrow_bump_in_a_formula_of_a_solid_is_refused(tmp_path, what):
+    given = {"dirichlet": {"left": 0.0}, **SOLIDS[what]}
+    problem = pp.fem.Elasticity(pp.io.generate("square", 8), 2.0, 0.3, **given)
+    queries = problem.patch("left" if what == "held" else "right", "y", "end") + problem.mean("x", "mean")
+    certificate = pp.certify(problem, problem.space.U0, queries)
+    pp.write_bundle(tmp_path / "b", certificate, problem, problem.space.U0, queries)
+    declared = [line for line in verify(tmp_path / "b") if line.startswith("declared:")]
+    assert not any(word in line for line in declared for word in ("body force", "traction", "thermal stress", "means"))
+    bumped(tmp_path / "b", "source" if what == "body" else "solid")
+    with pytest.raises(Refused, match=r"is proved|another mean"):
+        verify(tmp_path / "b")
+
+
 def test_cells_with_kinks_are_counted(tmp_path):
     problem = pp.fem.ReactionDiffusion(pp.io.generate("square", 8), "abs(x-0.3)", dirichlet={"boundary": 0.0})
     queries = problem.mean()
     certificate = pp.certify(problem, problem.space.U0, queries)
     pp.write_bundle(tmp_path / "b", certificate, problem, problem.space.U0, queries)
     assert any("enclosures of the source on 16 of 128 cells" in line for line in verify(tmp_path / "b"))
+    bumped(tmp_path / "b", "kink")  # in such a cell
+    with pytest.raises(Refused, match="is proved"):
+        verify(tmp_path / "b")
 
 
 ODD = {
