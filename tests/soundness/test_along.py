@@ -18,7 +18,7 @@ from pinnpoint.systems.derived import VON_MISES, Derived
 from pinnpoint_verify.claims import main as verify
 from pinnpoint_verify.derived import along_holds
 from pinnpoint_verify.derived import form as exact_form
-from tests.contract.test_bundle import rehash
+from tests.support.forged import sealed
 
 SIX = tuple("abcdef")
 RNG = np.random.default_rng(11)
@@ -147,7 +147,7 @@ def forged(bundle, tmp_path, change):
         data = json.loads((copy / name).read_text(encoding="utf-8"))
         change(data["derived"][0], data)
         (copy / name).write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
-    rehash(copy)
+    sealed(copy)
     return copy
 
 

@@ -12,7 +12,7 @@ from pinnpoint.fem import Elasticity
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint_verify.claims import main as verify
-from tests.contract.test_bundle import rehash
+from tests.support.forged import sealed
 
 
 def square(cells=3):
@@ -129,7 +129,7 @@ def test_forged_bundles_do_not_verify(name, made, tmp_path, capsys):
     copy = tmp_path / "forged"
     shutil.copytree(made(case), copy)
     forge(copy)
-    rehash(copy)
+    sealed(copy)
     assert verify(str(copy)) != 0, capsys.readouterr().out
 
 
