@@ -213,7 +213,7 @@ def density_agrees(
         _block_agrees(V, data, *faces({**goal, "name": name}, mesh.d), name)
         return
     x0, R = np.array(goal["at"], dtype=float), float(goal["average"])
-    rim = mesh.points[mesh.facets[mesh.neighbour < 0]]
+    rim = mesh.walls(mesh.neighbour < 0)
     need(0.0 < R <= distance(x0, rim) * (1.0 + 1e-12), f"{name!r}: the ball leaves the domain")
     far = np.sqrt(((V - x0) ** 2).sum(axis=2))
     first, last = far.min(axis=1) - g.h, far.max(axis=1)

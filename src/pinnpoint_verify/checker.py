@@ -339,13 +339,26 @@ class Grid:
         self.inner = times == 2
         self.neighbour = np.full(len(first), -1)
         self.neighbour[self.cell_facets[self.sign < 0.0]] = np.nonzero(self.sign < 0.0)[0]
+        self.pairs: Any = None  # periodic ones
+        self.paired, self.seams = np.zeros(len(first), dtype=bool), np.zeros((0, d), dtype=int)
+        if "mesh/pair0" in bundle:
+            from pinnpoint_verify.glued import Pairs, glue
+
+            self.pairs = Pairs(bundle, nodes, T, self.keys if degree == 2 else None)
+            self.seams = self.pairs.seams
+            glue(self, self.pairs)
+
+    def walls(self, some: Array) -> Array:
+        """Corners of some facets, and of those of periodic pairs on both sides: no ball crosses them."""
+        return self.points[np.concatenate([self.facets[some], self.seams])]
 
     def nodes_of(self, simplices: Array) -> Array:
-        """Vertices, then edges j < k, of sorted simplices."""
-        two = [simplices[:, j] * self.n + simplices[:, k] for j, k in combinations(range(simplices.shape[1]), 2)]
-        if self.degree == 1 or not two:
-            return simplices
-        return np.concatenate([simplices, self.n + np.searchsorted(self.keys, np.stack(two, axis=1))], axis=1)
+        """Vertices, then edges j < k, of sorted simplices; of periodic ones what stands for them."""
+        ends = [np.sort(simplices[:, pair], axis=1) for pair in map(list, combinations(range(simplices.shape[1]), 2))]
+        two, found = [pair[:, 0] * self.n + pair[:, 1] for pair in ends], simplices
+        if self.degree == 2 and two:
+            found = np.concatenate([simplices, self.n + np.searchsorted(self.keys, np.stack(two, axis=1))], axis=1)
+        return found if self.pairs is None else self.pairs.same[found]
 
 class Mesh(Grid):
     """With coefficients and kinds of facets; constants of the means."""
@@ -387,7 +400,8 @@ class Mesh(Grid):
         self.reach = up(np.sqrt(dijkstra(graph, indices=self.C)[: self.C]) * (1.0 + 1e-9))
         need(np.all(np.isfinite(self.reach)), "mesh: a part is joined to no Dirichlet facet and to no reaction")
         box = math.sqrt(float(np.sum((np.ptp(nodes, axis=0) * (1.0 + 1e-14)) ** -2.0)) * (1.0 - 1e-14))
-        self.friedrichs = math.inf if np.any(self.kind == NEUMANN) else float(up(1.0 / (PI * box * root.min())))
+        box_holds = not np.any(self.kind == NEUMANN) and self.pairs is None
+        self.friedrichs = math.inf if not box_holds else float(up(1.0 / (PI * box * root.min())))
         self.growth = 1.0 if self.medium is None else self.medium.growth(self)
 
     def open(self, transposed: bool) -> Array:

@@ -104,6 +104,8 @@ def continuous(
     whole = [i for i, goal in enumerate(goals) if goal["kind"] in ("everywhere", *NORMS)]
     plain = not whole and spectrum is None and not np.any(mesh.cubic)
     need(plain or mesh.exchange is None, "robin: beside a bound everywhere, or another kind of equation")
+    other = any(goal["compared"] for goal in goals) or proof["raised"] is not None  # robin.md, step 7d
+    need(mesh.pairs is None or (plain and not other), "mesh/pair: no theorem for such queries or equations")
     lengths, worst, given = Lengths(p), Worst(p), np.zeros(mesh.size) if proof["lift"] is not None else d.U
     for g in mesh.parts():
         p.measure(g)
@@ -322,13 +324,13 @@ def verify(path: Any, inputs: Any = None) -> list[str]:
         if proof["target"] == "continuous" and proof["method"] in ALONE:
             warm = "continuous/expansion" in bundle  # where nothing moves, all is rounding of thermal stresses
             varied = any(key.startswith("medium/") for key in bundle.arrays)  # kernels' data are sharper here
-            point = row["kind"] == "point"  # whose data may be sharper here than a budget left them
-            most = 30.0 if weak or warm or varied or point else 3.0  # and so are products of coarse models
+            whole = row["kind"] in ("everywhere", *NORMS)
+            sharp = own is CONTINUOUS and not whole  # data may be sharper here than a budget left them
+            most = 30.0 if weak or warm or varied or sharp else 3.0  # and so are products of coarse models
             fits = row["radius"] <= most * radius + 1e-6 * abs(c) + 10.0 * SMALL + more
-            loosely = (
-                1.0 if weak or row["kind"] in ("everywhere", *NORMS) else 1e-2
-            )  # neighbourhoods of cells are smaller here
-            fits = fits and near(row["center"], c, 1e-9, loosely * row["radius"])
+            loosely = 1.0 if weak or whole else 1e-2  # neighbourhoods of cells are smaller here
+            moved = max(loosely * row["radius"], row["radius"] - radius if sharp else 0.0)
+            fits = fits and near(row["center"], c, 1e-9, moved)
             line = f"{row['name']!r}: {row['center']!r} ± {row['radius']!r} is not the interval of its witnesses, "
             need(fits, f"{line}{c!r} ± {radius!r}")
     lines += derived_agree(certificate, case, rows, nodes.shape[1])

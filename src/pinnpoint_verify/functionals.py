@@ -17,6 +17,7 @@ from pinnpoint_verify.cover import covers_once
 from pinnpoint_verify.domains import domain_agrees, sides_agree
 from pinnpoint_verify.elastic import elastic_agrees, is_elastic
 from pinnpoint_verify.formulas import plain
+from pinnpoint_verify.glued import Pairs, is_glued, pairs_agree
 from pinnpoint_verify.lengths import NORMS
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.systems import Found, system_agrees
@@ -43,6 +44,10 @@ class Places:
         self.degree = 1 if self.n == len(self.nodes) else 2
         need(degree == self.degree, "mesh: not of the degree of the proof")
         self.X = self.nodes[self.cells]
+        self.same: Any = None  # of periodic pairs: what stands for each node
+        if is_glued(bundle):
+            need(self.count == 1, "mesh/pair: of a problem with components")
+            self.same = Pairs(bundle, self.nodes, self.cells, self.keys if self.degree == 2 else None).same
 
     @cached_property
     def keys(self) -> Array:
@@ -56,19 +61,20 @@ class Places:
 
     @cached_property
     def around(self) -> Array:
-        """Cells of every vertex."""
-        rows, columns = self.cells.ravel(), np.repeat(np.arange(len(self.cells)), self.d + 1)
+        """Cells of every vertex, or of those that are one with it."""
+        of = self.cells if self.same is None else self.same[self.cells]
+        rows, columns = of.ravel(), np.repeat(np.arange(len(self.cells)), self.d + 1)
         return sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(self.n, len(self.cells)))
 
     def nodes_of(self, simplices: Array) -> Array:
         """Vertices, then midpoints of edges, of simplices."""
         ends = [np.sort(simplices[:, pair], axis=1) for pair in map(list, combinations(range(simplices.shape[1]), 2))]
-        two = [pair[:, 0] * self.n + pair[:, 1] for pair in ends]
-        if self.degree == 1 or not two:
-            return simplices
-        at = np.searchsorted(self.keys, np.stack(two, axis=1))
-        need(at.max(initial=0) < len(self.keys), "mesh: wrong midpoints")
-        return np.concatenate([simplices, self.n + at], axis=1)
+        two, found = [pair[:, 0] * self.n + pair[:, 1] for pair in ends], simplices
+        if self.degree == 2 and two:
+            at = np.searchsorted(self.keys, np.stack(two, axis=1))
+            need(at.max(initial=0) < len(self.keys), "mesh: wrong midpoints")
+            found = np.concatenate([simplices, self.n + at], axis=1)
+        return found if self.same is None else self.same[found]
 
     def point(self, P: Array, weights: Array, some: Array) -> Array:
         """Σ weights · v(P) by the nodes, for points in some of the cells."""
@@ -152,6 +158,7 @@ def functionals_agree(bundle: Bundle, d: Discrete, rows: list[Row], case: Row, p
     degree = case["problem"].get("degree", places.degree)
     need(degree == places.degree, "mesh: not of the degree of the case")
     domain_agrees(places.nodes[: places.n], places.cells, case, bundle.json["certificate.json"])
+    pairs_agree(bundle, case, places.nodes[: places.n], sides_agree)
     known = system_agrees(bundle, d, places, case)
     bent = Bent(bundle, proof, case, places.nodes[: places.n], places.cells) if "bent" in proof else None
     covers_once(places.nodes[: places.n], places.cells)

@@ -31,8 +31,9 @@ def proved_point(query: Query, goal: Row, row: Row, text: Any, parted: Array, ce
     x0, R, kappa, c = np.array(goal["at"], dtype=float), float(goal["radius"]), mesh.kappa[cell], mesh.c[cell]
     jump = (mesh.neighbour < 0) | (mesh.kappa[mesh.owner] != mesh.kappa[mesh.neighbour])
     jump |= (mesh.c[mesh.owner] != mesh.c[mesh.neighbour]) | parted
-    near = np.sqrt(((mesh.points[mesh.facets[jump]] - x0) ** 2).sum(axis=2)).min(axis=1) - mesh.h.max() <= 1.01 * R
-    inside = R > 0.0 and clear(x0, mesh.points[mesh.facets[jump][near]], R)
+    walls = mesh.walls(jump)
+    near = np.sqrt(((walls - x0) ** 2).sum(axis=2)).min(axis=1) - mesh.h.max() <= 1.01 * R
+    inside = R > 0.0 and clear(x0, walls[near], R)
     need(inside and goal["kappa"] == kappa, f"{name!r}: the ball leaves where the coefficients are constant")
     potential = Potential(mesh.d, float(kappa), float(c), R)
     if not potential.known:

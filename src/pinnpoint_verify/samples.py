@@ -29,6 +29,7 @@ from pinnpoint_verify.checker import (
 )
 from pinnpoint_verify.domains import sides_agree
 from pinnpoint_verify.formulas import formula, plain
+from pinnpoint_verify.glued import flow_agrees
 from pinnpoint_verify.lifts import Lift, alike, lift_agrees, own_value
 from pinnpoint_verify.own import data_bounds, held_gap, kept_below, load_bounds, source_bounds, wanted
 from pinnpoint_verify.point_kernels import Kernel, constants_agree, loads_agree, point_agrees
@@ -80,6 +81,8 @@ class Samples:
         self.blind += [] if self.varied is None else [*self.varied.blind, "A where coefficients vary inside cells"]
         if self.varied is not None and self.varied.b is not None:
             self.varied.flow()
+            if mesh.pairs is not None:
+                flow_agrees(self.varied.convection, mesh)
         constant = () if self.varied is not None else (("diffusion", mesh.kappa), ("reaction", mesh.c))
         for key, values in (*constant, ("cubic", mesh.cubic)):
             given = plain(problem.get(key))
@@ -290,7 +293,7 @@ class Samples:
     def _unfolded(self) -> None:
         """Two cells that share a facet lie on either side of it."""
         mesh = self.mesh
-        inner = np.nonzero(mesh.kind == 0)[0]
+        inner = np.nonzero((mesh.kind == 0) & ~mesh.paired)[0]
         order = np.argsort(mesh.cell_facets.ravel(), kind="stable")
         first = np.searchsorted(mesh.cell_facets.ravel()[order], inner)
         V, sides = mesh.points[mesh.facets[inner]], []
@@ -450,11 +453,10 @@ class Samples:
         mesh, name, d = self.mesh, row["name"], self.mesh.d
         x0, a, R = np.array(goal["at"], dtype=float), float(goal["average"]), float(goal["radius"])
         need(goal["at"] == row["at"] and (a > 0.0) == (row["kind"] == "average"), f"{name!r}: not the query's ball")
-        facets = mesh.points[mesh.facets]
         jump = (mesh.neighbour < 0) | (mesh.kappa[mesh.owner] != mesh.kappa[mesh.neighbour]) | self._parted()
         if not self.harmonic:
             jump |= mesh.c[mesh.owner] != mesh.c[mesh.neighbour]
-        inside = 0.0 < R <= distance(x0, facets[jump]) * (1.0 + 1e-12) and a <= R
+        inside = 0.0 < R <= distance(x0, mesh.walls(jump)) * (1.0 + 1e-12) and a <= R
         need(inside, f"{name!r}: the ball leaves where the coefficients are constant")
         gaps = ((mesh.points[mesh.cells].mean(axis=1) - x0) ** 2).sum(axis=1)
         cell = self.cell_of(x0, np.argsort(gaps)[:64])
@@ -662,7 +664,7 @@ class Samples:
         need(x0.shape == (mesh.d,), f"{name!r}: the point has another dimension")
         jump = (mesh.neighbour < 0) | (mesh.kappa[mesh.owner] != mesh.kappa[mesh.neighbour])
         jump |= (mesh.c[mesh.owner] != mesh.c[mesh.neighbour]) | self._parted()
-        inside = 0.0 < R <= distance(x0, mesh.points[mesh.facets][jump]) * (1.0 + 1e-12)
+        inside = 0.0 < R <= distance(x0, mesh.walls(jump)) * (1.0 + 1e-12)
         need(inside, f"{name!r}: the ball leaves where the coefficients are constant")
         gaps = ((mesh.points[mesh.cells].mean(axis=1) - x0) ** 2).sum(axis=1)
         cell = self.cell_of(x0, np.argsort(gaps)[:64])

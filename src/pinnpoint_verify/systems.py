@@ -42,6 +42,7 @@ class Where(Protocol):
     degree: int
     nodes: Array
     cells: Array
+    same: Any
 
     def nodes_of(self, simplices: Array) -> Array:
         """Nodes of simplices."""
@@ -287,6 +288,9 @@ def _fixed(d: Discrete, at: Where, case: Row) -> None:
             good[dofs[close]] = True
             most[at.count * np.nonzero(here)[0] + k] = True
         own |= here if on is not None else False
+    if at.same is not None:  # nodes that stand for nothing are fixed at zero, or as those that stand for them
+        idle = np.nonzero(at.same != np.arange(len(at.same)))[0]
+        most[idle], good[idle] = True, (values[idle] == 0.0) | (values[idle] == values[at.same[idle]])
     fits = np.array_equal(np.nonzero(most)[0], d.fixed) if known else np.all(most[d.fixed])
     need(fits, "free: other entries are fixed than in the case")
     need(np.all(good[d.fixed]), "fixed: values are not those of the case (sampled)")

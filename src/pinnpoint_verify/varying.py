@@ -218,7 +218,7 @@ class VariedSide(Side):
             found, off = plus(found, one, d), up(off + medium.error[word][g.part] * v.top.max(axis=1))
         if value and (np.any(medium.beta[value][g.part]) or np.any(medium.error[value][g.part])):
             p = medium.model(value, g.part)
-            corners = Ball(self.nodal[self.mesh.cells[g.part]])
+            corners = Ball(self.nodal[self.mesh.nodes_of(self.mesh.cells[g.part])[:, : d + 1]])
             one = by_linear(p, corners, d) if self.mesh.degree == 1 else by_quadratic(p, self.b, d)
             found = plus(found, one, d)
             off = up(off + medium.error[value][g.part] * self.b.top.max(axis=(1, 2)))

@@ -109,7 +109,7 @@ class Coefficients:
         mesh, m = self.mesh, self.mesh.d - 1
         bary, region = np.concatenate([np.eye(m + 1), rule(m, 5)[0]]), mesh.medium.region
         free = np.nonzero(mesh.kind == NEUMANN)[0]
-        between = np.nonzero((mesh.neighbour >= 0) & (region[mesh.owner] != region[mesh.neighbour]))[0]
+        between = np.nonzero((mesh.neighbour >= 0) & ~mesh.paired & (region[mesh.owner] != region[mesh.neighbour]))[0]
         for facets, other in ((free, False), (between, True)):
             cells = mesh.owner[facets]
             local = np.argmax(mesh.cell_facets[cells] == facets[:, None], axis=1)
@@ -185,7 +185,7 @@ class Coefficients:
         if self.bent is not None:  # regions that say the same are one; curves are followed
             alike = np.array([[self.A[i] == self.A[j] and self.c[i] == self.c[j] for j in every] for i in every])
             jump = (mesh.neighbour < 0) | ~alike[region[mesh.owner], region[mesh.neighbour]]
-        corners = mesh.points[mesh.facets[jump]]
+        corners = mesh.walls(jump)
         corners = corners if self.bent is None else self.bent.followed(corners, mesh.owner[jump])
         fits = 0.0 < R <= distance(np.zeros(mesh.d), found.stretched(corners)) * (1.0 + 1e-9)
         need(fits, f"{name!r}: the ball leaves where the coefficients are smooth")

@@ -126,9 +126,3 @@ def test_case_files(tmp_path):
 def test_what_has_no_witnesses_is_told(tmp_path):
     with pytest.raises(InputError, match="the checker knows numbers and formulas as coefficients"):
         written(tmp_path / "b", robin={"left": (lambda X: 1.0 + X[:, 1], 0.0), "right": (1.0, 0.0)})
-    mesh = pp.io.generate("square", 4)
-    problem = pp.fem.ReactionDiffusion(mesh, 1.0, 1.0, 1.0, periodic={"left": "right"})
-    queries = problem.points([[0.4, 0.5]])
-    certificate = pp.certify(problem, problem.space.U0, queries)
-    with pytest.raises(InputError, match="periodic pairs have no witnesses"):
-        pp.write_bundle(tmp_path / "p", certificate, problem, problem.space.U0, queries)

@@ -43,8 +43,7 @@ def test_edges_that_are_not_cut_together_do_not_match(monkeypatch):
 def test_edges_drawn_in_different_sweeps_are_one(monkeypatch):
     monkeypatch.setattr(families.Edges, "_across", lambda self, sweep: None)
     with pytest.raises(InputError, match=r"must match|do not"):
-        for seed in range(3):
-            refined_torus("cube", seed, 6)
+        refined_torus("cube", 0, 8)
 
 
 @pytest.mark.parametrize("degree", [1, 2])

@@ -14,7 +14,10 @@ from pinnpoint.base.machine import free_memory
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certifiers.protocols import Problem
 from pinnpoint.fem.coefficients import per_cell
+from pinnpoint.fem.lifted import Lifted
 from pinnpoint.fem.problem import FiniteElements
+from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
+from pinnpoint.mesh.gluing import Gluing
 from pinnpoint.mesh.quadrature import rule
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.rounding.arithmetic import UNIT
@@ -63,6 +66,7 @@ def system(out: Writer, problem: Any, queries: Queries) -> dict[str, Any]:
                 cells = problem.mesh.cells_of(goal.cells) if named else np.array(goal.cells, dtype=np.intp)
                 out.array(f"mesh/chosen{i}", np.sort(cells))
         _defined(out, problem)
+        _paired(out, problem)
     out.sparse("system/a", system.free_rows if isinstance(system, LinearSystem) else sp.csr_array(system.A)[space.free])
     out.array("system/b", system.b[space.free])
     out.array("system/free", space.free)
@@ -76,6 +80,15 @@ def system(out: Writer, problem: Any, queries: Queries) -> dict[str, Any]:
         "degree": problem.degree if on_mesh else 1,
         "weighted": system.weight is not None,
     }
+
+
+def _paired(out: Writer, problem: Any) -> None:
+    """Facets of periodic pairs, vertex by vertex."""
+    own = problem.base if isinstance(problem, Lifted) else problem
+    if isinstance(own, ReactionDiffusion) and own.loops is not None:
+        for k, (one, two) in enumerate(own.loops.pairs.items()):
+            pair = Gluing.of(own.mesh, {one: two})
+            out.array(f"mesh/pair{k}", np.stack([pair.first, pair.second], axis=1))
 
 
 def _defined(out: Writer, problem: Any) -> None:

@@ -115,8 +115,6 @@ def given_data(problem: Any) -> Mapping[str, Any]:
 def _uncheckable(problem: Any) -> str:
     """What conditions have no witnesses for the checker."""
     given = given_data(problem)
-    if "periodic" in given:
-        return "problem: periodic pairs have no witnesses for the checker"
     words = [text(pair[0]) for pair in given.get("robin", {}).values()]
     if None in words:
         return "problem: of Robin groups the checker knows numbers and formulas as coefficients"
@@ -258,6 +256,8 @@ def _case(
     data |= _coefficients(problem)
     if "robin" in given:
         data["robin"] = {group: [text(what) for what in pair] for group, pair in given["robin"].items()}
+    if "periodic" in given:
+        data["periodic"] = dict(given["periodic"])
     base = problem.base if isinstance(problem, AbstractLifted) else problem
     if certificate.target == "continuous" and isinstance(base, ElasticQueries):
         data = _elastic(base)
