@@ -266,6 +266,6 @@ def test_verdicts_need_finite_numbers(given, word):
 
 def test_the_query_without_a_theorem_is_named():
     mesh = pp.io.generate("square", 4)
-    p = pp.fem.ReactionDiffusion(mesh, source=1.0, periodic={"left": "right"}, dirichlet={"bottom": 0.0, "top": 0.0})
+    p = pp.fem.ReactionDiffusion(mesh, 1.0, "1+y", periodic={"left": "right"}, dirichlet={"bottom": 0.0, "top": 0.0})
     with pytest.raises(pp.InputError, match="query 'everywhere'"):
         pp.certify(p, p.space.U0, p.l2_error() + p.everywhere())

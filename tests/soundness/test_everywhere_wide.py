@@ -144,7 +144,7 @@ def test_what_a_state_takes_through_robin_facets_is_needed(monkeypatch):
             "energy_error",
             "coefficients that vary numbers",
         ),
-        ({"dirichlet": {"top": 0.0, "bottom": 0.0}, "periodic": {"left": "right"}}, "everywhere", "periodic pairs"),
+        ({"reaction": "1+y", "periodic": {"left": "right"}}, "everywhere", "periodic pairs"),
         ({"dirichlet": {"top": 0.0}, "robin": {"right": (1.0, 0.0), "left": (1.0, 0.0)}}, "everywhere", "Robin facets"),
     ],
 )

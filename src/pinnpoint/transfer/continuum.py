@@ -246,28 +246,40 @@ class Continuum:
         thorough
             False where it may cost no more than `MOST` factorizations of linear elements.
         """
-        other = self.exchange is not None or self.gluing is not None
-        if self.medium is not None or self.stretch is not None or other:
+        folded = self.gluing is not None and self.folded
+        if self.medium is not None or self.stretch is not None or self.exchange is not None or folded:
             return "mesh constant: κ and c must be constant on each cell, boundaries straight, fixed or free"
         found = self._cheap_constant
         return self._costly_constant if thorough and isinstance(found, str) else found
 
+    @property
+    def _vertex(self) -> Index | None:
+        """The vertex that stands for each, where there are periodic pairs."""
+        return None if self.gluing is None else self.gluing.vertex
+
+    @cached_property
+    def folded(self) -> bool:
+        """Whether two cells have two facets in common, as they may on coarse meshes with periodic pairs."""
+        facets = np.sort(self.topology.cell_facets, axis=1)
+        both = np.concatenate([facets[:, [i, j]] for i, j in combinations(range(self.d + 1), 2)])
+        return len(np.unique(both, axis=0)) < len(both)
+
     @cached_property
     def _cheap_constant(self) -> MeshConstant | str:
         held = self.kind == DIRICHLET
-        closed = convex_constant(self.topology, self.kappa, held)
+        closed = None if self.gluing is not None else convex_constant(self.topology, self.kappa, held)
         few = forecast(self.topology) <= MOST
         if closed is not None and (closed <= CLOSE * interpolation_constant(self.topology, self.kappa) or not few):
             return MeshConstant(closed, closed, 0.0, 0.0, 0.0)  # band.md, step 1k
         try:
-            return mesh_constant(self.topology, self.kappa, held, thorough=False)
+            return mesh_constant(self.topology, self.kappa, held, same=self._vertex, thorough=False)
         except CertificationError as error:
             return str(error) if closed is None else MeshConstant(closed, closed, 0.0, 0.0, 0.0)
 
     @cached_property
     def _costly_constant(self) -> MeshConstant | str:
         try:
-            return mesh_constant(self.topology, self.kappa, self.kind == DIRICHLET)
+            return mesh_constant(self.topology, self.kappa, self.kind == DIRICHLET, same=self._vertex)
         except CertificationError as error:
             return str(error)
 

@@ -106,7 +106,7 @@ def mass_pattern(d: int) -> tuple[float, float]:
     return alpha, (d * d + (1 - d) * (d + 2)) / ((d + 1) * (d + 2))
 
 
-def assemble(topology: Topology, kappa: Vector, held: Mask) -> CrouzeixRaviart:
+def assemble(topology: Topology, kappa: Vector, held: Mask, same: Index | None = None) -> CrouzeixRaviart:
     """Matrices of a mesh.
 
     Parameters
@@ -115,13 +115,16 @@ def assemble(topology: Topology, kappa: Vector, held: Mask) -> CrouzeixRaviart:
         κ > 0 on each cell.
     held
         Which facets are Dirichlet, (F,): Crouzeix–Raviart functions have mean zero there, linear ones vanish.
+    same
+        Of periodic pairs, the vertex that stands for each.
     """
     T, d = topology, topology.dim
     F, N = len(T.facets), len(T.points)
     k, wrong, volume, slack = _cells(T, kappa)
-    facets, vertices = np.flatnonzero(~held), np.setdiff1d(np.arange(N), T.facets[held])
+    of = np.arange(N) if same is None else same
+    facets, vertices = np.flatnonzero(~held), np.setdiff1d(of, of[T.facets[held]])
     nf, nv = len(facets), len(vertices)
-    f, v = _renumbered(facets, F)[T.cell_facets], _renumbered(vertices, N)[T.cells]
+    f, v = _renumbered(facets, F)[T.cell_facets], _renumbered(vertices, N)[of[T.cells]]
     alpha, beta = mass_pattern(d)
     blur = np.broadcast_to(wrong[:, None, None], k.shape)
     local = volume[:, None, None] * (alpha * np.eye(d + 1) + beta)  # band.md, step 1c
@@ -138,7 +141,7 @@ def assemble(topology: Topology, kappa: Vector, held: Mask) -> CrouzeixRaviart:
         np.asarray(down(floor, 32)),
         _sparse(-d * k, f, v, (nf, nv)),  # band.md, step 1b
         _sparse(d * blur, f, v, (nf, nv)),
-        _sparse(corners, np.arange(nf)[:, None], _renumbered(vertices, N)[T.facets[facets]], (nf, nv)),
+        _sparse(corners, np.arange(nf)[:, None], _renumbered(vertices, N)[of[T.facets[facets]]], (nf, nv)),
         _sparse(k, v, v, (nv, nv)),
         d == 2,
     )

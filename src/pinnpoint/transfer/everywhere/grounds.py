@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pinnpoint.base.errors import InputError
 from pinnpoint.transfer.continuum import Continuum
+from pinnpoint.transfer.everywhere.covers import cover
 
 
 def require_grounds(model: Continuum, name: str, *, solved: bool, pointwise: bool = True) -> None:
@@ -20,10 +21,7 @@ def require_grounds(model: Continuum, name: str, *, solved: bool, pointwise: boo
     """
     given = model.coefficients
     if model.gluing is not None and (pointwise or not solved):
-        raise InputError(
-            f"query '{name}': no bound that holds everywhere is proved where there are periodic pairs: a tube has no "
-            "isoperimetric constant of its volume alone. Ask for points, averages or fluxes"
-        )
+        _require_cover(model, name, solved=solved)
     if given is not None and len(given.diffusion) > 1 and not solved and model.stretch is None:
         raise InputError(
             f"query '{name}': no bound that holds everywhere is proved without a solve for coefficients that vary "
@@ -41,4 +39,22 @@ def require_grounds(model: Continuum, name: str, *, solved: bool, pointwise: boo
         raise InputError(
             f"query '{name}': a reaction ≥ 0 is needed, which could not be proved; the lower bound found is "
             f"{model.medium.least_reaction:.3e}; {remedy}"
+        )
+
+
+def _require_cover(model: Continuum, name: str, *, solved: bool) -> None:
+    """Refuse periodic problems without a band across the pairs; a tube has no isoperimetric constant of its volume."""
+    why = ""
+    if not solved:
+        why = "without a solve"
+    elif model.medium is not None:
+        why = "for coefficients that vary inside cells, are matrices or convect"
+    elif model.exchange is not None:
+        why = "beside Robin sides"
+    elif isinstance(found := cover(model), str):
+        why = f"here: {found}"
+    if why:
+        raise InputError(
+            f"query '{name}': no bound that holds everywhere is proved where there are periodic pairs {why}. Ask for "
+            "points, averages or fluxes"
         )

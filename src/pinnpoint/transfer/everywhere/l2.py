@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pinnpoint.base.arrays import Vector
+from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.rounding.arithmetic import at_most, down, gamma, norm_up, sum_up, up
 from pinnpoint.taylor.bernstein import gram
 from pinnpoint.transfer.anchors import DIRICHLET
@@ -96,8 +96,8 @@ def residual_norm(setting: Setting, C: float) -> tuple[float, float]:
     """
     model = setting.model
     r, wrong, lumped, data = linear_residual(setting)
-    held = np.zeros(len(r), dtype=bool)
-    held[model.topology.facets[model.kind == DIRICHLET]] = True
+    held = lumped <= 0.0  # vertices that stand for nothing
+    held[_of(model, model.topology.facets[model.kind == DIRICHLET])] = True
     free = np.flatnonzero(~held)
     root, times = np.sqrt(lumped[free]), C * math.sqrt(model.d + 2.0)
     nodes, rounding = norm_up(up((np.abs(r) + wrong)[free] / root, 8)), norm_up(up(wrong[free] / root, 8))
@@ -114,7 +114,7 @@ def linear_residual(setting: Setting) -> tuple[Vector, Vector, Vector, Vector]:
     d, T, N = model.d, model.topology, len(model.points)
     r, wrong, lumped, size = np.zeros(N), np.zeros(N), np.zeros(N), np.zeros(N)
     for i in range(d + 1):
-        here, local = T.cells[:, i], seen.moments[i]
+        here, local = _of(model, T.cells[:, i]), seen.moments[i]
         r += np.bincount(here, local, minlength=N)
         size += np.bincount(here, np.abs(local), minlength=N)
         wrong += np.bincount(here, seen.blur, minlength=N)
@@ -126,10 +126,16 @@ def linear_residual(setting: Setting) -> tuple[Vector, Vector, Vector, Vector]:
         b = load.density.coefficients
         local = (b @ (shape_table(m, 1) @ gram(m)).T) * area[:, None]
         blur = up(area * ((slack + gamma(80)) * np.abs(b).max(axis=1) + (1.0 + slack) * load.density.error1), 16)
+        at = _of(model, load.vertices)
         for i in range(d):
-            r += np.bincount(load.vertices[:, i], local[:, i], minlength=N)
-            size += np.bincount(load.vertices[:, i], np.abs(local[:, i]), minlength=N)
-            wrong += np.bincount(load.vertices[:, i], blur, minlength=N)
-    terms = int(np.bincount(T.cells.ravel()).max()) + 2 * (d + 1) + d
+            r += np.bincount(at[:, i], local[:, i], minlength=N)
+            size += np.bincount(at[:, i], np.abs(local[:, i]), minlength=N)
+            wrong += np.bincount(at[:, i], blur, minlength=N)
+    terms = int(np.bincount(_of(model, T.cells).ravel()).max()) + 2 * (d + 1) + d
     sums = gamma(2.0 * terms)  # of the sums over cells, and over facets
     return r, np.asarray(up(wrong * (1.0 + 2.0 * sums) + sums * size, 8)), np.asarray(down(lumped * (1.0 - sums))), data
+
+
+def _of(model: Continuum, vertices: Index) -> Index:
+    """What stands for vertices, where there are periodic pairs."""
+    return vertices if model.gluing is None else np.asarray(model.gluing.vertex[vertices])  # robin.md, step 7g

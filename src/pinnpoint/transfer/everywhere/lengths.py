@@ -85,19 +85,12 @@ def by_energy(
 def mean_constant(model: Continuum) -> float:
     """C with ‖v‖₂ ≤ C‖v‖ for v that vanish on Γ_D: `second_constant`, or by the first eigenvalue where that pays."""
     C = second_constant(model)
-    if math.isfinite(model.anchors.friedrichs) or not np.any(model.kind == DIRICHLET) or _folded(model):
+    if math.isfinite(model.anchors.friedrichs) or not np.any(model.kind == DIRICHLET) or model.folded:
         return C
     try:
         return min(C, float(up(1.0 / down(math.sqrt(first_eigenvalue(model)), 4), 2)))  # indefinite.md, step 2b
     except (CertificationError, InputError):
         return C
-
-
-def _folded(model: Continuum) -> bool:
-    """Whether two cells have two facets in common, as they may on coarse meshes with periodic pairs."""
-    facets = np.sort(model.topology.cell_facets, axis=1)
-    both = np.concatenate([facets[:, [i, j]] for i in range(model.d + 1) for j in range(i + 1, model.d + 1)])
-    return len(np.unique(both, axis=0)) < len(both)
 
 
 def is_plain(model: Continuum) -> bool:

@@ -54,6 +54,8 @@ def level_sets(setting: Setting) -> Sequence[CellBounds]:
     through Neumann facets. *Cost:* one pass over the cells.
     """
     planes, out = mirrors(setting.model), setting.model.outflow
+    if setting.model.gluing is not None:  # robin.md, step 7d
+        return []
     if planes is None or (out is not None and not float(out.floor.min()) >= 0.0):  # everywhere.md, step 2i
         return []
     field, divergence, sure = unmet(setting.model, setting.side.flux, setting.side.nodal)

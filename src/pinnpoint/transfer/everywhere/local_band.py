@@ -27,6 +27,7 @@ from pinnpoint.transfer.everywhere.balls import ball_volume, ball_volume_up, gra
 from pinnpoint.transfer.everywhere.bounds import CellBounds
 from pinnpoint.transfer.everywhere.boxes import box_sides, rim_height
 from pinnpoint.transfer.everywhere.constants import density_constant, flux_constant
+from pinnpoint.transfer.everywhere.covers import Cover, cover
 from pinnpoint.transfer.everywhere.l2 import MeanError, l2_error
 from pinnpoint.transfer.everywhere.level_sets import with_field
 from pinnpoint.transfer.everywhere.mirrors import unmet
@@ -36,6 +37,7 @@ from pinnpoint.transfer.everywhere.residual import source_norms
 from pinnpoint.transfer.everywhere.setting import CellNorms, Setting
 
 ROUTE = "band"
+PAIRED = "band across pairs"
 RADII = 4
 """Of balls."""
 POWERS = {1: (2.0, 4.0, math.inf), 2: (3.0, 4.0, 6.0, math.inf), 3: (4.0, 6.0, math.inf)}
@@ -84,6 +86,8 @@ class Band:
     top: Vector
     """The largest |ũ| on each cell where u itself is asked for, zero for |u − ũ|."""
     error: MeanError
+    unrolled: Cover | None = None
+    """Where there are periodic pairs."""
 
     __repr__ = brief
 
@@ -92,6 +96,7 @@ class Band:
         """Radii to try: about where r‖δ‖, or r²‖ϱ‖ without δ, and E/√|B_r| balance, in calm and in wild cells."""
         d, power = self.model.d, 1.0
         width = 0.9 * float(np.max(np.ptp(self.model.points, axis=0)))
+        width = width if self.unrolled is None else min(width, 0.49 * self.unrolled.least)
         norms, slope = self.norms, self.norms.peak / np.sqrt(self.model.kappa)
         if not np.any(np.quantile(slope, 0.5)):
             slope, power = norms.density / (np.sqrt(norms.volume) * self.model.kappa), 2.0
@@ -102,8 +107,8 @@ class Band:
 
     @cached_property
     def neighbourhoods(self) -> Neighbourhoods:
-        """Of the mesh."""
-        return Neighbourhoods(self.model.topology)
+        """Of the mesh, and of its translates across periodic pairs."""
+        return Neighbourhoods(self.model.topology, None if self.unrolled is None else self.unrolled.shifts)
 
     @cached_property
     def _rows(self) -> tuple[Vector, Vector, float, list[int]]:
@@ -145,6 +150,8 @@ class Band:
             return None
         held, free = np.zeros((2, len(self.model.kappa)))
         for gap, kind in zip(self._gaps, self.sides.ravel(), strict=True):
+            if kind == 0:  # glued: nothing ends there
+                continue
             (held if kind == DIRICHLET else free)[gap <= r * (1.0 + 1e-9)] += 1.0
         return held, free
 
@@ -167,6 +174,8 @@ class Band:
     def within(self, r: float) -> Vector:
         """Bounds with balls of one radius; infinite where their hypotheses are not met."""
         d, E, images = self.model.d, self.error.value, self.images(r)
+        if self.unrolled is not None and 2.0 * r > self.unrolled.least * (1.0 - 1e-9):  # robin.md, step 7f
+            return np.full(len(self.model.kappa), np.inf)
         near = self.near(r, continued=images is not None)
         root, volume = down(math.sqrt(ball_volume(d, r)), 2), ball_volume_up(d, r)
         inside, zero = near.inside, np.zeros(len(near.kappa))
@@ -207,6 +216,27 @@ def local(setting: Setting) -> Sequence[CellBounds]:
     return _found(setting, setting.norms, np.zeros(len(setting.model.kappa)), setting.side.flux)
 
 
+def around(setting: Setting) -> Sequence[CellBounds]:
+    """The same where there are periodic pairs, with ‖u − ũ‖₂ from the energy; none where coefficients vary.
+
+    *Guarantee:* deterministic where the data are enclosed. *Assumes:* κ and c ≥ 0 constant on each cell, no Robin
+    sides, pairs that are exact translates. *Cost:* a few passes over the cells and their translates.
+    """
+    model = setting.model
+    if model.gluing is None or model.medium is not None or model.exchange is not None or setting.lengths is None:
+        return []
+    unrolled, norms, sure = cover(model), setting.norms, True
+    if isinstance(unrolled, str):
+        return []
+    if np.any(model.kind == NEUMANN):
+        field, divergence, sure = unmet(model, setting.side.flux)
+        norms = with_field(norms, field, divergence)  # band.md, step 5c
+    error = l2_error(setting, thorough=setting.thorough)
+    error = replace(error, value=min(error.value, setting.lengths[0]))  # robin.md, step 7g
+    band = Band(model, norms, np.zeros(len(model.kappa)), error, unrolled)
+    return [CellBounds(PAIRED, band.best()[0], setting.proved and sure, {})]
+
+
 def left_over(setting: Setting) -> Sequence[CellBounds]:
     """Bounds of |u| on each cell for what a lift leaves over, from its own residual: no δ enters, but |ũ| does."""
     model, nodal = setting.model, setting.side.nodal
@@ -218,6 +248,8 @@ def left_over(setting: Setting) -> Sequence[CellBounds]:
 
 def _found(setting: Setting, norms: CellNorms, top: Vector, flux: Vector | None) -> Sequence[CellBounds]:
     model = setting.model
+    if model.gluing is not None:
+        return []
     error = l2_error(setting, thorough=setting.thorough)
     if error.constant is None or not math.isfinite(error.value):
         return []

@@ -86,8 +86,10 @@ def forecast(topology: Topology) -> float:
     return next(cost for cells, cost in COSTS[topology.dim] if len(topology.cells) <= cells)  # band.md, step 1m
 
 
-def mesh_constant(topology: Topology, kappa: Vector, held: Mask, *, thorough: bool = True) -> MeshConstant:
-    """M_h of a mesh, κ > 0 on each cell, and the facets of Γ_D.
+def mesh_constant(
+    topology: Topology, kappa: Vector, held: Mask, *, same: Index | None = None, thorough: bool = True
+) -> MeshConstant:
+    """M_h of a mesh, κ > 0 on each cell, and the facets of Γ_D; `same` is what stands for each vertex at pairs.
 
     *Guarantee:* deterministic, rounding included. *Cost:* factorizations of the linear and of the Crouzeix–Raviart
     stiffness for a suggestion, and one of a matrix with a wider stencil for the proof, or as many as it takes with
@@ -112,7 +114,7 @@ def mesh_constant(topology: Topology, kappa: Vector, held: Mask, *, thorough: bo
         raise CertificationError(
             f"mesh constant: {len(topology.cells)} cells are beyond the {BUDGET[d]} up to which it is computed"
         )
-    space = assemble(topology, kappa, held)
+    space = assemble(topology, kappa, held, same)
     if not space.size:
         return MeshConstant(C_h, C_h, 0.0, 0.0, 0.0)
     guess, smooth, order = suggestion(space, CLOSE if thorough else 10.0 * CLOSE)

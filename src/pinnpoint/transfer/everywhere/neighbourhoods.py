@@ -30,6 +30,8 @@ class Neighbourhoods:
     """The cells of a mesh, by places and sizes."""
 
     topology: Topology
+    shifts: Vector | None = None
+    """Translations by which copies of the cells are seen as well, the first of them zero."""
 
     __repr__ = brief
 
@@ -43,8 +45,11 @@ class Neighbourhoods:
         for corner in corners:
             away = corner - centre
             square = np.maximum(square, np.einsum("cd,cd->c", away, away))
-        extent = float(np.ptp(X, axis=0).max())
-        return centre - centre.min(axis=0), np.sqrt(square) * (1.0 + SLIP) + SLIP * extent
+        extent, size = float(np.ptp(X, axis=0).max()), np.sqrt(square)
+        if self.shifts is not None:
+            centre = (self.shifts[:, None] + centre).reshape(-1, centre.shape[1])
+            size, extent = np.tile(size, len(self.shifts)), 3.0 * extent
+        return centre - centre.min(axis=0), size * (1.0 + SLIP) + SLIP * extent
 
     @cached_property
     def classes(self) -> list[tuple[float, Index]]:
@@ -58,6 +63,13 @@ class Neighbourhoods:
 
         Both are taken over a superset of these cells, itself included; sums are rounded up.
         """
+        if self.shifts is not None:
+            n, copies = tops.shape[1], len(self.shifts)
+            top, total = self._gather(r, np.tile(tops, copies), np.tile(sums, copies))
+            return top[:, :n], total[:, :n]  # robin.md, step 7f
+        return self._gather(r, tops, sums)
+
+    def _gather(self, r: float, tops: Vector, sums: Vector) -> tuple[Vector, Vector]:
         X, _ = self.places
         extent, d = X.max(axis=0), X.shape[1]
         top, total = np.full(tops.shape, -np.inf), np.zeros(sums.shape)

@@ -147,9 +147,10 @@ class Suprema(Extremes):
     def _interval(self, given: Vector | None, errors: Sequence[CellBounds], *, checked: bool) -> Found:
         """The interval from some bounds of |u − ũ|, and for a lift of |u|."""
         model = self.model
-        apart = self.state if given is None else self.state - given
-        slip = 0.0 if given is None else gamma(2) * (np.abs(self.state) + np.abs(given))
-        w, z = apart[model.cell_nodes], np.broadcast_to(slip, apart.shape)[model.cell_nodes].max(axis=1)
+        w, z = self.state[model.cell_nodes], np.zeros(len(model.kappa))
+        if given is not None:  # which may have two values at a periodic pair
+            v = given[model.own_nodes]
+            w, z = w - v, gamma(2) * (np.abs(w) + np.abs(v)).max(axis=1)
         b = bernstein(w, model.d, model.degree)
         top = up(np.abs(b).max(axis=1) + gamma(16) * np.abs(w).max(axis=1) + 4.0 * z)  # everywhere.md, step 5a
         error, _, sure = smallest(errors, len(top))
