@@ -56,6 +56,7 @@ def cover(model: Continuum) -> Cover | str:
             f"periodic pairs must be exact translates along an axis that bound the domain; the facet at "
             f"{X[one[k]].mean(axis=0).tolist()} is glued to that at {X[two[k]].mean(axis=0).tolist()}"
         )
+    # robin.md, step 7f
     period = np.where(glued, high - low, 0.0)
     steps = [(0.0, -p, p) if p > 0.0 else (0.0,) for p in period.tolist()]
     return Cover(glued, float(np.min(period[glued])), np.array(list(product(*steps))))
