@@ -457,6 +457,21 @@ def test_a_ball_of_second_order_tetrahedra_is_its_own_domain():
     assert (c.radius < [0.04, 0.015]).all()
 
 
+def test_a_second_order_mesh_is_refined_to_a_tolerance_on_its_own_domain():
+    problem = pp.fem.ReactionDiffusion(
+        second_order(disc_mesh(4), lambda M: M / np.hypot(*M.T)[:, None]), source=1.0, degree=2
+    )
+    asked = problem.points([[0.3, 0.2]])
+    first = pp.certify(problem, problem.space.U0, asked)
+    found = pp.certify_to(problem, problem.space.U0, asked, tolerance=2e-6)
+    assert found.certificate.radius[0] < 2e-6 < first.radius[0]
+    assert abs(found.certificate.center[0] - first.center[0]) < first.radius[0]
+    assert found.certificate.interval_of == "the PDE's solution on the isoparametric domain of the mesh"
+    sizes = [p.bending.size_of(p.bending.mesh.cells) for p in (problem, found.problem)]
+    assert np.isclose(*sizes, rtol=1e-14, atol=0.0)
+    assert sizes[0] < np.pi - 1e-5
+
+
 def test_laplace_on_the_disk_of_deepxde():
     """Its example laplace.disk: u = cos θ on the circle, so u = x."""
     P = np.array([[0.3, 0.2], [-0.5, 0.4]])

@@ -28,8 +28,9 @@ from pinnpoint.mesh.bent.shapes import Shape
 from pinnpoint.mesh.bent.simple import require_simple
 from pinnpoint.mesh.bent.surfaces import on_surfaces
 from pinnpoint.mesh.curves import curve_notes
+from pinnpoint.mesh.facets import edge_table
 from pinnpoint.mesh.mesh import Mesh
-from pinnpoint.mesh.middles import STRAIGHT
+from pinnpoint.mesh.middles import STRAIGHT, Middles
 from pinnpoint.mesh.quadrature import at_points, conical
 from pinnpoint.rounding.arithmetic import UNIT, up
 from pinnpoint.systems.targets import CURVED, ISOPARAMETRIC
@@ -68,6 +69,8 @@ class Bending:
     """The data as it was given."""
     second_order: Mesh | None = None
     """The mesh with its mid-side nodes, where these are its geometry."""
+    origin: Bending | None = None
+    """Of a refined second-order mesh: the geometry that was refined."""
 
     __repr__ = brief
 
@@ -117,7 +120,7 @@ class Bending:
         words = (
             f"the domain is the isoparametric domain of {mesh.middles.source}: {len(D)} mid-side nodes are off the "
             f"middles of their edges, by up to {away:.3g}; nodes within {STRAIGHT:g} of an edge's length count as in "
-            "its middle",
+            "its middle, and new nodes of refined meshes are rounded once",
         )
         return cls(plain, bends, {}, words, second_order=mesh)
 
@@ -225,12 +228,33 @@ class Bending:
         return found
 
     def on(self, mesh: Mesh) -> Mesh:
-        """A refined mesh with its vertices on the curves."""
-        if not self.geometry:
-            raise InputError("tolerance: meshes of second order are not refined; give a finer one, or curves")
+        """A refined mesh with its vertices on the curves, or where the map of a second-order mesh takes them."""
         mesh = unmarked(mesh)
+        if not self.geometry:
+            return self._of_children(mesh)
         points, _ = projected(mesh, self.geometry, far=True)
         return Mesh(points, mesh.cells, mesh.cell_groups, mesh.facet_groups)
+
+    def root(self, mesh: Mesh) -> Bending:
+        """The geometry of which a mesh is a refinement: refinements go on from the first straight mesh."""
+        own = self.mesh.points
+        refines = len(mesh.points) >= len(own) and np.array_equal(mesh.points[: len(own)], own)
+        return self if refines or self.origin is None else self.origin
+
+    def _of_children(self, mesh: Mesh) -> Mesh:
+        """The second-order mesh whose map is that of this one, from a refinement of its straight mesh.
+
+        On a part of a cell a quadratic map is the quadratic map of its values at the part's nodes.
+        """
+        root = self.root(mesh)
+        assert root.second_order is not None
+        assert root.second_order.middles is not None
+        edges = edge_table(mesh.cells, len(mesh.points))[0]
+        points = root.bends.moved(mesh.points)[0]
+        points[: len(root.mesh.points)] = root.mesh.points
+        middle = root.bends.moved(mesh.points[edges].mean(axis=1))[0]  # curved.md, step 2f
+        middles = Middles(edges, middle, root.second_order.middles.source).off(points)
+        return Mesh(points, mesh.cells, mesh.cell_groups, mesh.facet_groups, middles=middles, remarks=mesh.remarks)
 
     def require_outside(self, X: Vector, reach: Vector, what: str) -> None:
         """Refuse balls about points, or points, that meet bent cells."""

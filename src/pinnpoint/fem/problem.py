@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pinnpoint.base.arrays import Limits, Vector, digest
 from pinnpoint.base.display import rows, titled
+from pinnpoint.base.errors import InputError
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.transfer import Route
 from pinnpoint.certifiers.protocols import Certifier, Liftable, Problem
@@ -90,6 +91,11 @@ class FiniteElements(Problem):
         if certificate.target == "continuous":
             of = self.domain if own else TRANSFERRED
             return replace(certificate, interval_of=of, notes=(*notes, *certificate.evidence.remarks))
+        if self.mesh.is_cut:  # curved.md, step 4a
+            raise InputError(
+                "target: the file's elements were cut into simplices, whose discrete solution is not theirs; certify "
+                "the PDE's own solution (target='continuous'), or give their matrix (pp.LinearSystem)"
+            )
         estimate = mesh_estimate(self, queries, U, certifier, certificate.evidence.state)
         if estimate.sizes is None:
             notes = (*notes, f"what the mesh leaves of these values was not estimated: {estimate.why}")

@@ -437,10 +437,13 @@ class ReactionDiffusion(ScalarQueries):
         """The same problem on a refined mesh, whose cells came from these."""
         own_ = self.given if self.bending is None else self.bending.given
         given = {name: what[parents] if _by_cell(what) else what for name, what in own_.items()}
-        if self.bending is not None:
-            mesh = self.bending.on(mesh)
         order = None if self.quadrature == ORDER[self.degree] else self.quadrature
-        return type(self)(mesh, **given, quadrature=order, degree=self.degree)
+        if self.bending is None:
+            return type(self)(mesh, **given, quadrature=order, degree=self.degree)
+        made = type(self)(self.bending.on(mesh), **given, quadrature=order, degree=self.degree)
+        if made.bending is not None:
+            set_fields(made.bending, origin=self.bending.root(mesh))
+        return made
 
     def ask(self, goals: Sequence[Goal | None], names: Sequence[str]) -> Queries:
         """Queries for what is asked of the PDE's own solution."""

@@ -26,6 +26,10 @@ BOUNDARY = "boundary"
 CELLS = {1: "intervals", 2: "triangles", 3: "tetrahedra"}
 
 
+CUT = "were cut into"
+"""What the remarks of a mesh say whose file had other elements than simplices."""
+
+
 @dataclass(frozen=True, eq=False)
 class Mesh:
     """Points, simplices, and groups of cells and of boundary facets.
@@ -134,6 +138,11 @@ class Mesh:
     def fingerprint(self) -> str:
         """A digest of points and cells: the same for copies, another one for any other mesh or numbering."""
         return digest(self.points, self.cells)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether its simplices are parts of other elements of the file."""
+        return any(CUT in remark for remark in self.remarks)
 
     @property
     def dim(self) -> int:

@@ -132,3 +132,5 @@ def test_hexahedra_and_their_faces_make_one_mesh_and_say_so():
     certificate = pp.certify(problem, problem.space.U0, problem.points([[0.5, 0.5, 0.5]]))
     assert certificate.contains([0.0562128298294354]).all()
     assert any("hexahedra" in note for note in certificate.notes)
+    with pytest.raises(pp.InputError, match="cut into simplices"):
+        pp.certify(problem, problem.space.U0, problem.points([[0.5, 0.5, 0.5]]), target="discrete")

@@ -14,6 +14,7 @@ from pinnpoint.fem.bent import Spread, Turned
 from pinnpoint.mesh.bent.arcs import arcs
 from pinnpoint.mesh.bent.faces import separation
 from pinnpoint.mesh.bent.projection import projected
+from pinnpoint.mesh.facets import edge_table
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.middles import Middles
 from pinnpoint.mesh.round import disc_mesh, ring_mesh
@@ -216,3 +217,24 @@ def _pulled(turn):
     """The unit circle in turned and stretched coordinates."""
     (a, b), (c, d) = np.linalg.inv(turn).tolist()
     return pp.LevelSet(f"({a!r}*x + ({b!r})*y)**2 + (({c!r})*x + ({d!r})*y)**2 - 1")
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_refined_second_order_meshes_have_the_same_map_however_often(d):
+    plain = pp.io.generate("square" if d == 2 else "cube", 3)
+    top = plain.boundary[(plain.points[plain.boundary][:, :, -1] == 1.0).all(axis=1)]
+    edges = edge_table(top, len(plain.points))[0]
+    middle = plain.points[edges].mean(axis=1)
+    middle[:, -1] += 0.02 * np.sin(9.0 * middle[:, 0]) + 0.01
+    mesh = Mesh(plain.points, plain.cells, {}, {}, middles=Middles(edges, middle))
+    problem = pp.fem.ReactionDiffusion(mesh, source=1.0)
+    root, refiner, rng = problem.bending, problem.refiner(), np.random.default_rng(4)
+    bary = rng.dirichlet(np.ones(d + 1), 3)
+    for _ in range(2):
+        refiner.refine(rng.choice(len(refiner.mesh.cells), 12, replace=False), problem.cuts)
+        problem = problem.refined(refiner.mesh, refiner.parents)
+        child = problem.bending
+        straight, own = (np.einsum("qi,nik->nqk", bary, m.points[m.cells]) for m in (refiner.mesh, child.mesh))
+        far = root.bends.moved(straight.reshape(-1, d))[0] - child.bends.moved(own.reshape(-1, d))[0]
+        assert np.abs(far).max() < 1e-14
+    assert len(child.bends.profiles.edges) > len(edges)

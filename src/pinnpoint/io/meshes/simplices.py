@@ -15,6 +15,7 @@ from pinnpoint.base.arrays import Index, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.io.meshes.blocks import Block, Blocks
+from pinnpoint.mesh.mesh import CUT
 
 SECOND = {"line3": ("line", 2), "triangle6": ("triangle", 3), "tetra10": ("tetra", 4)}
 """Second-order kinds: their simplices and vertices. Mid-side nodes follow in the order of `SIDES`."""
@@ -58,7 +59,7 @@ def simplified(file: Blocks) -> tuple[Blocks, Sides | None, tuple[str, ...]]:
             made = cut(block)
             blocks.append(made)
             what = "triangles" if made.kind == "triangle" else "tetrahedra"
-            said.append(f"{len(block.cells):,} {NAMES[block.kind]} were cut into {len(made.cells):,} {what}")
+            said.append(f"{len(block.cells):,} {NAMES[block.kind]} {CUT} {len(made.cells):,} {what}")
             warped = max(warped, _warp(block, np.asarray(file.points, dtype=np.float64)))
         else:
             blocks.append(block)
