@@ -87,4 +87,5 @@ def _certified(case: Case, crew: Crew, events: Events, *, trust: bool) -> Result
     events.stage(f"certifying {len(study.queries)} queries on {system.n} unknowns over {size} processes")
     solver = crew.solver(Core(system, rounding=False).matrix, system.row_points, system.modes, system.node_size)
     shared = replace(study, problem=study.problem.shared(crew), method=Exact(solver=solver))
-    return shared.certify(events)
+    result = shared.certify(events)
+    return replace(result, certificate=result.certificate.with_details(processes=size))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from threading import RLock
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,11 @@ class Hand:
             "take_rows": self.take_rows,
             "solve": self.solve,
         }
+
+    def answer(self, job: str, share: tuple[Any, ...]) -> tuple[bool, Any, float]:
+        """Whether a job was done, what it made or why it was refused, and its CPU seconds."""
+        start = process_time()
+        return *attempt(lambda: self.jobs[job](*share)), process_time() - start
 
     def settle(self, given: dict[str, Any]) -> None:
         """Take a part of a model."""
@@ -88,6 +94,8 @@ class Crew(Helpers):
         self.team, self._hand, self._lock = team, Hand(team), RLock()
         self._model: Continuum | None = None
         self._shares: list[Share] = []
+        self.spent: list[list[float]] = []
+        """CPU seconds of each process, for every time that all were asked."""
 
     def ask(self, job: str, shares: Sequence[tuple[Any, ...]]) -> list[Any]:
         """What all processes answer; outputs are written by threads, which take turns here."""
@@ -95,12 +103,13 @@ class Crew(Helpers):
         with self._lock:
             for rank in range(1, self.team.size):
                 comm.send((job, shares[rank]), dest=rank)
-            answers = [attempt(lambda: self._hand.jobs[job](*shares[0]))]
+            answers = [self._hand.answer(job, shares[0])]
             answers += [comm.recv(source=rank) for rank in range(1, self.team.size)]
-        for ok, value in answers:
+            self.spent.append([seconds for _, _, seconds in answers])
+        for ok, value, _ in answers:
             if not ok:
                 refuse(value)
-        return [value for _, value in answers]
+        return [value for _, value, _ in answers]
 
     def release(self) -> None:
         """Nothing more will be asked."""
@@ -241,4 +250,4 @@ def serve(team: Team) -> None:
         job, share = team.comm.recv(source=0)
         if job is None:
             return
-        team.comm.send(attempt(lambda job=job, share=share: hand.jobs[job](*share)), dest=0)  # type: ignore[misc]
+        team.comm.send(hand.answer(job, share), dest=0)

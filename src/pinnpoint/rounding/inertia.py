@@ -61,18 +61,35 @@ def pivots_of(C: Matrix) -> tuple[Vector, float] | None:
         )
     except RuntimeError:
         return None
-    L, U = lu.L.tocsr(), lu.U.tocsr()
+    L, U = lu.L, lu.U  # by columns, in arrays of their own
     pivots = np.asarray(U.diagonal())
     if not (np.array_equal(lu.perm_r, lu.perm_c) and np.all(np.isfinite(pivots)) and np.all(np.isfinite(L.data))):
         return None
     if not np.all(pivots):
         return None
-    counts = [np.diff(M.indptr) for M in (L, U, L.tocsc(), U.tocsc())]
-    aL, aU, f, one = abs(L), abs(U), gammas(counts[0] + 4), np.ones(n)
-    by_rows, by_columns = float((f * (aL @ (aU @ one))).max()), float((aU.T @ (aL.T @ f)).max())
-    DLt = (sp.diags_array(pivots) @ L.T).tocsr()
-    skew = abs(DLt - U) + (4.0 * UNIT) * abs(DLt)  # |D||F|ᵀ
-    twice = float((skew.T @ ((skew @ one) / np.abs(pivots))).max())
+    L.sort_indices()
+    Ut = U.tocsr().T
+    counts = [np.bincount(L.indices, minlength=n), np.diff(Ut.indptr), np.diff(L.indptr), np.diff(U.indptr)]
+    skew, f, one = _skew(L, Ut, pivots), gammas(counts[0] + 4), np.ones(n)
+    for factor in (L, U):  # from here on |L| and |U|
+        np.abs(factor.data, out=factor.data)
+    by_rows, by_columns = float((f * (L @ (U @ one))).max()), float((U.T @ (L.T @ f)).max())
+    twice = float((skew @ ((skew.T @ one) / np.abs(pivots))).max())
     slack = 1.0 + 4.0 * gamma(sum(int(c.max()) for c in counts) + 10)
     defect = up((math.sqrt(by_rows * by_columns) + 0.25 * twice) * slack + n * n * TINY, 8)  # proofs.md, step 3e
     return pivots, float(defect)
+
+
+def _skew(L: Matrix, Ut: Matrix, pivots: Vector) -> Matrix:
+    """|F||D| and the rounding of its entries, from L and Uᵀ by columns; put into Uᵀ where the places are the same."""
+    scaled = np.repeat(pivots, np.diff(L.indptr))
+    scaled *= L.data
+    if not (np.array_equal(L.indptr, Ut.indptr) and np.array_equal(L.indices, Ut.indices)):
+        LD = sp.csc_array((scaled, L.indices, L.indptr), shape=L.shape)
+        return abs(LD - Ut) + (4.0 * UNIT) * abs(LD)
+    Ut.data -= scaled
+    for part in (Ut.data, scaled):
+        np.abs(part, out=part)
+    scaled *= 4.0 * UNIT
+    Ut.data += scaled
+    return Ut
