@@ -2,8 +2,10 @@
 
     python benchmarks/run.py [--quick] [--only NAME ...] [--out FILE] [--history FILE]
 
-Each measurement runs in a process of its own, so that peak memory is its own. Results go to benchmarks/latest.json; a
-line with the machine, its load, the pace of its memory and the versions is added to benchmarks/history.jsonl.
+Each measurement runs in a process of its own, so that peak memory is its own, and is printed beside its peer, measured
+in the same process, and the pace of memory right after it (`peers.py`). Results go to benchmarks/latest.json; a line
+with the machine, its load, the pace of its memory and the versions is added to benchmarks/history.jsonl, of which
+docs/benchmarks.svg is drawn.
 """
 
 from __future__ import annotations
@@ -27,9 +29,10 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 import pinnpoint as pp  # noqa: E402
+from peers import figure, lines_of, said  # noqa: E402
 from pinnpoint.certificates.evidence import Evidence  # noqa: E402
 from pinnpoint.cli.peak import moving_bytes  # noqa: E402
 from pinnpoint.fem.corrected import solved  # noqa: E402
@@ -147,7 +150,7 @@ def verified(problem, cells):
         writing = time.perf_counter() - start
         size = sum(f.stat().st_size for f in place.rglob("*") if f.is_file())
         code = (
-            "import sys, time, resource; from pinnpoint import verifier; t = time.perf_counter(); "
+            "import sys, time, resource; import pinnpoint_verify as verifier; t = time.perf_counter(); "
             "code = verifier.main(sys.argv[1]); t = time.perf_counter() - t; "
             "print(code, t, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)"
         )
@@ -717,7 +720,7 @@ def plan(sizes, fewer):
     yield "refinement 3D", (refinement, "cube", 8 if quick else 44, {})
 
 
-def remember(path, results):
+def remember(path, results, sizes):
     """Add a line: when, on what machine at what pace of memory and load, with what versions, and the results."""
     versions = {name: importlib.metadata.version(name) for name in ("pinnpoint", "numpy", "scipy")}
     for name in ("numba", "scikit-fem", "pyamg", "cvxopt", "scikit-sparse", "pypardiso"):
@@ -728,11 +731,14 @@ def remember(path, results):
         "machine": f"{platform.machine()}, {os.cpu_count()} processors, {platform.system()}",
         "triad [GB/s]": round(triad() / 1e9, 1),
         "load": round(os.getloadavg()[0], 1),
+        "sizes": sizes,
         "versions": {"python": platform.python_version(), **versions},
         "results": results,
     }
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    whole = path.with_suffix(".part")  # a history is never left with half a line
+    whole.write_text(before + json.dumps(row, ensure_ascii=False) + "\n", encoding="utf-8")
+    os.replace(whole, path)
 
 
 def main():
@@ -750,6 +756,7 @@ def main():
         f, problem, cells, options = jobs[args.one]
         row = f(problem, cells, **options)
         row["peak memory [GB]"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2)
+        row["triad [GB/s]"] = round(triad() / 1e9, 1)
         print(json.dumps(row))
         return
     results = {}
@@ -761,10 +768,13 @@ def main():
         if done.returncode:
             sys.exit(f"{name} failed:\n{done.stderr}")
         results[name] = json.loads(done.stdout)
-        print(f"{name}:", ", ".join(f"{k} {v}" for k, v in results[name].items()), flush=True)
+        print(said(name, results[name]), flush=True)
     args.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     if args.history or not args.quick:
-        remember(args.history or HERE / "history.jsonl", results)
+        history = args.history or HERE / "history.jsonl"
+        remember(history, results, "quick" if args.quick else "full")
+        if args.history is None:
+            (HERE.parent / "docs" / "benchmarks.svg").write_text(figure(lines_of(history)), encoding="utf-8")
 
 
 if __name__ == "__main__":

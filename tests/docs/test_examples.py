@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import runpy
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -110,16 +112,34 @@ def test_benchmark_quick_form(tmp_path):
     command = [sys.executable, str(ROOT / "benchmarks" / "run.py"), "--quick", "--out", str(tmp_path / "b.json")]
     command += ["--only", "tightness poisson", "coercivity elasticity", "ten points P1, 8 x 8"]
     command += ["--history", str(tmp_path / "h.jsonl")]
-    subprocess.run(command, check=True, capture_output=True)
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
     rows = json.loads((tmp_path / "b.json").read_text())
+    heads = [line for line in printed.splitlines() if not line.startswith(" ")]
+    assert [line.split(":")[0] for line in heads] == list(rows)
+    assert all(" × " in line and line.endswith(" GB/s") for line in heads)
     (line,) = (tmp_path / "h.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(line)["results"] == rows
-    assert {"when", "machine", "triad [GB/s]", "load", "versions"} <= set(json.loads(line))
+    assert {"when", "machine", "triad [GB/s]", "load", "sizes", "versions"} <= set(json.loads(line))
     assert rows["ten points P1, 8 x 8"]["median radius"] < 0.02
     assert 0.99 <= rows["coercivity elasticity"]["alpha / lambda_min"] <= 1.0
     assert rows["tightness poisson"]["exact, refined: relative radius"] < 1e-15
     assert 1.0 < rows["tightness poisson"]["norm: radius / error"] < 1e4
     assert 1.0 < rows["tightness poisson"]["randomized 16: sigma / exact sigma"] < 3.0
+
+
+def test_the_figure_of_the_benchmarks_is_that_of_their_history():
+    """Every line that was measured has a peer and a full dot; the last run is the stored one."""
+    peers = runpy.run_path(str(ROOT / "benchmarks" / "peers.py"))
+    rows = peers["lines_of"](ROOT / "benchmarks" / "history.jsonl")
+    drawn = (ROOT / "docs" / "benchmarks.svg").read_text(encoding="utf-8")
+    assert drawn == peers["figure"](rows), "run python benchmarks/peers.py"
+    assert rows[-1]["results"] == json.loads((ROOT / "benchmarks" / "latest.json").read_text(encoding="utf-8"))
+    full = [e for e in ElementTree.fromstring(drawn).iter() if e.tag.endswith("circle") and e.get("fill") != "none"]
+    assert len(full) == len(rows[-1]["results"])
+    planned = re.findall(r'yield f?"([^"{]+)', (ROOT / "benchmarks" / "run.py").read_text(encoding="utf-8"))
+    assert len(planned) > 15
+    for name in planned:
+        assert len(peers["peer_of"](name)) == 3
 
 
 @pytest.mark.slow
