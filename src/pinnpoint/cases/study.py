@@ -148,9 +148,10 @@ class Study:
         return _each(case.certificate.accept, [query.accept for query in case.queries])
 
     @property
-    def limit(self) -> list[Limit | None]:
-        """Where the true value of each query must lie; None where nothing is asked."""
-        return [query.limit for query in self.case.queries]
+    def limit(self) -> list[Limit | None] | None:
+        """Where the true value of each query must lie, None where it may lie anywhere; None where nothing is asked."""
+        each = [query.limit for query in self.case.queries]
+        return each if any(one is not None for one in each) else None
 
 
 def _each(common: float | None, own: Sequence[float | None]) -> Vector:

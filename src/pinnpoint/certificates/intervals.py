@@ -188,8 +188,9 @@ class Intervals:
     @property
     def limits(self) -> tuple[Limit | None, ...]:
         """What was asked of each true value; None where nothing was."""
-        rows = [Limit()] * len(self) if self.limit is None else [Limit(*map(float, row)) for row in self.limit]
-        return tuple(one if one.said() else None for one in rows)
+        if self.limit is None:
+            return (None,) * len(self)
+        return tuple(one if one.said() else None for one in (Limit(*map(float, row)) for row in self.limit))
 
     @property
     def derived(self) -> tuple[DerivedInterval, ...]:
@@ -197,6 +198,8 @@ class Intervals:
 
         By interval arithmetic over the components' intervals: as sure as the least sure of these.
         """
+        if not self.derivations:
+            return ()
         own = self.value if self.prediction is None else self.prediction
         return derive(self.derivations, self.names, (self.lower, self.upper), own, self.guarantees)
 

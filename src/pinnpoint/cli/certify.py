@@ -36,15 +36,15 @@ def run(arguments: argparse.Namespace) -> int:
     """Exit code 4 where a verdict is negative; else 1 where an interval is too wide or a verdict is open."""
     if arguments.petsc is not None or launched():
         return run_together(arguments)
-    box = read_box(arguments.case, arguments.set)
-    if box is not None:
-        return certify_box(box, arguments)
     with Stages(6, quiet=arguments.quiet) as stage:
         watch = Watch(stage)
+        box = read_box(arguments.case, arguments.set)
+        if box is not None:
+            return certify_box(box, arguments)
         case = read_case(arguments.case, arguments.set)
+        keep_memory()
         out = arguments.out or case.path.with_suffix("")
         require_place(out)
-        keep_memory()
         study = build(case, watch, trust=arguments.trust_model)
         if study.problem.system.n > LARGE:
             return_memory()

@@ -79,4 +79,4 @@ def accepted_by(study: Study) -> Vector | None:
 def limited(study: Study) -> bool:
     """Whether the case asks where true values lie, or how good predictions of derived quantities are."""
     own = [one.limit or one.accept for one in study.queries.derived]
-    return any(one is not None for one in (*study.limit, *own))
+    return any(one is not None for one in (study.limit, *own))

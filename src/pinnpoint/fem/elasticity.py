@@ -23,6 +23,7 @@ from pinnpoint.fem.bending import Bending
 from pinnpoint.fem.coefficients import Data, own, per_cell
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.conditions import admissible, require_apart, require_boundary
+from pinnpoint.fem.conversion import as_mesh
 from pinnpoint.fem.elastic_loads import forces_at, in_all_components, load_of
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.enriched import Enriched, Enrichment, elastic
@@ -33,7 +34,6 @@ from pinnpoint.fem.lifted_solids import SolidProblem
 from pinnpoint.fem.solids import bending_of, require_meaning, route_of
 from pinnpoint.fem.thermal import by_cells, thermal_load, thermal_of, weight_load
 from pinnpoint.mesh.bent.shapes import Shape
-from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.models.given import Prediction
 from pinnpoint.systems.linear import LinearSystem

@@ -19,10 +19,10 @@ from pinnpoint.certifiers.protocols import Extraction as Extraction
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import require_defined
 from pinnpoint.fem.elements import ORDER, Nodes
+from pinnpoint.fem.pointwise import require_function
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.matching import match
 from pinnpoint.models.given import Prediction, as_prediction
-from pinnpoint.models.pointwise import require_function
 from pinnpoint.systems.spaces import AdmissibleSpace
 
 MAPS = ("nodal", "l2", "constrained")

@@ -123,6 +123,9 @@ def prescribed(space: Nodes, held: HeldBoundary, count: int, name: str) -> tuple
 
     Refuses formulas that are undefined somewhere on the facets they hold on.
     """
+    for part in held.parts:
+        given = part.given[0] if count == 1 else part.given
+        require_defined(f"{name} '{part.group}'", given, space.mesh.points[part.facets])
     value = np.full(count * len(space), np.nan)
     for k in range(count):
         data = [(p.group, p.facets, p.given[k]) for p in held.parts if p.given[k] is not None and len(p.facets)]
@@ -134,9 +137,6 @@ def prescribed(space: Nodes, held: HeldBoundary, count: int, name: str) -> tuple
         value[nodes * count + k] = values
         if space.mesh.dim == 3 and len(sides) > 1:
             _require_continuous_edges(space.mesh, sides, name)
-    for part in held.parts:
-        given = part.given[0] if count == 1 else part.given
-        require_defined(f"{name} '{part.group}'", given, space.mesh.points[part.facets])
     dofs = np.nonzero(~np.isnan(value))[0]
     return dofs, value[dofs]
 

@@ -33,6 +33,7 @@ from pinnpoint.fem.coefficients import (
 )
 from pinnpoint.fem.coercivity import path_coercivity
 from pinnpoint.fem.conditions import admissible, require_apart, require_boundary
+from pinnpoint.fem.conversion import as_mesh
 from pinnpoint.fem.corrected import corrected_lift, corrected_values
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.enriched import Enriched, Enrichment, diffusive
@@ -54,7 +55,6 @@ from pinnpoint.fem.sources import body, by_groups, source_of
 from pinnpoint.fem.varied import reaction_parts
 from pinnpoint.formulas.expressions import Expression
 from pinnpoint.mesh.bent.shapes import Shape
-from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.gluing import glued
 from pinnpoint.mesh.mesh import BOUNDARY, Mesh
 from pinnpoint.mesh.quadrature import at_points, rule
@@ -209,7 +209,6 @@ class ReactionDiffusion(ScalarQueries):
         fixed = dofs.size
         if loops is not None:
             dofs, values = loops.held(dofs, values)
-        space = admissible(len(nodes), dofs, values, held.notes)
         diffusion, convection = parsed(diffusion, "diffusion"), parsed(convection, "convection")
         made, K, local = operator(nodes, diffusion, convection, reaction, order)
         points = rule(mesh.dim, max(order, 2 * nodes.degree))
@@ -227,6 +226,7 @@ class ReactionDiffusion(ScalarQueries):
         if sides is not None:
             A.data += sides.matrix(nodes, order, where)
             b = b + sides.load(nodes, order)
+        space = admissible(len(nodes), dofs, values, held.notes)
         rows = nodes.points[slice(None) if space.free is None else space.free]
         rises = c is None or by_cell is not None or float(c.min()) >= 0.0
         floor = partial(path_coercivity, self) if convection is None and loops is None and rises else None

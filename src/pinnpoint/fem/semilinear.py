@@ -18,6 +18,7 @@ from pinnpoint.base.errors import InputError
 from pinnpoint.certifiers.protocols import Transferable
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import Data, per_cell
+from pinnpoint.fem.conversion import as_mesh
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.enriched import Enrichment
 from pinnpoint.fem.enrichments import reaction_load
@@ -29,7 +30,6 @@ from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.fem.scalar_queries import Names
 from pinnpoint.formulas.expressions import parse
 from pinnpoint.formulas.signs import everywhere
-from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quadrature import rule
 from pinnpoint.mesh.topology import Topology

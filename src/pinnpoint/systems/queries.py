@@ -253,6 +253,8 @@ class Queries:
     on_nodes: Callable[[Any], Any] | None
     made_for: Mapping[str, str] = field(repr=False)
     derived: tuple[Derived, ...]
+    times: Vector | None = field(repr=False)
+    """When, where all queries are about a time."""
 
     __repr__ = brief
 
@@ -296,6 +298,8 @@ class Queries:
             made_for=dict(made_for or {}),
             derived=(),
         )
+        each = [time_of(goal) for goal in self.goals]
+        set_fields(self, times=None if any(t is None for t in each) else np.array(each, dtype=np.float64))
         if derived:
             set_fields(self, derived=self.deriving(derived).derived)
         frozen(self.constants, self.points, None if error is None else error.data)
@@ -304,12 +308,6 @@ class Queries:
     def L(self) -> Any:
         """The rows ℓ_i, which cannot be written into."""
         return shown(self.stored)
-
-    @property
-    def times(self) -> Vector | None:
-        """When, where all queries are about a time."""
-        each = [time_of(goal) for goal in self.goals]
-        return None if any(t is None for t in each) else np.array(each, dtype=np.float64)
 
     def __len__(self) -> int:
         return int(self.stored.shape[0])

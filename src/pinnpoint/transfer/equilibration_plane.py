@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pinnpoint.base.arrays import Index, Vector
-from pinnpoint.mesh.fans import SLOTS, Fans, fans
 from pinnpoint.mesh.topology import Topology
+from pinnpoint.transfer.fans import SLOTS, Fans, fans
 from pinnpoint.transfer.patches import FREE, PRESCRIBED, Ingredients
 
 _CHUNK, _COLUMNS = 12_000, 32

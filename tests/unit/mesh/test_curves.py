@@ -11,7 +11,7 @@ import skfem
 import pinnpoint as pp
 from pinnpoint.certifiers.tolerance import certify_to
 from pinnpoint.cli.main import main
-from pinnpoint.mesh.conversion import as_mesh
+from pinnpoint.fem.conversion import as_mesh
 from pinnpoint.mesh.curves import curve_notes, curves
 from pinnpoint.mesh.mesh import Mesh
 

@@ -36,6 +36,7 @@ from pinnpoint.certifiers.standing import Standing
 from pinnpoint.fem import assembly
 from pinnpoint.fem.coefficients import Data, function, require_defined
 from pinnpoint.fem.conditions import admissible
+from pinnpoint.fem.conversion import as_mesh
 from pinnpoint.fem.elements import ORDER, Nodes
 from pinnpoint.fem.enriched import Enrichment
 from pinnpoint.fem.extraction import Extraction
@@ -50,7 +51,6 @@ from pinnpoint.fem.parabolic.queries import TIMES, over_time, times_of
 from pinnpoint.fem.parabolic.storage import require_blocks, require_states, room_for
 from pinnpoint.fem.reaction_diffusion import ReactionDiffusion
 from pinnpoint.fem.sources import by_groups
-from pinnpoint.mesh.conversion import as_mesh
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.mesh.quality import unjoined_notes
 from pinnpoint.mesh.refine import Refiner

@@ -40,7 +40,7 @@ class Fans:
 
 def fans(topology: Topology) -> list[Fans]:
     """All fans of a plane mesh, those of equal shape together."""
-    after, edge = _links(topology)
+    after, edge = _links(topology)  # continuous.md, step 1d
     begin = np.flatnonzero(np.any(after < 0, axis=1))
     rows = _walked(after, edge, begin, np.argmax(after[begin] < 0, axis=1))
     found = [one for one in rows if len(one.corners)]
