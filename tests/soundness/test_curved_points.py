@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.special import iv
 
 import pinnpoint as pp
 from pinnpoint.mesh.bent import places
 from pinnpoint.mesh.bent.maps import Bends
 from pinnpoint.mesh.round import disc_mesh
 from pinnpoint.transfer import ground
+from pinnpoint.transfer.kernels import Kernel
 from tests.support.curved import INNER, OUTWARD, RING, VALUE, certified, ring, second_order, value
 
 RIM = {"rim": pp.Circle((0, 0), 1)}
@@ -108,3 +112,47 @@ def test_newton_starts_in_every_cell_near_a_point():
     cell, bary, _ = places.back(bends, X)
     Y = np.einsum("ni,nik->nk", bary, mesh.points[mesh.cells[cell]])
     assert np.abs(bends.moved(Y)[0] - X).max() < 1e-12
+
+
+def ball_means(c):
+    """Balls that reach into the cells at the rim of a disc with −Δu + cu = 1, and the truth."""
+    X, a = np.array([[0.75, 0.2], [0.3, 0.5]]), np.array([0.2, 0.35])
+    problem = pp.fem.ReactionDiffusion(
+        disc_mesh(6), source=1.0, reaction=c, degree=2, geometry={"rim": pp.Circle((0, 0), 1)}
+    )
+    r = np.hypot(*X.T)
+    if c == 0.0:
+        return problem, problem.averages(X, a), (1.0 - r**2 - 0.5 * a**2) / 4.0
+    return problem, problem.averages(X, a), (1.0 - iv(0, 3.0 * r) * 2.0 * iv(1, 3.0 * a) / (3.0 * a) / iv(0, 3.0)) / 9.0
+
+
+@pytest.mark.parametrize("c", [0.0, 9.0])
+def test_averages_over_balls_that_reach_into_bent_cells(c, monkeypatch):
+    problem, asked, truth = ball_means(c)
+    found = pp.certify(problem, problem.space.U0, asked)
+    assert found.guarantee == "deterministic"
+    assert found.contains(truth).all()
+    assert (found.radius < 3e-3 * truth).all()
+    if c > 0.0:  # without the average of h the density is a point's
+        build = Kernel.build
+
+        def bare(d, kappa, c, radius, k, average=0.0):
+            made = build(d, kappa, c, radius, k, average)
+            return replace(made, peak=build(d, kappa, c, made.radius, k).peak)
+
+        monkeypatch.setattr(Kernel, "build", staticmethod(bare))
+        assert not pp.certify(problem, problem.space.U0, asked).contains(truth).all()
+
+
+def test_balls_that_leave_a_curved_domain_and_bundles_of_others_are_refused(tmp_path):
+    problem, asked, _ = ball_means(0.0)
+    with pytest.raises(pp.InputError, match=r"outside|not proved to stay"):
+        pp.certify(problem, problem.space.U0, problem.averages([[0.75, 0.2]], 0.3))
+    found = pp.certify(problem, problem.space.U0, asked)
+    with pytest.raises(pp.InputError, match="balls that meet cells at curves"):
+        pp.write_bundle(tmp_path / "b", found, problem, problem.space.U0, asked)
+    uneven = pp.fem.ReactionDiffusion(
+        disc_mesh(6), source=1.0, diffusion="1 + x**2", degree=2, geometry={"rim": pp.Circle((0, 0), 1)}
+    )
+    with pytest.raises(pp.InputError, match="need a diffusion and a reaction"):
+        pp.certify(uneven, uneven.space.U0, uneven.averages([[0.75, 0.2]], 0.2))

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pinnpoint.base.arrays import Index, Vector
+from pinnpoint.base.arrays import Index, Vector, per_query
 from pinnpoint.fem.bending import Bending
 from pinnpoint.fem.blocks import density_rows
 from pinnpoint.fem.elements import Nodes
-from pinnpoint.fem.fields import Component, FieldQueries, of_group, value_rows
+from pinnpoint.fem.fields import Component, FieldQueries, ball_rule, of_group, value_rows
 from pinnpoint.mesh.bent.places import back
 from pinnpoint.mesh.quadrature import at_points, conical
 from pinnpoint.systems.goals import Cells, Patch
-from pinnpoint.systems.queries import Point, Queries, Samples
+from pinnpoint.systems.queries import Ball, Point, Queries, Samples
 from pinnpoint.transfer.blocks import over_cells
 from pinnpoint.transfer.facets import measures
 
@@ -45,6 +45,29 @@ class BentQueries(FieldQueries):
             samples=Samples(X, mix),
             goals=[Point(tuple(x), None) for x in X.tolist()],
             on_nodes=rows,
+            made_for=self.made_for,
+        )
+
+    def averages(self, X: Any, radius: Any, names: Sequence[str] | None, component: Component) -> Queries:
+        """Averages over balls; those that reach into bent cells by the shape functions that are bent there."""
+        X = self.as_points("at", X)
+        R = per_query("radius", radius, len(X), sign="positive")
+        if not any(self.bending.bends.meets(x, r) for x, r in zip(X, R.tolist(), strict=True)):
+            return super().averages(X, R, names, component)
+        offsets, weights = ball_rule(self.mesh.dim)
+        where = (X[:, None, :] + R[:, None, None] * offsets[None, :, :]).reshape(-1, self.mesh.dim)
+        cell, bary, _ = back(self.bending.bends, where, "radius")
+        rows = np.repeat(np.arange(len(X)), len(weights))
+        mix = sp.csr_array((np.tile(weights, len(X)), (rows, np.arange(rows.size))), shape=(len(X), rows.size))
+        made = partial(value_rows, cell=cell, bary=bary, mix=mix, k=0, count=1)
+        return Queries(
+            made(self.nodes),
+            names,
+            points=X,
+            samples=Samples(where, mix),
+            notes=(f"ball averages are those of a product rule with {len(weights)} points",),
+            goals=[Ball(tuple(x), r, None) for x, r in zip(X.tolist(), R.tolist(), strict=True)],
+            on_nodes=made,
             made_for=self.made_for,
         )
 

@@ -48,7 +48,7 @@ from pinnpoint.transfer.robin_flux import robin_flux
 from pinnpoint.transfer.slopes import POWER, OddBump, reach_of, slope_term
 from pinnpoint.transfer.stretch import Stretch
 from pinnpoint.transfer.surroundings import Surroundings
-from pinnpoint.transfer.varying_points import bounded, found, reach, surroundings_at
+from pinnpoint.transfer.varying_points import Found, averaged, bounded, found, reach, surroundings_at
 from pinnpoint.transfer.work import Work
 
 log = logging.getLogger(__name__)
@@ -251,7 +251,7 @@ def ball_as_it_is(model: Continuum, x0: Vector, radius: float) -> Functional:
 
 def _ball(model: Continuum, x0: Vector, average: float, name: str, harmonic: bool) -> Functional | Kernelled:
     d, T = model.d, model.topology
-    on_curves = None if model.ground is None or average > 0.0 else _near_curve(model, model.ground, x0, name)
+    on_curves = None if model.ground is None else _near_curve(model, model.ground, x0, average, name)
     if on_curves is not None:
         return on_curves
     R = largest_ball(x0, model.walls(reaction=not harmonic))  # continuous.md, step 4e
@@ -330,10 +330,14 @@ def _varying(
     return _about(model, place, R, cell, x0, model.source_at(cell), name)
 
 
-def _near_curve(model: Continuum, ground: Ground, x0: Vector, name: str) -> Functional | None:
-    """A point of a curved domain, by a ball that reaches into bent cells; None where there is no need to."""
+def _near_curve(model: Continuum, ground: Ground, x0: Vector, average: float, name: str) -> Functional | None:
+    """A place of a curved domain, by a ball that reaches into bent cells; None where there is no need to."""
+    if average > 0.0 and not ground.meets(x0, average):
+        return None
     cell, facets, moved, R = ground.about(model.topology, x0, name)
     place = surroundings_at(ground.coefficients, cell, x0, name)
+    if average > 0.0:
+        return _average_near_curve(model, ground, place, (cell, R), x0, average, name)
     if not ground.bent(cell):
         within = largest_ball(x0, model.walls())
         if place.table is not None or within >= min(R / WORTH, ROOMY * float(model.anchors.diameter[cell])):
@@ -345,6 +349,23 @@ def _near_curve(model: Continuum, ground: Ground, x0: Vector, name: str) -> Func
         )
     R = reach(place, x0, facets, name, moved)  # curved.md, step 1f
     return _about(model, place, R, cell, x0, ground.source_at(cell), name, ground.bends)
+
+
+def _average_near_curve(
+    model: Continuum, ground: Ground, place: Surroundings, at: tuple[int, float], x0: Vector, average: float, name: str
+) -> Functional:
+    """An average over a ball that reaches into bent cells, where the coefficients are numbers."""
+    cell, R = at
+    if average > R:
+        raise InputError(
+            f"query '{name}': the ball of radius {average:g} about {x0.tolist()} is not proved to stay in the domain, "
+            f"or crosses a jump: {max(R, 0.0):.6g} is; make it smaller, or refine the mesh"
+        )
+    spent, small = Work(model.budget), LOOSE[model.d] * _small(model, R)
+    mesh = model.points, model.topology.cells, model.anchors.volume
+    f, size = ground.source_at(cell), _worth(model, small)
+    found_ = averaged(place, R, average, mesh, small, f, size, spent, ground.bends, name)
+    return _known(found_, "", spent)
 
 
 def _about(
@@ -370,6 +391,10 @@ def _about(
     for rows in (at.source, at.field):
         if rows is not None and not bounded(rows):
             outlook = _unbounded_derivatives(model, rows, x0, at.radius)
+    return _known(at, outlook, spent)
+
+
+def _known(at: Found, outlook: str, spent: Work) -> Functional:
     return Functional(
         source=at.source,
         field=at.field,

@@ -81,6 +81,10 @@ class Ground:
         """Whether the map is not the identity on a cell."""
         return bool(self.bends.row_of[cell] < len(self.bends.cells))
 
+    def meets(self, x0: Vector, radius: float) -> bool:
+        """Whether a ball may meet bent cells."""
+        return self.bends.meets(x0, radius)
+
     def blocking(self, facet_cells: Index) -> Mask:
         """Facets that a ball may not cross, given by the cells on their two sides."""
         jump = self.coefficients.jumps(facet_cells)

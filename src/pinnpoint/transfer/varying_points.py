@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -169,6 +170,54 @@ def found(
     tolerance = size * kernel.radius**2 / float(place.local.kappa.value)
     value, error, sure = data_term(place, kernel, f, tolerance, spent)
     return Found(w, q, value, error, sure, kernel.radius)
+
+
+def averaged(
+    place: Surroundings,
+    radius: float,
+    average: float,
+    mesh: tuple[Vector, Index, Vector],
+    small: float,
+    f: Any,
+    size: float,
+    spent: Work,
+    bends: Bends,
+    name: str,
+) -> Found:
+    """The functional of an average over a ball where κ and c are numbers: a point's density times the average of h.
+
+    Parameters
+    ----------
+    mesh
+        Points, cells and lower bounds of |K|; the others as in `found`.
+    """
+    known, q = [fixed(v) for v in (place.kappa, place.reaction)], place.exponent()  # type: ignore[arg-type]
+    exact = all(v is not None and v[1] == 0.0 for v in known) and place.convection is None and place.matrix is None
+    if not exact or Fraction(q) * Fraction(known[0][0]) != Fraction(known[1][0]):  # type: ignore[index]
+        raise InputError(
+            f"query '{name}': averages over balls that meet cells at a curved boundary need a diffusion and a reaction "
+            "that are numbers, c/κ a float; make the radius smaller, or refine the mesh"
+        )
+    kernel = Kernel.build(place.d, 1.0, q, radius, POWER, average)
+    plain = Kernel.build(place.d, 1.0, q, kernel.radius, POWER)
+    if plain.radius != kernel.radius:
+        raise InputError(f"query '{name}': the ball of radius {average:g} is many decay lengths wide; make it smaller")
+    w = Point(place, plain, bends).density(*mesh, small)
+    ratio = kernel.peak / plain.peak  # curved.md, step 1g
+    off = float(up(1.1 * (kernel.peak_error / kernel.peak + plain.peak_error / plain.peak) + 4.0 * UNIT))
+    most = float(up(ratio * (1.0 + off), 2))
+    blur = up(off * most * np.abs(w.coefficients).max(axis=1), 4)
+    w = Density(
+        ratio * w.coefficients,
+        up(most * w.high, 2),
+        up(most * w.error1 + blur, 2),
+        up(most * w.error2 + blur, 2),
+        w.cells,
+        w.proved,
+    )
+    tolerance = size * kernel.radius**2 / float(place.local.kappa.value)
+    value, error, sure = data_term(place, kernel, f, tolerance, spent)
+    return Found(w, None, value, error, sure, kernel.radius)
 
 
 def bounded(given: Density | Field) -> bool:

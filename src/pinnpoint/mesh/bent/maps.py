@@ -207,6 +207,14 @@ class Bends:
             return None
         return FaceTable.of(self.patches, self.mesh.cells[self.cells], len(self.mesh.points))
 
+    def meets(self, x0: Vector, radius: float) -> bool:
+        """Whether a ball may meet bent cells: by balls about them, with what the map moves them by."""
+        V = self.vertices
+        middle = V.mean(axis=1)
+        wide = np.sqrt(((V - middle[:, None]) ** 2).sum(axis=2)).max(axis=1)
+        away = np.sqrt(((middle - x0) ** 2).sum(axis=1))
+        return bool((away - 1.5 * wide <= radius * (1.0 + 1e-9)).any())
+
     def rows(self, X: Vector) -> Index:
         """The rows of the cells that hold points (N, d)."""
         return np.asarray(self.row_of[self.locator.locate(X)[0]])

@@ -28,12 +28,16 @@ def curved_obstacle(certificate: Certificate, problem: Any, queries: Queries) ->
     """Why the checker cannot prove what is asked on a curved domain; empty where it can."""
     if isinstance(problem, ElasticQueries) and problem.bending is not None:
         return "problem: solids with curved sides have no witnesses for the checker; keep certificate.to_json(path)"
-    if bending_of(problem) is None:
+    own = bending_of(problem)
+    if own is None:
         return ""
     if certificate.target != "continuous":
         return "problem: the discrete target of curved domains has no witnesses for the checker"
     if isinstance(problem, AbstractLifted):
         return "problem: kept predictions on curved domains have no witnesses for the checker; certify without the lift"
+    bends = own.bends
+    if any(isinstance(goal, Ball) and bends.meets(np.array(goal.at), goal.radius) for goal in queries.goals or ()):
+        return "queries: averages over balls that meet cells at curves have no witnesses for the checker"
     if not all(isinstance(goal, Point | Ball | Block | Cells | Flux) for goal in queries.goals or ()):
         return (
             "queries: on curved domains the checker knows points, averages over cells and over balls away from curves, "
