@@ -139,6 +139,10 @@ class Discs:
         return own
 
 
+CUBIC = 1.07
+"""Of the basis functions of cubic interpolation at thirds: none is larger."""
+
+
 def children(V: Array) -> Array:
     """2^m simplices of equal size (n 2^m, m + 1, d), by midpoints of edges."""
     m = V.shape[1] - 1
@@ -164,6 +168,18 @@ def peaks(text: Any, V: Array, bary: Array, b: Array, discs: Discs) -> Array:
     ends = [[pairs(d).index((j, j)), pairs(d).index((k, k))] for j, k in pairs(d)]
     bern = np.abs(2.0 * gap - 0.5 * gap[:, ends].sum(axis=2)).max(axis=1)
     return np.asarray(up(bern + 3.0 * _noise(f, b) + 4.0 * discs.distance(2)))  # checking.md, step 5a
+
+
+def _bent_peaks(data: tuple[Any, Array, Array, Array, Any], discs: Discs) -> Array:
+    """Upper bounds of |f + cubic − Q| on parts, from values at thirds of edges and faces."""
+    text, V, bary, beta, bend = data
+    d = V.shape[1] - 1
+    thirds = np.array([a for a in np.ndindex(*(4,) * (d + 1)) if sum(a) == 3]) / 3.0
+    f, L = _values(text, V, bary, thirds)
+    f = f + bend(L.swapaxes(1, 2))
+    E = discs.distance(3)
+    top = np.abs(f.m - _quadratic(beta, L)).max(axis=1) + _noise(f, beta) + E
+    return np.asarray(up(CUBIC * len(thirds) * top + E))  # checking.md, step 5b
 
 
 def _values(text: Any, V: Array, bary: Array, B: Array) -> tuple[Ball, Array]:
@@ -198,7 +214,7 @@ class Part:
         sup = peaks(text, V, bary, beta, discs)
         if bend is not None:
             more = bend(L.swapaxes(1, 2))
-            f, sup = f + more, up(sup + more.top.max(axis=1))
+            f, sup = f + more, np.minimum(up(sup + more.top.max(axis=1)), _bent_peaks(data, discs))
         gap, noise, E = f.m - _quadratic(beta, L), _noise(f, beta), discs.distance(2 * m - 3)
         self.moments = np.stack([(gap * L[:, j] * L[:, k]) @ w for j, k in pairs(d)], axis=1)
         self.slip = up(gamma(len(w) + 12) * np.abs(gap).max(axis=1))  # of the sums

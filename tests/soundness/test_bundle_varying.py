@@ -545,3 +545,16 @@ def test_the_reason_is_told_rather_than_a_key(tmp_path, capsys):
 def test_what_has_no_witnesses_is_told(tmp_path, word, more):
     with pytest.raises(InputError, match=word):
         bundle(tmp_path / "b", **more)
+
+
+@pytest.mark.parametrize("other", [5.0, [["4", 0.0], [0.0, "4"]]])
+def test_matrices_by_groups_have_bundles(tmp_path, other):
+    mesh = pp.io.generate("square", 4)
+    left = mesh.points[mesh.cells].mean(axis=1)[:, 0] < 0.5
+    groups = {"a": np.flatnonzero(left), "b": np.flatnonzero(~left)}
+    mesh = Mesh(mesh.points, mesh.cells, cell_groups=groups, facet_groups=mesh.facet_groups)
+    problem = pp.fem.ReactionDiffusion(mesh, "1", {"a": [["2", "x"], ["x", "3"]], "b": other})
+    queries = problem.points([[0.25, 0.45]]) + problem.mean()
+    certificate = pp.certify(problem, "0*x", queries)
+    pp.write_bundle(tmp_path / "b", certificate, problem, "0*x", queries)
+    assert sum(": proved " in line for line in verify(tmp_path / "b")) == 2

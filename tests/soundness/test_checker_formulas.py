@@ -295,3 +295,34 @@ def test_what_a_rule_does_not_see_is_counted(monkeypatch):
     assert not rough.any()
     assert 0.01 < size[0] <= rest[0, 1]
     assert 1.05 * seen[0] < rms[0] <= rest[0, 0]
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_what_a_cubic_leaves_is_seen_to_be_small(d, monkeypatch):
+    """1 − λu³ less its own quadratics: bounds hold at samples, and no cell has to be cut for rounding."""
+    rng, V = np.random.default_rng(d), simplices(d, 12, 0.1, d)
+    u = 0.05 + 0.01 * rng.random((12, d + 1))
+    beta = np.zeros((12, d + 1, d + 1))
+    for j, k in np.ndindex(d + 1, d + 1):  # of the quadratic with the values of 1 − 20u³ at vertices and midpoints
+        a, b = u[:, j], u[:, k]
+        middle = 1.0 - 20.0 * (0.5 * (a + b)) ** 3
+        ends = 0.5 * ((1.0 - 20.0 * a**3) + (1.0 - 20.0 * b**3))
+        beta[:, j, k] = 2.0 * middle - ends
+
+    def bend(at, L):
+        v = np.einsum("nj,nqj->nq", u[at], L)
+        return Ball(-20.0 * v**3, 1e-17)
+
+    made, own = [], enclosures.Part.__init__
+    monkeypatch.setattr(enclosures.Part, "__init__", lambda self, *a: (made.append(1), own(self, *a))[1])
+    rest, rough = enclosed(1.0, V, beta, 1e-13, 3, bend)
+    assert not rough.any()
+    assert len(made) <= 4
+    B = rng.dirichlet(np.ones(d + 1), 400)
+    L = np.broadcast_to(B, (12, 400, d + 1))
+    gap = 1.0 + bend(np.arange(12), L).m - np.einsum("njk,qj,qk->nq", beta, B, B)
+    assert np.all(np.sqrt((gap**2).mean(axis=1)) <= 1.5 * (rest[:, 0] + rest[:, 2]))
+    bary = np.broadcast_to(np.eye(d + 1), (12, d + 1, d + 1))
+    top = enclosures._bent_peaks((1.0, V, bary, beta, lambda L: bend(np.arange(12), L)), Discs(1.0, V))
+    assert np.all(np.abs(gap).max(axis=1) <= top)
+    assert np.all(top <= 40.0 * np.abs(gap).max(axis=1) + 1e-13)

@@ -112,7 +112,8 @@ def _defined(out: Writer, problem: Any) -> None:
         out.array("mesh/own", problem.mesh.cells)
     for word in COEFFICIENTS:
         given = problem.given.get(word)
-        if isinstance(given, Mapping) and not any(callable(v) or isinstance(v, tuple) for v in given.values()):
+        numbers = isinstance(given, Mapping) and not any(callable(v) or np.ndim(v) for v in given.values())
+        if numbers:
             out.array(f"system/{word}", per_cell(word, given, problem.mesh))
 
 
