@@ -31,6 +31,7 @@ import scipy.sparse.linalg as spla
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
+import latency  # noqa: E402
 import pinnpoint as pp  # noqa: E402
 from peers import figure, lines_of, said  # noqa: E402
 from pinnpoint.certificates.evidence import Evidence  # noqa: E402
@@ -39,15 +40,11 @@ from pinnpoint.fem.corrected import solved  # noqa: E402
 from pinnpoint.mesh.topology import Topology  # noqa: E402
 from pinnpoint.rounding import matrices  # noqa: E402
 from pinnpoint.solvers.direct import factorize  # noqa: E402
-from pinnpoint.systems.queries import Point  # noqa: E402
-from pinnpoint.taylor.bernstein import pairs  # noqa: E402
-from pinnpoint.transfer.equilibration import equilibrate  # noqa: E402
 from pinnpoint.transfer.estimator import Side  # noqa: E402
 from pinnpoint.transfer.everywhere.crouzeix_raviart import assemble  # noqa: E402
 from pinnpoint.transfer.everywhere.level_sets import level_sets  # noqa: E402
 from pinnpoint.transfer.everywhere.local_band import local  # noqa: E402
 from pinnpoint.transfer.everywhere.setting import measured  # noqa: E402
-from pinnpoint.transfer.goals import functional  # noqa: E402
 from tests.support import gallery  # noqa: E402
 
 PROBLEMS = {"poisson": gallery.poisson_2d, "elasticity": gallery.elasticity_2d}
@@ -460,55 +457,6 @@ def semilinear(kind, cells):
     }
 
 
-def continuous(kind, cells):
-    """Fluxes and bounds for one point value, against assembling and one AMG solve; −Δu = 1, degree 1."""
-    exact = {"square": 0.0736713532815138, "cube": 0.0562128298294354}[kind]
-    small = pp.fem.ReactionDiffusion(pp.io.generate(kind, 4), source=1.0)
-    tiny = small.continuum(Topology.of(small.mesh))
-    slopes, rest = np.zeros((len(tiny.kappa), 1, tiny.d, 2)), np.zeros((len(tiny.kappa), len(pairs(tiny.d)), 2))
-    equilibrate(tiny.topology, tiny.kappa, slopes, rest, tiny.kind, compiled=True)  # loads the compiled kernel
-    mesh = pp.io.generate(kind, cells)
-    start = time.perf_counter()
-    problem = pp.fem.ReactionDiffusion(mesh, source=1.0)
-    assembled = time.perf_counter() - start
-    free = problem.space.free
-    A, b = problem.A[free][:, free].tocsr(), problem.b[free]
-    start = time.perf_counter()
-    y = amg(A, b)
-    solved = time.perf_counter() - start
-    before = peak()
-    model = problem.continuum(Topology.of(mesh))
-    start = time.perf_counter()
-    J = functional(model, Point((0.5,) * mesh.dim), "centre", None)
-    asked = time.perf_counter() - start
-    z = problem.space.vector_of(amg(A, model.vector(J.source, None)[free]))
-    u, w = problem.space.vector_of(y), J.source.on_all(len(model.kappa))
-    _ = model.anchors, model.load, model.cell_nodes, model.topology.gradients  # state-independent, kept
-    start = time.perf_counter()
-    t = model.fluxes(np.stack([u, z]), [model.load, w], [None, None])
-    equilibrated = time.perf_counter() - start
-    start = time.perf_counter()
-    primal, (pair,) = model.estimator.measure(Side(u, model.load, t[..., 0]), [(Side(z, w, t[..., 1]), 1.0, True)])
-    low, high, _ = model.estimator.product_bound(primal, pair)
-    bounded = time.perf_counter() - start
-    center, radius = pair.value + J.constant + 0.5 * (low + high), 0.5 * (high - low)
-    return {
-        "cells": len(mesh.cells),
-        "unknowns": len(free),
-        "assembling [s]": round(assembled, 2),
-        "AMG solve [s]": round(solved, 2),
-        "mollifier [s]": round(asked, 2),
-        "fluxes [s]": round(equilibrated, 2),
-        "bounds [s]": round(bounded, 2),
-        "ratio": round((equilibrated + bounded) / (assembled + solved), 2),
-        "ratio, mollifier counted": round((asked + equilibrated + bounded) / (assembled + solved), 2),
-        "memory ratio": round(peak() / before, 2),
-        "radius": float(f"{radius:.3g}"),
-        "radius / error of the value": round(radius / abs(pair.value + J.constant - exact), 2),
-        "radius / error of the centre": round(radius / abs(center - exact), 2),
-    }
-
-
 def in_time(kind, cells):
     """A point's certificate of the heat equation in time, against one forward sweep; as many steps as cells."""
 
@@ -603,7 +551,7 @@ def solid_continuous(kind, cells, *, degree):
     modes = modes[free] if len(modes) != len(free) else modes
     solver = timed("setup", lambda: Multigrid(A, modes, mesh.dim, tolerance=1e-10))
     y = timed("solve", lambda: solver.solve(b))
-    before = peak()
+    before = latency.peak()
 
     def increment(r):
         w = np.zeros(problem.space.N)
@@ -630,63 +578,9 @@ def solid_continuous(kind, cells, *, degree):
         **{f"{name} [s]": round(spent, 2) for name, spent in times.items()},
         "ratio": round((times["mesh"] + state_time) / base, 2),
         "ratio of a further query": round(state_time / base, 2),
-        "memory ratio": round(peak() / before, 2),
+        "memory ratio": round(latency.peak() / before, 2),
         "energy bound": float(f"{products.energy(bounds):.4g}"),
     }
-
-
-def small(kind, cells, *, degree):
-    """Ten continuous point values, against one plain solve with scikit-fem's assembly and SuperLU; processor time."""
-    import skfem
-    from skfem.helpers import dot, grad
-
-    mesh, f = pp.io.generate(kind, cells), "exp(x)*(2*x*(1-x) + y*(1-y)*(x+3)*x)"
-    at = np.random.default_rng(2).uniform(0.15, 0.85, (10, 2))
-    stiff = skfem.BilinearForm(lambda u, v, _: dot(grad(u), grad(v)))
-    load = skfem.LinearForm(lambda v, w: source(w.x) * v)
-
-    def source(x):
-        return np.exp(x[0]) * (2.0 * x[0] * (1.0 - x[0]) + x[1] * (1.0 - x[1]) * (x[0] + 3.0) * x[0])
-
-    def plain():
-        element = skfem.ElementTriP1() if degree == 1 else skfem.ElementTriP2()
-        basis = skfem.Basis(skfem.MeshTri(mesh.points.T.copy(), mesh.cells.T.copy()), element)
-        A, b = stiff.assemble(basis), load.assemble(basis)
-        inner = basis.complement_dofs(basis.get_dofs())
-        return spla.splu(A[inner][:, inner].tocsc()).solve(b[inner])
-
-    def certified():
-        problem = pp.fem.ReactionDiffusion(mesh, source=f, degree=degree)
-        return pp.certify(problem, problem.space.U0, problem.points(at))
-
-    first = time.process_time()
-    certificate = certified()
-    first = time.process_time() - first
-    repeat = 3 if cells > 100 else 7
-    solve, ours = least_cpu(plain, repeat), least_cpu(certified, repeat)
-    return {
-        "cells": len(mesh.cells),
-        "plain solve [s]": round(solve, 4),
-        "first certificate [s]": round(first, 3),
-        "certificate [s]": round(ours, 3),
-        "ratio": round(ours / solve, 1),
-        "median radius": float(f"{np.median(certificate.radius):.3g}"),
-    }
-
-
-def amg(A, b):
-    """One solve to 1e-10 with PyAMG, set up included; without it, conjugate gradients."""
-    try:
-        import pyamg
-    except ImportError:
-        return spla.cg(A, b, rtol=1e-10)[0]
-    make = pyamg.ruge_stuben_solver if A.nnz < 8 * A.shape[0] else pyamg.smoothed_aggregation_solver
-    return make(A).solve(b, tol=1e-10, accel="cg")
-
-
-def peak():
-    """Largest resident size so far [GB]."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 def plan(sizes, fewer):
@@ -704,11 +598,7 @@ def plan(sizes, fewer):
     yield "lift", (lift, "poisson", 8 if quick else 32, {})
     yield "3D assembly", (elastic_assembly, "elasticity", 8 if quick else 47, {})
     yield "semilinear root", (semilinear, "square", 40 if quick else 317, {})
-    yield "continuous 2D", (continuous, "square", 60 if quick else 500, {})
-    yield "continuous 3D", (continuous, "cube", 8 if quick else 46, {})
-    for degree in (1, 2):
-        for size in (8,) if quick else (64, 256):
-            yield f"ten points P{degree}, {size} x {size}", (small, "square", size, {"degree": degree})
+    yield from latency.plan(quick=quick)
     yield "point in time 2D", (in_time, "square", 12 if quick else 64, {})
     for degree in (1, 2):
         yield f"band P{degree}", (band, "square", 12 if quick else 64, {"degree": degree})

@@ -136,7 +136,8 @@ def test_the_figure_of_the_benchmarks_is_that_of_their_history():
     assert rows[-1]["results"] == json.loads((ROOT / "benchmarks" / "latest.json").read_text(encoding="utf-8"))
     full = [e for e in ElementTree.fromstring(drawn).iter() if e.tag.endswith("circle") and e.get("fill") != "none"]
     assert len(full) == len(rows[-1]["results"])
-    planned = re.findall(r'yield f?"([^"{]+)', (ROOT / "benchmarks" / "run.py").read_text(encoding="utf-8"))
+    files = [(ROOT / "benchmarks" / name).read_text(encoding="utf-8") for name in ("run.py", "latency.py")]
+    planned = re.findall(r'yield f?"([^"{]+)', "".join(files))
     assert len(planned) > 15
     for name in planned:
         assert len(peers["peer_of"](name)) == 3

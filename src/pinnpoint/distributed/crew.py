@@ -165,12 +165,12 @@ class Crew(Helpers):
             product[:, own], values[:, own] = part.product, part.values
         return OnCells(rows, product, values, np.concatenate([part.added for part in found]))
 
-    def look(self, f: Any, vertices: Vector, order: int, limit: Vector) -> tuple[Rows, Index]:
+    def look(self, f: Any, vertices: Vector, order: int, limit: Vector, few: int) -> tuple[Rows, Index]:
         """Simplices in parts of equal size."""
         size = self.team.size
         ends = [len(vertices) * k // size for k in range(size + 1)]
         parts = [slice(a, b) for a, b in pairwise(ends)]
-        found = self.ask("look", [(f, vertices[part], order, limit[part]) for part in parts])
+        found = self.ask("look", [(f, vertices[part], order, limit[part], few) for part in parts])
         b, h, one, two = (np.concatenate([rows[k] for rows, _ in found]) for k in range(4))
         return (b, h, one, two), np.concatenate([again for _, again in found])
 

@@ -501,7 +501,9 @@ class ReactionDiffusion(ScalarQueries):
         T = self.topology
         groups = partial(T.numbers_of_group, self.mesh)
         with in_words({"kappa": "diffusion", "c": "reaction", "f": "source"}):
-            return Equilibrated(self.continuum(T, budget), queries, groups, tolerance, lifted, self.cell_numbers)
+            frugal = T.dim > 1 and not lifted and all(isinstance(goal, Point | Ball) for goal in queries.goals)
+            model = replace(self.continuum(T, budget), frugal=frugal)
+            return Equilibrated(model, queries, groups, tolerance, lifted, self.cell_numbers)
 
     def lifted(self, prediction: Prediction) -> Lifted:
         """The problem of what a smooth prediction leaves over, to be certified in the place of this one."""

@@ -39,12 +39,16 @@ from pinnpoint.taylor.spaces import MANY, POINT, space
 from pinnpoint.taylor.suprema import supremum
 
 Rows = tuple[Vector, Vector, Vector, Vector]
-Look = Callable[[Any, Vector, int, Vector], tuple[Rows, Any]]
+Look = Callable[[Any, Vector, int, Vector, int], tuple[Rows, Any]]
 
 DEPTH = {0: 0, 1: 16, 2: 8, 3: 5}
 CHUNK = 2048
 TRIAL = 48
 """Simplices on which degrees are tried."""
+FEWER = {1: (3, 5), 2: (3, 4, 6), 3: (3, 4)}
+"""Degrees below the usual one that are tried on simplices of each dimension."""
+WITHIN, MOSTLY = 0.05, 0.9
+"""A lower degree is taken where it leaves at most this share of the tolerance, if most simplices of a trial do so."""
 OVERHEAD = 6
 """What a model costs whatever its degree, in coefficients."""
 MOST = 100_000
@@ -72,6 +76,7 @@ def density(
     mean: bool = False,
     work: float = 1.0,
     shared: Look | None = None,
+    frugal: bool = False,
 ) -> Density:
     """Data on each simplex as a quadratic, the size of the rest, and a proved error.
 
@@ -99,13 +104,14 @@ def density(
         How many sub-simplices a level may have, in units of `MOST` and `MOST_COSTLY`.
     shared
         Who looks at the simplices in the place of `look`, before any is subdivided.
+    frugal
+        Whether models of a lower degree are taken where they are better than the tolerance by the factor `WITHIN`.
     """
     V = checked_vertices(vertices)
     m, N = V.shape[1] - 1, len(V)
     known = fixed(f)
     if known is not None:
-        d = Density.constant(np.full(N, known[0]), m)
-        error = np.full(N, known[1])
+        d, error = Density.constant(np.full(N, known[0]), m), np.full(N, known[1])
         return Density(d.coefficients, d.high, error, error)
     q = checked_order(order, m)
     if not enclosed(f):
@@ -113,14 +119,12 @@ def density(
     limit = _limits(tolerance, N)
     most = DEPTH[m] if depth is None else whole("depth", depth)
     simplices = Simplices(V, np.zeros((N, V.shape[2])))
-    if order is None and tolerance is not None and N >= 2 * TRIAL and m == 2 and costly(f):
-        before = kernels.spent()
-        q = _order(f, simplices, q, limit)
-        kernels.expect((kernels.spent() - before) * N / (2 * TRIAL))
+    few = q
+    if order is None and tolerance is not None and N >= 2 * TRIAL:
+        q, few = _degrees(f, simplices, q, limit, frugal=frugal)
     room = max(1, int(work * (MOST_COSTLY if costly(f) else MOST)))
-    seen = None if shared is None else shared(f, V, q, limit)
-    beta, high, error1, error2 = _resolve(f, simplices, q, limit, None, most, growth, room, mean=mean, seen=seen)
-    return Density(beta, high, error1, error2)
+    seen = look(f, V, q, limit, few) if shared is None else shared(f, V, q, limit, few)
+    return Density(*_resolve(f, simplices, q, limit, None, most, growth, room, mean=mean, seen=seen))
 
 
 def enclose(f: Data, points: ArrayLike) -> tuple[Vector, Vector]:
@@ -167,6 +171,25 @@ def _dimension(beta: Vector) -> int:
     return next(m for m in range(4) if len(pairs(m)) == beta.shape[1])
 
 
+def _degrees(f: Enclosed, simplices: Simplices, usual: int, limit: Vector, *, frugal: bool) -> tuple[int, int]:
+    """The degree of models of many simplices, and a lower one to begin with, or the same."""
+    if costly(f) and simplices.m == 2:
+        before = kernels.spent()
+        q = _order(f, simplices, usual, limit)
+        kernels.expect((kernels.spent() - before) * len(simplices) / (2 * TRIAL))
+        return q, q
+    return usual, _fewer(f, simplices, usual, limit) if frugal and simplices.m > 0 and not costly(f) else usual
+
+
+def _fewer(f: Enclosed, simplices: Simplices, usual: int, limit: Vector) -> int:
+    """The lowest degree that nearly all simplices of a trial need no more of; else the usual one."""
+    chosen = np.linspace(0, len(simplices) - 1, TRIAL).astype(np.intp)
+    for q in FEWER[simplices.m]:
+        if np.mean(models(f, simplices[chosen], q)[0].e <= WITHIN * limit[chosen]) >= MOSTLY:
+            return q
+    return usual
+
+
 def _order(f: Enclosed, simplices: Simplices, usual: int, limit: Vector) -> int:
     """The degree with the least work; a model's grows with the number of its coefficients."""
     chosen, m = np.linspace(0, len(simplices) - 1, TRIAL).astype(np.intp), simplices.m
@@ -204,7 +227,7 @@ def _resolve(
     mean: bool = False,
     seen: tuple[Rows, Any] | None = None,
 ) -> Rows:
-    """β, high, error1, error2; `before` is the remainder of the parents, if there are any."""
+    """β, high, error1, error2; `before` is the remainder of the parents, if there are any, `few` a degree to try."""
     m, N = simplices.m, len(simplices)
     rows, again = _look(f, simplices, q, limit, before) if seen is None else seen
     if mean:
@@ -226,15 +249,34 @@ def _resolve(
     return rows
 
 
-def look(f: Enclosed, vertices: Vector, q: int, limit: Vector) -> tuple[Rows, Any]:
-    """β, high, error1 and error2 of models of degree q on simplices, and which should be subdivided."""
-    return _look(f, Simplices(vertices, np.zeros((len(vertices), vertices.shape[2]))), q, limit, None)
+def look(f: Enclosed, vertices: Vector, q: int, limit: Vector, few: int) -> tuple[Rows, Any]:
+    """β, high, error1 and error2 of models on simplices, and which should be subdivided.
+
+    Models have the degree `few` where that is far better than the limit, and else q.
+    """
+    simplices = Simplices(vertices, np.zeros((len(vertices), vertices.shape[2])))
+    if few == q:
+        return _look(f, simplices, q, limit, None)
+    rows, _, excess = _modelled(f, simplices, few, limit, None)
+    again = np.zeros(len(excess), dtype=bool)
+    poor = np.flatnonzero(~(excess <= WITHIN))
+    finer, again[poor] = _look(f, simplices[poor], q, limit[poor], None)
+    for row, value in zip(rows, finer, strict=True):
+        row[poor] = value
+    return rows, again
 
 
 def _look(f: Enclosed, simplices: Simplices, q: int, limit: Vector, before: Vector | None) -> tuple[Rows, Any]:
+    return _modelled(f, simplices, q, limit, before)[:2]
+
+
+def _modelled(
+    f: Enclosed, simplices: Simplices, q: int, limit: Vector, before: Vector | None
+) -> tuple[Rows, Any, Vector]:
+    """β, high, error1 and error2 of models of degree q, which to subdivide, and remainders over the limit."""
     m, N = simplices.m, len(simplices)
     rows = (np.empty((N, len(pairs(m)))), np.empty(N), np.empty(N), np.empty(N))
-    again = np.zeros(N, dtype=bool)
+    again, excess = np.zeros(N, dtype=bool), np.empty(N)
     for start in range(0, N, CHUNK):
         part = slice(start, start + CHUNK)
         model, which = models(f, simplices[part], q)
@@ -246,7 +288,8 @@ def _look(f: Enclosed, simplices: Simplices, q: int, limit: Vector, before: Vect
         if isinstance(f, Blurred) and f.blurred:
             stuck |= (model.e > 0.7 * last) & (model.e < AS_IT_IS * model.norm)
         again[part] = (model.e > limit[part]) & (model.e > FLOOR * model.norm) & ~stuck
-    return rows, again
+        excess[part] = model.e / np.maximum(limit[part], TINY)
+    return rows, again, excess
 
 
 def _few(excess: Vector) -> Any:

@@ -34,6 +34,7 @@ from pinnpoint.transfer.everywhere.mesh_constant import (
     mesh_constant,
 )
 from pinnpoint.transfer.facets import FacetLoad, measures
+from pinnpoint.transfer.fans_lowest import LowestFluxes
 from pinnpoint.transfer.flux_map import MANY, FluxMap
 from pinnpoint.transfer.ground import Ground
 from pinnpoint.transfer.helpers import Helpers
@@ -90,6 +91,9 @@ class Continuum:
         Of curved domains: what is given there, for points.
     helpers
         Other processes that take part in the work; None where this one does it all.
+    frugal
+        Whether the source needs to be known no better than radii of points and balls are: those of fluxes and of
+        averages over sides may be nothing but its error.
     """
 
     topology: Topology
@@ -109,6 +113,7 @@ class Continuum:
     stretch: Stretch | None = None
     ground: Ground | None = None
     helpers: Helpers | None = None
+    frugal: bool = False
 
     __repr__ = brief
 
@@ -300,6 +305,7 @@ class Continuum:
                     mean=True,
                     work=self.budget / BUDGET,
                     shared=None if self.helpers is None else self.helpers.look,
+                    frugal=self.frugal,
                 ),
             )
             for cells, f in self.sources
@@ -468,7 +474,9 @@ class Continuum:
             )
         if order == 0 and self.d > 1 and rest is None and self.exchange is None and columns >= MANY[self.d]:
             return self._mapped(nodal, sources, loads)
-        source = np.stack([f.coefficients for f in sources], axis=2)
+        if order == 0 and self.d == 2 and rest is None and self.helpers is None:
+            return self.lowest.fluxes(nodal, sources, self.prescribed(loads))  # continuous.md, step 1d
+        source = np.stack([f.on_all(len(self.kappa)).coefficients for f in sources], axis=2)
         if self.helpers is not None and rest is None:
             return self.helpers.fluxes(self, nodal, source, self.prescribed(loads))
         return self.balanced(nodal, source, self.prescribed(loads), columns=columns, rest=rest)
@@ -510,6 +518,11 @@ class Continuum:
                 rise = 2.0 * (b[:, number[min(at, other), max(at, other)]] - b[:, number[at, at]])
                 slopes[:, at] += self.topology.gradients[:, other, :, None] * rise[:, None, :]
         return slopes
+
+    @cached_property
+    def lowest(self) -> LowestFluxes:
+        """Fluxes of linear elements in the plane."""
+        return LowestFluxes.of(self.joined, self.cell_nodes, self.kappa, self.reaction, self.kind)
 
     @cached_property
     def flux_map(self) -> FluxMap:

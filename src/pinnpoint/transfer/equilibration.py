@@ -23,6 +23,7 @@ from pinnpoint.base.kernels import Meter
 from pinnpoint.mesh.topology import Topology
 from pinnpoint.taylor.bernstein import pairs
 from pinnpoint.transfer.equilibration_plane import solve_fans
+from pinnpoint.transfer.fans_lowest import LowestFans
 from pinnpoint.transfer.patches import FREE, PRESCRIBED, Ingredients, parts, shares, to_nodal
 
 _meter = Meter(Path(__file__).with_name("equilibration_compiled.py"), load=0.35, make=16.0)
@@ -101,6 +102,11 @@ def equilibrate(
         compiled = d > 2 and not topology.glued and _meter.worth(now, ahead)
     if d == 1:
         _solve_intervals(topology, cells, kind, out)
+    elif d == 2 and not compiled and order == 0:
+        alpha, balances = cells.alpha[:, :, 0].T, (cells.alpha[:, :, 0] - cells.load).T
+        found = np.ascontiguousarray(out[:, :, 0].T)
+        LowestFans.of(topology, cells.metric, kind).solve(alpha, balances, found)
+        out[:, :, 0] = found.T
     elif d == 2 and not compiled:
         solve_fans(topology, cells, kind, out)
     elif compiled:

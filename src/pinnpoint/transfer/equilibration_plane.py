@@ -1,9 +1,9 @@
-"""The patch problems of `equilibration` in the plane, where going round the vertex solves the balances.
+"""The patch problems of `equilibration` for RT1 in the plane, where going round the vertex solves the balances.
 
 With the triangles K_1 … K_n about a vertex in order and x_j the flux from K_j to K_{j+1}, the balance of K_j is
-x_j − x_{j−1} = β_j, so that x_j = t + S_j, S_j = β_1 + … + β_j: one number t is left, and for RT1 one ζ_j of each edge.
-What is minimised becomes a quadratic of these, of one unknown or of about n + 1 instead of the 2n or 3n of the saddle
-point system with its multipliers.
+x_j − x_{j−1} = β_j, so that x_j = t + S_j, S_j = β_1 + … + β_j: one number t is left, and one ζ_j of each edge (for RT0
+t alone: `fans_lowest`). What is minimised becomes a quadratic of these, of about n + 1 unknowns instead of the 3n of
+the saddle point system with its multipliers.
 """
 
 from __future__ import annotations
@@ -61,9 +61,8 @@ def _linear(cells: Ingredients, data: list[Vector], some: slice) -> Vector:
 
 def _balances(cells: Ingredients, some: slice) -> Vector:
     """β of each corner and right-hand side, (3C, m)."""
-    alpha = cells.alpha[..., some]
-    mean = alpha[:, :, 0] if alpha.shape[2] == 1 else alpha.mean(axis=2)
-    return np.asarray(mean - cells.load[..., some]).reshape(-1, alpha.shape[-1])
+    mean = cells.alpha[..., some].mean(axis=2)
+    return np.asarray(mean - cells.load[..., some]).reshape(-1, mean.shape[-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +82,10 @@ class _Patches:
     share
         Of a defect, by area, (B, n); none where an edge's flux is free.
     local
-        (B, n, 3, 2q): from outward coordinates to derivatives by t, by the ζ that a triangle is entered by, and by the
-        one that it is left by; (B, n, 1, 2) for RT0.
+        (B, n, 3, 4): from outward coordinates to derivatives by t, by the ζ that a triangle is entered by, and by the
+        one that it is left by.
     turned, form
-        local applied to the triangles' forms, (B, n, 3, 2q); and once more, (B, n, 3, 3).
+        local applied to the triangles' forms, (B, n, 3, 4); and once more, (B, n, 3, 3).
     """
 
     corners: Index
@@ -110,13 +109,11 @@ class _Patches:
             found[:, 1:] = np.where(left, of_slots[..., 1], of_slots[..., 0])
             found[:, 0] = turn * np.where(left[:, 0], of_slots[:, 0, 0], of_slots[:, 0, 1])
         place = (topology.facets[faces, 1] == topology.cells[K[:, 0], a[:, 0]][:, None]).astype(np.intp)
-        q = forms.shape[1] // 2
-        local = np.zeros((*K.shape, 3 if q == 2 else 1, 2 * q))
-        local[..., 0, 0], local[..., 0, q] = np.where(left, -1.0, 1.0), np.where(left, 1.0, -1.0)
-        if q == 2:
-            for slot, entered in ((0, left), (1, ~left)):
-                local[..., 1, 2 * slot + 1] = np.where(entered, sign[..., slot], 0.0)
-                local[..., 2, 2 * slot + 1] = np.where(entered, 0.0, sign[..., slot])
+        local = np.zeros((*K.shape, 3, 4))
+        local[..., 0, 0], local[..., 0, 2] = np.where(left, -1.0, 1.0), np.where(left, 1.0, -1.0)
+        for slot, entered in ((0, left), (1, ~left)):
+            local[..., 1, 2 * slot + 1] = np.where(entered, sign[..., slot], 0.0)
+            local[..., 2, 2 * slot + 1] = np.where(entered, 0.0, sign[..., slot])
         turned = local @ forms[same.corners]
         share = topology.volumes[K]
         share /= share.sum(axis=1, keepdims=True)
@@ -127,7 +124,7 @@ class _Patches:
         return cls(same.corners, faces, place, forward, given, share, local, turned, form, same.closed)
 
     def solve(self, linear: Vector, beta: Vector, out: Vector) -> None:
-        """Minimise for the triangles' linear forms, (B, n, 2q, m), and balances, (B, n, m), and store."""
+        """Minimise for the triangles' linear forms, (B, n, 4, m), and balances, (B, n, m), and store."""
         given, forward = self.given[..., None], self.forward[..., None]
         prescribed = bool(self.given.any())
         known = np.where(given, out[self.faces, self.place, 0] * forward, 0.0) if prescribed else None
@@ -138,25 +135,20 @@ class _Patches:
         S = np.zeros((len(beta), beta.shape[1] + 1, beta.shape[2]))
         np.cumsum(beta, axis=1, out=S[:, 1:])
         slope = self.slopes(linear, S)
-        t = None
+        t = zeta = None
         if known is not None:
             t = np.where(given[:, 0], known[:, 0], np.where(given[:, -1], known[:, -1] - S[:, -1], 0.0))
-        if self.local.shape[2] == 1:
-            free = -slope[:, :, 0].sum(axis=1) / self.form[:, :, 0].sum(axis=1)
-            t = free if t is None else np.where(given[:, 0] | given[:, -1], t, free)
-        else:
-            zeta = None if t is None else np.where(given, out[self.faces, self.place, 1], 0.0)
-            t, zeta = self.with_slopes(slope, t, zeta)
-            out[self.faces, self.place, 1] = zeta
+            zeta = np.where(given, out[self.faces, self.place, 1], 0.0)
+        t, zeta = self.with_slopes(slope, t, zeta)
+        out[self.faces, self.place, 1] = zeta
         x = t[:, None] + S
         x = x if known is None else np.where(given, known, x)
         out[self.faces, self.place, 0] = x * forward  # continuous.md, step 1d
 
     def slopes(self, linear: Vector, S: Vector) -> Vector:
-        """Derivatives at t = 0, ζ = 0 by the unknowns of each triangle, (B, n, 1 or 3, m)."""
-        q = linear.shape[2] // 2
-        left = self.local[..., 0, q] > 0.0
-        first, second = self.turned[..., 0], self.turned[..., q]  # by what is outward of each slot
+        """Derivatives at t = 0, ζ = 0 by the unknowns of each triangle, (B, n, 3, m)."""
+        left = self.local[..., 0, 2] > 0.0
+        first, second = self.turned[..., 0], self.turned[..., 2]  # by what is outward of each slot
         entered, after = np.where(left[..., None], first, second), np.where(left[..., None], second, first)
         found = self.local @ linear
         found += after[..., None] * S[:, 1:, None]

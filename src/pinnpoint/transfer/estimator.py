@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +32,7 @@ from pinnpoint.transfer.coefficients import Field
 from pinnpoint.transfer.facets import FacetLoad, left_over
 from pinnpoint.transfer.geometry import Shapes
 from pinnpoint.transfer.helpers import Helpers, OnCells
+from pinnpoint.transfer.linear_sides import Frame, linear_rows
 from pinnpoint.transfer.medium import Action, Medium
 from pinnpoint.transfer.robin import Gaps, held
 from pinnpoint.transfer.varying import Given, varied_inner, varied_remains, varied_weak
@@ -53,7 +54,7 @@ class Side:
     nodal
         Coefficients of the state, all degrees of freedom.
     source
-        Right-hand side on every cell.
+        Right-hand side, on every cell or on those where it is not zero, in ascending order.
     flux
         Facet densities t, (F, 1) or (F, d).
     load
@@ -193,9 +194,19 @@ class Estimator:
         product, values = np.empty((K, C)), np.empty((K, C))
         sides = [primal, *(dual for dual, _, _ in duals)]
 
+        acting = [(sign, acts) for _, sign, acts in duals]
+        linear = self.degree == 1 and self.medium is None and keeper is None
+        if not linear:
+            sides = [replace(side, source=side.source.on_all(C)) for side in sides]
+
         def work(part: slice) -> list[tuple[float, float]]:
             """Fill the rows of some cells; what they add to the rounding and to the data's error of each value."""
             shapes, sums = self._shapes(part), []
+            if linear:
+                frame, T = Frame.of(shapes, self.kappa[part], self.reaction[part]), self.topology
+                nodes, facets = (np.ascontiguousarray(x[part].T) for x in (self.cell_nodes, T.cell_facets))
+                signs = np.ascontiguousarray(T.sign[part].T)
+                return linear_rows(frame, sides, acting, nodes, facets, signs, part, rows, product, values)
             first: Any = None
             for i, side in enumerate(sides):
                 state = State.of(shapes, side.nodal[self.cell_nodes[part]].T, self.degree)

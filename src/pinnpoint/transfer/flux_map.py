@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,9 +16,9 @@ import scipy.sparse as sp
 from pinnpoint.base.arrays import Index, Matrix, Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.mesh.topology import Topology
-from pinnpoint.taylor.bernstein import Density, gram, pairs
+from pinnpoint.taylor.bernstein import Density, pairs
 from pinnpoint.transfer.equilibration import patches
-from pinnpoint.transfer.patches import FREE, PRESCRIBED, form_table
+from pinnpoint.transfer.patches import FREE, PRESCRIBED, first_moments, form_table
 
 MANY = {2: 48, 3: 160}
 """Right-hand sides from which the map is worth its making."""
@@ -67,7 +66,7 @@ class FluxMap:
             cut = n * (d + 1)
             rows.append((x[..., :cut].ravel(), at[0][..., :cut].ravel(), at[1][..., :cut].ravel()))
             loads.append((x[..., cut:].ravel(), at[0][..., cut:].ravel(), at[1][..., cut:].ravel()))
-        return cls(_matrix(rows, (F, size)), _matrix(loads, (F, C * (d + 1))), moments(d), topology.volumes)
+        return cls(_matrix(rows, (F, size)), _matrix(loads, (F, C * (d + 1))), first_moments(d), topology.volumes)
 
     def fluxes(self, nodal: Vector, sources: Sequence[Density]) -> Vector:
         """Facet densities (F, 1, m) for states (m, size)."""
@@ -76,16 +75,6 @@ class FluxMap:
             own = (f.coefficients @ self.moments.T) * self.volumes[:, None]
             found[i] = self.values @ u + self.loads @ own.ravel()  # continuous.md, step 1d
         return found.T[:, None, :]
-
-
-@cache
-def moments(d: int) -> Vector:
-    """From Bernstein coefficients of f to the means of fλ_a over a simplex, (d + 1, pairs)."""
-    found = np.zeros((d + 1, len(pairs(d))))
-    for p, (i, j) in enumerate(pairs(d)):
-        found[i] += 0.5 * gram(d)[p]
-        found[j] += 0.5 * gram(d)[p]
-    return found
 
 
 def _matrix(rows: list[tuple[Vector, Index, Index]], shape: tuple[int, int]) -> Matrix:

@@ -42,7 +42,7 @@ class Helpers(Protocol):
         """What `Estimator.on_cells` finds, of the model whose fluxes were made last."""
         ...
 
-    def look(self, f: Any, vertices: Vector, order: int, limit: Vector) -> tuple[Rows, Index]:
+    def look(self, f: Any, vertices: Vector, order: int, limit: Vector, few: int) -> tuple[Rows, Index]:
         """What `taylor.simplices.look` finds."""
         ...
 

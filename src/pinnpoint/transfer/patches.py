@@ -64,26 +64,18 @@ class Ingredients:
     ) -> Ingredients:
         """Ingredients for given coefficients, ∇u_h at the vertices and source; lengths by `metric`, or by κ."""
         d, volumes = topology.dim, topology.volumes
-        # varying.md, step 2d
-        E = topology.edges if metric is None else np.einsum("kyx,kix->kiy", metric, topology.edges)
-        scale = 1.0 / (d * d * kappa * volumes)
-        columns = [np.einsum("kx,kx->k", E[:, i], E[:, j]) * scale for i, j in pairs(d - 1)]
         if order == 0 and gradients.shape[1] > 1:
             gradients = gradients.mean(axis=1, keepdims=True)
         weighted = topology.gradients * (kappa * volumes)[:, None, None]
-        alpha = np.empty((len(E), d + 1, d + 1 if order else 1, gradients.shape[-1]))
+        alpha = np.empty((len(weighted), d + 1, d + 1 if order else 1, gradients.shape[-1]))
         for where in range(alpha.shape[2]):
             np.matmul(weighted, gradients[:, where if gradients.shape[1] > 1 else 0], out=alpha[:, :, where])
         half = np.array([1.0 if i == j else 0.5 for i, j in pairs(d)])
         products = gram(d) * half[:, None]  # from β to the means of r λ_i λ_j
-        total = np.zeros((d + 1, len(half)))
-        for p, (i, j) in enumerate(pairs(d)):
-            total[i] += products[p]
-            if i != j:
-                total[j] += products[p]
-        load = np.matmul(total, source) * volumes[:, None, None]
+        load = np.matmul(first_moments(d), source) * volumes[:, None, None]
         moments = np.matmul(products, source) * volumes[:, None, None] if order else np.zeros((1, 1, source.shape[-1]))
-        return cls(d if order else 1, np.stack(columns, axis=1), alpha, load, moments, form_table(d, order))
+        edges = edge_metric(topology, kappa, metric)
+        return cls(d if order else 1, edges, alpha, load, moments, form_table(d, order))
 
     def data(self, cell: Index | slice | int, vertex: int) -> Vector:
         """Data of the patches of the local vertex in some cells, (n, data, m), in the order of the table."""
@@ -100,6 +92,26 @@ class Ingredients:
     def balance(self, cell: Index | int, vertex: Index | int) -> Vector:
         """Required sums of outward facet means, ∫ ∇ψ_a·κ∇u_h − ψ_a r."""
         return np.asarray(self.alpha[cell, vertex].mean(axis=-2) - self.load[cell, vertex])
+
+
+def edge_metric(topology: Topology, kappa: Vector, metric: Vector | None = None) -> Vector:
+    """Gram matrices of the cells' edges over d²κ|K|, the upper triangle by rows; lengths by `metric`, or by κ."""
+    d = topology.dim
+    # varying.md, step 2d
+    E = topology.edges if metric is None else np.einsum("kyx,kix->kiy", metric, topology.edges)
+    scale = 1.0 / (d * d * kappa * topology.volumes)
+    return np.stack([np.einsum("kx,kx->k", E[:, i], E[:, j]) * scale for i, j in pairs(d - 1)], axis=1)
+
+
+@cache
+def first_moments(d: int) -> Vector:
+    """From Bernstein coefficients of f to the means of fλ_a over a simplex, (d + 1, pairs)."""
+    found = np.zeros((d + 1, len(pairs(d))))
+    for p, (i, j) in enumerate(pairs(d)):
+        found[i] += 0.5 * gram(d)[p]
+        found[j] += 0.5 * gram(d)[p]
+    found.setflags(write=False)
+    return found
 
 
 @cache

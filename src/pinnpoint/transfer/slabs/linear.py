@@ -23,8 +23,8 @@ from pinnpoint.rounding.arithmetic import TINY, gamma, sum_up, up
 from pinnpoint.taylor.bernstein import gram, pairs
 from pinnpoint.transfer.cells import COUNT
 from pinnpoint.transfer.estimator import KEPT, ROWS, Bounds, Estimator, Pair, Side
-from pinnpoint.transfer.flux_map import moments
 from pinnpoint.transfer.geometry import Shapes
+from pinnpoint.transfer.patches import first_moments
 
 CHUNK = 8192
 """Cells at once."""
@@ -165,7 +165,7 @@ class LinearCells:
         rows["oscillation"][i, part] = up(root * (spread + fog) + error2, 8)  # continuous.md, step 2a
         rows["defect"][i, part] = up(cells.above * (np.abs(mean) + fog) + error1, 8)  # continuous.md, step 2d
         rows["osc"][i, part], rows["def"][i, part] = error2, error1
-        return total @ moments(d).T, size
+        return total @ first_moments(d).T, size
 
 
 def largest(x: Vector) -> Vector:

@@ -18,7 +18,7 @@ from pinnpoint.transfer.cells import COUNT
 from pinnpoint.transfer.continuum import Continuum, bernstein
 from pinnpoint.transfer.estimator import Bounds, Pair, Side
 from pinnpoint.transfer.facets import FacetLoad
-from pinnpoint.transfer.flux_map import moments
+from pinnpoint.transfer.patches import first_moments
 from pinnpoint.transfer.products import LOOSE, paired
 from pinnpoint.transfer.slabs.linear import LinearCells, largest
 
@@ -229,7 +229,7 @@ class Meter:
     def _against_linear(self, f: Density, own: Vector) -> tuple[float, float, float]:
         """The same for linear elements, from their values at the vertices."""
         topology, slack = self.model.topology, self.model.anchors.slack
-        value = np.einsum("na,na->n", f.coefficients @ moments(self.model.d).T, own) * topology.volumes
+        value = np.einsum("na,na->n", f.coefficients @ first_moments(self.model.d).T, own) * topology.volumes
         top, size, above = largest(own), largest(f.coefficients), self.volumes
         wrong = 3.0 * (slack + LOOSE) * size * top * above  # continuous.md, step 8f
         loose = f.error2 * top * above  # continuous.md, step 8a

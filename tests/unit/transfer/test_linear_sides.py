@@ -1,0 +1,75 @@
+"""Linear elements: what their own functions say of a side is what those of any degree say, but for rounding."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pinnpoint as pp
+from pinnpoint.mesh.topology import Topology
+from pinnpoint.taylor.bernstein import Density, pairs
+from pinnpoint.transfer.equilibration import equilibrate, solve_patches
+from pinnpoint.transfer.estimator import Side
+from pinnpoint.transfer.patches import Ingredients, to_nodal
+
+
+class Watching:
+    """A keeper, with which sides are measured as those of any degree."""
+
+    def take(self, *shown):
+        """Nothing is kept."""
+
+
+def bent(kind, cells):
+    """A mesh of cells that are all different."""
+    mesh, rng = pp.io.generate(kind, cells), np.random.default_rng(5)
+    inside = ~np.isin(np.arange(len(mesh.points)), mesh.facets("boundary"))
+    points = mesh.points + 0.2 / cells * rng.uniform(-1.0, 1.0, mesh.points.shape) * inside[:, None]
+    return type(mesh)(points, mesh.cells, mesh.cell_groups, mesh.facet_groups)
+
+
+@pytest.mark.parametrize("reaction", [0.0, 3.0])
+@pytest.mark.parametrize(("kind", "cells"), [("interval", 30), ("square", 8), ("cube", 4)])
+def test_sides_of_linear_elements_are_measured_as_those_of_any_degree(kind, cells, reaction):
+    """Random states, fluxes and sources on a third of the cells, which balance nothing."""
+    mesh, rng = bent(kind, cells), np.random.default_rng(0)
+    kappa = rng.uniform(1.0, 5.0, len(mesh.cells))
+    model = pp.fem.ReactionDiffusion(mesh, "exp(x)", kappa, reaction).continuum(Topology.of(mesh))
+    some = np.sort(rng.choice(len(kappa), len(kappa) // 3, replace=False))
+    rest = rng.uniform(size=(3, len(some)))
+    w = Density(rng.normal(size=(len(some), len(pairs(model.d)))), *rest, cells=some)
+    states, fluxes = rng.normal(size=(2, model.size)), rng.normal(size=(2, len(model.topology.facets), 1))
+    one = Side(states[0], model.load, fluxes[0])
+    own, (pair,) = model.estimator.measure(one, [(Side(states[1], w, fluxes[1]), -1.0, True)])
+    any_degree, (other,) = model.estimator.measure(one, [(Side(states[1], w, fluxes[1]), -1.0, True)], Watching())
+    for found, wanted in ((own, any_degree), (pair.dual, other.dual)):
+        for name in ("square", "fuzz", "defect", "means"):
+            np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), rtol=1e-12)
+        np.testing.assert_allclose(found.oscillation, wanted.oscillation, rtol=1e-12, atol=1e-10)
+        assert np.all(found.oscillation >= 0.98 * wanted.oscillation)  # a mean of equal numbers is rounded there
+        np.testing.assert_allclose(found.data[0], wanted.data[0], rtol=1e-12, atol=1e-200)
+        assert np.all(found.size >= wanted.size * (1.0 - 1e-14))
+        assert np.all(found.size <= 3.0 * wanted.size)
+        assert found.data[1] == pytest.approx(wanted.data[1], rel=1e-12)
+    scale = np.sqrt(own.square * pair.dual.square)
+    assert np.all(np.abs(pair.product - other.product) <= 1e-13 * scale)
+    assert pair.value == pytest.approx(other.value, rel=1e-12)
+    assert pair.rounding == pytest.approx(other.rounding, rel=1e-12)
+    assert pair.data == pytest.approx(other.data, rel=1e-12)
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_fans_solve_the_saddle_point_systems_of_lowest_order(given):
+    """By α and β with one number a fan, and by dense systems with multipliers; with prescribed edges too."""
+    mesh, rng = bent("lshape", 6), np.random.default_rng(1)
+    topology = Topology.of(mesh)
+    C, kappa = len(mesh.cells), rng.uniform(1.0, 5.0, len(mesh.cells))
+    kind = np.where(topology.boundary, 1 + (rng.uniform(size=len(topology.facets)) < 0.4) * given, 0).astype(np.int8)
+    slopes, source = rng.normal(size=(C, 1, 2, 3)), rng.normal(size=(C, 6, 3))
+    prescribed = rng.normal(size=(len(kind), 2, 3)).mean(axis=1, keepdims=True).repeat(2, axis=1) if given else None
+    found = equilibrate(topology, kappa, slopes, source, kind, prescribed)
+    cells, out = Ingredients.of(topology, kappa, slopes, source, 0), np.zeros((len(kind), 2, 1, 3))
+    if prescribed is not None:
+        out[kind == 2] = 0.5 * prescribed[kind == 2][:, :, None]
+    solve_patches(topology, cells, kind, out)
+    np.testing.assert_allclose(found, to_nodal(out), atol=1e-11 * np.abs(found).max())
