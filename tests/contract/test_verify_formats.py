@@ -1,4 +1,4 @@
-"""`verify --inputs` reads .vtu, .inp and .bdf files itself: honest ones verify, others with a digest that fits do not."""
+"""`verify --inputs` reads .vtu, .inp and .bdf files itself: honest ones verify, others with a fitting digest do not."""
 
 from __future__ import annotations
 

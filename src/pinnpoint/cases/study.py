@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,13 @@ import numpy as np
 from pinnpoint.base.arrays import Vector
 from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError, in_words
-from pinnpoint.cases.derived import expanded, quantities, told
+from pinnpoint.cases.derived import expanded, told
 from pinnpoint.cases.kinds import KINDS, Setting
 from pinnpoint.cases.kinds.coefficients import CoefficientFile
 from pinnpoint.cases.models import open_model
 from pinnpoint.cases.plain import printable
-from pinnpoint.cases.specs import Case, QuerySpec
+from pinnpoint.cases.queries import make_queries
+from pinnpoint.cases.specs import Case
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certifiers.decided import DECIDED, TOLERANCE
 from pinnpoint.certifiers.exact import Exact
@@ -34,7 +34,6 @@ from pinnpoint.certifiers.tolerance import MAX_DOFS, certify_to
 from pinnpoint.certifiers.verb import AnyMethod, foresee, narrowed, run, without_prediction
 from pinnpoint.fem.coefficients import require_defined
 from pinnpoint.fem.extraction import Formulas, NodeValues
-from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.io.decks.problems import Deck, read_deck
 from pinnpoint.io.decks.text import read_text
 from pinnpoint.io.fields import read_field
@@ -42,7 +41,6 @@ from pinnpoint.io.meshes.read import read_mesh
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.models import Lift, VectorLift, load_network
-from pinnpoint.systems.derived import VON_MISES, Derived
 from pinnpoint.systems.limits import Limit
 from pinnpoint.systems.queries import Queries
 
@@ -335,90 +333,6 @@ def _components(values: Vector, dim: int, count: int) -> Vector:
     if values.ndim == 2 and count == dim == 2 and values.shape[1] == 3 and not np.any(values[:, 2]):
         return values[:, :2]
     return values
-
-
-def make_queries(case: Case, problem: Any) -> Queries:
-    """All queries of a case as one list, in its order, with what follows from them."""
-    runs = groupby(case.queries, lambda spec: (spec.kind == "point", spec.component))
-    parts = [part for _, run in runs for part in _run(list(run), problem)]
-    joined = parts[0]
-    for part in parts[1:]:
-        joined = joined + part
-    return joined.deriving(_derived(case, problem)) if case.derived else joined
-
-
-def _run(specs: list[QuerySpec], problem: Any) -> list[Queries]:
-    """Queries that follow each other; points are located together."""
-    if len(specs) > 1 and specs[0].kind == "point":
-        component = {} if problem.components == 1 else {"component": specs[0].component}
-        try:
-            names = [spec.name for spec in specs]
-            return [problem.points([spec.at for spec in specs], **component, **when(specs, problem), names=names)]
-        except InputError:
-            pass  # one of them is refused: by itself it is named
-    return [_query(spec, problem) for spec in specs]
-
-
-def when(specs: Sequence[QuerySpec], problem: Any) -> dict[str, Any]:
-    """The times that queries are about, where the solution moves; the end where none is said."""
-    if not isinstance(problem, MovingQueries):
-        return {}
-    found = {"time": [problem.grid.end if spec.time is None else spec.time for spec in specs]}
-    since = [spec.since for spec in specs if spec.since is not None]
-    return found | ({"since": since} if since else {})
-
-
-def _query(spec: QuerySpec, problem: Any) -> Queries:
-    label = f"query '{spec.name}'"
-    component = {} if problem.components == 1 else {"component": spec.component}
-    if problem.components > 1 and spec.component is None and spec.kind != "compliance":
-        words = "two axes such as 'xy'" if spec.kind in ("stress", "strain") else "'x', 'y' or 'z'"
-        raise InputError(f"{label}: needs a component, {words}")
-    named, block = {"name": spec.name}, {} if spec.side is None else {"side": spec.side}
-    moment = when([spec], problem)
-    weight = moment | ({} if spec.spread is None else {"spread": spec.spread})
-
-    def along(asked: Callable[..., Queries]) -> Queries:
-        return asked([spec.at], spec.component, [spec.name])
-
-    ask: dict[str, Callable[[], Queries]] = {
-        "patch": lambda: problem.patch(spec.group, **component, **moment, **named),
-        "flux": lambda: problem.flux(spec.group, **named) if spec.at is None else along(problem.fluxes),
-        "gradient": lambda: along(problem.gradients),
-        "cells": lambda: problem.cells(spec.group or [spec.at], **component, **moment, **block, **named),
-        "mean": lambda: problem.mean(**component, **moment, **named),
-        "reaction": lambda: problem.reaction(spec.group, **component, **named),
-        "compliance": lambda: problem.compliance(**named),
-        "everywhere": lambda: problem.everywhere(**named),
-        "maximum": lambda: problem.maximum(spec.group, **named),
-        "minimum": lambda: problem.minimum(spec.group, **named),
-        "l2-error": lambda: problem.l2_error(**named),
-        "energy-error": lambda: problem.energy_error(**named),
-        "average": lambda: problem.averages([spec.at], spec.radius, **component, **weight, names=[spec.name]),
-        "stress": lambda: problem.stress(spec.group or [spec.at], **component, names=[spec.name]),
-        "strain": lambda: problem.strain(spec.group or [spec.at], **component, names=[spec.name]),
-        "point": lambda: problem.points([spec.at], **component, **moment, names=[spec.name]),
-    }
-    try:
-        if spec.at is not None and len(spec.at) != problem.mesh.dim:
-            raise InputError(f"at: must have {problem.mesh.dim} coordinates; got {list(spec.at)}")
-        return ask[spec.kind]()
-    except InputError as error:
-        raise InputError(f"{label}: {error}") from error
-
-
-def _derived(case: Case, problem: Any) -> list[Derived]:
-    """What follows from the queries, with Poisson's ratio where it counts."""
-    found = []
-    for one in case.derived:
-        each = quantities((one,), problem.mesh.dim)
-        if one.kind == VON_MISES:
-            try:
-                each = [replace(each[0], poisson=problem.lateral(one.group or [one.at], 1)[0])]
-            except InputError as error:
-                raise InputError(f"query '{one.name}': {error}") from error
-        found += each
-    return found
 
 
 def make_method(case: Case) -> AnyMethod:

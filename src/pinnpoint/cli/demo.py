@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from pinnpoint.cases.queries import make_queries
 from pinnpoint.cases.read import read_case
-from pinnpoint.cases.study import Study, make_method, make_problem, make_queries, open_mesh
+from pinnpoint.cases.study import Study, make_method, make_problem, open_mesh
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.cli.progress import Stages
 from pinnpoint.models.networks import hidden_bump

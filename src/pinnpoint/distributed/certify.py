@@ -17,8 +17,9 @@ from pinnpoint.base.arrays import Vector
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.cases.kinds import KINDS
 from pinnpoint.cases.kinds.elasticity import ElasticSpec
+from pinnpoint.cases.queries import make_queries
 from pinnpoint.cases.specs import Case
-from pinnpoint.cases.study import SILENT, Result, Study, make_method, make_queries, open_mesh, open_prediction
+from pinnpoint.cases.study import SILENT, Result, Study, make_method, open_mesh, open_prediction
 from pinnpoint.certificates.assembly import Findings, assemble
 from pinnpoint.certificates.certificate import Certificate
 from pinnpoint.certificates.claims import Claim
