@@ -191,7 +191,7 @@ def averaged(
     mesh
         Points, cells and lower bounds of |K|; the others as in `found`.
     """
-    known, q = [fixed(v) for v in (place.kappa, place.reaction)], place.exponent()  # type: ignore[arg-type]
+    known, q = [fixed(v) for v in (place.kappa, place.reaction)], place.exponent()
     exact = all(v is not None and v[1] == 0.0 for v in known) and place.convection is None and place.matrix is None
     if not exact or Fraction(q) * Fraction(known[0][0]) != Fraction(known[1][0]):  # type: ignore[index]
         raise InputError(
