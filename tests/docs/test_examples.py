@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from pinnpoint.cli import doctor
 from pinnpoint.cli.main import main
 from tests import ROOT
 
@@ -90,7 +91,6 @@ def test_nonsense_exits_with_2_and_refusals_with_their_code(capsys, monkeypatch)
         main(["nonsense"])
     assert stop.value.code == 2
     from pinnpoint.base.errors import InputError
-    from pinnpoint.cli import doctor
 
     def refuse(arguments):
         raise InputError("mesh: not found")
@@ -125,6 +125,22 @@ def test_benchmark_quick_form(tmp_path):
     assert rows["tightness poisson"]["exact, refined: relative radius"] < 1e-15
     assert 1.0 < rows["tightness poisson"]["norm: radius / error"] < 1e4
     assert 1.0 < rows["tightness poisson"]["randomized 16: sigma / exact sigma"] < 3.0
+
+
+def test_doctor_says_what_would_make_a_machine_faster(capsys, monkeypatch):
+    assert main(["doctor"]) == 0
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("would make it faster: ")]
+    assert said
+    bare = doctor.faster({"superlu"}, compiled=False)
+    assert [next(x for x in ("cvxopt", "fast", "amg") if f"[{x}]" in line) for line in bare] == [
+        "cvxopt",
+        "fast",
+        "amg",
+    ]
+    assert doctor.faster({"superlu", "cvxopt", "petsc"}, compiled=True) == []
+    monkeypatch.setattr(doctor, "SOLVERS", {"superlu": doctor.SparseLU})
+    assert main(["doctor"]) == 0
+    assert "pinnpoint[cvxopt]" in capsys.readouterr().out.split("would make it faster: ", 1)[1]
 
 
 def test_the_figure_of_the_benchmarks_is_that_of_their_history():

