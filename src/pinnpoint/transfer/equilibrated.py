@@ -50,8 +50,8 @@ SPARE = 1e-3
 """Share of a radius on a curved domain that is added to it, so that other models of the map can prove it too."""
 TRIFLE = 1e-13
 """Dirichlet data that is met to this share of the state is not lifted: that is rounding."""
-BATCH = 4_000_000
-"""Coefficients of dual sources held at once."""
+BATCH, LINEAR = 4_000_000, 12_000_000
+"""Coefficients of dual sources on all cells, of quadratic and of linear elements, that would be held at once."""
 
 
 @dataclass(frozen=True)
@@ -473,6 +473,14 @@ class Equilibrated(Route):
         cells, w = len(self.model.kappa), self.goals[i].source
         return Density.constant(np.zeros(cells), self.model.d) if w is None else w.on_all(cells)
 
+    def _acting(self, i: int) -> Density:
+        """The same, of linear elements with constant coefficients on the cells where it is not zero alone."""
+        w, model = self.goals[i].source, self.model
+        few = model.degree == 1 and model.medium is None and model.helpers is None
+        if few and w is not None and w.cells is not None and bool(np.all(w.cells[1:] > w.cells[:-1])):
+            return w
+        return self.dual_source(i)
+
     def dual_field(self, i: int) -> Field | None:
         """The field q of a query on every cell."""
         q = self.goals[i].field
@@ -489,13 +497,13 @@ class Equilibrated(Route):
         model = self.model
         asked = list(nodal_of)
         size = len(model.kappa) * len(pairs(model.d))
-        step = max(1, BATCH // size)
+        step = max(1, (LINEAR if model.degree == 1 and model.medium is None else BATCH) // size)
         found: dict[int, Pair] = {}
         bounds = model.estimator.measure(primal, [], seen)[0] if not asked else None
         for a in range(0, len(asked), step):
             these = asked[a : a + step]
             nodal = np.stack([nodal_of[i] for i in these])
-            sources = [self.dual_source(i) for i in these]
+            sources = [self._acting(i) for i in these]
             loads, fields = [self.goals[i].load for i in these], [self.dual_field(i) for i in these]
             wanted = [model.wanted(z, load) for z, load in zip(nodal, loads, strict=True)]
             asked_for = [load if w is None else w for w, load in zip(wanted, loads, strict=True)]
