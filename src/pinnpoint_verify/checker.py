@@ -362,6 +362,7 @@ class Grid:
 
 class Mesh(Grid):
     """With coefficients and kinds of facets; constants of the means."""
+    floating = False  # whether parts that nothing holds are allowed: their means then have no bound in the energy
     def __init__(self, bundle: Bundle, degree: int) -> None:
         super().__init__(bundle, degree)
         d, nodes, inner = self.d, self.points, self.inner
@@ -398,7 +399,8 @@ class Mesh(Grid):
         rows, columns = (np.concatenate(x).astype(np.int32) for x in ((np.full(len(ends), self.C), a, b), (ends, b, a)))
         graph = sp.csr_array((np.concatenate([start, hop[b], hop[a]]), (rows, columns)), shape=(self.C + 1,) * 2)
         self.reach = up(np.sqrt(dijkstra(graph, indices=self.C)[: self.C]) * (1.0 + 1e-9))
-        need(np.all(np.isfinite(self.reach)), "mesh: a part is joined to no Dirichlet facet and to no reaction")
+        fits = self.floating or np.all(np.isfinite(self.reach))
+        need(fits, "mesh: a part is joined to no Dirichlet facet and to no reaction")
         box = math.sqrt(float(np.sum((np.ptp(nodes, axis=0) * (1.0 + 1e-14)) ** -2.0)) * (1.0 - 1e-14))
         box_holds = not np.any(self.kind == NEUMANN) and self.pairs is None
         self.friedrichs = math.inf if not box_holds else float(up(1.0 / (PI * box * root.min())))

@@ -41,6 +41,7 @@ from pinnpoint_verify.reader import Bundle, Refused, need
 from pinnpoint_verify.robin import is_robin
 from pinnpoint_verify.rows import ALONE, Row, near, rows_agree
 from pinnpoint_verify.samples import Samples
+from pinnpoint_verify.slab_claims import verify_slabs
 from pinnpoint_verify.solid_claims import solid
 from pinnpoint_verify.solid_lifts import kept_agrees
 from pinnpoint_verify.spectrum import Spectrum
@@ -260,6 +261,10 @@ def verify(path: Any, inputs: Any = None) -> list[str]:
         need(inputs is None, "inputs: the bundle of a box names no files")
         need(bundle.versions == certificate.get("versions"), "manifest.json: other versions than in the certificate")
         return named + verify_box(bundle, certificate, case, proof)
+    if "runs" in proof:
+        need(inputs is None, "inputs: the bundle of a solution in time names no files")
+        need(bundle.versions == certificate.get("versions"), "manifest.json: other versions than in the certificate")
+        return named + verify_slabs(bundle, certificate, case, proof)
     names = [str(query["name"]) for query in case["queries"]]
     printed = [line for name, data in bundle.json.items() for line in declared_lines(name, data, names)]
     need(bundle.versions == certificate.get("versions"), "manifest.json: other versions than in the certificate")

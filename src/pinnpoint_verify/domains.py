@@ -44,6 +44,19 @@ def named(case: Row) -> str:
     return kind or ""
 
 
+def unfolded(mesh: Any) -> None:
+    """Two cells that share a facet lie on either side of it."""
+    inner = np.nonzero((mesh.kind == 0) & ~mesh.paired)[0]
+    order = np.argsort(mesh.cell_facets.ravel(), kind="stable")
+    first = np.searchsorted(mesh.cell_facets.ravel()[order], inner)
+    V, sides = mesh.points[mesh.facets[inner]], []
+    for k in (0, 1):
+        opposite = mesh.points[mesh.cells.ravel()[order[first + k]]]
+        E = np.concatenate([V[:, 1:] - V[:, :1], (opposite - V[:, 0])[:, None]], axis=1)
+        sides.append(np.sign(np.linalg.det(E)))
+    need(np.all(sides[0] * sides[1] < 0.0), "mesh: cells that share a facet overlap")
+
+
 def outer(cells: Array) -> Array:
     """Facets of one cell only, as sorted vertices."""
     every = np.concatenate([np.delete(cells, k, axis=1) for k in range(cells.shape[1])])

@@ -27,7 +27,7 @@ from pinnpoint_verify.checker import (
     means,
     quadratic,
 )
-from pinnpoint_verify.domains import sides_agree
+from pinnpoint_verify.domains import sides_agree, unfolded
 from pinnpoint_verify.formulas import formula, plain
 from pinnpoint_verify.glued import flow_agrees
 from pinnpoint_verify.lifts import Lift, alike, lift_agrees, own_value
@@ -217,7 +217,7 @@ class Samples:
     def system(self, d: Discrete, rows: list[Row]) -> None:
         """The stored matrix is that of the mesh and the coefficients; ℓ of groups are their means or fluxes."""
         mesh, m = self.mesh, self.mesh.d
-        self._unfolded()
+        unfolded(mesh)
         if self.varied is not None:
             return
         T = mesh.nodes_of(mesh.cells)
@@ -289,19 +289,6 @@ class Samples:
         fits = np.all(low <= values.min(axis=1) + slack) and np.all(values.max(axis=1) <= top + slack)
         need(fits, "robin: a bound that the formula does not keep (sampled)")
         return list(facets.tolist())
-
-    def _unfolded(self) -> None:
-        """Two cells that share a facet lie on either side of it."""
-        mesh = self.mesh
-        inner = np.nonzero((mesh.kind == 0) & ~mesh.paired)[0]
-        order = np.argsort(mesh.cell_facets.ravel(), kind="stable")
-        first = np.searchsorted(mesh.cell_facets.ravel()[order], inner)
-        V, sides = mesh.points[mesh.facets[inner]], []
-        for k in (0, 1):
-            opposite = mesh.points[mesh.cells.ravel()[order[first + k]]]
-            E = np.concatenate([V[:, 1:] - V[:, :1], (opposite - V[:, 0])[:, None]], axis=1)
-            sides.append(np.sign(np.linalg.det(E)))
-        need(np.all(sides[0] * sides[1] < 0.0), "mesh: cells that share a facet overlap")
 
     def primal(self, p: Side, g: Cells) -> None:
         """S = f − λu_h³ on a range of cells, or what a lifted prediction leaves of f, f + κΔu − c u."""

@@ -130,6 +130,20 @@ def prism_models(f: Enclosed, V: Vector, start: float, end: float, q: int) -> tu
     return TaylorModel(S, C, np.array(np.broadcast_to(model.e, len(V)))), which
 
 
+def about(f: Enclosed, x0: Vector, width: float, start: float, end: float, q: int) -> TaylorModel:
+    """The model of f on the box x₀ ± width times an interval, in coordinates from −1 to 1."""
+    d = len(x0)
+    S, X = space(d + 1, q), []
+    for i in range(d):
+        C = np.zeros((S.size, 1))
+        C[0], C[int(np.flatnonzero((S.powers.sum(axis=1) == 1) & (S.powers[:, i] == 1))[0])] = x0[i], width
+        X.append(TaylorModel(S, C, np.zeros(1)))
+    model = model_of(f, [*X, clock(start, end, 1, d, q)])
+    C = np.zeros((S.size, 1))
+    C[: len(model.C)] = model.C
+    return TaylorModel(S, C, np.array(np.broadcast_to(model.e, 1)))
+
+
 def bounds(f: Enclosed, V: Vector, start: float, end: float, q: int) -> tuple[float, float]:
     """Bounds of f from below and above on simplices times an interval."""
     low, high = prism_models(f, V, start, end, q)[0].bounds

@@ -41,8 +41,8 @@ def continuous(
     out.array("continuous/state", primal.nodal)
     out.array("continuous/flux", primal.flux)
     density(out, "source/f", primal.source)
-    _load(out, "source/g", primal.load)
-    _sides(out, model)
+    store_load(out, "source/g", primal.load)
+    sides_of(out, model.dirichlet, model)
     lift = problem.lift if isinstance(problem, Lifted) else None
     own = problem.own_values(queries) if isinstance(problem, Lifted) else None
     said, known = [], {} if extremes is None else extremes.found(given)
@@ -70,7 +70,7 @@ def continuous(
             out.array(f"dual/z{i}", side.nodal)
             out.array(f"dual/t{i}", side.flux)
             density(out, f"dual/w{i}", side.source)
-            _load(out, f"dual/g{i}", side.load)
+            store_load(out, f"dual/g{i}", side.load)
             for c, part in enumerate(components(side.field)):
                 density(out, f"dual/q{i}_{c}", part)
             if isinstance(route, Monotone):
@@ -138,9 +138,9 @@ def _band(out: Writer, numbers: Mapping[str, Any]) -> dict[str, Any]:
     return said
 
 
-def _sides(out: Writer, model: Any) -> None:
+def sides_of(out: Writer, dirichlet: Any, model: Any) -> None:
     """Facets of the boundary's groups, and the coefficients of Robin ones."""
-    for k, (facets, _) in enumerate(model.dirichlet):
+    for k, (facets, _) in enumerate(dirichlet):
         out.array(f"continuous/d{k}", np.sort(facets))
     for k, (facets, _) in enumerate(model.neumann):
         out.array(f"continuous/n{k}", np.sort(facets))
@@ -172,6 +172,7 @@ def _text(given: Any) -> Any:
     return None if given is None else text(given)
 
 
-def _load(out: Writer, name: str, load: FacetLoad | None) -> None:
+def store_load(out: Writer, name: str, load: FacetLoad | None) -> None:
+    """Fluxes on facets, where there are any."""
     if load is not None:
         density(out, name, load.density, load.facets)

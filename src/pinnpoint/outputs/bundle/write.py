@@ -33,6 +33,7 @@ from pinnpoint.outputs.bundle.curved import curved_obstacle
 from pinnpoint.outputs.bundle.document import Document, text, wordless
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.outputs.bundle.moving import as_system
+from pinnpoint.outputs.bundle.slabs import moving_obstacle, write_slabs
 from pinnpoint.outputs.bundle.solid import solid, solid_obstacle
 from pinnpoint.outputs.bundle.varied import varied_obstacle
 from pinnpoint.systems.goals import Compliance
@@ -95,10 +96,15 @@ def write_bundle(
     """
     if isinstance(problem, Box):
         return write_box(Path(folder), certificate, problem, prediction, queries)
+    moving = ""
+    if isinstance(problem, MovingQueries) and certificate.target == "continuous":
+        moving = moving_obstacle(certificate, problem, queries)
+        if not moving or not partial:
+            return write_slabs(Path(folder), certificate, problem, queries)
     certificate, problem, prediction, queries = _as_stored(certificate, problem, prediction, queries)
     system = _system(problem)
     U = problem.extract(prediction).U if isinstance(problem, Problem) else vector("prediction", prediction)
-    against = _moving(problem) or _kept(problem, queries) or _varied(problem)
+    against = moving or _moving(problem) or _kept(problem, queries) or _varied(problem)
     against = against or curved_obstacle(certificate, problem, queries) or obstacle(certificate, system)
     against = against or wordless(certificate, problem) or extreme_obstacle(certificate, U)
     against = against or dropped(certificate, problem, prediction)
@@ -172,7 +178,7 @@ def _moving(problem: Any) -> str:
     """Why a problem in time cannot be re-checked."""
     if not isinstance(problem.base if isinstance(problem, AbstractLifted) else problem, MovingQueries):
         return ""
-    return "problem: the PDE's own solution in time has no witnesses for the checker yet; certify target='discrete'"
+    return "problem: lifted predictions in time have no witnesses for the checker; keep certificate.json"
 
 
 def _kept(problem: Any, queries: Queries) -> str:

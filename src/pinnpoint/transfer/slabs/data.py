@@ -14,9 +14,10 @@ from pinnpoint.base.brief import brief
 from pinnpoint.base.errors import InputError
 from pinnpoint.base.machine import free_memory
 from pinnpoint.formulas.expressions import Expression
+from pinnpoint.rounding.arithmetic import up
 from pinnpoint.taylor.bernstein import pairs
 from pinnpoint.taylor.inputs import Enclosed, costly, enclosed, fixed
-from pinnpoint.taylor.prisms import Modes, bounds, modes
+from pinnpoint.taylor.prisms import Modes, about, bounds, modes
 from pinnpoint.taylor.simplices import density
 
 ORDERS = (4, 5, 6, 8, 10)
@@ -119,6 +120,26 @@ class Source:
                 least, most = known[0] - known[1], known[0] + known[1]
             low, high = min(low, least), max(high, most)
         return float(low), float(high)
+
+    def about(self, x0: Vector, cells: Index, width: float, start: float, end: float) -> tuple[float, float] | None:
+        """The mean of f under weights that are even in every x_i − x₀,i, with squares of at most width²/72 in the mean.
+
+        Centre and radius; nothing where f is not one formula on these cells, which hold the box x₀ ± width as far as it
+        is in the domain.
+        """
+        own = [f for part, f in self.pieces if np.isin(cells, part).any()]
+        if len(own) != 1 or not np.isin(cells, self.pieces[[f for _, f in self.pieces].index(own[0])][0]).all():
+            return None
+        known = fixed(own[0])
+        if known is not None:
+            return known
+        model = about(own[0], x0, width, start, end, ORDERS[2])
+        powers = model.space.powers[:, :-1]
+        odd, flat = np.any(powers % 2 == 1, axis=1), ~np.any(powers, axis=1)
+        share = np.where(odd, 0.0, np.where(flat, 1.0, 1.0 / 72.0))  # slabs.md, step 4e
+        share[0] = 0.0
+        spread = float(up(share @ np.abs(model.C[:, 0]) + model.e[0], 64))
+        return (float(model.C[0, 0]), spread) if np.isfinite(spread) else None
 
     @cached_property
     def _kept(self) -> dict[int, Modes]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,6 +47,34 @@ def at_a_time(cells: int, d: int, modes: int, queries: int) -> int:
 def held_at_once(cells: int, d: int, modes: int, queries: int, slabs: int) -> int:
     """Coefficients of sources that are held together."""
     return min(slabs, at_a_time(cells, d, modes, queries)) * cells * len(pairs(d)) * modes * (queries + 1)
+
+
+@dataclass(eq=False)
+class Record:
+    """What proves the values of some queries: dual states, and u_k + w_k and fluxes of every slab, part and mode.
+
+    Attributes
+    ----------
+    carried, flux
+        (parts, slabs · modes, n) and (parts, slabs · modes, F, 1 or d), the primal first.
+    duals
+        (levels, n, queries), forward in time.
+    """
+
+    carried: Vector
+    flux: Vector
+    duals: Vector
+
+    __repr__ = brief
+
+    def keep(self, slabs: Sequence[int], carried: Vector, flux: Vector) -> None:
+        """Put what was found together for some slabs into its place."""
+        parts, per = len(self.flux), len(carried) // (len(slabs) * len(self.flux))
+        for i, s in enumerate(slabs):
+            for part in range(parts):
+                at, to = slice((i * parts + part) * per, (i * parts + part + 1) * per), slice(s * per, (s + 1) * per)
+                self.carried[part, to] = carried[at]
+                self.flux[part, to] = np.moveaxis(flux[..., at], -1, 0)
 
 
 @dataclass(frozen=True)
@@ -124,8 +152,8 @@ class Slabs:
         """u_h."""
         return Motion(self.grid, self.levels)
 
-    def enclose(self, asked: Sequence[Asked]) -> list[Found]:
-        """The values of the queries with these kernels and weights."""
+    def enclose(self, asked: Sequence[Asked], record: Record | None = None) -> list[Found]:
+        """The values of the queries with these kernels and weights; a record keeps what proves them."""
         grid, n, Q = self.grid, self.levels.shape[1], len(asked)
         steps, meter = grid.steps, self.meter
         back = self.stepper.dual()
@@ -138,7 +166,8 @@ class Slabs:
 
         def flush() -> None:
             groups = [(float(grid.lengths[s]), self._parts(s, f, given, Z, steps)) for s, given, f in waiting]
-            every = meter.slabs(groups, steps * self.count * (Q + 1))
+            keep = None if record is None else partial(record.keep, [s for s, _, _ in waiting])
+            every = meter.slabs(groups, steps * self.count * (Q + 1), keep)
             for (s, _, _), (P, r, own) in zip(waiting, every, strict=True):
                 primal[s], loose[s], tallies[s] = P, r, own
             waiting.clear()
@@ -158,6 +187,8 @@ class Slabs:
 
         back.forward(np.stack([self._last(one) for one in asked], axis=1), load, None, Z)
         flush()
+        if record is not None:
+            record.duals = Z[::-1]
         return [self._found(i, one, Z[:, :, i], primal, loose, tallies, data[i]) for i, one in enumerate(asked)]
 
     @cached_property
@@ -335,14 +366,18 @@ class _Data:
         )
 
     def early(self, kernel: KernelModes, source: Source) -> tuple[float, float]:
-        """∫∫ f Ψ over s < start: centre and radius, from the range of f on the cells that Ψ reaches, and beyond."""
-        s = kernel.start
+        """∫∫ f Ψ over s < start: centre and radius, from f about the point; by its range where it has kinks there."""
+        s, own = kernel.start, kernel.kernel
         if source.vanishes or s == 0.0:
             return 0.0, 0.0
         begin = max(0.0, kernel.time - s)
         low, high = source.range(kernel.reached(), begin, kernel.time)
         far = max(abs(x) for x in source.range(kernel.leaves.cells, begin, kernel.time))
-        middle = 0.5 * (low + high)
-        tail = math.exp(-18.0) * 2.0 ** (kernel.kernel.d / 2)  # of the Gaussian beyond the cells that it reaches
-        spread = s * (0.5 * (high - low) + abs(middle) * kernel.kernel.lost(s) + (far + abs(middle)) * tail)
+        middle, half = 0.5 * (low + high), 0.5 * (high - low)
+        width = 12.0 * math.sqrt(own.kappa * s) * (1.0 + 1e-12)
+        found = source.about(own.center, kernel.reached(), width, begin, kernel.time) if width <= own.radius else None
+        if found is not None and found[1] < half:
+            middle, half = found
+        tail = math.exp(-18.0) * 2.0 ** (own.d / 2)  # of the Gaussian beyond the cells that it reaches
+        spread = s * (half + abs(middle) * own.lost(s) + (far + abs(middle)) * tail)
         return s * middle, float(up(spread, 64))  # slabs.md, step 4e

@@ -23,6 +23,7 @@ from pinnpoint.transfer.products import LOOSE, paired
 from pinnpoint.transfer.slabs.linear import LinearCells, largest
 
 Solve = Callable[[Vector], Vector]
+Keep = Callable[[Vector, Vector], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +109,12 @@ class Meter:
         return found
 
     def slabs(
-        self, groups: Sequence[tuple[float, Sequence[Part]]], columns: int = 0
+        self, groups: Sequence[tuple[float, Sequence[Part]]], columns: int = 0, keep: Keep | None = None
     ) -> list[tuple[float, float, list[Tally]]]:
         """P_n, r_p and a tally for each query, for slabs given by τ and their parts, the primal first.
 
-        `columns` is how many modes of how many parts there are on all slabs.
+        `columns` is how many modes of how many parts there are on all slabs. `keep` is given u_k + w_k and the fluxes
+        of all slabs, parts and modes, in this order.
         """
         parts = [part for _, own in groups for part in own]
         sources = self.sources(parts)
@@ -120,6 +122,8 @@ class Meter:
         w = self._corrections(parts, sources, states)
         asked = [self._asked(u, load) for u, load in zip(states + w, [g for p in parts for g in p.loads], strict=True)]
         flux = self.model.fluxes(states + w, [f for row in sources for f in row], asked, columns=columns)
+        if keep is not None:
+            keep(states + w, flux)
         found, at = [], 0
         for tau, own in groups:
             n = len(own)

@@ -16,7 +16,7 @@ from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.certificates.claims import Claim
 from pinnpoint.certificates.evidence import Evidence
 from pinnpoint.certificates.transfer import Route, TransferBound, TransferContext, with_reserve
-from pinnpoint.rounding.arithmetic import at_most, require_round_to_nearest
+from pinnpoint.rounding.arithmetic import at_most, require_round_to_nearest, up
 from pinnpoint.systems.evolution.grid import TimeGrid
 from pinnpoint.systems.evolution.stepper import Stepper
 from pinnpoint.systems.goals import Ball, Cells, Gaussian, Goal, Point, since_of, time_of
@@ -40,6 +40,8 @@ FINE = 1e-4
 """What of a kernel may stay unresolved, against (h/R)^(2 · degree)."""
 SHARP = 1e-3
 """Integration errors of a ball's weight, against (h/R)²."""
+SPARE = 4e-3
+"""Share of a radius that is added to it."""
 SMALL = {1: 2e-2, 2: 1e-3}
 """Errors of the source, against its size, by degree."""
 
@@ -121,13 +123,12 @@ class SlabRoute(Route):
         """Centres and terms for all queries."""
         if context.names != self.queries.names:
             raise InputError("transfer: belongs to other queries; make it from these, problem.transfer(queries)")
-        times = [(self._time(goal), since_of(goal)) for goal in self.queries.goals]
+        times = self.times
         found: dict[int, Found] = {}
         missed, proved = np.zeros(len(times)), True
         for time, since in dict.fromkeys(times):
             which = [i for i, t in enumerate(times) if t == (time, since)]
-            slabs = self._slabs(time, since)
-            asked = [self._asked(self.queries.goals[i], self.queries.names[i], time, slabs.grid.nodes) for i in which]
+            slabs, asked = self.asked_at(time, since, which)
             for i, value in zip(which, slabs.enclose(asked), strict=True):
                 found[i] = value
             missed[which], sure = mismatch(self.model, self.dirichlet, slabs.motion)
@@ -139,6 +140,8 @@ class SlabRoute(Route):
             "rounding": [f.rounding for f in every],
         }
         terms = {name: np.array([at_most(x) for x in each]) for name, each in parts.items()}
+        # another program encloses kernels and data by other polynomials, and is to prove the interval too
+        terms["quadrature"] = np.asarray(up(2.0 * terms["quadrature"] + SPARE * terms["transfer"], 2))
         if missed.any():
             if not np.isfinite(missed).all():
                 raise CertificationError("dirichlet: the data's distance from its interpolant could not be bounded")
@@ -151,7 +154,17 @@ class SlabRoute(Route):
         center = np.array([f.center if math.isfinite(f.center) else 0.0 for f in every])
         for name in terms:
             terms[name] = np.where([math.isfinite(f.center) for f in every], terms[name], math.inf)
-        return TransferBound(with_reserve(terms), self._claims(), details, None, center, proved, Evidence())
+        return TransferBound(with_reserve(terms), self._claims(), details, None, center, proved, Evidence(witness=self))
+
+    @property
+    def times(self) -> list[tuple[float, float | None]]:
+        """Of every query: its time, and since when it is averaged."""
+        return [(self._time(goal), since_of(goal)) for goal in self.queries.goals]
+
+    def asked_at(self, time: float, since: float | None, which: Sequence[int]) -> tuple[Slabs, list[Asked]]:
+        """The problem until a time, and queries of it as functionals that are bounded."""
+        slabs, queries = self._slabs(time, since), self.queries
+        return slabs, [self._asked(queries.goals[i], queries.names[i], time, slabs.grid.nodes) for i in which]
 
     @staticmethod
     def _claims() -> tuple[Claim, ...]:

@@ -1,0 +1,186 @@
+"""Bundles of solutions in time: states, dual states and fluxes; the checker encloses data and kernels by itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pinnpoint.base.errors import InputError
+from pinnpoint.base.machine import free_memory
+from pinnpoint.certificates.certificate import Certificate
+from pinnpoint.certificates.json import identified
+from pinnpoint.fem.parabolic.asking import MovingQueries
+from pinnpoint.outputs.bundle.boxes import FOLLOWED
+from pinnpoint.outputs.bundle.continuous import sides_of, store_load
+from pinnpoint.outputs.bundle.document import text
+from pinnpoint.outputs.bundle.files import Writer
+from pinnpoint.systems.goals import Ball, Cells, Gaussian, Goal, Point, since_of, time_of
+from pinnpoint.systems.queries import Queries
+from pinnpoint.transfer.slabs.route import SlabRoute
+from pinnpoint.transfer.slabs.witness import Run, numbers_of, runs
+
+KINKS = {"abs", "min", "max", "asin", "acos"}
+"""Functions that the checker follows in data which do not move."""
+
+
+def moving_obstacle(certificate: Certificate, problem: MovingQueries, queries: Queries) -> str:
+    """Why the checker cannot prove the intervals of a solution in time; empty where it can."""
+    given, route = problem.given, certificate.evidence.witness
+    moved = certificate.narrowing is not None or given.get("convection") is not None
+    if moved or not isinstance(route, SlabRoute):
+        return "problem: in time, lifted predictions and drift have no witnesses for the checker; keep certificate.json"
+    if problem.mesh.dim == 3:
+        return "problem: in time the checker follows one and two dimensions; keep certificate.json"
+    if not np.isfinite(certificate.radius).all():
+        return "certificate: an interval is unbounded; leave out that query"
+    if any(isinstance(goal, Ball) for goal in queries.goals):
+        return "queries: in time the checker follows points, cells and Gaussian weights, not balls; give spread instead"
+    sources = given["source"].values() if isinstance(given["source"], Mapping) else [given["source"]]
+    for name, data, known in (
+        ("source", sources, FOLLOWED),
+        ("dirichlet", given["dirichlet"].values(), FOLLOWED | KINKS),
+        ("initial", [given["initial"]], FOLLOWED | KINKS),
+        ("neumann", [*given["neumann"].values(), *(g for _, g in given["robin"].values())], FOLLOWED),
+    ):
+        for one in data:
+            said = text(one)
+            if said is None:
+                return f"{name}: the checker follows numbers and formulas; got a function"
+            tree = ast.walk(ast.parse(str(said), mode="eval"))
+            used = {node.func.id for node in tree if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+            if not used <= known:
+                return f"{name}: the checker follows smooth functions here, not {sorted(used - known)}"
+    if any(isinstance(text(a), str | None) for a, _ in given["robin"].values()):
+        return "robin: in time the checker follows coefficients that are numbers"
+    need = 8 * numbers_of(route)
+    if need > 0.5 * free_memory():
+        return f"problem: its witnesses take {need / 1e9:.1f} GB, more than half of the memory that is free"
+    return ""
+
+
+def asked(goal: Goal | None) -> dict[str, Any]:
+    """A goal in the words of a bundle."""
+    assert isinstance(goal, Point | Gaussian | Cells)
+    row: dict[str, Any] = {"kind": "point"}
+    if isinstance(goal, Cells):
+        row = {"kind": "mean"} if goal.cells is None else {"kind": "cells"}
+        row |= {"group": goal.cells} if isinstance(goal.cells, str) else {}
+        return row if goal.since is None else row | {"since": float(since_of(goal) or 0.0)}
+    if isinstance(goal, Gaussian):
+        row = {"kind": "gaussian", "spread": float(goal.spread), "reach": float(goal.reach)}
+    return row | {"at": [float(x) for x in goal.at]}
+
+
+def problem_of(problem: MovingQueries) -> dict[str, Any]:
+    """The problem in the words of a case."""
+    given = problem.given
+
+    def words(what: Any) -> Any:
+        if isinstance(what, Mapping):
+            return {group: words(part) for group, part in what.items()}
+        return None if isinstance(what, np.ndarray) and what.ndim else text(what)
+
+    return {
+        "kind": "parabolic",
+        **{key: words(given[key]) for key in ("source", "initial", "diffusion", "reaction", "dirichlet", "neumann")},
+        "robin": {group: [text(alpha), text(g)] for group, (alpha, g) in given["robin"].items()},
+        "end": problem.grid.end,
+        "scheme": problem.grid.scheme,
+    }
+
+
+def rows_of(certificate: Certificate, queries: Queries, end: float, **header: Any) -> dict[str, Any]:
+    """The content of certificate.json."""
+    data = certificate.to_dict(**header)
+    for row, goal in zip(data["queries"], queries.goals, strict=True):
+        row.pop("at", None)
+        row |= asked(goal) | {"time": end if goal is None or time_of(goal) is None else float(time_of(goal) or 0.0)}
+    return identified(data)
+
+
+def _run(out: Writer, r: int, run: Run, carries: bool) -> None:
+    """States, dual states and fluxes of the queries of one time."""
+    out.array(f"run{r}/nodes", run.slabs.grid.nodes)
+    out.array(f"run{r}/u", run.slabs.levels)
+    for part, name in enumerate(["", *map(str, run.which)]):
+        out.array(f"run{r}/t{name}", run.record.flux[part])
+        if carries:
+            out.array(f"run{r}/v{name}", run.record.carried[part])
+        if part:
+            out.array(f"run{r}/z{name}", run.record.duals[:, :, part - 1])
+
+
+def _witnesses(out: Writer, problem: MovingQueries, route: SlabRoute, queries: Queries) -> dict[str, Any]:
+    """All arrays, and what they are."""
+    model = route.model
+    out.array("mesh/nodes", problem.nodes.points)
+    out.array("mesh/cells", np.sort(problem.mesh.cells, axis=1))
+    zero = np.zeros(len(model.kappa))
+    for name, a in (("kappa", model.kappa), ("reaction", model.reaction), ("cubic", zero), ("kind", model.kind)):
+        out.array(f"continuous/{name}", a)
+    sides_of(out, route.dirichlet, model)
+    store_load(out, "source/g", model.boundary_load)
+    source = problem.given["source"]
+    if isinstance(source, Mapping):
+        region = np.zeros(len(model.kappa), dtype=np.int64)
+        for k, (cells, _) in enumerate(route.sources):
+            region[cells] = k
+        out.array("source/region", region)
+    goals: list[dict[str, Any]] = [{} for _ in queries.goals]
+    told, carries = [], bool(np.any(model.reaction) or model.exchange is not None)
+    for r, run in enumerate(runs(route)):
+        _run(out, r, run, carries)
+        told.append({"queries": run.which})
+        for place, i in enumerate(run.which):
+            kernel = run.kernel(place)
+            if kernel is not None:
+                powers = [*kernel.powers, *kernel.time_powers]
+                goals[i] = {"radius": kernel.radius, "span": kernel.span, "powers": powers}
+    for i, goal in enumerate(queries.goals):
+        if isinstance(goal, Cells) and goal.cells is not None:
+            out.array(f"goal/cells{i}", np.sort(route.cells_of(goal.cells)))
+    texts = [text(f) for _, f in route.sources]
+    return {
+        "degree": model.degree,
+        "scheme": problem.grid.scheme,
+        "runs": told,
+        "goals": goals,
+        "source": texts if isinstance(source, Mapping) else texts[0],
+        "dirichlet": [text(g) for _, g in route.dirichlet],
+        "neumann": [text(g) for _, g in model.neumann],
+    }
+
+
+def write_slabs(
+    folder: Path, certificate: Certificate, problem: MovingQueries, queries: Queries, **header: Any
+) -> Path:
+    """Write the bundle of a solution in time, or refuse what the checker cannot prove again; `header`: title, units."""
+    against = moving_obstacle(certificate, problem, queries)
+    if against:
+        raise InputError(against)
+    data = rows_of(certificate, queries, problem.grid.end, **header)
+    keys = ("name", "kind", "at", "spread", "reach", "group", "time", "since", "accept", "limit")
+    case = {
+        "title": data["title"],
+        "units": data["units"],
+        "problem": problem_of(problem),
+        "queries": [{key: row[key] for key in keys if key in row} for row in data["queries"]],
+        "certificate": {"method": "exact", "target": "continuous"},
+    }
+    out = Writer(folder)
+    try:
+        out.json("certificate.json", data)
+        out.json("case.json", case)
+        proof = {"target": "continuous", "method": "exact", "radius_terms": list(certificate.radius_terms)}
+        route = certificate.evidence.witness
+        assert isinstance(route, SlabRoute)
+        out.json("proof.json", proof | _witnesses(out, problem, route, queries))
+        out.close(data["versions"])
+    except BaseException:
+        out.discard()
+        raise
+    return folder

@@ -1,0 +1,238 @@
+"""The problem of a bundle in time, and its sweeps: data from the case's formulas, states and fluxes as stored."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pinnpoint_verify.checker import DIRICHLET, Ball, Density, means, mix, quadratic, total, up
+from pinnpoint_verify.formulas import plain
+from pinnpoint_verify.own import data_bounds, wanted
+from pinnpoint_verify.reader import Array, Bundle, need
+from pinnpoint_verify.rows import is_number, same
+from pinnpoint_verify.slab_data import Source, initial, moves
+from pinnpoint_verify.slab_goals import Averaged, MovingMesh, Pointed, agreed, mismatch
+from pinnpoint_verify.slabs import Given, Sweep, modes_of, states_of
+
+Row = dict[str, Any]
+PROBLEM = {"kind", "source", "initial", "diffusion", "reaction", "dirichlet", "neumann", "robin", "end", "scheme"}
+
+
+class Bundled:
+    """The problem of a bundle: mesh, data from the case's formulas, and what is asked."""
+
+    def __init__(self, bundle: Bundle, case: Row, proof: Row, rows: list[Row]) -> None:
+        self.bundle, self.proof, self.rows, self.said = bundle, proof, rows, case["problem"]
+        need(self.said.keys() == PROBLEM and self.said["kind"] == "parabolic", "case.json: no problem in time")
+        need(type(proof["degree"]) is int and proof["scheme"] in ("cg1", "cg2"), "proof.json: an unknown scheme")
+        need(self.said["scheme"] == proof["scheme"], "proof.json: another scheme than the case's")
+        self.mesh = MovingMesh(bundle, proof["degree"])
+        self.per_slab = 1 if proof["scheme"] == "cg1" else 2
+        self.count = self.per_slab + 2
+        self.close = wanted(rows)
+        self.told: list[str] = []
+        self._coefficients()
+        self.source = Source(self._pieces(), self.mesh.points[self.mesh.cells], self.count, self.close)
+        self.start = initial(self.said["initial"], self.mesh.points[self.mesh.cells], self.close)
+        self.held = [self._facets("d", k) for k in range(len(proof["dirichlet"]))]
+        agreed(self.mesh, self.held)
+        table = [_plain(x) for x in self.said["dirichlet"].values()]
+        fits = all(x in table for x in proof["dirichlet"])
+        need(fits, "dirichlet: not that of the case")
+        self.load = self._load()
+
+    def _facets(self, letter: str, k: int) -> Array:
+        found = self.bundle(f"continuous/{letter}{k}", None, whole=len(self.mesh.facets))
+        need(np.all(np.diff(found) > 0), "facets of a group: not in order")
+        return found
+
+    def _coefficients(self) -> None:
+        for key, values in (("diffusion", self.mesh.kappa), ("reaction", self.mesh.c)):
+            given = plain(self.said[key])
+            known = [plain(x) for x in given.values()] if isinstance(given, dict) else [given]
+            if given is None:
+                self.told.append(f"the {key} on each cell")
+                continue
+            need(all(map(is_number, known)) and np.all(np.isin(values, known)), f"{key}: not that of the case")
+            self.told += [f"which cells are in the groups of the {key}"] if isinstance(given, dict) else []
+
+    def _pieces(self) -> list[tuple[Array, Any]]:
+        given, every = self.proof["source"], np.arange(self.mesh.C)
+        if not isinstance(given, list):
+            need(same(given, _plain(self.said["source"])), "source: not that of the case")
+            return [(every, given)]
+        table = self.said["source"]
+        fits = isinstance(table, dict) and [_plain(x) for x in table.values()] == given
+        need(fits, "source: not that of the case")
+        region = self.bundle("source/region", self.mesh.C, whole=len(given))
+        self.told.append("which cells are in the groups of the source")
+        return [(every[region == k], text) for k, text in enumerate(given)]
+
+    def _load(self) -> Density | None:
+        """Fluxes, enclosed from the case's formulas; Robin coefficients that are formulas are refused."""
+        mesh, texts = self.mesh, self.proof["neumann"]
+        given = [*self.said["neumann"].values(), *(pair[1] for pair in self.said["robin"].values())]
+        need([plain(x) for x in given] == texts, "neumann: not that of the case")
+        alphas = [plain(pair[0]) for pair in self.said["robin"].values()]
+        need(all(map(is_number, alphas)), "robin: coefficients that are no numbers")
+        own, at = mesh.exchange, np.zeros(0, dtype=int)
+        for k, alpha in enumerate(alphas):
+            facets = self.bundle(f"robin/r{k}", None, whole=len(mesh.facets))
+            at = np.union1d(at, facets) if alpha else at
+            if alpha:
+                rows = np.searchsorted(own.at, facets)
+                fits = np.array_equal(own.at[rows], facets) and np.all(own.plain[rows])
+                need(fits and np.all(own.model.beta[rows, 0] == alpha), "robin: not that of the case")
+        need(np.array_equal(at, np.zeros(0, dtype=int) if own is None else own.at), "robin: not that of the case")
+        groups = [self._facets("n", k) for k in range(len(texts))]
+        if texts or alphas:
+            self.told.append("which facets are in the groups of the boundary")
+        if "source/g_at" not in self.bundle:
+            need(all(text == 0.0 for text in texts), "neumann: not that of the case")
+            return None
+        load = Density(self.bundle, "source/g", mesh.d - 1, len(mesh.facets))
+        full = load.on(0, len(mesh.facets))[0]
+        told, found = np.zeros(len(mesh.facets), dtype=bool), np.zeros((len(load.at), 3))
+        for facets, text in zip(groups, texts, strict=True):
+            here = np.intersect1d(facets, load.at)
+            need(text == 0.0 or len(here) == len(facets), "neumann: not that of the case")
+            rest, rough = data_bounds(
+                text, mesh.points[mesh.facets[here]], full[here], np.zeros((len(here), 3)), self.close
+            )
+            need(not np.any(rough) and np.all(np.isfinite(rest)), "neumann: the checker has no bound of it")
+            found[np.searchsorted(load.at, here)] = rest
+            told[here] = True
+        load.rest = found
+        need(np.all(told[load.at]) and np.all(mesh.kind[load.at] == 2), "neumann: data on other facets")
+        return load
+
+
+def _plain(given: Any) -> Any:
+    return given.strip() if moves(given) else plain(given)
+
+
+class Run:
+    """Queries of one time: a sweep over the slabs until then."""
+
+    def __init__(self, own: Bundled, r: int, said: Row) -> None:
+        self.own, self.r, self.which = own, r, said["queries"]
+        B, mesh = own.bundle, own.mesh
+        self.nodes = B(f"run{r}/nodes", None)
+        N = len(self.nodes) - 1
+        fits = N > 0 and self.nodes[0] == 0.0 and np.all(np.diff(self.nodes) > 0.0)
+        need(fits, "time: nodes that are not in order from zero")
+        self.T = float(self.nodes[-1])
+        self.levels = states_of(B, f"run{r}/u", mesh, N, own.per_slab)
+        self.carries = bool(np.any(mesh.c) or mesh.exchange is not None)
+        self.sweep = Sweep(mesh, self.nodes, self.levels, own.count, len(self.which))
+        self.u = self._modes(self.levels)
+        self.z = [states_of(B, f"run{r}/z{i}", mesh, N, own.per_slab) for i in self.which]
+        held = np.unique(mesh.nodes_of(mesh.facets[mesh.kind == DIRICHLET]))
+        need(not any(np.any(z[:, held]) for z in self.z), "dual states: not zero where values are given")
+        # quadratics are at most 1.25 times their levels in time, and 2 times their nodes in space
+        self.top = float(up(np.abs(self.levels).max(initial=0.0) * 2.5))
+        self.goals = [self._goal(i) for i in self.which]
+
+    def _modes(self, levels: Array) -> list[Array]:
+        m = self.own.per_slab
+        return [modes_of(levels[n * m : (n + 1) * m + 1], self.own.count) for n in range(len(self.nodes) - 1)]
+
+    def _goal(self, i: int) -> Any:
+        own, row, goal = self.own, self.own.rows[i], self.own.proof["goals"][i]
+        need(row["time"] == self.T, f"{row['name']!r}: another time than that of its sweep")
+        if row["kind"] in ("point", "gaussian"):
+            return Pointed(goal, row, own.mesh, own.source, self.T, self.top)
+        cells = np.arange(own.mesh.C)
+        if row["kind"] == "cells":
+            cells = own.bundle(f"goal/cells{i}", None, whole=own.mesh.C)
+            need(len(cells) and np.all(np.diff(cells) > 0), f"{row['name']!r}: no cells, or not in order")
+            own.told.append(f"which cells are those of {row['name']!r}")
+        since = row.get("since")
+        need(since is None or since in self.nodes[:-1], f"{row['name']!r}: averaged from a time that is no node")
+        return Averaged(cells, own.mesh, self.T, since)
+
+    def _sides(self, name: str, n: int) -> tuple[Array | None, Array]:
+        own, mesh, K = self.own, self.own.mesh, self.own.count
+        N, width = len(self.nodes) - 1, 1 if mesh.degree == 1 else mesh.d
+        t = own.bundle(f"run{self.r}/t{name}", N * K, len(mesh.facets), width)[n * K : (n + 1) * K]
+        if not self.carries:
+            return None, t
+        return own.bundle(f"run{self.r}/v{name}", N * K, mesh.size)[n * K : (n + 1) * K], t
+
+    def found(self) -> list[tuple[float, float]]:
+        """Centre and radius of every query of the run."""
+        own, z = self.own, [self._modes(levels) for levels in self.z]
+        tops = 0.0
+        for n in range(len(self.nodes) - 1):
+            start, end = float(self.nodes[n]), float(self.nodes[n + 1])
+            f = own.source.slab(start, end)
+            tops = max(tops, float(f.top.max(initial=0.0)))
+            duals = []
+            for i, goal, modes, tally in zip(self.which, self.goals, z, self.sweep.tallies, strict=True):
+                omega = goal.slab(n, start, end, f, tally)
+                duals.append(Given(modes[n], *self._sides(str(i), n), omega, None, -1.0))
+            self.sweep.slab(n, Given(self.u[n], *self._sides("", n), f, own.load, 1.0), duals)
+        gap, square, e1 = self._ends(own.start[0], own.start[1], self.u[0], -1.0)
+        jumps, missed = self.sweep.jumps(self.u), self._mismatch()
+        return [self._one(j, z[j], gap, square, e1, jumps, missed, tops) for j in range(len(self.which))]
+
+    def _ends(self, beta: Array, rest: Array, modes: Array, sign: float) -> tuple[Ball, float, Array]:
+        """What a state at an end of a slab leaves of a function, its square in L², and its error in the mean."""
+        mesh = self.own.mesh
+        gap = Ball(beta)
+        for k, v in enumerate(modes):
+            if np.any(v):
+                gap = gap - sign**k * quadratic(v[mesh.nodes_of(mesh.cells)], mesh.d, mesh.degree)[0]
+        own = mix("njk,jklm,nlm->n", gap, means(mesh.d, 4), gap)
+        size = np.sqrt(np.maximum(own.top, 0.0) + rest[:, 0] ** 2) + rest[:, 2]
+        return gap, total(up(mesh.top * size**2)), rest[:, 1]
+
+    def _against(self, f: Ball, e1: Array, modes: Array, sign: float) -> tuple[Ball, float]:
+        """∫ f v_h for the state at an end of a slab."""
+        mesh = self.own.mesh
+        v = Ball(np.zeros((mesh.C, mesh.d + 1, mesh.d + 1)))
+        for k, w in enumerate(modes):
+            if np.any(w):
+                v = v + sign**k * quadratic(w[mesh.nodes_of(mesh.cells)], mesh.d, mesh.degree)[0]
+        value = (mix("njk,jklm,nlm->n", f, means(mesh.d, 4), v) * mesh.volume).total()
+        return value, total(up(mesh.top * e1 * v.top.max(axis=(1, 2))))
+
+    def _mismatch(self) -> float:
+        own = self.own
+        texts = own.proof["dirichlet"]
+        gaps = [
+            mismatch(text, facets, own.mesh, self.nodes, self.levels, self.u)
+            for text, facets in zip(texts, own.held, strict=True)
+            if len(facets)
+        ]
+        return max(gaps, default=0.0)
+
+    def _one(
+        self, j: int, z: list[Array], gap: Ball, square: float, e1: Array, jumps: Array, missed: float, f_top: float
+    ) -> tuple[float, float]:
+        goal, sweep, mesh = self.goals[j], self.sweep, self.own.mesh
+        first, off = self._against(gap, e1, z[0], -1.0)
+        dual, last, final = sweep.jumps(z), (Ball(0.0), 0.0), 0.0
+        if goal.final is not None:
+            beta, error = goal.final
+            rest = np.stack([np.zeros_like(error), error, error], axis=1)
+            _, final, _ = self._ends(beta, rest, z[-1], 1.0)
+            last = self._against(Ball(beta), error, self.u[-1], 1.0)
+        start, unresolved, second = self.T, 0.0, 0.0
+        if isinstance(goal, Pointed) and goal.start > 0.0:
+            start = self.T - goal.start
+            unresolved, second = goal.kernel.early(goal.start)
+        value, more, radius = sweep.bound(j, (jumps, dual), (square, final), start, second)
+        early, wrong = goal.early(f_top)
+        size = math.sqrt(total(mesh.top))
+        dual_top = 4.0 * float(max(np.abs(x).max(initial=0.0) for x in z))
+        more += off + last[1] + wrong + unresolved * self.top + float(np.sum(jumps)) * size * dual_top
+        value = value + first + last[0] + early
+        radius = float(up(radius + more + value.r))
+        if isinstance(goal, Pointed) and goal.kernel.s0 > 0.0:
+            need(goal.mass.m > 2.0 * goal.mass.r, "average: its weight has no bound from below")
+            found = Ball(value.m, radius) / goal.mass
+            return float(found.m), float(up(found.r + missed))
+        return float(value.m), float(up(radius + missed + 8.0 * abs(float(value.m)) * 2.0**-53))

@@ -1,0 +1,268 @@
+"""Bundles of solutions in time: honest ones verify, the two programs agree, and what is changed is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import pinnpoint as pp
+from pinnpoint.mesh.domains import generate
+from pinnpoint_verify import Refused, verify
+from pinnpoint_verify.enclosures import means
+from pinnpoint_verify.slab_data import Source
+from pinnpoint_verify.slab_kernels import Kernel
+from tests.support.forged import sealed
+
+ROBIN = {"dirichlet": {"left": 1.0}, "robin": {"right": (2.0, "1")}, "initial": "1 + x", "source": "x*exp(-t)"}
+
+
+def line(n=6, **given):
+    data = {"end": 0.1, "steps": 6} | given
+    return pp.fem.Parabolic(generate("interval", n), **data)
+
+
+def square(n=2, **given):
+    data = {"end": 0.1, "steps": 2} | given
+    return pp.fem.Parabolic(generate("square", n), **data)
+
+
+def decay():
+    heat = line(initial="sin(pi*x)")
+    asked = heat.points([[0.4]], ["p"]) + heat.averages([[0.4]], spread=0.05, names=["g"]) + heat.mean("m")
+    asked += heat.cells([1, 2, 3], "c") + heat.mean("over", since=0.05) + heat.points([[0.5]], ["early"], time=0.05)
+    return heat, asked
+
+
+def reacting():
+    heat = line(initial="sin(pi*x)", reaction=2.0, source="x*t", diffusion=0.5)
+    return heat, heat.points([[0.4]], ["p"]) + heat.averages([[0.5]], spread=0.05, names=["g"])
+
+
+def exchanging():
+    heat = line(4, **ROBIN, degree=2, scheme="cg2", steps=4)
+    return heat, heat.points([[0.4]], ["p"]) + heat.mean("m")
+
+
+def flowing():
+    heat = line(initial="1 + x", dirichlet={"left": "1 + sin(3*t)"}, neumann={"right": "1"}, reaction=1.0)
+    return heat, heat.points([[0.4]], ["p"]) + heat.mean("m")
+
+
+def floating():
+    heat = line(initial="cos(pi*x)", dirichlet={}, source="t")
+    return heat, heat.points([[0.4]], ["p"]) + heat.mean("m")
+
+
+def mixed():
+    given = {"dirichlet": {"left": "1 + y*t", "top": "1 + t + x"}, "neumann": {"right": "y"}}
+    heat = square(initial="1 + x*y", **given, robin={"bottom": (1.5, "x")}, source="x*y*exp(-t)")
+    return heat, heat.points([[0.4, 0.5]], ["p"]) + heat.mean("m")
+
+
+def small():
+    heat = line(4, initial="sin(pi*x)", source="x*t", steps=3)
+    return heat, heat.points([[0.4]], ["p"]) + heat.averages([[0.4]], spread=0.1, names=["g"])
+
+
+CASES = {f.__name__: f for f in (decay, reacting, exchanging, flowing, floating, mixed)}
+MADE = {}
+
+
+def written(tmp_path_factory, name):
+    """A bundle, made once."""
+    if name not in MADE:
+        problem, asked = (CASES | {"small": small})[name]()
+        guess = np.zeros(problem.grid.levels.size * len(problem.nodes))
+        found = pp.certify(problem, guess, asked)
+        folder = tmp_path_factory.mktemp(name) / "bundle"
+        MADE[name] = found, pp.write_bundle(folder, found, problem, guess, asked)
+    return MADE[name]
+
+
+def changed(folder, file, change):
+    """One file changed, and the manifest made right."""
+    path = folder / file
+    if file.endswith(".npy"):
+        a = np.load(path)
+        change(a)
+        np.save(path, a)
+    else:
+        data = json.loads(path.read_text())
+        change(data)
+        path.write_text(json.dumps(data))
+    sealed(folder)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_honest_bundles_verify_and_the_two_programs_agree(name, tmp_path_factory):
+    found, folder = written(tmp_path_factory, name)
+    lines = verify(folder)
+    proved = [re.search(r": proved (\S+) ± (\S+);", one) for one in lines]
+    values = [(float(one[1]), float(one[2])) for one in proved if one]
+    assert len(values) == len(found.center)
+    for (c, r), center, radius in zip(values, found.center, found.radius, strict=True):
+        assert abs(c - center) + r <= radius * (1.0 + 1e-3)  # r is printed with four digits
+        assert radius <= 1.2 * r + 2e-9
+    assert any(line.startswith("declared: values of the prediction") for line in lines)
+
+
+def _row(key, value):
+    def change(data):
+        data["queries"][0][key] = value(data["queries"][0][key])
+
+    return change
+
+
+def _shrunk(data):
+    """A radius that is a little too small, with all that follows from it."""
+    row = data["queries"][0]
+    row["terms"]["quadrature"] = 0.0
+    row["terms"]["transfer"] *= 0.985
+    row["radius"] = math.fsum(row["terms"][term] for term in data["radius_terms"])
+    c, r = row["center"], row["radius"]
+    row["lower"], row["upper"] = math.nextafter(c - r, -math.inf), math.nextafter(c + r, math.inf)
+    row["value_radius"] = row["raw_radius"] = abs(row["value"] - c) + r
+
+
+def _said(*keys, value):
+    def change(data):
+        for key in keys[:-1]:
+            data = data[key]
+        data[keys[-1]] = value
+
+    return change
+
+
+def _at(place, by):
+    def change(a):
+        a[place] += by
+
+    return change
+
+
+FORGED = {
+    "a smaller radius": ("small", "certificate.json", _shrunk, "is claimed"),
+    "another source": ("small", "case.json", _said("problem", "source", value="x*t + 1"), "source"),
+    "other initial values": ("small", "case.json", _said("problem", "initial", value="1.1*sin(pi*x)"), "is claimed"),
+    "another diffusion": ("reacting", "case.json", _said("problem", "diffusion", value=0.4), "diffusion"),
+    "another exchange": ("exchanging", "case.json", _said("problem", "robin", "right", value=[2.5, "1"]), "robin"),
+    "other values at the boundary": (
+        "flowing",
+        "case.json",
+        _said("problem", "dirichlet", "left", value="1 + sin(4*t)"),
+        "dirichlet",
+    ),
+    "another flux": ("flowing", "case.json", _said("problem", "neumann", "right", value=2.0), "neumann"),
+    "another place": ("small", "case.json", _said("queries", 0, "at", value=[0.41]), "another at"),
+    "another time": ("small", "case.json", _said("queries", 0, "time", value=0.09), "another time"),
+    "a ball that leaves": ("small", "proof.json", _said("goals", 0, "radius", value=0.45), "leaves"),
+    "a kernel older than the problem": ("small", "proof.json", _said("goals", 0, "span", value=0.2), "older"),
+    "another weight": ("small", "proof.json", _said("goals", 1, "powers", value=[3, 3, 1, 1]), "weight"),
+    "a state that was moved": ("small", "run0/u.npy", _at((3, 3), 0.2), "is claimed"),
+    "a dual state that was moved": ("small", "run0/z0.npy", _at((3, 3), 0.5), "is claimed"),
+    "a dual state with boundary values": ("small", "run0/z0.npy", _at((3, 0), 1e-3), "not zero where values"),
+    "a flux that was moved": ("small", "run0/t.npy", _at((2, 3, 0), 0.5), "is claimed"),
+    "a flux of no data": ("floating", "run0/t.npy", _at((2, 0, 0), 1e-9), "Neumann"),
+    "nodes of another time": (
+        "decay",
+        "run0/nodes.npy",
+        _at((2,), 1e-3),
+        "is claimed|intervals of|is not the interval",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_what_is_changed_is_refused(name, tmp_path, tmp_path_factory):
+    case, file, change, line_ = FORGED[name]
+    folder = shutil.copytree(written(tmp_path_factory, case)[1], tmp_path / "forged")
+    changed(folder, file, change)
+    with pytest.raises(Refused, match=line_):
+        verify(folder)
+
+
+def test_balls_lifts_and_drift_are_told_and_not_written(tmp_path):
+    heat = line(initial="sin(pi*x)")
+    asked, guess = heat.averages([[0.5]], 0.2), np.zeros(heat.grid.levels.size * len(heat.nodes))
+    found = pp.certify(heat, guess, asked)
+    with pytest.raises(pp.InputError, match="Gaussian weights, not balls"):
+        pp.write_bundle(tmp_path / "balls", found, heat, guess, asked)
+    drifted = line(initial="sin(pi*x)", convection=[1.0])
+    found = pp.certify(drifted, guess, drifted.points([[0.4]]))
+    with pytest.raises(pp.InputError, match="drift"):
+        pp.write_bundle(tmp_path / "drift", found, drifted, guess, drifted.points([[0.4]]))
+    assert not (tmp_path / "balls").exists()
+
+
+def _kernel(d, T, c=0.0):
+    x0 = np.array([0.4, 0.55][:d])
+    return Kernel(x0, 0.7, c, 0.39, T, 0.0, [2, 3, 1, 1])
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_the_checkers_kernel_knows_solutions(d):
+    """u = 1 with f = c, and |x − x₀|² + 2dκt with f = 0, are their own averages with ω and Ψ."""
+    mesh, T, c = generate({1: "interval", 2: "square"}[d], 3), 0.1, 0.8
+    V = mesh.points[np.sort(mesh.cells, axis=1)]
+    volume = np.abs(np.linalg.det(V[:, 1:] - V[:, :1])) / math.factorial(d)
+    nodes = [0.0, 0.06, 0.1]
+    kernel, start = _kernel(d, T, c), 4e-4
+    kernel.resolve(V, start, 12)
+    mass = unknown = 0.0
+    for a, b in pairwise(nodes):
+        for factor, w in zip((1.0, c), kernel.slab(a, b, T, 3, 2), strict=True):
+            mass += factor * (b - a) * float(np.einsum("njk,jk,n->", w.beta[0], means(d, 2).m, volume))
+            unknown += factor * (b - a) * float((w.e1[0] * volume).sum())
+    early, lost = kernel.early(start)[0], 0.5 * c * start * kernel.missing(start)
+    assert abs(mass + c * start - lost - 1.0) <= early + unknown + lost
+    assert early + unknown + lost < 5e-3
+    kernel = _kernel(d, T)
+    kernel.resolve(V, start, 12)
+    y = V - kernel.x0
+    total = unknown = 0.0
+    for a, b in pairwise(nodes):
+        (w,) = kernel.slab(a, b, T, 3, 1)
+        square_ = np.einsum("njc,nkc->njk", y, y)  # |x − x₀|² is this quadratic
+        for k, drop in ((0, 0.5 * (a + b)), (1, 0.5 * (b - a))):
+            u = square_ * (k == 0) + 2 * d * 0.7 * (drop - T * (k == 0))
+            total += (
+                (b - a)
+                / (2 * k + 1)
+                * float(np.einsum("njk,jklm,nlm,n->", w.beta[k], means(d, 4).m, u, volume, optimize=True))
+            )
+            unknown += (b - a) * float((w.e1[k] * np.abs(u).max(axis=(1, 2)) * volume).sum())
+    assert abs(total) <= unknown + early * 0.3  # u(x₀, T) = 0
+    assert unknown < 2e-3
+
+
+def test_the_checkers_source_is_enclosed():
+    """Modes of sin(3x + 2t) on cells and slabs against Gauss rules, and means of even weights against a Gaussian's."""
+    V = np.linspace(0.0, 1.0, 5)[np.stack([np.arange(4), np.arange(1, 5)], axis=1)][:, :, None]
+    source = Source([(np.arange(4), "sin(3*x + 2*t)")], V, 3, 1e-12)
+    made, (x, w) = source.slab(0.2, 0.5), np.polynomial.legendre.leggauss(20)
+    t, L = 0.35 + 0.15 * x, [np.ones_like(x), x, 1.5 * x**2 - 0.5]
+    for n in range(4):
+        X = V[n].mean() + 0.5 * np.ptp(V[n]) * x
+        lam = np.stack([0.5 * (1.0 - x), 0.5 * (1.0 + x)])
+        F = np.sin(3.0 * X[:, None] + 2.0 * t)
+        for k in range(3):
+            mode = 0.5 * (2 * k + 1) * F @ (w * L[k])
+            gap = mode - np.einsum("jk,jq,kq->q", made.beta[k, n], lam, lam)
+            assert math.sqrt(0.5 * (gap**2 @ w)) <= made.high[k, n] + made.e2[k, n] + 1e-14
+            assert abs(0.5 * (gap @ w)) <= made.e1[k, n] + 1e-14
+        left = F - sum(np.outer(0.5 * (2 * k + 1) * F @ (w * L[k]), L[k]) for k in range(3))
+        assert math.sqrt(0.25 * np.einsum("qr,q,r->", left**2, w, w)) <= made.rest[n] + 1e-14
+        assert made.rest[n] < 1e-3
+    kappa, s, x0 = 0.5, 1e-3, 0.4
+    value, spread = source.near(np.array([x0]), 1, 12.0 * math.sqrt(kappa * s), 0.5, s)
+    y, v = np.polynomial.hermite.hermgauss(40)
+    mean = sum(
+        np.sin(3.0 * (x0 + 2.0 * math.sqrt(kappa * a) * y) + 2.0 * (0.5 - a)) @ v for a in np.linspace(0, s, 400)
+    )
+    assert abs(mean / 400.0 / math.sqrt(math.pi) - value) <= spread < 1e-2
