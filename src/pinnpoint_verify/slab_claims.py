@@ -24,7 +24,7 @@ PROVED = {"u is enclosed slab by slab: modes in time, equilibrated fluxes, a cut
 def header(certificate: Row, case: Row, proof: Row, d: int) -> list[str]:
     """The certificate's own words; what it takes for granted."""
     need(proof.keys() == PROOF and proof["target"] == "continuous", "proof.json: a key is missing, or too many")
-    keys = certificate.keys() - {"notes", "id"}
+    keys = certificate.keys() - {"notes", "id", "of"}
     need(keys == CERTIFICATE | {"queries"}, "certificate.json: a key is missing, or too many")
     need(certificate["schema"] == "pinnpoint-certificate/1", "certificate.json: unknown schema")
     need(certificate["method"] == proof["method"] == "exact", "certificate: another method")
@@ -36,7 +36,8 @@ def header(certificate: Row, case: Row, proof: Row, d: int) -> list[str]:
     said = certificate["assumptions"]
     fits = all(one.keys() == {"claim", "status"} and one["status"] in ("verified", "declared") for one in said)
     need(fits and all(one["claim"] in PROVED for one in said if one["status"] == "verified"), "certificate: a claim")
-    return [one["claim"] for one in said if one["status"] == "declared"] + list(certificate.get("notes", []))
+    told = [one["claim"] for one in said if one["status"] == "declared"] + list(certificate.get("notes", []))
+    return told + ([f"it is made from certificate {certificate['of']}"] if "of" in certificate else [])
 
 
 def asks(row: Row, query: Row, proof: Row, end: float) -> None:

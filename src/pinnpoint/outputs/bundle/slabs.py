@@ -16,7 +16,7 @@ from pinnpoint.certificates.json import identified
 from pinnpoint.fem.parabolic.asking import MovingQueries
 from pinnpoint.outputs.bundle.boxes import FOLLOWED
 from pinnpoint.outputs.bundle.continuous import sides_of, store_load
-from pinnpoint.outputs.bundle.document import text
+from pinnpoint.outputs.bundle.document import Document, text
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.systems.goals import Ball, Cells, Gaussian, Goal, Point, since_of, time_of
 from pinnpoint.systems.queries import Queries
@@ -156,13 +156,19 @@ def _witnesses(out: Writer, problem: MovingQueries, route: SlabRoute, queries: Q
 
 
 def write_slabs(
-    folder: Path, certificate: Certificate, problem: MovingQueries, queries: Queries, **header: Any
+    folder: Path, certificate: Certificate, problem: MovingQueries, queries: Queries, document: Document | None = None
 ) -> Path:
-    """Write the bundle of a solution in time, or refuse what the checker cannot prove again; `header`: title, units."""
+    """Write the bundle of a solution in time, or refuse what the checker cannot prove again.
+
+    It is a certificate of its own; a document that is given has title and units, and says of which one it is.
+    """
     against = moving_obstacle(certificate, problem, queries)
     if against:
         raise InputError(against)
-    data = rows_of(certificate, queries, problem.grid.end, **header)
+    said = {} if document is None or document.certificate is None else document.certificate
+    header = {key: said[key] for key in ("title", "units") if key in said}
+    of = {} if document is None or not document.of else {"of": document.of}
+    data = rows_of(certificate, queries, problem.grid.end, **header, **of)
     keys = ("name", "kind", "at", "spread", "reach", "group", "time", "since", "accept", "limit")
     case = {
         "title": data["title"],
@@ -179,7 +185,7 @@ def write_slabs(
         route = certificate.evidence.witness
         assert isinstance(route, SlabRoute)
         out.json("proof.json", proof | _witnesses(out, problem, route, queries))
-        out.close(data["versions"])
+        out.close(data)
     except BaseException:
         out.discard()
         raise

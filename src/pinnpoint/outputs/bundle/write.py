@@ -100,7 +100,7 @@ def write_bundle(
     if isinstance(problem, MovingQueries) and certificate.target == "continuous":
         moving = moving_obstacle(certificate, problem, queries)
         if not moving or not partial:
-            return write_slabs(Path(folder), certificate, problem, queries)
+            return write_slabs(Path(folder), certificate, problem, queries, document)
     certificate, problem, prediction, queries = _as_stored(certificate, problem, prediction, queries)
     system = _system(problem)
     U = problem.extract(prediction).U if isinstance(problem, Problem) else vector("prediction", prediction)
