@@ -51,7 +51,7 @@ def runs(route: SlabRoute) -> Iterator[Run]:
         width = 1 if model.degree == 1 else model.d
         flux = np.zeros((parts, rows, len(model.topology.facets), width))
         record = Record(np.zeros((parts, rows, n)), flux, _empty())
-        slabs.enclose(asked, record)
+        slabs.enclose(asked, record)  # slabs.md, step 2e: any w_k and fluxes will do
         yield Run(time, since, which, slabs, asked, record)
 
 
