@@ -96,11 +96,9 @@ def write_bundle(
     """
     if isinstance(problem, Box):
         return write_box(Path(folder), certificate, problem, prediction, queries)
-    moving = ""
-    if isinstance(problem, MovingQueries) and certificate.target == "continuous":
-        moving = moving_obstacle(certificate, problem, queries)
-        if not moving or not partial:
-            return write_slabs(Path(folder), certificate, problem, queries, document)
+    moving = _in_time(certificate, problem, queries)
+    if moving is not None and not (moving and partial):
+        return write_slabs(Path(folder), certificate, problem, queries, document)
     certificate, problem, prediction, queries = _as_stored(certificate, problem, prediction, queries)
     system = _system(problem)
     U = problem.extract(prediction).U if isinstance(problem, Problem) else vector("prediction", prediction)
@@ -124,6 +122,13 @@ def write_bundle(
         out.discard()
         raise
     return Path(folder)
+
+
+def _in_time(certificate: Certificate, problem: Any, queries: Queries) -> str | None:
+    """Why the PDE's own solution in time cannot be re-checked; None of what is none."""
+    if not isinstance(problem, MovingQueries) or certificate.target == "discrete":
+        return None
+    return moving_obstacle(certificate, problem, queries)
 
 
 def _out(folder: str | os.PathLike[str], begun: Writer | None, useful: bool) -> Writer:
