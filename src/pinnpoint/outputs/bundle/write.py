@@ -94,11 +94,9 @@ def write_bundle(
     begun
         The writer of this folder, where Green vectors are being written already.
     """
-    if isinstance(problem, Box):
-        return write_box(Path(folder), certificate, problem, prediction, queries)
     moving = _in_time(certificate, problem, queries)
-    if moving is not None and not (moving and partial):
-        return write_slabs(Path(folder), certificate, problem, queries, document)
+    if isinstance(problem, Box) or (moving is not None and not (moving and partial)):
+        return _alone(Path(folder), certificate, problem, prediction, queries, document)
     certificate, problem, prediction, queries = _as_stored(certificate, problem, prediction, queries)
     system = _system(problem)
     U = problem.extract(prediction).U if isinstance(problem, Problem) else vector("prediction", prediction)
@@ -122,6 +120,15 @@ def write_bundle(
         out.discard()
         raise
     return Path(folder)
+
+
+def _alone(
+    folder: Path, certificate: Certificate, problem: Any, prediction: Any, queries: Queries, document: Document | None
+) -> Path:
+    """What has no system: boxes, and the PDE's own solution in time."""
+    if isinstance(problem, Box):
+        return write_box(folder, certificate, problem, prediction, queries)
+    return write_slabs(folder, certificate, problem, queries, document)
 
 
 def _in_time(certificate: Certificate, problem: Any, queries: Queries) -> str | None:
