@@ -285,6 +285,24 @@ def test_states_moved_along_a_nearly_resonant_mode_are_held(k2):
     assert max(moved_states(k2, 8, 30.0, coercive)) > 1.0, "the coercive constant must miss"
 
 
+@pytest.mark.parametrize("k2", [17.0, 19.0])
+def test_what_a_state_misses_of_its_equations_is_divided_by_the_gap(k2):
+    """A state moved along a nearly resonant mode: with ‖r‖ itself the energy bound would be below the error."""
+    p = helmholtz(pp.io.generate("square", 8), k2, degree=2, source=f"(2*pi**2-{k2})*sin(pi*x)*sin(pi*y)")
+    mode = np.prod(np.sin(PI * p.nodes.points), axis=1)
+    mode[np.setdiff1d(np.arange(len(mode)), np.asarray(p.space.free))] = 0.0
+    state, true = -30.0 * mode, 31.0 * PI / math.sqrt(2.0)  # u = sin πx sin πy, ‖∇u‖² = π²/2
+    route = p.transfer(p.points([[0.5, 0.5]]))
+    model, it = route.model, route.indefinite
+    eta = model.estimator.energy(route._measure(model.primal(state), {})[0])
+    defect, M = it.defect(state, model.load, model.boundary_load), it.mesh_factor
+    assert math.isfinite(M)
+    assert it.energy(eta, defect) >= 0.999 * true
+    length = it.gap.gain * (M * eta + defect)
+    assert 0.5 * eta + math.hypot(0.5 * eta, length) >= 0.999 * true
+    assert 0.5 * eta + math.hypot(0.5 * eta, M * eta + defect) < 0.9 * true
+
+
 # Dirichlet data
 
 
