@@ -502,6 +502,16 @@ def test_a_campaign_of_random_curved_problems_misses_nothing():
     assert found["narrower than 1 %"] >= 12
 
 
+@pytest.mark.slow
+def test_random_problems_under_surfaces_miss_nothing():
+    from studies import curved_surfaces
+
+    found = curved_surfaces.summary([curved_surfaces.row(number) for number in (7, 13)])
+    assert found["intervals"] == 4
+    assert found["missed"] == 0
+    assert found["narrower than 1 %"] >= 3
+
+
 def test_turned_ellipses_level_sets_and_kept_predictions_hold_the_truth():
     from studies import curved_levels
 
