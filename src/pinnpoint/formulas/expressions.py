@@ -110,8 +110,8 @@ class Expression:
             known = ", ".join(self.variables[: P.shape[1]])
             raise InputError(f"{self._label()}: {beyond[0]} in a {P.shape[1]}D problem, which has only {known}")
         with np.errstate(all="ignore"):
-            found, outside = self._run(P)
-            values = np.array(np.broadcast_to(found, len(P)))
+            result, outside = self._run(P)
+            values = np.array(np.broadcast_to(result, len(P)))
         values[np.isfinite(values) & outside] = np.nan
         bad = ~np.isfinite(values)
         if bad.any():
@@ -137,8 +137,8 @@ class Expression:
     @property
     def literals(self) -> list[str]:
         """The numbers of the program as they stand in the text; postfix keeps operands in its order."""
-        found = TOKEN.finditer(self.text)
-        return [match.group().strip() for match in found if match.group(1) or match.group(2) in CONSTANTS]
+        tokens = TOKEN.finditer(self.text)
+        return [match.group().strip() for match in tokens if match.group(1) or match.group(2) in CONSTANTS]
 
     def _run(self, P: Vector) -> tuple[Any, Any]:
         """Values, and where something on the way to them is undefined."""
@@ -150,8 +150,8 @@ class Expression:
                 outside = outside | OUTSIDE[what](*operands)
             return -operands[0] if kind == "negate" else CALLS[kind][what](*operands)
 
-        found = self.fold(lambda kind, what: np.float64(what) if kind == "number" else P[:, what], call)
-        return found, outside
+        values = self.fold(lambda kind, what: np.float64(what) if kind == "number" else P[:, what], call)
+        return values, outside
 
     def _label(self) -> str:
         return _label(self.name, self.text)

@@ -33,8 +33,8 @@ ODD = ("sinh", "tanh", "atan", "asin")
 
 def nonnegative(f: Expression) -> bool:
     """Whether it is proved that f is defined everywhere and f ≥ 0; False says nothing."""
-    found = bounds(f)
-    return found is not None and bool(found[0] >= 0)
+    ends = bounds(f)
+    return ends is not None and bool(ends[0] >= 0)
 
 
 def everywhere(f: Expression) -> bool:
@@ -44,8 +44,8 @@ def everywhere(f: Expression) -> bool:
 
 def nonnegative_on(f: Expression, low: Any, high: Any) -> bool:
     """Whether it is proved that f ≥ 0 for coordinates x, y, z between these numbers; False says nothing."""
-    found = bounds(f, [(Fraction(a), Fraction(b)) for a, b in zip(map(float, low), map(float, high), strict=True)])
-    return found is not None and bool(found[0] >= 0)
+    ends = bounds(f, [(Fraction(a), Fraction(b)) for a, b in zip(map(float, low), map(float, high), strict=True)])
+    return ends is not None and bool(ends[0] >= 0)
 
 
 def bounds(f: Expression, box: Sequence[Range] | None = None) -> Range | None:
@@ -108,8 +108,8 @@ def _binary(mark: str, a: Range, b: Range) -> Range | None:
         inverse = _inverse(b)
         return None if inverse is None else _binary("*", a, inverse)
     if b[0] == b[1] and isinstance(b[0], Fraction) and b[0].denominator == 1 and abs(b[0]) <= 64:
-        found = _power(a, abs(int(b[0])))
-        return found if b[0] >= 0 else _inverse(found)
+        power = _power(a, abs(int(b[0])))
+        return power if b[0] >= 0 else _inverse(power)
     return (Fraction(0), INF) if a[0] > 0 else None
 
 

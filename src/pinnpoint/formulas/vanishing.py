@@ -39,26 +39,26 @@ def atom(*what: Any) -> Polynomial:
 
 def plus(a: Polynomial, b: Polynomial) -> Polynomial:
     """The sum."""
-    found = dict(a)
+    sums = dict(a)
     for term, coefficient in b.items():
-        total = found.pop(term, Fraction(0)) + coefficient
+        total = sums.pop(term, Fraction(0)) + coefficient
         if total:
-            found[term] = total
-    return found
+            sums[term] = total
+    return sums
 
 
 def times(a: Polynomial, b: Polynomial) -> Polynomial:
     """The product."""
     if len(a) * len(b) > MOST:
         raise TooLongError
-    found: Polynomial = {}
+    product: Polynomial = {}
     for one, x in a.items():
         for two, y in b.items():
             powers = dict(one)
             for what, n in two:
                 powers[what] = powers.get(what, 0) + n
-            found = plus(found, {tuple(sorted(powers.items(), key=repr)): x * y})
-    return found
+            product = plus(product, {tuple(sorted(powers.items(), key=repr)): x * y})
+    return product
 
 
 def minus(a: Polynomial, b: Polynomial) -> Polynomial:
@@ -127,10 +127,10 @@ def _power(a: Polynomial, b: Polynomial) -> Polynomial:
         return {}
     if exponent.denominator != 1 or exponent > 32:
         return atom("**", _key(a), _key(b))
-    found = number(1)
+    power = number(1)
     for _ in range(int(exponent)):
-        found = times(found, a)
-    return found
+        power = times(power, a)
+    return power
 
 
 def _key(a: Polynomial) -> tuple[Any, ...]:

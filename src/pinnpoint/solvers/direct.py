@@ -151,11 +151,11 @@ class SparseLU:
         """Take the factor out of SuperLU, which is let go of before more memory is needed."""
         with self._arranging:
             if self._both is None and self._symmetric:
-                found = factor_of(self._lu)
-                self._symmetric = found is not None
-                if found is not None:
+                factor = factor_of(self._lu)
+                self._symmetric = factor is not None
+                if factor is not None:
                     self._lu = None
-                    self._both = Substitution(*found, self._order)
+                    self._both = Substitution(*factor, self._order)
 
 
 def _factorized(B: Matrix, points: Vector | None, arranged: bool) -> SparseLU:

@@ -108,9 +108,9 @@ class Sines:
         axes = tuple(range(1, len(shape) + 1))
         fields = np.ascontiguousarray(columns[self.order].T).reshape(-1, *shape)
         fields = scipy.fft.dstn(fields, type=1, axes=axes, norm="ortho") * self.inverse
-        found = np.empty_like(columns)
-        found[self.order] = scipy.fft.dstn(fields, type=1, axes=axes, norm="ortho").reshape(columns.shape[::-1]).T
-        return found.reshape(b.shape)
+        solution = np.empty_like(columns)
+        solution[self.order] = scipy.fft.dstn(fields, type=1, axes=axes, norm="ortho").reshape(columns.shape[::-1]).T
+        return solution.reshape(b.shape)
 
     solve_transposed = solve
 

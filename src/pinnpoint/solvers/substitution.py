@@ -79,8 +79,8 @@ class Substitution:
         X, Y = (self._work.array(name, block.shape) for name in ("right-hand sides", "solutions"))
         X[self._position] = block
         self._solve(X, np.flatnonzero(X.any(axis=1)), Y)
-        found = Y[self._last]
-        return found if B.ndim == 2 else found[:, 0]
+        solution = Y[self._last]
+        return solution if B.ndim == 2 else solution[:, 0]
 
     def solve_sparse(self, B: Matrix, X: Vector, Y: Vector) -> Vector:
         """The solutions for the columns of a sparse B, written into X; Y, an array like it, is overwritten too."""
