@@ -23,6 +23,8 @@ SECTIONS = ("", "units", "mesh", "geometry", "problem", "box", "time", "predicti
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "studies" / "results"
 KINDS = {"scalar": "κ(x), c(x)", "constant matrix": "matrix, constant", "matrix": "matrix A(x)"}
+STATUSES = ("proved again", "compared", "declared")
+"""Of assumptions."""
 KINDS |= {word: word for word in ("convection", "Robin", "Helmholtz", "periodic")}
 
 
@@ -331,6 +333,29 @@ def keys(section: str) -> str:
     return table(["key", "takes", "default", "for example", ""], case_keys.rows(section))
 
 
+def assumptions() -> str:
+    """What each route of the checker rests on."""
+    data = json.loads((ROOT / "docs" / "assumptions.json").read_text(encoding="utf-8"))
+    rows = []
+    for route in data["routes"]:
+        said = {s: "; ".join(a["claim"] for a in route["assumes"] if a["status"] == s) for s in STATUSES}
+        pages = ", ".join(f"[{page.removesuffix('.md')}]({page})" for page in route["pages"])
+        name = f"**{route['route']}** ({route['target']}): {route['of']}"
+        rows.append([name, *(said[s] or "nothing" for s in STATUSES), ", ".join(route["checker"]), pages])
+    return table(["route", *STATUSES, "in src/pinnpoint_verify", "pages"], rows)
+
+
+def verified() -> str:
+    """Which kinds of certificates have bundles that verify."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for name, outcome in read("verified").items():
+        problem, query, method, target = (word.strip() for word in name.split(","))
+        words = query if method == "exact" else f"{query} ({method})"
+        found.setdefault((problem, target or "its own", outcome), []).append(words)
+    rows = [[problem, target, ", ".join(words), outcome] for (problem, target, outcome), words in found.items()]
+    return table(["problem", "target", "queries (method, where it is not exact)", "verdict on the bundle"], rows)
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "costs": ("choose.md", costs),
     "continuous": ("choose.md", continuous),
@@ -350,6 +375,8 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "scoreboard": ("scoreboard.md", scoreboard),
     "out-of-reach": ("scoreboard.md", out_of_reach),
     "labels": ("labels.md", labels),
+    "assumptions": ("trust.md", assumptions),
+    "verified": ("trust.md", verified),
     "two-heads": ("tutorials/operator.md", heads),
     **{f"case-{section}": ("case.md", partial(keys, section)) for section in SECTIONS},
 }

@@ -13,7 +13,7 @@ from scipy import special
 from pinnpoint_verify.checker import Discrete, Mesh, length
 from pinnpoint_verify.formulas import formula
 from pinnpoint_verify.glued import is_glued
-from pinnpoint_verify.lengths import NORMS
+from pinnpoint_verify.lengths import EXTREMES, NORMS, WHOLE
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.rows import Row, drawn, is_number, near, same
 
@@ -34,6 +34,8 @@ OWN: dict[str, set[str]] = {
     "block": {"at", "side"},
     "gradient": {"at", "axis", "flux"},
     "everywhere": {"boundary", "least", "local", "left"},
+    "maximum": {"local"},
+    "minimum": {"local"},
     "l2-error": {"mean"},
     "energy-error": set(),
 }
@@ -70,6 +72,9 @@ def state_agrees(d: Discrete, rows: list[Row], proof: Row, bundle: Bundle, base:
     hi, lo, _ = d.residual(base, np.zeros(d.N))
     norm, floor = length(hi + lo), length(abs(d.rows) @ np.abs(d.U)) * 1e-13 + SMALL
     values, sizes = d.L @ d.U + d.constants, abs(d.L) @ np.abs(d.U) + np.abs(d.constants)
+    for i, row in enumerate(rows):
+        if row["kind"] in EXTREMES:
+            values[i] = np.max(d.U) if row["kind"] == "maximum" else np.min(d.U)
     points = bundle("mesh/nodes", None, None) if "mesh/nodes" in bundle else np.zeros((0, 0))
     for i, row in enumerate(rows):
         name, here = row["name"], d.L[[i]]
@@ -203,7 +208,7 @@ def goals_agree(rows: list[Row], proof: Row, case: Row, mesh: Mesh, harmonic: bo
         fits = isinstance(given["raised"], bool) and not (given["raised"] and (given["compared"] or given["known"]))
         need(fits and (not given["raised"] or proof["raised"] is not None), f"{name!r}: no lifted Dirichlet data")
         need(
-            not goal["known"] or kind in ("point", "patch", "everywhere", *NORMS),
+            not goal["known"] or kind in ("point", "patch", *WHOLE),
             f"{name!r}: a {kind} is not known from the data",
         )
         if kind in ("point", "ball"):
@@ -213,7 +218,7 @@ def goals_agree(rows: list[Row], proof: Row, case: Row, mesh: Mesh, harmonic: bo
             need(same(goal["at"], row["at"]), f"{name!r}: not where the certificate has it")
             fits = same(goal["side"], row["side"]) if kind == "block" else same("xyz"[goal["axis"]], row["component"])
             need(fits, f"{name!r}: another side or direction than in the certificate")
-        if kind in ("everywhere", *NORMS):
+        if kind in WHOLE:
             need(goal["known"] and not harmonic and not goal["compared"], f"{name!r}: no theorem for it here")
             need(not own or own == [0.0, 0.0], f"{name!r}: a value of its own")
         if kind in ("flux", "gradient"):

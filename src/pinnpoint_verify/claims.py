@@ -33,7 +33,7 @@ from pinnpoint_verify.fields import lines as declared_lines
 from pinnpoint_verify.functionals import functionals_agree
 from pinnpoint_verify.gaps import missed
 from pinnpoint_verify.inputs import inputs_agree
-from pinnpoint_verify.lengths import NORMS, Lengths
+from pinnpoint_verify.lengths import EXTREMES, WHOLE, Lengths
 from pinnpoint_verify.lines import on_a_line
 from pinnpoint_verify.operators import check
 from pinnpoint_verify.raised import Raised
@@ -102,7 +102,7 @@ def continuous(
             need(not flux or asked[i].z.load is None, f"{row['name']!r}: a flux has no load")
             samples.prove_point(i, asked[i], goal, row)
             loose += [repr(row["name"])] if goal["radius"] is not None and i not in samples.proved else []
-    whole = [i for i, goal in enumerate(goals) if goal["kind"] in ("everywhere", *NORMS)]
+    whole = [i for i, goal in enumerate(goals) if goal["kind"] in WHOLE]
     plain = not whole and spectrum is None and not np.any(mesh.cubic)
     need(plain or mesh.exchange is None, "robin: beside a bound everywhere, or another kind of equation")
     other = any(goal["compared"] for goal in goals) or proof["raised"] is not None  # robin.md, step 7d
@@ -141,6 +141,9 @@ def continuous(
             if goal["kind"] == "everywhere":
                 boundary_agrees(samples, goal, given, row["name"])
                 found.append(worst.interval(bundle, given, mismatch, goal))
+            elif goal["kind"] in EXTREMES:
+                need(proof["lift"] is None, f"{row['name']!r}: of the whole solution, and a prediction was lifted")
+                found.append(worst.extreme(bundle, mismatch, goal))
             else:
                 error = worst.error(goal["mean"]) if goal["kind"] == "l2-error" else 0.0
                 found.append(lengths.interval(goal["kind"], error, mismatch, row["name"]))
@@ -329,7 +332,7 @@ def verify(path: Any, inputs: Any = None) -> list[str]:
         if proof["target"] == "continuous" and proof["method"] in ALONE:
             warm = "continuous/expansion" in bundle  # where nothing moves, all is rounding of thermal stresses
             varied = any(key.startswith("medium/") for key in bundle.arrays)  # kernels' data are sharper here
-            whole = row["kind"] in ("everywhere", *NORMS)
+            whole = row["kind"] in WHOLE
             sharp = own is CONTINUOUS and not whole  # data may be sharper here than a budget left them
             most = 30.0 if weak or warm or varied or sharp else 3.0  # and so are products of coarse models
             fits = row["radius"] <= most * radius + 1e-6 * abs(c) + 10.0 * SMALL + more

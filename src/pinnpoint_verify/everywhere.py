@@ -156,12 +156,7 @@ class Worst:
     def interval(self, bundle: Bundle, given: Array, mismatch: float, goal: Row) -> tuple[float, float]:
         """Centre and radius of max |u − v| over the domain."""
         p, mesh, boundary = self.p, self.p.mesh, goal["boundary"]
-        density, nothing = up(np.sqrt(p.osc**2 + p.defect**2 / mesh.low)), np.zeros(mesh.C)
-        error = np.full(mesh.C, self.level_sets(density) if planes(p) is not None else math.inf)
-        if goal["local"] is not None:
-            own = Norms(mesh.top, self.peak, self.shares, density, nothing)
-            error = np.minimum(error, self.band(bundle, "local", goal, own))
-        error = up(error + mismatch)
+        error, nothing = self.errors(bundle, mismatch, goal), np.zeros(mesh.C)
         band = up(self.tops + error)
         if boundary is not None:
             band = np.minimum(band, up(self.sizes() + boundary))
@@ -176,6 +171,26 @@ class Worst:
         if lower <= 1e-6 * upper:  # it is not negative
             return (float(up(0.5 * upper)),) * 2
         return 0.5 * (lower + upper), float(up(0.5 * (upper - lower)))
+
+    def errors(self, bundle: Bundle, mismatch: float, goal: Row) -> Array:
+        """Bounds of |u − ũ| on each cell."""
+        p, mesh = self.p, self.p.mesh
+        density = up(np.sqrt(p.osc**2 + p.defect**2 / mesh.low))
+        error = np.full(mesh.C, self.level_sets(density) if planes(p) is not None else math.inf)
+        if goal["local"] is not None:
+            own = Norms(mesh.top, self.peak, self.shares, density, np.zeros(mesh.C))
+            error = np.minimum(error, self.band(bundle, "local", goal, own))
+        return np.asarray(up(error + mismatch))
+
+    def extreme(self, bundle: Bundle, mismatch: float, goal: Row) -> tuple[float, float]:
+        """Centre and radius of max u, or min u: ũ by its Bernstein coefficients, and its values at nodes."""
+        mesh, sign = self.p.mesh, 1.0 if goal["kind"] == "maximum" else -1.0
+        error, w = self.errors(bundle, mismatch, goal), sign * self.p.nodal[mesh.nodes_of(mesh.cells)]
+        b = quadratic(w, mesh.d, mesh.degree)[0]
+        slip = gamma(4) * (np.abs(w).max(axis=1) + error)
+        upper = float(np.max((b.m + b.r).max(axis=(1, 2)) + error + slip))  # band.md, step 7a
+        lower = float(np.max(w.max(axis=1) - error - slip))  # band.md, step 7a
+        return sign * 0.5 * (lower + upper), float(up(0.5 * (upper - lower) + gamma(4) * abs(lower + upper)))
 
     def band(self, bundle: Bundle, word: str, goal: Row, norms: Norms) -> Array:
         """Bounds cell by cell, with the stored radii of balls and an error in the mean that is proved again."""

@@ -18,7 +18,7 @@ from pinnpoint_verify.domains import domain_agrees, sides_agree
 from pinnpoint_verify.elastic import elastic_agrees, is_elastic
 from pinnpoint_verify.formulas import plain
 from pinnpoint_verify.glued import Pairs, is_glued, pairs_agree
-from pinnpoint_verify.lengths import NORMS
+from pinnpoint_verify.lengths import WHOLE
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.systems import Found, system_agrees
 
@@ -166,7 +166,7 @@ def functionals_agree(bundle: Bundle, d: Discrete, rows: list[Row], case: Row, p
         name, kind, here = row["name"], row["kind"], d.L[[i]]
         if kind == "functional":
             continue
-        if kind in ("everywhere", *NORMS):
+        if kind in WHOLE:
             need(not np.any(here.data) and d.constants[i] == 0.0, f"{name!r}: ℓ is not zero")
             continue
         need(len(here.indices), f"{name!r}: ℓ is empty")

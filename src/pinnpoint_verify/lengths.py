@@ -10,6 +10,8 @@ from pinnpoint_verify.reader import Array, need
 
 Row = dict[str, Any]
 NORMS = ("l2-error", "energy-error")
+EXTREMES = ("maximum", "minimum")
+WHOLE = ("everywhere", *EXTREMES, *NORMS)
 """Kinds of queries that are norms of the prediction's error."""
 
 

@@ -24,6 +24,8 @@ ASKED |= {
     "reaction": ("group",),
     "compliance": (),
     "everywhere": (),
+    "maximum": (),
+    "minimum": (),
     "l2-error": (),
     "energy-error": (),
     "stress": ("at",),
@@ -33,7 +35,7 @@ ASKED |= {
 """What each kind of query needs; a stress or strain without a point has a group."""
 POINTED = {"flux": ("at",), "cells": ("at", "side")}
 """The same of kinds that may be at a point instead."""
-NOWHERE = ("flux", "reaction", "compliance", "everywhere", "l2-error", "energy-error")
+NOWHERE = ("flux", "reaction", "compliance", "everywhere", "maximum", "minimum", "l2-error", "energy-error")
 """Kinds that have no place: where there is one of them, what is not asked for of the others is not told."""
 DIGEST = re.compile("[0-9a-f]{64}")
 

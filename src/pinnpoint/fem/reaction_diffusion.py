@@ -393,13 +393,20 @@ class ReactionDiffusion(ScalarQueries):
         """The prediction's error in the energy norm, (∫ κ|∇(u_θ − u)|² + c (u_θ − u)²)^½; see `l2_error`."""
         return self._extreme(EnergyError(), name)
 
-    def maximum(self, group: str | None = None, name: str = "maximum", *, thorough: bool = False) -> Queries:
-        """The largest value of the solution over the domain, or a group of cells; `thorough` as in `everywhere`."""
-        return self._extreme(Maximum(group, thorough), name)
+    def maximum(
+        self, group: str | None = None, name: str = "maximum", *, checked: bool = False, thorough: bool = False
+    ) -> Queries:
+        """The largest value of the solution over the domain, or a group of cells.
 
-    def minimum(self, group: str | None = None, name: str = "minimum", *, thorough: bool = False) -> Queries:
+        `checked`, of the whole domain, and `thorough` as in `everywhere`.
+        """
+        return self._extreme(Maximum(group, thorough, checked), name)
+
+    def minimum(
+        self, group: str | None = None, name: str = "minimum", *, checked: bool = False, thorough: bool = False
+    ) -> Queries:
         """The smallest value of the solution over the domain, or over a group of cells; see `maximum`."""
-        return self._extreme(Minimum(group, thorough), name)
+        return self._extreme(Minimum(group, thorough, checked), name)
 
     def _extreme(self, goal: Extreme, name: str) -> Queries:
         """A query that is no linear functional: its row says nothing."""

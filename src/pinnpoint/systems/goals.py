@@ -226,20 +226,22 @@ class EnergyError:
 
 @dataclass(frozen=True)
 class Maximum:
-    """The largest value of the solution over the domain, or over a group of cells; see `Everywhere.thorough`."""
+    """The largest value of the solution over the domain, or a group of cells; `checked`, `thorough` as `Everywhere`."""
 
     cells: str | None = None
     thorough: bool = False
+    checked: bool = False
 
     __repr__ = brief
 
 
 @dataclass(frozen=True)
 class Minimum:
-    """The smallest value of the solution over the domain, or over a group of cells; see `Everywhere.thorough`."""
+    """The smallest value of the solution over the domain, or a group of cells; see `Maximum`."""
 
     cells: str | None = None
     thorough: bool = False
+    checked: bool = False
 
     __repr__ = brief
 

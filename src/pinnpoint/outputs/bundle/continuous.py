@@ -17,7 +17,7 @@ from pinnpoint.outputs.bundle.document import KINDS, text
 from pinnpoint.outputs.bundle.files import Writer
 from pinnpoint.outputs.bundle.parts import density
 from pinnpoint.outputs.bundle.varied import components, diffusion_at, medium
-from pinnpoint.systems.goals import Block, EnergyError, Everywhere, L2Error, Slope
+from pinnpoint.systems.goals import Block, EnergyError, Everywhere, L2Error, Maximum, Minimum, Slope
 from pinnpoint.systems.queries import Ball, Flux, Patch, Point
 from pinnpoint.taylor.bernstein import Density
 from pinnpoint.transfer.equilibrated import Equilibrated
@@ -61,7 +61,7 @@ def continuous(
             "own": None if own is None else [float(own[0][i]), float(own[1][i])],
         }
         about |= _place(goal)
-        if isinstance(goal, Everywhere):
+        if isinstance(goal, Everywhere | Maximum | Minimum):
             about |= _band(out, known[i].numbers)
         if isinstance(goal, L2Error | EnergyError):
             about |= known[i].numbers
@@ -131,7 +131,7 @@ def _band(out: Writer, numbers: Mapping[str, Any]) -> dict[str, Any]:
     """What bounds on cells rest on; the radii of their balls are arrays."""
     said = dict(numbers)
     for word in ("local", "left"):
-        if (given := numbers[word]) is not None:
+        if (given := numbers.get(word)) is not None:
             out.array(f"everywhere/{word}_radii", np.array(given["radii"], dtype=np.float64))
             out.array(f"everywhere/{word}_radius", np.array(given["radius"], dtype=np.int64))
             said[word] = {key: float(given[key]) for key in ("shift", "penalty", "eigenvalue", "error")}

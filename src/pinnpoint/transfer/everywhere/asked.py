@@ -16,10 +16,10 @@ from pinnpoint.certificates.extremes import Extremes, Found
 from pinnpoint.rounding.arithmetic import up
 from pinnpoint.systems.goals import EnergyError, Everywhere, Extreme, Goal, L2Error, Maximum, Minimum
 from pinnpoint.systems.queries import Queries
-from pinnpoint.transfer.everywhere.lengths import energy_length, mean_length
+from pinnpoint.transfer.everywhere.lengths import energy_length, is_plain, mean_length
 from pinnpoint.transfer.everywhere.ranges import largest_value
 from pinnpoint.transfer.everywhere.setting import Setting
-from pinnpoint.transfer.everywhere.suprema import Suprema, smallest
+from pinnpoint.transfer.everywhere.suprema import BAND, CHECKED, Suprema, smallest
 
 BY_NODES = (
     "over the domain the prediction is judged by the finite-element function with its values at the nodes: what it "
@@ -86,16 +86,19 @@ class Asked(Extremes):
 
     def _value(self, goal: Maximum | Minimum, name: str) -> Found:
         """The interval of the solution's own largest or smallest value."""
-        error, _, sure = smallest(self.suprema.errors, len(self.setting.model.kappa))
+        known = [e for e in self.suprema.errors if e.route in CHECKED or not goal.checked]
+        error, _, sure = smallest(known, len(self.setting.model.kappa))
         sign = 1.0 if isinstance(goal, Maximum) else -1.0
         whole = np.asarray(up(error + self.mismatch[0]))
-        found = largest_value(self.setting, whole, self.mismatch, self._cells(goal), sign)
+        found = largest_value(self.setting, whole, self.mismatch, self._cells(goal), sign, alone=goal.checked)
         if not (math.isfinite(found.lower) and math.isfinite(found.upper)):
             raise InputError(
                 f"query '{name}': no bound that holds on all of these cells is proved for these boundary conditions; "
                 "ask for points, or fix values there"
             )
-        return replace(found, proved=found.proved and sure)
+        again = goal.checked and goal.cells is None and found.proved and sure and is_plain(self.setting.model)
+        local = next((dict(e.numbers) for e in known if e.route == BAND), None)
+        return replace(found, proved=found.proved and sure, rechecked=again, numbers={"local": local})
 
 
 def asked_for(

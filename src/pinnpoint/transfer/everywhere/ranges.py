@@ -25,13 +25,17 @@ CANDIDATES = 3
 """Nodes at which values are corrected."""
 
 
-def largest_value(setting: Setting, error: Vector, mismatch: tuple[float, bool], cells: Index, sign: float) -> Found:
+def largest_value(
+    setting: Setting, error: Vector, mismatch: tuple[float, bool], cells: Index, sign: float, *, alone: bool = False
+) -> Found:
     """An interval of max u over cells, or for sign = −1 of min u.
 
     Parameters
     ----------
     error
         Bounds of |u − ũ| on each cell, the data's mismatch counted.
+    alone
+        Without values at points.
     """
     model, state = setting.model, sign * setting.side.nodal
     w, off = state[model.cell_nodes[cells]], error[cells]
@@ -39,10 +43,10 @@ def largest_value(setting: Setting, error: Vector, mismatch: tuple[float, bool],
     top = bernstein(w, model.d, model.degree).max(axis=1)
     upper = float(np.max(_above(top, up(off + slip))))  # band.md, step 7a
     lower = float(np.max(_below(w.max(axis=1), up(off + slip))))  # band.md, step 7a
-    if math.isfinite(upper):
+    if math.isfinite(upper) and not alone:
         lower = max(lower, _of_data(setting, cells, sign), _at_candidates(setting, mismatch, cells, sign))
     low, high = (lower, upper) if sign > 0.0 else (-upper, -lower)
-    return Found(low, high, math.nan, "band and values at points", mismatch[1] and setting.proved)
+    return Found(low, high, math.nan, "band" if alone else "band and values at points", mismatch[1] and setting.proved)
 
 
 def _above(x: Vector, error: Vector) -> Vector:

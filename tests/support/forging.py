@@ -1,0 +1,193 @@
+"""Consistent forgeries: an entry changed wherever it stands, every claim made what the checker then proves.
+
+A forger knows the checker: whatever it would prove from altered files becomes the certificate's claim, ids and digests
+are right again. Such a bundle must be refused, or its claims must be true of the case, or `verify` must print what was
+changed as declared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import math
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import pinnpoint_verify as verifier
+from pinnpoint_verify import claims
+from tests.support.forged import sealed
+
+FILES = ("certificate.json", "case.json", "proof.json")
+CLAIMED = ("center", "radius", "lower", "upper", "value_radius", "raw_radius", "terms", "guarantee")
+"""Keys of a query's row that are the claim itself, and are made anew."""
+WORDS = {
+    "system/": "as stored, are the discrete system",
+    "witness/": "as stored, are the discrete system",
+    "mesh/": "the mesh",
+    "rule/": "the quadrature rules",
+    "continuous/": "as stored, belong to the case",
+    "dual/": "mollifiers and ∫fΦ",
+    "source/": "compared with samples",
+    "medium/": "models of A, b, c",
+    "lift/": "prediction that was lifted",
+    "gap/": "enclosures of the data",
+    "bent/": "geometry",
+    "robin/": "lower bounds",
+}
+"""What is printed as declared about arrays, by the beginning of their names."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a forgery: what was changed, the verdict, the checker's words, and the claims in the end."""
+
+    what: str
+    verified: bool
+    said: str
+    claims: list[tuple[float, float]]
+
+
+def leaves(data: Any, path: str = "") -> list[tuple[Any, Any, str]]:
+    """Container, key and path of every value; keys of empty containers too."""
+    pairs = data.items() if isinstance(data, dict) else enumerate(data)
+    found = []
+    for key, value in pairs:
+        here = f"{path}.{key}" if isinstance(data, dict) else f"{path}[]"
+        found += leaves(value, here) if isinstance(value, dict | list) and value else [(data, key, here.lstrip("."))]
+    return found
+
+
+def other(value: Any, rng: Any) -> Any:
+    """Another value of the same kind."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + int(rng.choice([1, -1, 2]))
+    if isinstance(value, float):
+        others = [1.5 * value, value + 1.0, -value, value * (1.0 + 1e-3), 0.0]
+        return float(rng.choice([x for x in others if x != value]))
+    if isinstance(value, str):
+        return str(rng.choice([f"{value}+0.25", f"2*({value})", f"{value}x", ""]))
+    return 1.0 if value is None else None
+
+
+def changed_everywhere(texts: dict[str, Any], rng: Any) -> str:
+    """Change one value, and every equal one under the same key in all three files."""
+    every = [(file, *leaf) for file, data in texts.items() for leaf in leaves(data)]
+    every = [leaf for leaf in every if leaf[3] != "id" and not leaf[3].startswith("versions")]
+    file, data, key, path = every[int(rng.integers(len(every)))]
+    old = data[key]
+    new = other(old, rng)
+    name = path.rsplit(".", 1)[-1]
+    for _, place, k, where in every:
+        if where.rsplit(".", 1)[-1] == name and type(place[k]) is type(old) and place[k] == old:
+            place[k] = new
+    return f"{file}: {path} = {new!r} for {old!r}"
+
+
+def changed_array(folder: Path, rng: Any) -> str:
+    """Change one entry, or all, of one array."""
+    files = sorted(folder.rglob("*.npy"))
+    file = files[int(rng.integers(len(files)))]
+    a, name = np.load(file), file.relative_to(folder).as_posix()
+    if not a.size:
+        return ""
+    at = tuple(int(rng.integers(n)) for n in a.shape)
+    how = str(rng.choice(["entry", "all", "sign", "zero"]))
+    b = a.copy()
+    if a.dtype.kind == "i":
+        b[at] += int(rng.choice([1, -1]))
+    elif how == "all":
+        b = a * float(rng.choice([1.01, 0.5, 2.0]))
+    else:
+        b[at] = {"entry": 1.1 * a[at] + 1e-3, "sign": -a[at], "zero": 0.0}[how]
+    if np.array_equal(a, b):
+        return ""
+    np.save(file, b)
+    return f"{name}: {how} at {at}"
+
+
+def claim(row: dict[str, Any], terms: list[str], c: float, r: float) -> None:
+    """Numbers of a row that fit together."""
+    row["terms"] |= dict.fromkeys(terms, 0.0) | {terms[0]: r, "correction": abs(row["value"] - c)}
+    row |= {"center": c, "radius": r, "value_radius": abs(row["value"] - c) + r}
+    row |= {"lower": float(np.nextafter(c - r, -np.inf)), "upper": float(np.nextafter(c + r, np.inf))}
+    if row.get("raw") is not None:
+        row["raw_radius"] = abs(row["raw"] - c) + r
+        row["terms"]["mismatch"] = abs(row["raw"] - row["value"])
+
+
+def checked(folder: Path) -> tuple[bool, str, list[tuple[float, float]]]:
+    """The verdict, what is printed, and what the checker proves of each query whatever is claimed."""
+    found: list[tuple[float, float]] = []
+    said, own = io.StringIO(), claims.holds
+
+    def holds(row: Any, c: float, r: float) -> str:
+        found.append((c, r))
+        return own(row, c, r)
+
+    with mock.patch.object(claims, "holds", holds), contextlib.redirect_stdout(said):
+        code = verifier.main(folder)
+    return code == 0, said.getvalue(), found
+
+
+def proved(folder: Path) -> list[tuple[float, float]]:
+    """What the checker would prove of every query."""
+    found: list[tuple[float, float]] = []
+    with (
+        mock.patch.object(claims, "holds", lambda row, c, r: found.append((c, r)) or ""),
+        contextlib.redirect_stdout(io.StringIO()),
+    ):
+        verifier.main(folder)
+    return found
+
+
+def forge(bundle: Path, to: Path, seed: int) -> Outcome | None:
+    """A forgery by its seed; None where nothing was changed."""
+    rng = np.random.default_rng(seed)
+    if to.exists():
+        shutil.rmtree(to)
+    shutil.copytree(bundle, to)
+    texts = {name: json.loads((to / name).read_text(encoding="utf-8")) for name in FILES}
+    arrays = any(to.rglob("*.npy"))
+    what = changed_array(to, rng) if arrays and rng.random() < 0.5 else changed_everywhere(texts, rng)
+    if not what:
+        return None
+    for _ in range(2):
+        for name, data in texts.items():
+            (to / name).write_text(json.dumps(data, ensure_ascii=False) + "\n", encoding="utf-8")
+        sealed(to)
+        good, said, _ = checked(to)
+        if good:
+            break
+        found = proved(to)
+        rows = texts["certificate.json"].get("queries")
+        if not isinstance(rows, list) or len(found) != len(rows) or not all(math.isfinite(r) for _, r in found):
+            break
+        with contextlib.suppress(LookupError, TypeError):
+            for row, (c, r) in zip(rows, found, strict=True):
+                claim(row, texts["proof.json"]["radius_terms"], c, 1.0000001 * r + 1e-300)
+    rows = texts["certificate.json"].get("queries") or []
+    ends = [(row.get("lower"), row.get("upper")) for row in rows if isinstance(row, dict)]
+    return Outcome(what, good, said, ends)
+
+
+def false_claims(outcome: Outcome, truths: list[tuple[float, float]]) -> bool:
+    """Whether some claim lies apart from an interval that holds the truth."""
+    pairs = zip(outcome.claims, truths, strict=True)
+    return any(low > high_true or high < low_true for (low, high), (low_true, high_true) in pairs)
+
+
+def is_told(outcome: Outcome, honest: str) -> bool:
+    """Whether `verify` prints the change: a declared line that the honest bundle lacks, or words about arrays."""
+    declared = {line for line in outcome.said.splitlines() if line.startswith("declared:")}
+    name = outcome.what.partition(":")[0]
+    if name in FILES:
+        return bool(declared - set(honest.splitlines()))
+    return any(word in line for start, word in WORDS.items() if name.startswith(start) for line in declared)
