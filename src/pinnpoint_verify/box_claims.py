@@ -9,6 +9,7 @@ import numpy as np
 
 from pinnpoint_verify.boxes import MOST, ROUNDS, WORK, Part, Prediction
 from pinnpoint_verify.checker import UNIT, Ball, up
+from pinnpoint_verify.fields import plain
 from pinnpoint_verify.heat import Axis
 from pinnpoint_verify.model_jets import Jet, coordinates, formula, jets
 from pinnpoint_verify.models import Model
@@ -205,4 +206,6 @@ def verify_box(bundle: Bundle, certificate: Row, case: Row, proof: Row) -> list[
     lines += [f"note: {note}" for note in certificate.get("notes", [])]
     lines.append("declared: the terms that a radius is split into")
     lines.append("declared: the case and the prediction, as stored, are those that were meant")
-    return lines
+    told = [("case", key, case[key]) for key in case] + [("proof", "lift", proof["lift"])]
+    told += [("certificate", key, certificate[key]) for key in ("versions",)]
+    return lines + [f"declared: {file}, {key}: {plain(value)}" for file, key, value in told]

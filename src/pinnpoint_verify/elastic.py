@@ -211,12 +211,4 @@ def reaction_agrees(
     sides_agree(at.nodes, {str(row["group"]): F}, case)
     on = at.count * np.unique(at.nodes_of(F)) + k
     need(not np.isin(on, d.free).any(), f"{name!r}: a reaction of what is not held")
-    columns = d.rows[:, on]
-    gap = np.abs(stored[d.free] - columns.sum(axis=1)).max()
-    need(gap <= CLOSE * max(1e-300, abs(columns).max()), f"{name!r}: ℓ is not that of the group")
-    if known.K is not None:
-        gap = np.abs(stored - known.K[on].sum(axis=0)).max()
-        need(gap <= CLOSE * abs(known.K).max(), f"{name!r}: ℓ is not that of the group (sampled)")
-    if known.load is not None and known.slack is not None:
-        off = abs(constant + known.load[on].sum())
-        need(off <= float(np.sum(known.slack[on])), f"{name!r}: the constant is not the load on the group (sampled)")
+    known.sum_agrees(d, on, stored, constant, name)

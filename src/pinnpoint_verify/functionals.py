@@ -231,12 +231,4 @@ def group_agrees(
     need(not np.isin(on, d.free).any(), f"{name!r}: a flux through what is not fixed")
     if case["problem"].get("convection") is not None:  # ℓ is a sum of rows that are not stored, and K not symmetric
         return
-    columns = d.rows[:, on]
-    gap = np.abs(stored[d.free] - columns.sum(axis=1)).max()
-    need(gap <= CLOSE * max(1e-300, abs(columns).max()), f"{name!r}: ℓ is not that of the group")
-    if known.K is not None:
-        gap = np.abs(stored - known.K[on].sum(axis=0)).max()
-        need(gap <= CLOSE * abs(known.K).max(), f"{name!r}: ℓ is not that of the group (sampled)")
-    if known.load is not None and known.slack is not None:
-        off = abs(d.constants[i] + known.load[on].sum())
-        need(off <= float(np.sum(known.slack[on])), f"{name!r}: the constant is not the load on the group (sampled)")
+    known.sum_agrees(d, on, stored, float(d.constants[i]), name)

@@ -25,6 +25,8 @@ Row = dict[str, Any]
 KINDS = ("reaction-diffusion", "elasticity", "semilinear")
 COEFFICIENTS = {False: ("diffusion", "reaction"), True: ("young", "poisson")}
 """Of scalar and of elastic problems."""
+LOOSE = 1e-9
+"""Of the largest entry of ℓ."""
 CLOSE = 1e-10
 """Of the largest entry of a row, and of the terms of a load."""
 BESIDE = 2.0**-50 * np.array([1.0, -1.0, 2.0])
@@ -64,6 +66,18 @@ class Found:
     """What there was nothing to compare with."""
     law: tuple[Array, Array] | None = None
     """Lamé's λ and μ of every cell, of an elastic body whose material the case says."""
+
+    def sum_agrees(self, d: Discrete, on: Array, stored: Array, constant: float, name: str) -> None:
+        """The ℓ of a flux or reaction is a sum of columns of K, which is symmetric, the constant the load there."""
+        columns = d.rows[:, on]
+        gap = np.abs(stored[d.free] - columns.sum(axis=1)).max()
+        need(gap <= LOOSE * max(1e-300, abs(columns).max()), f"{name!r}: ℓ is not that of the group")
+        if self.K is not None:
+            gap = np.abs(stored - self.K[on].sum(axis=0)).max()
+            need(gap <= LOOSE * abs(self.K).max(), f"{name!r}: ℓ is not that of the group (sampled)")
+        if self.load is not None and self.slack is not None:
+            off = abs(constant + self.load[on].sum())
+            need(off <= float(np.sum(self.slack[on])), f"{name!r}: the constant is not the load on the group (sampled)")
 
 
 class Stored:

@@ -30,7 +30,7 @@ from pinnpoint_verify.checker import (
     total,
     up,
 )
-from pinnpoint_verify.lengths import NORMS
+from pinnpoint_verify.lengths import WHOLE
 from pinnpoint_verify.polynomials import by_linear, by_quadratic, not_above, plus, projected, raised
 from pinnpoint_verify.reader import Array, Bundle, need
 from pinnpoint_verify.spectrum import sizes
@@ -156,7 +156,7 @@ def is_supported(mesh: Mesh, proof: dict[str, Any]) -> None:
     plain = "spectrum" not in proof and proof["range"] is None
     need(plain and not np.any(mesh.cubic), "medium: beside another kind of equation")
     kinds = {goal["kind"] for goal in proof["goals"]}
-    need(not kinds & {"gradient", "everywhere", *NORMS}, "medium: no theorem for such queries")
+    need(not kinds & {"gradient", *WHOLE}, "medium: no theorem for such queries")
     # varying.md, step 5b
     need(mismatch == 0.0 or "flux" not in kinds, "medium: data that are not met, beside a flux")
     sure = proof["raised"] is None or mesh.medium.positive()

@@ -36,7 +36,7 @@ WORDS = {
     "source/": "compared with samples",
     "medium/": "models of A, b, c",
     "lift/": "prediction that was lifted",
-    "gap/": "enclosures of the data",
+    "gap/": "densities of balls",
     "bent/": "geometry",
     "robin/": "lower bounds",
 }

@@ -1,0 +1,84 @@
+"""Any entry of any file of a bundle, changed consistently: refused, or the claim stays true, or it is told as declared.
+
+`python studies/forgeries.py` is the long form.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from tests.support.forging import checked, false_claims, forge, is_told
+from tests.support.kinds import kinds, plane, solid
+
+KINDS = kinds()
+FINE = {
+    "diffusion in a plane, point, exact, continuous": plane(12, degree=2),
+    "diffusion in a plane, maximum, exact, continuous": plane(12, degree=2),
+    "a Robin side, point, exact, continuous": plane(12, degree=2, dirichlet={"left": 0.0}, robin={"right": (2.0, 1.0)}),
+    "formula of diffusion, point, exact, continuous": plane(10, degree=2, diffusion="1+x*y"),
+    "a drift, point, exact, continuous": plane(10, degree=2, convection=("1", "0.5")),
+    "reaction below zero, point, exact, continuous": plane(12, degree=2, reaction=-3.0),
+    "a solid in a plane, mean, exact, continuous": solid(8, degree=2),
+    "a solid in a plane, stress, exact, continuous": solid(8, degree=2),
+    "diffusion in a plane, l2-error, exact, continuous": None,
+    "diffusion in a plane, everywhere, exact, continuous": None,
+    "diffusion in a plane, point, exact, discrete": None,
+    "diffusion in a plane, point, randomized, discrete": None,
+    "a solid in a plane, von-mises, exact, discrete": None,
+    "a warm solid, mean, exact, continuous": None,
+    "cubic reaction, mean, root, continuous": None,
+    "cubic reaction, point, stationary, discrete": None,
+    "heat in time, point, exact, discrete": None,
+    "a matrix, functional, exact, ": None,
+    "a matrix that is not symmetric, functional, norm, ": None,
+    "a lift by a formula, point, exact, continuous": None,
+    "a box in time, point, box, ": None,
+}
+"""Kinds that are forged, with a finer problem whose narrower intervals hold the truth, where there is one."""
+QUICK = 3
+"""Forgeries of each kind here."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    root = tmp_path_factory.mktemp("property")
+
+    @cache
+    def make(name):
+        """A bundle, what `verify` prints of it, and intervals that hold the truth."""
+        bundle = KINDS[name].bundle(root / str(list(FINE).index(name)))
+        good, said, _ = checked(bundle)
+        assert good, said
+        return bundle, said, truths(name, bundle)
+
+    return make
+
+
+def truths(name, bundle):
+    """Intervals that hold the true values: the honest ones, or those on a finer mesh."""
+    rows = json.loads((bundle / "certificate.json").read_text(encoding="utf-8"))["queries"]
+    found = [(row["lower"], row["upper"]) for row in rows]
+    if FINE[name] is None:
+        return found
+    fine = replace(KINDS[name], make=FINE[name]).certified()[0]
+    return list(zip(fine.lower.tolist(), fine.upper.tolist(), strict=True))
+
+
+def test_honest_intervals_meet_the_finer_ones(made):
+    for name in list(FINE)[:3]:
+        bundle, _, known = made(name)
+        rows = json.loads((bundle / "certificate.json").read_text(encoding="utf-8"))["queries"]
+        assert all(r["lower"] <= high and low <= r["upper"] for r, (low, high) in zip(rows, known, strict=True)), name
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_what_is_changed_is_refused_or_true_or_told(name, made, tmp_path):
+    bundle, honest, known = made(name)
+    for seed in range(QUICK):
+        found = forge(bundle, tmp_path / "f", 10_000 * (1 + list(FINE).index(name)) + seed)
+        if found is not None and found.verified:
+            assert not false_claims(found, known) or is_told(found, honest), found.what
