@@ -5,11 +5,15 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import pinnpoint as pp
 import pinnpoint_verify as verifier
+from pinnpoint_verify.lengths import WHOLE
+from pinnpoint_verify.varying import is_supported
 from tests import ROOT
 from tests.support.kinds import kinds
 
@@ -53,3 +57,10 @@ def test_extreme_values_cannot_be_narrowed_or_moved(query, tmp_path):
     state = Forger(bundle, tmp_path / "s").array("continuous/state", lambda a: 1.01 * a).seal()
     with contextlib.redirect_stdout(io.StringIO()):
         assert verifier.main(state) == 1
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_what_has_no_theorem_beside_coefficients_that_vary_is_refused(kind):
+    proof = {"mismatch": 0.0, "range": None, "goals": [{"kind": kind}], "raised": None}
+    with pytest.raises(verifier.Refused, match="no theorem for such queries"):
+        is_supported(SimpleNamespace(cubic=np.zeros(1)), proof)
