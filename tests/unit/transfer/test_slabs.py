@@ -22,6 +22,7 @@ from pinnpoint.taylor.prisms import modes
 from pinnpoint.transfer.heat_kernel.kernel import HeatKernel, inverse_beta
 from pinnpoint.transfer.heat_kernel.modes import KernelModes
 from pinnpoint.transfer.slabs import measured
+from pinnpoint.transfer.slabs.data import Source
 from pinnpoint.transfer.slabs.enclosure import Slabs
 from pinnpoint.transfer.slabs.theorem import Sums, product_bound
 
@@ -392,3 +393,28 @@ def test_random_problems_are_held():
     narrow = campaign(1, 1, seed=3, families=("data",))
     assert narrow["misses"] == 0
     assert narrow["narrow"] == 1
+
+
+@pytest.mark.parametrize("text", ["x**2", "sin(5*x + 3*t)", "exp(-x)*t", "1 + x"])
+def test_sources_about_a_point_are_enclosed_to_second_order(text):
+    """The mean of f under a Gaussian of the variance 2κs, over s: odd parts vanish, even ones are no less than told."""
+    f, kappa, s, x0, end = parse(text, ("x", "t")), 0.5, 1e-3, 0.4, 0.5
+    V = np.array([[[0.0], [1.0]]])
+    source = Source([(np.arange(1), f)], V, np.array([0.0, end]), 3, 1e-3)
+    value, spread = source.about(np.array([x0]), np.arange(1), 12.0 * math.sqrt(kappa * s), end - s, end)
+    y, v = np.polynomial.hermite.hermgauss(40)
+    ages, w = np.polynomial.legendre.leggauss(20)
+    mean = 0.0
+    for age, share in zip(0.5 * s * (1.0 + ages), 0.5 * w, strict=True):
+        X = np.stack([x0 + 2.0 * math.sqrt(kappa * age) * y, np.full_like(y, end - age)], axis=1)
+        mean += share * float(f(X) @ v) / math.sqrt(math.pi)
+    assert abs(mean - value) <= spread + 1e-14
+    assert spread <= 8.0 * abs(mean - value) + 1e-12  # without the even part, or that in time, it would miss
+
+
+def test_sources_that_change_about_a_point_have_no_such_mean():
+    V = np.array([[[0.0], [0.5]], [[0.5], [1.0]]])
+    one, two = (parse(text, ("x", "t")) for text in ("x", "x**2"))
+    source = Source([(np.array([0]), one), (np.array([1]), two)], V, np.array([0.0, 0.5]), 3, 1e-3)
+    assert source.about(np.array([0.5]), np.arange(2), 0.1, 0.4, 0.5) is None
+    assert source.about(np.array([0.2]), np.array([0]), 0.1, 0.4, 0.5) is not None

@@ -100,7 +100,8 @@ class Parabolic(MovingQueries):
         The time grid, see `TimeGrid.made`: an end and a number of steps, graded towards the end unless told, or the
         nodes themselves.
     degree
-        Of the elements in space, 1 or 2; "cg2" goes with 2.
+        Of the elements in space, 1 or 2. Scheme and degree may be mixed, as the proof asks nothing of either; "cg2"
+        with degree 1 costs twice as many levels and keeps the rate of linear elements.
     quadrature
         Order of the rules in space.
     file
