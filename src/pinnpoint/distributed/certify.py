@@ -57,6 +57,7 @@ def require_fit(case: Case) -> None:
     """What runs over many processes."""
     spec = case.certificate
     wanted = {
+        "certificate.target": (spec.target, "discrete"),  # `continuous` is for the other one
         "certificate.method": (spec.method, "exact"),
         "certificate.rounding": (spec.rounding, True),
     }

@@ -10,6 +10,7 @@ import pytest
 import pinnpoint as pp
 from pinnpoint.base.errors import CertificationError, InputError
 from pinnpoint.cases.read import read_case
+from pinnpoint.distributed import certify as discrete
 from pinnpoint.distributed.continuous import require_fit
 from pinnpoint.distributed.crew import Crew, Hand
 from pinnpoint.distributed.partition import owners
@@ -143,3 +144,9 @@ def test_what_is_not_shared_is_refused_by_name(change, words, tmp_path):
     (tmp_path / "case.toml").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=words):
         require_fit(read_case(tmp_path / "case.toml"))
+
+
+def test_the_discrete_way_never_takes_a_continuous_case(tmp_path):
+    (tmp_path / "case.toml").write_text(CASE, encoding="utf-8")
+    with pytest.raises(InputError, match="certificate.target: over several processes it must be 'discrete'"):
+        discrete.require_fit(read_case(tmp_path / "case.toml"))
