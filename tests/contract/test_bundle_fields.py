@@ -15,7 +15,7 @@ from pinnpoint.cli.main import main
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint_verify import claims
 from pinnpoint_verify.fields import DECLARED, LIST, TABLES, WITNESS, tree
-from pinnpoint_verify.reader import Refused
+from pinnpoint_verify.reader import Refused, need
 from tests.support.decks import Beam
 
 POINT = 'kind = "point"\nat = [0.4, 0.55]\n'
@@ -260,6 +260,12 @@ class Altered:
         self.honest, self.json, self.used = honest, json, set()
         self.arrays = honest.arrays
         self.versions = json["certificate.json"].get("versions") if "versions" in json["certificate.json"] else None
+
+    def identity(self):
+        """The id, right again whatever else was altered, so that it is not what tells."""
+        own = self.honest.json["certificate.json"].get("id")
+        need(self.json["certificate.json"].get("id") == own, "certificate.json: another id")
+        return own
 
     def __contains__(self, name):
         return name in self.arrays
