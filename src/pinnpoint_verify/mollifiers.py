@@ -17,7 +17,7 @@ from pinnpoint_verify.checker import UNIT, Ball, gamma, means, up
 from pinnpoint_verify.enclosures import children, inverse_gram, pairs
 from pinnpoint_verify.reader import Array
 
-DEPTH, MOST, CHUNK = {1: 24, 2: 16, 3: 12}, 300_000, 20_000
+DEPTH, MOST, CHUNK = {1: 24, 2: 16, 3: 12}, 800_000, 20_000
 """Cuts of a cell at most, by dimension; parts of all cells that are cut once more; parts at a time."""
 
 

@@ -181,7 +181,7 @@ def test_two_programs_have_the_same_map(tmp_path, name):
         close = 5e-3  # cells are bent by polynomials of low degree in space
     out = Writer(tmp_path / "b")
     about = written(out, problem)
-    out.close({})
+    out.close({"id": "", "versions": {}})
     cells = np.sort(problem.mesh.cells, axis=1)
     data = {path.stem: np.load(path) for path in (tmp_path / "b" / "bent").glob("*.npy")}
     geometry = {group: said(shape) for group, shape in problem.bending.geometry.items()}
