@@ -148,5 +148,5 @@ def test_what_is_not_shared_is_refused_by_name(change, words, tmp_path):
 
 def test_the_discrete_way_never_takes_a_continuous_case(tmp_path):
     (tmp_path / "case.toml").write_text(CASE, encoding="utf-8")
-    with pytest.raises(InputError, match="certificate.target: over several processes it must be 'discrete'"):
+    with pytest.raises(InputError, match=r"certificate\.target: over several processes it must be 'discrete'"):
         discrete.require_fit(read_case(tmp_path / "case.toml"))
