@@ -81,9 +81,11 @@ def _compared(
 
 
 def _mesh(text: str, suffix: str) -> MeshFile:
-    """A mesh in plain text, by its suffix."""
+    """A mesh in plain text, by its suffix; of one that is not known here the digest alone is compared."""
     if suffix in DECKS:
         return Keywords(text).mesh() if suffix == ".inp" else Bulk(text).mesh()
+    if suffix != ".msh":
+        raise Unread(f"a mesh in a {suffix} file")
     return msh(text)
 
 

@@ -106,6 +106,23 @@ def resealed(folder, path, word):
     forger.seal()
 
 
+def test_a_mesh_that_the_checker_cannot_read_stays_declared(tmp_path, capsys):
+    X, T, _, _ = simplices(3)
+    lines = ["# vtk DataFile Version 3.0", "two squares", "ASCII", "DATASET UNSTRUCTURED_GRID"]
+    lines += [f"POINTS {len(X)} double", *(f"{x!r} {y!r} 0" for x, y in X.tolist()), f"CELLS {len(T)} {4 * len(T)}"]
+    lines += [*(f"3 {a} {b} {c}" for a, b, c in T.tolist()), f"CELL_TYPES {len(T)}", *["5"] * len(T), ""]
+    (tmp_path / "part.vtk").write_text("\n".join(lines))
+    case = (
+        CASE.replace("part.msh", "part.vtk").replace('file = "f.npz"', 'expression = "x"').replace("left", "boundary")
+    )
+    case = case.replace("{ iron = 1.0, air = 5.0 }", "1.0").replace("[problem.neumann]\nright = 1.0\n", "")
+    certified(tmp_path, "part.vtk", case)
+    code, out = verdict(tmp_path, capsys)
+    assert code == 0, out
+    assert "verified: mesh part.vtk: its SHA-256 alone (a mesh in a .vtk file: not read here)" in out
+    assert "declared: mesh and prediction" in out
+
+
 @pytest.mark.parametrize("target", ["continuous", "discrete"])
 @pytest.mark.parametrize("name", MESHES)
 def test_cells_groups_and_coefficients_are_those_of_the_file(tmp_path, capsys, name, target):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pinnpoint.report.headline import asking, decided, off, truth
 from pinnpoint.report.markup import data as number
 from pinnpoint.report.markup import name
 from pinnpoint.report.numbers import above, below, interval, short
 from pinnpoint.report.surety import bounds, chance, share, sure
-from pinnpoint.report.verdict import asking, decided, off, truth
 
 MOST_NAMED = 12
 """So many queries are named for each verdict."""

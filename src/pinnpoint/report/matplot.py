@@ -7,7 +7,7 @@ from typing import Any
 
 from pinnpoint.base.errors import DependencyMissingError
 from pinnpoint.base.units import bracketed, common, own
-from pinnpoint.report.verdict import said, telling
+from pinnpoint.report.headline import said, telling
 
 
 def draw(data: Mapping[str, Any], ax: Any = None) -> Any:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pinnpoint.report.headline import decided, left_by_mesh, off, said, telling, truth
 from pinnpoint.report.markup import data as number
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.numbers import UNBOUNDED, above, below, interval, near, short
 from pinnpoint.report.surety import bounds, chance, share, sure
-from pinnpoint.report.verdict import decided, left_by_mesh, off, said, telling, truth
 
 MOST = 50
 

@@ -18,10 +18,10 @@ from pinnpoint.report import figures
 from pinnpoint.report.answers import verdicts
 from pinnpoint.report.derived import NOTE as DERIVED
 from pinnpoint.report.derived import derived
+from pinnpoint.report.headline import judge
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.moments import moment_of
 from pinnpoint.report.sections import assumptions, intervals, notes, origin, recheck, section, widths
-from pinnpoint.report.verdict import judge
 from pinnpoint.report.view import View
 
 MOST_PINS = 200

@@ -10,11 +10,11 @@ from typing import Any
 from pinnpoint.base.units import bracketed, common, own
 from pinnpoint.report.answers import judgement
 from pinnpoint.report.charts import bar, whisker
+from pinnpoint.report.headline import decided, left_by_mesh, missed, off, said, telling, truth
 from pinnpoint.report.markup import data as number
 from pinnpoint.report.markup import name, text
 from pinnpoint.report.numbers import above, below, interval, near, percent, short
 from pinnpoint.report.terms import TERMS, advise, label, shares
-from pinnpoint.report.verdict import decided, left_by_mesh, missed, off, said, telling, truth
 
 MOST_BARS = 60
 """Widths are drawn for so many queries, those furthest from their tolerance."""

@@ -443,7 +443,7 @@ class Equilibrated(Route):
             low, high, share = self._product(i, state, primal, pair, dual_state)
             if not math.isfinite(share):
                 low, high, share = 0.0, 0.0, math.inf
-            half = 0.5 * (high - low)
+            half = 0.5 * (high - low)  # continuous.md, step 3c
             center = pair.value + J.constant + J.sign * 0.5 * (low + high)  # continuous.md, step 3a
             size = abs(pair.value) + abs(J.constant) + abs(low) + abs(high)
             rounding = pair.rounding + 8.0 * UNIT * size + max(0.0, J.error - J.data) + 2.0 * J.scale * size

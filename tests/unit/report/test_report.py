@@ -18,12 +18,12 @@ import pinnpoint as pp
 from pinnpoint.mesh.domains import generate
 from pinnpoint.mesh.mesh import Mesh
 from pinnpoint.report import View, render
+from pinnpoint.report.headline import judge, off
 from pinnpoint.report.numbers import above, below, interval, near, percent
 from pinnpoint.report.packing import Packer
 from pinnpoint.report.still import WIDTH
 from pinnpoint.report.surface import merge, surface
 from pinnpoint.report.terms import advise, shares
-from pinnpoint.report.verdict import judge, off
 from tests.support.reports import CASES, NASTY, certified, family, hostile
 
 VOID = {"meta", "link", "img", "br", "input"}

@@ -101,7 +101,7 @@ class Parabolic(MovingQueries):
         nodes themselves.
     degree
         Of the elements in space, 1 or 2. Scheme and degree may be mixed, as the proof asks nothing of either; "cg2"
-        with degree 1 costs twice as many levels and keeps the rate of linear elements.
+        has twice as many levels.
     quadrature
         Order of the rules in space.
     file
