@@ -389,7 +389,7 @@ class Samples:
             if carried:
                 self.unproved.append(f"how well the state meets the Dirichlet data of {self.over[k]!r}, on curves")
             elif isinstance(given, str) and self.proof["lift"] is None:
-                proved = max(proved, held_gap(given, mesh.points[T], b, claimed))
+                proved = float(np.maximum(proved, held_gap(given, mesh.points[T], b, claimed)))
             if given is not None and raised is not None and self.proof["lift"] is None and not carried:
                 fits = kept_below(given, mesh.points[T], b, raised.tops(facets))
                 need(fits, "raised: the Dirichlet data are larger somewhere than their polynomials")

@@ -71,6 +71,7 @@ class Pointed:
         self.kernel = Kernel(x0, kappa, c, R, S, s0, powers)
         self.source, self.T, self.mass, self.name = source, T, Ball(0.0), name
         self.volume, self.start, self.near = mesh.volume, 0.0, (0.0, 0.0)
+        self.final = np.zeros((mesh.C, mesh.d + 1, mesh.d + 1)), np.zeros(mesh.C)
         if s0 == 0.0:
             self._begin(min(0.1 * S, R * R / (144.0 * kappa)), top, float(row["radius"]), mesh)
         self.kernel.resolve(mesh.points[mesh.cells], self.start, {1: 40, 2: 16, 3: 8}[mesh.d])
@@ -117,8 +118,6 @@ class Pointed:
         """∫∫fΨ of what is not resolved."""
         return Ball(self.near[0], 8.0 * UNIT * abs(self.near[0])), self.near[1] + 1e-14 * f_top * self.start
 
-    final = None
-
 
 class Averaged:
     """The average over cells at T, or over the times since another."""
@@ -132,7 +131,8 @@ class Averaged:
         self.beta[cells] = float(over.m)
         self.error = np.zeros(mesh.C)
         self.error[cells] = float(over.r)
-        self.final = (self.beta, self.error) if since is None else None
+        at_end = 1.0 if since is None else 0.0
+        self.final = at_end * self.beta, at_end * self.error
 
     def slab(self, n: int, start: float, end: float, f: Modes, tally: Tally) -> Modes:
         """ω on a slab."""
@@ -153,8 +153,8 @@ def mismatch(text: Any, facets: Array, mesh: MovingMesh, nodes: Array, levels: A
     own = np.unique(on)
     top = 1.0 if mesh.degree == 1 else 9.0
     if not isinstance(text, str):
-        gap = max(float((mix("kn->n", u[:1, own]) - float(text)).top.max()) for u in modes)
-        rest = max(float(np.abs(u[1:, own]).sum(axis=0).max(initial=0.0)) for u in modes)
+        gap = float(np.max([(mix("kn->n", u[:1, own]) - float(text)).top.max() for u in modes]))
+        rest = float(np.max([np.abs(u[1:, own]).sum(axis=0).max(initial=0.0) for u in modes]))
         return 0.0 if _meets(levels[:, own], float(text)) else float(up(top * (gap + rest)))
     if not moves(text):
         need(np.all(levels[:, own] == levels[0, own]), "dirichlet: states that move where their data do not")
@@ -162,7 +162,8 @@ def mismatch(text: Any, facets: Array, mesh: MovingMesh, nodes: Array, levels: A
         size = float(np.abs(b).max(initial=0.0))
         return float(up(largest(text, mesh.points[T], b, 1e-3 * size) + 16.0 * UNIT * size))
     need(mesh.d <= 2, "dirichlet: data that move on faces are not followed")
-    return max(_moving(text, mesh, on, T, nodes[n], nodes[n + 1], u) for n, u in enumerate(modes))
+    gaps = [_moving(text, mesh, on, T, nodes[n], nodes[n + 1], u) for n, u in enumerate(modes)]
+    return float(np.max(gaps))  # not a number stays one, and is refused
 
 
 def _meets(values: Array, number: float) -> bool:

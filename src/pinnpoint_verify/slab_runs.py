@@ -38,10 +38,19 @@ class Bundled:
         self.start = initial(self.said["initial"], self.mesh.points[self.mesh.cells], self.close)
         self.held = [self._facets("d", k) for k in range(len(proof["dirichlet"]))]
         agreed(self.mesh, self.held)
-        table = [_plain(x) for x in self.said["dirichlet"].values()]
-        fits = all(x in table for x in proof["dirichlet"])
-        need(fits, "dirichlet: not that of the case")
+        self._sides()
         self.load = self._load()
+
+    def _sides(self) -> None:
+        """Dirichlet data are the case's, group by group; `boundary` is all of it."""
+        given = self.said["dirichlet"]
+        fits = [_plain(x) for x in given.values()] == self.proof["dirichlet"]
+        need(fits, "dirichlet: not that of the case")
+        if "boundary" in given:
+            free = (self.mesh.neighbour < 0) & (self.mesh.kind != DIRICHLET)
+            need(not np.any(free), "dirichlet: 'boundary' is held, and some of its facets are not")
+        if given.keys() - {"boundary"}:
+            self.told.append("which facets are in the groups of the boundary")
 
     def _facets(self, letter: str, k: int) -> Array:
         found = self.bundle(f"continuous/{letter}{k}", None, whole=len(self.mesh.facets))
@@ -168,7 +177,7 @@ class Run:
         for n in range(len(self.nodes) - 1):
             start, end = float(self.nodes[n]), float(self.nodes[n + 1])
             f = own.source.slab(start, end)
-            tops = max(tops, float(f.top.max(initial=0.0)))
+            tops = float(np.maximum(tops, f.top.max(initial=0.0)))  # not a number stays one
             duals = []
             for i, goal, modes, tally in zip(self.which, self.goals, z, self.sweep.tallies, strict=True):
                 omega = goal.slab(n, start, end, f, tally)
@@ -207,19 +216,18 @@ class Run:
             for text, facets in zip(texts, own.held, strict=True)
             if len(facets)
         ]
-        return max(gaps, default=0.0)
+        return float(np.max(gaps, initial=0.0))  # not a number stays one, and is refused
 
     def _one(
         self, j: int, z: list[Array], gap: Ball, square: float, e1: Array, jumps: Array, missed: float, f_top: float
     ) -> tuple[float, float]:
         goal, sweep, mesh = self.goals[j], self.sweep, self.own.mesh
         first, off = self._against(gap, e1, z[0], -1.0)
-        dual, last, final = sweep.jumps(z), (Ball(0.0), 0.0), 0.0
-        if goal.final is not None:
-            beta, error = goal.final
-            rest = np.stack([np.zeros_like(error), error, error], axis=1)
-            _, final, _ = self._ends(beta, rest, z[-1], 1.0)
-            last = self._against(Ball(beta), error, self.u[-1], 1.0)
+        dual = sweep.jumps(z)
+        beta, error = goal.final
+        rest = np.stack([np.zeros_like(error), error, error], axis=1)
+        _, final, _ = self._ends(beta, rest, z[-1], 1.0)  # slabs.md, step 8g
+        last = self._against(Ball(beta), error, self.u[-1], 1.0)
         start, unresolved, second = self.T, 0.0, 0.0
         if isinstance(goal, Pointed) and goal.start > 0.0:
             start = self.T - goal.start

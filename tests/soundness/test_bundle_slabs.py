@@ -187,6 +187,66 @@ def test_what_is_changed_is_refused(name, tmp_path, tmp_path_factory):
         verify(folder)
 
 
+def forged(tmp_path_factory, tmp_path, name):
+    """A copy of an honest bundle."""
+    return shutil.copytree(written(tmp_path_factory, name)[1], tmp_path / "forged")
+
+
+def test_dual_states_that_do_not_end_at_zero_are_counted(tmp_path):
+    """A point's dual is zero at its time: what a stored one has there costs its square."""
+    heat = line(initial="1+cos(pi*x)", dirichlet={})
+    guess, asked = np.zeros(heat.grid.levels.size * len(heat.nodes)), heat.points([[0.4]], ["p"]) + heat.mean("m")
+    folder = pp.write_bundle(tmp_path / "bundle", pp.certify(heat, guess, asked), heat, guess, asked)
+    part = {name: np.load(folder / "run0" / f"{name}.npy") for name in ("z0", "z1", "t0", "t1", "u", "t")}
+    for name in "zt":
+        np.save(folder / "run0" / f"{name}0.npy", part[f"{name}0"] + 10.0 * part[f"{name}1"])
+    for name in "ut":
+        np.save(folder / "run0" / f"{name}.npy", 0.9 * part[name])
+    sealed(folder)
+    with pytest.raises(Refused, match=r"'p': .* is claimed") as refused:
+        verify(folder)
+    c, r = map(float, re.search(r"claimed, (\S+) ± (\S+) is proved", str(refused.value)).groups())
+    assert abs(c - 1.0 - math.exp(-(math.pi**2) * 0.1) * math.cos(0.4 * math.pi)) <= r
+
+
+@pytest.mark.parametrize("top", ["3e4*exp(-1e8*(t-0.09)**2)", "1e6*exp(-1e12*(t-0.09)**2)"])
+def test_bumps_in_time_of_boundary_values_are_refused_on_every_slab(top, tmp_path, tmp_path_factory):
+    folder, text = forged(tmp_path_factory, tmp_path, "flowing"), f"1 + sin(3*t)+{top}"
+    changed(folder, "case.json", _said("problem", "dirichlet", "left", value=text))
+    changed(folder, "proof.json", _said("dirichlet", value=[text]))
+    with pytest.raises(Refused, match="is claimed"):
+        verify(folder)
+
+
+def test_boundary_values_belong_to_their_groups(tmp_path, tmp_path_factory):
+    folder = forged(tmp_path_factory, tmp_path, "flowing")
+    assert any("which facets are in the groups of the boundary" in line for line in verify(folder))
+    given = {"left": "1 + sin(3*t)", "top": 5.0}
+    changed(folder, "case.json", _said("problem", "dirichlet", value=given))
+    with pytest.raises(Refused, match="dirichlet: not that of the case"):
+        verify(folder)
+    changed(folder, "case.json", _said("problem", "dirichlet", value={"boundary": "1 + sin(3*t)"}))
+    with pytest.raises(Refused, match="'boundary' is held, and some of its facets are not"):
+        verify(folder)
+
+
+def test_a_gaussian_average_is_no_point(tmp_path, tmp_path_factory):
+    folder = forged(tmp_path_factory, tmp_path, "small")
+    for file in ("certificate.json", "case.json"):
+        changed(folder, file, lambda data: data["queries"][1].update(kind="point"))
+    with pytest.raises(Refused, match="a place that such a query does not have"):
+        verify(folder)
+
+
+def test_a_solution_that_is_zero_verifies_and_its_case_is_printed(tmp_path):
+    heat = line(5, initial="0", dirichlet={"left": 0.0, "right": 0.0}, steps=4)
+    guess, asked = np.zeros(heat.grid.levels.size * len(heat.nodes)), heat.points([[0.4]], ["p"])
+    folder = pp.write_bundle(tmp_path / "bundle", pp.certify(heat, guess, asked), heat, guess, asked)
+    lines = verify(folder)
+    assert any(one.startswith('declared: case, problem: {"kind": "parabolic"') for one in lines)
+    assert any(one.startswith("declared: case, 'p':") for one in lines)
+
+
 def test_balls_lifts_and_drift_are_told_and_not_written(tmp_path):
     heat = line(initial="sin(pi*x)")
     asked, guess = heat.averages([[0.5]], 0.2), np.zeros(heat.grid.levels.size * len(heat.nodes))
