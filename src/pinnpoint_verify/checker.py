@@ -200,7 +200,6 @@ class Discrete:
             self.w = bundle("system/cubic", None)
             self.cells = bundle("mesh/cells", len(self.w), None, whole=N)
             need(np.all(self.w >= 0.0), "cubic: a negative weight; only monotone reactions are checked")
-
     def residual(self, U: Array, rest: Array) -> tuple[Array, Array, Array]:
         """F(U + rest) on the free rows: hi, low, err; ∫_K λu³φ_i = w_K h₃(u_0, …, u_m, u_i), and then no rest."""
         hi, lo, err = product(self.rows, U, self.b)
@@ -216,7 +215,6 @@ class Discrete:
         s, e = two_sum(hi, more.astype(float))
         rest = lo + e + (more - more.astype(float)).astype(float)
         return s, rest, up(err + unit * size.astype(float) + 8.0 * UNIT * (np.abs(lo) + np.abs(e) + np.abs(rest)))
-
     def slope(self, U: Array) -> Array:
         """N′(U), off by γ₈₀ of the same of magnitudes: N′_ij = Σ w (1 + δ_ij) h₂(u, u_i, u_j)."""
         J, X = sp.csr_array((self.N, self.N)), [U[c] for c in self.cells.T]
@@ -224,7 +222,6 @@ class Discrete:
             data = (1.0 + (i == j)) * self.w * complete([*X, X[i], X[j]], 2)
             J = J + sp.csr_array((data, (self.cells[:, i], self.cells[:, j])), shape=J.shape)
         return J[self.free][:, self.free]
-
     def adjoint(self, G: Array, U: Array, what: str) -> tuple[Array, Array]:
         """s = ℓ − F′(U)ᵀg for every query and a bound of its rounding; s must be small."""
         J, size = (sp.csr_array(f(self.rows[:, self.free]) + self.slope(f(U))) for f in (lambda x: x, abs))
@@ -234,7 +231,6 @@ class Discrete:
         fits = np.linalg.norm(s, axis=1) <= 1e-8 * np.linalg.norm(ell, axis=1) + 10.0 * np.linalg.norm(off, axis=1)
         need(np.all(fits), f"{what}: a Green vector does not solve its equation")
         return s, off
-
     def bounds(self, bundle: Bundle, proof: dict[str, Any]) -> list[tuple[float, float]]:
         """Centre and radius of every query."""
         alpha, D = coercivity(bundle, sp.csr_array(self.rows[:, self.free]), proof["coercivity"])
@@ -308,7 +304,6 @@ class Density:
         self.at = bundle(f"{name}_at", None, whole=count)
         self.beta, self.rest = bundle(f"{name}_beta", len(self.at), pairs), bundle(f"{name}_rest", len(self.at), 3)
         need(np.all(np.diff(self.at) > 0) and np.all(self.rest >= 0.0), f"{name}: out of order, or a bound is negative")
-
     def on(self, a: int, b: int) -> tuple[Array, Array, Array, Array]:
         """Symmetric coefficients, high, e1 and e2 for a range of places; zero where there is no data."""
         low, high = np.searchsorted(self.at, [a, b])
@@ -347,11 +342,9 @@ class Grid:
             self.pairs = Pairs(bundle, nodes, T, self.keys if degree == 2 else None)
             self.seams = self.pairs.seams
             glue(self, self.pairs)
-
     def walls(self, some: Array) -> Array:
         """Corners of some facets, and of those of periodic pairs on both sides: no ball crosses them."""
         return self.points[np.concatenate([self.facets[some], self.seams])]
-
     def nodes_of(self, simplices: Array) -> Array:
         """Vertices, then edges j < k, of sorted simplices; of periodic ones what stands for them."""
         ends = [np.sort(simplices[:, pair], axis=1) for pair in map(list, combinations(range(simplices.shape[1]), 2))]
@@ -405,17 +398,14 @@ class Mesh(Grid):
         box_holds = not np.any(self.kind == NEUMANN) and self.pairs is None
         self.friedrichs = math.inf if not box_holds else float(up(1.0 / (PI * box * root.min())))
         self.growth = 1.0 if self.medium is None else self.medium.growth(self)
-
     def open(self, transposed: bool) -> Array:
         """Free facets with fluxes that depend on the state: αv_h, and of dual states b·n v_h."""
         found = [] if self.exchange is None else self.exchange.at
         leaving = self.medium.exit if transposed else None
         return np.isin(np.arange(len(self.facets)), found if leaving is None else leaving.at)
-
     def parts(self) -> Any:
         """Ranges of cells."""
         return (Cells(self, slice(a, min(a + CHUNK, self.C))) for a in range(0, self.C, CHUNK))
-
     def cost(self, defect: Array) -> float:
         """Upper bound of Σ m_K |mean_K w| / ‖w‖_a."""
         found = [total(defect * self.reach), self.friedrichs * length(up(defect / np.sqrt(self.low)))]
@@ -464,7 +454,6 @@ class Side:
         self.square, self.osc, self.defect, self.facet = np.zeros((4, mesh.C))
         self.edges: Any = None  # what is left on Robin facets
         self.raised: Any = None  # energy norms of a lift of Dirichlet data, by cell
-
     def measure(self, g: Cells) -> None:
         """Measure a range of cells."""
         mesh, d, part = self.mesh, self.mesh.d, g.part
@@ -490,20 +479,16 @@ class Side:
         self.square[part] = self.against(self, g).top
         self.osc[part] = up(np.sqrt(g.vol.top) * (rms + self.e2))
         self.defect[part] = up(g.vol.top * (mean.top + self.e1))
-
     def read(self, g: Cells) -> None:
         """The source on a range of cells, and there κ∇u_h and c u_h."""
         self.given = self.f, self.high, self.e1, self.e2 = self.source.on(g.part.start, g.part.stop)
         self.own, self.lower = (g.kappa[:, None, None] * self.slopes)[:, :, None], g.c[:, None, None] * self.b
-
     def work(self, z: Side, g: Cells) -> tuple[Ball, Any]:
         """Means of κ∇u_h·∇z_h, and what errors of κ∇u_h add."""
         return g.kappa * mix("njc,jk,nkc->n", self.slopes, means(self.mesh.d, 2), z.slopes), 0.0
-
     def pull(self, p: Side, g: Cells) -> tuple[Any, Any]:
         """Means of q·∇u_h for a load q on gradients, and what its error adds."""
         return 0.0, 0.0
-
     def against(self, other: Side, g: Cells) -> Ball:
         """∫ κ⁻¹ δ₁·δ₂ on every cell."""
         return mix("njkc,jklm,nlmc->n", self.delta, means(self.mesh.d, 4), other.delta) * ball(g.vol / g.kappa)

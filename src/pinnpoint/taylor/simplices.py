@@ -288,7 +288,8 @@ def _modelled(
         if isinstance(f, Blurred) and f.blurred:
             stuck |= (model.e > 0.7 * last) & (model.e < AS_IT_IS * model.norm)
         again[part] = (model.e > limit[part]) & (model.e > FLOOR * model.norm) & ~stuck
-        excess[part] = model.e / np.maximum(limit[part], TINY)
+        with np.errstate(invalid="ignore"):  # without bound and without limit: no number, and looked at again
+            excess[part] = model.e / np.maximum(limit[part], TINY)
     return rows, again, excess
 
 

@@ -126,7 +126,7 @@ def test_every_kind_is_certified_and_verified(tmp_path, capsys, d, queries):
     assert "of 1 prediction 1 proved beyond what is accepted" in report
     assert "von-mises of" in report
     if queries is not KINDS:
-        units = {line.split(",")[0]: line.split(",")[-1] for line in table}
+        units = {line.split(",")[0]: line.split(",")[-2] for line in table}
         assert (units["R"], units["W"]) == (("N/mm", "N") if d == 2 else ("N", "N·mm"))
     capsys.readouterr()
     assert main(["verify", str(tmp_path / "out" / "bundle")]) == 0

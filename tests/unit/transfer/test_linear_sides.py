@@ -11,13 +11,7 @@ from pinnpoint.taylor.bernstein import Density, pairs
 from pinnpoint.transfer.equilibration import equilibrate, solve_patches
 from pinnpoint.transfer.estimator import Side
 from pinnpoint.transfer.patches import Ingredients, to_nodal
-
-
-class Watching:
-    """A keeper, with which sides are measured as those of any degree."""
-
-    def take(self, *shown):
-        """Nothing is kept."""
+from tests.support.keepers import Watching
 
 
 def bent(kind, cells):

@@ -13,6 +13,7 @@ from pinnpoint.transfer.estimator import Side
 from pinnpoint.transfer.products import paired
 from pinnpoint.transfer.slabs.linear import LinearCells
 from pinnpoint.transfer.slabs.measured import Meter
+from tests.support.keepers import Watching
 
 CASES = [
     ("square", 5, {}),
@@ -37,7 +38,7 @@ def sides_of(kind, cells, given, size=1.0):
 @pytest.mark.parametrize(("kind", "cells", "given"), CASES)
 def test_quick_way_says_what_the_general_one_says(kind, cells, given):
     model, (primal, *duals) = sides_of(kind, cells, given)
-    slow, slow_pairs = model.estimator.measure(primal, [(side, 1.0, False) for side in duals])
+    slow, slow_pairs = model.estimator.measure(primal, [(side, 1.0, False) for side in duals], Watching())
     quick, quick_pairs = LinearCells(model.estimator).measure(primal, duals)
     for one, two in zip([slow, *(p.dual for p in slow_pairs)], [quick, *(p.dual for p in quick_pairs)], strict=True):
         for name in ("square", "size", "oscillation", "facet", "defect"):
